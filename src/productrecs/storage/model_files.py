@@ -77,19 +77,23 @@ def open_arrays(folder: Path) -> tuple[dict[str, npt.NDArray[Any]], dict[str, An
         BrokenModelError: when any file is missing, damaged or of another format.
     """
     try:
-        content = _mapped(folder / _MODEL)
+        content = (folder / _MODEL).read_bytes()
         _check(folder / _MODEL, memoryview(content)[_BODY:], content[: _BODY - 1].decode())
         start = content.find(b"\n", _BODY) + 1
         manifest = json.loads(content[_BODY:start])
         if manifest["format"] != FORMAT:
             message = f"model {folder.name} has format {manifest['format']}, not {FORMAT}"
             raise BrokenModelError(message)
+        # What is checked and what is used are two mappings: pages that the check has read
+        # do not count as this process's memory.
+        small = _mapped(folder / _MODEL)
         arrays: dict[str, npt.NDArray[Any]] = {}
         for name, place in _places(manifest).items():
-            source, offset = content, start + place.offset
+            source, offset = small, start + place.offset
             if place.sha256:
-                source, offset = _mapped(_file(folder, name)), 0
-                _check(_file(folder, name), source, place.sha256)
+                path = _file(folder, name)
+                _check(path, _mapped(path), place.sha256)
+                source, offset = _mapped(path), 0
             arrays[name] = np.ndarray(place.shape, place.dtype, source, offset)
     except (OSError, ValueError, KeyError, TypeError) as error:
         message = f"model {folder.name} cannot be read: {error}"
@@ -204,7 +208,7 @@ def _sync_folder(path: Path) -> None:
         os.close(descriptor)
 
 
-def _check(path: Path, content: mmap.mmap | memoryview, digest: str) -> None:
+def _check(path: Path, content: memoryview | mmap.mmap, digest: str) -> None:
     """Raise unless the content has that SHA-256; it is read in one piece.
 
     A thread that reads block by block reacquires the GIL after each block, and delays the
