@@ -173,8 +173,8 @@ def read_on(database: Database, store: StoreId, inputs: TrainingInputs) -> int:
         repository = TrainingRepository(connection, store)
         head = repository.head()
         assert head is not None
-        inputs.read_searches(SearchEventRepository(connection, store), head.seq)
-        inputs.read_on(repository, head.seq)
+        searches = SearchEventRepository(connection, store)
+        inputs.read_on(repository, head.seq, searches=searches)
     return head.numbers
 
 

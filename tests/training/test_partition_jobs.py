@@ -10,9 +10,10 @@ import pytest
 
 from productrecs.engines.copurchase import CopurchaseOptions, fit_copurchase, item_pairs
 from productrecs.engines.partition_jobs import HERE, index_ranges
-from productrecs.training import training_inputs
+from productrecs.training import repository, training_inputs
 from productrecs.training.partitioned_shopper_events import Behaviour, ShopperEvents
 from productrecs.training.repository import TrainingRepository
+from productrecs.training.search import repository as search_repository
 from productrecs.training.training_inputs import TrainingInputs, read_log
 from tests.records.orders.import_support import new_store
 from tests.training.test_incremental import Life, read_on, trained
@@ -39,7 +40,7 @@ class Workers:
 
 
 def test_any_partition_gives_the_model_of_the_whole(
-    sqlite_database: Database, tmp_path: Path
+    sqlite_database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = new_store(sqlite_database)
     life = Life(sqlite_database, store, SEED, N_ITEMS)
@@ -52,12 +53,17 @@ def test_any_partition_gives_the_model_of_the_whole(
     assert len(expected["signs.items"])
     assert expected["trending"].any()
 
+    # Parts and pages of the log are as small as they are for a large store.
+    monkeypatch.setattr(training_inputs, "_PART", 97)
+    monkeypatch.setattr(repository, "_PAGE", 11)
+    monkeypatch.setattr(search_repository, "_PAGE", 7)
     for partitions in (1, 2, 7):
         parted = TrainingInputs()
         parted.events = ShopperEvents(tmp_path / "events", 50, partitions)
         read_on(sqlite_database, store, parted)
         assert parted.events.is_in_file
         assert len(parted.events) == len(whole.events)
+        assert len(parted.purchases.items) == len(whole.purchases.items) > 97
         found = trained(parted, numbers, life.now)
         assert found.keys() == expected.keys()
         for name, array in expected.items():
@@ -75,7 +81,9 @@ def test_control_events_of_one_shopper_in_two_partitions_are_found(
         "productrecs.training.partitioned_shopper_events.partition_numbers", by_place
     )
     with pytest.raises(AssertionError):
-        test_any_partition_gives_the_model_of_the_whole(sqlite_database, tmp_path)
+        test_any_partition_gives_the_model_of_the_whole(
+            sqlite_database, tmp_path, monkeypatch
+        )
 
 
 def test_events_are_read_back_in_log_order_from_file_and_memory(tmp_path: Path) -> None:

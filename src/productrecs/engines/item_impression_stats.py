@@ -70,13 +70,15 @@ class ItemStats:
         """
         if not rows:
             return self
-        shown, examined, clicks = self._resized(1 + max(row[1] for row in rows))
-        for was_clicked, item, place, times in rows:
-            if was_clicked:
-                clicks[item] += times
-            else:
-                shown[item] += times
-                examined[item] += times * _examination(place)
+        was_clicked, numbers, places, counts = zip(*rows, strict=True)
+        items, times = np.array(numbers, np.int64), np.array(counts, np.int64)
+        looks_at = {place: _examination(place) for place in set(places)}
+        looks = times * np.array([looks_at[place] for place in places], np.int64)
+        is_click = np.array(was_clicked, np.bool_)
+        shown, examined, clicks = self._resized(1 + int(items.max()))
+        np.add.at(clicks, items[is_click], times[is_click])
+        np.add.at(shown, items[~is_click], times[~is_click])
+        np.add.at(examined, items[~is_click], looks[~is_click])
         return ItemStats(shown, examined, clicks)
 
     def _resized(self, n_items: int) -> list[Ints]:

@@ -25,7 +25,9 @@ from productrecs.storage.tables import (
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store_settings import resolve_settings
 
-_PAGE: Final = 50_000
+_PAGE: Final = (
+    2_000  # rows that stay in the cache of the processor: half the time of 50,000
+)
 _MAX_FACTS: Final = 1_000
 TRAINING_KINDS: Final = (
     EventKind.DETAIL_PAGE_VIEW,
@@ -43,15 +45,17 @@ _LOG: Final = (
     f"WHERE store_id = ? AND seq > ? AND seq <= ? AND kind IN ({_KINDS}) "
     "ORDER BY seq LIMIT ?"
 )
+_TRIALS: Final = (
+    f"SELECT kind = {int(EventKind.REC_CLICK)}, item, position, count(*) FROM events "  # noqa: S608 - the same
+    "WHERE store_id = ? AND seq > ? AND seq <= ? AND kind IN "
+    f"({int(EventKind.REC_IMPRESSION)}, {int(EventKind.REC_CLICK)}) "
+    "GROUP BY kind, item, position"
+)
 _VERSIONS_SQL: Final = (
     "SELECT store_id, catalog_seq, model_id, rules_seq, search_seq, visual_id, index_id, "
     "looks_seq, placements_seq FROM store_heads WHERE store_id IN ({})"
 )
 _QUERY_SIZES: Final = (1, 8, 64, 512)  # few texts, which the drivers prepare once
-_CATALOG: Final = (
-    "SELECT change_seq, number, present, title, categories FROM items "
-    "WHERE store_id = ? AND change_seq > ? ORDER BY change_seq, number"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,21 +172,12 @@ class TrainingRepository:
     def trials(
         self, after_seq: int, up_to_seq: int
     ) -> list[tuple[bool, int, int | None, int]]:
-        """Return impressions and clicks as rows of (was clicked, item, place, count)."""
-        log = events.c
-        click = int(EventKind.REC_CLICK)
-        query = (
-            sa.select(log.kind, log.item, log.position, sa.func.count())
-            .where(
-                log.store_id == self._store_id,
-                log.seq > after_seq,
-                log.seq <= up_to_seq,
-                log.kind.in_((int(EventKind.REC_IMPRESSION), click)),
-            )
-            .group_by(log.kind, log.item, log.position)
-        )
-        rows = self._transaction.execute(query)
-        return [(kind == click, item, place, n) for kind, item, place, n in rows]
+        """Return impressions and clicks as rows of (was clicked, item, place, count).
+
+        The database sorts them in memory: read a part of a long log at a time.
+        """
+        reader = raw_connection(self._transaction)
+        return reader.all(_TRIALS, (self._store_id, after_seq, up_to_seq))
 
     def purchases(self, after_seq: int, up_to_seq: int) -> Iterator[list[tuple[Any, ...]]]:
         """Yield pages of lines.
@@ -231,14 +226,13 @@ class TrainingRepository:
         for page in result.partitions(_PAGE):
             yield [tuple(row) for row in page]
 
-    def catalog(self, after_seq: int) -> tuple[list[tuple[Any, ...]], int]:
-        """Return rows of (number, present, title, categories) changed since, and a seq.
-
-        The seq is the newest change's number; `after_seq` without any.
-        """
-        reader = raw_connection(self._transaction)
-        rows = reader.all(_CATALOG, (self._store_id, after_seq))
-        return [row[1:] for row in rows], rows[-1][0] if rows else after_seq
+    def catalog(self, after_seq: int) -> Iterator[list[tuple[Any, ...]]]:
+        """Yield pages of (number, present, title, categories, seq) changed since."""
+        one = items.c
+        query = sa.select(
+            one.number, one.present, one.title, one.categories, one.change_seq
+        ).where(one.store_id == self._store_id, one.change_seq > after_seq)
+        yield from self._pages(query)
 
     def serving(self) -> TrainedModel | None:
         """Return the serving model's record; None before the first training."""

@@ -3,7 +3,7 @@
 import json
 from array import array
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -24,7 +24,7 @@ from productrecs.training.partitioned_shopper_events import (
     select_rows,
 )
 from productrecs.training.repository import TrainingHead, TrainingRepository
-from productrecs.training.search.click_boost_inputs import SearchInputs
+from productrecs.training.search.click_boost_inputs import SearchInputs, SearchRows
 from productrecs.training.search.repository import SearchEventRepository
 
 Ints = npt.NDArray[np.int64]
@@ -187,6 +187,7 @@ def _are_same(some: tuple[object, ...], other_values: tuple[object, ...]) -> boo
 
 Floats = npt.NDArray[np.float64]
 _FACT_BYTES: Final = 30
+_PART: Final = 2_000_000  # rows of the log
 MAX_LOG_ROWS: Final = 20_000_000  # rows whose events tuning and backtests read
 
 
@@ -254,10 +255,6 @@ class TrainingInputs:
         facts += self.fit_cache.size // _FACT_BYTES
         return facts + self.searches.size + len(self.signs.signals.times)
 
-    def read_searches(self, repository: SearchEventRepository, up_to_seq: int) -> None:
-        """Read the searches after `applied_seq`; call it before `read_on`."""
-        self.searches.read_on(repository, self.applied_seq, up_to_seq)
-
     def before(self, until_ms: int) -> "TrainingInputs":
         """Return behaviour and purchases before a moment, without searches.
 
@@ -270,32 +267,37 @@ class TrainingInputs:
         return earlier
 
     def read_on(
-        self, repository: TrainingRepository, up_to_seq: int, events_after: int = 0
+        self,
+        repository: TrainingRepository,
+        up_to_seq: int,
+        events_after: int = 0,
+        searches: SearchEventRepository | None = None,
     ) -> int:
         """Read the facts after `applied_seq`, events also after `events_after`.
 
-        Return their number.
+        Read the searches, too, if they are given. Return the number of other facts.
         """
-        read, signals = 0, []
-        events_after = max(events_after, self.applied_seq)
-        for page in repository.behaviour(events_after, up_to_seq):
-            read += len(page)
-            with_shopper = [row for row in page if row[2] is not None]
-            self.events.add(_behaviour(with_shopper))
-            if len(with_shopper) < len(page):
-                reported = [row for row in page if row[2] is None and row[4]]
-                signals.append(
-                    self.signs.coded([(row[0], row[1], row[4], row[3]) for row in reported])
-                )
+        read, signals, lines = 0, [], []
+        for after, last in _parts(self.applied_seq, up_to_seq):
+            if searches is not None:
+                self.searches.read_on(searches, after, last)
+            for page in repository.behaviour(max(events_after, after), last):
+                read += len(page)
+                with_shopper = [row for row in page if row[2] is not None]
+                self.events.add(_behaviour(with_shopper))
+                if len(with_shopper) < len(page):
+                    reported = [row for row in page if row[2] is None and row[4]]
+                    signals.append(
+                        self.signs.coded(
+                            [(row[0], row[1], row[4], row[3]) for row in reported]
+                        )
+                    )
+            self.trials = self.trials.plus(repository.trials(after, last))
+            lines += [_purchases(page) for page in repository.purchases(after, last)]
         self.signs.add(signals)
-        self.trials = self.trials.plus(repository.trials(self.applied_seq, up_to_seq))
-        lines = [
-            _purchases(page)
-            for page in repository.purchases(self.applied_seq, up_to_seq)
-            if page
-        ]
         self.add_purchases(lines)
-        self.catalog.add(*repository.catalog(self.catalog.seq))
+        for page in repository.catalog(self.catalog.seq):
+            self.catalog.add([row[:-1] for row in page], max(row[-1] for row in page))
         self.applied_seq = up_to_seq
         return read + sum(len(page.items) for page in lines)
 
@@ -316,6 +318,12 @@ def read_log(repository: TrainingRepository) -> tuple[TrainingInputs, TrainingHe
     inputs, head = TrainingInputs(), repository.existing_head()
     inputs.read_on(repository, head.seq, events_after=head.seq - MAX_LOG_ROWS)
     return inputs, head
+
+
+def _parts(after_seq: int, up_to_seq: int) -> Iterator[tuple[int, int]]:
+    """Yield the log part by part, as (after, last): each is in the system's cache once."""
+    for after in range(after_seq, up_to_seq, _PART):
+        yield after, min(after + _PART, up_to_seq)
 
 
 def _behaviour(page: Sequence[tuple[Any, ...]]) -> Behaviour:
@@ -348,6 +356,19 @@ def _purchases(rows: Sequence[tuple[Any, ...]]) -> Purchases:
     )
 
 
+def bought_rows(purchases: Purchases) -> SearchRows:
+    """Return the lines that were bought and not returned, to attribute them to searches."""
+    lines = select_rows(purchases, purchases.is_active & (purchases.quantities > 0))
+    return SearchRows(
+        lines.line_seqs,
+        lines.times,
+        lines.items,
+        lines.buyers,
+        lines.visitors,
+        np.zeros(len(lines.items), np.int32),
+    )
+
+
 def _joined(pages: Sequence[Purchases]) -> Purchases:
     names = Purchases.__dataclass_fields__
     return Purchases(
@@ -362,11 +383,11 @@ def _codes(names: Sequence[str | None]) -> Ints:
 
 
 def _merged(old: Purchases, added: Purchases) -> Purchases:
-    remaining = ~np.isin(old.line_seqs, added.line_seqs)
     names = Purchases.__dataclass_fields__
-    joined = {
-        name: np.concatenate((getattr(old, name)[remaining], getattr(added, name)))
-        for name in names
-    }
-    order = np.argsort(joined["line_seqs"], kind="stable")
-    return Purchases(**{name: values[order] for name, values in joined.items()})
+    if len(old.line_seqs):
+        remaining = select_rows(old, ~np.isin(old.line_seqs, added.line_seqs))
+        added = _joined([remaining, added])
+    if np.all(np.diff(added.line_seqs) > 0):
+        return added
+    order = np.argsort(added.line_seqs, kind="stable")
+    return Purchases(**{name: getattr(added, name)[order] for name in names})

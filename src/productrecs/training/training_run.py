@@ -76,7 +76,7 @@ from productrecs.training.repository import (
 from productrecs.training.search.repository import SearchEventRepository
 from productrecs.training.stores_due_for_ranker import impressions_and_clicks
 from productrecs.training.trained_models import models_folder
-from productrecs.training.training_inputs import TrainingInputs
+from productrecs.training.training_inputs import TrainingInputs, bought_rows
 from productrecs.training.tuning.hyperparameter_search import Hyperparameters
 from productrecs.training.tuning.repository import HyperparameterRepository
 
@@ -382,7 +382,7 @@ def _choices(
     inputs: TrainingInputs, settings: StoreSettings, now_ms: int
 ) -> Iterable[tuple[str, npt.NDArray[Any]]]:
     """Return the click boosts of searches, by query intent."""
-    choices = inputs.searches.choices(now_ms)
+    choices = inputs.searches.choices(now_ms, bought_rows(inputs.purchases))
     intents = inputs.searches.intents(LanguageAnalyzer(settings.language))
     keys = {intent: number for number, intent in enumerate(dict.fromkeys(intents))}
     numbers = np.array([keys[intent] for intent in intents], dtype=np.int64)
@@ -446,8 +446,7 @@ def _read_on(
         head = repository.existing_head()
         inputs.follow(head.removals)
         searches = SearchEventRepository(connection, store.store_id)
-        inputs.read_searches(searches, head.seq)
-        inputs.read_on(repository, head.seq)
+        inputs.read_on(repository, head.seq, searches=searches)
         constants = HyperparameterRepository(connection, store.store_id).constants()
     return head, constants
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
 from productrecs.core.clock import DAY_MS, HOUR_MS
+from productrecs.core.ids import visitor_hash
 from productrecs.engines.click_boosts import CART, CLICK, PURCHASE
 from productrecs.records.events.event import EventKind
-from productrecs.training.search.click_boost_inputs import SearchInputs
+from productrecs.training.search.click_boost_inputs import SearchInputs, SearchRows
+from productrecs.training.training_inputs import Purchases, bought_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,23 +29,38 @@ CLICKED, SEARCHED, CARTED = (
 
 
 class Log:
-    """A log that can be read on, as the repository gives it."""
+    """A log that can be read, as the repository gives it."""
 
-    def __init__(self, rows: list[tuple[Any, ...]], lines: list[tuple[Any, ...]]) -> None:
-        self._rows, self._lines = rows, lines
+    def __init__(self, rows: list[tuple[Any, ...]]) -> None:
+        self._rows = rows
 
     def events(self, _after: int, _up_to: int) -> Iterator[list[tuple[Any, ...]]]:
         """Give one page."""
         yield [(seq, *row) for seq, row in enumerate(self._rows)]
 
-    def purchases(self, _after: int, _up_to: int) -> Iterator[list[tuple[Any, ...]]]:
-        """Give one page."""
-        yield self._lines
 
-
-def log(rows: list[tuple[Any, ...]], lines: list[tuple[Any, ...]]) -> SearchEventRepository:
-    """Return a log as the inputs are given it."""
-    return cast("SearchEventRepository", Log(rows, lines))
+def bought(lines: list[tuple[Any, ...]]) -> SearchRows:
+    """Return order lines: (line_seq, ts, item, shopper, session, counts)."""
+    columns = zip(*lines, strict=True) if lines else [()] * 6
+    line_seqs, times, items, shoppers, sessions, counts = columns
+    buyers = [visitor_hash(one) if one else 0 for one in shoppers]
+    visitors = [
+        visitor_hash(one) if one else buyer
+        for one, buyer in zip(sessions, buyers, strict=True)
+    ]
+    return bought_rows(
+        Purchases(
+            line_seqs=np.array(line_seqs, np.int64),
+            items=np.array(items, np.int32),
+            quantities=np.ones(len(items), np.int64),
+            times=np.array(times, np.int64),
+            is_active=np.array(counts, np.bool_),
+            buyers=np.array(buyers, np.int64),
+            visitors=np.array(visitors, np.int64),
+            baskets=np.zeros(len(items), np.int64),
+            totals=np.zeros(len(items)),
+        )
+    )
 
 
 def chosen(
@@ -49,8 +68,8 @@ def chosen(
 ) -> list[tuple[str, int, float]]:
     """Return (query, item, weight) of every choice, sorted."""
     inputs = SearchInputs()
-    inputs.read_on(log(rows, lines or []), 0, 1)
-    found = inputs.choices(NOW)
+    inputs.read_on(cast("SearchEventRepository", Log(rows)), 0, 1)
+    found = inputs.choices(NOW, bought(lines or []))
     return sorted(
         (inputs.terms[query], item, weight)
         for query, item, weight in zip(
@@ -118,16 +137,6 @@ def test_what_is_bought_within_a_visit_belongs_to_its_last_search() -> None:
     ]
 
     assert chosen(rows) == [("lamp", 9, CART)]
-
-
-def test_a_line_that_changed_counts_as_it_stands_now() -> None:
-    inputs = SearchInputs()
-    rows = [(at(0), CLICKED, 7, "tent", "a", None)]
-    inputs.read_on(log(rows, [(1, at(1), 7, "a", None, True)]), 0, 1)
-    assert len(inputs.choices(NOW).items) == 2
-
-    inputs.read_on(log([], [(1, at(1), 7, "a", None, False)]), 1, 2)
-    assert len(inputs.choices(NOW).items) == 1
 
 
 def test_every_choice_is_found_as_a_plain_reading_finds_it() -> None:

@@ -9,8 +9,9 @@ from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
 from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
-from productrecs.training.search.click_boost_inputs import SearchInputs
+from productrecs.training.repository import TrainingRepository
 from productrecs.training.search.repository import SearchEventRepository
+from productrecs.training.training_inputs import TrainingInputs, bought_rows
 
 if TYPE_CHECKING:
     from productrecs.storage.database import Database
@@ -25,12 +26,6 @@ def did(database: Database, store: Store, minute: int, *events: NewEvent) -> Non
     with database.transaction() as transaction:
         log = StoreLog(database, transaction, store.store_id)
         ingest_events(log, [[one] for one in events], NOON + minute * MINUTE_MS)
-
-
-def read(database: Database, store: Store, inputs: SearchInputs, up_to: int) -> None:
-    with database.reading() as connection:
-        repository = SearchEventRepository(connection, store.store_id)
-        inputs.read_on(repository, 0 if not inputs.terms else up_to - 1, up_to)
 
 
 def test_searches_carts_and_purchases_are_read_in_the_order_of_the_log(
@@ -57,12 +52,16 @@ def test_searches_carts_and_purchases_are_read_in_the_order_of_the_log(
         NewEvent(kind.BUY, item_id="a", order_id="o", user_id="c", session_id="s"),
         NewEvent(kind.DETAIL_PAGE_VIEW, item_id="b", session_id="s"),
     )
-    inputs = SearchInputs()
-    read(database, store, inputs, 100)
+    inputs = TrainingInputs()
+    with database.reading() as connection:
+        searches = SearchEventRepository(connection, store.store_id)
+        log = TrainingRepository(connection, store.store_id)
+        inputs.read_on(log, 100, searches=searches)
 
-    found = inputs.choices(NOON + 10 * MINUTE_MS)
+    bought = bought_rows(inputs.purchases)
+    found = inputs.searches.choices(NOON + 10 * MINUTE_MS, bought)
 
-    assert inputs.terms == ["tent"]
+    assert inputs.searches.terms == ["tent"]
     # A cart of the same page as the search, told before it, is none of its choices.
     assert sorted(found.weights.tolist()) == [CLICK, CART, PURCHASE]
     assert set(found.items.tolist()) == {0}

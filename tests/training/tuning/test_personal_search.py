@@ -50,10 +50,6 @@ class SearchLog:
         """Return one page of events."""
         return [self._page]
 
-    def purchases(self, _after_seq: int, _up_to_seq: int) -> list[list[tuple[Any, ...]]]:
-        """Return no order."""
-        return []
-
 
 def history(
     count: int, *, loyal: bool, views_come: int = -1

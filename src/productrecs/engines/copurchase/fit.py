@@ -298,9 +298,10 @@ class _TopCompanions:
         self._votes += [one.votes for one in selected]
 
     def model(self) -> CopurchaseModel:
-        """Return the model of the added pairs."""
+        """Return the model of the added pairs, which are gone then."""
         options, popularity = self._options, self._sales.popularity
         pairs, votes = PairCounts.joined(self._pairs), np.concatenate(self._votes)
+        self._pairs.clear()  # half of the memory
         scores = pair_strengths(pairs, self._sales, options)
         best_first = top_per_owner(pairs.owners, scores, len(scores))
         pairs, votes, scores = pairs[best_first], votes[best_first], scores[best_first]

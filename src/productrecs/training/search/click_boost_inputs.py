@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from productrecs.core.clock import DAY_MS, HOUR_MS
 from productrecs.core.ids import visitor_hash
+from productrecs.engines.arrays import Items
 from productrecs.engines.click_boosts import (
     CART,
     CLICK,
@@ -35,61 +36,63 @@ _UNKNOWN: Final = 0
 _NO_ITEM: Final = -1
 
 
-class _Rows(NamedTuple):
+class SearchRows(NamedTuple):
     """Interactions of shoppers, parallel arrays, in log order."""
 
     seqs: Ints  # sequence numbers in the log; a changed purchase line keeps its own
     times: Ints  # UTC ms
-    items: Ints  # _NO_ITEM for a search without a click
-    shoppers: Ints  # codes; _NOBODY if unknown
+    items: Items  # _NO_ITEM for a search without a click
+    shoppers: Ints  # codes; _UNKNOWN if unknown
     sessions: Ints
-    queries: Ints  # indexes of terms; 0 for carts and purchases
+    queries: Items  # indexes of terms; 0 for carts and purchases
 
 
-def _no_rows() -> _Rows:
-    return _Rows(*(np.zeros(0, np.int64) for _ in _Rows._fields))
+class _Pages:
+    """Rows that arrive page by page, joined when they are used."""
+
+    def __init__(self) -> None:
+        self._pages = [_rows([])]
+
+    def add(self, page: Sequence[Sequence[Any]]) -> None:
+        if page:
+            self._pages.append(_rows(page))
+
+    def whole(self) -> SearchRows:
+        if len(self._pages) > 1:
+            columns = zip(*self._pages, strict=True)
+            self._pages = [SearchRows._make(map(np.concatenate, columns))]
+        return self._pages[0]
 
 
 @dataclass(slots=True)
 class SearchInputs:
-    """One store's searches, and the carts and purchases since the first of them."""
+    """One store's searches, and the carts since the first of them."""
 
     terms: list[str] = field(default_factory=list)  # by number
-    searches: _Rows = field(default_factory=_no_rows)
-    carts: _Rows = field(default_factory=_no_rows)
-    purchases: _Rows = field(default_factory=_no_rows)
+    _searches: _Pages = field(default_factory=_Pages)
+    _carts: _Pages = field(default_factory=_Pages)
     _numbers: dict[str, int] = field(default_factory=dict)
     _intents: tuple[str, list[str]] = ("", [])  # intents of `terms` in one language
 
     @property
+    def searches(self) -> SearchRows:
+        """All searches, and the clicks on their results."""
+        return self._searches.whole()
+
+    @property
     def size(self) -> int:
         """Number of rows in memory."""
-        return sum(len(rows.times) for rows in (self.searches, self.carts, self.purchases))
+        return len(self.searches.times) + len(self._carts.whole().times)
 
     def read_on(
         self, repository: SearchEventRepository, after_seq: int, up_to_seq: int
     ) -> None:
         """Read the facts after `after_seq`, up to `up_to_seq`."""
-        searches, carts = [self.searches], [self.carts]
         for page in repository.events(after_seq, up_to_seq):
-            found, added = self._events(page)
-            searches.append(_rows(found))
-            if self.terms:
-                carts.append(_rows(added))
-        self.searches, self.carts = _joined(searches), _joined(carts)
-        if not self.terms:
-            return  # no search to attribute anything to
-        # A purchase line from before the first search may change later. It then counts as
-        # one from before that search.
-        changed, purchases = [np.zeros(0, np.int64)], []
-        for lines in repository.purchases(after_seq, up_to_seq):
-            latest = {row[0]: row for row in lines}
-            changed.append(np.array(list(latest), dtype=np.int64))
-            purchases.append(_rows([(*row[:5], 0) for row in latest.values() if row[5]]))
-        if purchases:
-            is_kept = ~np.isin(self.purchases.seqs, np.concatenate(changed))
-            remaining = _Rows(*(column[is_kept] for column in self.purchases))
-            self.purchases = _joined([remaining, *purchases])
+            searches, carts = self._events(page)
+            self._searches.add(searches)
+            if self.terms:  # else there is no search to attribute them to
+                self._carts.add(carts)
 
     def intents(self, language: LanguageAnalyzer) -> list[str]:
         """Return the intent of each of `terms`, cached."""
@@ -103,15 +106,15 @@ class SearchInputs:
         self._intents = (language.code, code_by_intent)
         return code_by_intent
 
-    def choices(self, now_ms: int) -> SearchInteractions:
+    def choices(self, now_ms: int, bought: SearchRows) -> SearchInteractions:
         """Return the interactions after searches; `queries` are indexes into `terms`."""
         searches = self.searches
-        clicked = searches.items != _NO_ITEM
-        clicks = _Rows(*(column[clicked] for column in searches))
-        parts = [_chosen(clicks, clicks.queries, CLICK)]
+        clicks = _select(searches, searches.items != _NO_ITEM)
+        parts = [_chosen(clicks, clicks.queries.astype(np.int64), CLICK)]
+        first_ms = searches.times.min(initial=now_ms)
         for rows, window_ms, weight in (
-            (self.carts, _CART_WINDOW_MS, CART),
-            (self.purchases, _BUY_WINDOW_MS, PURCHASE),
+            (self._carts.whole(), _CART_WINDOW_MS, CART),
+            (_select(bought, bought.times >= first_ms), _BUY_WINDOW_MS, PURCHASE),
         ):
             by_click = _last_before(rows, clicks, window_ms, same_item=True)
             by_search = _last_before(rows, searches, _SESSION_MS, same_item=False)
@@ -148,41 +151,37 @@ class SearchInputs:
         return number
 
 
-def _rows(rows: Sequence[Sequence[Any]]) -> _Rows:
+def _rows(rows: Sequence[Sequence[Any]]) -> SearchRows:
     """Return rows of (seq, ts, item, shopper, session, query) as arrays."""
-    if not rows:
-        return _no_rows()
-    seqs, times, items, shoppers, sessions, queries = zip(*rows, strict=True)
-    return _Rows(
+    columns = zip(*rows, strict=True) if rows else [()] * len(SearchRows._fields)
+    seqs, times, items, shoppers, sessions, queries = columns
+    codes = {name: visitor_hash(name) for name in {*shoppers, *sessions} if name}
+    return SearchRows(
         np.array(seqs, np.int64),
         np.array(times, np.int64),
-        np.array(items, np.int64),
-        _codes(shoppers),
-        _codes(sessions),
-        np.array(queries, np.int64),
+        np.array(items, np.int32),
+        np.array([codes.get(name, _UNKNOWN) for name in shoppers], np.int64),
+        np.array([codes.get(name, _UNKNOWN) for name in sessions], np.int64),
+        np.array(queries, np.int32),
     )
 
 
-def _joined(pages: Sequence[_Rows]) -> _Rows:
-    if len(pages) == 1:
-        return pages[0]
-    return _Rows(*(np.concatenate(column) for column in zip(*pages, strict=True)))
+def _select(rows: SearchRows, chosen: npt.NDArray[np.bool_]) -> SearchRows:
+    return SearchRows._make(column[chosen] for column in rows)
 
 
-def _codes(names: Sequence[str | None]) -> Ints:
-    codes = [visitor_hash(name) if name else _UNKNOWN for name in names]
-    return np.array(codes, dtype=np.int64)
-
-
-def _chosen(rows: _Rows, queries: Ints, weight: float) -> Columns:
+def _chosen(rows: SearchRows, queries: Ints, weight: float) -> Columns:
     """Return queries, items, shoppers, weights and times of the rows with a query."""
     has = queries >= 0
     searchers = np.where(rows.sessions != _UNKNOWN, rows.sessions, rows.shoppers)
     weights = np.full(int(has.sum()), weight)
-    return queries[has], rows.items[has], searchers[has], weights, rows.times[has]
+    items = rows.items[has].astype(np.int64)
+    return queries[has], items, searchers[has], weights, rows.times[has]
 
 
-def _last_before(rows: _Rows, searches: _Rows, window_ms: int, *, same_item: bool) -> Ints:
+def _last_before(
+    rows: SearchRows, searches: SearchRows, window_ms: int, *, same_item: bool
+) -> Ints:
     """Return the query of the last search before each row by the same shopper; -1: none.
 
     A shopper is matched by session or identity.
@@ -207,7 +206,12 @@ def _last_before(rows: _Rows, searches: _Rows, window_ms: int, *, same_item: boo
 
 
 def _matched(
-    rows: _Rows, searches: _Rows, own_keys: Ints, other_keys: Ints, *, same_item: bool
+    rows: SearchRows,
+    searches: SearchRows,
+    own_keys: Ints,
+    other_keys: Ints,
+    *,
+    same_item: bool,
 ) -> Ints:
     """Return the index of the last search of each row's group before it; -1: none.
 

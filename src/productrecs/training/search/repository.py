@@ -10,8 +10,7 @@ import sqlalchemy as sa
 from productrecs.core.ids import StoreId
 from productrecs.engines.text.index_schema import MAX_DESCRIPTION, ProductText
 from productrecs.records.events.event import EventKind
-from productrecs.storage.dialects import RawReader
-from productrecs.storage.tables import events, purchase_lines
+from productrecs.storage.dialects import RawReader, raw_connection
 
 _HEADS_SQL: Final = "SELECT store_id, catalog_seq, catalog_size FROM store_heads"
 _CHANGES_SQL: Final = (
@@ -95,7 +94,18 @@ def _product(row: Sequence[Any]) -> ProductText:
     )
 
 
-_PAGE: Final = 50_000
+_PAGE: Final = (
+    2_000  # rows that stay in the cache of the processor: half the time of 50,000
+)
+_KINDS: Final = ", ".join(
+    str(int(kind))
+    for kind in (EventKind.SEARCH_PREF, EventKind.SEARCH_CLICK, EventKind.ADD_TO_CART)
+)
+_EVENTS_SQL: Final = (
+    "SELECT seq, ts, kind, item, term, shopper, session FROM events "  # noqa: S608 - our own numbers
+    f"WHERE store_id = ? AND seq > ? AND seq <= ? AND kind IN ({_KINDS}) "
+    "ORDER BY seq LIMIT ?"
+)
 
 
 class SearchEventRepository:
@@ -103,51 +113,14 @@ class SearchEventRepository:
 
     def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
         """Access `store_id`'s rows only."""
-        self._transaction = transaction
+        self._reader = raw_connection(transaction)
         self._store_id = store_id
 
     def events(self, after_seq: int, up_to_seq: int) -> Iterator[list[tuple[Any, ...]]]:
         """Yield pages of (seq, ts, kind, item, term, shopper, session) in log order."""
-        kinds = (EventKind.SEARCH_PREF, EventKind.SEARCH_CLICK, EventKind.ADD_TO_CART)
-        log = events.c
-        query = (
-            sa.select(
-                log.seq,
-                log.ts,
-                log.kind,
-                log.item,
-                log.term,
-                log.shopper,
-                log.session,
-            )
-            .where(
-                log.store_id == self._store_id,
-                log.seq > after_seq,
-                log.seq <= up_to_seq,
-                log.kind.in_([int(kind) for kind in kinds]),
-            )
-            .order_by(log.seq)
-        )
-        yield from self._pages(query)
-
-    def purchases(self, after_seq: int, up_to_seq: int) -> Iterator[list[tuple[Any, ...]]]:
-        """Yield pages of (line_seq, ts, item, shopper, session, counts) changes."""
-        lines = purchase_lines.c
-        counts = lines.void.is_(False) & (sa.func.coalesce(lines.quantity, 1) > 0)
-        query = (
-            sa.select(
-                lines.line_seq, lines.ts, lines.item, lines.shopper, lines.session, counts
-            )
-            .where(
-                lines.store_id == self._store_id,
-                lines.seq > after_seq,
-                lines.seq <= up_to_seq,
-            )
-            .order_by(lines.seq)
-        )
-        yield from self._pages(query)
-
-    def _pages(self, query: sa.Select[Any]) -> Iterator[list[tuple[Any, ...]]]:
-        result = self._transaction.execution_options(stream_results=True).execute(query)
-        for page in result.partitions(_PAGE):
-            yield [tuple(row) for row in page]
+        after = after_seq
+        while page := self._reader.all(
+            _EVENTS_SQL, (self._store_id, after, up_to_seq, _PAGE)
+        ):
+            yield page
+            after = page[-1][0]
