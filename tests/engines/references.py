@@ -33,29 +33,21 @@ def companions(
         ages[basket] = min(age, ages.get(basket, math.inf))
     weights: dict[int, float] = {}
     holding: dict[int, float] = defaultdict(float)
-    held_in: dict[int, int] = defaultdict(int)
     together: dict[tuple[int, int], float] = defaultdict(float)
-    support: dict[tuple[int, int], int] = defaultdict(int)
     for basket, items in baskets.items():
         weight = min(1.0, options.large_basket / len(items))
         weight *= 0.5 ** (ages[basket] / options.half_life_days)
         weights[basket] = weight
         for item in items:
             holding[item] += weight
-            held_in[item] += 1
         for pair in permutations(items, 2):
             together[pair] += weight
-            support[pair] += 1
     total = sum(weights.values())
     scores: dict[int, dict[int, float]] = defaultdict(dict)
     for (one, other), weight in together.items():
-        lift = support[one, other] * len(baskets) / (held_in[one] * held_in[other])
-        gift = len(baskets) >= options.common_orders
-        gift = gift and held_in[other] > options.common_share * len(baskets)
-        if not (gift and lift <= options.common_lift + 1e-12):
-            usual = options.prior * holding[other] / total
-            chance = (weight + usual) / (holding[one] + options.prior)
-            scores[one][other] = chance / holding[other] ** options.exponent
+        usual = options.prior * holding[other] / total
+        chance = (weight + usual) / (holding[one] + options.prior)
+        scores[one][other] = chance / holding[other] ** options.exponent
     return {item: best_first(found)[: options.neighbours] for item, found in scores.items()}
 
 

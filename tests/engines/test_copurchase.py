@@ -75,7 +75,7 @@ def test_every_list_is_what_the_formula_says(seed: int, n_orders: int) -> None:
 
 def test_several_anchors_sum_powers_of_what_each_says() -> None:
     lines = [(basket, item, 0.0) for basket, item, _ in shop(5, 400, n_items=60)]
-    options = replace(ALIKE_AGES, lean=0.3, doublings=2, common_share=1.0, neighbours=60)
+    options = replace(ALIKE_AGES, lean=0.3, doublings=2, neighbours=60)
     held = {item: len({b for b, i, _ in lines if i == item}) for item in range(60)}
     votes: dict[int, float] = {}
     for (one, other), cosine in cosines(lines).items():
@@ -121,16 +121,13 @@ def test_every_item_stands_in_the_head_of_some_list_where_it_fits() -> None:
         assert sorted(before.tolist()) == sorted(after.tolist())
 
 
-def test_a_gift_with_every_order_goes_with_nothing() -> None:
-    baskets = [[0, 1, 9], [0, 1, 9], [2, 3, 9], [2, 3, 9], [4, 9], [5, 9]] * 5
-    gift_to_dear_orders = [[0, 1, 9], [0, 1, 9], [2, 3], [2, 3, 9], [4, 9], [5]] * 5
+def test_a_best_seller_of_most_orders_is_listed() -> None:
+    coffee, bread, cake = 0, 1, 2
 
-    for given in (baskets, gift_to_dear_orders):
-        model = fitted(orders(*given), 10)
-        assert model.neighbours(0).items.tolist() == [1]
-        assert model.neighbours(2).items.tolist() == [3]
-    trusting = fitted(orders(*baskets), 10, CopurchaseOptions(common_share=1.0))
-    assert 9 in trusting.neighbours(0).items
+    model = fitted(orders(*[[coffee, bread], [coffee, cake], [bread, cake, coffee]] * 9), 3)
+
+    assert model.neighbours(bread).items.tolist() == [coffee, cake]
+    assert model.neighbours(cake).items.tolist() == [coffee, bread]
 
 
 def test_an_order_sent_again_under_another_number_counts_once() -> None:

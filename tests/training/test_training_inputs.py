@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from productrecs.records.events.event import EventKind
-from productrecs.training.engine_fitters import with_carts
+from productrecs.training.engine_fitters import is_in_order, with_carts
 from productrecs.training.partitioned_shopper_events import Behaviour
 from productrecs.training.training_inputs import CatalogInputs, FitCache, Purchases
 
@@ -134,6 +134,35 @@ def purchases(*lines: tuple[int, int, int, int]) -> Purchases:
         buyers=visitors + 100 * (visitors > 0),
         visitors=visitors,
     )
+
+
+COFFEE, CAKE, GIFT = 0, 1, 2
+NOBODY_SAID = np.nan
+
+
+@pytest.mark.parametrize(
+    ("price_of_gift", "price_of_others", "gifts_in", "remains"),
+    [
+        (0.0, 5.0, 3, False),
+        (0.0, 5.0, 1, True),  # of six orders: a free product
+        (2.0, 5.0, 3, True),
+        (NOBODY_SAID, 5.0, 3, True),
+        (0.0, 0.0, 3, True),  # nothing has a price
+        (0.0, NOBODY_SAID, 3, True),
+    ],
+)
+def test_what_is_free_in_many_orders_is_a_gift_and_a_best_seller_is_not(
+    price_of_gift: float, price_of_others: float, gifts_in: int, *, remains: bool
+) -> None:
+    orders = [(n, item, n, 1) for n in range(6) for item in (COFFEE, CAKE)]
+    gifts = [(n, GIFT, n, 1) for n in range(gifts_in)]
+    bought = purchases(*orders, *gifts)
+    bought.totals[:] = np.where(bought.items == GIFT, price_of_gift, price_of_others)
+
+    counts = is_in_order(bought)
+
+    assert counts[bought.items != GIFT].all()
+    assert (counts[bought.items == GIFT] == remains).all()
 
 
 def carted(*events: tuple[int, int, int]) -> Behaviour:

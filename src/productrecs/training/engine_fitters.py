@@ -1,6 +1,6 @@
 """Fitters: train the engines that have tuned hyperparameters."""
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,8 @@ from productrecs.engines.partition_jobs import HERE, Runner
 from productrecs.records.events.event import EventKind
 from productrecs.training.partitioned_shopper_events import Behaviour
 from productrecs.training.training_inputs import Purchases, TrainingInputs
+
+_GIFT_SHARE: Final = 0.2  # of the orders
 
 
 class BasketLines(NamedTuple):
@@ -183,8 +185,19 @@ def fit_session_index(
 
 
 def is_in_order(purchases: Purchases) -> npt.NDArray[np.bool_]:
-    """Return which lines belong to an order and are neither void nor returned."""
+    """Return which lines belong to an order: not void, not returned, and no gifts.
+
+    A gift is an item that nobody paid for, in a fifth of the orders or more. Where no line
+    has a price above 0, there are no gifts.
+    """
     is_valid: npt.NDArray[np.bool_] = (
         purchases.is_active & (purchases.quantities > 0) & (purchases.baskets >= 0)
     )
-    return is_valid
+    items, is_free = purchases.items[is_valid], purchases.totals[is_valid] == 0
+    lines, free_lines = np.bincount(items), np.bincount(items[is_free])
+    free = np.flatnonzero((free_lines > 0) & (free_lines == lines[: len(free_lines)]))
+    if not len(free) or not (purchases.totals[is_valid] > 0).any():
+        return is_valid
+    orders = len(np.unique(purchases.baskets[is_valid]))
+    gifts = free[lines[free] >= _GIFT_SHARE * orders]
+    return is_valid & ~np.isin(purchases.items, gifts)

@@ -207,7 +207,7 @@ class Purchases:
     baskets: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # -1: none
     items: npt.NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     quantities: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # unknown: 1
-    totals: Floats = field(default_factory=lambda: np.zeros(0, np.float64))  # unknown: 0
+    totals: Floats = field(default_factory=lambda: np.zeros(0, np.float64))  # nan: unknown
     times: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # UTC ms
     is_active: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
     buyers: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # 0: unknown
@@ -348,7 +348,7 @@ def _purchases(rows: Sequence[tuple[Any, ...]]) -> Purchases:
         baskets=_ints(baskets, missing=-1),
         items=np.array(items, np.int32),
         quantities=_ints(quantities, missing=1),
-        totals=np.nan_to_num(_floats(totals)),
+        totals=_floats(totals),
         times=_ints(times),
         is_active=~np.array(voids, np.bool_),
         buyers=_codes(buyers),

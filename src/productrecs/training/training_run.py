@@ -430,7 +430,7 @@ def _trending(
         items=bought.items[is_active],
         baskets=bought.baskets[is_active],
         units=bought.quantities[is_active],
-        revenue=bought.totals[is_active],
+        revenue=np.nan_to_num(bought.totals[is_active]),
         times=bought.times[is_active],
     )
     sales, before = sold.between(since_ms, now_ms), sold.between(-1, since_ms)

@@ -28,7 +28,6 @@ from productrecs.engines.copurchase.item_pairs import (
     item_popularity,
     pair_blocks,
     pair_strengths,
-    pairs_beyond_gifts,
     significant_pairs,
     top_per_owner,
     without_repeated_baskets,
@@ -166,8 +165,8 @@ def fit_copurchase(
     ignored; an item counts once per basket; without ages there is no decay. Of a buyer's
     identical baskets only the newest counts (buyers are any code; 0 is unknown). Lists of
     one item contain every co-purchase. For carts a pair needs at least two common baskets
-    and lift > 1; a store with fewer than `few_orders` baskets uses all pairs. Items in
-    nearly every basket are left out. A separate model pools the baskets of variants.
+    and lift > 1; a store with fewer than `few_orders` baskets uses all pairs. A separate
+    model pools the baskets of variants.
 
     Source: requirements/algorithms.md 2.1; measured in benchmarks/quality.
 
@@ -241,11 +240,7 @@ def _count(
     plain: list[_Selected] = []
     pooled: list[_Selected] = []
     for owners, counted in count_pairs(lines, weights, blocks):
-        allowed = pairs_beyond_gifts(counted, lines, options)
-        if variants is None:
-            pairs = counted[np.flatnonzero(allowed)]
-        else:
-            pairs = variants.joined(counted, allowed, owners)
+        pairs = counted if variants is None else variants.joined(counted, owners)
         votes = significant_pairs(pairs, lines, options)
         if variants is not None:
             if pairs.shared is not None:  # pooled pairs are significant

@@ -231,11 +231,6 @@ class CopurchaseOptions:
     )
     few_orders: int = 500  # below it, every pair counts in carts; else it needs
     least_support: int = 2  # this many common baskets, and lift above 1
-    common_share: float = (
-        0.5  # share of all baskets above which an item may be a free gift,
-    )
-    common_lift: float = 1.5  # and needs this lift in a pair
-    common_orders: int = 20  # minimum number of orders for the gift rule
     places: int = 4  # length of the list head for coverage promotion
     heads: int = 2  # minimum number of list heads for each item
     least_fit: float = 0.7  # minimum score for promotion, relative to the last of the head
@@ -258,19 +253,6 @@ def item_popularity(lines: Baskets, weights: Floats) -> Floats:
     """Return the summed weight of each item's baskets, always above 0."""
     sums = np.bincount(lines.items, weights=weights[lines.baskets], minlength=lines.n_items)
     return np.maximum(sums, _TRACE)
-
-
-def pairs_beyond_gifts(
-    pairs: PairCounts, lines: Baskets, options: CopurchaseOptions
-) -> Bools:
-    """Return which pairs may be listed: all except those with a free gift."""
-    orders, counts = len(lines.ages_days), lines.counts
-    if orders < options.common_orders:
-        return np.ones(len(pairs.owners), dtype=np.bool_)
-    common = counts[pairs.companions] > options.common_share * orders
-    expected = counts[pairs.owners] * (counts[pairs.companions] / orders)
-    allowed: Bools = ~common | (pairs.support > options.common_lift * expected)
-    return allowed
 
 
 def significant_pairs(

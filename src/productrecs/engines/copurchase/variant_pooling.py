@@ -30,7 +30,6 @@ from productrecs.engines.copurchase.item_pairs import (
     count_pairs,
     item_popularity,
     pair_strengths,
-    pairs_beyond_gifts,
     significant_pairs,
     top_per_owner,
 )
@@ -83,26 +82,19 @@ class VariantPooling:
     pairs: PairCounts
     codes: Ints
 
-    def joined(self, own_pairs: PairCounts, is_trusted: Bools, owners: Ints) -> PairCounts:
+    def joined(self, own_pairs: PairCounts, owners: Ints) -> PairCounts:
         """Return the pairs of `owners`, a range of numbers, with borrowed baskets; sorted.
 
-        `own_pairs` are their counted pairs. Of these, the `is_trusted` pairs and those of
-        paired products remain.
+        `own_pairs` are their counted pairs.
         """
         blocks = []
         for some in np.array_split(owners, -(-len(owners) // _BLOCK_ITEMS)):
             begin, end = np.searchsorted(own_pairs.owners, (some[0], some[-1] + 1)).tolist()
-            places = np.arange(begin, end)
-            blocks.append(self._joined(own_pairs[places], is_trusted[begin:end], some))
+            blocks.append(self._joined(own_pairs[np.arange(begin, end)], some))
         return PairCounts.joined(blocks)
 
-    def _joined(self, own_pairs: PairCounts, is_trusted: Bools, owners: Ints) -> PairCounts:
+    def _joined(self, own_pairs: PairCounts, owners: Ints) -> PairCounts:
         n_items = len(self.product)
-        own_pairs = own_pairs[
-            np.flatnonzero(
-                is_trusted | (self._paired(own_pairs.owners, own_pairs.companions) >= 0)
-            )
-        ]
         codes = own_pairs.owners * n_items + own_pairs.companions
         pair_codes = unique_sorted(np.concatenate((codes, self._candidate_codes(owners))))
         weights, support = (
@@ -261,7 +253,6 @@ def _pairs(
     for _, counted in count_pairs(lines, weights):
         size_codes = has_variants[counted.owners] | has_variants[counted.companions]
         size_codes &= significant_pairs(counted, lines, options)
-        size_codes &= pairs_beyond_gifts(counted, lines, options)
         pairs = counted[np.flatnonzero(size_codes)]
         scores = pair_strengths(pairs, sales, options)
         blocks_kept.append(pairs[np.sort(top_per_owner(pairs.owners, scores, _PRODUCTS))])

@@ -90,7 +90,6 @@ _COUNTING: Final = CopurchaseOptions(
     season=0.0,
     siblings=0.0,
     few_orders=10**9,
-    common_share=1.0,
     places=0,
 )
 
