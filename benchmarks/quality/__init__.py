@@ -2,4 +2,6 @@
 
 Reads the folder PRODUCTRECS_BENCH_DATA (by default ../shared/data beside the repository);
 what is not there is skipped aloud. `python -m benchmarks.quality [name ...]` measures.
+Further orders and sessions are read from folders `baskets_NAME` and `sessions_NAME`
+there, if they exist: see `datasets.further_baskets` and `further_sessions`.
 """

@@ -77,17 +77,21 @@ def floors(test: Trial, largest: int) -> dict[str, Lists]:
     holding = sparse.csr_array(
         (np.ones(len(items)), (baskets, items)), shape=(len(learned), n)
     )
-    counts = (holding.T @ holding).toarray()
-    held = np.maximum(counts.diagonal().copy(), 1e-9)
-    np.fill_diagonal(counts, 0.0)
-    cosine = counts / np.sqrt(np.outer(held, held))
+    counts = sparse.coo_array(holding.T @ holding)
+    held = np.maximum(counts.diagonal(), 1e-9)
+    apart = counts.row != counts.col
+    one, other, together = counts.row[apart], counts.col[apart], counts.data[apart]
+    cosine = together / np.sqrt(held[one] * held[other])
     ways = {
-        "count": counts,
+        "count": together,
         "cosine": cosine,
-        "cosine, support 2": np.where(counts >= 2, cosine, 0.0),
-        "c/((n_i+20) n_j^.2)": counts / ((held + 20.0)[:, None] * held**0.2),
+        "cosine, support 2": np.where(together >= 2, cosine, 0.0),
+        "c/((n_i+20) n_j^.2)": together / ((held[one] + 20.0) * held[other] ** 0.2),
     }
-    return {name: _summing(matrix) for name, matrix in ways.items()}
+    return {
+        name: _summing(sparse.csr_array((values, (one, other)), shape=(n, n)))
+        for name, values in ways.items()
+    }
 
 
 def ask(asked: Sequence[Question], lists: Lists) -> tuple[Floats, Floats]:
@@ -146,7 +150,7 @@ def _add(
         report.add(Figure(named, float(hits.mean()), "share", note="for comparison"))
 
 
-def _summing(matrix: Floats) -> Lists:
+def _summing(matrix: sparse.csr_array) -> Lists:
     def lists(given: Items) -> Items:
         sums = matrix[given].sum(axis=0)
         sums[given] = 0.0

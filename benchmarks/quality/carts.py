@@ -4,6 +4,7 @@ Data and questions: Online Retail, as in `basket_completion`, of baskets of 3 to
 lists come from `recommend`, the function behind `GET /v1/recommendations`, in a store whose
 catalog has the items' titles. The store has no visits and, as Online Retail has none, no
 categories; and once more with its titles' last words for categories (BAG, HOLDER, CANDLE).
+Then the further orders of `shop_kinds`, in stores without titles and categories.
 `mix`, the default source, may not find less than `buy` or than cosine, each alone.
 """
 
@@ -19,6 +20,7 @@ import numpy as np
 from benchmarks.quality.basket_completion import LARGEST, ask, floors, questions
 from benchmarks.quality.bought_together import CUT, LARGEST_ASKED, trial
 from benchmarks.quality.datasets import age_days, online_retail, online_retail_titles
+from benchmarks.quality.shop_kinds import MOST, further_trials
 from benchmarks.quality.statistics import difference
 from benchmarks.quality.variants import products_of
 from benchmarks.report import Figure
@@ -72,9 +74,10 @@ class _Rows:
         """Hold nothing."""
 
 
-def shop_of(test: Trial, *, has_categories: bool) -> StoreState:
+def shop_of(
+    test: Trial, titles: Sequence[str], *, has_categories: bool = False
+) -> StoreState:
     """Return a store that learned from a trial's earlier orders."""
-    titles = online_retail_titles()
     words = [(title.split() or [""])[-1] if has_categories else "" for title in titles]
     catalog = CatalogView(_STORE, ZoneInfo("UTC"), lambda _: b"{")
     catalog.refresh(_Rows(titles, words), 1)
@@ -121,18 +124,30 @@ def _models_of(test: Trial, titles: Sequence[str], words: Sequence[str]) -> Trai
 
 
 def measure(report: Report) -> None:
-    """Add HR@10 and MRR@10 of `mix` beside `buy` and beside cosine, in both stores."""
-    test = trial(online_retail(), CUT)
-    asked = questions(test, test.now_ms, largest=LARGEST_ASKED)
-    cosine = ask(asked, floors(test, LARGEST)["cosine"])
+    """Add HR@10 and MRR@10 of `mix` beside `buy` and beside cosine, in every store.
+
+    Raises:
+        MissingDataError: when there are no further orders.
+    """
+    test, titles = trial(online_retail(), CUT), online_retail_titles()
     for name, has_categories in (("no categories", False), ("last words", True)):
-        shop = shop_of(test, has_categories=has_categories)
-        mix, buy = (
-            ask(asked, served(shop, source, test.now_ms))
-            for source in (Source.MIX, Source.BUY)
-        )
-        for floor, of_floor in (("buy", buy), ("cosine", cosine)):
-            _add(report, f"carts as served, {name}", mix, (floor, *of_floor))
+        shop = shop_of(test, titles, has_categories=has_categories)
+        _add_shop(report, f"carts as served, {name}", test, shop)
+    for name, test in further_trials():
+        shop = shop_of(test, [""] * test.orders.n_items)
+        _add_shop(report, f"carts as served, {name}", test, shop)
+
+
+def _add_shop(report: Report, title: str, test: Trial, shop: StoreState) -> None:
+    """Add one store's figures; of its newer baskets at most 3,000 are asked."""
+    asked = questions(test, test.now_ms, largest=LARGEST_ASKED)
+    asked = asked[:: -(-len(asked) // MOST)]
+    cosine = ask(asked, floors(test, LARGEST)["cosine"])
+    mix, buy = (
+        ask(asked, served(shop, source, test.now_ms)) for source in (Source.MIX, Source.BUY)
+    )
+    for floor, of_floor in (("buy", buy), ("cosine", cosine)):
+        _add(report, title, mix, (floor, *of_floor))
 
 
 def _add(

@@ -272,6 +272,48 @@ def rees46(asked: tuple[float, float] = (0.8, 1.0)) -> Split:
     return Split(past, questions, len(numbers), least_prefix=1)
 
 
+def further_sets(kind: str) -> list[str]:
+    """Return the names of all folders `baskets_NAME` or `sessions_NAME` beside the known.
+
+    Raises:
+        MissingDataError: when there is none.
+    """
+    known = {"sessions_retailrocket", "sessions_serenade_bol"}
+    found = {path.name for path in folder().glob(f"{kind}_*") if path.is_dir()}
+    if not found - known:
+        message = f"no folder {kind}_NAME in {folder()}; set PRODUCTRECS_BENCH_DATA"
+        raise MissingDataError(message)
+    return [name.removeprefix(f"{kind}_") for name in sorted(found - known)]
+
+
+def further_baskets(name: str) -> tuple[Sessions, int]:
+    """Return the orders in `baskets_NAME/orders.csv.gz`, and the number of items.
+
+    Columns as Serenade's: session_id (of the order), ts (seconds), item_id; all numbers.
+    """
+    orders = _read_clicks(f"baskets_{name}/orders.csv.gz")
+    numbers: dict[int, int] = {}
+    return _numbered(orders, numbers), len(numbers)
+
+
+def further_sessions(name: str) -> Split:
+    """Return the split in `sessions_NAME`: train.csv.gz and test.csv.gz as Serenade's."""
+    numbers: dict[int, int] = {}
+    past, asked = (
+        _numbered(_read_clicks(f"sessions_{name}/{part}.csv.gz"), numbers)
+        for part in ("train", "test")
+    )
+    return Split(past, asked, len(numbers), least_prefix=1)
+
+
+def _numbered(sessions: Sessions, numbers: dict[int, int]) -> Sessions:
+    """Return the sessions with items numbered as they first occur."""
+    items = [
+        [numbers.setdefault(item, len(numbers)) for item in one] for one in sessions.items
+    ]
+    return Sessions(items, sessions.ends_ms)
+
+
 def crowdflower() -> Judged:
     """Return all products, queries and judgements.
 

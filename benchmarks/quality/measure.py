@@ -47,6 +47,7 @@ PARTS: dict[str, Callable[[Report], None]] = {
     "next-item-retailrocket": next_item.measure_retailrocket,
     "next-item-serenade-bol": next_item.measure_serenade_bol,
     "next-item-rees46": next_item.measure_rees46,
+    "next-item-further": next_item.measure_further,
     "own-constants": own_constants.measure,
     "libraries-orders": libraries.measure_orders,
     "libraries-retailrocket": libraries.measure_retailrocket,

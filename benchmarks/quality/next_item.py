@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from benchmarks.quality.datasets import Split, rees46, retailrocket, serenade_bol
+from benchmarks.quality.datasets import (
+    Split,
+    further_sessions,
+    further_sets,
+    rees46,
+    retailrocket,
+    serenade_bol,
+)
 from benchmarks.quality.peers import PlainVmis, count_together
 from benchmarks.quality.statistics import difference
 from benchmarks.report import Figure
@@ -114,6 +121,21 @@ def measure_rees46(report: Report) -> None:
         "association rules": ask(split, rules(split)),
     }
     _measure(report, "REES46", split, floors, reach=1.05)
+
+
+def measure_further(report: Report) -> None:
+    """Add HR@20 and MRR@20 on the sessions of every folder `sessions_NAME`.
+
+    Raises:
+        MissingDataError: when there is none.
+    """
+    for name in further_sets("sessions"):
+        split = further_sessions(name)
+        floors = {
+            "plain VMIS-kNN m=1000 k=100": ask(split, plain(split)),
+            "association rules": ask(split, rules(split)),
+        }
+        _measure(report, name, split, floors, reach=1.05)
 
 
 def _measure(

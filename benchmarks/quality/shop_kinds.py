@@ -1,11 +1,12 @@
 """Bought together in shops of different kinds: do our lists find less than plain counting?
 
-Shops made up by `made_shops`, the visits of RetailRocket and serenade_bol taken for
-orders, and Online Retail. The last 15 % of the orders of 2 to 50 products are asked (at
-most 3,000), each product an anchor, as in `bought_together`; all earlier ones are learned
-from. Defaults were chosen with seeds 1 and 2, on Online Retail's two months before the
-test, and on the sets' training parts; the seeds measured here, 11 and 12, chose nothing.
-"Tuned" are the constants that a store's own past chooses, as its background does.
+Shops made up by `made_shops`, the visits of RetailRocket and serenade_bol taken for orders,
+Online Retail, and further orders (folders `baskets_NAME`). The last 15 % of the orders of 2
+to 50 products are asked (at most 3,000), each product an anchor, as in `bought_together`;
+all earlier ones are learned from. Defaults were chosen with seeds 1 and 2, on Online
+Retail's two months before the test, and on the sets' training parts; the seeds measured
+here, 11 and 12, chose nothing. "Tuned" are the constants that a store's own past chooses,
+as its background does.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from benchmarks.quality.bought_together import Trial, ask, counting, ours
 from benchmarks.quality.datasets import (
     MissingDataError,
     Orders,
+    Sessions,
+    further_baskets,
+    further_sets,
     online_retail,
     retailrocket,
     serenade_bol,
@@ -35,7 +39,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from benchmarks.quality.bought_together import Outcome
-    from benchmarks.quality.datasets import Split
     from benchmarks.report import Report
 
 SEEDS: Final = (11, 12)
@@ -81,20 +84,33 @@ def _trials() -> Iterator[tuple[str, Trial]]:
             yield f"made-up {kind} {seed}", last_orders(make(seed))
     for name, read in (("RetailRocket", retailrocket), ("serenade_bol", serenade_bol)):
         try:
-            yield f"visits of {name}", last_orders(_as_orders(read()))
+            split = read()
         except MissingDataError:
             continue
+        visits = split.train.items + split.asked.items
+        ends = split.train.ends_ms + split.asked.ends_ms
+        orders = _as_orders(Sessions(visits, ends), split.n_items)
+        yield f"visits of {name}", last_orders(orders)
     yield (
         f"Online Retail from {bought_together.CUT}",
         bought_together.trial(online_retail(), bought_together.CUT),
     )
+    yield from further_trials()
 
 
-def _as_orders(split: Split) -> Orders:
-    """Return all visits as orders of nobody."""
-    visits = split.train.items + split.asked.items
-    ends = split.train.ends_ms + split.asked.ends_ms
-    return orders_of(visits, ends, [0] * len(visits), split.n_items)
+def further_trials() -> Iterator[tuple[str, Trial]]:
+    """Yield the name and the newest orders of every folder `baskets_NAME`.
+
+    Raises:
+        MissingDataError: when there is none.
+    """
+    for name in further_sets("baskets"):
+        yield f"baskets of {name}", last_orders(_as_orders(*further_baskets(name)))
+
+
+def _as_orders(groups: Sessions, n_items: int) -> Orders:
+    """Return sessions as orders of nobody."""
+    return orders_of(groups.items, groups.ends_ms, [0] * len(groups.items), n_items)
 
 
 def _add(
