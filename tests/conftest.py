@@ -5,10 +5,13 @@
   PostgreSQL is migrated; `Service.prepare` does so on SQLite.
 - `sqlite_database`: migrated SQLite only, where the database makes no difference.
 - `postgres_url`: an empty PostgreSQL database, where only that makes sense.
+- `object_address`: an empty object store, a folder; in `make trust` in Ceph.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import gc
 import os
 from pathlib import Path
@@ -20,9 +23,10 @@ import pytest
 from productrecs.storage.database import Database
 from tests.support import network, postgres
 from tests.support.migrated import bring, migrate_at, migrated
+from tests.support.object_server import RADOSGW, ObjectServer, object_server
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 _CLUSTER = "PRODUCTRECS_TEST_CLUSTER"
 _OWNER = pytest.StashKey[postgres.Owner]()
@@ -158,3 +162,26 @@ def sqlite_database(data_folder: Path) -> Iterator[Database]:
 def migrated_folder() -> Path:
     """Return a folder with a migrated SQLite database, to copy: never to open."""
     return migrated()
+
+
+@pytest.fixture(scope="session")
+def s3_servers() -> Iterator[Callable[[str], ObjectServer]]:
+    """Give this process's S3 server of a name; the first use starts it."""
+    with contextlib.ExitStack() as running:
+        yield functools.cache(lambda name: running.enter_context(object_server(name)))
+
+
+@pytest.fixture(params=["folder", RADOSGW])
+def object_address(
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    s3_servers: Callable[[str], ObjectServer],
+    monkeypatch: pytest.MonkeyPatch,
+) -> str:
+    """Return the address of an empty object store: a folder, or below a bucket."""
+    if request.param == "folder":
+        return str(tmp_path / "objects")
+    server = s3_servers(request.param)
+    for name, value in server.environment.items():
+        monkeypatch.setenv(name, value)
+    return server.address()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
+import hashlib
+import os
 import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,48 +29,20 @@ from productrecs.storage.snapshots import (
     SnapshotName,
     SnapshotStore,
 )
-from tests.support.object_server import MISSING, ObjectServer, SeaweedServer
+from tests.support.object_server import RADOSGW
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
 ONE, OTHER = StoreId("st_one"), StoreId("st_other")
 LARGE = np.arange(100_000, dtype=np.int64)  # above the size that is packed
+PART, PAGE = 6 << 20, 1_000  # what one request uploads, and lists
 
-
-@pytest.fixture(
-    scope="module", params=["moto", pytest.param("seaweedfs", marks=pytest.mark.trust)]
+on_s3 = pytest.mark.parametrize("object_address", ["moto", RADOSGW], indirect=True)
+everywhere = pytest.mark.parametrize(
+    "object_address", ["folder", "moto", RADOSGW], indirect=True
 )
-def server(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[ObjectServer]:
-    if request.param == "seaweedfs" and shutil.which("weed") is None:
-        pytest.skip(MISSING)
-    is_moto = request.param == "moto"
-    running = ObjectServer() if is_moto else SeaweedServer(tmp_path_factory.mktemp("weed"))
-    yield running
-    running.close()
-
-
-@pytest.fixture(params=["folder", "s3"])
-def address(
-    request: pytest.FixtureRequest,
-    tmp_path: Path,
-    server: ObjectServer,
-    monkeypatch: pytest.MonkeyPatch,
-) -> str:
-    """Return an empty object store: a folder, and an S3 server."""
-    for name, value in server.environment.items():
-        monkeypatch.setenv(name, value)
-    return str(tmp_path / "objects") if request.param == "folder" else server.address()
-
-
-@pytest.fixture
-def s3_address(server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> str:
-    for name, value in server.environment.items():
-        monkeypatch.setenv(name, value)
-    return server.address()
 
 
 @dataclass
@@ -116,10 +90,11 @@ def keys(machine: Machine, prefix: str = "stores") -> dict[str, int]:
     return {one.key: one.size for one in machine.store.objects.list(prefix)}
 
 
+@everywhere
 def test_a_model_trained_on_one_machine_is_served_by_another(
-    tmp_path: Path, address: str
+    tmp_path: Path, object_address: str
 ) -> None:
-    trainer, reader = two_machines(tmp_path, address)
+    trainer, reader = two_machines(tmp_path, object_address)
     first = trainer.train(1)
     second = trainer.train(2, first.name)
     reader.cache.wait([first, second])
@@ -133,18 +108,20 @@ def test_a_model_trained_on_one_machine_is_served_by_another(
     assert files[0].samefile(files[1])
 
 
+@on_s3
 def test_a_worker_elsewhere_numbers_its_model_after_the_serving_one(
-    tmp_path: Path, s3_address: str
+    tmp_path: Path, object_address: str
 ) -> None:
-    trainer, other = two_machines(tmp_path, s3_address)
+    trainer, other = two_machines(tmp_path, object_address)
     serving = trainer.train(1, "00000041-0a0a0a0a")
 
     assert serving.name[:8] == "00000042"
     assert other.train(2, serving.name).name[:8] == "00000043"
 
 
-def test_a_store_gets_no_snapshot_of_another(tmp_path: Path, s3_address: str) -> None:
-    trainer, reader = two_machines(tmp_path, s3_address)
+@on_s3
+def test_a_store_gets_no_snapshot_of_another(tmp_path: Path, object_address: str) -> None:
+    trainer, reader = two_machines(tmp_path, object_address)
     name = trainer.train(1)
     moved = name._replace(store_id=OTHER)
     trainer.store.objects.put(moved.key, trainer.store.objects.get(name.key))
@@ -167,12 +144,13 @@ DAMAGE: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
+@on_s3
 @pytest.mark.parametrize("what", ["manifest", "pack", "large"])
 @pytest.mark.parametrize("how", DAMAGE)
 def test_a_damaged_object_is_refused(
-    tmp_path: Path, s3_address: str, what: str, how: str
+    tmp_path: Path, object_address: str, what: str, how: str
 ) -> None:
-    trainer, reader = two_machines(tmp_path, s3_address)
+    trainer, reader = two_machines(tmp_path, object_address)
     name = trainer.train(1)
     found = keys(trainer, f"stores/{ONE}/objects")
     by_size = sorted(found, key=lambda key: found[key])
@@ -186,13 +164,16 @@ def test_a_damaged_object_is_refused(
     assert reader.cache.is_refused(name)
     assert not (reader.folder / MODELS / ONE / name.name).exists()
     objects.put(key, whole)
-    repaired = Machine.at(tmp_path / "two", ObjectStore(s3_address))
+    repaired = Machine.at(tmp_path / "two", ObjectStore(object_address))
     repaired.cache.wait([name])
     assert repaired.value(name) == 1
 
 
-def test_a_damaged_local_copy_is_fetched_again_once(tmp_path: Path, address: str) -> None:
-    trainer, reader = two_machines(tmp_path, address)
+@everywhere
+def test_a_damaged_local_copy_is_fetched_again_once(
+    tmp_path: Path, object_address: str
+) -> None:
+    trainer, reader = two_machines(tmp_path, object_address)
     name = trainer.train(7)
     reader.cache.wait([name])
     copy = reader.folder / MODELS / ONE / name.name
@@ -219,11 +200,12 @@ class CutObjects(ObjectStore):
         super().put(key, content)  # type: ignore[arg-type]  # as it came
 
 
+@on_s3
 @pytest.mark.parametrize("uploads", [0, 1, 2])
 def test_an_upload_that_is_cut_leaves_no_snapshot(
-    tmp_path: Path, s3_address: str, uploads: int
+    tmp_path: Path, object_address: str, uploads: int
 ) -> None:
-    objects = CutObjects(s3_address)
+    objects = CutObjects(object_address)
     trainer = Machine.at(tmp_path / "one", objects)
     objects.left = 3
     serving = trainer.train(1)
@@ -237,15 +219,18 @@ def test_an_upload_that_is_cut_leaves_no_snapshot(
     assert [one.name for one in (tmp_path / "one" / MODELS / ONE).iterdir()] == [
         serving.name
     ]
-    reader = Machine.at(tmp_path / "two", ObjectStore(s3_address))
+    reader = Machine.at(tmp_path / "two", ObjectStore(object_address))
     trainer.store.purge(ONE, {MODELS: serving.name}, grace_seconds=0)
     reader.cache.wait([serving])
     assert reader.value(serving) == 1
     assert len(keys(trainer)) == 3  # a manifest, a pack, a large array
 
 
-def test_a_purge_keeps_what_a_reader_may_still_fetch(tmp_path: Path, address: str) -> None:
-    trainer, reader = two_machines(tmp_path, address)
+@everywhere
+def test_a_purge_keeps_what_a_reader_may_still_fetch(
+    tmp_path: Path, object_address: str
+) -> None:
+    trainer, reader = two_machines(tmp_path, object_address)
     names = [trainer.train(0)]
     for value in (1, 2, 3):
         names.append(trainer.train(value, names[-1].name))
@@ -265,10 +250,11 @@ def test_a_purge_keeps_what_a_reader_may_still_fetch(tmp_path: Path, address: st
     assert trainer.store.purge(ONE, serving, grace_seconds=0) == 0
 
 
+@everywhere
 def test_control_a_purge_without_the_pointer_removes_the_serving_model(
-    tmp_path: Path, address: str
+    tmp_path: Path, object_address: str
 ) -> None:
-    trainer, _ = two_machines(tmp_path, address)
+    trainer, _ = two_machines(tmp_path, object_address)
     name = trainer.train(1)
 
     trainer.store.purge(ONE, {}, grace_seconds=0, keep_previous=False)
@@ -277,21 +263,25 @@ def test_control_a_purge_without_the_pointer_removes_the_serving_model(
     assert keys(trainer) == {}
 
 
+@on_s3
 def test_two_workers_that_publish_at_once_both_leave_whole_models(
-    tmp_path: Path, s3_address: str
+    tmp_path: Path, object_address: str
 ) -> None:
-    one, other = two_machines(tmp_path, s3_address)
+    one, other = two_machines(tmp_path, object_address)
     serving = one.train(0)
     names = [one.train(1, serving.name), other.train(2, serving.name)]
 
-    reader = Machine.at(tmp_path / "three", ObjectStore(s3_address))
+    reader = Machine.at(tmp_path / "three", ObjectStore(object_address))
     reader.cache.wait(names)
 
     assert [reader.value(name) for name in names] == [1, 2]
 
 
-def test_an_erasure_removes_older_models_at_once(tmp_path: Path, address: str) -> None:
-    trainer, reader = two_machines(tmp_path, address)
+@everywhere
+def test_an_erasure_removes_older_models_at_once(
+    tmp_path: Path, object_address: str
+) -> None:
+    trainer, reader = two_machines(tmp_path, object_address)
     first = trainer.train(1)
     second = trainer.train(2, first.name)
     untouched = trainer.train(3, store_id=OTHER)
@@ -303,16 +293,18 @@ def test_an_erasure_removes_older_models_at_once(tmp_path: Path, address: str) -
     assert (reader.value(second), reader.value(untouched)) == (2, 3)
 
 
+@on_s3
 def test_without_the_object_store_readers_serve_on_and_recover(
-    tmp_path: Path, s3_address: str, server: ObjectServer, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, object_address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    trainer, _ = two_machines(tmp_path, s3_address)
+    trainer, _ = two_machines(tmp_path, object_address)
     name = trainer.train(1)
+    url = os.environ["AWS_ENDPOINT_URL"]
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         port = closed.getsockname()[1]
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{port}")
-    objects = ObjectStore(s3_address)
+    objects = ObjectStore(object_address)
     reader = Machine.at(tmp_path / "two", objects)
     began = time.monotonic()
 
@@ -324,20 +316,61 @@ def test_without_the_object_store_readers_serve_on_and_recover(
     assert objects.probe() is not None
     with pytest.raises(ObjectStoreUnavailableError, match="PRODUCTRECS_OBJECTS"):
         reader.cache.check()
-    monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", url)
     objects._remote = None  # noqa: SLF001 - the server is back at its address
     objects.check()
     reader.cache.wait([name], 30)
     assert reader.value(name) == 1
 
 
+@pytest.mark.trust
+@everywhere
+def test_objects_of_many_parts_and_lists_of_many_pages(
+    tmp_path: Path, object_address: str
+) -> None:
+    objects, large = ObjectStore(object_address), os.urandom(PART) * 4 + b"end"
+    (tmp_path / "file").write_bytes(large)
+    objects.put("a", tmp_path / "file")
+    objects.put("b", large)
+    names = [f"many/{number}/of it" for number in range(PAGE + 1)]
+
+    saved = [objects.save(key, tmp_path / "copies" / key) for key in "ab"]
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda name: objects.put(name, name.encode()), names))
+
+    assert saved == [hashlib.sha256(large).hexdigest()] * 2
+    assert sorted(one.key for one in objects.list("many")) == sorted(names)
+    assert len(objects.folders("many")) == len(names)
+    objects.delete(names[1:])
+    objects.delete(names[1:])  # without complaint
+    assert sorted(one.key for one in objects.list("")) == ["a", "b", names[0]]
+
+
+@pytest.mark.parametrize("object_address", [RADOSGW], indirect=True)
+@pytest.mark.parametrize(
+    ("variable", "code"),
+    [
+        ("AWS_ACCESS_KEY_ID", "InvalidAccessKeyId"),
+        ("AWS_SECRET_ACCESS_KEY", "SignatureDoesNotMatch"),
+    ],
+)
+def test_a_wrong_key_is_named(
+    object_address: str, monkeypatch: pytest.MonkeyPatch, variable: str, code: str
+) -> None:
+    monkeypatch.setenv(variable, "wrong")
+
+    with pytest.raises(ObjectStoreUnavailableError, match=f"{code}: .*AWS_ variables"):
+        ObjectStore(object_address).check()
+
+
+@on_s3
 def test_an_empty_variable_is_an_unset_one(
-    tmp_path: Path, s3_address: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, object_address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("AWS_ENDPOINT_URL_S3", "AWS_SESSION_TOKEN"):
         monkeypatch.setenv(name, "")
 
-    Machine.at(tmp_path / "one", ObjectStore(s3_address)).train(1)
+    Machine.at(tmp_path / "one", ObjectStore(object_address)).train(1)
 
 
 @pytest.mark.parametrize("endpoint", ["localhost:9000", "s3.example.com", "http://"])

@@ -13,7 +13,7 @@ import pytest
 from productrecs.storage.object_store import ObjectStore
 from productrecs.storage.snapshot_cache import SnapshotCache
 from productrecs.storage.snapshots import KINDS, SnapshotStore
-from tests.support.object_server import ObjectServer
+from tests.support.object_server import object_server
 from tests.support.pictures import COLOURS, SHAPES, drawn, encoded, see
 from tests.support.service import Service, eventually
 from tests.support.uploads import upload
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from tests.support.object_server import ObjectServer
     from tests.support.service import Merchant, Reply
 
 pytestmark = [pytest.mark.trust, pytest.mark.postgres]
@@ -55,15 +56,17 @@ class Machines:
             worker.kill()
 
 
-@pytest.fixture
+@pytest.fixture(params=["moto", "radosgw"])
 def machines(
-    tmp_path: Path, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    postgres_url: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Machines]:
-    server = ObjectServer()
-    for name, value in server.environment.items():
-        monkeypatch.setenv(name, value)
-    yield Machines(tmp_path, postgres_url, server, server.address())
-    server.close()
+    with object_server(request.param) as server:  # its own: the test closes it
+        for name, value in server.environment.items():
+            monkeypatch.setenv(name, value)
+        yield Machines(tmp_path, postgres_url, server, server.address())
 
 
 def search_by_photo(merchant: Merchant, photo: bytes) -> Reply:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from tests.support.object_server import ObjectServer
+from tests.support.object_server import MotoServer
 from tests.support.service import Service, eventually
 from tests.trust.forms import violations
 from tests.trust.test_busy import held
@@ -111,7 +111,7 @@ def test_shops_show_lists_though_nothing_behind_them_works(service: Service) -> 
 def test_shops_show_lists_for_an_hour_though_the_object_store_is_gone_as_well(
     data_folder: Path, database_url: str | None, seconds: float
 ) -> None:
-    objects = ObjectServer()
+    objects = MotoServer()
     variables = {**objects.environment, "PRODUCTRECS_OBJECTS": objects.address()}
     with Service(data_folder, database_url, variables=variables).prepare() as service:
         merchant = furnish(service)

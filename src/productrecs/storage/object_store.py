@@ -8,6 +8,7 @@ import contextlib
 import hashlib
 import logging
 import os
+import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -219,7 +220,7 @@ class ObjectStore:
         except FileNotFoundError as error:
             if "NoSuchBucket" not in str(error):
                 self._note(None)
-                raise MissingObjectError(_first_line(error)) from error
+                raise MissingObjectError(_reason(error)) from error
             raise self._unavailable(error) from error
         except MissingObjectError:
             raise
@@ -231,7 +232,7 @@ class ObjectStore:
         return result
 
     def _unavailable(self, error: Exception) -> ObjectStoreUnavailableError:
-        reason = _first_line(error)
+        reason = _reason(error)
         self._note(reason)
         message = (
             f"the object store {self.address} cannot be used: {reason}; check "
@@ -304,8 +305,12 @@ def _checked_address(address: str) -> str:
     raise ObjectStoreAddressError(message)
 
 
-def _first_line(error: Exception) -> str:
-    return str(error).strip().split("\n", 1)[0][:300] or type(error).__name__
+def _reason(error: Exception) -> str:
+    """Return S3's error code, if it sent one, and the first line of the library's words."""
+    line = str(error).strip().split("\n", 1)[0]
+    words = line.partition("<?xml")[0].rstrip(": ")[:300]
+    code = re.search(r"<Code>(\w+)</Code>", str(error))
+    return f"{code[1]}: {words}" if code else words or type(error).__name__
 
 
 @contextlib.contextmanager

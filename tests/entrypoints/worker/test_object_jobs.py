@@ -44,9 +44,9 @@ NOON = 1_800_000_000_000
 
 
 @pytest.fixture
-def services(tmp_path: Path) -> Iterator[Services]:
+def services(tmp_path: Path, object_address: str) -> Iterator[Services]:
     bring(tmp_path / "data")
-    environment = {"PRODUCTRECS_OBJECTS": str(tmp_path / "objects")}
+    environment = {"PRODUCTRECS_OBJECTS": object_address}
     built = build_services(from_environment(environment, tmp_path / "data"))
     yield built
     built.close()
@@ -102,7 +102,7 @@ def test_installations_with_one_prefix_purge_nothing_of_each_other(
     tidy(jobs)
     tidy(jobs)  # the same installation again
     bring(tmp_path / "other")
-    environment = {"PRODUCTRECS_OBJECTS": str(tmp_path / "objects")}
+    environment = {"PRODUCTRECS_OBJECTS": objects.address}
     other = build_services(from_environment(environment, tmp_path / "other"))
     objects.put("stores/st_1/models/a/manifest", b"of the first")
 

@@ -86,10 +86,13 @@ class Machine:
         return served.find(IndexQuery(served.analyse(query), 50, VISIBLE)).items
 
 
-def machines(database: Database, folder: Path) -> tuple[Machine, Machine]:
-    objects = ObjectStore(str(folder / "objects"))
+@pytest.fixture
+def machines(
+    database: Database, tmp_path: Path, object_address: str
+) -> tuple[Machine, Machine]:
+    shared = SnapshotStore(ObjectStore(object_address))
     return tuple(  # type: ignore[return-value]  # two
-        Machine(database, folder / name, SnapshotStore(objects)) for name in ("one", "two")
+        Machine(database, tmp_path / name, shared) for name in ("one", "two")
     )
 
 
@@ -100,9 +103,9 @@ def push(database: Database, store: Store, **titles: str) -> None:
 
 
 def test_an_index_is_searched_and_continued_on_other_machines(
-    database: Database, store: Store, tmp_path: Path
+    database: Database, store: Store, machines: tuple[Machine, Machine]
 ) -> None:
-    one, two = machines(database, tmp_path)
+    one, two = machines
     push(database, store, a="green tent", b="blue kayak")
     one.uploader.fetch_all()
     assert one.index()
@@ -124,9 +127,9 @@ def test_an_index_is_searched_and_continued_on_other_machines(
 
 
 def test_of_two_machines_that_index_at_once_one_stops(
-    database: Database, store: Store, tmp_path: Path
+    database: Database, store: Store, machines: tuple[Machine, Machine]
 ) -> None:
-    one, two = machines(database, tmp_path)
+    one, two = machines
     push(database, store, a="green tent")
     one.uploader.fetch_all()
     two.uploader.fetch_all()
@@ -140,9 +143,9 @@ def test_of_two_machines_that_index_at_once_one_stops(
 
 
 def test_a_lost_index_is_uploaded_again(
-    database: Database, store: Store, tmp_path: Path
+    database: Database, store: Store, machines: tuple[Machine, Machine]
 ) -> None:
-    one, two = machines(database, tmp_path)
+    one, two = machines
     push(database, store, a="green tent")
     one.uploader.fetch_all()
     assert one.index()
@@ -160,9 +163,9 @@ def test_a_lost_index_is_uploaded_again(
 
 
 def test_a_machine_that_indexes_keeps_its_own_files(
-    database: Database, store: Store, tmp_path: Path
+    database: Database, store: Store, machines: tuple[Machine, Machine]
 ) -> None:
-    one, two = machines(database, tmp_path)
+    one, two = machines
     push(database, store, a="green tent")
     one.uploader.fetch_all()
     assert one.index()
