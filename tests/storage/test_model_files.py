@@ -44,6 +44,20 @@ def test_a_published_model_reads_back_as_it_was(tmp_path: Path) -> None:
     assert hashlib.sha256(file.read_bytes()).hexdigest() == digest
 
 
+def test_opening_a_model_leaves_large_arrays_on_the_disk(tmp_path: Path) -> None:
+    model_id = publish_arrays(tmp_path, ARRAYS, {})
+
+    arrays, _ = open_arrays(tmp_path / model_id)
+
+    def resident() -> str:
+        mapping = Path("/proc/self/smaps").read_text().partition("scores.bin\n")[2]
+        return mapping.partition("Rss:")[2].split()[0]
+
+    assert resident() == "0"
+    assert arrays["copurchase.scores"].sum() > 0
+    assert resident() != "0"
+
+
 def test_everything_is_synced_before_a_model_appears(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
