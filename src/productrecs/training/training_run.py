@@ -474,6 +474,7 @@ class Trainer:
         self._deps = deps
         self._max_facts = max_facts
         self._inputs: OrderedDict[StoreId, TrainingInputs] = OrderedDict()
+        self._sizes: dict[StoreId, int] = {}  # counted once a training: it takes a while
         self._paused_until: dict[StoreId, float] = {}
         self._cpu_seconds: dict[StoreId, float] = {}  # CPU seconds of the last training
 
@@ -489,6 +490,7 @@ class Trainer:
         spent = time.thread_time()
         # Not in the cache while it is read: after a failure the next training starts over.
         inputs = self._inputs.pop(store.store_id, None)
+        self._sizes.pop(store.store_id, None)
         if inputs is None:
             inputs = TrainingInputs(self._deps.models)
         cpu_seconds = self._cpu_seconds.get(
@@ -497,6 +499,7 @@ class Trainer:
         idle_seconds = min(_IDLE_FACTOR * cpu_seconds, _MAX_IDLE_SECONDS)
         model = train_store(self._deps, store, inputs, progress, idle_seconds)
         self._inputs[store.store_id] = inputs
+        self._sizes[store.store_id] = inputs.size + _STORE_FACTS
         self._evict()
         cpu_seconds = self._cpu_seconds[store.store_id] = time.thread_time() - spent
         pause = min(_PAUSE_FACTOR * cpu_seconds, _MAX_PAUSE_SECONDS)
@@ -508,12 +511,10 @@ class Trainer:
         return time.monotonic() < self._paused_until.get(store_id, 0.0)
 
     def _evict(self) -> None:
-        while len(self._inputs) > 1 and self._size() > self._max_facts:
+        while len(self._inputs) > 1 and sum(self._sizes.values()) > self._max_facts:
             evicted, _ = self._inputs.popitem(last=False)
+            del self._sizes[evicted]
             self._cpu_seconds.pop(evicted, None)  # its next training reads the whole log
-
-    def _size(self) -> int:
-        return sum(inputs.size + _STORE_FACTS for inputs in self._inputs.values())
 
 
 def stale_stores(
