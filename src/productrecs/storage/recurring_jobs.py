@@ -39,6 +39,8 @@ class PeriodicTasks:
         restarts. Runs missed while no worker ran are skipped. If no task is due, it only
         reads.
         """
+        if not new_jobs:
+            return 0
         now = self._clock()
         with self._database.reading() as connection:
             query = sa.select(duties.c.store_id, _is_due(now, every_ms)).where(
