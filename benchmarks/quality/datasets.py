@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -98,11 +98,15 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Queries by id, and what people thought of products for them, grades 1 to 4."""
+    """Queries by id, and what people thought of products for them.
+
+    Grades have the numbers of their source: the lowest is 1, whatever the highest is.
+    """
 
     products: list[tuple[int, str, str]]  # id, title, description
     queries: dict[int, str]
-    grades: dict[int, dict[int, int]]  # by query: product -> grade, the best of repeats
+    grades: dict[int, dict[int, float]]  # by query: product -> grade, the best of repeats
+    good: float = 3  # the least grade of a good product
 
 
 def folder() -> Path:
@@ -315,24 +319,58 @@ def _numbered(sessions: Sessions, numbers: dict[int, int]) -> Sessions:
 
 
 def crowdflower() -> Judged:
-    """Return all products, queries and judgements.
+    """Return all products, queries and judgements; grades 1 to 4.
 
     Raises:
         MissingDataError: when the data set is not there.
     """
-    name = "search_crowdflower"
-    grades: dict[int, dict[int, int]] = {}
+    return _judged("search_crowdflower", 3)
+
+
+def home_depot() -> Judged:
+    """Return the Home Depot set: titles of a hardware shop, mean grades of 1 to 3.
+
+    Source: the `train.csv` of Kaggle's "Home Depot Product Search Relevance" (2016), here
+    with one in four of its 11,795 queries; all titles are ranked.
+
+    Raises:
+        MissingDataError: when the data set is not there.
+    """
+    full = _judged("search_home_depot", 2.5)
+    asked = {one: text for one, text in full.queries.items() if one % 8 in {1, 2}}
+    return replace(full, queries=asked)
+
+
+def chorus() -> Judged:
+    """Return the Chorus set: an electronics shop, ratings of 0 to 3 as grades 1 to 4.
+
+    Source: github.com/querqy/chorus, the products of `data-encoder/ecommerce/vectors/data`
+    (title and short description) and `katas/Broad_Query_Set_rated.csv`.
+
+    Raises:
+        MissingDataError: when the data set is not there.
+    """
+    return _judged("search_chorus", 3)
+
+
+def _judged(name: str, good: float) -> Judged:
+    """Return the set in folder `name`; query ids count up from 1 in the source's order.
+
+    The folder has `products.csv.gz` (product_id, product_title, product_description),
+    `queries.csv` (query_id, query) and `labels.csv.gz` (query_id, product_id, grade_1_4).
+    """
+    grades: dict[int, dict[int, float]] = {}
     for row in _rows(f"{name}/labels.csv.gz"):
         known = grades.setdefault(int(row["query_id"]), {})
         product = int(row["product_id"])
-        known[product] = max(int(row["grade_1_4"]), known.get(product, 0))
+        known[product] = max(float(row["grade_1_4"]), known.get(product, 0))
     with _present(f"{name}/queries.csv").open(encoding="utf-8", newline="") as file:
         queries = {int(row["query_id"]): row["query"] for row in csv.DictReader(file)}
     products = [
         (int(row["product_id"]), row["product_title"], row["product_description"])
         for row in _rows(f"{name}/products.csv.gz")
     ]
-    return Judged(products, queries, grades)
+    return Judged(products, queries, grades, good)
 
 
 def _rows(name: str) -> list[dict[str, str]]:

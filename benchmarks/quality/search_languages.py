@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.quality.datasets import crowdflower
-from benchmarks.quality.search import SHOWN, ndcg, ours
+from benchmarks.quality.search import PARTS, SHOWN, ndcg, ours
 from benchmarks.quality.search_peers import Catalog
 from benchmarks.report import Figure
 from productrecs.training.search.multilingual_text_model import (
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 QUERIES: Final = Path(__file__).with_name("translated_queries.csv")
 ENGLISH: Final = "en"
-PARTS: Final = {"odd": (1,), "even": (0,), "all": (0, 1)}
 
 
 def measure(report: Report) -> None:
