@@ -186,6 +186,44 @@ def test_every_word_comes_before_some_words_and_scores_fall(index: SearchIndex) 
     assert len(set(result.items)) == len(result.items) > 1
 
 
+@pytest.mark.parametrize(
+    ("language", "titles", "query", "first"),
+    [
+        # "tank" is rare, "water" and "heater" are not: two words count more than one.
+        (
+            "en",
+            [*["Water heater"] * 9, "Tank top in white"],
+            "water heater propane tank",
+            0,
+        ),
+        # A compound is as many words as it stands for.
+        (
+            "de",
+            [
+                "Damenschuhe, Modell Anna, in Grau, mit Riemen und Schnalle",
+                *["Damenschuhe, Schuhe", "Schuhe", "Damen"] * 4,
+                "Wildleder",
+            ],
+            "schuhe damen wildleder",
+            0,
+        ),
+    ],
+)
+def test_products_with_more_of_the_words_come_first(
+    tmp_path: Path, language: str, titles: list[str], query: str, first: int
+) -> None:
+    with IndexWriter(tmp_path, language) as writer:
+        writer.put(ProductText(number, title) for number, title in enumerate(titles))
+        writer.commit()
+    index = SearchIndex(tmp_path, language)
+    hits = index.find(
+        IndexQuery(index.analyse(f"{query} "), 20, np.ones(len(titles), dtype=np.bool_))
+    )
+    rarest = len(titles) - 1
+    assert hits.items.index(first) < hits.items.index(rarest)
+    assert hits.scores == sorted(hits.scores, reverse=True)
+
+
 def test_only_the_visible_is_found_however_far_down(index: SearchIndex) -> None:
     one = np.zeros(13, dtype=np.bool_)
     one[12] = True

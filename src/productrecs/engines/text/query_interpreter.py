@@ -263,12 +263,15 @@ _SHOWN: Final = _FIELDS[:2]
 Fields = Sequence[tuple[str, float]]
 _SLOP: Final = 1
 
+WORD_SCORE: Final = 256.0
+"""Score of a word of a partial match; more than all other scores of a product together."""
+
 
 def all_words_query(interpreter: QueryInterpreter, slots: Sequence[QueryTerm]) -> Query:
     """Return the query for products with every word; there is at least one slot."""
     build = _Builder(interpreter)
     parts = [build.slot(slot) for slot in slots]
-    heads = build.heads(slots, 1.0)
+    heads = build.heads(slots)
     if len(slots) == 1:
         return _preferring(parts[0], heads)
     every = [
@@ -284,19 +287,41 @@ def some_words_queries(
     """Yield the queries for products with some of several words, strict ones first.
 
     First those with a match in titles, categories or codes, then in any text. Descriptions
-    cost the most time and add little to a score.
+    cost the most time and add little to a score. Each word in a title, category or code
+    adds `WORD_SCORE`, so products with more words come first, however rare another word is.
     """
     if len(slots) == 1:
         return
     build = _Builder(interpreter)
-    compound_queries = [one for one in build.compound_queries(slots) if one is not None]
-    preferred = build.heads(slots, WEIGHTS.head_of_some)
+    compounds = build.compound_queries(slots)
+    compound_queries = [one for one in compounds if one is not None]
+    shown = [build.slot(slot, _SHOWN) for slot in slots]
+    preferred = _word_scores(shown, compounds)
     if len(slots) > 2:  # noqa: PLR2004 - two of two words were searched before
         preferred += build.side_by_side(slots)
-    for fields in (_SHOWN, _FIELDS):
-        parts = [build.slot(slot, fields) for slot in slots]
+    for parts in (shown, [build.slot(slot) for slot in slots]):
         some = [(Occur.Should, query) for query in (*parts, *compound_queries)]
         yield _preferring(Query.boolean_query(some), preferred)
+
+
+def _word_scores(
+    parts: Sequence[Query], compound_queries: Sequence[Query | None]
+) -> list[Query]:
+    """Return the queries that add `WORD_SCORE` for each word; a compound is two words."""
+    found: list[Query] = []
+    index = 0
+    while index < len(parts):
+        compound = compound_queries[index] if index < len(compound_queries) else None
+        pair = parts[index : index + (1 if compound is None else 2)]
+        words = [Query.const_score_query(part, WORD_SCORE) for part in pair]
+        index += len(pair)
+        if compound is None:
+            found += words
+        else:
+            both = Query.boolean_query([(Occur.Should, word) for word in words])
+            joined = Query.const_score_query(compound, _TWO * WORD_SCORE)
+            found.append(Query.disjunction_max_query([both, joined]))
+    return found
 
 
 def exact_query(schema: tantivy.Schema, key: str) -> Query:
@@ -379,13 +404,13 @@ class _Builder:
             found.append(Query.boost_query(phrase, WEIGHTS.side_by_side))
         return found
 
-    def heads(self, slots: Sequence[QueryTerm], share: float) -> list[Query]:
+    def heads(self, slots: Sequence[QueryTerm]) -> list[Query]:
         """Return the bonus queries for head nouns; the last word has the highest bonus."""
         last = _head_slot(self.interpreter, slots)
         found = []
         for index, slot in enumerate(slots):
             weight = WEIGHTS.head + (WEIGHTS.last_head if index == last else 0.0)
-            readings = [self._head(one, weight * share) for one in slot.readings]
+            readings = [self._head(one, weight) for one in slot.readings]
             known_queries = [query for query in readings if query is not None]
             if known_queries:
                 found.append(_best(known_queries))

@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
@@ -41,6 +43,7 @@ from productrecs.engines.text.language_detection_and_stemming import (
 )
 from productrecs.engines.text.query_interpreter import (
     NO_SYNONYMS,
+    WORD_SCORE,
     QueryInterpreter,
     QueryTerm,
     ReadWord,
@@ -62,7 +65,7 @@ RERANK_DEPTH: Final = 200
 """Maximum number of results to rerank: shoppers rarely page further."""
 
 _BEST: Final = 20  # feedback documents, weighted by rank
-_SHARE: Final = 0.25  # approximate maximum bonus, as a share of the best score
+_SHARE: Final = 0.5  # approximate maximum bonus, as a share of the best score
 _LEAD_WEIGHT: Final = 0.5  # weight of the description's beginning relative to the title
 _MIN_DOCUMENTS: Final = 2  # minimum number of feedback documents with a stem
 _MAX_STEMS: Final = 60
@@ -302,11 +305,18 @@ class SearchRun:
             self._items[begin:until] = [self._items[n] for n in places]
 
     def _scale_below(self, before: int) -> None:
-        """Scale the scores from `before` on below those of the previous tier."""
-        if 0 < before < len(self._scores):
-            ceiling, top = 0.9 * self._scores[before - 1], self._scores[before]
-            share = min(1.0, ceiling / top) if top > 0 else 1.0
-            self._scores[before:] = [score * share for score in self._scores[before:]]
+        """Scale the scores from `before` on, so that each tier is below the previous one.
+
+        Among partial matches, each number of words is a tier.
+        """
+        tiers = [divmod(score, WORD_SCORE) for score in self._scores[before:]]
+        for _, tier in groupby(tiers, key=itemgetter(0)):
+            scores = [score for _, score in tier]
+            ceiling = 0.9 * self._scores[before - 1] if before else math.inf
+            share = min(1.0, ceiling / scores[0]) if scores[0] > 0 else 1.0
+            end = before + len(scores)
+            self._scores[before:end] = [score * share for score in scores]
+            before = end
 
     def _put_exact_first(self, exact: int) -> None:
         if exact:

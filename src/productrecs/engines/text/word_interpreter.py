@@ -1,7 +1,8 @@
 """Word interpreter: forms, corrections, compounds and expansions of one query word.
 
 Results are cached for each word and state of an index.
-Field weights and limits are tuned on half the queries of one data set.
+Field weights and limits are tuned on half the queries of one data set, those of partial
+matches on half the queries of three.
 """
 
 import math
@@ -40,7 +41,6 @@ class SearchWeights:
     side_by_side: float = 0.2  # share of a pair's score, if the words are adjacent
     head: float = 0.3  # bonus if the word is the title's head noun
     last_head: float = 0.8  # additional bonus if it is also the query's last word
-    head_of_some: float = 0.1  # weight of both bonuses in partial matches
     one_edit: float = 0.6
     two_edits: float = 0.35
     different_start: float = 0.7  # the first letter is seldom mistyped
