@@ -52,6 +52,7 @@ _MARGIN: Final = 0.01  # allows for quantisation errors
 _SEED: Final = 11
 _FULL: Final = 127
 _AT_ONCE: Final = 8_192  # rows
+_FIT_BATCH: Final = 2_048
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,23 +63,31 @@ class Projection:
     basis: Vectors  # [size, dimensions]
 
     @classmethod
-    def fit(cls, vectors: Vectors) -> Self:
-        """Return the projection fitted to products' vectors, at least one."""
-        count, size = vectors.shape
+    def fit(cls, rows: Vectors | Codes) -> Self:
+        """Return the projection fitted to products' vectors of any length, at least one."""
+        count, size = rows.shape
         if count < REDUCED_FROM:
             return cls(np.zeros(size, np.float32), np.eye(size, dtype=np.float32))
-        mean = vectors.mean(axis=0)
-        centred = vectors - mean
-        _, axes = np.linalg.eigh(centred.T @ centred)
+        total, products = np.zeros(size), np.zeros((size, size))
+        for begin in range(0, count, _FIT_BATCH):  # not all as float32 at once
+            part = unit_rows(rows[begin : begin + _FIT_BATCH])
+            total += part.sum(axis=0)
+            products += part.T @ part
+        mean = total / count
+        _, axes = np.linalg.eigh(products - count * np.outer(mean, mean))
         basis = axes[:, ::-1][:, :DIMENSIONS].astype(np.float32)
-        return cls(mean, np.ascontiguousarray(basis))
+        return cls(mean.astype(np.float32), np.ascontiguousarray(basis))
 
     def reduce(self, vectors: Vectors) -> Vectors:
         """Return rows of length 1 in the reduced space."""
-        rows = (vectors - self.mean) @ self.basis
-        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        unit: Vectors = (rows / np.maximum(lengths, 1e-9)).astype(np.float32)
-        return unit
+        return unit_rows((vectors - self.mean) @ self.basis)
+
+
+def unit_rows(rows: npt.NDArray[Any]) -> Vectors:
+    """Return rows of length 1; zeros stay zeros."""
+    found: Vectors = rows.astype(np.float32)
+    found /= np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-9)
+    return found
 
 
 def quantize(rows: Vectors) -> Codes:
@@ -194,8 +203,7 @@ def threshold(
     queries = projection.reduce(rows_of_words)
     best = np.full(len(queries), -1.0, np.float32)
     for begin in range(0, len(codes), _AT_ONCE):
-        rows = codes[begin : begin + _AT_ONCE].astype(np.float32)
-        rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
+        rows = unit_rows(codes[begin : begin + _AT_ONCE])
         np.maximum(best, (queries @ rows.T).max(axis=1), out=best)
     best[~rows_of_words.any(axis=1)] = -1.0
     return max(float(np.quantile(best, 1.0 - share)) + _MARGIN, _MIN_THRESHOLD)

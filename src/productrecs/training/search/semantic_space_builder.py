@@ -22,10 +22,10 @@ from productrecs.engines.text.semantic_space import (
     Codes,
     Projection,
     SemanticSpace,
-    Vectors,
     invent_words,
     quantize,
     threshold,
+    unit_rows,
 )
 from productrecs.engines.text.tokenizer import query_words
 from productrecs.records.pictures.onnx_model_check_and_writer import ModelFileError
@@ -59,7 +59,7 @@ _log = logging.getLogger(__name__)
 
 READ_BATCH: Final = 256
 _EMBED_BATCH: Final = 4  # more is no faster, and takes more memory
-_PROJECT_BATCH: Final = 8_192
+_PROJECT_BATCH: Final = 2_048
 _FITTED_ON: Final = 20_000
 """Sample size for fitting the space of a larger catalog."""
 
@@ -263,7 +263,7 @@ def fit_space(
         space = SemanticSpace(Projection.fit(empty), vectors.codes, 1.0)
         return StoredSpace(space, vectors.model, 0)
     sample = embedded_rows[:: -(-len(embedded_rows) // _FITTED_ON)]
-    projection = Projection.fit(_unit(vectors.codes[sample]))
+    projection = Projection.fit(vectors.codes[sample])
     codes = _projected(vectors, projection)
     is_small = len(embedded_rows) < REDUCED_FROM
     invented = invent_words(EVERYDAY_WORDS if is_small else list(words))
@@ -292,13 +292,6 @@ def _refreshed(vectors: ProductVectors, before: StoredSpace | None) -> StoredSpa
     return before._replace(space=SemanticSpace(projection, codes, threshold_value))
 
 
-def _unit(codes: Codes) -> Vectors:
-    rows = codes.astype(np.float32)
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    unit: Vectors = rows / np.maximum(lengths, 1e-9)
-    return unit
-
-
 def _projected(vectors: ProductVectors, projection: Projection) -> Codes:
     """Return all vectors in a space, as int8; items without one are rows of zeros."""
     codes = vectors.codes
@@ -306,5 +299,5 @@ def _projected(vectors: ProductVectors, projection: Projection) -> Codes:
     embedded_rows = np.flatnonzero(codes.any(axis=1))
     for begin in range(0, len(embedded_rows), _PROJECT_BATCH):
         batch = embedded_rows[begin : begin + _PROJECT_BATCH]
-        found[batch] = quantize(projection.reduce(_unit(codes[batch])))
+        found[batch] = quantize(projection.reduce(unit_rows(codes[batch])))
     return found

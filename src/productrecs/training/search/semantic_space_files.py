@@ -122,9 +122,16 @@ class ProductVectors:
             self._codes = np.zeros((len(self._hashes), size), np.int8)
             self._hashes[:] = 0
         if missing > 0:
-            missing = max(missing, len(self._hashes) // 2)
-            self._hashes = np.concatenate([self._hashes, np.zeros(missing, np.uint64)])
-            self._codes = np.concatenate([self._codes, np.zeros((missing, size), np.int8)])
+            count += max(missing, len(self._hashes) // 2) - missing
+            self._hashes = _grown(self._hashes, (count,))
+            self._codes = _grown(self._codes, (count, size))
+
+
+def _grown(array: Any, shape: tuple[int, ...]) -> Any:
+    """Return a longer array; its new rows take no memory before they are written."""
+    longer = np.zeros(shape, array.dtype)
+    longer[: len(array)] = array
+    return longer
 
 
 class StoredSpace(NamedTuple):
