@@ -277,7 +277,7 @@ class Cluster:
         """Start HAProxy with the configuration of `deploy/`, for these addresses."""
         text = (ROOT / "deploy/haproxy/haproxy.cfg").read_text()
         text = re.sub(r"^.*stats socket.*\n", "", text, flags=re.MULTILINE)
-        text = text.replace("bind :80\n", f"bind :{PORT}\n").replace("8000\n", "500\n", 1)
+        text = text.replace("${BIND-:80}", f":{PORT}").replace("8000\n", "500\n", 1)
         for name in APIS:
             number = name[-1]
             text = text.replace(

@@ -342,17 +342,14 @@ def _haproxy(front: int, ports: Sequence[int], folder: Path) -> Iterator[None]:
     program = shutil.which("haproxy", path=os.environ["PATH"] + ":/usr/sbin")
     if program is None:
         pytest.skip("haproxy is missing: apt-get install haproxy")
-    text = (
-        (DOCKER / "haproxy.cfg")
-        .read_text()
-        .replace("bind :8000", f"bind 127.0.0.1:{front}")
-    )
+    text = (ROOT / "deploy" / "haproxy" / "haproxy.cfg").read_text()
     servers = "".join(f"    server api{one} 127.0.0.1:{one}\n" for one in ports)
     text, count = re.subn(r"    server-template .*\n", servers, text)
     assert count == 2
     file = folder / "haproxy.cfg"
     file.write_text(text)
-    process = subprocess.Popen([program, "-db", "-f", str(file)])
+    environment = {**os.environ, "API_NAME": "api", "BIND": f"127.0.0.1:{front}"}
+    process = subprocess.Popen([program, "-db", "-f", str(file)], env=environment)
     try:
         yield
     finally:

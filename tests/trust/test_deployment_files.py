@@ -28,7 +28,7 @@ pytestmark = pytest.mark.trust
 
 CHART: Final = ROOT / "deploy" / "helm" / "productrecs"
 UNIT: Final = ROOT / "deploy" / "systemd" / "productrecs.service"
-PROXIES: Final = ("docker/haproxy.cfg", "haproxy/haproxy.cfg")
+PROXY: Final = ROOT / "deploy" / "haproxy" / "haproxy.cfg"
 EXPOSURE: Final = 20  # of 100, by systemd's own table
 RELEASES: Final = ("1.27", "1.30", "1.33")
 DATABASE: Final = {"database": {"url": "postgresql://user:password@host/name"}}
@@ -213,6 +213,15 @@ def test_control_an_unknown_option_and_an_open_unit_are_caught(unit: Path) -> No
     assert checked("systemd-analyze", *confined).returncode != 0
 
 
-@pytest.mark.parametrize("name", PROXIES)
-def test_haproxy_accepts_its_configuration(name: str) -> None:
-    assert checked("haproxy", "-c", "-f", str(ROOT / "deploy" / name)).returncode == 0
+@pytest.mark.parametrize("where", ["on machines", "in containers"])
+def test_haproxy_accepts_its_configuration(
+    where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if where == "in containers":
+        file = ROOT / "deploy" / "docker" / "compose.replicas.yaml"
+        proxy = yaml.safe_load(file.read_text())["services"]["proxy"]
+        assert PROXY.samefile(file.parent / proxy["volumes"][0].split(":")[0])
+        for name, value in proxy["environment"].items():
+            monkeypatch.setenv(name, value)
+
+    assert checked("haproxy", "-c", "-f", str(PROXY)).returncode == 0
