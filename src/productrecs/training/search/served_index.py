@@ -51,6 +51,7 @@ FUSED_BELOW: Final = 20
 
 MAX_SIMILAR: Final = 100
 _RANK_OFFSET: Final = 20
+_SIMILAR_WEIGHT: Final = 0.7  # of similar products beside partial matches
 _BELOW_COMPLETE: Final = 0.9  # relative to the last score above, as for partial matches
 
 
@@ -71,9 +72,11 @@ def fuse_by_meaning(
         return found
     ranks: dict[int, float] = {}
     begin = len(similar) if is_meant else 0
-    for first_rank, one in ((begin, found.items[found.complete :]), (0, similar)):
+    weight = 1.0 if is_meant else _SIMILAR_WEIGHT
+    partial = found.items[found.complete :]
+    for first_rank, share, one in ((begin, 1.0, partial), (0, weight, similar)):
         for rank, item in enumerate(one, first_rank):
-            ranks[item] = ranks.get(item, 0.0) + 1.0 / (_RANK_OFFSET + rank)
+            ranks[item] = ranks.get(item, 0.0) + share / (_RANK_OFFSET + rank)
     order = sorted(ranks, key=lambda item: (-ranks[item], item))[: limit - len(complete)]
     if not order:
         return found
