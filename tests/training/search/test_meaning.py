@@ -12,6 +12,7 @@ import pytest
 
 from productrecs.core.clock import system_ms
 from productrecs.engines.text.search_index import IndexQuery, Relaxed
+from productrecs.engines.text.semantic_space import Projection, SemanticSpace
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push_items import remove_item, upsert_items
 from productrecs.records.pictures.onnx_model_check_and_writer import ModelFileError
@@ -20,6 +21,11 @@ from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.search.indexer import Indexer
 from productrecs.training.search.semantic_space_builder import MeaningBuilder
+from productrecs.training.search.semantic_space_files import (
+    StoredSpace,
+    read_space,
+    write_space,
+)
 from productrecs.training.search.served_index import (
     QueryEmbedder,
     QueryEmbedders,
@@ -231,6 +237,30 @@ def test_damaged_files_and_other_models_cost_only_the_meaning(bench: Bench) -> N
     assert served.find(asked).items == []  # vectors of another model
     bench.builder = bench.another_builder()
     assert bench.settle() == 36
+
+
+def test_vectors_of_a_large_catalog_are_mapped_from_their_file_and_checked(
+    tmp_path: Path,
+) -> None:
+    size = 128
+    codes = np.random.default_rng(3).integers(-127, 128, (9_000, size), dtype=np.int8)
+    projection = Projection(np.zeros(size, np.float32), np.eye(size, dtype=np.float32))
+    space = SemanticSpace(projection, codes, 0.5)
+    write_space(tmp_path, StoredSpace(space, "a model", len(codes)))
+
+    stored = read_space(tmp_path)
+    assert stored is not None
+    assert np.array_equal(stored.space.codes, codes)
+    assert not stored.space.codes.flags.writeable  # a mapping, not a copy
+    visible = np.ones(len(codes), dtype=np.bool_)
+    vector = codes[4_711].astype(np.float32)
+    assert stored.space.nearest(vector, visible, 1).items == [4_711]
+
+    path = tmp_path / "meaning.npz"
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    assert read_space(tmp_path) is None
 
 
 def test_a_model_that_cannot_be_run_keeps_nobody_from_searching(bench: Bench) -> None:

@@ -6,9 +6,10 @@ indexing process writes them; the API processes read the second.
 
 import hashlib
 import logging
+import struct
 import zipfile
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, BinaryIO, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -48,6 +49,13 @@ class SpaceKind(NamedTuple):
 
 MEANING: Final = SpaceKind("meaning", 300, INVENTED_FOUND, 1.0)
 LANGUAGES: Final = SpaceKind("languages", 0, 0.01, 0.6)
+
+_CODES: Final = "codes"
+_MAPPED_FROM: Final = 1 << 20
+"""Bytes of a file from which vectors are mapped; a mapping keeps its file open."""
+
+_CHUNK: Final = 1 << 16
+_LENGTHS_AT, _LOCAL_HEADER = 26, 30  # of the name and of what follows, in a ZIP file
 _UNREADABLE: Final = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
 
 Hashes = npt.NDArray[np.uint64]
@@ -162,8 +170,11 @@ def write_space(folder: Path, stored: StoredSpace, kind: SpaceKind = MEANING) ->
 
 
 def read_space(folder: Path, kind: SpaceKind = MEANING) -> StoredSpace | None:
-    """Return the space that serves; None when it is missing or damaged."""
-    arrays = _read(folder / kind.space_file)
+    """Return the space that serves; None when it is missing or damaged.
+
+    The vectors of a large catalog are mapped, so that processes share their memory.
+    """
+    arrays = _read(folder / kind.space_file, mapped=_CODES)
     if arrays is None:
         return None
     try:
@@ -181,11 +192,15 @@ def _write(path: Path, arrays: dict[str, npt.NDArray[Any]]) -> None:
     draft.replace(path)
 
 
-def _read(path: Path) -> dict[str, npt.NDArray[Any]] | None:
+def _read(path: Path, mapped: str = "") -> dict[str, npt.NDArray[Any]] | None:
     """Return the arrays of a file; None when it is missing or its checksums differ."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
+        with path.open("rb") as file:
+            stored = np.load(file, allow_pickle=False)
+            is_large = mapped in stored.files and path.stat().st_size >= _MAPPED_FROM
+            names = [name for name in stored.files if not (is_large and name == mapped)]
+            arrays = {name: stored[name] for name in names}
+            return arrays | {mapped: _mapped(file, mapped)} if is_large else arrays
     except _UNREADABLE as error:
         if not isinstance(error, FileNotFoundError):
             _log.warning(
@@ -193,3 +208,21 @@ def _read(path: Path) -> dict[str, npt.NDArray[Any]] | None:
                 extra={"file": str(path), "error": repr(error)},
             )
         return None
+
+
+def _mapped(file: BinaryIO, name: str) -> npt.NDArray[Any]:
+    """Return an array of an uncompressed archive, mapped from its file.
+
+    Raises:
+        BadZipFile: when its checksum differs.
+    """
+    with zipfile.ZipFile(file) as archive, archive.open(f"{name}.npy") as member:
+        start = archive.getinfo(member.name).header_offset
+        np.lib.format.read_magic(member)
+        shape, _, dtype = np.lib.format.read_array_header_1_0(member)
+        header = member.tell()
+        while member.read(_CHUNK):
+            pass  # the checksum is compared at the end
+    file.seek(start + _LENGTHS_AT)
+    start += _LOCAL_HEADER + sum(struct.unpack("<HH", file.read(4))) + header
+    return np.memmap(file, dtype, "r", start, shape).view(np.ndarray)
