@@ -378,6 +378,19 @@ def test_a_duty_is_enqueued_once_a_turn_by_however_many_workers(bench: Bench) ->
     assert ask() == [0, 0]
 
 
+def test_a_store_whose_job_waits_for_a_worker_is_not_enqueued_again(bench: Bench) -> None:
+    turns = PeriodicTasks(bench.database, bench.queue, bench.clock)
+    wanted = [NewJob(StoreId(f"st_{number}"), "train") for number in range(3)]
+    add_stores(bench.database, *(job.store_id for job in wanted))
+    assert turns.enqueue_due("train", 15_000, wanted) == 3
+    bench.clock.now += 60_000
+
+    assert turns.enqueue_due("train", 15_000, wanted) == 0
+    job = bench.claim()
+    assert bench.queue.done(job)
+    assert turns.enqueue_due("train", 15_000, wanted) == 1
+
+
 def test_first_runs_of_housekeeping_are_spread_over_the_interval(bench: Bench) -> None:
     turns = PeriodicTasks(bench.database, bench.queue, bench.clock)
     wanted = [NewJob(StoreId(f"st_{number}"), "train") for number in range(40)]
@@ -386,6 +399,8 @@ def test_first_runs_of_housekeeping_are_spread_over_the_interval(bench: Bench) -
     counts = []
     for _ in range(11):
         counts.append(turns.enqueue_due("train", HOUR_MS, wanted, spread=True))
+        while (job := bench.queue.claim(KINDS)) is not None:
+            bench.queue.done(job)
         bench.clock.now += HOUR_MS // 10
 
     assert counts[0] == 0

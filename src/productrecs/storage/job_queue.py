@@ -201,6 +201,16 @@ class JobQueue:
         )
         return str(transaction.execute(query.returning(jobs.c.job_id)).scalar_one())
 
+    def waiting_stores(self, key: str) -> set[StoreId]:
+        """Return the stores whose queued job of that key only waits for a worker."""
+        query = sa.select(jobs.c.store_id).where(
+            jobs.c.state == _literal(JobState.QUEUED),
+            jobs.c.run_at <= self._clock(),
+            jobs.c.key == key,
+        )
+        with self._database.reading() as connection:
+            return {StoreId(row[0]) for row in connection.execute(query)}
+
     def claim(self, kinds: Collection[str]) -> Job | None:
         """Claim and return a due job of one of `kinds`; None when no job is due.
 

@@ -36,8 +36,8 @@ class PeriodicTasks:
         its id decides.
 
         A store's task runs at most once every `every_ms`, for any number of workers and
-        restarts. Runs missed while no worker ran are skipped. If no task is due, it only
-        reads.
+        restarts. Runs missed while no worker ran are skipped, and so is a store whose last
+        job still waits for a worker. If no task is due, it only reads.
         """
         if not new_jobs:
             return 0
@@ -48,6 +48,9 @@ class PeriodicTasks:
             )
             known = {row[0]: bool(row[1]) for row in connection.execute(query)}
         due = [job for job in new_jobs if known.get(job.store_id, True)]
+        if due:  # thousands may wait for long: to enqueue them again would take their time
+            waiting = self._queue.waiting_stores(task)
+            due = [job for job in due if job.store_id not in waiting]
         if not due:
             return 0
         with self._database.transaction() as transaction:
