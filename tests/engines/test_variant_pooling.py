@@ -13,6 +13,7 @@ from productrecs.engines.copurchase import (
     CopurchaseOptions,
     VariantGroups,
     fit_copurchase,
+    fit_widest_copurchase,
     variant_pooling,
 )
 
@@ -177,6 +178,22 @@ def test_how_many_are_joined_at_once_changes_nothing(
     monkeypatch.setattr(variant_pooling, "_BLOCK_ITEMS", 7)
 
     assert same(fitted(shop()), whole)
+
+
+def test_the_widest_model_alone_is_that_of_both() -> None:
+    orders = shop()
+    baskets = np.repeat(np.arange(len(orders)), [len(one) for one in orders])
+    items = np.array(list(chain.from_iterable(orders)), np.int32)
+    for families in (FAMILIES, NONE):
+        both = learned(orders, families)
+        assert (both.pooled is None) == (families is NONE)
+
+        options, products = CopurchaseOptions(), VariantGroups(families, NONE)
+        alone = fit_widest_copurchase(
+            baskets, items, None, N_ITEMS, options, None, products
+        )
+
+        assert same(alone, both.widest)
 
 
 def test_an_item_that_has_no_variants_keeps_what_it_learned() -> None:

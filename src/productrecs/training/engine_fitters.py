@@ -27,6 +27,7 @@ from productrecs.engines.copurchase import (
     VariantGroups,
     fit_copurchase,
     fit_item_sets,
+    fit_widest_copurchase,
 )
 from productrecs.engines.partition_jobs import HERE, Runner
 from productrecs.records.events.event import EventKind
@@ -58,7 +59,16 @@ def fit_copurchase_model(
     `products` as returned by `CatalogInputs.kinds`.
     """
     lines = _ordered(purchases)
-    return _concatenated(lines, n_items, now_ms, options, products, runner)
+    return fit_copurchase(
+        lines.baskets,
+        lines.items,
+        _ages_days(lines.times, now_ms),
+        n_items,
+        options,
+        lines.buyers,
+        products=products,
+        runner=runner,
+    )
 
 
 def fit_bundle_candidates(
@@ -89,7 +99,16 @@ def fit_cart_model(
     if lines is None:
         return None
     products = inputs.catalog.kinds(n_items)[1]
-    return _concatenated(lines, n_items, now_ms, options, products, runner).widest
+    return fit_widest_copurchase(
+        lines.baskets,
+        lines.items,
+        _ages_days(lines.times, now_ms),
+        n_items,
+        options,
+        lines.buyers,
+        products,
+        runner,
+    )
 
 
 def fit_complement_model(
@@ -147,26 +166,6 @@ def _ordered(purchases: Purchases) -> BasketLines:
         purchases.items[in_order],
         purchases.times[in_order],
         purchases.buyers[in_order],
-    )
-
-
-def _concatenated(
-    lines: BasketLines,
-    n_items: int,
-    now_ms: int,
-    options: CopurchaseOptions,
-    products: VariantGroups | None,
-    runner: Runner,
-) -> CopurchaseModels:
-    return fit_copurchase(
-        lines.baskets,
-        lines.items,
-        _ages_days(lines.times, now_ms),
-        n_items,
-        options,
-        lines.buyers,
-        products=products,
-        runner=runner,
     )
 
 

@@ -269,6 +269,10 @@ def fit(
         visits,
         runner,
     )
+    # First what needs much memory for small results: the models below stay in memory.
+    signs = _interest_indicators(inputs, behaviour.choices, now_ms)
+    behaviour = behaviour._replace(choices=[])
+    choices = _choices(inputs, settings, now_ms)
     models, carts, complements, item_sets = _bought(
         inputs, behaviour.carts, n_items, hyperparameters.companions, now_ms, runner
     )
@@ -276,7 +280,6 @@ def fit(
     carted = {} if carts is None else carts.to_arrays()
     pairs = [one.to_arrays() for one in (*models, carts) if one is not None]
     own_models, fingerprints = _own_models(inputs, n_items, now_ms)
-    signs = _interest_indicators(inputs, behaviour.choices, now_ms)
     return {
         **bought,
         **{f"browse.{name}": array for name, array in viewed.items()},
@@ -286,7 +289,7 @@ def fit(
         **own_models,
         "marks": item_fingerprints(viewed, pairs, fingerprints),
         "personal_search": np.array(astuple(hyperparameters.search), np.float64),
-        **{f"choices.{name}": array for name, array in _choices(inputs, settings, now_ms)},
+        **{f"choices.{name}": array for name, array in choices},
         **{f"signs.{name}": array for name, array in signs},
         **{f"trials.{name}": array for name, array in _trials(inputs, n_items)},
         "intervals": _intervals(inputs, n_items),

@@ -1,6 +1,10 @@
 """Co-purchase engine (`buy`): items bought together, from baskets, without backfill."""
 
-from productrecs.engines.copurchase.fit import CopurchaseModels, fit_copurchase
+from productrecs.engines.copurchase.fit import (
+    CopurchaseModels,
+    fit_copurchase,
+    fit_widest_copurchase,
+)
 from productrecs.engines.copurchase.item_pairs import CopurchaseOptions
 from productrecs.engines.copurchase.item_sets import ItemSets, fit_item_sets
 from productrecs.engines.copurchase.model import CopurchaseModel, warm_up
@@ -14,5 +18,6 @@ __all__ = [
     "VariantGroups",
     "fit_copurchase",
     "fit_item_sets",
+    "fit_widest_copurchase",
     "warm_up",
 ]

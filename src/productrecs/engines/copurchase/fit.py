@@ -173,10 +173,34 @@ def fit_copurchase(
     Raises:
         ValueError: when an item number lies outside 0..n_items-1.
     """
-    lines = gather_baskets(baskets, items, ages_days, n_items)
-    if buyers is not None:
-        lines = without_repeated_baskets(lines, baskets, buyers)
+    lines = _distinct_baskets(baskets, items, ages_days, n_items, buyers)
     return fit_baskets(lines, options or CopurchaseOptions(), products, runner)
+
+
+def fit_widest_copurchase(
+    baskets: Ints,
+    items: Items,
+    ages_days: Scores | None,
+    n_items: int,
+    options: CopurchaseOptions,
+    buyers: Ints | None,
+    products: VariantGroups | None,
+    runner: Runner = HERE,
+) -> CopurchaseModel:
+    """Return the model of `fit_copurchase` with the highest coverage, and make no other."""
+    lines = _distinct_baskets(baskets, items, ages_days, n_items, buyers)
+    return fit_baskets(lines, options, products, runner, widest_only=True).widest
+
+
+def _distinct_baskets(
+    baskets: Ints,
+    items: Items,
+    ages_days: Scores | None,
+    n_items: int,
+    buyers: Ints | None,
+) -> Baskets:
+    lines = gather_baskets(baskets, items, ages_days, n_items)
+    return lines if buyers is None else without_repeated_baskets(lines, baskets, buyers)
 
 
 def fit_baskets(
@@ -184,8 +208,13 @@ def fit_baskets(
     options: CopurchaseOptions,
     products: VariantGroups | None = None,
     runner: Runner = HERE,
+    *,
+    widest_only: bool = False,
 ) -> CopurchaseModels:
-    """Return the models of gathered baskets; each job of `runner` counts some owners."""
+    """Return the models of gathered baskets; each job of `runner` counts some owners.
+
+    With `widest_only`, only the one with the highest coverage.
+    """
     weights = basket_weights(lines, options)
     popularity = item_popularity(lines, weights)
     variants = None
@@ -196,10 +225,13 @@ def fit_baskets(
     seasons = _season_factors(lines, weights, options)
     sales = Sales(popularity, seasons, float(weights.sum()))
     plain, pooled = _TopCompanions(sales, options), _TopCompanions(sales, options)
-    counting = _Counting(lines, weights, sales, variants, options)
+    widest_only &= variants is not None
+    counting = _Counting(lines, weights, sales, variants, options, widest_only)
     for of_items, of_variants in runner.run(_count, counting, _jobs(lines, runner)):
         plain.add(of_items)
         pooled.add(of_variants)
+    if widest_only:
+        return CopurchaseModels(pooled.model(), None)
     return CopurchaseModels(plain.model(), None if variants is None else pooled.model())
 
 
@@ -211,6 +243,7 @@ class _Counting(NamedTuple):
     sales: Sales
     variants: VariantPooling | None
     options: CopurchaseOptions
+    widest_only: bool
 
 
 class _Selected(NamedTuple):
@@ -236,7 +269,7 @@ def _count(
     counting: _Counting, blocks: list[Ints]
 ) -> tuple[list[_Selected], list[_Selected]]:
     """Return the strongest pairs of some owners: their own, and pooled by variants."""
-    lines, weights, sales, variants, options = counting
+    lines, weights, sales, variants, options, widest_only = counting
     plain: list[_Selected] = []
     pooled: list[_Selected] = []
     for owners, counted in count_pairs(lines, weights, blocks):
@@ -246,6 +279,8 @@ def _count(
             if pairs.shared is not None:  # pooled pairs are significant
                 votes |= pairs.shared > 0
             pooled.append(_strongest(pairs, votes, sales, options))
+            if widest_only:
+                continue
             observed = np.flatnonzero(pairs.support > 0)
             pairs, votes = pairs[observed].without_shared(), votes[observed]
         plain.append(_strongest(pairs, votes, sales, options))
