@@ -45,7 +45,7 @@ class Costs:
     map_seconds: float = 0.2  # until each process serves the new model
     # Sizes.
     event_bytes: float = 175.0  # with its indexes and links between sessions and customers
-    record_training_bytes: float = 50.0  # memory
+    record_training_bytes: float = 60.0  # memory
     record_disk_bytes: float = 60.0
     process_mb: float = 160.0  # an API process, without stores
     background_mb: float = 520.0  # writer, trainer, indexer, importer, pictures
