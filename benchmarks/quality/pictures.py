@@ -109,7 +109,7 @@ def measure(report: Report) -> None:
     descriptors = np.stack([describe(one) for one in pictures])
     space = fit_embedding_space(descriptors[data.is_catalog], data.groups)
     ours = space.vectors(descriptors)
-    colours = np.stack([_colours(one) for one in pictures])
+    colours = np.stack([colours(one) for one in pictures])
     thumbnails = np.stack([_thumbnail(one) for one in pictures])
     floors = [_of_class(data, one) for one in (colours, thumbnails)]
     _add(
@@ -142,7 +142,7 @@ def _measure_luma(report: Report) -> None:
     ours = fit_embedding_space(descriptors[data.is_catalog], data.groups).vectors(
         descriptors
     )
-    colours = np.stack([_colours(one) for one in pictures])
+    colours = np.stack([colours(one) for one in pictures])
     for first, gain in ((1, _FIRST_GAIN), (10, _TEN_GAIN)):
         floor = _found(data, colours, first)
         note = f"{int((~data.is_catalog).sum())} photos; floor: 64 colours"
@@ -334,8 +334,8 @@ def _found(data: Photos, vectors: Vectors, first: int) -> float:
     return float((shown == data.shows[~data.is_catalog][:, None]).any(axis=1).mean())
 
 
-def _colours(pixels: Pixels) -> Vectors:
-    """Return the floor: roots of the shares of 4 x 4 x 4 colours, of length 1.
+def colours(pixels: Pixels) -> Vectors:
+    """Return a baseline: roots of the shares of 4 x 4 x 4 colours, of length 1.
 
     By roots (Hellinger) it finds more than by the shares themselves.
     """

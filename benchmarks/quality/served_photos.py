@@ -2,7 +2,8 @@
 
 `images_clothing`: precision@10 by class of the test photos. `catalog_luma`: other photos of
 a product. Categories unknown come first. Both without and with the packaged encoder, where
-that is installed.
+that is installed. `rooms`: the share of a scene's products among the first twenty, with the
+encoder; the baseline compares colours of the nine cells of a grid.
 """
 
 from __future__ import annotations
@@ -13,18 +14,27 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from benchmarks.quality.photo_sets import HALVES, rooms
 from benchmarks.quality.photo_shop import Catalog, PhotoShop, described, photo_shop
-from benchmarks.quality.pictures import clothing, luma
+from benchmarks.quality.pictures import clothing, colours, luma
 from benchmarks.report import Figure
+from productrecs.engines.visual.image_descriptor import PICTURE_SIDE
+from productrecs.records.pictures.decode_picture import decode_to_pixels
 from productrecs.records.pictures.packaged_encoder import packaged_encoder
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     import numpy.typing as npt
 
+    from benchmarks.quality.photo_sets import Rooms
     from benchmarks.quality.pictures import Photos
     from benchmarks.report import Report
 
 _TEN: Final = 10
+_TWENTY: Final = 20
+_CELLS: Final = 3
+_ROOMS_GOAL: Final = 0.1
 
 
 def measure(report: Report) -> None:
@@ -67,3 +77,58 @@ def _right(data: Photos, shop: PhotoShop) -> npt.NDArray[np.bool_]:
         for row in np.flatnonzero(~data.is_catalog).tolist()
     ]
     return np.stack(rows)
+
+
+def measure_rooms(report: Report) -> None:
+    """Add recall@20 of rooms' products with the encoder, where it is installed."""
+    data = rooms()
+    baseline = _recalls(data, _by_colours(data))
+    with tempfile.TemporaryDirectory() as place:
+        encoder = packaged_encoder(Path(place))
+        if encoder is None:
+            report.skip("rooms", "productrecs[vision] is missing")
+            return
+        seen = described(encoder, [path.read_bytes() for path in data.products])
+        unknown = [tuple[str, ...]() for _ in data.products]
+        for known, categories in (("unknown", unknown), ("known", data.types)):
+            with photo_shop(Catalog(seen, categories), encoder) as shop:
+                found = _recalls(data, lambda photo: shop.similar(photo, _TWENTY))
+            for number, half in enumerate(HALVES):
+                value, floor = (float(one[number::2].mean()) for one in (found, baseline))
+                note = (
+                    f"{len(found[number::2])} photos of {len(data.products)} products; "
+                    f"chance {_TWENTY / len(data.products):.3f}; floor: colours of a grid"
+                )
+                title = f"rooms, {half} half, categories {known}, recall@20"
+                is_met, ratio = value >= _ROOMS_GOAL, value / floor
+                report.add(
+                    Figure(title, value, "share", floor, ratio, _ROOMS_GOAL, is_met, note)
+                )
+
+
+def _recalls(
+    data: Rooms, search: Callable[[bytes], Sequence[int]]
+) -> npt.NDArray[np.float64]:
+    """Return for each scene the share of its products among the first twenty."""
+    found = [
+        len(shown & set(search(path.read_bytes()))) / len(shown)
+        for path, shown in data.scenes
+    ]
+    return np.array(found)
+
+
+def _by_colours(data: Rooms) -> Callable[[bytes], list[int]]:
+    """Return a search for the products whose colours are those of a cell of the photo."""
+
+    def seen(photo: bytes) -> npt.NDArray[np.uint8]:
+        return decode_to_pixels(photo, PICTURE_SIDE)
+
+    known = np.stack([colours(seen(path.read_bytes())) for path in data.products])
+
+    def search(photo: bytes) -> list[int]:
+        rows = np.array_split(seen(photo), _CELLS, axis=0)
+        cells = [cell for row in rows for cell in np.array_split(row, _CELLS, axis=1)]
+        likes = (np.stack([colours(cell) for cell in cells]) @ known.T).max(axis=0)
+        return np.argsort(-likes, kind="stable")[:_TWENTY].tolist()
+
+    return search

@@ -9,6 +9,7 @@ import pytest
 
 from productrecs.engines.arrays import Ranked
 from productrecs.engines.visual import VisualModel
+from productrecs.engines.visual.region_proposals import USUAL_GARMENTS
 from productrecs.engines.visual.visual_similarity import (
     ImageVectors,
     MatchConfidence,
@@ -131,3 +132,21 @@ def test_of_two_spots_on_one_thing_the_surer_stays(
     boxes = [spot.box for spot in find_spots(TRUSTING, catalog, places)]
 
     assert boxes == ([one, other] if stays else [one])
+
+
+@pytest.mark.parametrize(("sure", "stays"), [(0.7, False), (0.8, False), (0.9, True)])
+def test_beside_garments_only_what_is_more_certain_is_a_spot(
+    sure: float, *, stays: bool
+) -> None:
+    alike = Ranked(np.array([0], np.int32), np.array([0.9], np.float32))
+    catalog = cast("CatalogView", Catalog([TEE, BAG]))
+    coat, shoes = (cast("Box", tuple(USUAL_GARMENTS[n].tolist())) for n in (0, 2))
+    aside: Box = (0.0, 0.0, 0.2, 0.2)
+    places = [
+        RegionMatch(box, "thing", confidence, alike)
+        for box, confidence in ((coat, 0.8), (shoes, 0.5), (aside, sure))
+    ]
+
+    boxes = {spot.box for spot in find_spots(TRUSTING, catalog, places)}
+
+    assert boxes == {coat, shoes} | ({aside} if stays else set())

@@ -298,15 +298,18 @@ def test_two_results_are_found_by_looks_and_the_others_by_kind(
     model, everything = pictures.model, np.ones(len(KINDS), np.bool_)
 
     def found(whole: int, *, may_be_scene: bool) -> list[int]:
-        """Return the items; `whole` is -1 if only a region is like a product by looks."""
+        """Return the items; `whole` is -1 if only a region is like a product."""
 
         def queries(vectors: npt.NDArray[np.floating[Any]], _: object) -> PhotoQueries:
             looks = np.repeat(by_look, len(vectors), axis=0)
+            kinds = np.repeat(by_kind, len(vectors), axis=0)
             looks[:2] *= whole
-            return PhotoQueries(looks, np.repeat(by_kind, len(vectors), axis=0))
+            kinds[:2] *= whole
+            return PhotoQueries(looks, kinds, looks)
 
         monkeypatch.setattr(pictures, "queries", queries)
-        with _Seen(PhotoDescriptors(grey, grey, grey, may_be_scene)) as viewer:
+        seen = PhotoDescriptors(grey, grey, grey, may_be_scene, is_upright=True)
+        with _Seen(seen) as viewer:
             alike = PhotoMatcher(viewer, pictures, embedding).alike(b"photo", 5, everything)
         assert (np.diff(alike.scores) <= 0).all()
         items: list[int] = alike.items.tolist()
@@ -321,3 +324,33 @@ def test_two_results_are_found_by_looks_and_the_others_by_kind(
     assert found(1, may_be_scene=False) == both
     assert found(1, may_be_scene=True) == both  # the whole photo is as close as a region
     assert found(-1, may_be_scene=True) == looks
+
+
+@pytest.mark.parametrize(
+    ("is_upright", "kind_of_whole", "by_turns"),
+    [(False, 0.0, True), (False, 1.0, False), (True, 0.0, False)],
+)
+def test_the_places_of_a_wide_scene_give_their_items_by_turns(
+    pictures: ServedPictures,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    is_upright: bool,
+    kind_of_whole: float,
+    by_turns: bool,
+) -> None:
+    clear, faint = (describe(pixels(drawn(*one)))[None] for one in (KINDS[0], KINDS[-1]))
+    embedding, everything = BuiltInEmbedding(), np.ones(len(KINDS), np.bool_)
+
+    def queries(vectors: npt.NDArray[np.floating[Any]], _: object) -> PhotoQueries:
+        shares = np.array([0.0, 0.0, 1.0, 0.01])[:, None]
+        kinds = vectors * [[kind_of_whole], [kind_of_whole], [1.0], [1.0]]
+        return PhotoQueries(vectors * shares, kinds, vectors * shares)
+
+    monkeypatch.setattr(pictures, "queries", queries)
+    places = np.concatenate([clear, faint])
+    seen = PhotoDescriptors(clear, clear, places, is_scene=True, is_upright=is_upright)
+    with _Seen(seen) as viewer:
+        found = PhotoMatcher(viewer, pictures, embedding).alike(b"photo", 5, everything)
+    # The copy comes first in any case, as the first of the clear place.
+    assert (found.items[:2].tolist() == [0, len(KINDS) - 1]) == by_turns
+    assert (np.diff(found.scores) <= 0).all()

@@ -131,9 +131,9 @@ def test_a_query_for_a_kind_heeds_what_categories_or_the_encoder_know(
     space, _ = embedding.learn(EmbeddingExamples(shown, groups, NO_PAIRS))
     vectors = embedding.place(shown, space)
 
-    product, kind = embedding.queries(vectors, space)
+    product, kind, scene = embedding.queries(vectors, space)
 
-    for queries in (product, kind):
+    for queries in (product, kind, scene):
         assert np.allclose((queries * vectors).sum(axis=1), 1, atol=1e-4)
     shares = [
         float(((one @ vectors.T).argsort(axis=1)[:, -6:-1] % 2 == kinds[:, None]).mean())
@@ -151,7 +151,7 @@ def test_a_few_pictures_have_no_kind_and_are_asked_for_by_looks(tmp_path: Path) 
     space, _ = embedding.learn(EmbeddingExamples(descriptors, [], NO_PAIRS))
     vectors = embedding.place(descriptors, space)
 
-    _, kind = embedding.queries(vectors, space)
+    _, kind, _ = embedding.queries(vectors, space)
 
     assert np.allclose((kind * vectors).sum(axis=1), 1, atol=1e-4)
 

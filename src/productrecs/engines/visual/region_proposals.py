@@ -39,9 +39,15 @@ _SAME: Final = 0.75  # maximum overlap of distinct boxes
 _WINDOWS: Final = ((0.6, 0.6), (0.4, 0.4), (0.35, 0.6), (0.6, 0.35))
 _STEPS: Final = 4
 _UPRIGHT: Final = 1.15  # minimum aspect ratio of a photo that may show a person
-_FIGURE: Final = (0.25, 0.04, 0.5, 0.93)  # usual place of a person in full-length photos
 _GARMENTS: Final = ((0.0, 0.15, 1.0, 0.37), (0.05, 0.46, 0.9, 0.42))
 """Upper and lower garment, relative to a person's box."""
+
+_USUAL_GARMENTS: Final = (
+    (0.28, 0.18, 0.42, 0.45),  # a coat or a dress
+    (0.32, 0.455, 0.3, 0.415),  # trousers or a skirt
+    (0.35, 0.85, 0.26, 0.12),  # shoes
+    (0.28, 0.19, 0.42, 0.3),  # a top
+)
 
 _LEAST_CONTRAST: Final = 1.5  # minimum Lab contrast of a picture with anything visible
 
@@ -49,25 +55,35 @@ Boxes = npt.NDArray[np.float32]
 """[n, 4]: x, y, width and height, fractions of the picture, from its top left."""
 
 
+USUAL_GARMENTS: Final[Boxes] = np.array(_USUAL_GARMENTS, np.float32)
+"""Where garments are in most full-length photos of a person (decision 0118)."""
+
+
 def propose_regions(pixels: Pixels) -> Boxes:
     """Return up to `MAX_PROPOSALS` boxes that may be products; deterministic.
 
-    The first is the whole foreground. In an upright photo garments follow: of the
-    foreground as a person, and of a person in the usual place. Then come connected parts,
-    patches of one colour and windows, by saliency. A picture of one colour has none.
+    The whole foreground, then connected parts, patches of one colour and windows, by
+    saliency. In an upright photo garments of a person come before these: before a plain
+    background those of the foreground, otherwise `USUAL_GARMENTS`. A picture of one colour
+    has no boxes.
     """
     lab = to_lab(pixels)
-    boxes = propose_regions_in(lab)
+    front = find_foreground(lab)
+    boxes = propose_regions_in(lab, front)
     height, width = lab.shape[:2]
     if not len(boxes) or height < _UPRIGHT * width:
         return boxes
     whole, *others = (tuple(box) for box in boxes.tolist())
-    garments = [
-        (x + part[0] * across, y + part[1] * down, part[2] * across, part[3] * down)
-        for x, y, across, down in (whole, _FIGURE)
-        for part in _GARMENTS
-    ]
-    return np.array(_distinct([whole, *garments, *others]), dtype=np.float32)
+    if front.plainness < _EVEN:
+        places = [*USUAL_GARMENTS.tolist(), whole, *others]
+    else:
+        x, y, across, down = whole
+        garments = [
+            (x + left * across, y + top * down, wide * across, high * down)
+            for left, top, wide, high in _GARMENTS
+        ]
+        places = [whole, *garments, *others]
+    return np.array(_distinct(places), dtype=np.float32)
 
 
 def propose_regions_in(lab: Floats, front: Foreground | None = None) -> Boxes:
@@ -215,6 +231,7 @@ class RegionDescriptors(NamedTuple):
     front: tuple[slice, slice]
     windows: list[tuple[slice, slice]]  # one per entry of `places`
     is_scene: bool  # may show several objects anywhere
+    is_upright: bool  # higher than wide
 
 
 def describe_regions(pixels: Pixels) -> RegionDescriptors:
@@ -242,7 +259,9 @@ def describe_regions(pixels: Pixels) -> RegionDescriptors:
     windows = [box_window(lab, box) for box in boxes]
     window, share = window_in(lab, front)
     views = views_in(lab, front, window, share)
-    return RegionDescriptors(views, parts_in(lab, windows), window, windows, is_scene)
+    is_upright = lab.shape[0] > lab.shape[1]
+    places = parts_in(lab, windows)
+    return RegionDescriptors(views, places, window, windows, is_scene, is_upright)
 
 
 def box_window(pixels: Pixels | Floats, box: Sequence[float]) -> tuple[slice, slice]:

@@ -90,6 +90,19 @@ def merge_best(found: Sequence[Ranked], limit: int) -> Ranked:
     return Ranked(items[places], scores[places])
 
 
+def merge_by_rank(found: Sequence[Ranked], limit: int) -> Ranked:
+    """Return the first items of several lists, then the second ones, each item once.
+
+    Items of one rank are ordered by score, then by item number.
+    """
+    items = np.concatenate([one.items for one in found])
+    scores = np.concatenate([one.scores for one in found])
+    ranks = np.concatenate([np.arange(len(one.items)) for one in found])
+    order = np.lexsort((items, -scores, ranks))
+    firsts = np.sort(np.unique(items[order], return_index=True)[1])[:limit]
+    return Ranked(items[order][firsts], scores[order][firsts])
+
+
 def _best(items: Items, scores: npt.NDArray[np.float32], limit: int) -> Ranked:
     places = top_places(items, scores, limit)
     places = places[scores[places] > _NEVER]

@@ -99,6 +99,7 @@ class PhotoViews(msgspec.Struct, array_like=True, tag="views"):
     views: list[bytes]
     places: list[bytes]  # empty with the operator's model
     is_scene: bool = False
+    is_upright: bool = False
 
 
 class Region(msgspec.Struct, array_like=True):
@@ -155,10 +156,10 @@ def _views(data: bytes, own: bool) -> PhotoViews:  # noqa: FBT001 - a row of the
     An operator's model would take too long for regions, unless it is fused with ours.
     """
     pixels, places = decode_to_pixels(data, _VIEW_SIDE), list[bytes]()
-    is_scene = False
+    is_scene = is_upright = False
     if own or not _EMBEDDERS or _EMBEDDERS[0].is_fused:
         picture = describe(_shrunk(pixels)).tobytes()
-        seen, around, front, windows, is_scene = describe_regions(pixels)
+        seen, around, front, windows, is_scene, is_upright = describe_regions(pixels)
         views, places = [one.tobytes() for one in seen], [one.tobytes() for one in around]
         if not own and _EMBEDDERS:
             whole = _features(pixels)
@@ -172,7 +173,7 @@ def _views(data: bytes, own: bool) -> PhotoViews:  # noqa: FBT001 - a row of the
         window, _ = window_in(lab, find_foreground(lab))
         picture = _descriptor(pixels)
         views = [picture, _descriptor(np.ascontiguousarray(pixels[window]))]
-    return PhotoViews(picture, views, places, is_scene)
+    return PhotoViews(picture, views, places, is_scene, is_upright)
 
 
 def _rewritten(data: bytes, _own: bool) -> RewrittenPicture:  # noqa: FBT001 - as above

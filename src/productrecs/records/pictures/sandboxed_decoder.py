@@ -53,6 +53,7 @@ class PhotoDescriptors(NamedTuple):
     views: Descriptor  # of the photo and its foreground, to average
     places: Descriptor  # possible products; empty with the operator's model
     is_scene: bool = False  # places form a grid: the photo may show several things
+    is_upright: bool = False
 
 
 class SandboxedDecoder:
@@ -100,7 +101,9 @@ class SandboxedDecoder:
         rows = [found.picture, *found.views, *found.places]
         seen = np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
         count = 1 + len(found.views)
-        return PhotoDescriptors(seen[:1], seen[1:count], seen[count:], found.is_scene)
+        return PhotoDescriptors(
+            seen[:1], seen[1:count], seen[count:], found.is_scene, found.is_upright
+        )
 
     def regions(self, data: bytes, *, own: bool = False) -> list[PhotoRegion]:
         """Return the regions of a photo that may show objects; at least one.

@@ -7,7 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from productrecs.engines.arrays import Bools, Ranked
-from productrecs.engines.visual.visual_similarity import MatchConfidence, merge_best
+from productrecs.engines.visual.visual_similarity import (
+    MatchConfidence,
+    merge_best,
+    merge_by_rank,
+)
 from productrecs.records.pictures.picture_fetch_states import file_digest
 from productrecs.records.pictures.sandboxed_decoder import (
     PhotoDescriptors,
@@ -26,6 +30,9 @@ _PLACE: Final = 0.8
 
 _KIND_PLACE: Final = 0.6
 """The same in the search by kind, to which regions add more noise (decision 0123)."""
+
+_KIND_SCENE: Final = 0.95
+"""The same in the decision whether a photo shows several products."""
 
 _FIRST: Final = 2
 """Results by visual similarity alone; results by kind follow (decision 0123)."""
@@ -93,22 +100,28 @@ class PhotoMatcher:
         above the copy threshold. Next come the two most similar items, which may be the
         product itself, then items of its kind. Regions have a lower weight than the whole
         photo, because some region is similar to anything. If the photo may show several
-        objects, and a region is still closer to a product than the whole photo is, then
-        only visual similarity counts.
+        objects, and a region is clearer of a kind than the whole photo is, then each region
+        gives its most similar item before any gives a second one; in an upright photo, such
+        as of a person, only visual similarity counts, if by it too a region is closer.
         """
         seen, model = self._viewer.look(photo, own=self._is_own), self._pictures.model
         same = model.items_with_digest(file_digest(photo), visible)
         found = [Ranked(same, np.ones(len(same), np.float32))]
         if (vectors := self._compared(seen)) is not None:
-            product, kind = self._pictures.queries(vectors, self._embedding)
-            rows = np.concatenate([vectors[:1], product, kind])  # one scan
+            queries = self._pictures.queries(vectors, self._embedding)
+            rows = np.concatenate([vectors[:1], *queries])  # one scan
             picture, *likes = model.similar_to_vectors(rows, limit, visible)
             if self._embedding.shows_copies:  # otherwise other pictures may be as similar
                 copies = picture.scores >= _COPY
                 found.append(Ranked(picture.items[copies], picture.scores[copies]))
-            looks, kinds = likes[: len(product)], likes[len(product) :]
-            is_scene = seen.is_scene and _region_is_closest(looks)
-            first = limit if is_scene else min(limit, _FIRST)
+            count = len(vectors)
+            looks, kinds, things = (likes[count * n : count * (n + 1)] for n in range(3))
+            first = min(limit, _FIRST)
+            if seen.is_scene and _region_is_closest(kinds, _KIND_SCENE):
+                if not seen.is_upright:
+                    found.append(merge_by_rank(things, limit))
+                elif _region_is_closest(looks, _PLACE):
+                    first = limit
             found.append(_best(looks, _PLACE, first))
             found.append(_best(kinds, _KIND_PLACE, limit))
         return _one_after_another(found, limit)
@@ -152,13 +165,13 @@ def _best(likes: Sequence[Ranked], weight: float, limit: int) -> Ranked:
     return merge_best([*likes[:2], *weighed], limit)
 
 
-def _region_is_closest(likes: Sequence[Ranked]) -> bool:
+def _region_is_closest(likes: Sequence[Ranked], weight: float) -> bool:
     """Return whether a region, weighted, is more similar to an item than the photo is."""
     whole, regions = (
         max((float(one.scores[0]) for one in rows if len(one.scores)), default=0.0)
         for rows in (likes[:2], likes[2:])
     )
-    return regions * _PLACE > whole
+    return regions * weight > whole
 
 
 def _one_after_another(found: Sequence[Ranked], limit: int) -> Ranked:

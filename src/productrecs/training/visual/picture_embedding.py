@@ -32,10 +32,11 @@ Descriptors = npt.NDArray[np.uint8]
 
 
 class PhotoQueries(NamedTuple):
-    """Rows to compare with stored vectors, [n, d], for two kinds of query."""
+    """Rows to compare with stored vectors, [n, d], for three kinds of query."""
 
     product: Vectors  # for the same product: by visual similarity alone
     kind: Vectors  # for the same kind: also by learned categories
+    scene: Vectors  # for several products, seen from afar: by what things are
 
 
 class EmbeddingExamples(NamedTuple):
@@ -74,7 +75,7 @@ class PictureEmbedding(Protocol):
         """Return the vectors of descriptors, [n, dimensions]."""
 
     def queries(self, vectors: Vectors, space: Arrays) -> PhotoQueries:
-        """Return the query vectors for the same product, and for the same kind."""
+        """Return the query vectors for a product, for its kind, and for a scene's."""
 
 
 class BuiltInEmbedding:
@@ -102,11 +103,12 @@ class BuiltInEmbedding:
         return EmbeddingSpace.from_arrays(space).vectors(descriptors)
 
     def queries(self, vectors: Vectors, space: Arrays) -> PhotoQueries:
-        """Return queries without and with the learned category axes."""
+        """Return queries without, with and without the learned category axes."""
         stored = np.array([LOOKS_SHARE, KIND_SHARE * space["space_kind"].any()])
-        return PhotoQueries(
-            *(reweighted(vectors, OWN_BLOCKS, stored, one) for one in _OWN_QUERIES)
+        product, kind = (
+            reweighted(vectors, OWN_BLOCKS, stored, one) for one in _OWN_QUERIES
         )
+        return PhotoQueries(product, kind, product)
 
 
 class ModelEmbedding:
@@ -141,9 +143,9 @@ class ModelEmbedding:
         return vector / np.maximum(lengths, 1e-9)
 
     def queries(self, vectors: Vectors, space: Arrays) -> PhotoQueries:
-        """Return the vectors for both kinds of query."""
+        """Return the vectors for all kinds of query."""
         del space
-        return PhotoQueries(vectors, vectors)
+        return PhotoQueries(vectors, vectors, vectors)
 
 
 class FusedEmbedding:
@@ -178,14 +180,14 @@ class FusedEmbedding:
         return fused_vectors(self._own.place(own, space), encoded)
 
     def queries(self, vectors: Vectors, space: Arrays) -> PhotoQueries:
-        """Return queries by visual similarity of both halves, and by kind."""
+        """Return queries by visual similarity of both halves, by kind, and for scenes."""
         kinds = space["space_kind"].any(), space["space_feature_kind"].any()
         stored = np.array(FUSED_SHARES) * (True, kinds[0], True, kinds[1])
         kind = _BY_KIND if kinds[0] else _BY_ENCODER if kinds[1] else _BY_FEATURES
         return PhotoQueries(
             *(
                 reweighted(vectors, FUSED_BLOCKS, stored, np.array(one))
-                for one in (_BY_LOOKS, kind)
+                for one in (_BY_LOOKS, kind, _IN_SCENES)
             )
         )
 
@@ -196,6 +198,7 @@ _FEATURES = "-2"  # version of the feature extraction
 _OWN_QUERIES = np.array([[1.0, 0.0], [0.4, 0.6]])  # weights of visual similarity and kind
 _BY_LOOKS = (0.5, 0.0, 0.5, 0.0)  # built-in similarity and kind, then the encoder's
 _BY_KIND = (0.1, 0.1, 0.3, 0.5)
+_IN_SCENES = (0.2, 0.0, 0.7, 0.1)
 _BY_ENCODER = (0.2, 0.0, 0.0, 0.8)  # weights without learned categories
 _BY_FEATURES = (0.2, 0.0, 0.8, 0.0)  # weights in a catalog of few pictures
 

@@ -83,7 +83,7 @@ class ServedPictures:
     def queries(
         self, vectors: npt.NDArray[np.floating[Any]], embedding: PictureEmbedding
     ) -> PhotoQueries:
-        """Return the query vectors for the same product, and for the same kind."""
+        """Return the query vectors for a product, for its kind, and for a scene's."""
         return embedding.queries(vectors, self._space)
 
     def place(
