@@ -128,7 +128,8 @@ def next_items(
     scores = _votes(kept, asked, voters, options)
     total = sum(scores.values()) or 1.0
     for share, item in list(zip(return_shares(events), asked, strict=False))[1:]:
-        if share:
+        if share or item in scores:
+            scores[item] *= options.seen
             scores[item] += options.returns * share * total
     for item in scores:
         df = max(len(holders[item]), 1)

@@ -325,6 +325,14 @@ def test_an_earlier_item_gains_as_much_as_the_stores_visitors_return() -> None:
     assert 7 not in SessionIndex.from_arrays(older).next_items([8, 7, 2], HOUR, 9).items
 
 
+def test_neighbours_found_by_an_earlier_item_count_less_for_it() -> None:
+    visits = walks(*[[0, 1, 2]] * 9, *[[0, 1]] * 2)
+    usual, full = fitted(visits, 3), fitted(visits, 3, SessionOptions(seen=1.0))
+
+    assert usual.next_items([0, 1], 0, 9).items.tolist() == [2, 0]
+    assert full.next_items([0, 1], 0, 9).items.tolist() == [0, 2]
+
+
 def test_reading_an_item_again_before_the_next_is_no_return() -> None:
     index = fitted(walks(*([[0, 0, 1, 1, 2, 2]] * 300)), 9)
 

@@ -76,7 +76,7 @@ _FLOATS, _INTS, _NUMBERS = _F8[::1], _I8[::1], _I4[::1]
 _LAYOUT = _named(
     SessionArrays, *(readonly_array(kind) for kind in (_I8, _I4, _F4, _I8, _I8, _I4, _F4))
 )
-_WEIGHTS = _named(WeightTables, _FLOATS, _FLOATS, _FLOATS, _FLOATS)
+_WEIGHTS = _named(WeightTables, _FLOATS, _FLOATS, _FLOATS, _FLOATS, types.float64)
 _QUERY_TYPE = _named(SessionQuery, _NUMBERS, _I8, _INTS, _I8, _I8)
 _SCRATCH_TYPE = _named(
     SessionScratch, _INTS, _FLOATS, _INTS, _FLOATS, _INTS, _FLOATS, _NUMBERS, _FLOATS
@@ -259,20 +259,23 @@ def vote(
 def vote_for_returns(
     weights: WeightTables, query: SessionQuery, scratch_arrays: SessionScratch, found: int
 ) -> int:
-    """Add a share of all votes to the visit's earlier items; return the number of items."""
+    """Replace the votes for the visit's earlier items; return the number of items.
+
+    They get some of the neighbours' votes, and a share of all votes.
+    """
     total = 0.0
     for place in range(found):
         total += scratch_arrays.votes[scratch_arrays.touched[place]]
     if found == 0:
         total = 1.0
     for place in range(1, len(query.items)):
-        share = weights.returns[place] * total
         item = query.items[place]
         votes = scratch_arrays.votes[item]
-        if share > 0.0:
+        replaced = votes * weights.seen + weights.returns[place] * total
+        if replaced > 0.0:
             scratch_arrays.touched[found] = item
             found += votes == 0.0
-            scratch_arrays.votes[item] = votes + share
+            scratch_arrays.votes[item] = replaced
     return found
 
 

@@ -87,7 +87,8 @@ class SessionIndex:
         `by_owner` is `stable_order(layout.owners)`, if already computed. `returns[k]` is
         the share of steps that returned to the item k positions before the current one (0
         is the current item). The visit's item there gets this share of all votes, times
-        `SessionOptions.returns`. The neighbours' own returns are already in their votes.
+        `SessionOptions.returns`. Neighbours hold the visit's items because they were found
+        by them, so their votes for these items count `SessionOptions.seen`.
         """
         self._layout = layout
         self._newest_ms = newest_ms

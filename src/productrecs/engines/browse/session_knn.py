@@ -40,6 +40,7 @@ class WeightTables(NamedTuple):
     vote: Floats  # [prefix] by visit position of the newest matching item
     distance: Floats  # [2 * longest + 1] by distance to the match in the neighbour
     returns: Floats  # [prefix] share of all votes, by visit position: see `SessionIndex`
+    seen: float  # factor of the neighbours' votes for the visit's earlier items
 
 
 class SessionQuery(NamedTuple):
@@ -64,6 +65,7 @@ def weight_tables(options: SessionOptions, returns: Floats) -> WeightTables:
         vote=np.exp(-places / options.vote_scale),
         distance=np.where(offsets < 0, options.backward, 1.0) * by_distance,
         returns=by_position,
+        seen=options.seen,
     )
 
 
@@ -120,7 +122,8 @@ class SessionOptions:
     clicked: float = 1.0  # weight of an item clicked in a search or a list,
     carted: float = 1.0  # put into the cart,
     bought: float = 1.0  # or bought; a view counts 1
-    returns: float = 0.25  # weight of returns to items of the visit
+    returns: float = 0.35  # weight of returns to items of the visit
+    seen: float = 0.25  # factor of the neighbours' votes for items of the visit
 
     @property
     def weight_by_interaction(self) -> tuple[float, ...]:
@@ -152,15 +155,17 @@ def answer(
 ) -> tuple[Items, Floats]:
     """Return up to `limit` items that neighbouring sessions vote for, best first."""
     items, votes = _votes(layout, weights, query, neighbours(layout, weights, query))
-    shares = weights.returns[1 : len(query.items)]
-    scored = np.flatnonzero(shares > 0)
-    returns = shares[scored] * (_total(items, votes) if len(items) else 1.0)
-    items = np.concatenate((items, query.items[1:][scored].astype(np.int64)))
-    votes = np.concatenate((votes, returns))
-    items_found, item_index = np.unique(items, return_inverse=True)
-    scores = np.bincount(item_index, weights=votes) * layout.rarity[items_found]
-    is_other = items_found != query.current
-    items_found, scores = items_found[is_other], scores[is_other]
+    earlier = query.items[1:].astype(np.int64)
+    total = _total(items, votes) if len(items) else 1.0
+    items_found, item_index = np.unique(
+        np.concatenate((items, earlier)), return_inverse=True
+    )
+    sums = np.bincount(item_index, np.concatenate((votes, np.zeros(len(earlier)))))
+    seen = item_index[len(items) :]
+    sums[seen] = sums[seen] * weights.seen + weights.returns[1 : len(query.items)] * total
+    is_other = (sums > 0) & (items_found != query.current)
+    items_found = items_found[is_other]
+    scores = sums[is_other] * layout.rarity[items_found]
     places = top_places(items_found, scores, limit)
     return items_found[places].astype(np.int32), scores[places]
 
