@@ -24,7 +24,9 @@ from tests.support.project import ROOT
 from tests.support.service import Account, Client, Merchant, eventually, free_port
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+
+    from tests.support.object_server import ObjectServer
 
 yaml = pytest.importorskip("yaml", reason="make trust installs it")
 
@@ -119,9 +121,8 @@ def hardening(service: dict[str, Any]) -> list[str]:
 
 def services(file: str) -> dict[str, dict[str, Any]]:
     """Return the services of a compose file."""
-    found: dict[str, dict[str, Any]] = yaml.safe_load((DOCKER / file).read_text())[
-        "services"
-    ]
+    text = (DOCKER / file).read_text().replace("!override ", "")
+    found: dict[str, dict[str, Any]] = yaml.safe_load(text)["services"]
     return found
 
 
@@ -284,49 +285,53 @@ def test_the_demo_shop_runs_in_a_container_without_a_volume(engine: Engine) -> N
     assert b"/widget/v1/" in page.body
 
 
+@pytest.fixture(params=["volume", "objects"])
+def shared(
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    s3_servers: Callable[[str], ObjectServer],
+) -> Sequence[str]:
+    """Return podman's options for replicas that share a volume, or an object store."""
+    if request.param == "volume":
+        files = tmp_path / "files"
+        files.mkdir()
+        shutil.chown(files, int(USER), int(USER))
+        return ("--volume", f"{files}:/data")
+    server, compose = s3_servers("radosgw"), services("compose.objects.yaml")
+    values = {**server.environment, "PRODUCTRECS_OBJECTS": server.address()}
+    words = [f"--env={name}={values[name]}" for name in compose["api"]["environment"]]
+    return words + [f"--volume={one}" for one in compose["api"]["volumes"]]
+
+
 def test_replicas_share_postgresql_behind_haproxy(
-    engine: Engine, postgres_url: str, tmp_path: Path
+    engine: Engine, postgres_url: str, tmp_path: Path, shared: Sequence[str]
 ) -> None:
     host = Path(postgres_url.partition("host=")[2])
     host.chmod(0o711)  # the containers' user reaches the server's socket
-    files = tmp_path / "files"
-    files.mkdir()
-    shutil.chown(files, int(USER), int(USER))
-    replicas = services("compose.replicas.yaml")
+    replicas, made = services("compose.replicas.yaml"), f"pr-{tmp_path.name}"
     common = ["--env", f"DATABASE_URL={postgres_url}", "--volume", f"{host}:{host}"]
-    common += ("--volume", f"{files}:/data", "--env", "PRODUCTRECS_HOST=127.0.0.1")
-    ports = [free_port(), free_port()]
+    common += (*shared, "--env", "PRODUCTRECS_HOST=127.0.0.1")
+    ports = {f"{made}-{number}": free_port() for number in range(2)}
 
-    migrating = engine.run(
-        *(
-            "podman",
-            "run",
-            "--rm",
-            *LIMITS,
-            *hardening(replicas["migrate"]),
-            *common,
-            IMAGE,
-        ),
-        *replicas["migrate"]["command"],
-    )
-    assert migrating.returncode == 0, migrating.stderr
-    for number, port in enumerate(ports):
+    options = (*LIMITS, *hardening(replicas["migrate"]), *common, IMAGE)
+    engine.must("podman", "run", "--rm", *options, *replicas["migrate"]["command"])
+    for name, port in ports.items():
         where = ("--env", f"PRODUCTRECS_PORT={port}")
         words = (*hardening(replicas["api"]), *common, *where, IMAGE)
-        engine.start(f"pr-api-{number}", *words, *replicas["api"]["command"])
+        engine.start(name, *words, *replicas["api"]["command"])
     engine.start(
-        *("pr-worker", *hardening(replicas["worker"]), *common, IMAGE),
+        *(f"{made}-worker", *hardening(replicas["worker"]), *common, IMAGE),
         *replicas["worker"]["command"],
     )
-    for number, port in enumerate(ports):
-        ready(engine, f"pr-api-{number}", port)
-    front = free_port()
-    with _haproxy(front, ports, tmp_path):
-        merchant = create_store(engine, "pr-api-0", front)
+    for name, port in ports.items():
+        ready(engine, name, port)
+    front, [first, _] = free_port(), ports
+    with _haproxy(front, [*ports.values()], tmp_path):
+        merchant = create_store(engine, first, front)
         eventually(lambda: merchant.push({"id": "A", "title": "Tent"}).status == 200)
-        for port in (*ports, front):
+        for port in (*ports.values(), front):
             eventually(partial(_finds, merchant.through(Client(port)), "A"))
-        engine.must("podman", "kill", "pr-api-0")
+        engine.must("podman", "kill", first)
         after = merchant.through(Client(front))
         eventually(lambda: after.search("tent").status == 200)
         assert [after.search("tent").status for _ in range(50)] == [200] * 50
