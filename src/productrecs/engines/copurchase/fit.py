@@ -28,7 +28,7 @@ from productrecs.engines.copurchase.item_pairs import (
     item_popularity,
     pair_blocks,
     pair_strengths,
-    significant_pairs,
+    repeated_pairs,
     top_per_owner,
     without_repeated_baskets,
 )
@@ -164,9 +164,9 @@ def fit_copurchase(
     Shapes: `baskets`, `items`, `ages_days`, `buyers` [n]. Lines with a basket below 0 are
     ignored; an item counts once per basket; without ages there is no decay. Of a buyer's
     identical baskets only the newest counts (buyers are any code; 0 is unknown). Lists of
-    one item contain every co-purchase. For carts a pair needs at least two common baskets
-    and lift > 1; a store with fewer than `few_orders` baskets uses all pairs. A separate
-    model pools the baskets of variants.
+    one item contain every co-purchase. For carts a pair needs at least two common baskets;
+    a store with fewer than `few_orders` baskets uses all pairs. A separate model pools the
+    baskets of variants.
 
     Source: requirements/algorithms.md 2.1; measured in benchmarks/quality.
 
@@ -274,7 +274,7 @@ def _count(
     pooled: list[_Selected] = []
     for owners, counted in count_pairs(lines, weights, blocks):
         pairs = counted if variants is None else variants.joined(counted, owners)
-        votes = significant_pairs(pairs, lines, options)
+        votes = repeated_pairs(pairs, lines, options)
         if variants is not None:
             if pairs.shared is not None:  # pooled pairs are significant
                 votes |= pairs.shared > 0

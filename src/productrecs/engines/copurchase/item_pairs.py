@@ -230,7 +230,7 @@ class CopurchaseOptions:
         5.0  # own baskets at which half of the variants' baskets count; 0: no pooling
     )
     few_orders: int = 500  # below it, every pair counts in carts; else it needs
-    least_support: int = 2  # this many common baskets, and lift above 1
+    least_support: int = 2  # this many common baskets
     places: int = 4  # length of the list head for coverage promotion
     heads: int = 2  # minimum number of list heads for each item
     least_fit: float = 0.7  # minimum score for promotion, relative to the last of the head
@@ -255,18 +255,26 @@ def item_popularity(lines: Baskets, weights: Floats) -> Floats:
     return np.maximum(sums, _TRACE)
 
 
-def significant_pairs(
-    pairs: PairCounts, lines: Baskets, options: CopurchaseOptions
-) -> Bools:
-    """Return which pairs are significant; all in a store with few orders.
+def repeated_pairs(pairs: PairCounts, lines: Baskets, options: CopurchaseOptions) -> Bools:
+    """Return which pairs several baskets have; all in a store with few orders.
 
     A cart has many anchors: one chance companion of each would crowd its list.
     """
-    orders, counts = len(lines.ages_days), lines.counts
-    if orders < options.few_orders:
+    if len(lines.ages_days) < options.few_orders:
         return np.ones(len(pairs.owners), dtype=np.bool_)
+    return pairs.support >= options.least_support
+
+
+def significant_pairs(
+    pairs: PairCounts, lines: Baskets, options: CopurchaseOptions
+) -> Bools:
+    """Return which repeated pairs have lift > 1; all in a store with few orders."""
+    orders, counts = len(lines.ages_days), lines.counts
+    repeated = repeated_pairs(pairs, lines, options)
+    if orders < options.few_orders:
+        return repeated
     expected = counts[pairs.owners] * (counts[pairs.companions] / orders)
-    return (pairs.support >= options.least_support) & (pairs.support > expected)
+    return repeated & (pairs.support > expected)
 
 
 def pair_strengths(pairs: PairCounts, sales: Sales, options: CopurchaseOptions) -> Scores:
