@@ -56,6 +56,7 @@ SEVERAL_STORES = {
     "storage/create_backup.py: _read": OPERATOR,
     "storage/job_queue.py: _due": "a worker claims the next job, whichever store's it is",
     "storage/job_queue.py: backlogs": OPERATOR,
+    "storage/job_queue.py: waiting_stores": "a periodic task asks for all stores at once",
     "storage/job_queue.py: _delete_finished": "old jobs of every store, once an hour",
     "storage/recurring_jobs.py: enqueue_due": READS_ALL,
     "storage/restore_backup.py: _check_server": OPERATOR,

@@ -83,11 +83,14 @@ def test_days_let_it_rise_again() -> None:
     "kind", [EventKind.REC_CLICK, EventKind.DETAIL_PAGE_VIEW, EventKind.ADD_TO_CART]
 )
 def test_taking_it_up_brings_it_back(kind: EventKind) -> None:
-    history = shown(shopper("anna"), 1, 8)
+    tired, fresh = shown(shopper("anna"), 1, 8), shopper("ben")
+    before = listed(tired, num=8)
 
-    history.apply([(int(kind), 2, NOW, 1, "s", None)])
+    for history in (tired, fresh):
+        history.apply([(int(kind), 2, NOW, 1, "s", None)])
 
-    assert listed(history, item="item 0")[0] == 1
+    assert listed(tired, num=8) == listed(fresh, num=8)
+    assert listed(tired, num=8).index(1) < before.index(1)
 
 
 def test_both_names_of_a_call_are_tired() -> None:
