@@ -13,6 +13,7 @@ from urllib.parse import quote, urlencode
 import pytest
 
 from productrecs.entrypoints.http.routes.public.developer_guides import codes
+from tests.api import published
 from tests.api.routes import (
     EITHER,
     INSTALLATION,
@@ -23,7 +24,13 @@ from tests.api.routes import (
     UPLOAD,
     form,
 )
-from tests.support.openapi import Operation, examples_of, faults, operations
+from tests.support.openapi import (
+    Operation,
+    examples_of,
+    faults,
+    operations,
+    published_names,
+)
 from tests.support.service import OPERATOR, add_placement, eventually
 
 if TYPE_CHECKING:
@@ -50,6 +57,22 @@ def document(service: Service) -> Document:
 
 def test_linters_find_nothing(document: Document) -> None:
     assert faults(document) == []
+
+
+def test_nothing_that_clients_rely_on_disappears(document: Document) -> None:
+    """`python -m tests.api.published` adds new names before a release."""
+    gone = published.names() - published_names(document)
+
+    assert sorted(gone) == []
+
+
+def test_control_a_renamed_parameter_is_missed(document: Document) -> None:
+    broken = copy.deepcopy(document)
+    broken["paths"]["/health/live"]["get"]["parameters"][0]["name"] = "current"
+
+    gone = published.names() - published_names(broken)
+
+    assert gone == {"GET /health/live query seen"}
 
 
 def test_each_operation_wants_the_keys_that_it_takes(document: Document) -> None:

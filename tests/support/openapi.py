@@ -26,6 +26,7 @@ _SEGMENT: Final = re.compile(r"([a-z0-9.-]*\{[a-z_]+\}(\.[a-z]+)?|[a-z0-9.-]*|_)
 _REF: Final = re.compile(r'"\$ref": "#/components/(\w+)/([^"]+)"')
 _SHORTEST_DESCRIPTION: Final = 60
 _LONGEST_SUMMARY: Final = 80
+_DEEPEST: Final = 5
 
 
 class Operation(NamedTuple):
@@ -212,3 +213,61 @@ _OF_AN_OPERATION: Final[tuple[Callable[[Schema, Operation], Iterator[str]], ...]
     _replies,
     _examples,
 )
+
+
+def published_names(document: Schema) -> set[str]:
+    """Return what clients rely on: routes, parameters, fields, statuses and headers.
+
+    One line each, such as `GET /v1/search query in_stock` or
+    `POST /v1/orders 200 duplicate`; fields of lists are written `items[].id`.
+    """
+    names = set[str]()
+    for operation in operations(document):
+        names.add(operation.name)
+        for parameter in operation.it.get("parameters", ()):
+            found = _resolved(document, parameter)
+            names.add(f"{operation.name} {found['in']} {found['name']}")
+        body = operation.it.get("requestBody", {})
+        names |= _fields(document, f"{operation.name} body", body)
+        for status, reply in operation.it["responses"].items():
+            found = _resolved(document, reply)
+            place = f"{operation.name} {status}"
+            names.add(place)
+            if status.startswith("2"):  # errors have one form, which other tests hold
+                names |= _fields(document, place, found)
+                names |= {f"{place} header {name}" for name in found.get("headers", ())}
+    return names
+
+
+def _resolved(document: Schema, part: Schema) -> Schema:
+    reference = part.get("$ref")
+    if reference is None:
+        return part
+    found: Any = document
+    for step in reference.removeprefix("#/").split("/"):
+        found = found[step]
+    return _resolved(document, found)
+
+
+def _fields(document: Schema, place: str, content: Schema) -> set[str]:
+    """Return the fields of each media type of a body or reply."""
+    return {
+        f"{place} {name}"
+        for media in content.get("content", {}).values()
+        for name in _properties(document, media.get("schema", {}), ())
+    }
+
+
+def _properties(document: Schema, schema: Schema, path: tuple[str, ...]) -> Iterator[str]:
+    schema = _resolved(document, schema)
+    if len(path) > _DEEPEST:
+        return
+    for name, value in schema.get("properties", {}).items():
+        yield ".".join((*path, name))
+        yield from _properties(document, value, (*path, name))
+    for kind in ("anyOf", "oneOf", "allOf"):
+        for choice in schema.get(kind, ()):
+            yield from _properties(document, choice, path)
+    if isinstance(schema.get("items"), dict):
+        inner = (*path[:-1], f"{path[-1]}[]") if path else ("[]",)
+        yield from _properties(document, schema["items"], inner)

@@ -19,6 +19,7 @@ from productrecs.entrypoints.cli.doctor.installation_checks import (
 )
 from productrecs.settings import Settings
 from productrecs.storage.dialects import Replication
+from tests.support.service import Service as RunningService
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -115,3 +116,15 @@ def test_a_replication_that_may_lose_acknowledged_facts_is_told(
 
     assert result.level is level
     assert words in result.message
+
+
+def test_it_reaches_the_real_service_at_its_base_url(tmp_path: Path) -> None:
+    with RunningService(tmp_path / "service", command="api").prepare() as service:
+        base = f"http://127.0.0.1:{service.port}"
+        settings = replace(Settings(data=tmp_path), base_url=base)
+
+        results = list(check_address(settings))
+
+    assert [(one.level, one.message) for one in results] == [
+        (Level.OK, f"{base} leads to the service")
+    ]

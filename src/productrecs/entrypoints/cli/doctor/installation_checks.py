@@ -332,7 +332,9 @@ def check_proxy(base: str, observed: ObservedRequest) -> Iterator[CheckResult]:
     parts = urlsplit(base)
     if observed.host is not None and observed.host.lower() != parts.netloc.lower():
         message = f"requests to {base} reach the service with the host {observed.host!r}"
-        remedy = "configure the proxy to forward Host (nginx: proxy_set_header Host $host)"
+        remedy = (
+            "configure the proxy to forward Host (nginx: proxy_set_header Host $http_host)"
+        )
         yield notice("proxy", message, remedy)
     if parts.scheme != "https":
         return

@@ -5,6 +5,10 @@ from typing import Annotated, Final
 import msgspec
 from fastapi import APIRouter, Query, Request, Response
 
+from productrecs.entrypoints.http.limits.rate_and_connection_limits import (
+    address_of_client,
+    peer_of,
+)
 from productrecs.entrypoints.http.openapi_responses import (
     NULLABLE_TEXT,
     OK_EXAMPLE,
@@ -84,26 +88,31 @@ def readiness_of(context: Context, *, draining: bool, preloaded: bool) -> Readin
     responses=success_response("It runs.", _LIVE, OK_EXAMPLE) | error_responses(422),
     response_class=Response,
 )
-async def live(request: Request, *, current: SeenQuery = False) -> Response:
+async def live(request: Request, *, seen: SeenQuery = False) -> Response:
     """Answer 200 as long as the process can answer at all.
 
     For a supervisor that restarts a process without answers. With `seen=true` the reply
     also has the forwarding headers of the request, to set up a proxy.
     """
     body: dict[str, object] = {"ok": True}
-    if current:
-        headers = request.headers
-        body["seen"] = {
-            "scheme": _last(headers.get("x-forwarded-proto")),
-            "host": headers.get("host"),
-            "client": _last(headers.get("x-forwarded-for")),
-        }
+    if seen:
+        body["seen"] = _observed_request(request)
     return Response(_encode(body), media_type="application/json")
 
 
-def _last(value: str | None) -> str | None:
-    """Return the value that the nearest proxy added to a header."""
-    return value.split(",")[-1].strip() or None if value else None
+def _observed_request(request: Request) -> dict[str, str | None]:
+    """Return the scheme, host and client that the service believes of a request.
+
+    None stands for a header that the proxy does not send.
+    """
+    headers = dict(request.scope["headers"])
+    scheme = headers.get(b"x-forwarded-proto", b"").rpartition(b",")[2].strip()
+    forwarded = headers.get(b"x-forwarded-for")
+    return {
+        "scheme": scheme.decode("latin-1") or None,
+        "host": request.headers.get("host"),
+        "client": address_of_client(peer_of(request.scope), headers) if forwarded else None,
+    }
 
 
 @router.get(
