@@ -72,6 +72,16 @@ def _item_to_delete(merchant: Merchant) -> Call:
     return Call(f"/v1/items/{item_id}")
 
 
+def _item_to_read(merchant: Merchant) -> Call:
+    assert merchant.push({"id": "read/1"}).status == 200
+    return Call("/v1/items/read%2F1")
+
+
+def _order_to_read(merchant: Merchant) -> Call:
+    assert merchant.order("read/1", "a").status == 200
+    return Call("/v1/orders/read%2F1")
+
+
 def _item_to_forecast(merchant: Merchant) -> Call:
     assert merchant.push({"id": "forecast/1"}).status == 200
     return Call("/v1/forecast/items/forecast%2F1")
@@ -163,7 +173,11 @@ TABLE: Final[Mapping[tuple[str, str], Row]] = MappingProxyType(
         ("POST", "/v1/events"): Row(PUBLISHABLE, _event, widget=True),
         ("POST", "/v1/orders"): Row(EITHER, _order, widget=True),
         ("POST", "/v1/items"): Row(SECRET, _always("/v1/items", body(items=[{"id": "a"}]))),
+        ("GET", "/v1/items"): Row(SECRET, _always("/v1/items?limit=1")),
+        ("GET", "/v1/items/{item_id}"): Row(SECRET, _item_to_read),
         ("DELETE", "/v1/items/{item_id}"): Row(SECRET, _item_to_delete),
+        ("GET", "/v1/orders"): Row(SECRET, _always("/v1/orders?limit=1"), widget=True),
+        ("GET", "/v1/orders/{order_id}"): Row(SECRET, _order_to_read),
         ("POST", "/orders/upload"): Row(
             SECRET, lambda _: Call("/orders/upload", form("order_id,item_id\nA,a"), UPLOAD)
         ),

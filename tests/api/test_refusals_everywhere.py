@@ -60,6 +60,8 @@ UNFIT: Final[Mapping[Route, str]] = {
     ("POST", "/integration/dashboard-link"): JSON,
     ("POST", "/integration/train"): "engine=steam",
     ("GET", "/integration/report"): "limit=x",
+    ("GET", "/v1/items"): "limit=x",
+    ("GET", "/v1/orders"): "cursor=x",
 }
 # What the address must have for the body to be looked at.
 NEEDED: Final[Mapping[Route, str]] = {
@@ -103,7 +105,9 @@ def refusals_of(merchant: Merchant, *, is_suspended: bool) -> Iterator[Refusal]:
         if row.wants not in KEYS:
             continue
         _, path = route
-        target = path.format(item_id="a", upload_id="up_a") + NEEDED.get(route, "")
+        target = path.format(item_id="a", order_id="a", upload_id="up_a") + NEEDED.get(
+            route, ""
+        )
         key = {"x-api-key": merchant.account.secret}
         if row.wants == PUBLISHABLE:
             key = {"x-pub-key": merchant.account.publishable}

@@ -3,6 +3,7 @@
 ProductRecsError
 ├── NotAllowedError            (subclasses by audience, in tenancy)
 ├── UnknownItemError
+├── UnknownOrderError
 ├── StorageError
 │   ├── StorageBusyError       another writer held the lock too long
 │   ├── StorageFullError       the disk is full
@@ -70,3 +71,7 @@ class QueueFullError(StorageError):
 
 class UnknownItemError(ProductRecsError):
     """The store's catalog has no item with that id."""
+
+
+class UnknownOrderError(ProductRecsError):
+    """The store has no order with that id."""

@@ -259,23 +259,31 @@ class TrainingRepository:
 
         None if the next thousand facts have no live one: the rest comes from an import.
         """
+        lines = purchase_lines.c
         times = [
             time_ms
-            for facts in (events, purchase_lines)
-            if (time_ms := self._first_live(facts, applied_seq)) is not None
+            for facts, received in (
+                (events, events.c.ts),
+                (purchase_lines, sa.func.coalesce(lines.updated_at, lines.ts)),
+            )
+            if (time_ms := self._first_live(facts, received, applied_seq)) is not None
         ]
         return min(times, default=None)
 
-    def _first_live(self, facts: sa.Table, applied_seq: int) -> int | None:
+    def _first_live(
+        self, facts: sa.Table, received: sa.ColumnElement[int], applied_seq: int
+    ) -> int | None:
         following = (
-            sa.select(facts.c.store_id, facts.c.seq, facts.c.ts, facts.c.imported)
+            sa.select(
+                *(facts.c.store_id, facts.c.seq, received.label("at"), facts.c.imported)
+            )
             .where(facts.c.store_id == self._store_id, facts.c.seq > applied_seq)
             .order_by(facts.c.seq)
             .limit(_MAX_FACTS)
             .subquery()
         )
         query = (
-            sa.select(following.c.ts)
+            sa.select(following.c["at"])
             .where(following.c.store_id == self._store_id, following.c.imported.is_(False))
             .order_by(following.c.seq)
             .limit(1)

@@ -58,9 +58,10 @@ class Shop:
         session: str | None = None,
         currency: str | None = None,
         at: int = NOON,
+        ordered_ms: int | None = None,
     ) -> None:
-        """Receive an order."""
-        order = NewOrder(order_id, lines, user, session, currency)
+        """Receive an order, which may have been placed earlier."""
+        order = NewOrder(order_id, lines, user, session, currency, ordered_ms)
         with self.database.transaction() as transaction:
             log = StoreLog(self.database, transaction, self.store.store_id)
             ingest_order(log, order, at)

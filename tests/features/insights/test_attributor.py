@@ -102,6 +102,21 @@ def test_a_cart_and_a_sale_after_an_impression_are_credited(shop: Shop) -> None:
     assert credited(shop) == [(CART, False), (SALE, False)]
 
 
+def test_a_late_order_is_credited_to_what_came_before_the_purchase(shop: Shop) -> None:
+    bought_ms = NOON - 5 * DAY_MS
+    shop.send(click("tent", position=1), at=bought_ms - 9)
+    shop.send(click("tent", position=2), click("rope"), at=bought_ms + 9)
+    shop.order(
+        *("A-1", NewOrderLine("tent"), NewOrderLine("rope")),
+        session="s_1",
+        ordered_ms=bought_ms,
+    )
+
+    assert credited(shop) == [(SALE, True), (SALE, None)]
+    assert [row.position for row in rows(shop, credit_days)] == [1]
+    assert {row.day for row in rows(shop, outcome_days)} == {"2026-02-24"}
+
+
 def test_a_click_is_credited_before_a_later_impression(shop: Shop) -> None:
     shop.send(click("tent", position=3), impression("tent"), at=NOON - 5)
     shop.send(buy("tent"))

@@ -50,7 +50,7 @@ def sign_in(shop: Shop, session: str, customer: str) -> None:
     )
 
 
-def spend(shop: Shop, order: str, price: float, at: int = LATER, **who: str) -> None:
+def spend(shop: Shop, order: str, price: float, at: int = LATER, **who: Any) -> None:
     shop.order(order, NewOrderLine("tent", 1, price), at=at, **who)
 
 

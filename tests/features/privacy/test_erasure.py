@@ -219,6 +219,7 @@ def test_what_comes_late_or_again_does_not_bring_them_back(place: Installation) 
     shop.send(buy("tent", MY_SESSION, order_id="o-9"), at=soon)
     shop.send(view("tent", user_id=OTHER, session_id=MY_SESSION), at=soon)
     shop.order("o-4", NewOrderLine("tent"), user=ME, session=MY_SESSION, at=soon)
+    shop.order(*("o-5", NewOrderLine("tent")), user=ME, at=soon + DAY_MS, ordered_ms=NOON)
     shop.history(f"order_id,item_id,customer_id\nold,mug,{ME}\n", at=soon)
     with shop.database.transaction() as transaction:
         late = Exposure(place.store_id, ME, "a-test", Arm.SHOWN, MY_SESSION, soon)
@@ -229,7 +230,7 @@ def test_what_comes_late_or_again_does_not_bring_them_back(place: Installation) 
     told = everything(shop.database)
     assert ME not in told
     assert MY_SESSION not in told
-    assert len(column(shop, purchase_lines.c.order_id)) == rows + 1  # their new order
+    assert len(column(shop, purchase_lines.c.order_id)) == rows + 2  # their new orders
 
 
 def test_a_week_later_they_are_a_new_acquaintance_whose_past_stays_away(

@@ -61,7 +61,12 @@ from productrecs.entrypoints.http.routes.public import (
     widget_scripts,
     woocommerce_plugin_download,
 )
-from productrecs.entrypoints.http.routes.server import items, order_uploads, orders
+from productrecs.entrypoints.http.routes.server import (
+    items,
+    order_uploads,
+    orders,
+    read_items_and_orders,
+)
 from productrecs.entrypoints.http.routes.widget import (
     events,
     forecast,
@@ -168,6 +173,7 @@ def declared_routes(lifespan: Lifespan[FastAPI] | None = None) -> FastAPI:
         events.router,
         orders.router,
         items.router,
+        read_items_and_orders.router,
         order_uploads.router,
         plugin_connection.router,
         settings_and_widget_config.router,

@@ -24,7 +24,7 @@ ERROR_EXAMPLES: Final[Mapping[str, ErrorExample]] = MappingProxyType(
     {
         "bad_path": ErrorExample(
             "The path is not percent-encoded UTF-8",
-            "the item id in the path is not UTF-8; percent-encode it as UTF-8",
+            "the id in the path is not UTF-8; percent-encode it as UTF-8",
         ),
         "too_many_items": ErrorExample(
             "More than 1000 items",
@@ -99,6 +99,10 @@ ERROR_EXAMPLES: Final[Mapping[str, ErrorExample]] = MappingProxyType(
         "item_unknown": ErrorExample(
             "Unknown item",
             "the catalog has no item of this id; nothing was deleted",
+        ),
+        "order_unknown": ErrorExample(
+            "Unknown order",
+            "this store has no order 'A-1001'; send it with POST /v1/orders",
         ),
         "placement_unknown": ErrorExample(
             "Unknown placement",

@@ -16,7 +16,7 @@ from productrecs.records.catalog.price_lists import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 _pack: Final = msgspec.msgpack.Encoder().encode
 _unpack: Final = msgspec.msgpack.Decoder(dict[str, Any]).decode
@@ -56,6 +56,24 @@ FIELD_DEFAULTS: Mapping[str, object] = MappingProxyType(
 
 Attributes: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
 """Attribute names, each with its values, in the order of the push."""
+
+
+_PUSHED_FORMS: Final[Mapping[str, Callable[[Any], object]]] = MappingProxyType(
+    {
+        "attributes": dict,
+        "prices": lambda prices: {
+            one.name: {"price": one.price, "list_price": one.list_price} for one in prices
+        },
+    }
+)
+"""Fields that are stored in another form than they are pushed in."""
+
+
+def pushed_fields(item: Item) -> dict[str, Any]:
+    """Return an item's id and fields in the form of a push."""
+    fields = {name: getattr(item, name) for name in FIELD_DEFAULTS}
+    fields |= {name: form(fields[name]) for name, form in _PUSHED_FORMS.items()}
+    return {"id": item.item_id} | fields
 
 
 def as_attributes(pairs: Iterable[Sequence[Any]]) -> Attributes:

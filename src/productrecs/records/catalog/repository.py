@@ -46,6 +46,7 @@ class StoredItem:
     present: bool
     created_at: int
     item: Item
+    updated_at: int | None = None  # the last push; None until it is stored
 
 
 class CatalogRepository:
@@ -85,17 +86,26 @@ class CatalogRepository:
 
     def page(self, after_number: int, limit: int) -> list[StoredItem]:
         """Return up to `limit` items of the catalog with a number above `after_number`."""
-        query = (
-            sa.select(items)
-            .where(
-                items.c.store_id == self._store_id,
-                items.c.number > after_number,
-                items.c.present.is_(True),
-            )
-            .order_by(items.c.number)
-            .limit(limit)
-        )
+        query = self._page(after_number, limit, items)
         return [_stored(row) for row in self._transaction.execute(query).mappings()]
+
+    def page_of_ids(
+        self, after_number: int, limit: int, updated_after: int
+    ) -> list[tuple[int, str]]:
+        """Return the numbers and ids of such items that changed after a time (UTC ms)."""
+        query = self._page(after_number, limit, items.c.number, items.c.item_id)
+        query = query.where(items.c.updated_at > updated_after)
+        return [(row[0], row[1]) for row in self._transaction.execute(query)]
+
+    def _page(
+        self, after_number: int, limit: int, *columns: sa.ColumnElement[Any] | sa.Table
+    ) -> sa.Select[Any]:
+        query = sa.select(*columns).where(
+            items.c.store_id == self._store_id,
+            items.c.number > after_number,
+            items.c.present.is_(True),
+        )
+        return query.order_by(items.c.number).limit(limit)
 
     def ids_of(self, numbers: Iterable[int]) -> dict[int, str]:
         """Return the product ids of these numbers, also of deleted and unknown products."""
@@ -238,6 +248,7 @@ def _stored(row: Mapping[str, Any] | sa.RowMapping) -> StoredItem:
         present=bool(row["present"]),
         created_at=int(row["created_at"]),
         item=Item(row["item_id"], **fields),
+        updated_at=int(row["updated_at"]),
     )
 
 

@@ -91,7 +91,7 @@ def ingest_events(
         append_bot_events(log, of_bots, numbers, now_ms)
     buys = [entry for entry in logged if entry.event.kind is EventKind.BUY]
     if buys:
-        _put_buys(log, buys, numbers, shoppers)
+        _put_buys(log, buys, numbers, shoppers, now_ms)
     return len(events)
 
 
@@ -123,7 +123,7 @@ def ingest_order(log: StoreLog, order: NewOrder, now_ms: int) -> OrderReceipt:
                 line=line_number,
                 channel=PurchaseChannel.ORDER,
                 void=False,
-                ts=now_ms,
+                ts=now_ms if order.ordered_ms is None else order.ordered_ms,
                 quantity=line.quantity,
                 price=line.price,
                 total=revenue(line),
@@ -132,6 +132,8 @@ def ingest_order(log: StoreLog, order: NewOrder, now_ms: int) -> OrderReceipt:
                 person=person,
                 session=order.session_id,
                 imported=False,
+                updated_at=now_ms,
+                unconfirmed=not order.confirmed,
             )
         )
     ledger.write(log.database, shoppers.linked)
@@ -167,7 +169,8 @@ def _without_customer(
     erased = erased_names_in(log, (order.user_id, order.session_id))
     if not erased:
         return order
-    event_ms = None if repeated else now_ms
+    bought_ms = now_ms if order.ordered_ms is None else order.ordered_ms
+    event_ms = None if repeated else bought_ms
     if erased.covers(order.shopper, event_ms):
         return replace(order, user_id=None, session_id=None)
     if erased.covers(order.session_id, event_ms):
@@ -185,6 +188,7 @@ def _put_buys(
     buys: Sequence[LoggedEvent],
     numbers: dict[str, int],
     shoppers: IdentityLinker,
+    now_ms: int,
 ) -> None:
     order_ids = [entry.event.order_id for entry in buys if entry.event.order_id]
     ledger = PurchaseLedger(PurchaseRepository(log.transaction, log.store_id), order_ids)
@@ -211,6 +215,8 @@ def _put_buys(
                 person=entry.person,
                 session=event.session_id,
                 imported=entry.imported,
+                updated_at=now_ms,
+                unconfirmed=not entry.imported,
             )
         )
     ledger.write(log.database, shoppers.linked)

@@ -145,6 +145,8 @@ class NewOrder:
     user_id: str | None = None
     session_id: str | None = None
     currency: str | None = None
+    ordered_ms: int | None = None  # the time of purchase, if it was not just now
+    confirmed: bool = True  # sent with the secret key
 
     @property
     def shopper(self) -> str | None:
@@ -180,16 +182,18 @@ class LineMerger:
         items: Mapping[str, int],
         persons: Mapping[str, str],
         undated_ms: int,
+        updated_ms: int,
     ) -> None:
         """Give each new line without a time `undated_ms`.
 
         `items` maps item ids to numbers; `persons` maps shoppers to the names by which
-        they are known, if different.
+        they are known, if different; `updated_ms` is the time of the change.
         """
         self._ledger = ledger
         self._items = items
         self._persons = persons
         self._undated_ms = undated_ms
+        self._updated_ms = updated_ms
 
     def put(self, line: HistoryLine, seq: int) -> LineOutcome:
         """Store a line, numbered `seq` if new; return the outcome."""
@@ -202,7 +206,7 @@ class LineMerger:
         after = self._changed(before, line)
         if after == earlier_lines[0]:
             return LineOutcome.KNOWN
-        after = after._replace(seq=seq)
+        after = after._replace(seq=seq, updated_at=self._updated_ms)
         self._ledger.put(after)
         self._ledger.void_others(after, first=1)
         return LineOutcome.CHANGED
@@ -228,6 +232,8 @@ class LineMerger:
             person=self._person(customer),
             session=None,
             imported=True,
+            updated_at=self._updated_ms,
+            unconfirmed=False,
         )
 
     def _changed(self, before: PurchaseLine, line: HistoryLine) -> PurchaseLine:
@@ -247,6 +253,7 @@ class LineMerger:
             total=total,
             shopper=customer or before.shopper,
             person=self._person(customer) or before.person,
+            unconfirmed=False,
         )
 
     def _person(self, customer: str | None) -> str | None:

@@ -285,6 +285,7 @@ class HistoryImport:
                 items,
                 EventRepository(transaction, self.store_id).customers_of(customers),
                 _midnight(mark.submitted_at, self.zone),
+                mark.submitted_at,
             )
             outcomes = Counter(
                 overwriter.put(line, first_seq + index) for index, line in enumerate(chunk)

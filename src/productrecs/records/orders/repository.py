@@ -51,11 +51,28 @@ class PurchaseLine(NamedTuple):
     person: str | None
     session: str | None
     imported: bool
+    updated_at: int | None
+    unconfirmed: bool
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether the secret key or a file told it."""
+        return not self.unconfirmed and self.channel != _BY_EVENT
 
     def with_customer(self, linked: Mapping[str, str]) -> Self:
         """Return the line with its person replaced by the linked customer."""
         person = linked.get(self.person or "")
         return self if person is None else self._replace(person=person)
+
+
+@dataclass(frozen=True, slots=True)
+class OrderPage:
+    """The orders to list: those after an id and a receipt."""
+
+    after: tuple[str, int]
+    limit: int
+    updated_after: int = -1
+    confirmed: bool | None = None  # None: both
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +179,30 @@ class PurchaseRepository:
             .limit(limit)
         )
         return [PurchaseLine(*row) for row in self._transaction.execute(query)]
+
+    def order_keys(self, page: OrderPage) -> list[tuple[str, int]]:
+        """Return the next orders by id and receipt; a `buy` event's order id is one too."""
+        columns = purchase_lines.c
+        key = (columns.order_id, columns.receipt)
+        changed = sa.func.max(sa.func.coalesce(columns.updated_at, columns.ts))
+        unconfirmed = sa.or_(columns.unconfirmed, columns.channel == _BY_EVENT)
+        query = (
+            sa.select(*key)
+            .where(
+                columns.store_id == self._store_id,
+                columns.order_id.is_not(None),
+                sa.or_(columns.void.is_(False), columns.unconfirmed),
+                sa.tuple_(*key) > sa.tuple_(*map(sa.literal, page.after)),
+            )
+            .group_by(*key)
+            .having(changed > page.updated_after)
+            .order_by(*key)
+            .limit(page.limit)
+        )
+        if page.confirmed is not None:
+            count = sa.func.sum(sa.case((unconfirmed, 1), else_=0))
+            query = query.having(count == 0 if page.confirmed else count > 0)
+        return [(row[0], row[1]) for row in self._transaction.execute(query)]
 
     def lines_from_buy_events(self, after_seq: int, limit: int) -> list[PurchaseLine]:
         """Return up to `limit` lines that only `buy` events reported, by `seq`."""
@@ -285,4 +326,8 @@ class PurchaseRepository:
 def _line(row: Row) -> PurchaseLine:
     """Return a row of the raw driver as a line; SQLite returns booleans as numbers."""
     line = PurchaseLine(*row)
-    return line._replace(void=bool(line.void), imported=bool(line.imported))
+    return line._replace(
+        void=bool(line.void),
+        imported=bool(line.imported),
+        unconfirmed=bool(line.unconfirmed),
+    )

@@ -154,6 +154,10 @@ purchase_lines = sa.Table(
     sa.Column("person", sa.Text),
     sa.Column("session", sa.Text),
     sa.Column("imported", sa.Boolean, nullable=False),
+    # When the line was last received or changed; null: before the column existed.
+    sa.Column("updated_at", sa.BigInteger),
+    # Sent by the publishable key, and not confirmed by the secret key or a file.
+    sa.Column("unconfirmed", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.UniqueConstraint("store_id", "order_id", "receipt", "item", "line"),
     sa.Index(None, "store_id", "seq"),
     sa.Index(None, "store_id", "person", "seq", "void", "item", "ts", "session"),

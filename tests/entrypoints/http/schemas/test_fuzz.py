@@ -95,7 +95,7 @@ READERS: dict[str, Callable[[object], object]] = {
     "item": parse_item,
     "events": parse_events,
     "imported event": lambda value: parse_imported_event(value, UTC),
-    "order": parse_order,
+    "order": lambda value: parse_order(value, 0, UTC, confirmed=True),
 }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC
+
 import pytest
 
 from productrecs.entrypoints.http.schemas.orders import OrderBody, parse_order
@@ -9,6 +11,10 @@ from productrecs.entrypoints.http.schemas.validation_errors import BodyError
 from productrecs.entrypoints.http.transport.request_body import parse_json
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from tests.entrypoints.http.hostile import MISSHAPEN
+
+
+def _parse(body: object) -> NewOrder:
+    return parse_order(body, 0, UTC, confirmed=True)
 
 
 def _order(**changes: object) -> dict[str, object]:
@@ -21,7 +27,7 @@ def _line(**changes: object) -> dict[str, object]:
 
 def _refused(body: object) -> list[tuple[tuple[str | int, ...], str]]:
     with pytest.raises(BodyError) as refused:
-        parse_order(body)
+        _parse(body)
     return [(problem.loc, problem.type) for problem in refused.value.problems]
 
 
@@ -39,7 +45,7 @@ def test_an_order_is_read_line_by_line() -> None:
         ],
     }
 
-    assert parse_order(body) == NewOrder(
+    assert _parse(body) == NewOrder(
         order_id="1001",
         lines=(
             NewOrderLine("tent", 2, 49.5, 99.0),
@@ -56,23 +62,21 @@ def test_null_is_the_default_of_every_optional_field() -> None:
     body = _line(quantity=None, price=None, total=None)
     body |= {"user_id": None, "session_id": None, "currency": None}
 
-    assert parse_order(body) == NewOrder("A-1", (NewOrderLine("tent"),))
+    assert _parse(body) == NewOrder("A-1", (NewOrderLine("tent"),))
 
 
 def test_an_empty_identity_is_none() -> None:
-    order = parse_order(_order(user_id="", session_id="", currency=""))
+    order = _parse(_order(user_id="", session_id="", currency=""))
 
     assert (order.user_id, order.session_id, order.currency) == (None, None, None)
 
 
 def test_an_absent_quantity_is_unknown_and_counts_as_one_in_revenue() -> None:
-    assert parse_order(_line(price=5)).lines == (NewOrderLine("tent", None, 5.0, 5.0),)
+    assert _parse(_line(price=5)).lines == (NewOrderLine("tent", None, 5.0, 5.0),)
 
 
 def test_a_total_of_nothing_is_not_an_absent_one() -> None:
-    assert parse_order(_line(price=5, total=0)).lines == (
-        NewOrderLine("tent", None, 5.0, 0.0),
-    )
+    assert _parse(_line(price=5, total=0)).lines == (NewOrderLine("tent", None, 5.0, 0.0),)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +86,7 @@ def test_an_order_has_1_to_100_lines(count: int, taken: bool) -> None:  # noqa: 
     body = _order(items=[{"item_id": "tent"}] * count)
 
     if taken:
-        assert len(parse_order(body).lines) == count
+        assert len(_parse(body).lines) == count
     else:
         ((loc, kind),) = _refused(body)
         assert (loc, kind) == (("body", "items"), "too_short" if count == 0 else "too_long")
@@ -97,8 +101,8 @@ def test_ids_have_at_most_255_characters(name: str, letter: str) -> None:
 
     loc = ("body", "items", 0, "item_id") if name == "item_id" else ("body", name)
 
-    assert isinstance(parse_order(body(1)), NewOrder)
-    assert isinstance(parse_order(body(255)), NewOrder)
+    assert isinstance(_parse(body(1)), NewOrder)
+    assert isinstance(_parse(body(255)), NewOrder)
     assert _refused(body(256)) == [(loc, "string_too_long")]
 
 
@@ -115,7 +119,7 @@ def test_an_order_and_a_line_need_an_id(value: object) -> None:
     [("EUR", "EUR"), ("usd", "USD"), ("x" * 8, "X" * 8), (" sek ", "SEK"), ("  ", None)],
 )
 def test_a_currency_is_kept_in_capitals(sent: str, kept: str | None) -> None:
-    assert parse_order(_order(currency=sent)).currency == kept
+    assert _parse(_order(currency=sent)).currency == kept
 
 
 @pytest.mark.parametrize("value", ["x" * 9, " " * 9, 978, True, ["EUR"], "E\0", "E\ud800"])
@@ -131,7 +135,7 @@ def test_a_currency_has_at_most_8_characters(value: object) -> None:
 def test_quantities_are_integers_of_1_to_2_to_the_53(
     sent: object, read: int | None
 ) -> None:
-    assert parse_order(_line(quantity=sent)).lines[0].quantity == read
+    assert _parse(_line(quantity=sent)).lines[0].quantity == read
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, Any, Final, TypeAlias
+from typing import IO, Final, TypeAlias
 
 import click
 
@@ -17,7 +17,7 @@ from productrecs.entrypoints.cli.options_services_and_output import (
     data_option,
     open_services,
 )
-from productrecs.records.catalog.item import FIELD_DEFAULTS
+from productrecs.records.catalog.item import FIELD_DEFAULTS, pushed_fields
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.events.event import (
     EventKind,
@@ -38,16 +38,6 @@ from productrecs.tenancy.accounts.store_management import find_store
 
 PAGE: Final = 2_000
 
-_EXPORTED: Final[Mapping[str, Callable[[Any], object]]] = MappingProxyType(
-    {
-        "attributes": dict,
-        "prices": lambda prices: {
-            one.name: {"price": one.price, "list_price": one.list_price} for one in prices
-        },
-    }
-)
-"""Fields with a stored form of their own."""
-
 Rows: TypeAlias = Callable[[Database, StoreId], Iterator[Fields]]
 
 
@@ -58,11 +48,11 @@ def item_rows(database: Database, store_id: StoreId) -> Iterator[Fields]:
         with database.reading() as connection:
             page = CatalogRepository(connection, store_id).page(after, PAGE)
         for one in page:
-            fields = {name: getattr(one.item, name) for name in FIELD_DEFAULTS}
-            yield {"id": one.item.item_id} | {
-                name: _EXPORTED[name](value) if name in _EXPORTED else value
+            fields = pushed_fields(one.item)
+            yield {
+                name: value
                 for name, value in fields.items()
-                if value != FIELD_DEFAULTS[name]
+                if name == "id" or getattr(one.item, name) != FIELD_DEFAULTS[name]
             }
         if len(page) < PAGE:
             return

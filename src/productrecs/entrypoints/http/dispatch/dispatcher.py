@@ -31,6 +31,7 @@ from productrecs.entrypoints.http.pipeline.authentication_and_cors import (
     DASHBOARD_PATH,
     FORECAST_PATH,
     ITEM_PATH,
+    ORDER_PATH,
     PAGE_FOLDERS,
     PREFLIGHT_HEADERS,
     ROUTES,
@@ -354,15 +355,13 @@ def _record_leaked_key(exchange: HttpExchange, context: Context) -> None:
 
 
 def _route(path: str) -> Route | None:
-    if path.startswith("/v1/items/") and len(path) > len("/v1/items/"):
-        return ROUTES[ITEM_PATH]
-    if path.startswith("/v1/forecast/items/") and len(path) > len("/v1/forecast/items/"):
-        return ROUTES[FORECAST_PATH]
+    for route_path in (ITEM_PATH, ORDER_PATH, FORECAST_PATH):
+        prefix = route_path.partition("{")[0]
+        if path.startswith(prefix) and len(path) > len(prefix):
+            return ROUTES[route_path]
     if path.startswith("/orders/upload/"):
         upload_id = path.removeprefix("/orders/upload/")
         return ROUTES[UPLOAD_PATH] if upload_id and "/" not in upload_id else None
-    if path in {ITEM_PATH, FORECAST_PATH}:
-        return None
     found = ROUTES.get(path) or _page_folder(path.rpartition("/")[0])
     if found is None and f"{path}/".startswith(f"{DASHBOARD_PATH}/"):
         return DASHBOARD

@@ -73,6 +73,7 @@ class Route:
 
 
 ITEM_PATH: Final = "/v1/items/{item_id}"
+ORDER_PATH: Final = "/v1/orders/{order_id}"
 UPLOAD_PATH: Final = "/orders/upload/{upload_id}"
 FORECAST_PATH: Final = "/v1/forecast/items/{item_id}"
 
@@ -128,10 +129,13 @@ ROUTES: Final[Mapping[str, Route]] = MappingProxyType(
             {"POST": Credential.PUBLISHABLE}, widget=True, is_rate_limited=False
         ),
         "/v1/orders": Route(
-            {"POST": Credential.EITHER}, widget=True, is_rate_limited=False
+            {"POST": Credential.EITHER, "GET": Credential.SECRET},
+            widget=True,
+            is_rate_limited=False,
         ),
-        "/v1/items": Route({"POST": Credential.SECRET}),
-        ITEM_PATH: Route({"DELETE": Credential.SECRET}),
+        ORDER_PATH: Route({"GET": Credential.SECRET}),
+        "/v1/items": Route({"GET": Credential.SECRET, "POST": Credential.SECRET}),
+        ITEM_PATH: Route({"GET": Credential.SECRET, "DELETE": Credential.SECRET}),
         "/orders/upload": Route({"POST": Credential.SECRET}),
         UPLOAD_PATH: Route({"GET": Credential.SECRET}),
         "/integration/connect": Route({"POST": Credential.SECRET}),

@@ -16,6 +16,7 @@ from productrecs.core.errors import (
     StorageFullError,
     UnconfirmedWriteError,
     UnknownItemError,
+    UnknownOrderError,
 )
 from productrecs.core.report import ReportError
 from productrecs.engines.text.index_schema import BrokenIndexError
@@ -103,6 +104,7 @@ ERROR_CODES: Final[Mapping[type[ProductRecsError], ErrorCode]] = MappingProxyTyp
         CatalogLimitError: ErrorCode(402, "plan_limit_catalog"),
         ForeignOriginError: ErrorCode(403, "origin_refused"),
         UnknownItemError: ErrorCode(404, "item_unknown"),
+        UnknownOrderError: ErrorCode(404, "order_unknown"),
         UnknownGuideError: ErrorCode(404, "guide_unknown"),
         UnknownPlacementError: ErrorCode(404, "placement_unknown"),
         UnknownBundleError: ErrorCode(404, "bundle_unknown"),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote_to_bytes
 
 from fastapi import Request
+from starlette.convertors import PathConvertor, register_url_convertor
 
 from productrecs.core.errors import ProductRecsError
 
@@ -14,11 +15,21 @@ if TYPE_CHECKING:
     from productrecs.settings import Settings
 
 _ITEM_PREFIX: Final = b"/v1/items/"
+ORDER_PREFIX: Final = b"/v1/orders/"
 FORECAST_PREFIX: Final = b"/v1/forecast/items/"
 
 _HOST: Final = re.compile(
     r"[A-Za-z0-9._-]{1,253}(:\d{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:\d{1,5})?"
 )
+
+
+class _AnyText(PathConvertor):
+    """The rest of a path, including line breaks, where starlette's converter stops."""
+
+    regex = r"[\s\S]*"
+
+
+register_url_convertor("text", _AnyText())
 
 
 class BadPathError(ProductRecsError):
@@ -29,8 +40,8 @@ class UnknownBuildError(ProductRecsError):
     """This installation never published a widget build with this digest."""
 
 
-def item_id_of_path(raw_path: bytes, prefix: bytes = _ITEM_PREFIX) -> str | None:
-    """Return the item id after `prefix`, which may hold any Unicode and `/`.
+def id_of_path(raw_path: bytes, prefix: bytes = _ITEM_PREFIX) -> str | None:
+    """Return the id after `prefix`, which may hold any Unicode and `/`.
 
     None for another path, and for an empty id.
 
@@ -43,7 +54,7 @@ def item_id_of_path(raw_path: bytes, prefix: bytes = _ITEM_PREFIX) -> str | None
     try:
         return unquote_to_bytes(path[len(prefix) :]).decode()
     except UnicodeDecodeError as error:
-        message = "the item id in the path is not UTF-8; percent-encode it as UTF-8"
+        message = "the id in the path is not UTF-8; percent-encode it as UTF-8"
         raise BadPathError(message) from error
 
 

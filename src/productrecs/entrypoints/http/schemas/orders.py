@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticKnownError
 
+from productrecs.core.clock import DAY_MS, MINUTE_MS
+from productrecs.core.time_window import window_start_ms
 from productrecs.entrypoints.http.schemas.field_readers import (
     Identifier,
     OptionalCount,
     OptionalCurrency,
     OptionalIdentifier,
     OptionalNumber,
+    OptionalTime,
     too_long,
 )
-from productrecs.entrypoints.http.schemas.validation_errors import BodyError, from_details
+from productrecs.entrypoints.http.schemas.validation_errors import (
+    BodyError,
+    Problem,
+    from_details,
+)
 from productrecs.records.orders.order_and_purchase_ledger import (
     NewOrder,
     NewOrderLine,
     line_total,
 )
 
+if TYPE_CHECKING:
+    from datetime import tzinfo
+
 MAX_LINES = 100
+MAX_DELAY_MS = 30 * DAY_MS
+MAX_CLOCK_ERROR_MS = 5 * MINUTE_MS
 
 
 def _check_lines(value: object) -> object:
@@ -55,6 +67,11 @@ class OrderBody(BaseModel):
     user_id: OptionalIdentifier = Field(None, description="The customer, if known.")
     session_id: OptionalIdentifier = Field(None, description="The widgets' `pr_sid`.")
     currency: OptionalCurrency = None
+    ordered_at: OptionalTime = Field(
+        None,
+        description="The time of purchase, when you send it late: at most 30 days ago. "
+        "Needs the secret key. Without it, the order was placed just now.",
+    )
     items: Annotated[
         list[OrderLineBody],
         BeforeValidator(_check_lines),
@@ -65,8 +82,10 @@ class OrderBody(BaseModel):
 _validate = OrderBody.__pydantic_validator__.validate_python
 
 
-def parse_order(body: object) -> NewOrder:
+def parse_order(body: object, now_ms: int, zone: tzinfo, *, confirmed: bool) -> NewOrder:
     """Return the order of `body`; a line's absent total is price x quantity.
+
+    `confirmed` orders come with the secret key. Times without an offset are in `zone`.
 
     Raises:
         BodyError: when the body is not an order.
@@ -81,7 +100,28 @@ def parse_order(body: object) -> NewOrder:
         user_id=order.user_id,
         session_id=order.session_id,
         currency=order.currency,
+        ordered_ms=_purchase_time(order.ordered_at, now_ms, zone, confirmed=confirmed),
+        confirmed=confirmed,
     )
+
+
+def _purchase_time(
+    text: str | None, now_ms: int, zone: tzinfo, *, confirmed: bool
+) -> int | None:
+    """Return when the order was placed; None for just now."""
+    if text is None:
+        return None
+    ordered_ms = window_start_ms(text, zone)
+    if not confirmed:
+        message = "needs the secret key; send the order from your server, or without it"
+    elif ordered_ms < now_ms - MAX_DELAY_MS:
+        message = "is more than 30 days ago; upload such orders as a file"
+    elif ordered_ms > now_ms + MAX_CLOCK_ERROR_MS:
+        message = "is in the future; compare your server's clock and the time's offset"
+    else:
+        return min(ordered_ms, now_ms)
+    problem = Problem(("body", "ordered_at"), f"Time {message}", "ordered_at", text)
+    raise BodyError([problem])
 
 
 def _line(line: OrderLineBody) -> NewOrderLine:

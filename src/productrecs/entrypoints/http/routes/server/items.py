@@ -6,7 +6,6 @@ from typing import Annotated, Final, NamedTuple
 
 import msgspec
 from fastapi import APIRouter, Path, Request, Response
-from starlette.convertors import PathConvertor, register_url_convertor
 
 from productrecs.core.errors import UnknownItemError
 from productrecs.entrypoints.http.openapi_responses import (
@@ -24,7 +23,7 @@ from productrecs.entrypoints.http.pipeline.idempotency import (
 )
 from productrecs.entrypoints.http.pipeline.request_metrics import CounterMetric
 from productrecs.entrypoints.http.pipeline.route_context import RequestContext
-from productrecs.entrypoints.http.pipeline.url_decoding import item_id_of_path
+from productrecs.entrypoints.http.pipeline.url_decoding import id_of_path
 from productrecs.entrypoints.http.schemas.items import (
     MAX_ITEMS,
     ItemsPush,
@@ -45,14 +44,6 @@ from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store_management import catalog_limit
 
-
-class _AnyText(PathConvertor):
-    """The rest of a path, including line breaks, where starlette's converter stops."""
-
-    regex = r"[\s\S]*"
-
-
-register_url_convertor("text", _AnyText())
 router = APIRouter(tags=["server"])
 
 BODY_LIMIT: Final = 32 << 20
@@ -185,7 +176,7 @@ async def delete_item(
     new.
     """
     exchange: RequestContext = request.scope["productrecs"]
-    item_id_in_path = item_id_of_path(request.scope["raw_path"]) or item_id
+    item_id_in_path = id_of_path(request.scope["raw_path"]) or item_id
     if "\0" in item_id_in_path:
         message = "the catalog has no item of this id; nothing was deleted"
         raise UnknownItemError(message)

@@ -14,6 +14,7 @@ from productrecs.entrypoints.http.openapi_responses import (
     request_body,
     success_response,
 )
+from productrecs.entrypoints.http.pipeline.authentication_and_cors import SECRET
 from productrecs.entrypoints.http.pipeline.request_metrics import CounterMetric
 from productrecs.entrypoints.http.schemas.orders import OrderBody, parse_order
 from productrecs.entrypoints.http.transport.request_body import parse_json, read_body
@@ -88,10 +89,15 @@ async def sync_order(request: Request) -> Response:
 
 async def _stored(exchange: "RequestContext", data: bytes, claim: Claim) -> "OrderReceipt":
     """Return the receipt of the order in a body, once it is on the disk."""
-    order = parse_order(parse_json(data))
-    context, store_id = exchange.context, exchange.known_caller.store.store_id
+    context, caller = exchange.context, exchange.known_caller
+    order = parse_order(
+        parse_json(data),
+        context.clock(),
+        caller.store.settings.zone,
+        confirmed=caller.credential is SECRET,
+    )
     receipt: OrderReceipt = await context.write_client.write(
-        WriteKind.ORDER, store_id, order, claim
+        WriteKind.ORDER, caller.store.store_id, order, claim
     )
     return receipt
 

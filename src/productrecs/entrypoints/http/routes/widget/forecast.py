@@ -16,7 +16,7 @@ from productrecs.entrypoints.http.openapi_responses import (
 )
 from productrecs.entrypoints.http.pipeline.url_decoding import (
     FORECAST_PREFIX,
-    item_id_of_path,
+    id_of_path,
 )
 from productrecs.features.forecast.forecast_replies import (
     item_forecast_reply,
@@ -168,7 +168,7 @@ async def item(
     """
     exchange: RequestContext = request.scope["productrecs"]
     store, services = exchange.known_caller.store, exchange.context.services
-    requested_id = item_id_of_path(request.scope["raw_path"], FORECAST_PREFIX) or item_id
+    requested_id = id_of_path(request.scope["raw_path"], FORECAST_PREFIX) or item_id
     content = await asyncio.to_thread(
         _item, services.database, store, requested_id, services.clock()
     )
