@@ -268,3 +268,21 @@ def test_a_clock_that_is_a_little_ahead_is_no_error(
 
     (line,) = line_rows(service, merchant)
     assert line["ts"] <= system_ms()
+
+
+def test_a_stores_setting_applies_to_earlier_orders(
+    service: Service, merchant: Merchant
+) -> None:
+    public_order(merchant, "squatted", "junk", "junk", user_id="evil")
+    public_order(merchant, "false", "junk")
+    assert merchant.order("squatted", "tent").json["duplicate"] is False
+    assert len(line_rows(service, merchant)) == 2
+
+    service.run("settings", merchant.account.domain, "unconfirmed_orders=ignore")
+
+    assert eventually(lambda: len(line_rows(service, merchant)) == 1)
+    assert [row["item"] for row in line_rows(service, merchant)] == ["tent"]
+    assert read(merchant, "/v1/orders/squatted").json["items"] == [
+        {"item_id": "tent", "quantity": None, "price": None, "total": None}
+    ]
+    assert read(merchant, "/v1/orders/false").json["confirmed"] is False

@@ -19,11 +19,9 @@ from productrecs.storage.tables import (
     purchase_lines,
     rankers,
     store_heads,
-    stores,
     touch_days,
 )
 from productrecs.tenancy.accounts.repository import AccountRepository
-from productrecs.tenancy.accounts.store_settings import resolve_settings
 
 _PAGE: Final = (
     2_000  # rows that stay in the cache of the processor: half the time of 50,000
@@ -217,9 +215,7 @@ class TrainingRepository:
         yield from self._pages(query)
 
     def _currency(self) -> str:
-        query = sa.select(stores.c.settings).where(stores.c.store_id == self._store_id)
-        stored = self._transaction.execute(query).scalar()
-        return resolve_settings(json.loads(stored or "{}")).currency
+        return AccountRepository(self._transaction).settings(self._store_id).currency
 
     def _pages(self, query: sa.Select[Any]) -> Iterator[list[tuple[Any, ...]]]:
         result = self._transaction.execution_options(stream_results=True).execute(query)

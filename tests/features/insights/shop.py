@@ -59,9 +59,12 @@ class Shop:
         currency: str | None = None,
         at: int = NOON,
         ordered_ms: int | None = None,
+        confirmed: bool = True,
     ) -> None:
         """Receive an order, which may have been placed earlier."""
-        order = NewOrder(order_id, lines, user, session, currency, ordered_ms)
+        order = NewOrder(
+            order_id, lines, user, session, currency, ordered_ms, confirmed=confirmed
+        )
         with self.database.transaction() as transaction:
             log = StoreLog(self.database, transaction, self.store.store_id)
             ingest_order(log, order, at)

@@ -117,6 +117,17 @@ def test_a_late_order_is_credited_to_what_came_before_the_purchase(shop: Shop) -
     assert {row.day for row in rows(shop, outcome_days)} == {"2026-02-24"}
 
 
+def test_a_squatted_number_does_not_take_the_credit_for_the_shops_order(
+    shop: Shop,
+) -> None:
+    shop.order("A-1", NewOrderLine("tent"), session="s_1", confirmed=False, at=NOON - 9)
+    attribute(shop)
+    shop.send(click("tent"), at=NOON - 5)
+    shop.order("A-1", NewOrderLine("tent", 2, 5.0), session="s_1")
+
+    assert credited(shop) == [(SALE, True)]
+
+
 def test_a_click_is_credited_before_a_later_impression(shop: Shop) -> None:
     shop.send(click("tent", position=3), impression("tent"), at=NOON - 5)
     shop.send(buy("tent"))

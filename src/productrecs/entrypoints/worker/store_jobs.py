@@ -48,6 +48,11 @@ from productrecs.records.experiments.repository import (
     RETENTION_DAYS as EXPLORATIONS_KEPT_DAYS,
 )
 from productrecs.records.experiments.repository import ExplorationRepository
+from productrecs.records.orders.repository import PurchaseRepository
+from productrecs.records.orders.unconfirmed_purchases import (
+    apply_order_policy,
+    is_policy_applied,
+)
 from productrecs.records.search_counts.repository import (
     RETENTION_DAYS,
     SearchCountRepository,
@@ -205,6 +210,27 @@ class StoreJobs:
         services = self._services
         replay_earnings(services.database, self._store(job), services.clock())
 
+    def stores_with_order_policy(self) -> Sequence[StoreId]:
+        """Return the stores whose setting for unconfirmed orders is not applied yet."""
+        self._accounts.refresh()
+        with self._services.database.reading() as connection:
+            return [
+                store.store_id
+                for store in self._accounts.all()
+                if not is_policy_applied(
+                    PurchaseRepository(connection, store.store_id),
+                    store.settings.unconfirmed_orders,
+                )
+            ]
+
+    def apply_order_policy(self, job: Job, progress: JobProgress) -> None:
+        """Count or leave out earlier unconfirmed purchases, as the store's setting says."""
+        services = self._services
+        while not progress.stopping and apply_order_policy(
+            services.database, self._store(job), services.clock()
+        ):
+            pass
+
     def sync_engines(self, job: Job, progress: JobProgress) -> None:
         """Resync the whole catalog to the engines, then enqueue a training."""
         database, store_id = self._services.database, job.store_id
@@ -264,6 +290,7 @@ def build_worker(services: Services) -> JobWorker:
     queue = services.queue
     stores = StoreJobs(services)
     handlers: dict[str, JobHandler] = {
+        "apply-order-policy": stores.apply_order_policy,
         "attribute": stores.attribute,
         "clean-jobs": lambda _job, _progress: _clean(queue),
         "erase-shoppers": stores.erase_shoppers,
@@ -280,6 +307,11 @@ def build_worker(services: Services) -> JobWorker:
         "train": stores.train,
     }
     tasks = (
+        PeriodicJob(
+            "apply-order-policy",
+            every=timedelta(seconds=5),
+            stores=stores.stores_with_order_policy,
+        ),
         PeriodicJob(
             "attribute", every=timedelta(seconds=10), stores=stores.stores_to_attribute
         ),

@@ -192,7 +192,7 @@ _AFTER_SQL: Final = f"""
     FROM events WHERE store_id = ? AND seq > ?
     UNION ALL
     SELECT {_BUY}, seq, ts, item, session, person, line_seq, NULL
-    FROM purchase_lines WHERE store_id = ? AND seq > ?
+    FROM purchase_lines WHERE store_id = ? AND seq > ? AND NOT (void AND line_seq = seq)
     ORDER BY seq LIMIT ?
 """  # noqa: S608 - own constants
 _CUSTOMER_SQL: Final = (

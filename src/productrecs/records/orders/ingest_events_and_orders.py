@@ -4,6 +4,7 @@ Events and orders share this code because a `buy` event and an order line report
 purchase. The caller opens the transaction; nothing here commits.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -26,6 +27,10 @@ from productrecs.records.orders.order_and_purchase_ledger import (
     number_repeats,
 )
 from productrecs.records.orders.repository import PurchaseLine, PurchaseRepository
+from productrecs.records.orders.unconfirmed_purchases import (
+    OrderPolicy,
+    record_confirmed_order,
+)
 from productrecs.storage.sequence_and_item_numbers import StoreLog
 
 
@@ -96,18 +101,49 @@ def ingest_events(
 
 
 def ingest_order(log: StoreLog, order: NewOrder, now_ms: int) -> OrderReceipt:
-    """Write a whole order, or nothing if it was received within seven days."""
+    """Write a whole order, or nothing if it was received within seven days.
+
+    The secret key's order confirms the publishable key's, or takes its place.
+    """
     purchases = PurchaseRepository(log.transaction, log.store_id)
     first = log.take_seqs(len(order.lines))
+    if order.confirmed:
+        record_confirmed_order(purchases, now_ms)
     receipt = purchases.admit(order.order_id, now_ms)
+    duplicate = OrderReceipt(order.order_id, items_ingested=0, duplicate=True)
+    if receipt is None and not order.confirmed:
+        return duplicate
+    ledger = PurchaseLedger(purchases, [order.order_id])
     if receipt is None:
-        return OrderReceipt(order.order_id, items_ingested=0, duplicate=True)
+        earlier = ledger.unconfirmed_order(order.order_id)
+        if not earlier:
+            return duplicate
+        receipt, seq = earlier[0].receipt, log.take_seqs(len(earlier))
+        if _is_same(log, order, earlier, now_ms):
+            _confirm(log, ledger, order, earlier, seq, now_ms)
+            return duplicate
+        for index, line in enumerate(earlier):
+            ledger.retire(line, seq + index)
+        first = log.take_seqs(len(order.lines))  # after what was retired
+        purchases.admit_in_place(order.order_id, now_ms)
+    _put_order(log, ledger, order, receipt, first, now_ms)
+    return OrderReceipt(order.order_id, items_ingested=len(order.lines), duplicate=False)
+
+
+def _put_order(
+    log: StoreLog,
+    ledger: PurchaseLedger,
+    order: NewOrder,
+    receipt: int,
+    first: int,
+    now_ms: int,
+) -> None:
     order = _without_customer(log, order, now_ms, repeated=receipt > 0)
+    void = not order.confirmed and OrderPolicy(log, now_ms).leaves_out_orders()
     shoppers = IdentityLinker(EventRepository(log.transaction, log.store_id), [order])
     person = shoppers.resolve(order, first)
     shoppers.finish()
     items = log.numbers((line.item_id for line in order.lines), now_ms)
-    ledger = PurchaseLedger(purchases, [order.order_id])
     places = number_repeats([items[line.item_id] for line in order.lines])
     for index, (line, (item, line_number)) in enumerate(
         zip(order.lines, places, strict=True)
@@ -122,7 +158,7 @@ def ingest_order(log: StoreLog, order: NewOrder, now_ms: int) -> OrderReceipt:
                 item=item,
                 line=line_number,
                 channel=PurchaseChannel.ORDER,
-                void=False,
+                void=void,
                 ts=now_ms if order.ordered_ms is None else order.ordered_ms,
                 quantity=line.quantity,
                 price=line.price,
@@ -137,7 +173,46 @@ def ingest_order(log: StoreLog, order: NewOrder, now_ms: int) -> OrderReceipt:
             )
         )
     ledger.write(log.database, shoppers.linked)
-    return OrderReceipt(order.order_id, items_ingested=len(order.lines), duplicate=False)
+
+
+def _is_same(
+    log: StoreLog, order: NewOrder, earlier: Sequence[PurchaseLine], now_ms: int
+) -> bool:
+    """Return whether an order has the lines of an earlier one, in any order."""
+    items = log.numbers((line.item_id for line in order.lines), now_ms)
+    sent = Counter(
+        (items[line.item_id], line.quantity, line.price, revenue(line))
+        for line in order.lines
+    )
+    known = Counter((line.item, line.quantity, line.price, line.total) for line in earlier)
+    return sent == known and order.currency == earlier[0].currency
+
+
+def _confirm(
+    log: StoreLog,
+    ledger: PurchaseLedger,
+    order: NewOrder,
+    earlier: Sequence[PurchaseLine],
+    first: int,
+    now_ms: int,
+) -> None:
+    """Let the lines of an earlier order count; whose they are, `order` knows better."""
+    order = _without_customer(log, order, now_ms, repeated=earlier[0].receipt > 0)
+    shoppers = IdentityLinker(EventRepository(log.transaction, log.store_id), [order])
+    person = shoppers.resolve(order, first)
+    shoppers.finish()
+    for index, line in enumerate(earlier):
+        confirmed = line._replace(
+            void=False, unconfirmed=False, seq=first + index, updated_at=now_ms
+        )
+        if order.shopper is not None:
+            confirmed = confirmed._replace(
+                shopper=order.shopper, person=person, session=order.session_id
+            )
+        if order.ordered_ms is not None:
+            confirmed = confirmed._replace(ts=order.ordered_ms)
+        ledger.put(confirmed)
+    ledger.write(log.database, shoppers.linked)
 
 
 def _without_erased(log: StoreLog, events: list[NewEvent], now_ms: int) -> list[NewEvent]:
@@ -192,6 +267,7 @@ def _put_buys(
 ) -> None:
     order_ids = [entry.event.order_id for entry in buys if entry.event.order_id]
     ledger = PurchaseLedger(PurchaseRepository(log.transaction, log.store_id), order_ids)
+    void = OrderPolicy(log, now_ms).leaves_out_buys()
     for entry in buys:
         event = entry.event
         units = event.quantity or 1
@@ -205,7 +281,7 @@ def _put_buys(
                 item=numbers[event.item_id or ""],
                 line=0,
                 channel=PurchaseChannel.EVENT,
-                void=False,
+                void=void and not entry.imported,
                 ts=entry.ts,
                 quantity=event.quantity,
                 price=None if event.value is None else event.value / units,

@@ -70,7 +70,8 @@ class PurchaseLedger:
             return True
         place = self._lines[(line.order_id, line.receipt, line.item)]
         if any(
-            other_line.channel > line.channel and not other_line.void
+            other_line.channel > line.channel
+            and (other_line.unconfirmed or not other_line.void)
             for other_line in place.values()
         ):
             return False
@@ -87,16 +88,38 @@ class PurchaseLedger:
         """Void the item's lines from number `first` on: they were replaced."""
         place = self._lines[(line.order_id or "", line.receipt, line.item)]
         for other_line in list(place.values()):
-            if other_line.line >= first and not other_line.void:
-                self._set(other_line._replace(void=True, seq=line.seq), is_new=False)
+            if other_line.line >= first and (other_line.unconfirmed or not other_line.void):
+                voided = other_line._replace(void=True, unconfirmed=False, seq=line.seq)
+                self._set(voided, is_new=False)
+
+    def unconfirmed_order(self, order_id: str) -> list[PurchaseLine]:
+        """Return the unconfirmed lines of the latest order with this id."""
+        receipt = self.receipt(order_id)
+        return [
+            line
+            for (known_id, known_receipt, _), place in self._lines.items()
+            if (known_id, known_receipt) == (order_id, receipt)
+            for line in place.values()
+            if line.unconfirmed and line.channel == PurchaseChannel.ORDER
+        ]
+
+    def retire(self, line: PurchaseLine, seq: int) -> None:
+        """Void an order's line for good, and free its place for another one.
+
+        The other line gets its own number in the log: what a shopper did between the two
+        came before the purchase.
+        """
+        del self._lines[(line.order_id or "", line.receipt, line.item)][line.line]
+        retired = line._replace(void=True, unconfirmed=False, line=-1 - line.line, seq=seq)
+        self._set(retired, is_new=False)
 
     def write(self, database: Database, linked: Mapping[str, str]) -> None:
         """Store the changes; `linked` sessions were linked to a customer meanwhile."""
-        added = [line.with_customer(linked) for line in self._added.values()]
-        self._repository.add(database, added)
         self._repository.change(
             [line.with_customer(linked) for line in self._changed.values()]
         )
+        added = [line.with_customer(linked) for line in self._added.values()]
+        self._repository.add(database, added)
         self._added, self._changed = {}, {}
 
     def _add_line(self, line: PurchaseLine) -> None:
@@ -200,7 +223,9 @@ class LineMerger:
         item = self._items[line.item_id]
         earlier_lines = self._ledger.current_lines(line.order_id, _RECEIPT, item)
         if not earlier_lines:
-            self._ledger.put(self._new(line, item, seq))
+            added = self._new(line, item, seq)
+            self._ledger.put(added)
+            self._ledger.void_others(added, first=1)
             return LineOutcome.ADDED
         before = earlier_lines[0] if len(earlier_lines) == 1 else merge_lines(earlier_lines)
         after = self._changed(before, line)

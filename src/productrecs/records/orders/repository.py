@@ -17,7 +17,12 @@ from productrecs.storage.dialects import (
     raw_connection,
     upsert,
 )
-from productrecs.storage.tables import imports, order_receipts, purchase_lines
+from productrecs.storage.tables import (
+    imports,
+    order_receipts,
+    purchase_lines,
+    store_heads,
+)
 
 IDEMPOTENCY_WINDOW_MS: Final = 7 * DAY_MS
 _CHUNK: Final = 400
@@ -130,6 +135,36 @@ class PurchaseRepository:
             where=order_receipts.c.received_at <= now_ms - IDEMPOTENCY_WINDOW_MS,
         ).returning(order_receipts.c.receipt)
         return self._transaction.execute(query).scalar()
+
+    def admit_in_place(self, order_id: str, now_ms: int) -> None:
+        """Let the seven days of an order begin now: it takes another's place."""
+        query = order_receipts.update().where(
+            order_receipts.c.store_id == self._store_id,
+            order_receipts.c.order_id == order_id,
+        )
+        self._transaction.execute(query.values(received_at=now_ms))
+
+    def confirmed_order_at(self) -> int | None:
+        """Return about when the last order came with the secret key; None: never."""
+        query = sa.select(store_heads.c.confirmed_order_at).where(
+            store_heads.c.store_id == self._store_id
+        )
+        found: int | None = self._transaction.execute(query).scalar()
+        return found
+
+    def record_confirmed_order(self, now_ms: int, if_before_ms: int) -> None:
+        """Record the time of such an order, unless a time after `if_before_ms` is known."""
+        at = store_heads.c.confirmed_order_at
+        query = store_heads.update().where(
+            store_heads.c.store_id == self._store_id,
+            sa.or_(at.is_(None), at < if_before_ms),
+        )
+        self._transaction.execute(query.values(confirmed_order_at=now_ms))
+
+    def unconfirmed_lines(self, *, void: bool, limit: int) -> list[PurchaseLine]:
+        """Return up to `limit` unconfirmed lines that count, or that do not (`void`)."""
+        lines = purchase_lines.c
+        return self._lines(lines.unconfirmed, lines.void.is_(void), limit=limit)
 
     def latest_receipts(self, order_ids: Iterable[str]) -> dict[str, int]:
         """Return the latest order sync receipt of each order."""

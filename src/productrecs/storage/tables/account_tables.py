@@ -83,6 +83,8 @@ store_heads = sa.Table(
     sa.Column("erasures", sa.BigInteger, nullable=False, server_default="0"),
     # How often events that were stored became a bot's: it invalidates the same caches.
     sa.Column("bots", sa.BigInteger, nullable=False, server_default="0"),
+    # When the last order came with the secret key; null: none yet. To the hour.
+    sa.Column("confirmed_order_at", sa.BigInteger),
 )
 
 # The connection to the merchant's shop system; created at its first call.

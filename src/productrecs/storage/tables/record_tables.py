@@ -163,6 +163,12 @@ purchase_lines = sa.Table(
     sa.Index(None, "store_id", "person", "seq", "void", "item", "ts", "session"),
     sqlite_with_rowid=False,
 )
+sa.Index(
+    "ix_purchase_lines_unconfirmed",
+    *(purchase_lines.c.store_id, purchase_lines.c.void, purchase_lines.c.seq),
+    sqlite_where=purchase_lines.c.unconfirmed,
+    postgresql_where=purchase_lines.c.unconfirmed,
+)
 
 order_receipts = sa.Table(
     "order_receipts",

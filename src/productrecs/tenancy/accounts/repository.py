@@ -27,7 +27,11 @@ from productrecs.storage.tables import (
 )
 from productrecs.tenancy.accounts.api_keys import KeyUse, SecretKeys
 from productrecs.tenancy.accounts.store import ShopConnection, ShopPlatform, Store
-from productrecs.tenancy.accounts.store_settings import SettingValue, resolve_settings
+from productrecs.tenancy.accounts.store_settings import (
+    SettingValue,
+    StoreSettings,
+    resolve_settings,
+)
 from productrecs.tenancy.billing.plans_and_subscriptions import Subscription
 
 _ACCOUNTS = "accounts"
@@ -120,6 +124,12 @@ class AccountRepository:
         if row is None:
             raise StoreDeletedError(_DELETED_MESSAGE)
         return Subscription(*row)
+
+    def settings(self, store_id: StoreId) -> StoreSettings:
+        """Return a store's settings as they are now; the defaults for a deleted store."""
+        query = sa.select(stores.c.settings).where(stores.c.store_id == store_id)
+        stored = self._connection.execute(query).scalar()
+        return resolve_settings(json.loads(stored or "{}"))
 
     def add(self, store: Store) -> None:
         """Store a new store and its head.

@@ -43,6 +43,7 @@ class StoreSettings:
     search_sold_out: Literal["mixed", "last", "hidden"] = "mixed"
     personal_search: bool = False
     search_meaning: bool = True
+    unconfirmed_orders: Literal["auto", "count", "ignore"] = "auto"
     holdout_percent: float = 0.0
     holdout_test: str = "holdout"
     demand_forecast: bool = False
@@ -270,6 +271,12 @@ SETTINGS: Final[tuple[StoreSetting, ...]] = (
         "search_meaning",
         _switch,
         "whether products of similar meaning follow those that hold the words of a search",
+    ),
+    StoreSetting(
+        "unconfirmed_orders",
+        _one_of("auto", "count", "ignore"),
+        "whether orders sent with the publishable key alone count: only while none come "
+        "with the secret key (auto), always (count), or never, nor do buy events (ignore)",
     ),
     StoreSetting(
         "holdout_percent",

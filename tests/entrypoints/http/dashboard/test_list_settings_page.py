@@ -28,6 +28,7 @@ FIELDS = {
     "trending_days": "30",
     "trending_min_price": "0",
     "search_sold_out": "mixed",
+    "unconfirmed_orders": "auto",
 }
 
 

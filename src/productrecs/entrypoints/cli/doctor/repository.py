@@ -117,6 +117,7 @@ class StoreSampler:
             .where(
                 purchase_lines.c.store_id == self._store_id,
                 purchase_lines.c.imported.is_(False),
+                purchase_lines.c.void.is_(False),
             )
             .order_by(purchase_lines.c.seq.desc())
             .limit(_LINES)

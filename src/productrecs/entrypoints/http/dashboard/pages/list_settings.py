@@ -124,6 +124,23 @@ GROUPS: Final = (
         ),
     ),
     SettingGroup(
+        "Orders",
+        "The publishable key is in your shop's pages: anybody can send orders with it",
+        (
+            SettingField(
+                "unconfirmed_orders",
+                "Orders that your server did not confirm with the secret key",
+                "A change to the second or third choice also applies to earlier orders",
+                "choice",
+                (
+                    ("auto", "Count only while your server sends no orders"),
+                    ("count", "Count always"),
+                    ("ignore", "Never count, nor purchases that pages report"),
+                ),
+            ),
+        ),
+    ),
+    SettingGroup(
         "Price lists",
         "Prices by market and customer group",
         (

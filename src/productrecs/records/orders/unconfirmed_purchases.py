@@ -1,0 +1,80 @@
+"""Unconfirmed purchases: those that only the publishable key reported, and when they count.
+
+Everybody can read the publishable key, so everybody can send orders with it. Their lines
+are stored as `unconfirmed`; those that do not count are `void` too.
+"""
+
+from typing import Final
+
+from productrecs.core.clock import DAY_MS, HOUR_MS
+from productrecs.records.orders.repository import PurchaseRepository
+from productrecs.storage.database import Database
+from productrecs.storage.sequence_and_item_numbers import StoreLog
+from productrecs.tenancy.accounts.repository import AccountRepository
+from productrecs.tenancy.accounts.store import Store
+
+CONFIRMED_FOR_MS: Final = 30 * DAY_MS
+"""So long after the last order with the secret key, the store counts as sending them."""
+
+_CHUNK: Final = 1_000
+_AT_MOST_EVERY_MS: Final = HOUR_MS  # so precisely the last order's time is recorded
+
+
+class OrderPolicy:
+    """What a store decided about unconfirmed purchases, read once for a transaction."""
+
+    def __init__(self, log: StoreLog, now_ms: int) -> None:
+        """Prepare; the first question reads the store's settings."""
+        self._log = log
+        self._now_ms = now_ms
+        self._policy: str | None = None
+
+    def leaves_out_orders(self) -> bool:
+        """Return whether orders sent with the publishable key do not count now."""
+        if self._of_store() != "auto":
+            return self._policy == "ignore"
+        repository = PurchaseRepository(self._log.transaction, self._log.store_id)
+        last_ms = repository.confirmed_order_at()
+        return last_ms is not None and last_ms > self._now_ms - CONFIRMED_FOR_MS
+
+    def leaves_out_buys(self) -> bool:
+        """Return whether `buy` events do not count now."""
+        return self._of_store() == "ignore"
+
+    def _of_store(self) -> str:
+        if self._policy is None:
+            accounts = AccountRepository(self._log.transaction)
+            settings = accounts.settings(self._log.store_id)
+            self._policy = settings.unconfirmed_orders
+        return self._policy
+
+
+def record_confirmed_order(repository: PurchaseRepository, now_ms: int) -> None:
+    """Record that the store sends orders with the secret key."""
+    repository.record_confirmed_order(now_ms, now_ms - _AT_MOST_EVERY_MS)
+
+
+def is_policy_applied(repository: PurchaseRepository, policy: str) -> bool:
+    """Return whether no earlier purchase has to be counted or left out."""
+    if policy == "auto":  # decides about each when it is received
+        return True
+    return not repository.unconfirmed_lines(void=policy == "count", limit=1)
+
+
+def apply_order_policy(database: Database, store: Store, now_ms: int) -> bool:
+    """Count or leave out some earlier purchases; return whether there may be more."""
+    policy = store.settings.unconfirmed_orders
+    if policy == "auto":
+        return False
+    with database.transaction() as transaction:
+        log = StoreLog(database, transaction, store.store_id)
+        first = log.take_seqs(_CHUNK)
+        repository = PurchaseRepository(transaction, store.store_id)
+        lines = repository.unconfirmed_lines(void=policy == "count", limit=_CHUNK)
+        repository.change(
+            [
+                line._replace(void=not line.void, seq=first + index, updated_at=now_ms)
+                for index, line in enumerate(lines)
+            ]
+        )
+    return len(lines) == _CHUNK
