@@ -15,10 +15,9 @@ const PACKAGE = join(HERE, "../src/productrecs/entrypoints/http/routes/public/as
 const DASHBOARD = join(HERE, "../src/productrecs/entrypoints/http/dashboard/static");
 // Scripts of the dashboard's pages: src/dashboard/NAME.ts, but for main.ts, which all load.
 const ISLANDS = {
-  appearance: "appearance", dashboard: "main", demand: "demand", looks: "looks",
+  appearance: "appearance", dashboard: "main", looks: "looks",
   "widget-preview": "widget-preview",
 };
-const UPLOT = join(HERE, "node_modules/uplot"); // draws the series of the page Demand
 const WIDGETS = ["recs", "search", "look", "all", "tools"];
 
 // Styles stand in files of their own and travel as text without needless blanks.
@@ -102,8 +101,6 @@ if (what === "--tests") {
     format: "iife",
     minify: true,
   });
-  await copyFile(join(UPLOT, "dist/uPlot.min.css"), join(pages, "uplot.css"));
-  await copyFile(join(UPLOT, "LICENSE"), join(pages, "uplot.LICENSE.txt"));
   await Promise.all(WIDGETS.map(async (name) => {
     await script(out, name);
     await compressed(out, name);

@@ -17,7 +17,17 @@ if TYPE_CHECKING:
 def test_home_of_a_store_with_a_year_of_sales(office: DeskPage, axe: str) -> None:
     page = office.open("/dashboard")
     expect(page.locator(".tile .figure").first).to_contain_text("€")
-    assert page.locator(".chart rect").count() > 20
+    plot = page.locator("[data-plot]")
+    plot.hover()
+    expect(page.locator("[data-readout]")).to_contain_text("Sales €")
+    page.mouse.move(0, 0)
+    expect(page.locator("[data-readout]")).to_be_empty()
+    plot.focus()
+    today = plot.get_attribute("aria-valuetext")
+    page.keyboard.press("Home")
+    first = page.locator(".chart tbody tr").first.locator("td").first
+    expect(page.locator("[data-readout]")).to_contain_text(first.text_content() or "?")
+    assert plot.get_attribute("aria-valuetext") != today
     office.check(axe)
 
 

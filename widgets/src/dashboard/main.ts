@@ -1,7 +1,9 @@
 // The dashboard's script: copy buttons, the switch of light and dark, the menu on phones, and
-// the keys of the search box at the top: "/" focuses it, arrows move through its results.
+// the values of charts, and the keys of the search box at the top: "/" focuses it, arrows move through its results.
 // It runs in the head, so that a chosen theme is there before anything is drawn. Every page
 // works without it.
+import { prepareCharts } from "./chart";
+
 const root = document.documentElement;
 const THEME = "productrecs-theme";
 
@@ -47,6 +49,7 @@ if (theme === "light" || theme === "dark") root.dataset.theme = theme;
 
 document.addEventListener("DOMContentLoaded", () => {
   prepare(document);
+  prepareCharts();
   if (matchMedia("(max-width: 55.99rem)").matches) {
     document.querySelector("[data-side]")?.removeAttribute("open");
   }
@@ -87,5 +90,3 @@ document.addEventListener("click", (event) => {
     if (target && !menu.contains(target)) menu.removeAttribute("open");
   });
 });
-
-export {};

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -13,6 +12,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.entrypoints.http.application import create_application
+from productrecs.entrypoints.http.dashboard.charts import ExpectedDay
+from productrecs.entrypoints.http.dashboard.pages.demand_forecast import (
+    stock_status,
+    why_flat,
+)
 from productrecs.tenancy.accounts.store_management import change_settings, find_store
 from productrecs.training.demand.forecast_run import forecast_store
 from tests.api.inside import Inside
@@ -54,6 +58,33 @@ def selling(office: Office) -> Store:
     return store
 
 
+def sold_daily(office: Office, *, soon: int, gone: int) -> Store:
+    """Return a store whose products sell daily; it has little stock of them, or none."""
+    services = office.services
+    made = open_store(services.database, services.clock, office.inside, "daily.example")
+    change_settings(services.database, made.store, {"demand_forecast": "true"})
+    stocks = {f"soon-{one}": 3 for one in range(soon)} | {
+        f"gone-{one}": 0 for one in range(gone)
+    }
+    items = [
+        {"id": one, "title": one, "price": 9, "stock_qty": stock}
+        for one, stock in stocks.items()
+    ]
+    for begin in range(0, len(items), 50):
+        assert made.merchant.push(*items[begin : begin + 50]).status == 200
+    now = datetime.fromtimestamp(services.clock() / 1000, UTC)
+    rows = [
+        f"{name}-{back},{name},{now - timedelta(days=back):%Y-%m-%d}T12:00:00,1,9"
+        for back in range(1, 61)
+        for name in stocks
+    ]
+    header = "order_id,item_id,timestamp,quantity,price\n"
+    import_text(services.database, made.store.store_id, header + "\n".join(rows))
+    found = find_store(services.database, "daily.example")
+    forecast_store(services.database, found, services.clock, lambda _share: None, threads=1)
+    return found
+
+
 @pytest.fixture
 def owner(office: Office, selling: Store) -> Member:
     return office.member(selling)
@@ -63,18 +94,30 @@ def flat(text: str) -> str:
     return re.sub(r"\s+", " ", text)
 
 
+def chart_rows(body: str) -> list[list[str]]:
+    """Return the rows of the table below a page's first chart."""
+    table = re.search(r"data-chart.*?<tbody>(.*?)</tbody>", body, re.S)
+    assert table is not None
+    return [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in table[1].split("</tr>")[:-1]]
+
+
 def test_the_store_sees_history_band_and_error_in_words(owner: Member) -> None:
     page = owner.get("/dashboard/demand")
 
     text, body = flat(text_of(page)), page.body.decode()
     assert re.search(r"Expected in 7 days 3\d units", text)  # four a day, once eight
     assert re.search(r"was off by \d+ % of what was sold", text)
-    assert re.search(r"\d+ % of the days were within the band; 80 %", text)
-    assert "Statistical methods" not in text
-    points = json.loads(re.search(r"data-series='([^']+)'", body)[1])  # type: ignore[index]
-    assert [len(one) for one in points] == [120 + 28] * 5
-    assert set(points[1][:120]) == {4.0, 8.0}
-    assert min(points[4][120:]) == pytest.approx(4.0, abs=0.5)  # the median
+    assert re.search(r"\d+ % of the days were within the likely range; 80 %", text)
+    assert "own sales" in text
+    rows = chart_rows(body)
+    assert len(rows) == 120 + 28
+    assert {row[1] for row in rows[:120]} == {"4.0", "8.0"}
+    ahead = [float(row[2]) for row in rows[120:]]
+    assert min(ahead) == pytest.approx(4.0, abs=0.5)
+    expected = re.search(r"Expected in 28 days (\d+) units likely between (\d+) and", text)
+    assert expected is not None
+    assert sum(ahead) == pytest.approx(float(expected[1]), abs=2), "the line sums to it"
+    assert not re.search(r"\bp10\b|\bp90\b|[Mm]edian", text)
     assert 'class="band"' in body  # without JavaScript
 
 
@@ -83,7 +126,7 @@ def test_what_to_order_comes_first_and_overstock_is_told(owner: Member) -> None:
         r'<th scope="row".*?</tr>', owner.get("/dashboard/demand").body.decode(), re.S
     )
     assert "A lamp" in rows[0]
-    assert "Runs out" in rows[0]
+    assert "Sells out" in rows[0]
     assert "Overstock" in rows[1]
 
     page = owner.get("/dashboard/demand?by=overstock_value").body.decode()
@@ -102,16 +145,54 @@ def test_one_product_has_its_chart_its_pace_and_its_order(owner: Member) -> None
     assert "The last 30 days 3.40 units a day" in text
     assert "In stock 2" in text
     assert re.search(r"Order \d+ by \d+ \w{3} \d{4}", text)
-    assert "Statistical methods" in text
+    assert "Average of its own sales" in text
+    rows = chart_rows(page.body.decode())
+    ahead = [float(row[2]) for row in rows[120:]]
+    stated = re.search(r"Expected in 28 days ([0-9.]+) units", text)
+    assert stated is not None
+    assert sum(ahead) == pytest.approx(float(stated[1]), abs=28 * 0.05)
     assert owner.get("/dashboard/demand/product?id=no-such").status == 404
-    series = re.search(r"data-series='([^']+)'", page.body.decode())
-    assert series is not None
-    points = json.loads(series[1])
-    assert [len(one) for one in points] == [120 + 28] * 5
-    sold = points[1][:120]
+    assert len(rows) == 120 + 28
+    sold = [float(row[1]) for row in rows[:120]]
     assert set(sold) == {3.0, 6.0}  # each day, and each seventh
     assert sum(sold[-30:]) / 30 == pytest.approx(3.4)
     assert sold[-7] == 6.0, "seven days before today"
+
+
+def test_home_counts_what_the_page_demand_counts_beyond_the_first_products(
+    office: Office,
+) -> None:
+    member = office.member(sold_daily(office, soon=103, gone=2))
+
+    home = flat(text_of(member.get("/dashboard")))
+    demand = flat(text_of(member.get("/dashboard/demand")))
+
+    assert "2 sold out, 103 will sell out before new stock arrives" in demand
+    assert re.search(r"and 1 more are sold out", home)
+    assert re.search(r"and 102 more will sell out before new stock can arrive", home)
+
+
+@pytest.mark.parametrize(
+    ("due", "status"), [(1, "Order soon"), (7, "Order soon"), (8, "Healthy")]
+)
+def test_a_product_to_order_within_a_week_is_not_called_healthy(
+    due: int, status: str
+) -> None:
+    today = datetime(2026, 11, 27, tzinfo=UTC).date()
+    row = {"alert": None, "stock_qty": 9, "order_date": f"{today + timedelta(days=due)}"}
+
+    assert stock_status(row, today)[0] == status
+
+
+def test_a_flat_forecast_says_why() -> None:
+    sold = [("2026-01-01", 1.0), ("2026-01-02", 0.0)]
+    flat_days = [
+        ExpectedDay("2026-01-03", 0, 1.0, 2),
+        ExpectedDay("2026-01-04", 0, 1.02, 2),
+    ]
+
+    assert "It sold on 1 of the last 2 days" in why_flat(sold, flat_days)
+    assert not why_flat(sold, [flat_days[0], ExpectedDay("2026-01-04", 0, 2.0, 2)])
 
 
 def test_a_store_without_forecast_is_told_how_one_comes(

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.report import report_query
 from productrecs.entrypoints.http.dashboard.page_and_visit import Visit
+from productrecs.entrypoints.http.dashboard.report_period import as_number, figures_of
 from productrecs.entrypoints.report_registry import make_report
 from productrecs.features.insights.tracking_health.tracking_issues import find_data_issues
 from productrecs.storage.job_queue import JobState, count_jobs
@@ -15,7 +17,15 @@ from productrecs.tenancy.billing.call_meter import BillingStatus
 
 _RECENT_MS = 7 * DAY_MS
 _NEAR_END_MS = 3 * DAY_MS
-_STOCK_ALERTS = ("out_of_stock", "runs_out")
+_STOCK_ALERTS = MappingProxyType(
+    {
+        "out_of_stock": ("is sold out", "are sold out"),
+        "runs_out": (
+            "will sell out before new stock can arrive",
+            "will sell out before new stock can arrive",
+        ),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +127,18 @@ def _stock(visit: Visit) -> Iterator[Alert]:
     asked = report_query(visit.now_ms, visit.store.settings.zone)
     made = make_report(visit.services, visit.store, "demand", asked)
     at = {column.name: number for number, column in enumerate(made.columns)}
-    urgent = [row for row in made.rows if row[at["alert"]] in _STOCK_ALERTS]
-    if urgent:
-        first = str(urgent[0][at["title"]] or urgent[0][at["item_id"]])
-        more = f" and {len(urgent) - 1} more" if len(urgent) > 1 else ""
-        text = f"{first}{more} will be sold out before new stock can arrive."
-        yield Alert("warn", text, "See what to order", "/dashboard/demand")
+    counts = figures_of(made)
+    for alert, (one, many) in _STOCK_ALERTS.items():
+        count = int(as_number(counts.get(alert)) or 0)
+        if not count:
+            continue
+        titles = [
+            str(row[at["title"]] or row[at["item_id"]])
+            for row in made.rows
+            if row[at["alert"]] == alert
+        ]
+        what = titles[0] if titles else f"{visit.formats.number(count)} products"
+        if titles and count > 1:
+            what = f"{what} and {visit.formats.number(count - 1)} more"
+        text = f"{what} {one if count == 1 else many}."
+        yield Alert("warn", text, "See what to order", "/dashboard/demand#orders")

@@ -1,15 +1,20 @@
 """Demand forecast pages: expected sales, of the store and of one product, and orders."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import urlencode
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.report import Report, ReportValue, report_query
-from productrecs.entrypoints.http.dashboard.charts import series
+from productrecs.entrypoints.http.dashboard.charts import (
+    Chart,
+    ExpectedDay,
+    forecast_chart,
+)
 from productrecs.entrypoints.http.dashboard.page_and_visit import (
     Group,
     NotFoundError,
@@ -29,6 +34,7 @@ from productrecs.entrypoints.report_registry import make_report
 from productrecs.features.forecast.forecast_replies import (
     item_forecast_reply,
     store_summary,
+    today_of,
 )
 from productrecs.features.forecast.repository import ForecastRepository
 from productrecs.tenancy.accounts.store_management import change_settings
@@ -39,23 +45,23 @@ DEMAND_PATH: Final = "/dashboard/demand"
 PRODUCT_PATH: Final = f"{DEMAND_PATH}/product"
 _ORDERS: Final = MappingProxyType(
     {
-        "order_date": "Order first",
+        "order_date": "Order date",
         "money": "Most money at stake",
-        "stockout_date": "Sold out first",
+        "stockout_date": "Sells out first",
         "overstock_value": "Overstock",
-        "expected_28_days": "Sells most",
+        "expected_28_days": "Expected sales",
     }
 )
 ALERTS: Final = MappingProxyType(
     {
         "out_of_stock": ("Sold out", "bad"),
-        "runs_out": ("Runs out", "bad"),
+        "runs_out": ("Sells out", "bad"),
         "order_now": ("Order now", "warn"),
         "overstock": ("Overstock", ""),
     }
 )
 METHODS: Final = MappingProxyType(
-    {"lgbm": "Learned model", "statistical": "Statistical methods"}
+    {"lgbm": "Learned from all products", "statistical": "Average of its own sales"}
 )
 _MODES: Final = MappingProxyType({"units": "units", "order_lines": "order lines"})
 ORDERING: Final = (
@@ -72,6 +78,9 @@ _NOT_IN_PLAN: Final = (
     "your plan has no demand forecast; the operator of your service can change that"
 )
 _SHOWN_DAYS: Final = 120
+_PAST_DAYS: Final = MappingProxyType({"30": 30, "60": 60, "120": _SHOWN_DAYS})
+_SOON_DAYS: Final = 7  # an order that is due within these days is announced
+_FLAT: Final = 0.05  # largest difference of days, as a share, that counts as none
 _ROWS: Final = 50
 _MONTH: Final = 30
 
@@ -118,7 +127,10 @@ def _demand(
         summary=summary if run is not None and is_on else None,
         made_at=None if run is None else run.generated_at,
         unit=_MODES.get(summary["target_mode"] or "", ""),
-        chart=_store_chart(summary),
+        chart=_store_chart(visit, summary),
+        past_days=_past_days(visit),
+        past_choices=list(_PAST_DAYS),
+        expected=_expected_sums(summary),
         judged=_errors(visit, summary["accuracy"]),
         figures=figures,
         stock=figures_of(demand),
@@ -127,8 +139,9 @@ def _demand(
         forecast=forecast,
         by=by,
         orders=list(_ORDERS.items()),
-        alerts=ALERTS,
-        methods=METHODS,
+        status_of=partial(
+            stock_status, today=today_of(visit.now_ms, visit.store.settings.zone)
+        ),
         file=_file,
         column=_column(by),
         settings=settings,
@@ -144,15 +157,57 @@ def _file(report: str, **fields: str) -> str:
     return f"{REPORT_FILE_PATH}?{urlencode({'report': report, **fields})}"
 
 
-def _store_chart(summary: dict[str, Any]) -> object:
+def _past_days(visit: Visit) -> int:
+    """Return how many past days a chart shows, as the page's query chooses."""
+    return _PAST_DAYS.get(visit.query["days"], _SHOWN_DAYS)
+
+
+def _days_ahead(forecast: Sequence[Mapping[str, Any]]) -> list[ExpectedDay]:
+    return [
+        ExpectedDay(one["date"], float(one["p10"]), float(one["mean"]), float(one["p90"]))
+        for one in forecast
+    ]
+
+
+def _expected_sums(summary: dict[str, Any]) -> dict[int, float]:
+    """Return the expected sales of the next 7 and 28 days: the sums of the chart's line."""
+    means = [float(one["mean"]) for one in summary["forecast"]]
+    return {days: sum(means[:days]) for days in (7, 28)}
+
+
+def stock_status(row: Mapping[str, ReportValue], today: date) -> tuple[str, str]:
+    """Return the text and colour of a product's stock status."""
+    if row["alert"]:
+        return ALERTS[str(row["alert"])]
+    due = row["order_date"]
+    if due and date.fromisoformat(str(due)) <= today + timedelta(days=_SOON_DAYS):
+        return "Order soon", "warn"
+    return ("Stock not known", "") if row["stock_qty"] is None else ("Healthy", "good")
+
+
+def why_flat(sold: Sequence[tuple[str, float]], ahead: Sequence[ExpectedDay]) -> str:
+    """Return why every day of a forecast is the same; "" if the days differ."""
+    expected = [one.expected for one in ahead]
+    if not expected or max(expected) - min(expected) > _FLAT * max(expected):
+        return ""
+    if not max(expected):
+        return (
+            "No sales are expected: the product is not on sale, or has not sold for long."
+        )
+    days = sum(amount > 0 for _, amount in sold)
+    known = f"It sold on {days} of the last {len(sold)} days. " if sold else ""
+    return (
+        f"{known}No weekday or season stands out in its sales, so the forecast is the same "
+        "for each day: its recent daily average."
+    )
+
+
+def _store_chart(visit: Visit, summary: dict[str, Any]) -> Chart | None:
     if not summary["forecast"]:
         return None
     history = [(one["date"], float(one["actual"])) for one in summary["history"]]
-    ahead = [
-        (one["date"], float(one["p10"]), float(one["p50"]), float(one["p90"]))
-        for one in summary["forecast"]
-    ]
-    return series(history[-_SHOWN_DAYS:], ahead)
+    ahead = _days_ahead(summary["forecast"])
+    return forecast_chart(history[-_past_days(visit) :], ahead, visit.formats)
 
 
 def _errors(visit: Visit, accuracy: dict[str, float] | None) -> list[str]:
@@ -171,7 +226,7 @@ def _errors(visit: Visit, accuracy: dict[str, float] | None) -> list[str]:
         f"{'high' if bias > 0 else 'low'}.",
         (
             f"{fmt.share(accuracy['coverage_p10_p90'], 0)} of the days were within the "
-            f"band; {fmt.share(0.8, 0)} is the target."
+            f"likely range; {fmt.share(0.8, 0)} is the target."
         ),
     ]
     baseline = accuracy["baseline_rmsse"]
@@ -252,17 +307,14 @@ def show_product(visit: Visit) -> Reply:
         raise NotFoundError(message)
     is_on = store.settings.demand_forecast
     reply = item_forecast_reply(item, run, store.settings.zone, now_ms, enabled=is_on)
-    ahead = [
-        (one["date"], float(one["p10"]), float(one["p50"]), float(one["p90"]))
-        for one in reply["forecast"]
-    ]
+    ahead, past = _days_ahead(reply["forecast"]), _past_days(visit)
     asked = replace(
         report_query(now_ms, store.settings.zone, limit=1), where=(("item_id", item_id),)
     )
     made = make_report(visit.services, store, "demand", asked)
     action = next(iter(rows_of(made)), None) if is_on else None
     paces = [] if action is None else _paces(action)
-    sold = _sold(item.daily, ahead[0][0]) if ahead else []
+    sold = _sold(item.daily, ahead[0].day) if ahead else []
     return visit.render(
         "demand_product.html",
         title=item.title or item_id,
@@ -272,9 +324,14 @@ def show_product(visit: Visit) -> Reply:
         action=action,
         paces=paces,
         sold=sold,
-        chart=series(sold, ahead) if ahead else None,
+        chart=forecast_chart(sold[-past:], ahead, visit.formats) if ahead else None,
         definitions=_meanings(made),
-        alerts=ALERTS,
+        status_of=partial(
+            stock_status, today=today_of(visit.now_ms, visit.store.settings.zone)
+        ),
+        flat=why_flat(sold, ahead),
+        past_days=past,
+        past_choices=list(_PAST_DAYS),
         methods=METHODS,
         unit=_MODES.get(reply["target_mode"] or "", ""),
         settings=store.settings,

@@ -3,9 +3,13 @@
 from dataclasses import dataclass
 from typing import Final
 
-from productrecs.core.report import Report, ReportValue, report_query, share_of
+from productrecs.core.report import Report, ReportQuery, ReportValue, share_of
 from productrecs.entrypoints.http.dashboard.alerts import find_alerts
-from productrecs.entrypoints.http.dashboard.charts import Bar, bars
+from productrecs.entrypoints.http.dashboard.charts import (
+    Chart,
+    bar_chart,
+    days_between,
+)
 from productrecs.entrypoints.http.dashboard.page_and_visit import (
     HOME_PATH,
     Group,
@@ -16,6 +20,8 @@ from productrecs.entrypoints.http.dashboard.page_and_visit import (
 from productrecs.entrypoints.http.dashboard.report_period import (
     as_number,
     change_of,
+    chosen_period,
+    every_row,
     figures_of,
 )
 from productrecs.entrypoints.report_registry import make_report
@@ -37,9 +43,9 @@ class Tile:
 
 
 def show_home(visit: Visit) -> Reply:
-    """Show the last 30 days at a glance."""
-    asked = report_query(visit.now_ms, visit.store.settings.zone)
-    by_day = report_query(visit.now_ms, visit.store.settings.zone, by="day")
+    """Show the chosen days at a glance; the last 30 if none are chosen."""
+    period = chosen_period(visit)
+    asked = period.asked
     impact = figures_of(make_report(visit.services, visit.store, "attribution", asked))
     days = (asked.first_day, asked.last_day)
     searches = count_searches(visit.database, visit.store, days)
@@ -47,13 +53,16 @@ def show_home(visit: Visit) -> Reply:
         one.definition.name: one.value
         for one in recent_events(visit.database, visit.store, visit.now_ms)
     }
+    by_day = every_row(period.by("day"))
     sales = make_report(visit.services, visit.store, "attribution", by_day)
+    is_empty = not health["events_24h"] and not impact["shown"]
     return visit.render(
         "home.html",
+        period=period,
         tiles=_tiles(visit, impact, searches, health),
         alerts=find_alerts(visit),
-        sales=_sales_by_day(visit, sales),
-        is_empty=not health["events_24h"] and not impact["shown"],
+        chart=None if is_empty else _sales_by_day(visit, sales, asked),
+        is_empty=is_empty,
     )
 
 
@@ -99,7 +108,7 @@ def _tiles(
     ]
 
 
-def _sales_by_day(visit: Visit, report: Report) -> list[Bar]:
+def _sales_by_day(visit: Visit, report: Report, asked: ReportQuery) -> Chart:
     names = [column.name for column in report.columns]
     day_at, revenue_at, currency_at = map(names.index, ("day", "revenue", "currency"))
     found = {
@@ -107,7 +116,9 @@ def _sales_by_day(visit: Visit, report: Report) -> list[Bar]:
         for row in report.rows
         if row[currency_at] == visit.store.settings.currency
     }
-    return bars(found, visit.formats)
+    days = days_between(asked.first_day, asked.last_day)
+    sales = [found.get(day, 0.0) for day in days]
+    return bar_chart(days, {"Sales": sales}, visit.formats)
 
 
 PAGES: Final = (Page(HOME_PATH, "Home", show_home, group=Group.OVERVIEW),)

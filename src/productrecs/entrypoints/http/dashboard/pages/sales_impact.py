@@ -1,15 +1,18 @@
 """Sales impact pages: sales after recommendations, the orders behind them, holdout."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from datetime import date, timedelta
 from types import MappingProxyType
 from typing import Final
 from urllib.parse import urlencode
 
 from productrecs.core.report import MAX_ROWS, Report, ReportValue, report_query
 from productrecs.entrypoints.http.dashboard.alerts import key_alerts
-from productrecs.entrypoints.http.dashboard.charts import SplitBar, split_bars
+from productrecs.entrypoints.http.dashboard.charts import (
+    Chart,
+    bar_chart,
+    days_between,
+)
 from productrecs.entrypoints.http.dashboard.list_explanations import ENGINE_NAMES
 from productrecs.entrypoints.http.dashboard.page_and_visit import Group, Page, Reply, Visit
 from productrecs.entrypoints.http.dashboard.pages.experiments import compare
@@ -164,7 +167,7 @@ def _linked(
     return {**row, "orders_link": link}
 
 
-def _chart(visit: Visit, period: Period, days: Report) -> list[SplitBar]:
+def _chart(visit: Visit, period: Period, days: Report) -> Chart | None:
     """Return bars of each day, or of each week in a long period."""
     found = {
         str(row["day"]): (
@@ -175,21 +178,19 @@ def _chart(visit: Visit, period: Period, days: Report) -> list[SplitBar]:
         if row["currency"] == visit.store.settings.currency
     }
     if not found:
-        return []
+        return None
     values: dict[str, tuple[float, float]] = {}
-    asked = list(_days(period.asked.first_day, period.asked.last_day))
+    asked = days_between(period.asked.first_day, period.asked.last_day)
     step = 1 if len(asked) <= _MOST_BARS else _WEEK
     for begin in range(0, len(asked), step):
         some = [found.get(day, (0.0, 0.0)) for day in asked[begin : begin + step]]
         values[asked[begin]] = (sum(one for one, _ in some), sum(one for _, one in some))
-    return split_bars(values, visit.formats)
-
-
-def _days(first: str, last: str) -> Iterator[str]:
-    day, end = date.fromisoformat(first), date.fromisoformat(last)
-    while day <= end:
-        yield day.isoformat()
-        day += timedelta(days=1)
+    parts = {
+        "After a click": [clicked for clicked, _ in values.values()],
+        "After an impression only": [seen for _, seen in values.values()],
+    }
+    chart = bar_chart(list(values), parts, visit.formats)
+    return chart if step == 1 else replace(chart, label="Week from")
 
 
 PAGES: Final = (
