@@ -272,3 +272,24 @@ def test_a_suspicious_number_of_warnings_is_cut_and_everything_is_stored(
 
     assert len(reply.body) < 16 * 1024
     assert len(event_rows(service, merchant)) == 300
+
+
+@pytest.mark.parametrize(
+    ("sent", "meant"),
+    [
+        ("purchase", "buy"),
+        ("page_view", "detail-page-view"),
+        ("add_to_cart", "add-to-cart"),
+        ("Search", "search-pref"),
+        ("detail-page-views", "detail-page-view"),
+        ("x" * 1000, ""),
+    ],
+)
+def test_an_unknown_kind_is_answered_with_the_kind_that_is_meant(
+    merchant: Merchant, sent: str, meant: str
+) -> None:
+    (problem,) = merchant.track({**view(), "event": sent}).json["detail"]
+
+    assert ("did you mean" in problem["msg"]) == bool(meant)
+    assert meant in problem["msg"]
+    assert "rec-impression" in problem["msg"]

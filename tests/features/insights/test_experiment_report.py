@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,7 +20,11 @@ from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.experiments.arm_assignment import Arm, Exposure
 from productrecs.records.experiments.repository import store_exposures
 from productrecs.records.orders.order_and_purchase_ledger import NewOrderLine
-from productrecs.tenancy.accounts.store_management import change_settings, delete_store
+from productrecs.tenancy.accounts.store_management import (
+    change_settings,
+    delete_store,
+    find_store,
+)
 from tests.features.insights.shop import NOON, Shop
 
 if TYPE_CHECKING:
@@ -177,6 +182,24 @@ def test_a_result_says_how_many_more_visitors_are_needed(shop: Shop) -> None:
 
     assert "each arm needs 50 visitors who bought" in notes
     assert "more visitors to show a lift of 10 %" in notes
+
+
+def test_a_test_that_is_off_says_since_when_and_estimates_nothing(shop: Shop) -> None:
+    for number in range(40):
+        meet(shop, f"s_{number}", Arm.SHOWN if number % 2 else Arm.HELD_OUT)
+    for number in range(8):
+        spend(shop, f"A-{number}", 30.0, session=f"s_{number}")
+    result(shop)
+    assert "ended" not in {one.definition.name for one in report(shop).figures}
+    change_settings(shop.database, shop.store, {"holdout_percent": "0"})
+    store = find_store(shop.database, shop.store.domain)
+
+    made = experiment_report(shop.database, store, ReportQuery("2026-01-01", "2026-12-31"))
+
+    figures = {one.definition.name: one.value for one in made.figures}
+    assert figures["ended"] == figures["worked_out"]
+    assert str(figures["advice"]).startswith("The test is off before it could decide")
+    assert not re.search("days, at|Collecting data|more visitors", " ".join(made.notes))
 
 
 def test_a_day_has_one_result_and_a_deleted_store_none(shop: Shop) -> None:

@@ -40,7 +40,7 @@ ASKED = ReportQuery("2026-02-01", "2026-03-01")
 
 def test_events_are_counted_by_the_hour(shop: Shop) -> None:
     shop.send(click("tent"), impression("tent"), cart("tent"), at=NOON)
-    shop.send(click("tent"), at=NOON - 2 * HOUR_MS)
+    shop.send(impression("tent"), impression("stove"), at=NOON - 2 * HOUR_MS)
     shop.send(click("tent"), at=NOON - 7 * DAY_MS)
     shop.send(click("tent"), at=NOON, imported=True)
 

@@ -58,14 +58,20 @@ def lines(member: Member, query: str = "") -> list[str]:
 
 
 def awaited(member: Member, count: int) -> list[str]:
-    """Return the events once there are so many."""
-    eventually(lambda: len(lines(member)) >= count, 8, 0.1)
+    """Return the events once so many were recorded."""
+    eventually(lambda: len(recorded(member)) >= count, 8, 0.1)
     return lines(member)
+
+
+def recorded(member: Member) -> list[str]:
+    """Return the events that the stream adds to a page."""
+    asking = Member(member.client, member.cookies, {"hx-request": "true"})
+    return re.findall(r"<li>", asking.get(f"{PAGE}?after=").body.decode())
 
 
 def test_events_appear_with_their_verdicts(office: Office, store: Store) -> None:
     member = office.member(store)
-    assert "Nothing has come" in text_of(member.get(PAGE))
+    assert "Nothing has come yet" in text_of(member.get(PAGE))
     named = {**VIEW, "event_id": "e-1"}
     for body in (
         VIEW,
@@ -102,6 +108,29 @@ def test_events_appear_with_their_verdicts(office: Office, store: Store) -> None
     assert len(lines(member, "kind=search-pref")) == 3
     assert len(lines(member, "session=s_1&verdict=no_order_id")) == 1
     assert len(lines(member, "item=tents")) == 2
+
+
+def test_events_that_came_while_nobody_watched_are_listed(
+    office: Office, store: Store
+) -> None:
+    shown = {"event": "rec-impression", "item_ids": ["tent", "stove"], "session_id": "s_9"}
+    for body in (VIEW, search("s_8"), shown):
+        assert send(office, store, body).status == 200
+        office.now_ms += 5
+    member = office.member(store)
+
+    seen = lines(member, "")
+
+    unknown = "Unknown product"
+    assert [verdict_of(one) for one in seen] == [unknown, "Accepted", unknown]
+    assert "tent, stove" in seen[0], "one impression is one event"
+    assert "tents" in seen[1]
+    assert len(lines(member, "session=s_8")) == 1
+    assert not lines(member, "verdict=bot")
+    assert not lines(member, "mine=on")
+    office.now_ms += 10_000
+    send(office, store, search("s_7"))
+    assert len(awaited(member, 1)) == 4, "a recorded event is not listed twice"
 
 
 def test_orders_appear_beside_events_with_their_verdicts(
@@ -204,7 +233,7 @@ def test_nothing_is_noted_while_nobody_looks(office: Office, store: Store) -> No
     send(office, store, VIEW)
     awaited(member, 1)
 
-    assert lines(office.member(other)) == []
+    assert recorded(office.member(other)) == []
 
 
 def test_a_watch_ends_and_every_process_follows(office: Office, store: Store) -> None:

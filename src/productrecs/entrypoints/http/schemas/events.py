@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Protocol
+from typing import TYPE_CHECKING, Annotated, Final, Protocol
 
 from pydantic import (
     BaseModel,
@@ -214,13 +215,51 @@ MAX_EVENTS = 500
 MAX_SHOWN = 200
 """Products of one impression; each becomes a row."""
 MAX_EVENT_ID = 64
+_LONGEST_KIND = 32
 _MAX_TEXT = 64 * 1024  # the size limit of an event's body
+
+
+_MEANT_KINDS: Final = MappingProxyType(
+    {
+        "purchase": EventKind.BUY,
+        "order": EventKind.BUY,
+        "transaction": EventKind.BUY,
+        "view": EventKind.DETAIL_PAGE_VIEW,
+        "page-view": EventKind.DETAIL_PAGE_VIEW,
+        "view-item": EventKind.DETAIL_PAGE_VIEW,
+        "product-view": EventKind.DETAIL_PAGE_VIEW,
+        "cart": EventKind.ADD_TO_CART,
+        "view-category": EventKind.CATEGORY_VIEW,
+        "search": EventKind.SEARCH_PREF,
+        "click": EventKind.REC_CLICK,
+        "impression": EventKind.REC_IMPRESSION,
+    }
+)
+"""What other systems call the kinds of events."""
+
+
+def _meant_kind(value: object) -> str | None:
+    """Return the kind that an unknown one probably means."""
+    if not isinstance(value, str):
+        return None
+    name = value[:_LONGEST_KIND].strip().lower().replace("_", "-").replace(" ", "-")
+    known = _MEANT_KINDS.get(name)
+    if known is not None:
+        return known.wire_name
+    return next(iter(get_close_matches(name, EVENT_KINDS, 1)), None)
 
 
 def _read_kind(value: object) -> EventKind:
     kind = EVENT_KINDS.get(value) if isinstance(value, str) else None
     if kind is None:
-        raise PydanticKnownError("enum", {"expected": ", ".join(EVENT_KINDS)})
+        expected = ", ".join(EVENT_KINDS)
+        meant = _meant_kind(value)
+        if meant is not None:
+            message = "Input should be one of {expected}; did you mean `{meant}`?"
+            raise PydanticCustomError(
+                "enum", message, {"expected": expected, "meant": meant}
+            )
+        raise PydanticKnownError("enum", {"expected": expected})
     return kind
 
 

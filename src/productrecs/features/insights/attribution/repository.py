@@ -48,7 +48,12 @@ _CARTS: Final = (
     "SELECT seq, ts, item, shopper, quantity, value, currency "
     f"{_LIVE} AND kind = 2 ORDER BY seq"
 )
-_HOURS: Final = f"SELECT ts / 3600000, kind, count(*) {_LIVE} GROUP BY 1, 2"
+# An impression has a row for each product, with one time; it is one event.
+_HOURS: Final = (
+    "SELECT ts / 3600000, kind, count(DISTINCT CASE WHEN kind = 9 "
+    "THEN CAST(ts AS TEXT) || ' ' || shopper || ' ' || COALESCE(widget, '') "
+    f"ELSE CAST(seq AS TEXT) END) {_LIVE} GROUP BY 1, 2"
+)
 _LINES: Final = (
     "SELECT line_seq, ts, item, shopper, quantity, total, currency, basket, void "
     "FROM purchase_lines WHERE store_id = ? AND seq > ? AND seq <= ? AND NOT imported "

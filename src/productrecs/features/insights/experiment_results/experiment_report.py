@@ -127,17 +127,24 @@ def experiment_report(database: Database, store: Store, query: ReportQuery) -> R
         columns = _columns(test, query.by)
         return Report("experiment", title=title, columns=columns, notes=notes)
     found = results[0].result
+    is_running = _is_running(store, name, experiment)
     rows = tuple(
         (*((one.day,) if query.by else ()), *row) for one in results for row in _rows(one)
     )
     return Report(
         name="experiment",
         title=title,
-        figures=tuple(_figures(results[0], experiment)),
+        figures=tuple(_figures(results[0], experiment, is_running=is_running)),
         columns=_columns(test, query.by),
         rows=rows,
-        notes=(RULE, *_notes(store, found, experiment)),
+        notes=(RULE, *_notes(store, found, experiment, is_running=is_running)),
     )
+
+
+def _is_running(store: Store, name: str, experiment: Experiment | None) -> bool:
+    if experiment is not None:
+        return experiment.state is State.RUNNING
+    return store.settings.holdout_percent > 0 and name == store.settings.holdout_test
 
 
 def _no_visitors_yet(store: Store, other_tests: list[str]) -> Iterator[str]:
@@ -175,12 +182,18 @@ def _rows(stored: StoredResult) -> Iterator[tuple[ReportValue, ...]]:
             )
 
 
-def _figures(found: StoredResult, experiment: Experiment | None) -> Iterator[Figure]:
+def _figures(
+    found: StoredResult, experiment: Experiment | None, *, is_running: bool
+) -> Iterator[Figure]:
     result = found.result
     began, last = iso(result["began_at"]), iso(found.computed_at)
     yield _figure("began", "time", began, "when the first visitor was assigned")
     yield _figure("worked_out", "time", last, "when this result was computed")
-    yield _figure("advice", "text", advice(result), "whether to stop")
+    if not is_running and (experiment is None or experiment.ended_at is not None):
+        ended = experiment.ended_at if experiment is not None else found.computed_at
+        yield _figure("ended", "time", iso(ended or 0), "since when the test is off")
+    told = advice(result, is_running=is_running)
+    yield _figure("advice", "text", told, "what to do")
     words = {Arm.SHOWN: "are shown recommendations", Arm.HELD_OUT: "are held out"}
     arms = result["arms"] if experiment is not None else result["arms"][::-1]
     for arm in arms:
@@ -212,7 +225,11 @@ def _figures(found: StoredResult, experiment: Experiment | None) -> Iterator[Fig
 
 
 def _notes(
-    store: Store, result: dict[str, Any], experiment: Experiment | None
+    store: Store,
+    result: dict[str, Any],
+    experiment: Experiment | None,
+    *,
+    is_running: bool,
 ) -> Iterator[str]:
     if result["is_mismatched"]:
         new_test = (
@@ -233,8 +250,9 @@ def _notes(
         )
     if result["bots"]:
         yield f"{result['bots']} visitors who turned out to be bots are left out."
-    yield from _collecting(result)
-    yield from _power(result)
+    if is_running:
+        yield from _collecting(result)
+        yield from _power(result)
     if result["order_cap"] is not None:
         yield (
             f"One order counts {result['order_cap']:,.2f} at most, the 99th percentile, so "
@@ -286,8 +304,18 @@ def _power(result: dict[str, Any]) -> Iterator[str]:
         )
 
 
-def advice(result: dict[str, Any]) -> str:
+def advice(result: dict[str, Any], *, is_running: bool = True) -> str:
     """Return whether to stop a test, and what to choose, in plain words."""
+    told = _advice_while_running(result)
+    if is_running:
+        return told
+    if told.startswith("Go on"):
+        return "The test is off before it could decide. Go on with it, or start a new one."
+    rest = told.removeprefix("Stop and ").removeprefix("Stop: ")
+    return f"{rest[:1].upper()}{rest[1:]}"
+
+
+def _advice_while_running(result: dict[str, Any]) -> str:
     if result["is_mismatched"]:
         return "Stop: the result is not valid. Find the cause, then start a new test."
     goal = result["goal"]

@@ -1,6 +1,8 @@
 """Live event repository: SQL of watched stores and of their last events."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Final
 
 import sqlalchemy as sa
@@ -8,14 +10,22 @@ import sqlalchemy as sa
 from productrecs.core.clock import HOUR_MS
 from productrecs.core.ids import StoreId, random_text
 from productrecs.features.insights.live_events import LiveEvent, Verdict
+from productrecs.records.events.event import EventKind, event_fields
 from productrecs.storage.dialects import RawReader, upsert
-from productrecs.storage.tables import event_receipts, event_watches, live_events
+from productrecs.storage.tables import (
+    event_receipts,
+    event_watches,
+    events,
+    items,
+    live_events,
+)
 
 MAX_EVENTS: Final = 500
 """The number of events stored per store."""
 
 RETENTION_MS: Final = HOUR_MS
 _CHUNK: Final = 400
+_SAME_MS: Final = 5_000  # a recorded event is stored within this time
 _COLUMNS: Final = live_events.c
 _WATCHED_SQL: Final = "SELECT store_id FROM event_watches WHERE until > ?"
 
@@ -118,6 +128,49 @@ class LiveEventRepository:
             for row in self._transaction.execute(query).mappings()
         ]
 
+    def latest_with_stored(self, now_ms: int, **filters: str) -> list[LiveEvent]:
+        """Return the last events, also those that came while nobody watched.
+
+        The latter are known from the log alone, so their browser is not known, and every
+        product in the catalog makes them accepted.
+        """
+        found = self.latest(now_ms, **filters)
+        verdict = filters.pop("verdict", "")
+        if filters.pop("client", ""):
+            return found
+        recorded = self.latest(now_ms)
+        stored = (
+            one
+            for one in self._stored(**filters)
+            if verdict in {"", one.verdict} and not _is_among(one, recorded)
+        )
+        both = sorted([*found, *stored], key=lambda one: one.at_ms, reverse=True)
+        return both[:MAX_EVENTS]
+
+    def _stored(self, kind: str = "", session: str = "", item: str = "") -> list[LiveEvent]:
+        """Return the newest events of the log; an impression is one event."""
+        item_id = items.c.item_id
+        query = (
+            sa.select(events, item_id, items.c.present)
+            .outerjoin(
+                items,
+                (items.c.store_id == events.c.store_id) & (items.c.number == events.c.item),
+            )
+            .where(events.c.store_id == self._store_id, ~events.c.imported)
+            .order_by(events.c.seq.desc())
+            .limit(MAX_EVENTS)
+        )
+        if kind:
+            number = {one.wire_name: int(one) for one in EventKind}.get(kind, -1)
+            query = query.where(events.c.kind == number)
+        if session:
+            query = query.where(
+                (events.c.session == session) | (events.c.shopper == session)
+            )
+        if item:
+            query = query.where((item_id == item) | (events.c.term == item))
+        return list(_stored_events(self._transaction.execute(query).mappings().all()))
+
     def receipts(self, event_ids: Sequence[str]) -> dict[str, int]:
         """Return the time of first receipt of these events."""
         found: dict[str, int] = {}
@@ -130,3 +183,41 @@ class LiveEventRepository:
             )
             found |= {row[0]: row[1] for row in self._transaction.execute(query)}
         return found
+
+
+def _stored_events(rows: Sequence[sa.RowMapping]) -> Iterator[LiveEvent]:
+    for (at_ms, kind, shopper, widget, _), group in groupby(rows, _event_key):
+        some = list(group)
+        shown = [str(row["item_id"]) for row in reversed(some) if row["item_id"]]
+        is_known = all(row["present"] is not False for row in some)
+        verdict = Verdict.ACCEPTED if is_known else Verdict.UNKNOWN_ITEM
+        fields = event_fields(dict(some[-1]), {row["item"]: row["item_id"] for row in some})
+        if kind == EventKind.REC_IMPRESSION:
+            fields |= {"item_ids": shown, "widget": widget}
+            for name in ("source", "position"):
+                fields[f"{name}s"] = [row[name] for row in reversed(some)]
+        yield LiveEvent(
+            at_ms=at_ms,
+            verdict=verdict,
+            kind=EventKind(kind).wire_name,
+            session=some[0]["session"] or shopper,
+            item=", ".join(shown) or some[0]["term"] or "",
+            client="",
+            detail="",
+            body=json.dumps(fields, ensure_ascii=False, indent=1),
+        )
+
+
+def _event_key(row: sa.RowMapping) -> tuple[int, int, str, str | None, int]:
+    """Return what the rows of one event share: only an impression has several."""
+    is_impression = row["kind"] == EventKind.REC_IMPRESSION
+    own = 0 if is_impression else row["seq"]
+    return row["ts"], row["kind"], row["shopper"], row["widget"], own
+
+
+def _is_among(event: LiveEvent, recorded: Sequence[LiveEvent]) -> bool:
+    return any(
+        (one.kind, one.session, one.item) == (event.kind, event.session, event.item)
+        and abs(one.at_ms - event.at_ms) < _SAME_MS
+        for one in recorded
+    )

@@ -247,7 +247,9 @@ def _test(visit: Visit, name: str, error: str = "") -> Reply:
     made = make_report(visit.services, visit.store, "experiment", query)
     compared: dict[str, list[Comparison]] = {}
     for row in rows_of(made):
-        one = compare(visit, row, "mean", "control")
+        one = compare(
+            visit, row, ("mean", "control"), is_running=test.state is State.RUNNING
+        )
         compared.setdefault(str(row["variant"]), []).append(one)
     arms = [
         (arm, test.content.shares[arm], _changes(test.content.variant(arm)))
@@ -312,9 +314,14 @@ def _changes(variant: Treatment) -> list[str]:
 
 
 def compare(
-    visit: Visit, row: dict[str, ReportValue], arm: str, control: str
+    visit: Visit,
+    row: dict[str, ReportValue],
+    arms: tuple[str, str],
+    *,
+    is_running: bool,
 ) -> Comparison:
     """Return a row of a test's report, with its interval as a drawing."""
+    arm, control = arms
     fmt, metric = visit.formats, str(row["metric"])
 
     def mean(column: str) -> str:
@@ -340,7 +347,9 @@ def compare(
         fmt.share(lift, 0),
         interval,
         *drawn,
-        missing=f"{fmt.number(more)} more visitors" if more and tone == "warn" else "",
+        missing=f"{fmt.number(more)} more visitors"
+        if more and is_running and tone == "warn"
+        else "",
     )
 
 

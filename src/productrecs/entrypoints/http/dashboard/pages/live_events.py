@@ -1,12 +1,13 @@
 """Live events page: the last events and orders, with verdicts and remedies."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Final
 from urllib.parse import urlencode
 
+from productrecs.core.clock import DAY_MS
 from productrecs.entrypoints.http.dashboard.page_and_visit import Group, Page, Reply, Visit
 from productrecs.features.insights.live_events import (
     ORDER,
@@ -121,6 +122,9 @@ JUDGEMENTS: Final[Mapping[Verdict, Judgement]] = MappingProxyType(
     }
 )
 
+_REFUSED: Final = frozenset(
+    {Verdict.INVALID, Verdict.NOT_STORED, Verdict.KEY_REFUSED, Verdict.REFUSED}
+)
 _VERDICTS: Final = [
     (one.value, "Duplicate order" if one is Verdict.ORDER_AGAIN else it.label)
     for one, it in JUDGEMENTS.items()
@@ -148,13 +152,20 @@ def show_events(visit: Visit) -> Reply:
     after = query["after"] if visit.is_partial else ""
     with visit.database.reading() as connection:
         repository = LiveEventRepository(connection, store_id)
-        events = repository.latest(visit.now_ms, after, **filters)
-    cursor = events[0].entry_id if events else after
+        events = (
+            repository.latest(visit.now_ms, after, **filters)
+            if visit.is_partial
+            else repository.latest_with_stored(visit.now_ms, **filters)
+        )
+    shown_until = _shown_until(visit, events)
+    if visit.is_partial:
+        events = [one for one in events if not _is_shown(one, shown_until)]
+    cursor = max((event.entry_id for event in events), default=after)
     told = {name: value for name, value in asked.items() if value}
     return visit.render(
         "events_more.html" if visit.is_partial else "events.html",
         rows=[_row(visit, event) for event in events],
-        poll=f"{EVENTS_PATH}?{urlencode({**told, 'after': cursor})}",
+        poll=f"{EVENTS_PATH}?{urlencode({**told, 'after': cursor, 'until': shown_until})}",
         address=f"{EVENTS_PATH}?{urlencode(told)}",
         asked=asked,
         is_filtered=bool(told.keys() - {"pause"}),
@@ -162,6 +173,20 @@ def show_events(visit: Visit) -> Reply:
         kinds=[("", "Any"), *((kind, kind) for kind in _KINDS)],
         most=MAX_EVENTS,
     )
+
+
+def _shown_until(visit: Visit, events: Sequence[LiveEvent]) -> int:
+    """Return the time up to which the page showed the stored events."""
+    if not visit.is_partial:
+        return max((one.at_ms for one in events if not one.entry_id), default=0)
+    until = visit.query["until"]
+    return int(until) if until.isascii() and until.isdigit() and len(until) < 16 else 0  # noqa: PLR2004 - digits of a time
+
+
+def _is_shown(event: LiveEvent, until_ms: int) -> bool:
+    """Return whether the page showed a recorded event before it was recorded."""
+    is_stored = event.kind != ORDER and event.verdict not in _REFUSED
+    return is_stored and event.at_ms <= until_ms
 
 
 def _asked(visit: Visit) -> dict[str, str]:
@@ -181,6 +206,8 @@ def _asked(visit: Visit) -> dict[str, str]:
 def _row(visit: Visit, event: LiveEvent) -> StreamRow:
     moment = datetime.fromtimestamp(event.at_ms / 1000, UTC)
     time = f"{moment.astimezone(visit.store.settings.zone):%H:%M:%S}"
+    if visit.now_ms - event.at_ms >= DAY_MS:
+        time = visit.formats.time(event.at_ms)
     return StreamRow(event, time, JUDGEMENTS[event.verdict])
 
 

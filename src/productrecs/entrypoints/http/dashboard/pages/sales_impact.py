@@ -101,7 +101,15 @@ def _impact(
         running=store.settings.holdout_percent,
         planned=typed or _planned(visit),
         mistakes=errors or {},
-        comparisons=[compare(visit, row, "shown", "held_out") for row in rows_of(test)],
+        comparisons=[
+            compare(
+                visit,
+                row,
+                ("shown", "held_out"),
+                is_running=store.settings.holdout_percent > 0,
+            )
+            for row in rows_of(test)
+        ],
         issues=find_data_issues(visit.database, store, visit.now_ms),
         keys=list(key_alerts(visit)),
         is_empty=not figures["shown"] and not figures["revenue"] and not figures["carts"],

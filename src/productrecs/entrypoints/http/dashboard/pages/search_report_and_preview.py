@@ -217,9 +217,17 @@ IMPROVE_PATH: Final = f"{SEARCH_PATH}/improve"
 REMOVE_PATH: Final = f"{SEARCH_PATH}/remove"
 _ROWS: Final = 15
 _TABLES: Final = (
-    ("search-no-results", "Searches without results", "Every search found something."),
-    ("search-no-clicks", "Searches without clicks", "Every search led to a click."),
-    ("search", "Most frequent searches", "Nobody has searched in these days."),
+    (
+        "search-no-results",
+        "Searches without results",
+        "Every search found at least one product.",
+    ),
+    (
+        "search-no-clicks",
+        "Searches without clicks",
+        "Each search term that found products was clicked at least once.",
+    ),
+    ("search", "Most frequent searches", "No searches in these days."),
 )
 ACTIONS: Final = MappingProxyType(
     {"synonym": "Add a synonym", "pin": "Pin products", "redirect": "Redirect"}
@@ -273,7 +281,13 @@ def show_search(visit: Visit) -> Reply:
         "search.html",
         period=period,
         tables=[
-            (name, title, nothing, reports[name], rows_of(reports[name]))
+            (
+                name,
+                title,
+                nothing if figures["searches"] else "No searches in these days.",
+                reports[name],
+                rows_of(reports[name]),
+            )
             for name, title, nothing in _TABLES
         ],
         figures=figures,
