@@ -65,3 +65,34 @@ def test_a_phone_has_the_search_on_a_page(browser: Browser, desk: Desk, axe: str
         page.fill("#f-find", "audit")
         page.click("#found >> text=Audit log")
         expect(page.locator("h1")).to_have_text("Audit log")
+
+
+def test_the_sidebar_fits_a_small_screen_and_shows_where_one_is(
+    browser: Browser, desk: Desk
+) -> None:
+    with desk.page(browser, 1280) as office:
+        office.page.set_viewport_size({"width": 1280, "height": 720})
+        page = office.open("/dashboard/merchandising/rule")
+        assert page.evaluate(
+            "() => { const side = document.querySelector('[data-side]');"
+            " return side.scrollHeight <= side.clientHeight; }"
+        )
+        expect(page.locator("[data-side] [aria-current]")).to_have_text("Merchandising")
+
+
+def test_tables_are_cards_on_a_phone(browser: Browser, desk: Desk, axe: str) -> None:
+    with desk.page(browser, 375) as office:
+        page = office.open("/dashboard/demand")
+        row = page.locator("section[aria-labelledby=orders] tbody tr").first
+        expect(row.locator("td").first).to_have_attribute("data-label", "Status")
+        scroll = page.locator("section[aria-labelledby=orders] .scroll")
+        assert scroll.evaluate("one => one.scrollWidth <= one.clientWidth")
+        expect(page.get_by_role("columnheader", name="Status")).to_be_attached()
+        office.check(axe)
+        page = office.open("/dashboard/account")
+        page.locator(".snippet button").first.wait_for()
+        assert page.evaluate(
+            "() => [...document.querySelectorAll('.snippet')].every(one =>"
+            " one.querySelector('pre').getBoundingClientRect().right"
+            " <= one.querySelector('button').getBoundingClientRect().left)"
+        )

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from playwright.sync_api import expect
+from playwright.sync_api import Error, expect
+
+from tests.support.service import eventually
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Locator
 
     from tests.support.dashboard_browser import Desk, DeskPage
 
 PAGE = "/dashboard/widgets"
+_IN_A_ROW = """list => { const all = [...list.querySelectorAll("li")];
+  const top = all[0].getBoundingClientRect().top;
+  return all.filter(one => one.getBoundingClientRect().top === top).length; }"""
 
 
 def test_the_preview_follows_the_form_and_sends_nothing(office: DeskPage, axe: str) -> None:
@@ -63,3 +69,38 @@ def test_a_preview_needs_no_script_of_the_dashboard(browser: Browser, desk: Desk
         expect(preview.locator("product-recs")).to_contain_text("By the button")
         expect(page.locator("[name=title]")).to_have_value("By the button")
         found.watch.complaints.clear()
+
+
+def shown(found: Locator) -> int:
+    """Return how many products stand side by side; 0 while the preview loads."""
+    try:
+        return int(found.evaluate(_IN_A_ROW, timeout=1000))
+    except Error:
+        return 0
+
+
+def stands_at(found: Locator, columns: int) -> bool:
+    return shown(found) == columns
+
+
+def test_the_preview_has_the_width_of_a_phone_a_tablet_and_a_desktop(
+    office: DeskPage,
+) -> None:
+    page = office.open(f"{PAGE}?type=trending")
+    frame = page.frame_locator("iframe[name=preview]")
+    expect(frame.locator("product-recs li").first).to_be_visible()
+    page.select_option("[name=layout]", "grid")
+
+    for width in (375, 768, 1280):
+        page.click(f"[data-width='{width}']")
+        inner = frame.locator("body").evaluate("() => innerWidth")
+        assert inner == width
+        for columns in ("2", "5"):
+            page.fill("[name=columns]", columns)
+            expect(page.locator("#live")).to_contain_text(columns)
+            if width == 1280:
+                lists = frame.locator("product-recs ul").first
+                eventually(partial(stands_at, lists, int(columns)))
+    page.locator("[data-picks]").fill("#123456")
+    expect(page.locator("[name=accent_color]")).to_have_value("#123456")
+    expect(page.locator("#live")).to_contain_text("#123456")

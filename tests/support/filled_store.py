@@ -41,6 +41,7 @@ from productrecs.records.uploads.file_import import ImportStatus, NewFileImport
 from productrecs.records.uploads.order_upload import new_upload_id
 from productrecs.records.uploads.repository import FileImportRepository
 from productrecs.storage.audit_log import AuditEntry, AuditRepository
+from productrecs.storage.removed_rows import RemovedRows
 from productrecs.tenancy.accounts.repository import (
     KeyMisuse,
     KeyMisuseRepository,
@@ -364,7 +365,8 @@ def _team(filled: Filled, texts: Sequence[str]) -> None:
     with filled.database.transaction() as transaction:
         log = AuditRepository(transaction, store_id)
         for text in texts:
-            log.add(AuditEntry(now_ms, text, text, text))
+            removed = RemovedRows("synonyms", "search_seq", ())
+            log.add(AuditEntry(now_ms, text, text, text, undo=removed.as_json()))
         filled.ids["audit"] = log.page(1)[0].entry_id
 
 

@@ -2,7 +2,7 @@
 
 import itertools
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -26,6 +26,7 @@ class AuditEntry:
     action: str
     detail: str = ""
     entry_id: str = ""
+    undo: str = ""  # the removed rows as JSON; "" if it cannot be undone
 
 
 class AuditRepository:
@@ -40,11 +41,12 @@ class AuditRepository:
         """Store an entry."""
         row = {
             "store_id": self._store_id,
-            "entry_id": f"{entry.at:015d}-{next(_NUMBERS):06x}{random_text(_RANDOM)}",
+            "entry_id": entry.entry_id or new_entry_id(entry.at),
             "at": entry.at,
             "actor": entry.actor,
             "action": entry.action,
             "detail": entry.detail[:_MAX_DETAIL],
+            "undo": entry.undo or None,
         }
         self._connection.execute(audit_log.insert().values(row))
 
@@ -54,10 +56,22 @@ class AuditRepository:
         if before:
             query = query.where(audit_log.c.entry_id < before)
         query = query.order_by(audit_log.c.entry_id.desc()).limit(size)
-        return [
-            AuditEntry(row.at, row.actor, row.action, row.detail, row.entry_id)
-            for row in self._connection.execute(query)
-        ]
+        return [_entry(row) for row in self._connection.execute(query)]
+
+    def find(self, entry_id: str) -> AuditEntry | None:
+        """Return one entry."""
+        query = sa.select(audit_log).where(
+            audit_log.c.store_id == self._store_id, audit_log.c.entry_id == entry_id
+        )
+        row = self._connection.execute(query).first()
+        return None if row is None else _entry(row)
+
+    def mark_undone(self, entry_id: str) -> None:
+        """Record that an entry was undone, so that it is not undone twice."""
+        query = audit_log.update().where(
+            audit_log.c.store_id == self._store_id, audit_log.c.entry_id == entry_id
+        )
+        self._connection.execute(query.values(undo=None))
 
     def purge(self, now_ms: int) -> None:
         """Delete entries older than 400 days."""
@@ -66,6 +80,17 @@ class AuditRepository:
             audit_log.c.at < now_ms - RETENTION_MS,
         )
         self._connection.execute(query)
+
+
+def _entry(row: sa.Row[Any]) -> AuditEntry:
+    return AuditEntry(
+        row.at, row.actor, row.action, row.detail, row.entry_id, row.undo or ""
+    )
+
+
+def new_entry_id(at_ms: int) -> str:
+    """Return an id that sorts entries by time."""
+    return f"{at_ms:015d}-{next(_NUMBERS):06x}{random_text(_RANDOM)}"
 
 
 def recording(database: Database, store_id: StoreId, entry: AuditEntry) -> Database:

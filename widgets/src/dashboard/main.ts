@@ -2,6 +2,7 @@
 // the values of charts, and the keys of the search box at the top: "/" focuses it, arrows move through its results.
 // It runs in the head, so that a chosen theme is there before anything is drawn. Every page
 // works without it.
+import { prepareCards } from "./cards";
 import { prepareCharts } from "./chart";
 
 const root = document.documentElement;
@@ -42,6 +43,7 @@ function prepare(within: ParentNode): void {
   within.querySelectorAll<HTMLElement>("[data-copy], [data-theme-switch]").forEach((button) => {
     button.hidden = false;
   });
+  prepareCards(within);
 }
 
 const theme = stored();

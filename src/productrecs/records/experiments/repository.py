@@ -195,14 +195,20 @@ class ExperimentRepository:
         self._transaction.execute(query.values(_row(experiment)))
 
     def remove(self, experiment: Experiment) -> None:
-        """Delete a test with its exposures and results."""
+        """Delete a test.
+
+        Its exposures and results stay until another test is removed: an undo needs them.
+        """
         named = experiments.delete().where(
             experiments.c.store_id == self._store_id, experiments.c.name == experiment.name
         )
         self._transaction.execute(named)
+        kept = {one.split.name for one in (*self.all(), experiment)}
         for table in (exposures, experiment_days):
             query = table.delete().where(
-                table.c.store_id == self._store_id, table.c.test == experiment.split.name
+                table.c.store_id == self._store_id,
+                table.c.test.like("test:%"),
+                table.c.test.not_in(kept),
             )
             self._transaction.execute(query)
 

@@ -181,6 +181,7 @@ audit_log = sa.Table(
     sa.Column("actor", sa.Text, nullable=False),
     sa.Column("action", sa.Text, nullable=False),
     sa.Column("detail", sa.Text, nullable=False),
+    sa.Column("undo", sa.Text),  # `RemovedRows` as JSON, until it is undone
 )
 
 dashboard_resets = sa.Table(

@@ -177,7 +177,7 @@ def test_each_change_is_one_line_of_the_audit_log(office: Office, store: Store) 
 
     assert [(line.action, line.detail) for line in lines] == [
         ("Replaced the secret key", ""),
-        ("Added an origin", "origin https://shop.example"),
+        ("Added an origin", "Origin: https://shop.example"),
     ]
     assert {line.actor for line in lines} == {f"owner@{store.domain}"}
     shown = text_of(member.get("/dashboard/audit"))

@@ -5,7 +5,6 @@ Pages are Jinja2 templates with autoescaping.
 
 import asyncio
 import logging
-import re
 import secrets
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,6 +19,7 @@ from starlette.datastructures import URL
 
 from productrecs.core.cache_registry import Cache, memoized
 from productrecs.core.errors import ProductRecsError
+from productrecs.entrypoints.http.dashboard.audited_changes import make_change
 from productrecs.entrypoints.http.dashboard.file_upload_forms import (
     declared_length,
     has_multipart,
@@ -29,6 +29,7 @@ from productrecs.entrypoints.http.dashboard.page_and_visit import (
     FLASH,
     LOGIN_PATH,
     SESSION,
+    UNDO_MARK,
     VISITOR,
     Form,
     NotFoundError,
@@ -39,7 +40,11 @@ from productrecs.entrypoints.http.dashboard.page_and_visit import (
     read_cookie,
     set_cookie,
 )
-from productrecs.entrypoints.http.dashboard.page_registry import BY_PATH, navigation
+from productrecs.entrypoints.http.dashboard.page_registry import (
+    BY_PATH,
+    current_page,
+    navigation,
+)
 from productrecs.entrypoints.http.limits.rate_and_connection_limits import (
     address_of_client,
     peer_of,
@@ -55,7 +60,6 @@ from productrecs.entrypoints.http.routes.public.page_response import (
     gzip_body,
 )
 from productrecs.entrypoints.http.transport.request_body import read_body
-from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.users.dashboard_user import DashboardUser, Role
 from productrecs.tenancy.users.login_and_sessions import Session, resume_session
@@ -79,6 +83,7 @@ _TITLES: Final = {
 
 def render_page(visit: Visit, reply: Reply, flash: str) -> str:
     """Return the HTML of a page in its layout."""
+    message, _, undo = flash.partition(UNDO_MARK)
     user = None if visit.session is None else visit.user
     values = {
         "visit": visit,
@@ -86,10 +91,12 @@ def render_page(visit: Visit, reply: Reply, flash: str) -> str:
         "title": visit.page.title,
         "store": visit.known_store,
         "user": user,
+        "current": current_page(visit.page.path),
         "navigation": [] if user is None else list(navigation()),
         "fmt": visit.formats,
         "now_ms": visit.now_ms,
-        "flash": flash,
+        "flash": unquote(message),
+        "undo": undo,
         "may_change": visit.may_change,
         "csrf": visit.csrf_token(),
         **reply.values,
@@ -133,8 +140,6 @@ _log = logging.getLogger(__name__)
 FORM_LIMIT: Final = 512 << 10
 _MAX_FIELDS: Final = 5_000
 _WORTH_PACKING: Final = 1_000
-_MAX_AUDITED: Final = 120  # characters of a form's field
-_SENSITIVE: Final = re.compile("csrf|password|token|secret|code", re.IGNORECASE)
 _STATIC: Final = f"{DASHBOARD_PATH}/static/"
 _MEDIA_TYPES: Final = {
     "css": "text/css; charset=utf-8",
@@ -300,24 +305,7 @@ def _handle(visit: Visit, page: Page | None) -> Reply:
     _check_token(visit)
     if page.is_public or not page.is_audited:
         return handler(visit)
-    database = _audited(visit, page)
-    reply = handler(replace(visit, services=replace(visit.services, database=database)))
-    if database.is_joined and reply.status < 400:  # noqa: PLR2004 - HTTP
-        with database.transaction():
-            """Write the audit log line of a change without a transaction."""
-    return reply
-
-
-def _audited(visit: Visit, page: Page) -> Database:
-    """Return a database whose next transaction writes the audit log line."""
-    steps = page.path.removeprefix(f"{DASHBOARD_PATH}/").split("/")[1:]
-    action = page.action or f"{page.title}: {' '.join(steps) or 'changed'}"
-    sent = [
-        f"{name} {text.strip()[:_MAX_AUDITED]}"
-        for name, text in visit.form.pairs()
-        if text.strip() and not _SENSITIVE.search(name)
-    ]
-    return visit.recording(action, ", ".join(sent))
+    return make_change(visit, page, handler)
 
 
 def _check_sender(visit: Visit, page: Page) -> None:
@@ -393,7 +381,7 @@ def _response(visit: Visit, reply: Reply) -> Response:
     headers = {**_SAFE_HEADERS, **reply.headers}
     cookies = dict(reply.cookies)
     if reply.template is not None:
-        body = render_page(visit, reply, unquote(flash)).encode()
+        body = render_page(visit, reply, flash).encode()
         hosts = visit.pictures.origins if visit.page.shows_pictures else ()
         headers.setdefault("content-security-policy", " ".join([_POLICY, *hosts]))
         headers.setdefault("x-frame-options", "DENY")

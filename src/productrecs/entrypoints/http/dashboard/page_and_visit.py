@@ -37,6 +37,7 @@ from productrecs.tenancy.users.repository import BrowserFacts
 SESSION: Final = "session"
 VISITOR: Final = "visitor"
 FLASH: Final = "flash"
+UNDO_MARK: Final = "|"  # in the flash cookie, before the id of what can be undone
 _FLASH_SECONDS: Final = 60
 _LONGEST: Final = 400
 
@@ -102,6 +103,19 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
+class Removal:
+    """The row that a form removes: undo stores it again.
+
+    `key` names the form's field of each column; a form without them removes no such row.
+    """
+
+    table: str
+    counter: str  # of `store_heads`, by which views follow
+    key: Mapping[str, str]
+    then: str = ""  # the form's `then`, where it can do other things too
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
     """One route of the dashboard: its roles and its handlers."""
 
@@ -114,6 +128,8 @@ class Page:
     is_public: bool = False  # without a session
     is_of_login: bool = False  # the user's own login: not for a session from the shop
     action: str = ""  # the audit log's text for a change: "Added an origin"
+    actions: Mapping[str, str] = field(default_factory=dict)  # by the form's `then`
+    removes: tuple[Removal, ...] = ()  # what undo can bring back
     is_audited: bool = True  # False if POST changes nothing, as for a preview
     shows_pictures: bool = False  # of products, from the hosts that the catalog names
     file_limit: int = 0  # bytes of the one file that its form may send as `file`
@@ -274,15 +290,20 @@ class Visit:
         self.context.shops.refresh_blocking(self.store)
 
     def recording(
-        self, action: str, detail: str = "", user: DashboardUser | None = None
+        self,
+        action: str,
+        detail: str = "",
+        user: DashboardUser | None = None,
+        undo: tuple[str, str] = ("", ""),
     ) -> Database:
         """Return the database; its next transaction writes a line to the audit log.
 
-        The line says that `user`, by default the logged-in one, did `action`.
+        The line says that `user`, by default the logged-in one, did `action`; `undo` is
+        the line's id, and the rows that undo brings back.
         """
         who = user or self.user
         name = who.email or f"{who.role.label} of {self.client}"
-        entry = AuditEntry(self.system_ms, name, action, detail)
+        entry = AuditEntry(self.system_ms, name, action, detail, *undo)
         return recording(self.database, who.store_id, entry)
 
     def refresh_accounts(self) -> None:

@@ -69,6 +69,16 @@ BY_PATH: Final[Mapping[str, Page]] = MappingProxyType({page.path: page for page 
 _ORDER: Final = tuple(Group)
 
 
+def current_page(path: str) -> str:
+    """Return the path of the navigation's page that a path belongs to."""
+    above = [
+        page.path
+        for page in PAGES
+        if page.group is not None and f"{path}/".startswith(f"{page.path}/")
+    ]
+    return max(above, key=len, default="")
+
+
 def navigation() -> Iterator[tuple[Group, list[Page]]]:
     """Yield each group of the navigation with its pages."""
     shown = [page for page in PAGES if page.group is not None]

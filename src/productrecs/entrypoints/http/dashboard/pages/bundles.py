@@ -8,6 +8,7 @@ from productrecs.entrypoints.http.dashboard.page_and_visit import (
     Group,
     NotFoundError,
     Page,
+    Removal,
     Reply,
     Visit,
 )
@@ -269,6 +270,11 @@ PAGES: Final = (
         action="Rejected a proposed bundle",
     ),
     Page(
-        f"{BUNDLES_PATH}/remove", "Bundles", None, remove_bundle, action="Removed a bundle"
+        f"{BUNDLES_PATH}/remove",
+        "Bundles",
+        None,
+        remove_bundle,
+        action="Removed a bundle",
+        removes=(Removal("bundles", "placements_seq", {"bundle_id": "bundle"}),),
     ),
 )

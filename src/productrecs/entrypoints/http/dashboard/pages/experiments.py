@@ -10,6 +10,7 @@ from productrecs.entrypoints.http.dashboard.page_and_visit import (
     Group,
     NotFoundError,
     Page,
+    Removal,
     Reply,
     Visit,
 )
@@ -361,5 +362,19 @@ def _sentence(error: Exception) -> str:
 PAGES: Final = (
     Page(TESTS_PATH, "Tests", show_tests, group=Group.ANALYSE),
     Page(_NEW_PATH, "New test", show_form, save_test, action="Added a test"),
-    Page(_TEST_PATH, "Test", show_test, change_test, action="Changed a test"),
+    Page(
+        _TEST_PATH,
+        "Test",
+        show_test,
+        change_test,
+        action="Changed a test",
+        actions={
+            "start": "Started a test",
+            "pause": "Paused a test",
+            "stop": "Stopped a test",
+            "choose": "Chose a variant of a test",
+            "remove": "Removed a test",
+        },
+        removes=(Removal("experiments", "placements_seq", {"name": "test"}, "remove"),),
+    ),
 )

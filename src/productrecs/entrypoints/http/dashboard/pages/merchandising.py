@@ -24,6 +24,7 @@ from productrecs.entrypoints.http.dashboard.page_and_visit import (
     Group,
     NotFoundError,
     Page,
+    Removal,
     Reply,
     Visit,
 )
@@ -433,6 +434,7 @@ PAGES: Final = (
         None,
         remove_rule,
         action="Removed a rule",
+        removes=(Removal("rules", "rules_seq", {"rule_id": "rule"}),),
     ),
     Page(
         f"{MERCHANDISING_PATH}/undo",

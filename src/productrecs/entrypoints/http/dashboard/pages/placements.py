@@ -13,6 +13,7 @@ from productrecs.entrypoints.http.dashboard.page_and_visit import (
     Group,
     NotFoundError,
     Page,
+    Removal,
     Reply,
     Visit,
 )
@@ -299,5 +300,6 @@ PAGES: Final = (
         None,
         remove_placement,
         action="Removed a placement",
+        removes=(Removal("placements", "placements_seq", {"name": "placement"}),),
     ),
 )

@@ -208,7 +208,8 @@ PAGES: Final = (
         "Holdout test",
         None,
         change_holdout,
-        action="Started or ended a holdout test",
+        action="Started a holdout test",
+        actions={"end": "Ended the holdout test"},
     ),
     Page(ORDERS_PATH, "Orders after recommendations", show_orders),
 )

@@ -13,6 +13,7 @@ from productrecs.entrypoints.http.dashboard.page_and_visit import (
     Group,
     NotFoundError,
     Page,
+    Removal,
     Reply,
     Visit,
 )
@@ -398,5 +399,14 @@ def remove_rule(visit: Visit) -> Reply:
 PAGES: Final = (
     Page(SEARCH_PATH, "Search", show_search, group=Group.ANALYSE),
     Page(IMPROVE_PATH, "Improve a search", show_improvement, save_improvement),
-    Page(REMOVE_PATH, "Remove a search rule", change=remove_rule),
+    Page(
+        REMOVE_PATH,
+        "Remove a search rule",
+        change=remove_rule,
+        action="Removed a synonym or search rule",
+        removes=(
+            Removal("synonyms", "search_seq", {"synonym_id": "synonym"}),
+            Removal("search_rules", "search_seq", {"rule_id": "search_rule"}),
+        ),
+    ),
 )
