@@ -89,6 +89,7 @@ PLAIN: Final[Mapping[str, str]] = MappingProxyType(
         "spot_y": "",
         "title": "Look",
         "then": "publish",
+        "what": "unconfirmed",
         "propose": "",
         "currency": "EUR",
         "days": "30",

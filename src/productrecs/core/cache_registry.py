@@ -121,6 +121,14 @@ class Cache(Enum):
         "shopper ids with an inhuman rate, for a day",
         "process", 20_000, _ENTRIES, Invalidation.EXPIRY,
     )  # fmt: skip
+    NETWORK_SHARES = CacheSpec(
+        "visits and purchases of each network and day that count in models",
+        "process", 20_000, _ENTRIES, Invalidation.EXPIRY,
+    )  # fmt: skip
+    NETWORK_DAYS = CacheSpec(
+        "visits and purchases of each store and day that count in models",
+        "process", 4_096, _ENTRIES, Invalidation.EXPIRY,
+    )  # fmt: skip
     CLIENT_NETWORKS = CacheSpec(
         "networks of client addresses", "process", 4_096, _ENTRIES, _NEVER
     )

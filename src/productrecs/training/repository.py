@@ -41,11 +41,11 @@ _KINDS: Final = ", ".join(str(int(kind)) for kind in (*TRAINING_KINDS, *SIGNAL_K
 _LOG: Final = (
     "SELECT ts, kind, item, COALESCE(session, shopper), term, seq FROM events "  # noqa: S608 - our own numbers
     f"WHERE store_id = ? AND seq > ? AND seq <= ? AND kind IN ({_KINDS}) "
-    "ORDER BY seq LIMIT ?"
+    "AND NOT excess ORDER BY seq LIMIT ?"
 )
 _TRIALS: Final = (
     f"SELECT kind = {int(EventKind.REC_CLICK)}, item, position, count(*) FROM events "  # noqa: S608 - the same
-    "WHERE store_id = ? AND seq > ? AND seq <= ? AND kind IN "
+    "WHERE store_id = ? AND seq > ? AND seq <= ? AND NOT excess AND kind IN "
     f"({int(EventKind.REC_IMPRESSION)}, {int(EventKind.REC_CLICK)}) "
     "GROUP BY kind, item, position"
 )
@@ -201,7 +201,7 @@ class TrainingRepository:
                 lines.quantity,
                 total,
                 lines.ts,
-                lines.void,
+                sa.or_(lines.void, lines.excess),
                 lines.shopper,
                 lines.session,
             )
@@ -460,6 +460,7 @@ class RankingRepository:
                 log.kind.in_([int(kind) for kind in KINDS]),
                 sa.func.coalesce(log.widget, WIDGET) == WIDGET,
                 log.item.is_not(None),
+                log.excess.is_(False),
             )
             .order_by(log.seq)
         )
@@ -482,6 +483,7 @@ class RankingRepository:
                 lines.ts >= since_ms,
                 lines.person.is_not(None),
                 lines.void.is_(False),
+                lines.excess.is_(False),
             )
             .order_by(lines.seq)
         )

@@ -52,6 +52,7 @@ from productrecs.records.orders.repository import PurchaseRepository
 from productrecs.records.orders.unconfirmed_purchases import (
     apply_order_policy,
     is_policy_applied,
+    leave_out_excess,
 )
 from productrecs.records.search_counts.repository import (
     RETENTION_DAYS,
@@ -231,6 +232,14 @@ class StoreJobs:
         ):
             pass
 
+    def leave_out_excess(self, job: Job, progress: JobProgress) -> None:
+        """Leave what crowded networks sent beyond their shares out of reports too."""
+        store, services = self._store(job), self._services
+        while not progress.stopping and leave_out_excess(
+            services.database, store, services.clock()
+        ):
+            pass
+
     def sync_engines(self, job: Job, progress: JobProgress) -> None:
         """Resync the whole catalog to the engines, then enqueue a training."""
         database, store_id = self._services.database, job.store_id
@@ -299,6 +308,7 @@ def build_worker(services: Services) -> JobWorker:
         "forget-searches": stores.delete_old_searches,
         "index-earnings": stores.index_earnings,
         "replay-earnings": stores.replay_earnings,
+        "leave-out-excess": stores.leave_out_excess,
         "measure-tests": stores.measure_tests,
         "work-out-customers": stores.segment_customers,
         "sync-engines": stores.sync_engines,

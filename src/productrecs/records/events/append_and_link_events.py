@@ -30,6 +30,7 @@ class LoggedEvent:
     ts: int
     person: str
     imported: bool
+    excess: bool = False
 
 
 def append_events(
@@ -51,7 +52,7 @@ def append_bot_events(
     Shoppers with an inhuman rate take their last minutes' events along. Processes that
     cache the log are notified if there were any.
     """
-    rows = [(*_row(log.store_id, one, numbers, {}), one.event.bot) for one in placed]
+    rows = [(*_row(log.store_id, one, numbers, {})[:-1], one.event.bot) for one in placed]
     log.database.insert_rows(log.transaction, bot_events, rows)
     names = {
         name
@@ -97,6 +98,7 @@ def _row(
         event.position,
         event.widget,
         one.imported,
+        one.excess,
     )
 
 

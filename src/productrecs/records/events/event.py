@@ -74,6 +74,9 @@ KINDS_WITH_POSITION = KINDS_WITH_PLACEMENT | {EventKind.SEARCH_CLICK}
 """The kinds whose position is stored."""
 
 
+CROWDED_NETWORK: Final = "crowded network"
+"""The name of bots that are visits beyond their network's share, once set aside."""
+
 INHUMAN_RATE: Final = "inhuman rate"
 """The name of bots that are recognised by their rate alone."""
 
@@ -92,6 +95,7 @@ class NewEvent:
     `value` is the line's revenue in `currency`; `quantity` None means unknown;
     `position` counts from 1. Only imports and demo data set `ts_ms` (UTC): live events
     get the time of receipt. `bot` is the name of the bot that sent it.
+    `network` is the public network that sent it.
     """
 
     kind: EventKind
@@ -109,6 +113,7 @@ class NewEvent:
     event_id: str | None = None
     ts_ms: int | None = None
     bot: str | None = None
+    network: str | None = None
 
     @property
     def shopper(self) -> str:

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
-from productrecs.records.events.event import INHUMAN_RATE, EventKind
+from productrecs.records.events.event import CROWDED_NETWORK, INHUMAN_RATE, EventKind
 from productrecs.storage.dialects import (
     ROWS_PLACEHOLDER,
     RawReader,
@@ -105,10 +105,23 @@ class EventRepository:
             events.c.ts >= since_ms,
             events.c.imported.is_(False),
         )
-        moved = sa.select(*events.c, sa.literal(INHUMAN_RATE)).where(
+        return self._move(chosen, INHUMAN_RATE)
+
+    def set_aside_excess(self, limit: int) -> int:
+        """Move up to `limit` events beyond their networks' shares; return how many."""
+        seqs = sa.select(events.c.seq).where(
+            events.c.store_id == self._store_id, events.c.excess
+        )
+        return self._move(events.c.seq.in_(seqs.limit(limit)), CROWDED_NETWORK)
+
+    def _move(self, chosen: sa.ColumnElement[bool], bot: str) -> int:
+        """Move events to the bots' events; return how many."""
+        columns = [column.name for column in bot_events.c]
+        copied = [events.c[name] for name in columns[:-1]]
+        chosen = sa.and_(events.c.store_id == self._store_id, chosen)
+        moved = sa.select(*copied, sa.literal(bot)).where(
             events.c.store_id == self._store_id, chosen
         )
-        columns = [column.name for column in bot_events.c]
         self._transaction.execute(bot_events.insert().from_select(columns, moved))
         gone = events.delete().where(events.c.store_id == self._store_id, chosen)
         count = self._transaction.execute(gone).rowcount

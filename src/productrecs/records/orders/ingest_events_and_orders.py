@@ -17,6 +17,7 @@ from productrecs.records.events.append_and_link_events import (
     is_about_product,
 )
 from productrecs.records.events.event import EventKind, NewEvent
+from productrecs.records.events.network_share import NetworkCounts, NetworkShare
 from productrecs.records.events.repository import EventRepository
 from productrecs.records.orders.order_and_purchase_ledger import (
     NewOrder,
@@ -49,12 +50,14 @@ def ingest_events(
     now_ms: int,
     *,
     imported: bool = False,
+    counts: NetworkCounts | None = None,
 ) -> int:
     """Write events; return the number of new ones.
 
     A group has the events of one object in the API (an impression shows many items): its
     `event_id` is looked up once. Events without a time get `now_ms`. Events of erased
     shoppers are skipped, see `records/erasures`. Events of bots are stored apart.
+    `counts` tell which events are beyond their network's share.
     """
     repository = EventRepository(log.transaction, log.store_id)
     first = log.take_seqs(sum(len(group) for group in groups))
@@ -72,6 +75,7 @@ def ingest_events(
     products = (event.item_id for event in events if is_about_product(event))
     numbers = log.numbers((item_id for item_id in products if item_id), now_ms)
     shoppers = IdentityLinker(repository, events)
+    share = NetworkShare(log, counts, now_ms)
     logged = [
         LoggedEvent(
             event=event,
@@ -81,6 +85,7 @@ def ingest_events(
             if event.bot
             else shoppers.resolve(event, first + index) or "",
             imported=imported,
+            excess=not event.bot and share.is_excess(event.network, _unit(event, index)),
         )
         for index, event in enumerate(events)
     ]
@@ -100,7 +105,16 @@ def ingest_events(
     return len(events)
 
 
-def ingest_order(log: StoreLog, order: NewOrder, now_ms: int) -> OrderReceipt:
+def _unit(event: NewEvent, number: int) -> str:
+    """Return what an event adds to its network's share: a visit, or a purchase."""
+    if event.kind is EventKind.BUY:
+        return f"buy {event.order_id or number}"
+    return event.session_id or event.shopper
+
+
+def ingest_order(
+    log: StoreLog, order: NewOrder, now_ms: int, counts: NetworkCounts | None = None
+) -> OrderReceipt:
     """Write a whole order, or nothing if it was received within seven days.
 
     The secret key's order confirms the publishable key's, or takes its place.
@@ -126,7 +140,10 @@ def ingest_order(log: StoreLog, order: NewOrder, now_ms: int) -> OrderReceipt:
             ledger.retire(line, seq + index)
         first = log.take_seqs(len(order.lines))  # after what was retired
         purchases.admit_in_place(order.order_id, now_ms)
-    _put_order(log, ledger, order, receipt, first, now_ms)
+    network = None if order.confirmed else order.network
+    share = NetworkShare(log, counts, now_ms)
+    excess = share.is_excess(network, f"order {order.order_id}")
+    _put_order(log, ledger, order, receipt, first, now_ms, excess=excess)
     return OrderReceipt(order.order_id, items_ingested=len(order.lines), duplicate=False)
 
 
@@ -137,6 +154,8 @@ def _put_order(
     receipt: int,
     first: int,
     now_ms: int,
+    *,
+    excess: bool,
 ) -> None:
     order = _without_customer(log, order, now_ms, repeated=receipt > 0)
     void = not order.confirmed and OrderPolicy(log, now_ms).leaves_out_orders()
@@ -170,6 +189,7 @@ def _put_order(
                 imported=False,
                 updated_at=now_ms,
                 unconfirmed=not order.confirmed,
+                excess=excess,
             )
         )
     ledger.write(log.database, shoppers.linked)
@@ -203,7 +223,11 @@ def _confirm(
     shoppers.finish()
     for index, line in enumerate(earlier):
         confirmed = line._replace(
-            void=False, unconfirmed=False, seq=first + index, updated_at=now_ms
+            void=False,
+            unconfirmed=False,
+            excess=False,
+            seq=first + index,
+            updated_at=now_ms,
         )
         if order.shopper is not None:
             confirmed = confirmed._replace(
@@ -293,6 +317,7 @@ def _put_buys(
                 imported=entry.imported,
                 updated_at=now_ms,
                 unconfirmed=not entry.imported,
+                excess=entry.excess,
             )
         )
     ledger.write(log.database, shoppers.linked)

@@ -170,6 +170,7 @@ class NewOrder:
     currency: str | None = None
     ordered_ms: int | None = None  # the time of purchase, if it was not just now
     confirmed: bool = True  # sent with the secret key
+    network: str | None = None  # the public network that sent it
 
     @property
     def shopper(self) -> str | None:
@@ -259,6 +260,7 @@ class LineMerger:
             imported=True,
             updated_at=self._updated_ms,
             unconfirmed=False,
+            excess=False,
         )
 
     def _changed(self, before: PurchaseLine, line: HistoryLine) -> PurchaseLine:
@@ -279,6 +281,7 @@ class LineMerger:
             shopper=customer or before.shopper,
             person=self._person(customer) or before.person,
             unconfirmed=False,
+            excess=False,
         )
 
     def _person(self, customer: str | None) -> str | None:

@@ -58,6 +58,7 @@ class PurchaseLine(NamedTuple):
     imported: bool
     updated_at: int | None
     unconfirmed: bool
+    excess: bool
 
     @property
     def is_confirmed(self) -> bool:
@@ -165,6 +166,13 @@ class PurchaseRepository:
         """Return up to `limit` unconfirmed lines that count, or that do not (`void`)."""
         lines = purchase_lines.c
         return self._lines(lines.unconfirmed, lines.void.is_(void), limit=limit)
+
+    def excess_lines(self, limit: int) -> list[PurchaseLine]:
+        """Return up to `limit` lines that count, beyond their networks' shares."""
+        lines = purchase_lines.c
+        return self._lines(
+            lines.unconfirmed, lines.void.is_(False), lines.excess, limit=limit
+        )
 
     def latest_receipts(self, order_ids: Iterable[str]) -> dict[str, int]:
         """Return the latest order sync receipt of each order."""
@@ -365,4 +373,5 @@ def _line(row: Row) -> PurchaseLine:
         void=bool(line.void),
         imported=bool(line.imported),
         unconfirmed=bool(line.unconfirmed),
+        excess=bool(line.excess),
     )

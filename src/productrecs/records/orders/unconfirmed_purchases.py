@@ -4,10 +4,12 @@ Everybody can read the publishable key, so everybody can send orders with it. Th
 are stored as `unconfirmed`; those that do not count are `void` too.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from productrecs.core.clock import DAY_MS, HOUR_MS
-from productrecs.records.orders.repository import PurchaseRepository
+from productrecs.records.events.repository import EventRepository
+from productrecs.records.orders.repository import PurchaseLine, PurchaseRepository
 from productrecs.storage.database import Database
 from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.repository import AccountRepository
@@ -67,14 +69,38 @@ def apply_order_policy(database: Database, store: Store, now_ms: int) -> bool:
     if policy == "auto":
         return False
     with database.transaction() as transaction:
-        log = StoreLog(database, transaction, store.store_id)
-        first = log.take_seqs(_CHUNK)
         repository = PurchaseRepository(transaction, store.store_id)
         lines = repository.unconfirmed_lines(void=policy == "count", limit=_CHUNK)
-        repository.change(
-            [
-                line._replace(void=not line.void, seq=first + index, updated_at=now_ms)
-                for index, line in enumerate(lines)
-            ]
-        )
+        _flip(StoreLog(database, transaction, store.store_id), repository, lines, now_ms)
     return len(lines) == _CHUNK
+
+
+def leave_out_excess(database: Database, store: Store, now_ms: int) -> bool:
+    """Leave some visits and purchases of crowded networks out of reports too.
+
+    Return whether there may be more.
+    """
+    with database.transaction() as transaction:
+        log = StoreLog(database, transaction, store.store_id)
+        log.take_seqs(0)
+        moved = EventRepository(transaction, store.store_id).set_aside_excess(_CHUNK)
+        repository = PurchaseRepository(transaction, store.store_id)
+        lines = repository.excess_lines(_CHUNK)
+        _flip(log, repository, lines, now_ms)
+    return _CHUNK in {moved, len(lines)}
+
+
+def _flip(
+    log: StoreLog,
+    repository: PurchaseRepository,
+    lines: Sequence[PurchaseLine],
+    now_ms: int,
+) -> None:
+    """Count lines that did not, and leave out those that did."""
+    first = log.take_seqs(len(lines))
+    repository.change(
+        [
+            line._replace(void=not line.void, seq=first + index, updated_at=now_ms)
+            for index, line in enumerate(lines)
+        ]
+    )

@@ -68,6 +68,8 @@ events = sa.Table(
     sa.Column("position", sa.BigInteger),
     sa.Column("widget", sa.Text),
     sa.Column("imported", sa.Boolean, nullable=False),
+    # Beyond its network's share of the day: models do not learn from it.
+    sa.Column("excess", sa.Boolean, nullable=False, server_default=sa.false()),
     # Covers a shopper's history, whose rows are scattered over the whole log.
     sa.Index(None, "store_id", "person", "seq", "kind", "item", "ts", "session"),
     sqlite_with_rowid=False,
@@ -82,7 +84,7 @@ bot_events = sa.Table(
     *(
         sa.Column(one.name, one.type, nullable=one.nullable, primary_key=one.primary_key)
         for one in events.c
-        if one.name != "store_id"
+        if one.name not in {"store_id", "excess"}
     ),
     sa.Column("bot", sa.String(64), nullable=False),  # its name, or "inhuman rate"
     sa.Index(None, "store_id", "person"),
@@ -158,6 +160,8 @@ purchase_lines = sa.Table(
     sa.Column("updated_at", sa.BigInteger),
     # Sent by the publishable key, and not confirmed by the secret key or a file.
     sa.Column("unconfirmed", sa.Boolean, nullable=False, server_default=sa.false()),
+    # Beyond its network's share of the day: models do not learn from it.
+    sa.Column("excess", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.UniqueConstraint("store_id", "order_id", "receipt", "item", "line"),
     sa.Index(None, "store_id", "seq"),
     sa.Index(None, "store_id", "person", "seq", "void", "item", "ts", "session"),

@@ -44,6 +44,7 @@ class StoreSettings:
     personal_search: bool = False
     search_meaning: bool = True
     unconfirmed_orders: Literal["auto", "count", "ignore"] = "auto"
+    network_share: int = 60
     holdout_percent: float = 0.0
     holdout_test: str = "holdout"
     demand_forecast: bool = False
@@ -277,6 +278,12 @@ SETTINGS: Final[tuple[StoreSetting, ...]] = (
         _one_of("auto", "count", "ignore"),
         "whether orders sent with the publishable key alone count: only while none come "
         "with the secret key (auto), always (count), or never, nor do buy events (ignore)",
+    ),
+    StoreSetting(
+        "network_share",
+        _integer_reader(0, 1_000_000),
+        "how many visits and purchases a day one network adds to everybody's lists at "
+        "least; 0: no limit",
     ),
     StoreSetting(
         "holdout_percent",

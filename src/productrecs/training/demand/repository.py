@@ -100,6 +100,7 @@ class DemandRepository:
         query = sa.select(lines.item, lines.ts, lines.quantity).where(
             lines.store_id == self._store_id,
             lines.void.is_(False),
+            lines.excess.is_(False),
             lines.ts >= since_ms,
             lines.ts < until_ms,
         )

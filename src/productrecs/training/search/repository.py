@@ -104,7 +104,7 @@ _KINDS: Final = ", ".join(
 _EVENTS_SQL: Final = (
     "SELECT seq, ts, kind, item, term, shopper, session FROM events "  # noqa: S608 - our own numbers
     f"WHERE store_id = ? AND seq > ? AND seq <= ? AND kind IN ({_KINDS}) "
-    "ORDER BY seq LIMIT ?"
+    "AND NOT excess ORDER BY seq LIMIT ?"
 )
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
 
 from productrecs.engines.personal_search import PersonalSearchOptions
+from productrecs.storage.job_queue import JobState, count_jobs
 from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.training.tuning.hyperparameter_search import Hyperparameters
 from productrecs.training.tuning.personal_search import PersonalSearchResult
@@ -130,3 +132,29 @@ def test_trending_is_counted_anew_after_a_change(office: Office, shop: Filled) -
 
     assert "Trending is counted anew" in told
     assert "Nothing was changed." in again
+
+
+def test_orders_that_nobody_confirmed_are_left_out_by_one_click(
+    office: Office, shop: Filled
+) -> None:
+    member = office.member(shop.store)
+    line = [{"item_id": "p1"}]
+    for number in range(30):
+        target = shop.merchant.target("/v1/orders")
+        sent = json.dumps({"order_id": f"P-{number}", "items": line}).encode()
+        assert shop.merchant.client.ask("POST", target, sent).status == 200
+    assert "Leave these out" not in text_of(member.get("/dashboard/impact"))
+    assert shop.merchant.order("A-1", "p1").status == 200
+    assert "Leave these out" in text_of(member.get("/dashboard/impact"))
+
+    reply = member.post("/dashboard/impact/leave-out", what="unconfirmed")
+
+    assert reply.status == 303
+    settings = find_store(office.services.database, shop.store.domain).settings
+    assert settings.unconfirmed_orders == "ignore"
+    shown = text_of(member.get("/dashboard/impact"))
+    assert "no longer count" in shown
+    assert "Leave these out" not in shown
+    assert member.post("/dashboard/impact/leave-out", what="excess").status == 303
+    with office.services.database.reading() as connection:
+        assert count_jobs(connection, shop.store.store_id)[JobState.QUEUED] == 1

@@ -126,6 +126,8 @@ def test_a_reply_says_how_its_callers_stand() -> None:
         ("::ffff:9.9.9.9", "9.9.9.9"),
         ("2620:fe::9", "2620:fe::/64"),
         ("2620:fe::1:2:3:4", "2620:fe::/64"),
+        ("203.0.113.7", "203.0.113.7"),
+        ("100.64.0.1", "100.64.0.1"),  # a carrier's, between it and the shopper
         ("127.0.0.1", None),
         ("10.1.2.3", None),
         ("fd00::1", None),

@@ -248,7 +248,8 @@ class Dispatcher:
             if store.store_id in context.event_watch.stores:
                 body = await _watched_events(context, store, exchange, data, claim)
             else:
-                body = await receive_events(context, store, data, claim, exchange.headers)
+                peer, headers = peer_of(scope), exchange.headers
+                body = await receive_events(context, store, data, claim, headers, peer)
         elif caller is not None and scope["path"] == "/v1/search":
             found = await _search_reply(context, caller, exchange)
             body, extra = found or (None, ())
@@ -315,7 +316,7 @@ async def _watched_events(
     headers, bots = exchange.headers, context.bots
     sender = Sender(store.store_id, context.clock(), peer, headers, is_foreign, bots=bots)
     try:
-        body = await receive_events(context, store, data, claim, headers)
+        body = await receive_events(context, store, data, claim, headers, peer)
     except ProductRecsError as error:
         context.event_watch.add(sender, data, error)
         raise

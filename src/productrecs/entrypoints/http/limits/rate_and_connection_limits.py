@@ -188,6 +188,17 @@ class RateLimits:
         return RateLimit(name, per_second * BURST_SECONDS, per_second, cells, self._seconds)
 
 
+_LOCAL_NETWORKS: Final = tuple(
+    map(
+        ipaddress.ip_network,
+        (
+            *("0.0.0.0/8", "10.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16"),
+            *("172.16.0.0/12", "192.168.0.0/16", "::/127", "fc00::/7", "fe80::/10"),
+        ),
+    )
+)
+
+
 @memoized(Cache.CLIENT_NETWORKS)
 def network_of(address: str) -> str | None:
     """Return the network of one client; None if it is not limited.
@@ -199,12 +210,13 @@ def network_of(address: str) -> str | None:
         found = ipaddress.ip_address(address)
     except ValueError:
         return None
+    if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is not None:
+        return network_of(str(found.ipv4_mapped))
+    if any(found in network for network in _LOCAL_NETWORKS):
+        return None
     if isinstance(found, ipaddress.IPv6Address):
-        if found.ipv4_mapped is not None:
-            return network_of(str(found.ipv4_mapped))
-        if found.is_global:
-            return str(ipaddress.ip_network((int(found), _IPV6_PREFIX_BITS), strict=False))
-    return str(found) if found.is_global else None
+        return str(ipaddress.ip_network((int(found), _IPV6_PREFIX_BITS), strict=False))
+    return str(found)
 
 
 def address_of_client(peer: str, headers: Mapping[bytes, bytes]) -> str:

@@ -18,6 +18,7 @@ from msgspec.msgpack import Decoder
 from productrecs.core.ids import StoreId
 from productrecs.processes.process_messages import Ready, encode_frame
 from productrecs.records.events.event import NewEvent
+from productrecs.records.events.network_share import NetworkCounts
 from productrecs.records.orders.ingest_events_and_orders import (
     OrderReceipt,
     ingest_events,
@@ -75,6 +76,7 @@ Change = Callable[[WriteTransaction], Any]
 
 def write_handlers(services: Services) -> Mapping[WriteKind, BatchHandler]:
     """Return the handler of each kind of write, with this process's clock and numbers."""
+    counts = NetworkCounts()
 
     def log_of(work: WriteTransaction, key: Hashable) -> StoreLog:
         store_id = StoreId(str(key))
@@ -86,14 +88,14 @@ def write_handlers(services: Services) -> Mapping[WriteKind, BatchHandler]:
         work: WriteTransaction, key: Hashable, payloads: Sequence[Groups]
     ) -> Sequence[None]:
         groups = [group for payload in payloads for group in payload]
-        ingest_events(log_of(work, key), groups, services.clock())
+        ingest_events(log_of(work, key), groups, services.clock(), counts=counts)
         return [None] * len(payloads)
 
     def write_orders(
         work: WriteTransaction, key: Hashable, payloads: Sequence[NewOrder]
     ) -> Sequence[OrderReceipt]:
         log, now_ms = log_of(work, key), services.clock()
-        return [ingest_order(log, order, now_ms) for order in payloads]
+        return [ingest_order(log, order, now_ms, counts) for order in payloads]
 
     def write_changes(
         work: WriteTransaction, _key: Hashable, payloads: Sequence[Change]

@@ -147,6 +147,18 @@ _TIMES: Final = (
     "SELECT ts FROM events WHERE store_id = ? AND seq > ? AND NOT imported "  # noqa: S608 - own words
     f"ORDER BY seq DESC LIMIT {_EVENTS}"
 )
+_EXCESS_EVENTS: Final = (
+    "SELECT count(*), count(*) FILTER (WHERE excess) FROM (SELECT excess FROM events "  # noqa: S608 - own words
+    "WHERE store_id = ? AND seq > ? AND NOT imported "
+    f"ORDER BY seq DESC LIMIT {_EVENTS}) AS newest"
+)
+_UNCONFIRMED_LINES: Final = (
+    "SELECT count(*), count(*) FILTER (WHERE unconfirmed AND channel > 0), "  # noqa: S608 - own words
+    "count(*) FILTER (WHERE excess AND NOT void) FROM ("
+    "SELECT unconfirmed, channel, excess, void FROM purchase_lines "
+    "WHERE store_id = ? AND seq > ? AND NOT imported "
+    f"AND (unconfirmed OR NOT void) ORDER BY seq DESC LIMIT {_LINES}) AS newest"
+)
 _PRODUCTS: Final = (
     "SELECT count(*), count(*) FILTER (WHERE NOT items.present), "  # noqa: S608 - own words
     "max(items.item_id) FILTER (WHERE NOT items.present) FROM ("
@@ -160,6 +172,16 @@ _SHOWN_TO: Final = (
     f"ORDER BY seq DESC LIMIT {_OF_ONE_BUYER})"
 )
 _CUSTOMER: Final = "SELECT customer FROM shopper_links WHERE store_id = ? AND session = ?"
+
+
+class UnconfirmedShares(NamedTuple):
+    """Counts of the newest live records: what crowded networks and pages alone reported."""
+
+    records: int  # events and lines
+    excess: int  # of these, beyond their networks' shares
+    lines: int
+    unconfirmed: int  # lines of orders that only the publishable key sent
+    confirmed_at: int | None  # the last order with the secret key
 
 
 class SoldLine(NamedTuple):
@@ -201,6 +223,23 @@ class DiagnosisRepository:
         """Return the newest clicks and impressions of recommendations."""
         rows = self._raw.all(_TOUCHPOINTS, (self._store_id, self._since()))
         return [Touchpoint(row[0], row[1], bool(row[2])) for row in rows]
+
+    def unconfirmed(self) -> UnconfirmedShares:
+        """Return how many of the newest live records anybody may have invented."""
+        since = self._since()
+        ((seen, crowded),) = self._raw.all(_EXCESS_EVENTS, (self._store_id, since))
+        ((lines, unconfirmed, excess),) = self._raw.all(
+            _UNCONFIRMED_LINES, (self._store_id, since)
+        )
+        query = sa.select(store_heads.c.confirmed_order_at)
+        query = query.where(store_heads.c.store_id == self._store_id)
+        return UnconfirmedShares(
+            records=seen + lines,
+            excess=crowded + excess,
+            lines=lines,
+            unconfirmed=unconfirmed,
+            confirmed_at=self._connection.execute(query).scalar(),
+        )
 
     def unknown_products(self) -> UnknownProducts:
         """Return how many of the newest live events name products outside the catalog."""

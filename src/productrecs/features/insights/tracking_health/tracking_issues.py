@@ -15,6 +15,7 @@ from productrecs.features.insights.tracking_health.repository import (
     DiagnosisRepository,
     SoldLine,
     Touchpoint,
+    UnconfirmedShares,
     UnknownProducts,
 )
 from productrecs.records.pictures.picture_fetch_states import PictureCounts
@@ -26,6 +27,7 @@ MIN_RECORDS: Final = 20  # with fewer records a share is not reliable
 BUYERS: Final = 60
 MIN_MATCHED_SHARE: Final = 0.05  # minimum share of buyers with a matching recommendation
 ANONYMOUS_SHARE: Final = 0.5
+INVENTED_SHARE: Final = 0.1  # of the newest records
 UNKNOWN_SHARE: Final = 0.2  # of the events that name a product
 MAX_BACKWARD_MS: Final = 5 * MINUTE_MS
 FAILED_SHARE: Final = 0.1  # of the pictures
@@ -42,6 +44,7 @@ class DataIssue:
     is_serious: bool
     message: str
     remedy: str
+    leave_out: str = ""  # what one click leaves out: "excess" or "unconfirmed"
 
 
 def find_data_issues(database: Database, store: Store, now_ms: int) -> list[DataIssue]:
@@ -57,6 +60,7 @@ def find_data_issues(database: Database, store: Store, now_ms: int) -> list[Data
         unmatched = [buyer for buyer in buyers if not repository.was_shown_to(buyer)]
         other_ids = [repository.other_ids(buyer) for buyer in unmatched]
         times, products = repository.event_times(), repository.unknown_products()
+        shares = repository.unconfirmed()
         pictures = PictureRepository(connection, store.store_id)
         counts, failure = pictures.counts(), pictures.usual_failure()
     found = list(_identities(touchpoints, buyers, unmatched, other_ids))
@@ -64,6 +68,7 @@ def find_data_issues(database: Database, store: Store, now_ms: int) -> list[Data
     found += _orders(len(lines), without_name)
     found += _touchpoint_issues(touchpoints)
     found += _unknown_products(products)
+    found += _invented(store, shares, now_ms)
     found += _clocks(times)
     found += _pictures(store, counts, failure)
     return found
@@ -181,6 +186,45 @@ def _unknown_products(found: UnknownProducts) -> Iterator[DataIssue]:
     )
     remedy = "push those items, or send the catalog's ids in events"
     yield DataIssue("unknown_products", is_serious=True, message=message, remedy=remedy)
+
+
+def _invented(store: Store, shares: UnconfirmedShares, now_ms: int) -> Iterator[DataIssue]:
+    """Yield unusual shares of what anybody can send with the publishable key."""
+    if shares.excess >= MIN_RECORDS and shares.excess > INVENTED_SHARE * shares.records:
+        message = (
+            f"{round(100 * shares.excess / shares.records)} % of the newest events and "
+            "order lines come from networks with very many visits a day: everybody's "
+            "lists leave them out, reports count them"
+        )
+        remedy = (
+            "leave them out of reports too if somebody invents them; if they are shoppers "
+            f"of one large network: productrecs settings {store.domain} network_share=500"
+        )
+        yield DataIssue(
+            "crowded_networks",
+            is_serious=True,
+            message=message,
+            remedy=remedy,
+            leave_out="excess",
+        )
+    if store.settings.unconfirmed_orders != "auto" or shares.confirmed_at is None:
+        return
+    is_current = shares.confirmed_at > now_ms - _MONTH_MS
+    is_many = shares.unconfirmed > INVENTED_SHARE * shares.lines
+    if is_current and is_many and shares.unconfirmed >= MIN_RECORDS:
+        message = (
+            f"{shares.unconfirmed:,} of the newest {shares.lines:,} order lines came with "
+            "the publishable key, and your server did not confirm them: since it sends "
+            "orders, they do not count"
+        )
+        remedy = "leave out the earlier ones too, unless your server sends only some orders"
+        yield DataIssue(
+            "unconfirmed_orders",
+            is_serious=True,
+            message=message,
+            remedy=remedy,
+            leave_out="unconfirmed",
+        )
 
 
 def _pictures(

@@ -30,6 +30,7 @@ from productrecs.entrypoints.http.dashboard.report_period import (
 from productrecs.entrypoints.report_registry import make_report
 from productrecs.features.insights.impact.attribution_report import RULE
 from productrecs.features.insights.tracking_health.tracking_issues import find_data_issues
+from productrecs.storage.job_queue import NewJob
 from productrecs.tenancy.accounts.store_management import change_settings
 
 IMPACT_PATH: Final = "/dashboard/impact"
@@ -122,6 +123,20 @@ def _planned(visit: Visit) -> dict[str, str]:
     return {"holdout_percent": "10", "holdout_test": f"from {today}"}
 
 
+def leave_out(visit: Visit) -> Reply:
+    """Leave out what somebody may have invented: purchases, or visits and purchases."""
+    if visit.form["what"] == "unconfirmed":
+        change_settings(visit.database, visit.store, {"unconfirmed_orders": "ignore"})
+        visit.refresh_accounts()
+        message = "Orders that your server did not confirm no longer count."
+    else:
+        with visit.database.transaction() as transaction:
+            job = NewJob(visit.store.store_id, "leave-out-excess")
+            visit.services.queue.enqueue(transaction, job)
+        message = "They are being left out of reports, which takes up to some minutes."
+    return visit.redirect(f"{IMPACT_PATH}#doctor", message)
+
+
 def change_holdout(visit: Visit) -> Reply:
     """Start a holdout test, or end the running one."""
     if visit.form["then"] == "end":
@@ -210,6 +225,13 @@ PAGES: Final = (
         change_holdout,
         action="Started a holdout test",
         actions={"end": "Ended the holdout test"},
+    ),
+    Page(
+        f"{IMPACT_PATH}/leave-out",
+        "Leave out records",
+        None,
+        leave_out,
+        action="Left out orders or visits that may be invented",
     ),
     Page(ORDERS_PATH, "Orders after recommendations", show_orders),
 )

@@ -1,12 +1,17 @@
 """Orders: POST /v1/orders stores a purchase once, however often it is sent."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 from fastapi import APIRouter, Request, Response
 
 from productrecs.core.errors import ProductRecsError
-from productrecs.entrypoints.http.limits.rate_and_connection_limits import peer_of
+from productrecs.entrypoints.http.limits.rate_and_connection_limits import (
+    address_of_client,
+    network_of,
+    peer_of,
+)
 from productrecs.entrypoints.http.openapi_responses import (
     OK_REPLY,
     error_responses,
@@ -23,6 +28,8 @@ from productrecs.entrypoints.http.writes.write_handlers_and_messages import Writ
 from productrecs.storage.memory_budget import Claim
 
 if TYPE_CHECKING:
+    from starlette.types import Scope
+
     from productrecs.entrypoints.http.pipeline.route_context import RequestContext
     from productrecs.records.orders.ingest_events_and_orders import OrderReceipt
 
@@ -71,7 +78,7 @@ async def sync_order(request: Request) -> Response:
     data = await read_body(request.receive, headers, BODY_LIMIT, claim, weight=2)
     context = exchange.context
     try:
-        receipt = await _stored(exchange, data, claim)
+        receipt = await _stored(exchange, request.scope, data, claim)
     except ProductRecsError as error:
         _watch(request, data, error)
         raise
@@ -87,7 +94,9 @@ async def sync_order(request: Request) -> Response:
     return Response(_encode(content), media_type="application/json")
 
 
-async def _stored(exchange: "RequestContext", data: bytes, claim: Claim) -> "OrderReceipt":
+async def _stored(
+    exchange: "RequestContext", scope: "Scope", data: bytes, claim: Claim
+) -> "OrderReceipt":
     """Return the receipt of the order in a body, once it is on the disk."""
     context, caller = exchange.context, exchange.known_caller
     order = parse_order(
@@ -96,6 +105,9 @@ async def _stored(exchange: "RequestContext", data: bytes, claim: Claim) -> "Ord
         caller.store.settings.zone,
         confirmed=caller.credential is SECRET,
     )
+    if not order.confirmed:
+        client = address_of_client(peer_of(scope), dict(scope["headers"]))
+        order = replace(order, network=network_of(client))
     receipt: OrderReceipt = await context.write_client.write(
         WriteKind.ORDER, caller.store.store_id, order, claim
     )

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import msgspec
 from fastapi import APIRouter, Request, Response
 
+from productrecs.entrypoints.http.limits.rate_and_connection_limits import (
+    address_of_client,
+    network_of,
+    peer_of,
+)
 from productrecs.entrypoints.http.openapi_responses import (
     OK_EXAMPLE,
     OK_REPLY,
@@ -180,6 +186,7 @@ async def declared_events(request: Request) -> Response:
     content = await receive_event_body(
         *(exchange.context, exchange.known_caller.store, data, claim),
         dict(request.scope["headers"]),
+        peer_of(request.scope),
     )
     return Response(content, media_type="application/json")
 
@@ -190,10 +197,12 @@ async def receive_event_body(
     data: bytes,
     claim: Claim,
     headers: Mapping[bytes, bytes],
+    peer: str,
 ) -> bytes:
     """Store the events of a body durably, and return the reply.
 
-    The headers tell which events come from bots. Waiting writes count in the byte budget
+    The headers and the peer tell which events come from bots, and which from one network
+    that sends very many. Waiting writes count in the byte budget
     beside what `claim` holds for the body.
 
     Raises:
@@ -208,6 +217,9 @@ async def receive_event_body(
         loop = asyncio.get_running_loop()
         groups = await loop.run_in_executor(context.parser_pool, _grouped, data)
     groups = context.bots.mark(store.store_id, groups, headers)
+    network = network_of(address_of_client(peer, headers))
+    if network is not None:
+        groups = [[replace(one, network=network) for one in group] for group in groups]
     count, warnings = sum(map(len, groups)), _warnings(cached_store, groups)
     with claim.another().grow(memory_weight(groups)) as queued:
         write = context.write_client.write(WriteKind.EVENTS, store.store_id, groups, queued)

@@ -1,0 +1,87 @@
+"""Network share: how many visits and purchases a day one network adds to models.
+
+Visits are easy to invent: a program on one machine can pretend to be hundreds of shoppers.
+What a network sends beyond its share of a day is stored as `excess`. It is the shopper's
+own history and counts in reports, but no model learns from it. Addresses are never stored:
+the counts are in memory, under a hash that only this process can compute.
+"""
+
+import ipaddress
+from typing import Final
+
+from productrecs.core.cache_registry import BoundedCache, Cache
+from productrecs.core.clock import DAY_MS
+from productrecs.core.ids import StoreId
+from productrecs.storage.sequence_and_item_numbers import StoreLog
+from productrecs.tenancy.accounts.repository import AccountRepository, KeyUseRepository
+
+SHARE_OF_DAY: Final = 0.02
+"""A network of a large store, such as a mobile carrier's, may add this share of a day."""
+
+
+class NetworkCounts:
+    """The visits and purchases of each network and day that models may learn from."""
+
+    def __init__(self) -> None:
+        """Start without any."""
+        self._units = BoundedCache[int, set[int]](Cache.NETWORK_SHARES)
+        self._totals = BoundedCache[tuple[StoreId, int], int](Cache.NETWORK_DAYS)
+
+    def is_excess(
+        self, store_id: StoreId, network: str, unit: str, now_ms: int, least: int
+    ) -> bool:
+        """Count a visit or a purchase once, unless its network has used up its share."""
+        day = now_ms // DAY_MS
+        network_code, unit_code = hash((store_id, day, network)), hash(unit)
+        units = self._units.get(network_code)
+        if units is None:
+            units = self._units.put(network_code, set())
+        if unit_code in units:
+            return False
+        total = self._totals.get((store_id, day)) or 0
+        before = self._totals.get((store_id, day - 1)) or 0
+        if len(units) >= max(least, int(SHARE_OF_DAY * max(total, before))):
+            return True
+        units.add(unit_code)
+        self._totals.put((store_id, day), total + 1)
+        return False
+
+
+class NetworkShare:
+    """The rule of one store in one transaction; reads the store's settings when needed."""
+
+    def __init__(self, log: StoreLog, counts: NetworkCounts | None, now_ms: int) -> None:
+        """Without `counts` nothing is excess, as in imports."""
+        self._log = log
+        self._counts = counts
+        self._now_ms = now_ms
+        self._policy: tuple[int, tuple[str, ...]] | None = None
+
+    def is_excess(self, network: str | None, unit: str) -> bool:
+        """Return whether a visit or a purchase is beyond its network's share of the day."""
+        if self._counts is None or network is None:
+            return False
+        least, servers = self._policy or self._read_policy()
+        if least == 0 or any(_is_in(address, network) for address in servers):
+            return False
+        return self._counts.is_excess(
+            self._log.store_id, network, unit, self._now_ms, least
+        )
+
+    def _read_policy(self) -> tuple[int, tuple[str, ...]]:
+        """Return the store's limit, and the addresses of its servers: they use its keys."""
+        transaction, store_id = self._log.transaction, self._log.store_id
+        least = AccountRepository(transaction).settings(store_id).network_share
+        servers = KeyUseRepository(transaction, store_id).last_addresses()
+        self._policy = (least, tuple(servers.values()))
+        return self._policy
+
+
+def _is_in(address: str, network: str) -> bool:
+    """Return whether an address is, or belongs to, a network."""
+    if "/" not in network:
+        return address == network
+    try:
+        return ipaddress.ip_address(address) in ipaddress.ip_network(network)
+    except ValueError:
+        return False
