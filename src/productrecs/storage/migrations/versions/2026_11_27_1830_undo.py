@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "2026_11_27_1830"
-down_revision = "2026_11_27_1755"
+down_revision = "2026_11_27_1815"
 
 
 def upgrade() -> None:
