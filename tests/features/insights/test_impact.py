@@ -74,6 +74,20 @@ def test_a_shopper_who_comes_again_counts_once_in_each_list_and_in_all(
     assert [one.value for one in by_position.figures] == [2, 1, 0.5]
 
 
+def test_positions_are_listed_in_their_order(database: Database, tmp_path: Path) -> None:
+    shop = Shop(database, tmp_path)
+    for place, price in ((2, 50.0), (10, 30.0), (1, 10.0)):
+        shop.send(click(f"item-{place}", position=place))
+        line = NewOrderLine(f"item-{place}", 1, price)
+        shop.order(str(place), line, session="s_1", at=NOON + 1)
+    Attributor(database, tmp_path).catch_up(shop.store)
+
+    asked = ReportQuery("2026-02-24", "2026-03-01", by=("position",))
+    made = attribution_report(database, shop.store, asked)
+
+    assert [row[0] for row in made.rows] == [1, 2, 10]
+
+
 PERIOD = ReportQuery("2026-02-24", "2026-03-01", by=("widget",))
 
 

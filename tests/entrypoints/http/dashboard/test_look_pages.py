@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.features.looks.look import Look, LookContent, LookState
+from productrecs.features.looks.look import Hotspot, Look, LookContent, LookState
 from productrecs.features.looks.look_editor import LookEditor
 from productrecs.tenancy.users.dashboard_user import Role
 from tests.support.dashboard import Member, add_user, text_of
@@ -77,6 +77,26 @@ def test_a_photo_becomes_a_draft_and_is_shown(office: Office, shop: Filled) -> N
     assert office.inside.ask("GET", address, None, {}).status == 200
     assert "No product of your catalog was recognised" in text_of(page)
     assert "By the lake" in text_of(member.get(PAGE))
+
+
+def test_a_published_look_says_which_newer_one_is_shown(
+    office: Office, shop: Filled
+) -> None:
+    editor = LookEditor(office.services.database, shop.store, lambda: office.now_ms)
+    picture = "https://pictures.example/lake.jpg"
+    spot = Hotspot("A mug", (0.1, 0.1, 0.5, 0.5), "mug")
+    contents = [LookContent("tent", picture, title, (spot,)) for title in ("Old", "New")]
+    old, new = (one.look_id for one in editor.add(contents))
+    for look_id in (new, old):
+        editor.publish(look_id)
+        office.now_ms += 1000
+    member = office.member(shop.store)
+
+    text = " ".join(text_of(member.get(PAGE)).split())
+    assert text.count("Not shown:") == 1
+    assert "Not shown: “Old” was published later on the same page" in text
+    editor.unpublish(old)
+    assert "Not shown:" not in text_of(member.get(PAGE))
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,8 @@ def test_impact_tells_clicks_from_impressions(owner: Member) -> None:
     text = re.sub(r"\s+", " ", text_of(reply))
     assert "Sales after a click €40.00" in text
     assert "Sales after an impression only €25.00" in text
-    assert "Last-touch attribution" in text
+    assert "A cart or a sale counts for the last list" in text
+    assert "exactly as sent" not in text
     assert "Start a test" in text
 
 

@@ -48,6 +48,14 @@ class Formats:
         swapped = text.replace(",", "\0").replace(".", self.point)
         return swapped.replace("\0", self.grouping).replace("-", "\N{MINUS SIGN}")
 
+    def count(self, value: float | None, noun: str) -> str:
+        """Return a number with its noun, such as `1 click` and `2 clicks`."""
+        return f"{self.number(value)} {noun if value == 1 else f'{noun}s'}"
+
+    def month(self, value: str) -> str:
+        """Return a month such as `November 2026` from `2026-11`."""
+        return f"{date.fromisoformat(f'{value}-01'):%B %Y}"
+
     def money(self, value: float | None, currency: str = "") -> str:
         """Return an amount in the store's currency, or in another one."""
         if value is None:

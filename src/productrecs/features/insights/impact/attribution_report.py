@@ -229,7 +229,7 @@ def attribution_notes(omitted: int, unread: int) -> list[str]:
 
 
 def _ordered(groups: Iterable[Impact], by: Sequence[str]) -> list[Impact]:
-    if by[0] == "day":
+    if by[0] in {"day", "position"}:
         return sorted(groups, key=lambda one: (one.key, one.currency))
     return sorted(
         groups,

@@ -3,8 +3,9 @@
 import itertools
 import json
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from productrecs.core.report import MAX_ROWS, report_query
@@ -15,6 +16,7 @@ from productrecs.entrypoints.http.dashboard.page_and_visit import (
     Reply,
     Visit,
 )
+from productrecs.entrypoints.http.dashboard.pages.looks import titles_of
 from productrecs.entrypoints.http.dashboard.report_period import (
     REPORT_FILE_PATH,
     figures_of,
@@ -128,6 +130,7 @@ def _customer(visit: Visit, name: str, error: str = "", typed: str = "") -> Repl
         segments=SEGMENTS,
         counts=[(label, counts[kind]) for kind, label in _RECORDS.items() if counts[kind]],
         records=listed[:_ROWS],
+        titles=titles_of(visit, _items_of(listed[:_ROWS])),
         is_cut=len(records) == _MOST_READ,
         labels=_RECORDS,
         happened=_HAPPENED,
@@ -147,6 +150,14 @@ def _records_of(visit: Visit, name: str) -> tuple[tuple[str, ...], list[Fields]]
         message = "Nothing is stored of a customer with this id."
         raise NotFoundError(message)
     return names, records
+
+
+def _items_of(records: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the product that each record shows."""
+    shown = (
+        one.get("item_id") or next(iter(one.get("item_ids") or ()), "") for one in records
+    )
+    return sorted({str(one) for one in shown if one})
 
 
 def erase_customer(visit: Visit) -> Reply:

@@ -87,15 +87,17 @@ def _tiles(
         Tile(
             "Click rate",
             fmt.share(as_number(impact["click_rate"]), 2),
-            f"{fmt.number(as_number(impact['clicked']))} clicks on "
-            f"{fmt.number(as_number(impact['shown']))} products shown",
+            f"{fmt.count(as_number(impact['clicked']), 'click')} on "
+            f"{fmt.count(as_number(impact['shown']), 'product')} shown",
             "Clicks on recommended products divided by recommended products shown.",
             change_of(impact["click_rate"], impact["click_rate_before"]),
         ),
         Tile(
             "Searches",
             fmt.number(searches[0]),
-            f"{fmt.share(share_of(searches[1], searches[0]))} found nothing",
+            f"{fmt.share(share_of(searches[1], searches[0]))} found nothing"
+            if searches[0]
+            else "",
             "What shoppers searched for and stayed with for three seconds.",
         ),
         Tile(

@@ -241,7 +241,7 @@ def _price_lists_note(visit: Visit) -> str:
     with visit.database.reading() as connection:
         lists = CatalogRepository(connection, visit.store.store_id).price_lists()
     if not lists:
-        return "No product has a price list. Your shop sends them as `prices` of a product."
+        return "No product has a price list. Your shop sends them with each product."
     counts = [
         f"{name} ({count:,} {'product' if count == 1 else 'products'})"
         for name, count in lists.items()

@@ -71,6 +71,7 @@ class LookRow:
     state: str
     tone: str
     sold: LookSales
+    loses_to: str = ""  # the title of a newer published look on the same page
 
 
 def editor_of(visit: Visit) -> LookEditor:
@@ -177,12 +178,30 @@ def _looks(
     return visit.render(
         "looks.html",
         status=status,
-        rows=[_row(visit, one, titles, sales) for one in found],
+        rows=[
+            replace(_row(visit, one, titles, sales), loses_to=_winner(one, found))
+            for one in found
+        ],
         errors=errors or {},
         on=visit.form["on"],
         look_title=visit.form["title"],
         most_mib=MAX_BYTES >> 20,
     )
+
+
+def _winner(look: Look, looks: Sequence[Look]) -> str:
+    """Return the title of the look that is shown in place of a published one; else ""."""
+    rivals = [
+        one
+        for one in looks
+        if one.state is LookState.PUBLISHED and one.content.item_id == look.content.item_id
+    ]
+    if look.state is not LookState.PUBLISHED:
+        return ""
+    shown = max(rivals, key=lambda one: (one.published_at or 0, one.look_id))
+    if shown.look_id == look.look_id:
+        return ""
+    return shown.content.title or "Without a title"
 
 
 def _row(

@@ -54,6 +54,12 @@ _HOLDOUT: Final = MappingProxyType(
     {"holdout_percent": "Shoppers without, in per cent", "holdout_test": "Name"}
 )
 _ROWS: Final = 50
+_RULE: Final = (
+    "A cart or a sale counts for the last list in which the same shopper clicked on the "
+    "product, or else was shown it, at most 30 days before. A shopper is known by the "
+    "customer's number, or else by the browser's session. Imported orders are not "
+    "counted. Only the holdout test proves that lists cause sales."
+)
 _MOST_BARS: Final = 100
 _WEEK: Final = 7
 
@@ -86,7 +92,8 @@ def _impact(
             name: change_of(figures[name], figures[f"{name}_before"])
             for name in ("revenue_clicked", "revenue_seen", "orders", "carts", "click_rate")
         },
-        rule=RULE,
+        rule=_RULE,
+        report_rule=RULE,
         chart=_chart(visit, period, days),
         groupings=list(_GROUPINGS.items()),
         by=by,
@@ -120,7 +127,7 @@ def _impact(
 def _planned(visit: Visit) -> dict[str, str]:
     """Return the proposed settings of a new holdout test, whose name is new."""
     today = report_query(visit.now_ms, visit.store.settings.zone).last_day
-    return {"holdout_percent": "10", "holdout_test": f"from {today}"}
+    return {"holdout_percent": "10", "holdout_test": f"from {visit.formats.day(today)}"}
 
 
 def leave_out(visit: Visit) -> Reply:

@@ -98,7 +98,7 @@ def _steps(visit: Visit) -> list[Step]:
             "served",
             "Serve the first recommendation",
             is_done=usage.calls > 0,
-            told=f"{fmt.number(usage.calls)} calls this month",
+            told=f"{fmt.count(usage.calls, 'call')} this month",
             help="This call is what the script makes. Its products appear on your page.",
             snippet=f'curl "{base}/v1/recommendations?num=4&key={store.publishable_key}"',
             language="shell",
