@@ -49,11 +49,10 @@ def poison(merchant: Merchant) -> None:
 
 def firsts(merchant: Merchant) -> list[str]:
     """Return the first of the lists that an attacker wants."""
-    return [
-        next(one for one in merchant.trending().ids if one != "bestseller"),
-        merchant.recommend(source="buy", item_id="bestseller").ids[0],
-        merchant.recommend(source="browse", item_id="bestseller").ids[0],
-    ]
+    others = [one for one in merchant.trending().ids if one != "bestseller"]
+    together = merchant.recommend(source="buy", item_id="bestseller").ids
+    page = merchant.recommend(source="browse", item_id="bestseller").ids
+    return [*others[:1], *together[:1], *page[:1]]
 
 
 def test_one_network_does_not_take_over_lists(service: Service) -> None:

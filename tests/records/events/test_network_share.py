@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from productrecs.core.clock import DAY_MS
 from productrecs.features.insights.tracking_health.tracking_issues import find_data_issues
 from productrecs.records.events.event import CROWDED_NETWORK, EventKind, NewEvent
-from productrecs.records.events.network_share import SHARE_OF_DAY, NetworkCounts
+from productrecs.records.events.network_share import SHARE_OF_DAY, NetworkCounts, Sent
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.records.orders.unconfirmed_purchases import leave_out_excess
@@ -39,6 +39,7 @@ class Shop:
     def __init__(self, database: Database) -> None:
         """Register the store, with a share of three."""
         self.database, self.counts, self.now = database, NetworkCounts(), NOON
+        self.seen = 0
         register_store(database, Registration("shop.example"), lambda: NOON)
         change_settings(database, self.store, {"network_share": "3"})
 
@@ -50,14 +51,16 @@ class Shop:
     def see(self, session: str, network: str | None = ATTACKER, **facts: object) -> None:
         """Receive an event."""
         values = {"kind": EventKind.DETAIL_PAGE_VIEW, "session_id": session} | facts
-        event = NewEvent(item_id="tent", network=network, **values)  # type: ignore[arg-type]  # a test's shorthand
+        self.seen += 1
+        values = {"item_id": f"item-{self.seen}"} | values
+        event = NewEvent(network=network, **values)  # type: ignore[arg-type]  # a test's shorthand
         with self.database.transaction() as transaction:
             log = StoreLog(self.database, transaction, self.store.store_id)
             ingest_events(log, [[event]], self.now, counts=self.counts)
 
     def order(self, order_id: str, *, confirmed: bool = False) -> None:
         """Receive an order."""
-        lines = (NewOrderLine("tent"), NewOrderLine("rope"))
+        lines = (NewOrderLine(f"tent {order_id}"), NewOrderLine(f"rope {order_id}"))
         order = NewOrder(order_id, lines, confirmed=confirmed, network=ATTACKER)
         with self.database.transaction() as transaction:
             log = StoreLog(self.database, transaction, self.store.store_id)
@@ -120,6 +123,16 @@ def test_an_excess_order_counts_once_the_shops_server_confirms_it(shop: Shop) ->
     assert not any(shop.excess(purchase_lines))
 
 
+def test_one_product_takes_only_a_part_of_a_networks_share(shop: Shop) -> None:
+    change_settings(shop.database, shop.store, {"network_share": "24"})
+    for session in ("s_1", "s_1", "s_2", "s_3", "s_1"):
+        shop.see(session, item_id="junk")
+    shop.see("s_3", item_id="tent")
+    shop.see("s_4", "203.0.113.8", item_id="junk")
+
+    assert shop.excess() == [False, False, False, True, False, False, False]
+
+
 def codes(shop: Shop) -> list[str]:
     found = find_data_issues(shop.database, shop.store, shop.now)
     return [one.code for one in found if one.leave_out]
@@ -163,8 +176,8 @@ def test_orders_that_the_shops_server_did_not_confirm_show(shop: Shop) -> None:
 def test_the_share_grows_with_the_store_and_can_be_switched_off(shop: Shop) -> None:
     others = 400
     for number in range(others):
-        args = (shop.store.store_id, f"198.51.100.{number}", f"s_{number}", NOON, 3)
-        assert not shop.counts.is_excess(*args)
+        sent = Sent(f"198.51.100.{number}", f"s_{number}", ("tent",))
+        assert not shop.counts.is_excess(shop.store.store_id, sent, NOON, 3)
     counted = int(others * SHARE_OF_DAY)
     for number in range(counted + 2):
         shop.see(f"s_fake{number}")

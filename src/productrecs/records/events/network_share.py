@@ -7,7 +7,10 @@ the counts are in memory, under a hash that only this process can compute.
 """
 
 import ipaddress
-from typing import Final
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
 
 from productrecs.core.cache_registry import BoundedCache, Cache
 from productrecs.core.clock import DAY_MS
@@ -19,31 +22,58 @@ SHARE_OF_DAY: Final = 0.02
 """A network of a large store, such as a mobile carrier's, may add this share of a day."""
 
 
+SHARE_OF_PRODUCT: Final = 12
+"""One product may take one in so many of a network's visits and purchases."""
+
+
+class Sent(NamedTuple):
+    """What a network sent: a visit or a purchase, and its products."""
+
+    network: str
+    unit: str
+    items: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _OfNetwork:
+    """What counts of one network and day: hashes of visits, and of their products."""
+
+    units: set[int] = field(default_factory=set)
+    products: set[int] = field(default_factory=set)  # each of a unit
+    visits: Counter[str] = field(default_factory=Counter)  # by product
+
+
 class NetworkCounts:
     """The visits and purchases of each network and day that models may learn from."""
 
     def __init__(self) -> None:
         """Start without any."""
-        self._units = BoundedCache[int, set[int]](Cache.NETWORK_SHARES)
+        self._networks = BoundedCache[int, _OfNetwork](Cache.NETWORK_SHARES)
         self._totals = BoundedCache[tuple[StoreId, int], int](Cache.NETWORK_DAYS)
 
-    def is_excess(
-        self, store_id: StoreId, network: str, unit: str, now_ms: int, least: int
-    ) -> bool:
-        """Count a visit or a purchase once, unless its network has used up its share."""
-        day = now_ms // DAY_MS
-        network_code, unit_code = hash((store_id, day, network)), hash(unit)
-        units = self._units.get(network_code)
-        if units is None:
-            units = self._units.put(network_code, set())
-        if unit_code in units:
-            return False
+    def is_excess(self, store_id: StoreId, sent: Sent, now_ms: int, least: int) -> bool:
+        """Count what a network sent, unless it has used up its share of the day."""
+        day, unit_code = now_ms // DAY_MS, hash(sent.unit)
+        network_code = hash((store_id, day, sent.network))
+        network = self._networks.get(network_code)
+        if network is None:
+            network = self._networks.put(network_code, _OfNetwork())
         total = self._totals.get((store_id, day)) or 0
         before = self._totals.get((store_id, day - 1)) or 0
-        if len(units) >= max(least, int(SHARE_OF_DAY * max(total, before))):
+        limit = max(least, int(SHARE_OF_DAY * max(total, before)))
+        is_new = unit_code not in network.units
+        codes = {hash((sent.unit, item)): item for item in sent.items}
+        new = {code: one for code, one in codes.items() if code not in network.products}
+        of_product = max(1, limit // SHARE_OF_PRODUCT)
+        if (is_new and len(network.units) >= limit) or any(
+            network.visits[item] >= of_product for item in new.values()
+        ):
             return True
-        units.add(unit_code)
-        self._totals.put((store_id, day), total + 1)
+        network.products.update(new)
+        network.visits.update(new.values())
+        if is_new:
+            network.units.add(unit_code)
+            self._totals.put((store_id, day), total + 1)
         return False
 
 
@@ -57,16 +87,15 @@ class NetworkShare:
         self._now_ms = now_ms
         self._policy: tuple[int, tuple[str, ...]] | None = None
 
-    def is_excess(self, network: str | None, unit: str) -> bool:
+    def is_excess(self, network: str | None, unit: str, items: Iterable[str]) -> bool:
         """Return whether a visit or a purchase is beyond its network's share of the day."""
         if self._counts is None or network is None:
             return False
         least, servers = self._policy or self._read_policy()
         if least == 0 or any(_is_in(address, network) for address in servers):
             return False
-        return self._counts.is_excess(
-            self._log.store_id, network, unit, self._now_ms, least
-        )
+        sent = Sent(network, unit, tuple(items))
+        return self._counts.is_excess(self._log.store_id, sent, self._now_ms, least)
 
     def _read_policy(self) -> tuple[int, tuple[str, ...]]:
         """Return the store's limit, and the addresses of its servers: they use its keys."""

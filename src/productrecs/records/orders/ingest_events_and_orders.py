@@ -85,7 +85,8 @@ def ingest_events(
             if event.bot
             else shoppers.resolve(event, first + index) or "",
             imported=imported,
-            excess=not event.bot and share.is_excess(event.network, _unit(event, index)),
+            excess=not event.bot
+            and share.is_excess(event.network, _unit(event, index), _items(event)),
         )
         for index, event in enumerate(events)
     ]
@@ -110,6 +111,22 @@ def _unit(event: NewEvent, number: int) -> str:
     if event.kind is EventKind.BUY:
         return f"buy {event.order_id or number}"
     return event.session_id or event.shopper
+
+
+def _items(event: NewEvent) -> tuple[str, ...]:
+    """Return the product that a shopper chose; being shown one is no choice.
+
+    Purchases of a product are counted apart from visits of it.
+    """
+    is_choice = is_about_product(event) and event.kind is not EventKind.REC_IMPRESSION
+    if not event.item_id or not is_choice:
+        return ()
+    is_purchase = event.kind is EventKind.BUY
+    return (_purchase_of(event.item_id) if is_purchase else event.item_id,)
+
+
+def _purchase_of(item_id: str) -> str:
+    return f"purchase of {item_id}"
 
 
 def ingest_order(
@@ -142,7 +159,8 @@ def ingest_order(
         purchases.admit_in_place(order.order_id, now_ms)
     network = None if order.confirmed else order.network
     share = NetworkShare(log, counts, now_ms)
-    excess = share.is_excess(network, f"order {order.order_id}")
+    items = (_purchase_of(line.item_id) for line in order.lines)
+    excess = share.is_excess(network, f"order {order.order_id}", items)
     _put_order(log, ledger, order, receipt, first, now_ms, excess=excess)
     return OrderReceipt(order.order_id, items_ingested=len(order.lines), duplicate=False)
 
