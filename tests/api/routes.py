@@ -144,14 +144,10 @@ PHOTO: Final = base64.b64encode(encoded(drawn("red", "ball"))).decode()
 TABLE: Final[Mapping[tuple[str, str], Row]] = MappingProxyType(
     {
         ("GET", "/v1/recommendations"): Row(
-            PUBLISHABLE, _always("/v1/recommendations?item_id=a&num=5"), widget=True
+            EITHER, _always("/v1/recommendations?item_id=a&num=5"), widget=True
         ),
-        ("GET", "/v1/trending"): Row(
-            PUBLISHABLE, _always("/v1/trending?num=5"), widget=True
-        ),
-        ("GET", "/v1/search"): Row(
-            PUBLISHABLE, _always("/v1/search?q=tent&num=5"), widget=True
-        ),
+        ("GET", "/v1/trending"): Row(EITHER, _always("/v1/trending?num=5"), widget=True),
+        ("GET", "/v1/search"): Row(EITHER, _always("/v1/search?q=tent&num=5"), widget=True),
         ("POST", "/v1/search/image"): Row(
             PUBLISHABLE, _always("/v1/search/image", body(image=PHOTO, num=5)), widget=True
         ),
@@ -215,6 +211,12 @@ TABLE: Final[Mapping[tuple[str, str], Row]] = MappingProxyType(
             SECRET, _always("/integration/sync-engines")
         ),
         ("POST", "/integration/train"): Row(SECRET, _always("/integration/train")),
+        ("POST", "/integration/customer-ids"): Row(
+            SECRET,
+            _always(
+                "/integration/customer-ids", body(customers=[{"old": "7", "new": "c_7"}])
+            ),
+        ),
         ("GET", "/integration/status"): Row(SECRET, _always("/integration/status")),
         ("POST", "/integration/dashboard-link"): Row(
             SECRET, _always("/integration/dashboard-link")

@@ -73,7 +73,7 @@ CASES: Final = (
     Case("no key", MissingKeyError, key=None),
     Case("an unknown key", InvalidKeyError, key="pk_of_nobody"),
     Case("a secret key in the URL", SecretKeyInUrlError, key="sk_of_nobody"),
-    Case("only a secret key", MissingKeyError, None, {"x-api-key": "sk_of_nobody"}),
+    Case("an unknown secret key", InvalidKeyError, None, {"x-api-key": "sk_of_nobody"}),
     Case("a foreign page", MisuseKind.FOREIGN_ORIGIN, headers={"origin": FOREIGN}),
     Case("an address over its rate", TooManyRequestsError, over="address"),
     Case("a key over its rate", TooManyRequestsError, over="key"),

@@ -219,7 +219,8 @@ def test_buy_without_an_anchor_takes_the_shoppers_own_orders(shop: Merchant) -> 
     assert shop.recommend(source="buy", num=20, user_id="nobody").ids == []
     shop.order("mine", "boot-0", user_id="own-orders")
 
-    told = shop.recommend(source="buy", num=20, user_id="own-orders")
+    signed = shop.identity("own-orders")
+    told = shop.recommend(source="buy", num=20, user_id="own-orders", identity=signed)
 
     assert family_of(told.ids) == {"boot"}
     assert "boot-0" not in told.ids
@@ -247,7 +248,8 @@ def test_what_a_shopper_bought_is_not_recommended_again_unless_the_store_wishes(
     own_shop.order("mine", "tent-0", "tent-1", user_id="buyer")
 
     def repeats() -> set[str]:
-        told = own_shop.recommend(num=20, item_id="tent-2", user_id="buyer").ids
+        signed = {"user_id": "buyer", "identity": own_shop.identity("buyer")}
+        told = own_shop.recommend(num=20, item_id="tent-2", **signed).ids
         return {"tent-0", "tent-1"} & set(told)
 
     assert repeats() == set()
@@ -391,7 +393,11 @@ def test_both_identities_of_a_call_count(shop: Merchant) -> None:
     shop.order("as-session", "boot-0", session_id="id-session")
 
     told = shop.recommend(
-        source="buy", num=20, customer_id="id-customer", user_id="id-session"
+        source="buy",
+        num=20,
+        customer_id="id-customer",
+        user_id="id-session",
+        identity=shop.identity("id-customer"),
     ).ids
 
     assert family_of(told) == {"tent", "boot"}
@@ -412,17 +418,22 @@ def test_what_a_session_did_becomes_the_customers_who_it_turns_out_to_be(
     shop: Merchant,
 ) -> None:
     shop.order("before", "boot-0", session_id="s_link")
-    assert shop.recommend(source="buy", num=20, user_id="link-1").ids == []
+
+    def bought_with(customer: str) -> list[str]:
+        signed = {"user_id": customer, "identity": shop.identity(customer)}
+        return shop.recommend(source="buy", num=20, **signed).ids
+
+    assert bought_with("link-1") == []
     view = {"event": "detail-page-view", "item_id": "rare-0", "session_id": "s_link"}
 
     shop.track(view | {"user_id": "link-1"})
-    first = shop.recommend(source="buy", num=20, user_id="link-1").ids
+    first = bought_with("link-1")
     shop.track(view | {"user_id": "link-2"})
     shop.order("after", "lamp-0", session_id="s_link")
 
     assert family_of(first) == {"boot"}
-    assert "lamp" in family_of(shop.recommend(source="buy", num=20, user_id="link-2").ids)
-    assert family_of(shop.recommend(source="buy", num=20, user_id="link-1").ids) <= {"boot"}
+    assert "lamp" in family_of(bought_with("link-2"))
+    assert family_of(bought_with("link-1")) <= {"boot"}
 
 
 @pytest.mark.parametrize("kind", ["order", "detail-page-view", "add-to-cart", "buy"])

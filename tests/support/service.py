@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import hmac
 import http.client
 import itertools
 import json
@@ -233,6 +234,13 @@ class Merchant:
     def target(self, path: str, **query: object) -> str:
         """Return an address with the publishable key in it."""
         return f"{path}?{urlencode({**query, 'key': self.account.publishable})}"
+
+    def identity(self, customer_id: str, seconds: int = 3_600) -> str:
+        """Return a customer's signed identity, as a shop's server computes it."""
+        expires = int(time.time()) + seconds
+        key = hashlib.sha256(self.account.secret.encode()).hexdigest().encode()
+        message = f"identity:{expires}:{customer_id}".encode()
+        return f"{expires}.{hmac.new(key, message, 'sha256').hexdigest()}"
 
     @property
     def server(self) -> dict[str, str]:

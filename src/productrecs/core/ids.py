@@ -24,8 +24,8 @@ def new_store_id() -> StoreId:
 def visitor_hash(name: str) -> int:
     """Return a signed 64-bit hash of a session or shopper id, the same in every process.
 
-    Two names collide with probability 2**-64; the only effect is that a visit is not
-    matched to its own shopper.
+    Two names collide with probability 2**-64, and nobody can look for a collision with a
+    name that they do not know.
     """
     digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little", signed=True)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from productrecs.core.clock import DAY_MS, parse_timestamp
 from productrecs.core.ids import StoreId
+from productrecs.records.events.append_and_link_events import link_customer_ids
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders import order_history_import
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
@@ -403,14 +404,17 @@ def test_a_customer_of_the_history_is_known_by_who_they_turned_out_to_be(
     store = new_store(database)
     with database.transaction() as transaction:
         log = StoreLog(database, transaction, store)
-        view = NewEvent(EventKind.DETAIL_PAGE_VIEW, "x", user_id="c", session_id="s_1")
-        ingest_events(log, [[view]], NOON)
+        claim = NewEvent(EventKind.DETAIL_PAGE_VIEW, "x", user_id="mallory", session_id="7")
+        ingest_events(log, [[claim]], NOON)  # anybody may say so
+        link_customer_ids(log, [("s_1", "c")])  # the shop's server says so
 
-    import_text(database, store, "order_id,item_id,customer_id\nA,x,s_1\n")
+    import_text(database, store, "order_id,item_id,customer_id\nA,x,s_1\nB,x,7\n")
 
     names = [column.name for column in purchase_lines.columns][1:]
-    row = dict(zip(names, rows_of(database, store, purchase_lines)[0], strict=True))
-    assert (row["shopper"], row["person"]) == ("s_1", "c")
+    rows = rows_of(database, store, purchase_lines)
+    lines = [dict(zip(names, row, strict=True)) for row in rows]
+    people = [(line["shopper"], line["person"]) for line in lines]
+    assert people == [("s_1", "c"), ("7", "7")]
 
 
 def test_a_store_that_is_deleted_meanwhile_ends_the_import(database: Database) -> None:

@@ -21,6 +21,7 @@ from productrecs.entrypoints.http.dashboard.application import add_dashboard
 from productrecs.entrypoints.http.dispatch.dispatcher import Dispatcher
 from productrecs.entrypoints.http.dispatch.http_exchange import INTERFACE_VERSION
 from productrecs.entrypoints.http.limits.bot_detection import BotDetector
+from productrecs.entrypoints.http.limits.named_customers import NamedCustomers
 from productrecs.entrypoints.http.limits.rate_and_connection_limits import (
     ConnectionLimiter,
     RateLimits,
@@ -43,6 +44,7 @@ from productrecs.entrypoints.http.pipeline.route_context import Context
 from productrecs.entrypoints.http.pipeline.search_thread_pool import SearchPool
 from productrecs.entrypoints.http.routes.integration import (
     bundles,
+    customer_ids,
     engines,
     experiments,
     plugin_connection,
@@ -181,6 +183,7 @@ def declared_routes(lifespan: Lifespan[FastAPI] | None = None) -> FastAPI:
         experiments.router,
         engines.router,
         status.router,
+        customer_ids.router,
         report.router,
         health.router,
         metrics.router,
@@ -268,6 +271,7 @@ class _Process:
             ),
             event_watch=EventWatch(database, background, services.clock),
             bots=BotDetector(background.add, services.clock),
+            named_customers=NamedCustomers(),
             rates=self._rates,
         )
         context.shops.start()

@@ -20,6 +20,7 @@ from productrecs.entrypoints.http.schemas.events import EventBody
 from productrecs.entrypoints.http.schemas.integration import (
     BundleBody,
     ConnectBody,
+    CustomerIdsBody,
     DashboardLinkBody,
     EnginesInitBody,
     ExperimentActionBody,
@@ -41,6 +42,7 @@ MODELS: Final[Sequence[type[BaseModel]]] = (
     PhotoSearchBody,
     ConnectBody,
     EnginesInitBody,
+    CustomerIdsBody,
     DashboardLinkBody,
     RecommenderSettingsBody,
     ExperimentBody,

@@ -312,6 +312,12 @@ def object_schema(**properties: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "object", "required": list(properties), "properties": properties}
 
 
+def with_warnings(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a reply that may say what was accepted but looks wrong."""
+    warnings = {"type": "array", "items": {"type": "string"}}
+    return schema | {"properties": {**schema["properties"], "warnings": warnings}}
+
+
 def request_body(
     model: type[BaseModel],
     examples: Mapping[str, object],

@@ -102,6 +102,40 @@ def _row(
     )
 
 
+def link_customer_ids(log: StoreLog, pairs: Sequence[tuple[str, str]]) -> int:
+    """Link former ids of customers to new ones, as the shop's server says.
+
+    A pair is (former, new). The new id gets the former one's history. Return how many
+    pairs are linked now; a pair of one id, or one that would end in itself, is not.
+    """
+    repository = EventRepository(log.transaction, log.store_id)
+    names = {name for pair in pairs for name in pair}
+    stored = repository.confirmed_customers_of(names)
+    claimed = repository.customers_of(names)
+    final = dict(stored)
+    linked = 0
+    for former, new in pairs:
+        target = final.get(new, new)
+        if target == former:
+            continue
+        linked += 1
+        final = {
+            name: target if customer == former else customer
+            for name, customer in final.items()
+        }
+        final[former] = target
+    changed = [name for name in final if stored.get(name) != final[name]]
+    # Somebody may have claimed that a new id is their session.
+    usurped = [new for new in set(final.values()) if claimed.get(new, new) != new]
+    first = log.take_seqs(len(changed) + len(usurped))
+    new_links = [
+        (name, final.get(name, name), first + index)
+        for index, name in enumerate((*usurped, *changed))
+    ]
+    repository.link(new_links, confirmed=True)
+    return linked
+
+
 class HasShopperIds(Protocol):
     """A record with a shopper's ids."""
 
@@ -113,9 +147,17 @@ class HasShopperIds(Protocol):
     def session_id(self) -> str | None:
         """The widget's session id."""
 
+    @property
+    def is_proven(self) -> bool:
+        """Whether it is certain that `user_id` is the customer."""
+
 
 class IdentityLinker:
-    """Links the sessions and customers of one transaction's events and orders."""
+    """Links the sessions and customers of one transaction's events and orders.
+
+    Everybody may say that a session is a customer's, so a customer's id is never linked as
+    a session: else anybody could join another customer's history to their own.
+    """
 
     def __init__(self, repository: EventRepository, facts: Iterable[HasShopperIds]) -> None:
         """Look up the identities in `facts` in one query."""
@@ -140,15 +182,23 @@ class IdentityLinker:
         """
         if fact.user_id is None:
             return None if fact.session_id is None else self.person(fact.session_id)
-        person = self.person(fact.user_id)
-        session = fact.session_id
+        if fact.is_proven:
+            self._reclaim(fact.user_id, seq)
+        person, session = self.person(fact.user_id), fact.session_id
         if session and session != person and self._customers.get(session) != person:
-            self._customers = {
-                name: person if customer == session else customer
-                for name, customer in self._customers.items()
-            } | {session: person}
+            if session in self._customers.values() or self._repository.is_customer(session):
+                return person
+            self._customers[session] = person
             self._linked_seq[session] = seq
         return person
+
+    def _reclaim(self, customer: str, seq: int) -> None:
+        """End a link of a customer's id to somebody else that anybody may have claimed."""
+        if self.person(customer) == customer:
+            return
+        if customer not in self._repository.confirmed_customers_of([customer]):
+            self._customers[customer] = customer
+            self._linked_seq[customer] = seq
 
     def finish(self) -> None:
         """Store the links: a session's past facts become its customer's.

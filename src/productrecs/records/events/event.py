@@ -94,8 +94,9 @@ class NewEvent:
     and `term`: `term` is the category, attribute value or query of an indicator.
     `value` is the line's revenue in `currency`; `quantity` None means unknown;
     `position` counts from 1. Only imports and demo data set `ts_ms` (UTC): live events
-    get the time of receipt. `bot` is the name of the bot that sent it.
-    `network` is the public network that sent it.
+    get the time of receipt. `bot` is the name of the bot that sent it, `network` the
+    public network that did. `identity` is the signed identity as sent; `signed` says that
+    it proves `user_id`.
     """
 
     kind: EventKind
@@ -114,6 +115,13 @@ class NewEvent:
     ts_ms: int | None = None
     bot: str | None = None
     network: str | None = None
+    identity: str | None = None
+    signed: bool = False
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether it is certain that `user_id` is the customer."""
+        return self.signed
 
     @property
     def shopper(self) -> str:

@@ -19,6 +19,7 @@ from productrecs.storage.tables import (
     event_receipts,
     events,
     imports,
+    shopper_links,
     store_heads,
 )
 
@@ -32,14 +33,25 @@ _ADMIT: Final = (
     "WHERE event_receipts.received_at <= ? RETURNING event_id"
 )
 _CUSTOMERS: Final = ("shopper_links", "session", "customer")
-_LINK: Final = (
-    "INSERT INTO shopper_links (store_id, session, customer, since_seq) "  # noqa: S608 - own words
-    "SELECT ?, given.value ->> 0, given.value ->> 1, CAST(given.value ->> 2 AS BIGINT) "
-    f"FROM {ROWS_PLACEHOLDER} WHERE true ON CONFLICT (store_id, session) DO UPDATE "
-    "SET customer = excluded.customer, since_seq = excluded.since_seq"
+# Whether a name came as somebody's customer id: beside another session, or on an order.
+_IS_CUSTOMER: Final = (
+    "SELECT 1 WHERE EXISTS "
+    "(SELECT 1 FROM shopper_links WHERE store_id = ? AND customer = ?) "
+    "OR EXISTS (SELECT 1 FROM shopper_links "
+    "WHERE store_id = ? AND session = ? AND confirmed) "
+    "OR EXISTS (SELECT 1 FROM events "
+    "WHERE store_id = ? AND person = ? AND session <> person) "
+    "OR EXISTS (SELECT 1 FROM purchase_lines "
+    "WHERE store_id = ? AND person = ? AND (session IS NULL OR session <> person))"
 )
-# If the session was itself treated as a customer, its own sessions move first; then its
-# anonymous events and purchases.
+_LINK: Final = (
+    "INSERT INTO shopper_links (store_id, session, customer, since_seq, confirmed) "  # noqa: S608 - own words
+    "SELECT ?, given.value ->> 0, given.value ->> 1, CAST(given.value ->> 2 AS BIGINT), ? "
+    f"FROM {ROWS_PLACEHOLDER} WHERE true ON CONFLICT (store_id, session) DO UPDATE SET "
+    "customer = excluded.customer, since_seq = excluded.since_seq, "
+    "confirmed = excluded.confirmed"
+)
+# The sessions of a former id move first; then the events and purchases of the session.
 _FOLLOW: Final = tuple(
     f"UPDATE {table} SET {column} = given.value ->> 1 FROM {ROWS_PLACEHOLDER} "  # noqa: S608 - own names
     f"WHERE store_id = ? AND {column} = given.value ->> 0"
@@ -81,15 +93,30 @@ class EventRepository:
         """Return each session's customer, if known."""
         return self._raw.mapped(_CUSTOMERS, self._store_id, dict.fromkeys(sessions))
 
-    def link(self, links: Sequence[tuple[str, str, int]]) -> None:
+    def confirmed_customers_of(self, names: Iterable[str]) -> dict[str, str]:
+        """Return the customers whose former ids these are, as the shop's server said."""
+        links = shopper_links.c
+        query = sa.select(links.session, links.customer).where(
+            links.store_id == self._store_id, links.session.in_(set(names)), links.confirmed
+        )
+        return {row[0]: row[1] for row in self._transaction.execute(query)}
+
+    def is_customer(self, name: str) -> bool:
+        """Return whether a name came as a customer id: then it is nobody's session."""
+        return bool(self._raw.all(_IS_CUSTOMER, (self._store_id, name) * 4))
+
+    def link(
+        self, links: Sequence[tuple[str, str, int]], *, confirmed: bool = False
+    ) -> None:
         """Link sessions to customers, and move their earlier facts.
 
         A link is (session, customer, sequence number of its fact). A session must occur
-        once, and must not be the customer of another link.
+        once, and must not be the customer of another link. `confirmed` links are the
+        shop's server's, from former ids.
         """
         if not links:
             return
-        self._raw.run(_LINK, (self._store_id, list(links)))
+        self._raw.run(_LINK, (self._store_id, confirmed, list(links)))
         for text in _FOLLOW:
             self._raw.run(text, (list(links), self._store_id))
 
@@ -209,7 +236,7 @@ _AFTER_SQL: Final = f"""
     ORDER BY seq LIMIT ?
 """  # noqa: S608 - own constants
 _CUSTOMER_SQL: Final = (
-    "SELECT customer FROM shopper_links WHERE store_id = ? AND session = ?"
+    "SELECT customer, confirmed FROM shopper_links WHERE store_id = ? AND session = ?"
 )
 # Covered by two indexes, so that the query reads only those.
 _HISTORY_SQL: Final = f"""
@@ -252,10 +279,12 @@ def facts_after(reader: RawReader, store_id: StoreId, seq: int, limit: int) -> l
     return reader.all(_AFTER_SQL, (store_id, seq) * 3 + (limit,))
 
 
-def customer_of_session(reader: RawReader, store_id: StoreId, session: str) -> str | None:
-    """Return a session's customer, if known."""
+def customer_of_session(
+    reader: RawReader, store_id: StoreId, session: str
+) -> tuple[str, bool]:
+    """Return a session's customer, else itself; and whether it is their former id."""
     rows = reader.all(_CUSTOMER_SQL, (store_id, session))
-    return rows[0][0] if rows else None
+    return (rows[0][0], bool(rows[0][1])) if rows else (session, False)
 
 
 def facts_of_person(reader: RawReader, store_id: StoreId, person: str) -> list[Fact]:

@@ -9,7 +9,8 @@ from array import array
 from bisect import bisect_right
 from collections import Counter, OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
@@ -101,7 +102,7 @@ class RecentImpressions:
 
 
 MAX_RECENT: Final = 50
-PERSON_BYTES: Final = 1_600  # measured at 20 facts and 24 impressions each
+PERSON_BYTES: Final = 2_000  # measured at 20 facts and 24 impressions each
 _CHANGES_LIMIT: Final = 2_000
 _NAMES_PER_PERSON: Final = 4
 _SIGNS_LIMIT: Final = 5
@@ -120,11 +121,23 @@ class InterestSignal(NamedTuple):
     kind: int  # EventKind
     term: str
     action_count: int  # the shopper's product actions before it
+    session: int = 0  # the code of its session
+
+
+class HistoryScope(IntEnum):
+    """How much of a history a caller may make lists of."""
+
+    SESSION = 0  # what the caller's own sessions did
+    INTERESTS = 1  # also other visits, but no purchase that another session made
+    WHOLE = 2
 
 
 @dataclass(slots=True)
 class ShopperHistory:
-    """One person's history: recent item numbers, the newest last, and all purchases."""
+    """One person's history: recent item numbers, the newest last, and all purchases.
+
+    A session's code is the hash of its id, or 0 for a fact without a session.
+    """
 
     person: str
     seq: int = -1  # the log position up to which it was read
@@ -137,6 +150,8 @@ class ShopperHistory:
     action_count: int = 0  # product actions read so far
     shown: RecentImpressions = field(default_factory=RecentImpressions)
     recent_kinds: bytearray = field(default_factory=bytearray)  # EventKind of each recent
+    recent_sessions: "array[int]" = field(default_factory=_empty_int64)  # of each recent
+    bought_sessions: "array[int]" = field(default_factory=_empty_int64)  # of `bought`
 
     @property
     def recent_purchases(self) -> "array[int]":
@@ -146,6 +161,43 @@ class ShopperHistory:
     def purchases_since(self, since_ms: int) -> "array[int]":
         """Return the purchases after `since_ms`, newest last."""
         return self.bought[bisect_right(self.bought_at, since_ms) :]
+
+    def limited_to(self, scope: HistoryScope, sessions: frozenset[int]) -> "ShopperHistory":
+        """Return what a caller in these sessions may use; itself if that is everything.
+
+        Without all of it there is no impression fatigue, which a purchase ends.
+        """
+        is_complete = sessions.issuperset(self.bought_sessions)
+        if scope is HistoryScope.SESSION:
+            is_complete &= sessions.issuperset(
+                self.recent_sessions
+            ) and sessions.issuperset([sign.session for sign in self.signs])
+        if is_complete or scope is HistoryScope.WHOLE:
+            return self
+        keeps_visits = scope is HistoryScope.INTERESTS
+        recent = [
+            index
+            for index, session in enumerate(self.recent_sessions)
+            if session in sessions or (keeps_visits and self.recent_kinds[index] != _BUY)
+        ]
+        bought = [
+            index
+            for index, session in enumerate(self.bought_sessions)
+            if session in sessions
+        ]
+        return replace(
+            self,
+            recent=_taken(self.recent, recent),
+            recent_kinds=bytearray([self.recent_kinds[index] for index in recent]),
+            recent_sessions=_taken(self.recent_sessions, recent),
+            bought=_taken(self.bought, bought),
+            bought_at=_taken(self.bought_at, bought),
+            bought_sessions=_taken(self.bought_sessions, bought),
+            signs=tuple(
+                [sign for sign in self.signs if keeps_visits or sign.session in sessions]
+            ),
+            shown=RecentImpressions(),
+        )
 
     def add_impression(self, seq: int, ts: int, item: int) -> None:
         """Add one impression, as `apply` does."""
@@ -172,9 +224,14 @@ class ShopperHistory:
         self.action_count += len(facts)
         self.recent.extend([fact[3] for fact in facts[-MAX_RECENT:]])
         self.recent_kinds.extend([fact[0] for fact in facts[-MAX_RECENT:]])
+        codes = _session_codes(facts)
+        self.recent_sessions.extend([codes[fact[4]] for fact in facts[-MAX_RECENT:]])
         del self.recent[:-MAX_RECENT], self.recent_kinds[:-MAX_RECENT]
-        self.bought.extend([fact[3] for fact in facts if fact[0] == _BUY])
-        self.bought_at.extend([fact[2] for fact in facts if fact[0] == _BUY])
+        del self.recent_sessions[:-MAX_RECENT]
+        purchases = [fact for fact in facts if fact[0] == _BUY]
+        self.bought.extend([fact[3] for fact in purchases])
+        self.bought_at.extend([fact[2] for fact in purchases])
+        self.bought_sessions.extend([codes[fact[4]] for fact in purchases])
 
     def _without_impressions(
         self, facts: Sequence[tuple[Any, ...]]
@@ -196,10 +253,30 @@ class ShopperHistory:
                 about_items.append(fact)
             elif fact[5]:
                 sign = InterestSignal(
-                    fact[0], fact[5], self.action_count + len(about_items)
+                    fact[0],
+                    fact[5],
+                    self.action_count + len(about_items),
+                    _session_codes([fact])[fact[4]],
                 )
                 self.signs = (*self.signs, sign)[-_SIGNS_LIMIT:]
         return about_items
+
+
+def _taken(column: "array[int]", places: Sequence[int]) -> "array[int]":
+    return array("q", [column[place] for place in places])
+
+
+def _session_codes(facts: Sequence[tuple[Any, ...]]) -> dict[str | None, int]:
+    """Return the code of each session of the facts."""
+    names = {fact[4] for fact in facts}
+    return {name: 0 if name is None else visitor_hash(name) for name in names}
+
+
+class KnownName(NamedTuple):
+    """The person that a caller's name stands for."""
+
+    person: str
+    is_former: bool = False  # the shop's server linked the name to the person's new id
 
 
 class ShopperHistories:
@@ -212,7 +289,7 @@ class ShopperHistories:
         self._store_id = store_id
         self._limit = limit
         self._histories: OrderedDict[str, ShopperHistory] = OrderedDict()
-        self._names: dict[str, str] = {}  # as used by callers -> as stored
+        self._names: dict[str, KnownName] = {}  # as used by callers -> as stored
         self._read_seq = -1  # the log position up to which changes were read
         self._removals = 0  # how often the log had lost events at the last read
 
@@ -220,15 +297,25 @@ class ShopperHistories:
         """Return the approximate memory size."""
         return len(self._histories) * PERSON_BYTES
 
-    def of(self, shopper: str, reader: RawReader) -> ShopperHistory:
-        """Return the shopper's current history; empty for an unknown shopper."""
+    def of(
+        self, shopper: str, reader: RawReader, *, is_proven: bool = False
+    ) -> ShopperHistory:
+        """Return the shopper's current history; empty for an unknown shopper.
+
+        A proven customer's id is their own, although somebody claimed that it is another
+        customer's session.
+        """
         self._read_changes(reader)
-        person = self._names.get(shopper)
-        history = None if person is None else self._histories.get(person)
-        if history is None or person is None:
-            return self._load(shopper, reader)
-        self._histories.move_to_end(person)
-        return history
+        name = self._names.get(shopper)
+        if name is None or name.person not in self._histories:
+            name = self._resolve(shopper, reader)
+        is_own = is_proven and not name.is_former
+        return self._history(shopper if is_own else name.person, reader)
+
+    def is_former(self, shopper: str) -> bool:
+        """Return whether a name that was looked up is a customer's former id."""
+        name = self._names.get(shopper)
+        return name is not None and name.is_former
 
     def _read_changes(self, reader: RawReader) -> None:
         head, removals = log_head(reader, self._store_id)
@@ -281,17 +368,21 @@ class ShopperHistories:
             terms[seq] = term_of_event(reader, self._store_id, seq)
         return [(*fact, terms.get(fact[1])) for fact in facts]
 
-    def _load(self, shopper: str, reader: RawReader) -> ShopperHistory:
-        store = self._store_id
-        person = customer_of_session(reader, store, shopper) or shopper
-        history = self._histories.get(person)
-        if history is None:
-            facts = facts_of_person(reader, store, person)
-            history = self._histories[person] = ShopperHistory(person, self._read_seq)
-            history.apply(self._with_terms(sorted(facts, key=_BY_TIME), reader))
-            if len(self._histories) > self._limit:
-                self._histories.popitem(last=False)
+    def _resolve(self, shopper: str, reader: RawReader) -> KnownName:
+        name = KnownName(*customer_of_session(reader, self._store_id, shopper))
         if len(self._names) >= self._limit * _NAMES_PER_PERSON:
             self._names.clear()
-        self._names[shopper] = person
+        self._names[shopper] = name
+        return name
+
+    def _history(self, person: str, reader: RawReader) -> ShopperHistory:
+        history = self._histories.get(person)
+        if history is not None:
+            self._histories.move_to_end(person)
+            return history
+        facts = facts_of_person(reader, self._store_id, person)
+        history = self._histories[person] = ShopperHistory(person, self._read_seq)
+        history.apply(self._with_terms(sorted(facts, key=_BY_TIME), reader))
+        if len(self._histories) > self._limit:
+            self._histories.popitem(last=False)
         return history

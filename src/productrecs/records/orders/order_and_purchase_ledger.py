@@ -171,6 +171,13 @@ class NewOrder:
     ordered_ms: int | None = None  # the time of purchase, if it was not just now
     confirmed: bool = True  # sent with the secret key
     network: str | None = None  # the public network that sent it
+    identity: str | None = None  # the signed identity as sent
+    signed: bool = False  # `identity` proves `user_id`
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether it is certain that `user_id` is the customer."""
+        return self.confirmed or self.signed
 
     @property
     def shopper(self) -> str | None:

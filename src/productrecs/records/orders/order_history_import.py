@@ -283,7 +283,9 @@ class HistoryImport:
             overwriter = LineMerger(
                 ledger,
                 items,
-                EventRepository(transaction, self.store_id).customers_of(customers),
+                EventRepository(transaction, self.store_id).confirmed_customers_of(
+                    customers
+                ),
                 _midnight(mark.submitted_at, self.zone),
                 mark.submitted_at,
             )

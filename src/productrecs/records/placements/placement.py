@@ -89,6 +89,14 @@ class PlacementContent:
     most_per_brand: int | None = None
     fallback: Strategy | None = None
 
+    @property
+    def shows_history(self) -> bool:
+        """Whether its list consists of what the shopper did, not of what suits it."""
+        return not _OF_HISTORY.isdisjoint((self.strategy, self.fallback))
+
+
+_OF_HISTORY: Final = frozenset({Strategy.RECENTLY_VIEWED, Strategy.BUY_AGAIN})
+
 
 @dataclass(frozen=True, slots=True)
 class Placement:

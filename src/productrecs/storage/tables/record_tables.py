@@ -109,6 +109,8 @@ shopper_links = sa.Table(
     sa.Column("session", sa.Text, primary_key=True),
     sa.Column("customer", sa.Text, nullable=False),
     sa.Column("since_seq", sa.BigInteger, nullable=False),
+    # Said by the shop's server: `session` is the customer's former id, or their own.
+    sa.Column("confirmed", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Index(None, "store_id", "customer"),
     sa.Index(None, "store_id", "since_seq"),
     sqlite_with_rowid=False,

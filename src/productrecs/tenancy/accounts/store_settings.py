@@ -31,6 +31,7 @@ class StoreSettings:
     rec_num: int = 8
     allow_repeat_recommendations: bool = False
     repeat_after_days: int = 0
+    customer_lists: Literal["limited", "signed", "open"] = "limited"
     hide_out_of_stock: bool = True
     replace_sold_out: bool = True
     visual_recommendations: bool = True
@@ -220,6 +221,13 @@ SETTINGS: Final[tuple[StoreSetting, ...]] = (
         "repeat_after_days",
         _integer_reader(0, 3650),
         "after how many days a bought product may be recommended again; 0: never",
+    ),
+    StoreSetting(
+        "customer_lists",
+        _one_of("limited", "signed", "open"),
+        "what a customer's id shows without proof that the caller is the customer: lists "
+        "by their visits, without their purchases (limited), none of their history "
+        "(signed), or everything (open)",
     ),
     StoreSetting("hide_out_of_stock", _switch, "whether unavailable products are hidden"),
     StoreSetting(

@@ -30,6 +30,7 @@ FIELDS = {
     "trending_days": "30",
     "trending_min_price": "0",
     "search_sold_out": "mixed",
+    "customer_lists": "limited",
     "unconfirmed_orders": "auto",
 }
 

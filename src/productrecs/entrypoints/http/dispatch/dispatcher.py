@@ -64,6 +64,7 @@ from productrecs.entrypoints.http.routes.widget.search import (
     answer_search,
     parse_search_request,
 )
+from productrecs.entrypoints.http.routes.widget.shopper_access import access_of
 from productrecs.entrypoints.http.routes.widget.widget_config import (
     CACHE_SECONDS,
     ConfigPage,
@@ -254,7 +255,7 @@ class Dispatcher:
             found = await _search_reply(context, caller, exchange)
             body, extra = found or (None, ())
         elif caller is not None and scope["method"] == "GET":
-            body = await _read_reply(context, caller, scope["path"], exchange.query)
+            body = await _read_reply(context, caller, exchange)
         if body is None:
             return False
         if scope["path"] == "/v1/widget-config":
@@ -382,15 +383,17 @@ async def _search_reply(
     if cached_store is None or query is None or parsed is None:
         return None
     cached_store = priced_store(caller, cached_store, query.get("price_list", ""))
-    return await answer_search(
-        context, cached_store, parsed, searcher_of_scope(exchange.scope, query)
-    )
+    searcher = searcher_of_scope(exchange.scope, query)
+    peer = peer_of(exchange.scope)
+    access = access_of(context, caller, query, peer, exchange.headers)
+    return await answer_search(context, cached_store, parsed, searcher, access)
 
 
 async def _read_reply(
-    context: Context, caller: Caller, path: str, query: Mapping[str, str] | None
+    context: Context, caller: Caller, exchange: HttpExchange
 ) -> bytes | None:
     """Return the body of a well-formed read; None leaves it to the declared route."""
+    path, query = exchange.scope["path"], exchange.query
     cached_store = context.shops.get(caller.store)
     if query is None or cached_store is None:
         return None
@@ -399,7 +402,10 @@ async def _read_reply(
     default = cached_store.shop.settings.rec_num
     if path == "/v1/recommendations":
         parsed = parse_list_request(query, default)
-        return None if parsed is None else await answer_list(context, cached_store, parsed)
+        access = access_of(
+            *(context, caller, query, peer_of(exchange.scope), exchange.headers)
+        )
+        return parsed and await answer_list(context, cached_store, parsed, access)
     if path == "/v1/trending":
         trending = parse_trending_request(query, default)
         if trending is None:

@@ -38,6 +38,7 @@ from productrecs.entrypoints.http.routes.widget.search import (
     cached_search,
     parse_search_request,
 )
+from productrecs.entrypoints.http.routes.widget.shopper_access import access_of
 from productrecs.entrypoints.http.transport.error_body import (
     OVERLOADED,
     ErrorBody,
@@ -200,11 +201,10 @@ def _find_reply(
             context, cached_store, query, searcher_of(arrival.peer, lines, query)
         )
     list_request = _parsed_request(arrival.query_string, cached_store.shop.settings.rec_num)
-    body = (
-        None
-        if list_request is None
-        else answer_immediately(context, cached_store, list_request)
-    )
+    if list_request is None:
+        return None
+    access = access_of(context, caller, query, arrival.peer, arrival.headers)
+    body = answer_immediately(context, cached_store, list_request, access)
     return None if body is None else SearchReply(body)
 
 

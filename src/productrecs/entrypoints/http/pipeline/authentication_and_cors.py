@@ -91,13 +91,13 @@ PLUGIN_PATH: Final = "/plugin/service-recommender.zip"
 ROUTES: Final[Mapping[str, Route]] = MappingProxyType(
     {
         "/v1/recommendations": Route(
-            {"GET": Credential.PUBLISHABLE}, widget=True, empty=b'{"recommendations":[]}'
+            {"GET": Credential.EITHER}, widget=True, empty=b'{"recommendations":[]}'
         ),
         "/v1/trending": Route(
-            {"GET": Credential.PUBLISHABLE}, widget=True, empty=b'{"recommendations":[]}'
+            {"GET": Credential.EITHER}, widget=True, empty=b'{"recommendations":[]}'
         ),
         "/v1/search": Route(
-            {"GET": Credential.PUBLISHABLE},
+            {"GET": Credential.EITHER},
             widget=True,
             empty=b'{"results":[]}',
             sends_timing=True,
@@ -154,6 +154,7 @@ ROUTES: Final[Mapping[str, Route]] = MappingProxyType(
         "/integration/engines/init": Route({"POST": Credential.SECRET}),
         "/integration/sync-engines": Route({"POST": Credential.SECRET}),
         "/integration/train": Route({"POST": Credential.SECRET}),
+        "/integration/customer-ids": Route({"POST": Credential.SECRET}),
         "/integration/status": Route({"GET": Credential.SECRET}),
         "/integration/report": Route({"GET": Credential.SECRET}),
         "/integration/dashboard-link": Route({"POST": Credential.SECRET}, needs_plan=False),

@@ -11,6 +11,7 @@ from productrecs.core.errors import StorageBusyError
 from productrecs.entrypoints.http.caches.activity_counts import ActivityCounter
 from productrecs.entrypoints.http.caches.store_cache import StoreCache
 from productrecs.entrypoints.http.limits.bot_detection import BotDetector
+from productrecs.entrypoints.http.limits.named_customers import NamedCustomers
 from productrecs.entrypoints.http.limits.rate_and_connection_limits import RateLimits
 from productrecs.entrypoints.http.limits.usage_metering import UsageMetering
 from productrecs.entrypoints.http.pipeline.authentication_and_cors import Caller
@@ -58,6 +59,7 @@ class Context:
     login_limits: AttemptLimits
     event_watch: EventWatch  # the live view of events
     bots: BotDetector
+    named_customers: NamedCustomers
     rates: RateLimits | None  # None without rate limits
 
     async def refresh_accounts(self) -> None:

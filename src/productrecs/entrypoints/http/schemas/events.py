@@ -30,6 +30,7 @@ from productrecs.entrypoints.http.schemas.field_readers import (
     OptionalIdentifier,
     OptionalNumber,
     Schema,
+    SignedIdentity,
     check_string,
     list_of,
     nullable,
@@ -82,6 +83,7 @@ class EventFields(Protocol):
     search_query: str | None
     widget: str | None
     event_id: str | None
+    identity: str | None
 
 
 def missing_fields(
@@ -127,6 +129,7 @@ def to_events(
         widget=body.widget,
         event_id=body.event_id,
         ts_ms=ts_ms,
+        identity=body.identity,
     )
     return [event]
 
@@ -148,6 +151,7 @@ def _impressions(body: EventFields, ts_ms: int | None) -> list[NewEvent]:
             widget=body.widget,
             event_id=body.event_id,
             ts_ms=ts_ms,
+            identity=body.identity,
         )
         for item_id, source, position in zip(shown, sources, positions, strict=True)
     ]
@@ -349,6 +353,7 @@ class EventBody(BaseModel):
     search_query: _Query = Field(None, description="For search-pref and search-click.")
     widget: _Name = Field(None, description="recs, fbt, cart, trending, search, or yours.")
     event_id: _EventId = Field(None, description="The idempotency key, for 7 days.")
+    identity: SignedIdentity = Field(None, description="Proves that `user_id` is theirs.")
 
 
 class ImportedEventBody(EventBody):

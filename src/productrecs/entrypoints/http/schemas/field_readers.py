@@ -282,6 +282,13 @@ INTEGER_SCHEMA: Schema = {
     "minimum": -MAX_INTEGER,
     "maximum": MAX_INTEGER,
 }
+
+
+def read_identity(value: object) -> str | None:
+    """Return a signed identity; a wrong one is no error, so its form does not matter."""
+    return None if value is None else str(value)[:MAX_ID]
+
+
 IDENTIFIER_SCHEMA: Schema = {"anyOf": [string_schema(1, MAX_ID), INTEGER_SCHEMA]}
 NAME_SCHEMA: Schema = nullable(string_schema(0, MAX_ID))
 _NUMERIC_STRING: Schema = {"type": "string", "pattern": NUMERIC}
@@ -297,6 +304,11 @@ OptionalIdentifier = Annotated[
     str | None,
     PlainValidator(read_optional_identifier),
     WithJsonSchema(nullable(string_schema(0, MAX_ID), INTEGER_SCHEMA)),
+]
+SignedIdentity = Annotated[
+    str | None,
+    PlainValidator(read_identity),
+    WithJsonSchema(nullable(string_schema(0, MAX_ID))),
 ]
 OptionalNumber = Annotated[
     float | None,

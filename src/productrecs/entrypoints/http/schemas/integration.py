@@ -54,6 +54,7 @@ MAX_ADDRESS: Final = 2_048
 MAX_VERSION: Final = 100
 MAX_EMAIL: Final = 320
 MAX_REC_NUM: Final = 20
+MAX_CUSTOMER_IDS: Final = 1_000
 _Body = TypeVar("_Body", bound=BaseModel)
 
 
@@ -139,6 +140,23 @@ class EnginesInitBody(BaseModel):
     price_format: _PriceFormat = Field(
         None, description="The price 1234 as the shop writes it: `1.234,00 €`."
     )
+
+
+class CustomerIdBody(BaseModel):
+    """A customer's former id, and the one that the shop sends from now on."""
+
+    model_config = ConfigDict(title="CustomerId", extra="ignore")
+
+    old: Identifier
+    new: Identifier
+
+
+class CustomerIdsBody(BaseModel):
+    """Former ids of customers and their new ones; the new id gets the history."""
+
+    model_config = ConfigDict(title="CustomerIds", extra="ignore")
+
+    customers: list[CustomerIdBody] = Field(min_length=1, max_length=MAX_CUSTOMER_IDS)
 
 
 class DashboardLinkBody(BaseModel):
@@ -281,6 +299,16 @@ def parse_introduction(body: object) -> PluginDetails:
     """
     fields = _parsed(ConnectBody, body)
     return PluginDetails(fields.platform, fields.plugin_version, fields.store_url)
+
+
+def parse_customer_ids(body: object) -> list[tuple[str, str]]:
+    """Return pairs of a customer's former id and their new one.
+
+    Raises:
+        BodyError: when the body has no such pairs, or too many.
+    """
+    customers = _parsed(CustomerIdsBody, body).customers
+    return [(customer.old, customer.new) for customer in customers]
 
 
 def parse_dashboard_link(body: object) -> str | None:

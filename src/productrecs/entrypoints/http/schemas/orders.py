@@ -16,6 +16,7 @@ from productrecs.entrypoints.http.schemas.field_readers import (
     OptionalIdentifier,
     OptionalNumber,
     OptionalTime,
+    SignedIdentity,
     too_long,
 )
 from productrecs.entrypoints.http.schemas.validation_errors import (
@@ -66,6 +67,7 @@ class OrderBody(BaseModel):
     order_id: Identifier = Field(description="The idempotency key, for 7 days.")
     user_id: OptionalIdentifier = Field(None, description="The customer, if known.")
     session_id: OptionalIdentifier = Field(None, description="The widgets' `pr_sid`.")
+    identity: SignedIdentity = Field(None, description="Proves that `user_id` is theirs.")
     currency: OptionalCurrency = None
     ordered_at: OptionalTime = Field(
         None,
@@ -99,6 +101,7 @@ def parse_order(body: object, now_ms: int, zone: tzinfo, *, confirmed: bool) -> 
         lines=tuple(_line(line) for line in order.items),
         user_id=order.user_id,
         session_id=order.session_id,
+        identity=order.identity,
         currency=order.currency,
         ordered_ms=_purchase_time(order.ordered_at, now_ms, zone, confirmed=confirmed),
         confirmed=confirmed,

@@ -124,6 +124,23 @@ GROUPS: Final = (
         ),
     ),
     SettingGroup(
+        "Customers",
+        "Customers' numbers can be guessed: what does one show without a signature?",
+        (
+            SettingField(
+                "customer_lists",
+                "A customer's lists, to a caller who does not prove to be the customer",
+                "The guide about keys says how your shop signs a customer's id",
+                "choice",
+                (
+                    ("limited", "Suit the customer's visits; show no purchases"),
+                    ("signed", "Use nothing that the customer did"),
+                    ("open", "Use everything, purchases too"),
+                ),
+            ),
+        ),
+    ),
+    SettingGroup(
         "Orders",
         "The publishable key is in your shop's pages: anybody can send orders with it",
         (

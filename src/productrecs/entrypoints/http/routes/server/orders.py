@@ -18,6 +18,7 @@ from productrecs.entrypoints.http.openapi_responses import (
     object_schema,
     request_body,
     success_response,
+    with_warnings,
 )
 from productrecs.entrypoints.http.pipeline.authentication_and_cors import SECRET
 from productrecs.entrypoints.http.pipeline.request_metrics import CounterMetric
@@ -26,6 +27,11 @@ from productrecs.entrypoints.http.transport.request_body import parse_json, read
 from productrecs.entrypoints.http.writes.live_event_recorder import Sender
 from productrecs.entrypoints.http.writes.write_handlers_and_messages import WriteKind
 from productrecs.storage.memory_budget import Claim
+from productrecs.tenancy.accounts.shopper_identity import (
+    IdentityCheck,
+    check_identity,
+    identity_warnings,
+)
 
 if TYPE_CHECKING:
     from starlette.types import Scope
@@ -55,11 +61,13 @@ _encode: Final = msgspec.json.Encoder().encode
     summary="Record an order",
     responses=success_response(
         "Stored durably, or already known.",
-        object_schema(
-            ok=OK_REPLY,
-            order_id={"type": "string"},
-            items_ingested={"type": "integer"},
-            duplicate={"type": "boolean"},
+        with_warnings(
+            object_schema(
+                ok=OK_REPLY,
+                order_id={"type": "string"},
+                items_ingested={"type": "integer"},
+                duplicate={"type": "boolean"},
+            )
         ),
         {"ok": True, "order_id": "A-1001", "items_ingested": 2, "duplicate": False},
     )
@@ -78,7 +86,7 @@ async def sync_order(request: Request) -> Response:
     data = await read_body(request.receive, headers, BODY_LIMIT, claim, weight=2)
     context = exchange.context
     try:
-        receipt = await _stored(exchange, request.scope, data, claim)
+        receipt, warnings = await _stored(exchange, request.scope, data, claim)
     except ProductRecsError as error:
         _watch(request, data, error)
         raise
@@ -91,13 +99,15 @@ async def sync_order(request: Request) -> Response:
         "items_ingested": receipt.items_ingested,
         "duplicate": receipt.duplicate,
     }
+    if warnings:
+        content["warnings"] = warnings
     return Response(_encode(content), media_type="application/json")
 
 
 async def _stored(
     exchange: "RequestContext", scope: "Scope", data: bytes, claim: Claim
-) -> "OrderReceipt":
-    """Return the receipt of the order in a body, once it is on the disk."""
+) -> tuple["OrderReceipt", list[str]]:
+    """Return the receipt of the order in a body, once it is on the disk; and warnings."""
     context, caller = exchange.context, exchange.known_caller
     order = parse_order(
         parse_json(data),
@@ -108,10 +118,14 @@ async def _stored(
     if not order.confirmed:
         client = address_of_client(peer_of(scope), dict(scope["headers"]))
         order = replace(order, network=network_of(client))
+    check = check_identity(
+        caller.store.secrets, order.identity, order.user_id, context.clock()
+    )
+    order = replace(order, identity=None, signed=check is IdentityCheck.VALID)
     receipt: OrderReceipt = await context.write_client.write(
         WriteKind.ORDER, caller.store.store_id, order, claim
     )
-    return receipt
+    return receipt, identity_warnings([(order.user_id, check)])
 
 
 def _watch(

@@ -22,6 +22,7 @@ from productrecs.entrypoints.http.openapi_responses import (
     object_schema,
     request_body,
     success_response,
+    with_warnings,
 )
 from productrecs.entrypoints.http.pipeline.request_metrics import CounterMetric
 from productrecs.entrypoints.http.schemas.events import (
@@ -51,6 +52,11 @@ from productrecs.entrypoints.http.writes.write_handlers_and_messages import (
 )
 from productrecs.records.events.append_and_link_events import is_about_product
 from productrecs.records.events.event import EVENT_KINDS, EventKind, NewEvent
+from productrecs.tenancy.accounts.shopper_identity import (
+    IdentityCheck,
+    check_identity,
+    identity_warnings,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,6 +64,7 @@ if TYPE_CHECKING:
     from productrecs.entrypoints.http.caches.store_cache import CachedStore
     from productrecs.entrypoints.http.pipeline.route_context import Context, RequestContext
     from productrecs.storage.memory_budget import Claim
+    from productrecs.tenancy.accounts.api_keys import SecretKeys
     from productrecs.tenancy.accounts.store import Store
 
 _Id: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_ID)]
@@ -88,6 +95,7 @@ class _SimpleEvent(msgspec.Struct, forbid_unknown_fields=True):
     search_query: str | None = None
     widget: _Id | None = None
     event_id: _EventId | None = None
+    identity: _Id | None = None
 
 
 _decode = msgspec.json.Decoder(_SimpleEvent).decode
@@ -161,13 +169,7 @@ _encode: Final = msgspec.json.Encoder().encode
     summary="Record shopper events",
     responses=success_response(
         "Stored durably.",
-        object_schema(ok=OK_REPLY)
-        | {
-            "properties": {
-                "ok": OK_REPLY,
-                "warnings": {"type": "array", "items": {"type": "string"}},
-            }
-        },
+        with_warnings(object_schema(ok=OK_REPLY)),
         OK_EXAMPLE,
     )
     | error_responses(401, 413, 415, 422, 503),
@@ -216,11 +218,13 @@ async def receive_event_body(
     else:  # it may tell of so much that everybody else would wait
         loop = asyncio.get_running_loop()
         groups = await loop.run_in_executor(context.parser_pool, _grouped, data)
+    groups, refused = _check_identities(groups, store.secrets, context.clock())
     groups = context.bots.mark(store.store_id, groups, headers)
     network = network_of(address_of_client(peer, headers))
     if network is not None:
         groups = [[replace(one, network=network) for one in group] for group in groups]
-    count, warnings = sum(map(len, groups)), _warnings(cached_store, groups)
+    count = sum(map(len, groups))
+    warnings = [*refused, *_warnings(cached_store, groups)][:_MAX_WARNINGS]
     with claim.another().grow(memory_weight(groups)) as queued:
         write = context.write_client.write(WriteKind.EVENTS, store.store_id, groups, queued)
     del groups  # an array may tell a hundred times what it weighs
@@ -241,6 +245,27 @@ def _grouped(data: bytes) -> Groups:
     events, sources = parse_events(parse_json(data))
     paired = groupby(zip(sources, events, strict=True), key=lambda pair: pair[0])
     return [[event for _, event in pairs] for _, pairs in paired]
+
+
+def _check_identities(
+    groups: Groups, secrets: SecretKeys, now_ms: int
+) -> tuple[Groups, list[str]]:
+    """Return the events, `signed` where an identity proves it; and what is wrong."""
+    if not any(group and group[0].identity for group in groups):
+        return groups, []
+    senders = [(group[0].user_id, group[0].identity) for group in groups]
+    checks = {
+        sender: check_identity(secrets, sender[1], sender[0], now_ms)
+        for sender in dict.fromkeys(senders)
+    }
+    checked = [
+        [
+            replace(event, identity=None, signed=checks[sender] is IdentityCheck.VALID)
+            for event in group
+        ]
+        for group, sender in zip(groups, senders, strict=True)
+    ]
+    return checked, identity_warnings((who[0], check) for who, check in checks.items())
 
 
 def _warnings(cached_store: CachedStore, groups: Groups) -> list[str]:

@@ -15,6 +15,12 @@ from productrecs.entrypoints.http.caches.recommendation_cache import (
 )
 from productrecs.entrypoints.http.caches.store_cache import CachedStore
 from productrecs.entrypoints.http.pipeline.route_context import Context
+from productrecs.entrypoints.http.routes.widget.shopper_access import (
+    NO_HISTORIES,
+    ShopperAccess,
+    UsableHistories,
+    read_usable_histories,
+)
 from productrecs.entrypoints.http.schemas.product_cards_and_replies import (
     recommendations_body,
     with_anchor,
@@ -41,7 +47,6 @@ from productrecs.features.recommendations.sold_out_replacements import (
 )
 from productrecs.features.recommendations.trending import trending_list
 from productrecs.records.catalog.item_filters import NO_FILTERS, Filters
-from productrecs.records.events.shopper_history_cache import ShopperHistory
 from productrecs.records.experiments.arm_assignment import Arm, holdout_split
 from productrecs.records.experiments.repository import (
     NOBODY,
@@ -65,7 +70,10 @@ class TrendingRequest(NamedTuple):
 
 
 def answer_immediately(
-    context: Context, cached_store: CachedStore, list_request: RecommendationRequest
+    context: Context,
+    cached_store: CachedStore,
+    list_request: RecommendationRequest,
+    access: ShopperAccess,
 ) -> bytes | None:
     """Return the body of a reply that need not be waited for; None for any other.
 
@@ -85,33 +93,41 @@ def answer_immediately(
     if is_tested(cached_store, list_request.placement):
         store_id = cached_store.shop.catalog.store_id
         known = read_known_identity(context.reader, store_id, identities)
-    histories = [cached_store.histories.of(name, context.reader) for name in identities]
+    histories = read_usable_histories(
+        context, cached_store, context.reader, identities, access
+    )
     body = _assigned(context, cached_store, list_request, histories, known)
     return _with_anchor(body, context, cached_store, list_request)
 
 
 async def answer_list(
-    context: Context, cached_store: CachedStore, list_request: RecommendationRequest
+    context: Context,
+    cached_store: CachedStore,
+    list_request: RecommendationRequest,
+    access: ShopperAccess,
 ) -> bytes:
     """Return the body of a reply; without a shopper it may come from the cache."""
-    body = await _list(context, cached_store, list_request)
+    body = await _list(context, cached_store, list_request, access)
     return _with_anchor(body, context, cached_store, list_request)
 
 
 async def _list(
-    context: Context, cached_store: CachedStore, list_request: RecommendationRequest
+    context: Context,
+    cached_store: CachedStore,
+    list_request: RecommendationRequest,
+    access: ShopperAccess,
 ) -> bytes:
     if not list_request.identities:
         return _anonymous_list(context, cached_store, list_request)
     identities = list_request.identities
     if not is_tested(cached_store, list_request.placement):
-        histories = await _histories(context, cached_store, identities)
+        histories = await _histories(context, cached_store, identities, access)
         return _assigned(context, cached_store, list_request, histories, NOBODY)
     store_id = cached_store.shop.catalog.store_id
     # Together, so that a database that hangs is waited for once.
     known, histories = await asyncio.gather(
         context.arm_assigner.known(store_id, identities, context.read),
-        _histories(context, cached_store, identities),
+        _histories(context, cached_store, identities, access),
     )
     return _assigned(context, cached_store, list_request, histories, known)
 
@@ -120,7 +136,7 @@ def _assigned(
     context: Context,
     cached_store: CachedStore,
     list_request: RecommendationRequest,
-    histories: Sequence[ShopperHistory],
+    histories: UsableHistories,
     known: KnownIdentity,
 ) -> bytes:
     """Return the body of a shopper's list, by their arms of the store's tests."""
@@ -196,7 +212,7 @@ def _making(
     context: Context,
     cached_store: CachedStore,
     list_request: RecommendationRequest,
-    histories: Sequence[ShopperHistory],
+    usable: UsableHistories,
     now_ms: int,
     placement: Placement | None = None,
 ) -> _Making:
@@ -208,11 +224,13 @@ def _making(
         UnknownPlacementError: when the store has no such placement.
     """
     shop, record_exploration = cached_store.shop, context.write_client.write_later
-    placed = None
+    placed, histories = None, usable.for_lists
     main: RecommendationRequest | None = list_request
     if list_request.placement:
         placement = placement or cached_store.placements.find(list_request.placement)
-        placed = place_requests(shop, placement, list_request, histories)
+        placed = place_requests(shop, placement, list_request, usable.for_display)
+        if placement.content.shows_history:
+            histories = usable.for_display
         main = placed.main
     sold_out = None if main is None else sold_out_anchor(shop, main, now_ms)
 
@@ -263,7 +281,7 @@ def _anonymous_list(
     context: Context, cached_store: CachedStore, list_request: RecommendationRequest
 ) -> bytes:
     now_ms, shop = context.clock(), cached_store.shop
-    making = _making(context, cached_store, list_request, (), now_ms)
+    making = _making(context, cached_store, list_request, NO_HISTORIES, now_ms)
     # As many lists as there are pages: not worth their place.
     if list_request.excluded or list_request.filters != NO_FILTERS:
         return making.write(making.pick())
@@ -310,17 +328,22 @@ def _cached_or_computed(
 
 
 async def _histories(
-    context: Context, cached_store: CachedStore, identities: Sequence[str]
-) -> list[ShopperHistory]:
+    context: Context,
+    cached_store: CachedStore,
+    identities: Sequence[str],
+    access: ShopperAccess,
+) -> UsableHistories:
     try:
         return await context.read(
-            lambda reader: [cached_store.histories.of(name, reader) for name in identities]
+            lambda reader: read_usable_histories(
+                context, cached_store, reader, identities, access
+            )
         )
     except StorageError:
-        return []  # a list that knows less beats none
+        return NO_HISTORIES  # a list that knows less beats none
     except Exception:
         _log.exception("shopper history read failed")
-        return []
+        return NO_HISTORIES
 
 
 def identities_of(customer_id: str | None, user_id: str | None) -> tuple[str, ...]:

@@ -32,6 +32,12 @@ from productrecs.entrypoints.http.routes.widget.list_replies import (
     answer_trending,
     identities_of,
 )
+from productrecs.entrypoints.http.routes.widget.shopper_access import (
+    IDENTITY,
+    IdentityQuery,
+    SessionQuery,
+    access_in_route,
+)
 from productrecs.entrypoints.http.schemas.validation_errors import BodyError, Problem
 from productrecs.features.recommendations.recommendation_request import (
     RecommendationRequest,
@@ -161,6 +167,8 @@ async def declared_recommendations(  # noqa: PLR0913, PLR0917 - one a query para
             examples=["product-page-1"],
         ),
     ] = None,
+    session_id: SessionQuery = "",
+    identity: IdentityQuery = "",
     price_list: PriceListQuery = "",
 ) -> Response:
     """Return products for the request, each with the `source` that suggested it.
@@ -194,7 +202,14 @@ async def declared_recommendations(  # noqa: PLR0913, PLR0917 - one a query para
     check_excluded(list_request.excluded, excluded)
     cached_store = await exchange.context.shops.open(exchange.known_caller.store)
     cached_store = priced_store(exchange.known_caller, cached_store, price_list)
-    body = await answer_list(exchange.context, cached_store, list_request)
+    shopper_ids = {
+        "customer_id": customer_id or "",
+        "user_id": user_id or "",
+        "session_id": session_id,
+        IDENTITY: identity,
+    }
+    access = access_in_route(request, shopper_ids)
+    body = await answer_list(exchange.context, cached_store, list_request, access)
     return Response(body, media_type="application/json")
 
 

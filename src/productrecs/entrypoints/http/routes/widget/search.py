@@ -40,6 +40,13 @@ from productrecs.entrypoints.http.routes.widget.list_parameters import (
     priced_store,
 )
 from productrecs.entrypoints.http.routes.widget.list_replies import is_held_out
+from productrecs.entrypoints.http.routes.widget.shopper_access import (
+    IDENTITY,
+    IdentityQuery,
+    ShopperAccess,
+    access_in_route,
+    read_usable_histories,
+)
 from productrecs.entrypoints.http.schemas.product_cards_and_replies import (
     search_body,
     trending_search_body,
@@ -145,6 +152,7 @@ async def declared_search(  # noqa: PLR0913, PLR0917 - one a query parameter
         str,
         Query(description="The session, if there is no `user_id`.", examples=["s_4fQ9xZ"]),
     ] = "",
+    identity: IdentityQuery = "",
     price_list: PriceListQuery = "",
 ) -> Response:
     """Return the products that match the query, best first.
@@ -170,7 +178,10 @@ async def declared_search(  # noqa: PLR0913, PLR0917 - one a query parameter
     cached_store = priced_store(exchange.known_caller, cached_store, price_list)
     shopper_ids = {"customer_id": customer_id, "user_id": user_id, "session_id": session_id}
     searcher = searcher_of_scope(request.scope, shopper_ids)
-    reply = await answer_search(exchange.context, cached_store, listing or search, searcher)
+    access = access_in_route(request, shopper_ids | {IDENTITY: identity})
+    reply = await answer_search(
+        exchange.context, cached_store, listing or search, searcher, access
+    )
     headers = {name.decode(): value.decode() for name, value in reply.headers}
     return Response(reply.body, media_type="application/json", headers=headers)
 
@@ -289,6 +300,7 @@ async def _personal_lift(
     search: SearchRequest | ResultsPageRequest,
     searcher: Searcher,
     arm: SearchArm,
+    access: ShopperAccess,
 ) -> PersonalLift | None:
     """Return the lift of a known shopper; None if the results are not personal."""
     if not _may_be_personal(cached_store, search, searcher, arm):
@@ -299,10 +311,16 @@ async def _personal_lift(
             known = await _known(context, cached_store, name)
             if is_held_out(context, cached_store, (name,), known):
                 return None
-        history = await context.read(lambda reader: cached_store.histories.of(name, reader))
+        usable = await context.read(
+            lambda reader: read_usable_histories(
+                context, cached_store, reader, [name], access
+            )
+        )
     except StorageError:
         return None  # results for anybody beat none
-    return PersonalLift.of(history, cached_store.traits.of, shop.models.personal)
+    return PersonalLift.of(
+        usable.for_lists[0], cached_store.traits.of, shop.models.personal
+    )
 
 
 async def _known(
@@ -321,6 +339,7 @@ async def answer_search(
     cached_store: CachedStore,
     search: SearchRequest | ResultsPageRequest,
     searcher: Searcher,
+    access: ShopperAccess,
 ) -> SearchReply:
     """Return the reply to a search, and count it as `searcher`'s.
 
@@ -332,7 +351,7 @@ async def answer_search(
     if _is_tested(cached_store, search, searcher):
         known = await _known(context, cached_store, str(searcher))
         arm = _assigned(context, cached_store, str(searcher), known)
-    lift = await _personal_lift(context, cached_store, search, searcher, arm)
+    lift = await _personal_lift(context, cached_store, search, searcher, arm, access)
     if lift is None:
         cached = _cached_for_anybody(context, cached_store, search, searcher, arm)
         if cached is not None:

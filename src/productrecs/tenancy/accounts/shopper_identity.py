@@ -1,0 +1,81 @@
+"""Shopper identity: a customer's id, signed by the shop, so that nobody else can claim it.
+
+A signed identity is `<expires>.<signature>`: Unix seconds, and the hexadecimal HMAC-SHA-256
+of `identity:<expires>:<id>`. Its key is the hash of the store's secret key, so a shop can
+sign without asking the service, and the service can check without knowing the secret key.
+"""
+
+import hmac
+import re
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Final
+
+from productrecs.core.clock import DAY_MS
+from productrecs.tenancy.accounts.api_keys import SecretKeys
+
+MAX_DAYS_AHEAD: Final = 400
+"""An identity may not be valid for longer."""
+
+_FORM: Final = re.compile(r"([0-9]{1,12})\.([0-9a-f]{64})", re.ASCII)
+_SECOND_MS: Final = 1_000
+
+
+class IdentityCheck(StrEnum):
+    """What a signed identity proves; the value of a refused one says why."""
+
+    ABSENT = "no identity was sent"
+    VALID = "the identity is valid"
+    MALFORMED = "it is not of the form <expires>.<signature>"
+    WRONG = "its signature is not that of this id and this store's secret key"
+    EXPIRED = "it has expired"
+    TOO_LONG = f"it expires more than {MAX_DAYS_AHEAD} days from now"
+    WITHOUT_ID = "there is no user_id beside it"
+
+
+_FINE: Final = frozenset({IdentityCheck.ABSENT, IdentityCheck.VALID})
+
+
+def sign_identity(secret_hash: str, customer_id: str, expires: int) -> str:
+    """Return the signed identity of a customer until `expires`, in Unix seconds."""
+    message = f"identity:{expires}:{customer_id}".encode("utf-8", "surrogatepass")
+    signature = hmac.digest(secret_hash.encode("ascii"), message, "sha256")
+    return f"{expires}.{signature.hex()}"
+
+
+def check_identity(
+    secrets: SecretKeys, identity: str | None, customer_id: str | None, now_ms: int
+) -> IdentityCheck:
+    """Return what an identity proves about an id; a replaced key counts while accepted."""
+    if not identity:
+        return IdentityCheck.ABSENT
+    if not customer_id:
+        return IdentityCheck.WITHOUT_ID
+    found = _FORM.fullmatch(identity)
+    if found is None:
+        return IdentityCheck.MALFORMED
+    expires = int(found[1])
+    old_hash = secrets.old_hash if secrets.is_old_active(now_ms) else None
+    if not any(
+        hmac.compare_digest(sign_identity(one, customer_id, expires), identity)
+        for one in (secrets.secret_hash, old_hash)
+        if one is not None
+    ):
+        return IdentityCheck.WRONG
+    return _check_expiry(expires * _SECOND_MS, now_ms)
+
+
+def _check_expiry(expires_ms: int, now_ms: int) -> IdentityCheck:
+    if expires_ms <= now_ms:
+        return IdentityCheck.EXPIRED
+    is_too_long = expires_ms > now_ms + MAX_DAYS_AHEAD * DAY_MS
+    return IdentityCheck.TOO_LONG if is_too_long else IdentityCheck.VALID
+
+
+def identity_warnings(checks: Iterable[tuple[str | None, IdentityCheck]]) -> list[str]:
+    """Return what is wrong with the identities of some ids."""
+    return [
+        f"the identity of user_id {customer_id!r} counts as none: {check}"
+        for customer_id, check in checks
+        if check not in _FINE
+    ]

@@ -1,0 +1,353 @@
+"""Customer lists: what a customer's id shows to a caller who does not prove to be them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from productrecs.core.clock import DAY_MS, iso, system_ms
+from productrecs.entrypoints.http.limits.named_customers import MAX_CUSTOMERS
+from productrecs.records.placements.placement import PlacementContent, Strategy
+from tests.support.service import Merchant, Service, add_placement, eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from tests.support.service import Reply
+
+PRICES: Final = range(10, 17)
+CATALOG: Final = {f"{price}-{n}": price for price in PRICES for n in range(3)}
+CUSTOMERS: Final = [str(number) for number in range(1, 9)]
+MODES: Final = ("limited", "signed", "open")
+
+
+class Shop:
+    """A shop whose customers have numbers, and what each of them bought and viewed."""
+
+    def __init__(self, merchant: Merchant) -> None:
+        self.merchant, items = merchant, list(CATALOG)
+        self.bought = {
+            customer: {items[(5 * n + 8 * line) % len(items)] for line in range(3)}
+            for n, customer in enumerate(CUSTOMERS)
+        }
+        self.viewed = {customer: items[2 * n] for n, customer in enumerate(CUSTOMERS)}
+        merchant.push(*({"id": i, "title": i, "price": p} for i, p in CATALOG.items()))
+        for customer in CUSTOMERS:
+            session = f"s_secret-of-{customer}"
+            merchant.order(
+                f"o{customer}",
+                *self.bought[customer],
+                user_id=customer,
+                session_id=session,
+                ordered_at=iso(system_ms() - 20 * DAY_MS),
+            )
+            view = {"event": "detail-page-view", "item_id": self.viewed[customer]}
+            merchant.track(view | {"user_id": customer, "session_id": session})
+
+    def proof(self, way: str, customer: str) -> dict[str, str]:
+        """Return the parameters of a call that names a customer in some way."""
+        return {
+            "user_id": {"user_id": customer},
+            "customer_id": {"customer_id": customer},
+            "a stolen signature": {
+                "customer_id": customer,
+                "identity": self.merchant.identity("1000"),
+            },
+            "an expired signature": {
+                "customer_id": customer,
+                "identity": self.merchant.identity(customer, -1),
+            },
+            "another session": {"customer_id": customer, "user_id": "s_attacker"},
+            "signed customer_id": {
+                "customer_id": customer,
+                "user_id": "s_new",
+                "identity": self.merchant.identity(customer),
+            },
+            "signed user_id": {
+                "user_id": customer,
+                "identity": self.merchant.identity(customer),
+            },
+            "secret key": {"customer_id": customer},
+            "own session": {"user_id": f"s_secret-of-{customer}"},
+            "own session beside": {
+                "user_id": customer,
+                "session_id": f"s_secret-of-{customer}",
+            },
+        }[way]
+
+    def ask(self, way: str, customer: str, **query: Any) -> Reply:
+        """Ask for a list of a customer, named in some way."""
+        target = self.merchant.target(
+            "/v1/recommendations", **self.proof(way, customer), **query
+        )
+        headers = {"x-api-key": self.merchant.account.secret} if way == "secret key" else {}
+        return self.merchant.client.ask("GET", target, None, headers)
+
+
+@pytest.fixture(scope="module")
+def shops(service: Service) -> Mapping[str, Shop]:
+    """Return a shop of each mode."""
+    found = {}
+    for mode in MODES:
+        settings = {"customer_lists": mode} if mode != "limited" else {}
+        merchant = service.register(explore_percent="0", **settings)
+        for strategy in (Strategy.BUY_AGAIN, Strategy.RECENTLY_VIEWED):
+            content = PlacementContent(strategy=strategy, num=20)
+            add_placement(merchant.account, strategy.value.replace("_", "-"), content)
+        found[mode] = Shop(merchant)
+        service.train(merchant)
+    return found
+
+
+def left_out(shop: Shop, way: str, customer: str) -> set[str]:
+    """Return what a `mix` list of each price leaves out: what the customer bought."""
+    listed: set[str] = set()
+    for price in PRICES:
+        only = f"price:{price}..{price}"
+        listed |= set(shop.ask(way, customer, num=20, filter=only).ids)
+    return set(CATALOG) - listed
+
+
+def bought_again(shop: Shop, way: str, customer: str) -> set[str]:
+    return set(shop.ask(way, customer, placement="buy-again").ids)
+
+
+def bought_with(shop: Shop, way: str, customer: str) -> set[str]:
+    return set(shop.ask(way, customer, num=20, source="buy").ids)
+
+
+UNPROVEN: Final = (
+    "user_id",
+    "customer_id",
+    "a stolen signature",
+    "an expired signature",
+    "another session",
+)
+PROVEN: Final = (
+    "signed customer_id",
+    "signed user_id",
+    "secret key",
+    "own session",
+    "own session beside",
+)
+
+
+@pytest.mark.parametrize("attack", [left_out, bought_again])
+def test_a_customers_number_reads_no_purchase(
+    shops: Mapping[str, Shop], attack: Callable[[Shop, str, str], set[str]]
+) -> None:
+    def read(mode: str, way: str) -> int:
+        """Return how many purchases of all customers an attacker reads."""
+        shop = shops[mode]
+        return sum(
+            len(attack(shop, way, customer) & shop.bought[customer])
+            for customer in CUSTOMERS
+        )
+
+    purchases = 3 * len(CUSTOMERS)
+    eventually(lambda: read("open", "user_id") == purchases)  # the control
+    for mode in ("limited", "signed"):
+        assert {way: read(mode, way) for way in UNPROVEN} == dict.fromkeys(UNPROVEN, 0)
+        assert {way: read(mode, way) for way in PROVEN} == dict.fromkeys(PROVEN, purchases)
+
+
+@pytest.mark.parametrize("way", UNPROVEN)
+@pytest.mark.parametrize("mode", ["limited", "signed"])
+def test_lists_by_purchases_are_those_of_a_stranger(
+    shops: Mapping[str, Shop], mode: str, way: str
+) -> None:
+    shop, customer = shops[mode], CUSTOMERS[0]
+    assert bought_with(shop, way, customer) == set()
+    assert bought_with(shop, "signed user_id", customer) == bought_with(
+        shop, "secret key", customer
+    )
+
+
+@pytest.mark.parametrize(
+    ("mode", "way", "is_shown"),
+    [
+        *(("limited", way, False) for way in UNPROVEN),
+        *(("signed", way, False) for way in UNPROVEN),
+        *(("open", way, True) for way in UNPROVEN),
+        *((mode, way, True) for mode in MODES for way in PROVEN),
+    ],
+)
+def test_what_was_viewed_is_shown_to_who_proves_it(
+    shops: Mapping[str, Shop], mode: str, way: str, *, is_shown: bool
+) -> None:
+    shop, customer = shops[mode], CUSTOMERS[1]
+    shown = shop.ask(way, customer, placement="recently-viewed").ids
+    assert (shop.viewed[customer] in shown) is is_shown
+
+
+def test_an_ordinary_list_goes_by_the_visits_of_an_unproven_id_unless_all_need_a_signature(
+    service: Service,
+) -> None:
+    told = {}
+    for mode in MODES:
+        shop = service.register(customer_lists=mode, explore_percent="0")
+        shop.push(
+            *(
+                {"id": f"{name}{n}", "title": name, "categories": [name], "price": 5}
+                for name in ("lamp", "tent")
+                for n in range(6)
+            )
+        )
+        view = {"event": "detail-page-view", "item_id": "tent0"}
+        shop.track(view | {"user_id": "7", "session_id": "s_of-7"})
+        told[mode] = [
+            shop.recommend(num=4, **shopper).ids
+            for shopper in ({"user_id": "7"}, {"user_id": "s_of-7"}, {})
+        ]
+
+    by_id, by_session, anonymous = told["limited"]
+    assert by_id == by_session != anonymous
+    assert told["open"] == told["limited"]
+    assert told["signed"] == [anonymous, by_session, anonymous]
+
+
+CLAIMS: Final[Mapping[str, Callable[[Merchant, str, str], list[dict[str, str]]]]] = {
+    "my id is a session of theirs": lambda _, me, them: [
+        {"user_id": them, "session_id": me}
+    ],
+    "their id is a session of mine": lambda shop, me, them: [
+        {"user_id": me, "session_id": them, "identity": shop.identity(me)}
+    ],
+    "both": lambda shop, me, them: [
+        {"user_id": me, "session_id": them, "identity": shop.identity(me)},
+        {"user_id": them, "session_id": me},
+    ],
+    "through a session": lambda shop, me, them: [
+        {"user_id": me, "session_id": "s_between", "identity": shop.identity(me)},
+        {"user_id": them, "session_id": "s_between"},
+    ],
+}
+
+
+@pytest.mark.parametrize("is_early", [False, True])
+@pytest.mark.parametrize("claim", CLAIMS)
+def test_nobody_joins_another_customers_history_to_their_own(
+    service: Service, claim: str, *, is_early: bool
+) -> None:
+    shop = service.register(explore_percent="0")
+    shop.push(*({"id": i, "title": i, "price": p} for i, p in CATALOG.items()))
+    me, them = "900", "7"
+
+    def attack() -> None:
+        for one in CLAIMS[claim](shop, me, them):
+            view = {"event": "detail-page-view", "item_id": "16-2"} | one
+            assert "warnings" not in shop.track(view).json
+
+    if is_early:
+        attack()
+    shop.order("theirs", "10-0", "11-1", user_id=them, session_id="s_theirs")
+    if not is_early:
+        attack()
+
+    def bought(customer: str) -> set[str]:
+        signed = {"customer_id": customer, "identity": shop.identity(customer)}
+        lists = [
+            shop.recommend(num=20, filter=f"price:{p}..{p}", user_id="s_between", **signed)
+            for p in PRICES
+        ]
+        return set(CATALOG) - {item_id for one in lists for item_id in one.ids}
+
+    assert (bought(me), bought(them)) == (set(), {"10-0", "11-1"})
+
+
+def test_a_network_that_names_many_customers_is_served_as_anonymous(
+    service: Service,
+) -> None:
+    shop = service.register(explore_percent="0")
+    shop.push(
+        *(
+            {"id": f"{name}{n}", "title": name, "categories": [name], "price": 5}
+            for name in ("lamp", "tent")
+            for n in range(6)
+        )
+    )
+    view = {"event": "detail-page-view", "item_id": "tent0", "session_id": "s_1"}
+    shop.track(view | {"user_id": "victim"})
+
+    def ask(network: str, **query: str) -> list[str]:
+        target = shop.target("/v1/recommendations", num=4, **query)
+        return shop.client.ask("GET", target, None, {"x-forwarded-for": network}).ids
+
+    anonymous, personal = ask("9.9.7.1"), ask("9.9.7.1", customer_id="victim")
+    assert personal != anonymous
+    for n in range(MAX_CUSTOMERS - 1):
+        ask("9.9.7.1", customer_id=f"{n}")
+        ask("9.9.7.2", user_id=f"s_{n}")  # sessions are no customers
+    assert ask("9.9.7.1", customer_id="victim") == personal
+    ask("9.9.7.1", customer_id="one more")
+
+    assert ask("9.9.7.1", customer_id="victim") == anonymous
+    signed = shop.identity("victim")
+    assert ask("9.9.7.1", customer_id="victim", identity=signed) == personal
+    assert ask("9.9.7.1", user_id="s_1") == personal  # what the session itself did
+    for network in ("9.9.7.2", "127.0.0.1"):
+        assert ask(network, customer_id="victim") == personal
+
+
+@pytest.mark.parametrize(
+    ("sent", "warned"),
+    [
+        ({}, ""),
+        ({"identity": None}, ""),
+        ({"identity": "{signed}"}, ""),
+        ({"identity": "{signed}x"}, "not of the form"),
+        ({"identity": 7}, "not of the form"),
+        ({"identity": "{expired}"}, "expired"),
+        ({"identity": "{other}"}, "not that of this id"),
+        ({"identity": "{late}"}, "more than 400 days"),
+        ({"identity": "x" * 1_000}, "not of the form"),
+    ],
+)
+def test_events_and_orders_are_kept_and_say_what_is_wrong_with_an_identity(
+    merchant: Merchant, sent: dict[str, Any], warned: str
+) -> None:
+    merchant.push({"id": "tent", "title": "Tent"})
+    forms = {
+        "signed": merchant.identity("7"),
+        "expired": merchant.identity("7", -1),
+        "other": merchant.identity("8"),
+        "late": merchant.identity("7", 401 * 86_400),
+    }
+    fields = {
+        name: value.format(**forms) if isinstance(value, str) else value
+        for name, value in sent.items()
+    } | {"user_id": "7", "session_id": "s_7"}
+
+    view = {"event": "detail-page-view", "item_id": "tent"} | fields
+    replies = [merchant.track(view), merchant.track(view, view)]
+    replies.append(merchant.order("A", "tent", **fields))
+
+    for reply in replies:
+        assert reply.status == 200
+        warnings = reply.json.get("warnings", [])
+        assert len(warnings) == bool(warned)
+        assert all(warned in one for one in warnings)
+
+
+def test_former_ids_are_linked_to_new_ones_by_the_shops_server(
+    service: Service,
+) -> None:
+    shop = Shop(service.register(explore_percent="0"))
+    new = {customer: f"c_{hash(customer):032x}" for customer in CUSTOMERS}
+    pairs = [{"old": old, "new": new_id} for old, new_id in new.items()]
+
+    def link(body: object) -> Reply:
+        data = json.dumps(body).encode()
+        headers = shop.merchant.server
+        return shop.merchant.client.ask("POST", "/integration/customer-ids", data, headers)
+
+    for _ in range(2):
+        assert link({"customers": pairs}).json == {"ok": True, "linked": len(pairs)}
+    for old, new_id in new.items():
+        shop.bought[new_id], shop.viewed[new_id] = shop.bought[old], shop.viewed[old]
+        assert left_out(shop, "signed user_id", new_id) == shop.bought[old]
+        assert left_out(shop, "secret key", new_id) == shop.bought[old]
+        assert left_out(shop, "customer_id", old) == set()
+        assert left_out(shop, "secret key", old) == shop.bought[old]
