@@ -6,6 +6,7 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING
 
+import pytest
 import sqlalchemy as sa
 
 from productrecs.records.events.event import INHUMAN_RATE
@@ -140,6 +141,43 @@ def test_calls_of_a_crawler_count_in_no_quota_test_or_search_report(
     eventually(lambda: _metered(service, merchant) == 2)
     eventually(lambda: counted(service, merchant, exposures) == 1)
     eventually(lambda: counted(service, merchant, search_counts) == 1)
+
+
+def test_31_requests_with_somebodys_number_move_none_of_their_lists(
+    service: Service,
+) -> None:
+    merchant = a_shop(service, explore_percent="0")
+    for n in range(4):
+        view = {"event": "detail-page-view", "item_id": f"i{n}", "user_id": "7"}
+        merchant.track(view | {"session_id": "s_of-7"})
+    calls = (
+        {"user_id": "7"},
+        {"customer_id": "7", "user_id": "s_of-7"},
+        {"customer_id": "7", "identity": merchant.identity("7")},
+        {"user_id": "s_of-7"},
+    )
+
+    def personal() -> list[list[str]]:
+        return [merchant.recommend(num=3, source="browse", **call).ids for call in calls]
+
+    before, stored = personal(), counted(service, merchant, events)
+    trending = merchant.recommend(num=3, source="browse").ids
+
+    def attack(**fields: str) -> None:
+        for _ in range(60):
+            merchant.track({"event": "add-to-cart", "item_id": "i7"} | fields)
+
+    attack(session_id="7")
+    attack(user_id="7", session_id="s_x")
+    assert counted(service, merchant, bot_events) == 2 * 60  # the control
+    assert merchant.recommend(num=3, source="browse", user_id="s_x").ids == trending
+    assert counted(service, merchant, events) == stored
+    assert personal() == before
+
+    attack(user_id="7")  # without a session nothing is taken along
+    assert counted(service, merchant, bot_events) == pytest.approx(3 * 60 - 30, abs=2)
+    assert counted(service, merchant, events) == pytest.approx(stored + 30, abs=2)
+    assert trending not in personal()
 
 
 def _shows(merchant: Merchant, products: int) -> bool:

@@ -83,6 +83,21 @@ def test_an_inhuman_rate_takes_the_last_minutes_of_its_shopper_along(
     reader.close()
 
 
+def test_nobody_takes_along_what_another_session_did_as_the_same_customer(
+    database: Database, store_id: StoreId
+) -> None:
+    theirs = view("a", "s_of-7", user_id="7")
+    without = NewEvent(EventKind.DETAIL_PAGE_VIEW, item_id="a", user_id="7")
+    send(database, store_id, theirs, without, now=NOON - MINUTE_MS)
+
+    for session in ("s_x", "7", None):
+        fast = view("c", session, user_id="7", bot=INHUMAN_RATE)  # type: ignore[arg-type]
+        send(database, store_id, fast)
+
+    assert stored(database, events) == [("7",), ("7",)]
+    assert stored(database, bot_events) == [("7", INHUMAN_RATE)] * 3
+
+
 def test_training_that_read_a_bots_first_events_equals_one_that_never_saw_it(
     database: Database, store_id: StoreId
 ) -> None:

@@ -49,21 +49,18 @@ def append_bot_events(
 ) -> None:
     """Store the events of bots, apart from the log.
 
-    Shoppers with an inhuman rate take their last minutes' events along. Processes that
-    cache the log are notified if there were any.
+    Sessions with an inhuman rate take their last minutes' events along: events without a
+    session may be another's. Processes that cache the log are notified if there were any.
     """
     rows = [(*_row(log.store_id, one, numbers, {})[:-1], one.event.bot) for one in placed]
     log.database.insert_rows(log.transaction, bot_events, rows)
-    names = {
-        name
-        for one in placed
-        if one.event.bot == INHUMAN_RATE
-        for name in (one.event.session_id, one.event.user_id)
-        if name
-    }
-    if names:
+    fast = [one.event for one in placed if one.event.bot == INHUMAN_RATE]
+    sessions = {event.session_id for event in fast if event.session_id}
+    if sessions:
+        customers = {event.user_id for event in fast if event.user_id}
         repository = EventRepository(log.transaction, log.store_id)
-        repository.set_aside(sorted(names), now_ms - BEFORE_RECOGNITION_MS)
+        since_ms = now_ms - BEFORE_RECOGNITION_MS
+        repository.set_aside(sorted(sessions), sorted(customers), since_ms)
 
 
 def is_about_product(event: NewEvent) -> bool:

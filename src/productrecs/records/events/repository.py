@@ -120,15 +120,19 @@ class EventRepository:
         for text in _FOLLOW:
             self._raw.run(text, (list(links), self._store_id))
 
-    def set_aside(self, names: Sequence[str], since_ms: int) -> int:
-        """Move live events of these shopper ids to the bots' events; return how many.
+    def set_aside(
+        self, sessions: Sequence[str], customers: Sequence[str], since_ms: int
+    ) -> int:
+        """Move live events of these sessions to the bots' events; return how many.
 
-        Caches of the log are invalidated if there were any.
+        The sessions named these `customers`, whose other events stay. Caches of the log are
+        invalidated if there were any.
         """
+        names = [*sessions, *customers]
         chosen = sa.and_(
             events.c.store_id == self._store_id,
             events.c.person.in_({*names, *self.customers_of(names).values()}),
-            sa.or_(events.c.session.in_(names), events.c.shopper.in_(names)),
+            events.c.session.in_(sessions),
             events.c.ts >= since_ms,
             events.c.imported.is_(False),
         )

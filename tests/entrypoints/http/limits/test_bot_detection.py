@@ -1,6 +1,7 @@
 """Bot detection: crawlers and inhuman rates are bots; people and shops' servers are not."""
 
 import time
+from typing import Any
 
 import pytest
 
@@ -105,7 +106,7 @@ class Caller:
         marked = self.detector.mark(store, groups, headers or BROWSER)
         return [event.bot for group in marked for event in group]
 
-    def act(self, times: int, seconds: float, **facts: str) -> list[str | None]:
+    def act(self, times: int, seconds: float, **facts: Any) -> list[str | None]:
         """Send views, one a request, evenly over the seconds."""
         bots = []
         for _ in range(times):
@@ -114,9 +115,9 @@ class Caller:
         return bots
 
 
-def view(**facts: str) -> NewEvent:
-    session = facts.get("session_id", "s_1")
-    return NewEvent(EventKind.DETAIL_PAGE_VIEW, item_id="tent", session_id=session)
+def view(**facts: Any) -> NewEvent:
+    facts = {"session_id": "s_1"} | facts
+    return NewEvent(EventKind.DETAIL_PAGE_VIEW, item_id="tent", **facts)
 
 
 @pytest.mark.parametrize(("agent", "name"), CRAWLERS.items())
@@ -175,6 +176,57 @@ def test_a_recognised_shopper_stays_marked_for_a_day_and_is_shown_once() -> None
     ]
 
 
+THEIRS, OURS = "9.9.9.1", "9.9.9.2"
+CUSTOMER = {"user_id": "7", "session_id": "s_of-7", "network": OURS}
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        {"user_id": "7", "session_id": "s_x", "network": THEIRS},
+        {"user_id": "7", "session_id": "s_x", "network": OURS},
+        {"user_id": "7", "session_id": None, "network": THEIRS},
+        {"user_id": "7", "session_id": None, "network": OURS},
+        {"user_id": None, "session_id": "7", "network": THEIRS},
+    ],
+)
+def test_who_only_knows_a_customers_number_cannot_make_them_a_bot(
+    claim: dict[str, Any],
+) -> None:
+    caller = Caller()
+    assert INHUMAN_RATE in caller.act(2 * BURST, 1.0, **claim)
+    assert caller.send(view(**claim)) == [INHUMAN_RATE]  # the control
+
+    assert caller.send(view(**CUSTOMER)) == [None]
+    for query in (
+        {"customer_id": "7", "user_id": "s_of-7"},
+        {"user_id": "7"},
+        {"user_id": "7", "session_id": "s_of-7"},
+        {"user_id": "s_of-7"},
+    ):
+        assert not caller.detector.is_flagged(STORE, query, OURS)
+
+
+def test_a_fast_session_is_flagged_in_lists_and_after_it_signs_in() -> None:
+    caller = Caller()
+    caller.act(2 * BURST, 1.0, network=THEIRS)
+
+    assert caller.send(view(user_id="7", network=THEIRS)) == [INHUMAN_RATE]
+    for query in ({"user_id": "s_1"}, {"customer_id": "7", "user_id": "s_1"}):
+        assert caller.detector.is_flagged(STORE, query, THEIRS)
+        assert not caller.detector.is_flagged(STORE, query, OURS)
+        assert not caller.detector.is_flagged(OTHER, query, THEIRS)
+    assert not caller.detector.is_flagged(STORE, {"user_id": "s_2"}, THEIRS)
+
+
+def test_a_signed_identity_is_never_a_bot_by_its_rate() -> None:
+    caller = Caller()
+
+    assert set(caller.act(200, 1.0, user_id="7", signed=True)) == {None}
+    assert INHUMAN_RATE in caller.act(200, 1.0, user_id="7")
+    assert caller.send(view(user_id="7", signed=True)) == [None]
+
+
 def test_an_array_counts_once_and_impressions_and_purchases_do_not() -> None:
     caller = Caller()
     shown = NewEvent(EventKind.REC_IMPRESSION, item_id="tent", session_id="s_1")
@@ -200,19 +252,6 @@ def test_shoppers_and_stores_are_counted_apart() -> None:
     ]
 
     assert set(bots) == {None}
-
-
-def test_reads_are_a_bots_by_agent_or_by_a_recognised_shopper_id() -> None:
-    caller = Caller()
-    ask = caller.detector.is_bot
-    assert ask(STORE, {b"user-agent": b"Googlebot/2.1"}, {})
-    assert not ask(STORE, BROWSER, {"user_id": "s_1"})
-
-    caller.act(100, 1.0)
-
-    assert ask(STORE, BROWSER, {"user_id": "s_1"})
-    assert not ask(STORE, BROWSER, {"user_id": "s_2"})
-    assert not ask(OTHER, BROWSER, {"user_id": "s_1"})
 
 
 def test_a_hostile_agent_costs_no_time() -> None:

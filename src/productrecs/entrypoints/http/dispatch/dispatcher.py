@@ -20,6 +20,7 @@ from productrecs.entrypoints.http.dispatch.http_exchange import (
     Send,
     request_id_generator,
 )
+from productrecs.entrypoints.http.limits.bot_detection import crawler_name
 from productrecs.entrypoints.http.limits.load_shedding import LoadShedder, RequestQueue
 from productrecs.entrypoints.http.limits.rate_and_connection_limits import (
     TooManyRequestsError,
@@ -299,14 +300,17 @@ def _record_misuse(exchange: HttpExchange, context: Context) -> None:
 
 def _comes_from_bot(exchange: HttpExchange, context: Context) -> bool:
     """Return whether a page's call comes from a bot, so that it counts nowhere."""
-    caller = exchange.admission.caller
-    return (
-        caller is not None
-        and caller.credential is not SECRET
-        and context.bots.is_bot(
-            caller.store.store_id, exchange.headers, exchange.query or {}
-        )
-    )
+    caller, query = exchange.admission.caller, exchange.query or {}
+    if caller is None or caller.credential is SECRET:
+        return False
+    if crawler_name(exchange.headers.get(b"user-agent", b"")) is not None:
+        return True
+    bots, store_id = context.bots, caller.store.store_id
+    if not bots.has_flagged:
+        return False
+    peer = peer_of(exchange.scope)
+    access = access_of(context, caller, query, peer, exchange.headers)
+    return not access.is_signed and bots.is_flagged(store_id, query, access.network)
 
 
 async def _watched_events(

@@ -24,6 +24,10 @@ from productrecs.entrypoints.http.dispatch.http_exchange import (
     raw_response,
 )
 from productrecs.entrypoints.http.limits.load_shedding import LoadShedder, OverloadedError
+from productrecs.entrypoints.http.limits.rate_and_connection_limits import (
+    address_of_client,
+    network_of,
+)
 from productrecs.entrypoints.http.pipeline.authentication_and_cors import ROUTES
 from productrecs.entrypoints.http.pipeline.request_metrics import RequestMetrics
 from productrecs.entrypoints.http.pipeline.route_context import Context
@@ -192,8 +196,10 @@ def _find_reply(
     if cached_store is None:
         return None
     bots = context.bots
-    if bots.has_flagged and bots.is_flagged(caller.store.store_id, query):
-        return None
+    if bots.has_flagged:
+        network = network_of(address_of_client(arrival.peer, arrival.headers))
+        if bots.is_flagged(caller.store.store_id, query, network):
+            return None  # unless the identity is signed
     if "price_list" in query:
         cached_store = priced_store(caller, cached_store, query["price_list"])
     if arrival.route is _SEARCH:

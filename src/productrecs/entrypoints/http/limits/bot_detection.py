@@ -1,15 +1,16 @@
 """Bot detection: tells crawlers, automated browsers and inhuman rates from shoppers.
 
 A crawler says so in its User-Agent. A program that looks like a browser is recognised by
-its rate: a token bucket for each shopper id. A shop's server that sends the events of many
-shoppers is neither.
+its rate: a token bucket for each customer, session and network. Somebody who only knows a
+customer's id fills another bucket than the customer, and a signed identity has none. A
+shop's server that sends the events of many shoppers is neither.
 """
 
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from productrecs.core.cache_registry import BoundedCache, Cache, memoized
 from productrecs.core.clock import Clock
@@ -66,6 +67,15 @@ def crawler_name(agent: bytes) -> str | None:
     return named[-1][:MAX_BOT_NAME] if named else "link"
 
 
+class _Actor(NamedTuple):
+    """One who acts: the ids as sent, and the network that they came from."""
+
+    store_id: StoreId
+    customer: str
+    session: str
+    network: str | None
+
+
 class BotDetector:
     """Recognises bots among the callers of one process."""
 
@@ -79,27 +89,25 @@ class BotDetector:
         self._write_later = write_later
         self._clock = clock
         self._seconds = seconds
-        # When the token bucket of a shopper id is full again.
-        self._full_at = BoundedCache[tuple[StoreId, str], float](Cache.SHOPPER_RATES)
-        self._flagged = BoundedCache[tuple[StoreId, str], float](Cache.FLAGGED_SHOPPERS)
+        # When the token bucket of an actor is full again.
+        self._full_at = BoundedCache[_Actor, float](Cache.SHOPPER_RATES)
+        self._flagged = BoundedCache[_Actor, float](Cache.FLAGGED_SHOPPERS)
         self.has_flagged = False
-        """Whether any shopper id was ever flagged; until then nothing is looked up."""
+        """Whether anybody was ever flagged; until then nothing is looked up."""
 
-    def is_bot(
-        self, store_id: StoreId, headers: Mapping[bytes, bytes], query: Mapping[str, str]
+    def is_flagged(
+        self, store_id: StoreId, fields: Mapping[str, object], network: str | None
     ) -> bool:
-        """Return whether a call with the publishable key comes from a bot."""
-        if crawler_name(headers.get(b"user-agent", b"")) is not None:
-            return True
-        return self.has_flagged and self.is_flagged(store_id, query)
+        """Return whether the session of a query or an event has an inhuman rate.
 
-    def is_flagged(self, store_id: StoreId, fields: Mapping[str, object]) -> bool:
-        """Return whether a shopper id of a query or an event has an inhuman rate."""
-        now = self._seconds()
-        return any(
-            self._is_flagged((store_id, str(fields[name])), now)
-            for name in SHOPPER_PARAMETERS
-            if name in fields
+        A call that names a customer alone may be anybody's, so it never has.
+        """
+        named = [str(fields[name]) for name in SHOPPER_PARAMETERS if fields.get(name)]
+        if not named:
+            return False
+        customer, session = "" if len(named) == 1 else named[0], named[-1]
+        return self._is_flagged(
+            _Actor(store_id, customer, session, network), self._seconds()
         )
 
     def mark(
@@ -116,15 +124,17 @@ class BotDetector:
         if crawler is not None:
             return [_marked(group, crawler) for group in groups]
         now = self._seconds()
-        for shopper in {_shopper(group[0]) for group in groups if _is_action(group[0])}:
-            self._count((store_id, shopper), headers.get(b"origin"), now)
+        actors = [_actor(store_id, group[0]) for group in groups]
+        acting = zip(actors, groups, strict=True)
+        for actor in {actor for actor, group in acting if _is_action(group[0])}:
+            self._count(actor, headers.get(b"origin"), now)
         if not self.has_flagged:
             return groups
         return [
             _marked(group, INHUMAN_RATE)
-            if self._is_flagged((store_id, _shopper(group[0])), now)
+            if not group[0].signed and self._is_flagged(actor, now)
             else group
-            for group in groups
+            for actor, group in zip(actors, groups, strict=True)
         ]
 
     def report_rate(self, store_id: StoreId, origin: bytes | None) -> None:
@@ -132,25 +142,30 @@ class BotDetector:
         now_ms = self._clock()
         self._write_later(KeyMisuse.of(store_id, MisuseKind.INHUMAN_RATE, origin, now_ms))
 
-    def _count(self, who: tuple[StoreId, str], origin: bytes | None, now: float) -> None:
+    def _count(self, who: _Actor, origin: bytes | None, now: float) -> None:
         full_at = max(self._full_at.get(who) or 0.0, now) + 1 / ACTIONS_PER_SECOND
         self._full_at.put(who, full_at)
         if full_at - now <= BURST / ACTIONS_PER_SECOND or self._is_flagged(who, now):
             return
         self.has_flagged = True
         self._flagged.put(who, now + FLAGGED_SECONDS)
-        self.report_rate(who[0], origin)
+        self.report_rate(who.store_id, origin)
 
-    def _is_flagged(self, who: tuple[StoreId, str], now: float) -> bool:
-        return (self._flagged.get(who) or 0.0) > now
+    def _is_flagged(self, who: _Actor, now: float) -> bool:
+        """Return whether an actor is flagged, or was before they signed in."""
+        anonymous = who._replace(customer="")
+        return any(
+            (self._flagged.get(one) or 0.0) > now
+            for one in {who, anonymous if who.session else who}
+        )
 
 
-def _shopper(event: NewEvent) -> str:
-    return event.session_id or event.shopper
+def _actor(store_id: StoreId, event: NewEvent) -> _Actor:
+    return _Actor(store_id, event.user_id or "", event.session_id or "", event.network)
 
 
 def _is_action(event: NewEvent) -> bool:
-    return event.kind not in UNCOUNTED
+    return event.kind not in UNCOUNTED and not event.signed
 
 
 def _marked(group: Iterable[NewEvent], bot: str) -> list[NewEvent]:

@@ -16,7 +16,10 @@ from productrecs.core.clock import MINUTE_MS, Clock
 from productrecs.core.errors import ProductRecsError, StorageError
 from productrecs.core.ids import StoreId
 from productrecs.entrypoints.http.limits.bot_detection import BotDetector, crawler_name
-from productrecs.entrypoints.http.limits.rate_and_connection_limits import address_of_client
+from productrecs.entrypoints.http.limits.rate_and_connection_limits import (
+    address_of_client,
+    network_of,
+)
 from productrecs.entrypoints.http.schemas.validation_errors import BodyError
 from productrecs.entrypoints.http.writes.background_writes import (
     BackgroundWriter,
@@ -114,7 +117,7 @@ class EventWatch:
             crawler=None if bots is None else crawler_name(agent.encode("latin-1")),
             is_flagged=None
             if bots is None or not bots.has_flagged
-            else lambda body: bots.is_flagged(store_id, body),
+            else lambda body: bots.is_flagged(store_id, body, network_of(address)),
         )
         self._background.add(received)
 

@@ -219,10 +219,10 @@ async def receive_event_body(
         loop = asyncio.get_running_loop()
         groups = await loop.run_in_executor(context.parser_pool, _grouped, data)
     groups, refused = _check_identities(groups, store.secrets, context.clock())
-    groups = context.bots.mark(store.store_id, groups, headers)
     network = network_of(address_of_client(peer, headers))
     if network is not None:
         groups = [[replace(one, network=network) for one in group] for group in groups]
+    groups = context.bots.mark(store.store_id, groups, headers)
     count = sum(map(len, groups))
     warnings = [*refused, *_warnings(cached_store, groups)][:_MAX_WARNINGS]
     with claim.another().grow(memory_weight(groups)) as queued:
