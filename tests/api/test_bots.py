@@ -27,11 +27,11 @@ GOOGLE = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.htm
 CHROME = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/142.0.0.0 Safari/537.36"
 
 
-class AsAgent:
-    """A connection that sends a User-Agent with each request."""
+class WithHeaders:
+    """A connection that sends some headers with each request."""
 
-    def __init__(self, merchant: Merchant, agent: str) -> None:
-        self._client, self._agent = merchant.client, agent
+    def __init__(self, merchant: Merchant, **headers: str) -> None:
+        self._client, self._headers = merchant.client, headers
 
     def ask(
         self,
@@ -41,12 +41,11 @@ class AsAgent:
         headers: Mapping[str, str] | None = None,
     ) -> Reply:
         """Send one request and return its reply."""
-        named = {**(headers or {}), "user-agent": self._agent}
-        return self._client.ask(method, target, body, named)
+        return self._client.ask(method, target, body, {**(headers or {}), **self._headers})
 
 
 def as_agent(merchant: Merchant, agent: str) -> Merchant:
-    return merchant.through(AsAgent(merchant, agent))
+    return merchant.through(WithHeaders(merchant, **{"user-agent": agent}))
 
 
 def a_shop(service: Service, **settings: str) -> Merchant:
@@ -163,14 +162,17 @@ def test_31_requests_with_somebodys_number_move_none_of_their_lists(
     before, stored = personal(), counted(service, merchant, events)
     trending = merchant.recommend(num=3, source="browse").ids
 
+    attacker = WithHeaders(merchant, **{"x-forwarded-for": "9.9.9.9"})
+    elsewhere = merchant.through(attacker)
+
     def attack(**fields: str) -> None:
         for _ in range(60):
-            merchant.track({"event": "add-to-cart", "item_id": "i7"} | fields)
+            elsewhere.track({"event": "add-to-cart", "item_id": "i7"} | fields)
 
     attack(session_id="7")
     attack(user_id="7", session_id="s_x")
     assert counted(service, merchant, bot_events) == 2 * 60  # the control
-    assert merchant.recommend(num=3, source="browse", user_id="s_x").ids == trending
+    assert elsewhere.recommend(num=3, source="browse", user_id="s_x").ids == trending
     assert counted(service, merchant, events) == stored
     assert personal() == before
 

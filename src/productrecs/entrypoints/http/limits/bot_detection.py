@@ -148,16 +148,16 @@ class BotDetector:
         if full_at - now <= BURST / ACTIONS_PER_SECOND or self._is_flagged(who, now):
             return
         self.has_flagged = True
-        self._flagged.put(who, now + FLAGGED_SECONDS)
+        self._flagged.put(_flagged_part(who), now + FLAGGED_SECONDS)
         self.report_rate(who.store_id, origin)
 
     def _is_flagged(self, who: _Actor, now: float) -> bool:
-        """Return whether an actor is flagged, or was before they signed in."""
-        anonymous = who._replace(customer="")
-        return any(
-            (self._flagged.get(one) or 0.0) > now
-            for one in {who, anonymous if who.session else who}
-        )
+        return (self._flagged.get(_flagged_part(who)) or 0.0) > now
+
+
+def _flagged_part(who: _Actor) -> _Actor:
+    """Return what is flagged of an actor: a session, whoever signs in there."""
+    return who._replace(customer="") if who.session else who
 
 
 def _actor(store_id: StoreId, event: NewEvent) -> _Actor:
