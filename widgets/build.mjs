@@ -38,7 +38,7 @@ const common = {
   charset: "utf8",
   legalComments: "none",
   plugins: [styles],
-  target: "es2020",
+  target: "es2021",
 };
 
 // The service calls the outermost function with what it knows of the store. The second
@@ -53,7 +53,7 @@ async function script(out, name) {
     write: false,
   });
   const { code } = await minify(bundled.text, {
-    compress: { passes: 3, unsafe: true, unsafe_arrows: true, hoist_funs: true }, ecma: 2020, module: true,
+    compress: { passes: 3, pure_getters: true, unsafe: true, unsafe_arrows: true, hoist_funs: true }, ecma: 2021, module: true,
   });
   await writeFile(join(out, `${name}.js`), `(STORE=>{${code}})(null);\n`);
 }

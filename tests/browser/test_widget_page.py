@@ -145,8 +145,46 @@ def test_a_wrong_key_says_in_the_console_what_to_do(
     page.wait_for_function("document.querySelector('product-recs').hidden")
 
     (told,) = [one for one in watch.complaints if one.startswith("warning: ProductRecs")]
-    assert "pk_wrong" in told
-    assert "omit data-key" in told
+    assert "unknown data-key pk_wrong" in told
+
+
+KNOWN = (
+    "id=a class=b style='' lang=en title=t tabindex=0 aria-label=c data-v-1234 "
+    "data-columns=2 data-heading-level=3 data-allow-duplicates data-consent=required"
+)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "unknown"),
+    [
+        (f"data-item-id=p0 {KNOWN}", {}),
+        (
+            "item-id=p0 key=pk_1 user-id=u",
+            {name: f": write data-{name}" for name in ("item-id", "key", "user-id")},
+        ),
+        (
+            "data-item-id=p0 data-itemid=p0 data-number=4",
+            {"data-itemid": "", "data-number": ""},
+        ),
+    ],
+)
+@pytest.mark.parametrize("element", ["product-recs", "product-look"])
+def test_attributes_that_the_element_ignores_are_named(
+    page: Page, front: Storefront, element: str, attributes: str, unknown: dict[str, str]
+) -> None:
+    watch = watched(page)
+    kind = "look-" if element == "product-look" else ""
+    body = f"<{element} data-eager {attributes}></{element}>"
+    page.goto(front.page("/", body, kind=kind) + "?pr_debug=1")
+    panel = page.locator("[data-productrecs-tools] >> section")
+    expect(panel).to_contain_text("Elements")
+
+    said = [one for one in watch.complaints if "unknown" in one]
+    assert said == [f"warning: ProductRecs: unknown {name}" for name in unknown]
+    hints = [one for one in panel.locator("li.wrong").all_inner_texts() if "ignores" in one]
+    assert hints == [
+        f"<{element}> ignores {name}{remedy}" for name, remedy in unknown.items()
+    ]
 
 
 def test_debug_says_that_a_list_has_no_room(page: Page, front: Storefront) -> None:

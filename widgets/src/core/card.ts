@@ -49,7 +49,7 @@ export function linkOf(
     pictureOf(product),
     draw(
       "span",
-      { class: "text" },
+      "text",
       badge && draw("small", "badge", badge),
       draw("span", "title", product.title),
       price && draw("span", "price", price),

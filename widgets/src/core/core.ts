@@ -69,7 +69,7 @@ export class Core {
       found.catch((error) => {
         this.looks_.delete(address); // the next one may ask again
         if (/401/.test(error)) {
-          this.warn(`unknown key ${key}: omit data-key`);
+          this.warn(`unknown data-key ${key}`);
         }
       });
       this.looks_.set(address, found);

@@ -1,5 +1,6 @@
 // An element that asks when it comes near the screen, and leaves nothing when it goes.
 
+import { ATTRIBUTES, OTHERS } from "./attributes";
 import type { Look } from "./config";
 import type { Core } from "./core";
 import { OWN, showChildren } from "./frame";
@@ -30,6 +31,10 @@ export function isAnchor(id: string, item: string): boolean {
 }
 
 export abstract class NearElement extends HTMLElement {
+  static get observedAttributes(): string[] {
+    return ATTRIBUTES;
+  }
+
   private near_?: IntersectionObserver;
   private stop_?: AbortController;
   private unwatch_?: () => void;
@@ -73,6 +78,9 @@ export abstract class NearElement extends HTMLElement {
   private begin_(signal: AbortSignal): void {
     const { core_: core } = this;
     const { key, type, item } = this.place_();
+    for (const name of this.getAttributeNames()) {
+      if (!(name in this || ATTRIBUTES.includes(name) || OTHERS.test(name))) core.warn(`unknown ${name}`);
+    }
     const { customerId, userId, view, eager } = this.dataset;
     const named = customerId || (userId ?? customerId);
     if (named !== undefined) core.user = core.customer(named); // blank: nobody is signed in
@@ -108,7 +116,7 @@ export abstract class NearElement extends HTMLElement {
 
   /** The look of the type, with what the element says itself. */
   protected async look_({ key, type }: Place): Promise<Look> {
-    if (!key) throw new Error("no data-key");
+    if (!key) throw "no data-key";
     const lang = languageOf(this);
     const list = this.getAttribute("price-list");
     const look = await this.core_.look(key, type, lang, list).then(turn);

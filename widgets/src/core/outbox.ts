@@ -53,7 +53,7 @@ export class Outbox {
       this.flushSoon_(0);
     });
     document.addEventListener("visibilitychange", () => {
-      if (document.visibilityState === "hidden") this.flushNow_();
+      if (document.hidden) this.flushNow_();
     });
     addEventListener("pagehide", () => this.flushNow_());
   }

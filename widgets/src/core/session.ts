@@ -4,7 +4,7 @@ import { randomName } from "./random";
 import { keep, recall } from "./storage";
 
 const NAME = "pr_sid";
-const FORM = /^s_[A-Za-z0-9]{1,253}$/;
+const FORM = /^s_[a-z\d]{1,253}$/i;
 let inMemory = "";
 
 /** Returns the session's id; it is made when it is first needed, not before. */

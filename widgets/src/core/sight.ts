@@ -41,7 +41,7 @@ export function watchSight(
     { threshold: 0.5 },
   );
   const look = (): void => {
-    const hidden = document.visibilityState === "hidden";
+    const hidden = document.hidden;
     for (const card of unseen) {
       restart(card, false);
       observer.unobserve(card);

@@ -16,13 +16,6 @@ const TYPE = "look";
 
 export function elementOf(core: Core): CustomElementConstructor {
   return class ProductLookElement extends NearElement {
-    static get observedAttributes(): string[] {
-      return [
-        "data-key", "data-item-id", "data-upload", "data-title", "data-user-id",
-        "data-customer-id", "lang", "price-list",
-      ];
-    }
-
     protected get core_(): Core {
       return core;
     }

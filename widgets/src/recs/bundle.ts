@@ -44,7 +44,7 @@ export function drawBundle(
       card.classList.toggle("off", !box.checked);
       sum();
     });
-    card.prepend(draw("label", { class: "check" }, box));
+    card.prepend(draw("label", "check", box));
   });
   button.addEventListener("click", () => {
     const wanted = all.filter((one) => chosen.has(one));
@@ -54,9 +54,9 @@ export function drawBundle(
   const box = draw(
     "div",
     "sum",
-    look.show_price && draw("span", { class: "of" }, words.total),
+    look.show_price && draw("span", "of", words.total),
     draw("span", { "aria-live": "polite" }, total),
     button,
   );
-  return draw("div", { class: "body" }, list, box);
+  return draw("div", "body", list, box);
 }

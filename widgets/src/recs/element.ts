@@ -10,16 +10,12 @@ import { type Product, productOf, productsOf } from "../core/product";
 import { read } from "../core/reading";
 import { drawList, drawWaiting } from "./layouts";
 import styles from "./recs.css";
-import { ATTRIBUTES, MOST, type Request, addressOf, numOf, requestOf } from "./request";
+import { MOST, type Request, addressOf, numOf, requestOf } from "./request";
 
 const MOST_EXCLUDED = 100;
 
 export function elementOf(core: Core): CustomElementConstructor {
   return class ProductRecsElement extends NearElement {
-    static get observedAttributes(): string[] {
-      return ATTRIBUTES;
-    }
-
     private shown_?: number; // products
 
     protected get core_(): Core {

@@ -82,9 +82,8 @@ function section(
   head: HTMLElement | null,
   body: HTMLElement,
 ): HTMLElement {
-  const content = draw("section", { class: layout, part: "widget" }, head, body);
-  if (label) content.setAttribute("aria-label", label);
-  return content;
+  const attributes = { class: layout, part: "widget", "aria-label": label || null };
+  return draw("section", attributes, head, body);
 }
 
 function headOf(look: Look, level: number, nav?: HTMLElement): HTMLElement | null {

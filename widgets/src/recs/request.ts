@@ -20,12 +20,6 @@ export interface Request {
   readonly filter_: string | null;
 }
 
-/** The attributes that change what is asked for, or how it is drawn. */
-export const ATTRIBUTES = [
-  "data-key", "data-type", "data-item-id", "data-item-ids", "data-source", "data-num",
-  "data-layout", "data-title", "data-user-id", "data-customer-id", "lang", "placement", "filter",
-  "price-list",
-];
 export const MOST = 20;
 /** How many products a bundle has besides the page's own. */
 export const ADD_ONS = 3;

@@ -1,5 +1,6 @@
 // What of the page itself keeps widgets from doing well? Told to whoever looks after it.
 
+import { ATTRIBUTES } from "../core/attributes";
 import type { Core } from "../core/core";
 
 const violated = new Set<string>();
@@ -16,6 +17,7 @@ export function hintsFor(core: Core): string[] {
   const twice = names.find((name, at) => name && names.indexOf(name) !== at);
   const hints: (string | false | null | undefined)[] = [
     ...violated,
+    ...[...elements].flatMap(unknownOf),
     !core.keyOf() && "no key: neither the script nor an element names one",
     location.protocol === "https:" && base.startsWith("http:") &&
       `an https page may not ask ${base}: give the service an https address`,
@@ -26,4 +28,18 @@ export function hintsFor(core: Core): string[] {
     !core.consent.given && "no consent: nothing is kept or sent, and lists are the same for everybody",
   ];
   return hints.filter((one): one is string => !!one);
+}
+
+// Exactly what the guide names; the widgets' own warning in the console may miss some.
+const RARE =
+  /^(class|tabindex|aria-.*|data-(columns|heading-level|allow-duplicates|eager|view|ssr|upload|ratio|consent|settled|v-.*))$/;
+
+/** Returns a hint for each attribute that an element ignores. */
+function unknownOf(element: Element): string[] {
+  const isUnknown = (name: string): boolean =>
+    !(name in element || ATTRIBUTES.includes(name) || RARE.test(name));
+  return element.getAttributeNames().filter(isUnknown).map((name) => {
+    const meant = isUnknown(`data-${name}`) ? "" : `: write data-${name}`;
+    return `<${element.localName}> ignores ${name}${meant}`;
+  });
 }

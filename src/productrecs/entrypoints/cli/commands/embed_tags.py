@@ -34,9 +34,11 @@ def embed(domain: str, *, base_url: str | None, pinned: bool, data: Path | None)
     Example: productrecs embed shop.example.com --base-url https://recs.example.com
     """
     # Imported here: the web framework is slow to import.
+    from productrecs.entrypoints.http.routes.public.embed_code import (  # noqa: PLC0415
+        live_tags,
+    )
     from productrecs.entrypoints.http.routes.public.widget_scripts import (  # noqa: PLC0415
         archive_builds,
-        live_tags,
         tags,
     )
 

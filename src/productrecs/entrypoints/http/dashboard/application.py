@@ -53,6 +53,7 @@ from productrecs.entrypoints.http.pipeline.authentication_and_cors import DASHBO
 from productrecs.entrypoints.http.pipeline.error_responses import error_code_of
 from productrecs.entrypoints.http.pipeline.etag_responses import content_digest
 from productrecs.entrypoints.http.pipeline.url_decoding import base_url_of
+from productrecs.entrypoints.http.routes.public.embed_code import widget_element
 from productrecs.entrypoints.http.routes.public.page_response import (
     IMMUTABLE,
     accepts_gzip,
@@ -124,6 +125,7 @@ def _environment() -> Environment:
         auto_reload=False,
     )
     environment.globals["asset"] = asset_address
+    environment.globals["widget_element"] = widget_element
     return environment
 
 

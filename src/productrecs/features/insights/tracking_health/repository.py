@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
+from productrecs.records.events.event import EventKind
 from productrecs.storage.dialects import Row, raw_connection
 from productrecs.storage.tables import (
     bot_events,
@@ -166,6 +167,12 @@ _PRODUCTS: Final = (
     f"AND item IS NOT NULL ORDER BY seq DESC LIMIT {_PRODUCT_EVENTS}) AS newest "
     "JOIN items ON items.store_id = ? AND items.number = newest.item"
 )
+_PRODUCT_VIEW: Final = (
+    "SELECT 1 FROM events JOIN items "  # noqa: S608 - own words
+    "ON items.store_id = events.store_id AND items.number = events.item "
+    "WHERE events.store_id = ? AND events.seq > ? AND NOT events.imported "
+    f"AND events.kind = {int(EventKind.DETAIL_PAGE_VIEW)} AND items.present LIMIT 1"
+)
 _SHOWN_TO: Final = (
     "SELECT DISTINCT shopper FROM events WHERE store_id = ? AND seq IN ("  # noqa: S608 - own words
     "SELECT seq FROM events WHERE store_id = ? AND person = ? AND kind IN (9, 10) "
@@ -223,6 +230,10 @@ class DiagnosisRepository:
         """Return the newest clicks and impressions of recommendations."""
         rows = self._raw.all(_TOUCHPOINTS, (self._store_id, self._since()))
         return [Touchpoint(row[0], row[1], bool(row[2])) for row in rows]
+
+    def has_product_view(self) -> bool:
+        """Return whether the newest live events hold a view of a product of the catalog."""
+        return bool(self._raw.all(_PRODUCT_VIEW, (self._store_id, self._since())))
 
     def unconfirmed(self) -> UnconfirmedShares:
         """Return how many of the newest live records anybody may have invented."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from productrecs.entrypoints.http.dashboard.page_and_visit import Group, Page, Reply, Visit
-from productrecs.entrypoints.http.routes.public.widget_scripts import live_tags
+from productrecs.entrypoints.http.routes.public.embed_code import live_tags, widget_element
 from productrecs.features.insights.tracking_health.repository import DiagnosisRepository
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.tenancy.accounts.store_management import read_plan_usage
@@ -37,13 +37,13 @@ def _steps(visit: Visit) -> list[Step]:
     store, fmt, base = visit.store, visit.formats, visit.base_url
     with visit.database.reading() as connection:
         items = CatalogRepository(connection, store.store_id).size()
-        touches = DiagnosisRepository(connection, store.store_id).touchpoints()
+        is_seen = DiagnosisRepository(connection, store.store_id).has_product_view()
     activity = visit.context.activity.of(store.store_id)
     usage = read_plan_usage(
         visit.database, store, visit.services.settings.plans, visit.now_ms
     )
     tags = list(live_tags(base, store.domain))
-    widget = f'{tags[0]}\n<product-recs item-id="YOUR_PRODUCT_ID"></product-recs>'
+    widget = f"{tags[0]}\n{widget_element()}"
     return [
         Step(
             "key",
@@ -68,10 +68,10 @@ def _steps(visit: Visit) -> list[Step]:
         Step(
             "script",
             "Add the script to your product page",
-            is_done=bool(touches),
-            told=f"Seen on {store.domain}" if touches else "Not seen yet",
+            is_done=is_seen,
+            told=f"Seen on {store.domain}" if is_seen else "Not seen yet",
             help="Put it where the list should stand, with the product's id filled in by "
-            "your theme.",
+            "your theme. It is done when a page of one of your products was viewed.",
             snippet=widget,
             language="html",
         ),

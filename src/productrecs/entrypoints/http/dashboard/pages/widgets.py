@@ -22,7 +22,7 @@ from productrecs.entrypoints.http.dashboard.widget_settings_form import (
     reset_of,
 )
 from productrecs.entrypoints.http.pipeline.authentication_and_cors import LOOK_PICTURE_PATH
-from productrecs.entrypoints.http.routes.public.widget_scripts import live_tags
+from productrecs.entrypoints.http.routes.public.embed_code import live_tags, widget_element
 from productrecs.entrypoints.http.routes.widget.looks import look_reply
 from productrecs.entrypoints.http.schemas.product_cards_and_replies import safe_url
 from productrecs.features.guides.developer_guide_rendering import (
@@ -55,7 +55,6 @@ _PLATFORMS: Final = (
     ("prestashop", "PrestaShop"),
     ("opencart", "OpenCart"),
 )
-_ITEM: Final = "YOUR_PRODUCT_ID"
 _SHOWN: Final = 24
 _SEARCHED: Final = 200
 # The shop's pictures are on any host, and the merchant's CSS is inline.
@@ -271,14 +270,12 @@ def _embed(visit: Visit, widget_type: str) -> list[tuple[str, str, list[EmbedSni
         "search": [EmbedSnippet("In the head of your pages", search)],
         "look": [
             EmbedSnippet("In the head of your pages", look),
-            EmbedSnippet(
-                place, '<product-look data-item-id="YOUR_PRODUCT_ID"></product-look>'
-            ),
+            EmbedSnippet(place, widget_element("look")),
         ],
     }
     html = code.get(widget_type) or [
         EmbedSnippet("In the head of your pages", recs),
-        EmbedSnippet(place, _element(widget_type, _ITEM)),
+        EmbedSnippet(place, widget_element(widget_type)),
     ]
     woo = [
         EmbedSnippet(
@@ -292,14 +289,6 @@ def _embed(visit: Visit, widget_type: str) -> list[tuple[str, str, list[EmbedSni
         ("WooCommerce", "woocommerce", woo),
         *((name, slug, embed_snippets(slug, base, domain)) for slug, name in _PLATFORMS),
     ]
-
-
-def _element(widget_type: str, item: str) -> str:
-    kind = "" if widget_type == DEFAULT_TYPE else f' data-type="{widget_type}"'
-    names = {"cart": "data-item-ids", "trending": ""}
-    name = names.get(widget_type, "data-item-id")
-    of_item = f' {name}="{item}"' if name else ""
-    return f"<product-recs{kind}{of_item}></product-recs>"
 
 
 def _titles(types: list[str]) -> list[tuple[str, str]]:

@@ -233,12 +233,6 @@ def script_config(store: "Store") -> bytes:
     return _encode({"key": store.publishable_key, "answers": ROUTE_NAMES})
 
 
-def live_tags(base_url: str, domain: str) -> Iterator[str]:
-    """Return what pages of a shop embed, one tag a script."""
-    for path in (SCRIPT_PATH, SEARCH_SCRIPT_PATH, LOOK_SCRIPT_PATH):
-        yield f'<script async src="{base_url}{path.format(store_domain=domain)}"></script>'
-
-
 async def find_store_of(context: "Context", text: str) -> "Store | None":
     """Return the store of the domain in an address; None for an unknown one."""
     try:
