@@ -3,6 +3,8 @@
 import os
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -68,6 +70,42 @@ def test_the_other_end_of_its_line_closes_with_it() -> None:
 def asleep() -> int:
     time.sleep(60)
     return 0
+
+
+_ORPHAN = """
+import signal, sys, time
+from productrecs.processes.process_messages import ParentConnection
+if sys.argv[2] == "True":
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+parent = ParentConnection.inherited(int(sys.argv[1]))
+parent.ready()
+time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of a parent's death")
+@pytest.mark.parametrize("ignores_stops", [False, True])
+def test_the_kernel_ends_a_child_whose_parent_dies_though_its_line_stays_open(
+    *, ignores_stops: bool
+) -> None:
+    ours, theirs = socket.socketpair()
+
+    def be_parent() -> int:
+        number = str(theirs.fileno())
+        command = (sys.executable, "-c", _ORPHAN, number, str(ignores_stops))
+        subprocess.Popen(command, pass_fds=(theirs.fileno(),)).wait()
+        return 0
+
+    parent = ForkedProcess("toy", be_parent, [theirs.fileno()])
+    theirs.close()
+    ours.settimeout(30)
+    assert ours.recv(1024)  # the grandchild is ready
+
+    parent.kill()
+    parent.wait()
+
+    with ours:
+        assert ours.recv(1) == b""  # its end closed: it is dead
 
 
 @pytest.mark.parametrize("end", [ForkedProcess.terminate, ForkedProcess.kill])

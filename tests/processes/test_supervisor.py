@@ -20,6 +20,7 @@ from productrecs.entrypoints.cli.processes.process_options_and_socket import (
     ListenError,
     listen,
 )
+from productrecs.processes.child_process import start_program
 from tests.entrypoints.http.crowd import Crowd
 from tests.support.project import ROOT
 
@@ -215,6 +216,31 @@ def test_processes_end_with_a_killed_supervisor_and_free_its_port(
 
     assert until(lambda: not service.alive()) < 3
     listen("127.0.0.1", service.port).close()
+
+
+def test_an_orphan_ends_though_its_last_message_was_never_read(tmp_path: Path) -> None:
+    code = "import sys, tests.processes.toy_service as toy; toy.be_child(sys.argv[1:])"
+    with listen("127.0.0.1", 0) as listener:
+        port, number = listener.getsockname()[1], listener.fileno()
+        child = start_program(
+            lambda ours: (
+                sys.executable,
+                "-c",
+                code,
+                "api",
+                str(tmp_path),
+                str(number),
+                "--parent",
+                str(ours),
+            ),
+            (number,),
+        )
+    assert child.connection.poll(30)  # it is ready
+
+    child.close(10)  # with unread messages: the child's next read fails with ECONNRESET
+
+    assert child.process.returncode == 0  # it ended by itself
+    listen("127.0.0.1", port).close()
 
 
 def test_a_process_that_always_dies_is_started_ever_more_seldom(tmp_path: Path) -> None:

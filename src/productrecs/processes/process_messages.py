@@ -6,8 +6,11 @@ the same release on one machine. A decoder checks each message against its type,
 process that reads untrusted files cannot send anything else.
 """
 
+import ctypes
+import signal
 import socket
 import struct
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +23,7 @@ from msgspec.msgpack import Decoder, Encoder
 HEAD: Final = struct.Struct("=II")
 
 _LARGEST: Final = 128 << 20
+_PR_SET_PDEATHSIG: Final = 1  # of Linux: prctl(2)
 _NO_MESSAGE: Final = "the other process sent something that is no message"
 _encode: Final = Encoder().encode
 _Message = TypeVar("_Message")
@@ -155,6 +159,19 @@ class Connection:
 class ParentConnection(Connection):
     """A child's end of the connection to the process that started it."""
 
+    @classmethod
+    def inherited(cls, number: int) -> Self:
+        """Take an inherited socket, and let the kernel end this process after its parent.
+
+        The connection's end is the rule, since it is noticed in the order of messages. The
+        kernel's signal comes on Linux also where a defect makes the connection unreadable.
+        """
+        if sys.platform == "linux":
+            ignores_stops = signal.getsignal(signal.SIGTERM) == signal.SIG_IGN
+            last_signal = signal.SIGKILL if ignores_stops else signal.SIGTERM
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(last_signal), 0, 0, 0)
+        return super().inherited(number)
+
     def ready(self) -> None:
         """Report that this process is ready to work."""
         self._report(Ready())
@@ -167,9 +184,12 @@ class ParentConnection(Connection):
         """Call `stop`, from a thread, when the parent sends Stop or ends."""
 
         def wait() -> None:
-            with suppress(OSError):
+            try:
                 self.receive(_FROM_PARENT)
-            stop()
+            except OSError:
+                pass  # the parent has ended
+            finally:
+                stop()  # after any other error as well: a child never outlives its parent
 
         threading.Thread(target=wait, name="parent", daemon=True).start()
 

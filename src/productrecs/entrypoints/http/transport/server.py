@@ -209,7 +209,11 @@ class _Server(uvicorn.Server):
         parent = self._options.parent
         if parent is None:
             return
-        if os.read(parent, 1024) == b"":
+        try:
+            received = os.read(parent, 1024)
+        except OSError:  # such as ECONNRESET: it ended without reading our last message
+            received = b""
+        if not received:
             asyncio.get_running_loop().remove_reader(parent)
             self._skip_drain.set()  # an orphan must free the port
         self._owns_listener = True
