@@ -21,6 +21,7 @@ from productrecs.core.errors import ProductRecsError
 from productrecs.storage.memory_budget import DEFAULT_MIB, MIN_MIB
 from productrecs.tenancy.billing.plans_and_subscriptions import (
     DEFAULT_PLANS,
+    TRIAL,
     Plans,
     PlansError,
     read_plans,
@@ -70,6 +71,7 @@ class Settings:
     search_model: Path | None = None
     has_packaged_search_model: bool = False  # as with pictures
     registration: str | None = None
+    new_store_plan: str = TRIAL.name
     smtp: SmtpServer | None = None
     objects: str | None = None
 
@@ -203,6 +205,12 @@ KNOBS: Final = (
         "empty, open on this machine's own address and closed elsewhere",
     ),
     Knob(
+        "PRODUCTRECS_NEW_STORE_PLAN",
+        TRIAL.name,
+        "the plan of a store that is registered in the dashboard; the first store of an "
+        "installation, and one of `productrecs store create`, is unlimited",
+    ),
+    Knob(
         "PRODUCTRECS_SMTP_HOST",
         "",
         "the SMTP server for reset links and invitations, which needs "
@@ -249,6 +257,7 @@ def from_environment(environment: Mapping[str, str], data: Path | None = None) -
         raise SettingsError(message)
     image_model = environment.get("PRODUCTRECS_IMAGE_MODEL")
     search_model = environment.get("PRODUCTRECS_SEARCH_MODEL")
+    plans = _plans(environment.get("PRODUCTRECS_PLANS"))
     return Settings(
         data=data or Path(environment.get("PRODUCTRECS_DATA") or defaults.data),
         database_url=_secret(environment, "DATABASE_URL"),
@@ -273,7 +282,7 @@ def from_environment(environment: Mapping[str, str], data: Path | None = None) -
         metrics_stores=_whole(
             environment, "PRODUCTRECS_METRICS_STORES", defaults.metrics_stores
         ),
-        plans=_plans(environment.get("PRODUCTRECS_PLANS")),
+        plans=plans,
         image_model=None if image_model == NO_MODEL else _path(image_model),
         has_packaged_encoder=not image_model,
         search_model=None if search_model == NO_MODEL else _path(search_model),
@@ -281,6 +290,7 @@ def from_environment(environment: Mapping[str, str], data: Path | None = None) -
         image_detector=_path(environment.get("PRODUCTRECS_IMAGE_DETECTOR")),
         image_hosts=_hosts(environment.get("PRODUCTRECS_IMAGE_HOSTS")),
         registration=_registration(environment.get("PRODUCTRECS_REGISTRATION")),
+        new_store_plan=_new_store_plan(environment, plans),
         smtp=_smtp(environment),
         objects=environment.get("PRODUCTRECS_OBJECTS") or None,
     )
@@ -364,6 +374,14 @@ def _registration(text: str | None) -> str | None:
         )
         raise SettingsError(message)
     return text
+
+
+def _new_store_plan(environment: Mapping[str, str], plans: Plans) -> str:
+    name = environment.get("PRODUCTRECS_NEW_STORE_PLAN") or TRIAL.name
+    if name not in plans:
+        message = f"PRODUCTRECS_NEW_STORE_PLAN is {name!r}; it may be {', '.join(plans)}"
+        raise SettingsError(message)
+    return name
 
 
 def _smtp(environment: Mapping[str, str]) -> SmtpServer | None:

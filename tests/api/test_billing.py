@@ -28,7 +28,7 @@ from productrecs.tenancy.accounts.store_management import (
     register_store,
 )
 from productrecs.tenancy.billing.call_meter import month_at
-from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS
+from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS, TRIAL
 from productrecs.tenancy.billing.repository import UsageRepository, add_calls
 from tests.api.inside import Inside, of_our_own
 from tests.api.routes import (
@@ -220,7 +220,9 @@ def shop(process: Shop, request: pytest.FixtureRequest) -> Shop:
     process.clock[0] = NOON
     domain = f"{abs(hash(request.node.nodeid))}-{time.monotonic_ns()}.example"
     store, secret = register_store(
-        process.services.database, Registration(domain), process.services.clock
+        process.services.database,
+        Registration(domain, plan=TRIAL),
+        process.services.clock,
     )
     account = Account(store.store_id, store.domain, store.publishable_key, secret)
     merchant = Merchant(account, process.inside)

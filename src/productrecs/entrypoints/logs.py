@@ -84,6 +84,7 @@ LOG_EVENTS: Final[Mapping[str, str]] = MappingProxyType(
         "mail not sent": "The mail server refused an e-mail or was not reached.",
         "reset link not sent": "A link to a new password could not be made or mailed.",
         "plan ending": "A store's plan ends soon.",
+        "plan requested": "A store's user asked for a plan in the dashboard.",
         "plan ended": "A store's plan has ended; its pages get nothing.",
         # models and indexes
         "model rejected": "It failed its check; the previous one serves.",

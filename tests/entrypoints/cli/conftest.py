@@ -97,8 +97,9 @@ def services(
 
 @pytest.fixture
 def shop(shell: CommandLine) -> str:
-    """Return the domain of a store."""
-    shell("store", "create", "--domain", "shop.example", "--timezone", "Europe/Berlin")
+    """Return the domain of a store, which is on a trial."""
+    created = ("store", "create", "--domain", "shop.example", "--plan", "trial")
+    shell(*created, "--timezone", "Europe/Berlin")
     return "shop.example"
 
 

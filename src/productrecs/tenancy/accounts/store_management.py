@@ -30,7 +30,7 @@ from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_settings import parse_setting, resolve_settings
 from productrecs.tenancy.billing.call_meter import QuotaNotice, month_at, quota_notice
 from productrecs.tenancy.billing.plans_and_subscriptions import (
-    TRIAL,
+    UNLIMITED,
     Plan,
     Plans,
     Subscription,
@@ -73,7 +73,7 @@ class Registration:
     domain: str
     email: str | None = None
     password: str | None = None
-    plan: Plan = TRIAL
+    plan: Plan = UNLIMITED
     settings: Mapping[str, str] | None = None
 
 

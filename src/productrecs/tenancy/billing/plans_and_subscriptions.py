@@ -1,5 +1,6 @@
 """Plans and subscriptions: built-in plans, those of an operator, and a store's plan."""
 
+import math
 import re
 import tomllib
 from collections.abc import Mapping
@@ -37,6 +38,7 @@ class Plan:
 Plans = Mapping[str, Plan]
 
 TRIAL: Final = Plan("trial", monthly_calls=10_000, catalog_items=1_000, days=14)
+UNLIMITED: Final = Plan("unlimited", monthly_calls=None, catalog_items=None)
 DEFAULT_PLANS: Final[Plans] = MappingProxyType(
     {
         plan.name: plan
@@ -45,7 +47,7 @@ DEFAULT_PLANS: Final[Plans] = MappingProxyType(
             Plan("starter", monthly_calls=100_000, catalog_items=5_000),
             Plan("growth", monthly_calls=1_000_000, catalog_items=50_000),
             Plan("scale", monthly_calls=10_000_000, catalog_items=1_000_000),
-            Plan("unlimited", monthly_calls=None, catalog_items=None),
+            UNLIMITED,
         )
     }
 )
@@ -131,6 +133,10 @@ NEAR_END_MS: Final = 3 * DAY_MS
 """The period before and after a plan's end in which the operator is notified."""
 
 
+COUNTDOWN_DAYS: Final = 4
+"""How many days before its end a plan counts down: from day 10 of a trial of 14 days."""
+
+
 class BillingInactiveError(ProductRecsError):
     """The store has no active plan; events, orders and deletions still work."""
 
@@ -151,6 +157,13 @@ class Subscription:
     def is_near_end(self, now_ms: int) -> bool:
         """Return whether the plan ends within days, or ended days ago."""
         return self.ends_at is not None and abs(self.ends_at - now_ms) <= NEAR_END_MS
+
+    def days_left(self, now_ms: int) -> int | None:
+        """Return the days until the plan ends, rounded up; None while the end is far."""
+        if self.ends_at is None:
+            return None
+        days = max(0, math.ceil((self.ends_at - now_ms) / DAY_MS))
+        return days if days <= COUNTDOWN_DAYS else None
 
     def check_active(self, now_ms: int) -> None:
         """Return if the plan is active.

@@ -32,8 +32,8 @@ def plans(tmp_path: Path) -> str:
 
 
 @BOTH
-def test_a_new_store_is_on_a_trial_of_14_days(shell: CommandLine) -> None:
-    shell("store", "create", "--domain", "shop.example", **NOW)
+def test_a_trial_is_of_14_days(shell: CommandLine) -> None:
+    shell("store", "create", "--domain", "shop.example", "--plan", "trial", **NOW)
 
     told = shell.told("store", "show", "shop.example", **NOW)
 

@@ -1,15 +1,18 @@
 """`productrecs store`: create, show, rotate keys and delete."""
 
 import json
+import re
 from pathlib import Path
 
 import argon2
 import pytest
 import sqlalchemy as sa
 
+from productrecs.core.clock import system_ms
 from productrecs.entrypoints.services import Services
 from productrecs.storage.tables import dashboard_users, events, items, purchase_lines
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
+from productrecs.tenancy.users.login_and_sessions import reset_password
 from tests.entrypoints.cli.conftest import BOTH, CommandLine
 
 
@@ -111,11 +114,12 @@ def test_a_new_store_is_told_its_plan_and_the_way_out_of_a_trial(
     shell: CommandLine,
 ) -> None:
     now = {"PRODUCTRECS_NOW": "2026-03-10T12:00:00Z"}
-    trial = shell.run("store", "create", "--domain", "a.example", **now)
-    own = shell.run(
-        "store", "create", "--domain", "b.example", "--plan", "unlimited", **now
+    on_trial = ("--plan", "trial")
+    trial = shell.run("store", "create", "--domain", "a.example", *on_trial, **now)
+    own = shell.run("store", "create", "--domain", "b.example", **now)
+    quiet = shell.run(
+        "store", "create", "--domain", "c.example", *on_trial, "--json", **now
     )
-    quiet = shell.run("store", "create", "--domain", "c.example", "--json", **now)
 
     assert "trial: 10,000 calls a month, 1,000 items" in trial.stdout
     assert "ends at 2026-03-24T12:00:00.000Z" in trial.stdout
@@ -143,10 +147,34 @@ def test_domains_that_a_browser_reaches_are_taken(
 
 
 def test_an_operator_chooses_the_plan_of_new_stores_once(shell: CommandLine) -> None:
-    chosen = {"PRODUCTRECS_STORE_CREATE_PLAN": "unlimited"}
+    chosen = {"PRODUCTRECS_STORE_CREATE_PLAN": "growth"}
     shell("store", "create", "--domain", "a.example", **chosen)
+    shell("store", "create", "--domain", "b.example")
 
-    assert shell.told("store", "show", "a.example")["plan"] == "unlimited"
+    assert shell.told("store", "show", "a.example")["plan"] == "growth"
+    assert shell.told("store", "show", "b.example")["plan"] == "unlimited"
+
+
+def test_a_new_store_says_how_its_owner_gets_into_the_dashboard(
+    shell: CommandLine, services: Services
+) -> None:
+    base = {"PRODUCTRECS_BASE_URL": "https://recs.example"}
+    named = ("--domain", "a.example", "--email", "Anna@Example.com")
+    link = re.search(r"https://recs\S+", shell("store", "create", *named, **base))
+    assert link is not None
+    assert link[0].startswith("https://recs.example/dashboard/reset?token=")
+    token, now_ms = link[0].partition("token=")[2], system_ms()
+    owner = reset_password(services.database, token, "correct horse", now_ms)
+    assert owner.email == "anna@example.com"
+
+    nobody = shell("store", "create", "--domain", "b.example")
+    assert "account reset-link b.example --email" in nobody
+    named = ("--domain", "c.example", "--email", "anna@example.com")
+    assert "/dashboard/reset?token=" in shell.told("store", "create", *named)["login_link"]
+    typed = ("--domain", "d.example", "--email", "a@b.example", "--password-stdin")
+    said = shell("store", "create", *typed, stdin="correct horse\n")
+    assert "token=" not in said
+    assert "reset-link" not in said
 
 
 def test_a_short_password_is_refused(shell: CommandLine) -> None:

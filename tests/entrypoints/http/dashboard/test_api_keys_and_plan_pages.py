@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.core.clock import HOUR_MS, system_ms
+from productrecs.core.clock import DAY_MS, HOUR_MS, system_ms
 from productrecs.entrypoints.http.application import create_application
 from productrecs.entrypoints.services import build_services
 from productrecs.settings import Settings
@@ -16,19 +16,23 @@ from productrecs.tenancy.accounts.repository import KeyUseRepository
 from productrecs.tenancy.accounts.store_management import (
     OverlapError,
     all_stores,
+    change_subscription,
     find_store,
     owner_of,
     rotate_secret,
 )
 from productrecs.tenancy.accounts.team_members import invite_to_register
+from productrecs.tenancy.billing.plans_and_subscriptions import Subscription
 from productrecs.tenancy.users.login_and_sessions import RESET_MS, new_reset_token
 from tests.api.inside import Inside
+from tests.entrypoints.http.dashboard.conftest import Office
 from tests.support.dashboard import PASSWORD, Member, text_of
 from tests.support.service import Service, eventually
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from productrecs.tenancy.accounts.store import Store
-    from tests.entrypoints.http.dashboard.conftest import Office
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -53,7 +57,9 @@ def register(office: Office, **changed: str) -> tuple[Member, object]:
     return guest, guest.post("/dashboard/register", **(fields | changed))
 
 
-def test_who_registers_has_a_trial_and_sees_the_checklist(office: Office) -> None:
+def test_who_registers_has_a_trial_and_sees_the_checklist(
+    office: Office, store: Store
+) -> None:
     member, reply = register(office)
     store = find_store(office.services.database, f"new-{office.now_ms}.example")
 
@@ -62,6 +68,62 @@ def test_who_registers_has_a_trial_and_sees_the_checklist(office: Office) -> Non
     page = member.get("/dashboard/start")
     assert store.publishable_key in page.body.decode()
     assert "0 of 6 done" in text_of(page)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "plans"),
+    [("trial", ["unlimited", "trial"]), ("growth", ["unlimited", "growth"])],
+)
+def test_the_first_store_has_no_limits_and_later_ones_the_plan_of_the_setting(
+    tmp_path: Path, chosen: str, plans: list[str]
+) -> None:
+    place = Service(tmp_path).prepare()
+    services = build_services(Settings(data=place.folder, new_store_plan=chosen))
+    found = Office(services, None, system_ms())  # type: ignore[arg-type]  # it follows
+    with Inside(create_application(services, draining=[])) as found.inside:
+        welcomes = [register(found)[0].get("/dashboard/start") for _ in plans]
+
+    stores = sorted(all_stores(services.database), key=lambda one: one.created_at)
+    assert [one.subscription.plan for one in stores] == plans
+    assert ["Your plan trial runs for 14 days" in text_of(one) for one in welcomes] == [
+        plan == "trial" for plan in plans
+    ]
+
+
+@pytest.mark.parametrize(
+    ("days", "told"),
+    [(5, None), (4, "ends in 4 days"), (0.5, "ends in 1 day"), (-1, "has ended")],
+)
+def test_a_plan_counts_down_and_the_store_can_ask_for_another(
+    office: Office,
+    store: Store,
+    days: float,
+    told: str | None,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    member = office.member(store)
+    ends_at = office.now_ms + int(days * DAY_MS)
+    change_subscription(
+        office.services.database, store, lambda _: Subscription("trial", ends_at)
+    )
+    # A change in the dashboard applies the stored account in this process at once.
+    member.post(
+        "/dashboard/account/origins/add",
+        page="/dashboard/account",
+        origin="https://a.example",
+    )
+    for path in ("/dashboard", "/dashboard/products"):
+        page = text_of(member.get(path))
+        assert ("Your plan" in page) is (told is not None)
+        assert (told or "") in page
+        assert ("events and orders are still stored" in page) is (told is not None)
+
+    for _ in range(2):
+        asked = member.post("/dashboard/account/plan/ask", page="/dashboard/account")
+        assert asked.status == 303
+    requested = [one for one in caplog.records if one.message == "plan requested"]
+    assert [vars(one)["domain"] for one in requested] == [store.domain] * 2
+    assert "Asked for a plan" in text_of(member.get("/dashboard/audit"))
 
 
 def test_the_script_is_seen_with_a_view_of_a_product_of_the_catalog(

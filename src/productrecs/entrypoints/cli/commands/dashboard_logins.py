@@ -11,6 +11,7 @@ from productrecs.entrypoints.cli.options_services_and_output import (
 from productrecs.entrypoints.services import Services
 from productrecs.tenancy.accounts.store_management import find_store, owner_of
 from productrecs.tenancy.accounts.team_members import invite_to_register
+from productrecs.tenancy.users.dashboard_user import DashboardUser
 from productrecs.tenancy.users.login_and_sessions import new_reset_token
 from productrecs.tenancy.users.two_factor import remove_factor
 
@@ -51,8 +52,7 @@ def reset_link(
         owner = owner_of(services.database, store, email)
         if turn_off_two_factor:
             remove_factor(services.database, owner)
-        token = new_reset_token(services.database, owner, services.system_clock())
-        link = _link(services, base_url, f"/dashboard/reset?token={token}")
+        link = password_link(services, owner, base_url)
     click.echo(link)
 
 
@@ -73,6 +73,14 @@ def invite(*, email: str | None, base_url: str | None, data: Path | None) -> Non
         token = invite_to_register(services.database, email, now_ms)
         link = _link(services, base_url, f"/dashboard/register?token={token}")
     click.echo(link)
+
+
+def password_link(
+    services: Services, user: DashboardUser, base_url: str | None = None
+) -> str:
+    """Return a link at which the user chooses a password, once, within 30 minutes."""
+    token = new_reset_token(services.database, user, services.system_clock())
+    return _link(services, base_url, f"/dashboard/reset?token={token}")
 
 
 def _link(services: Services, base_url: str | None, path: str) -> str:

@@ -12,6 +12,7 @@ from typing import Final
 import click
 
 from productrecs.core.clock import iso
+from productrecs.entrypoints.cli.commands.dashboard_logins import password_link
 from productrecs.entrypoints.cli.commands.plans import (
     describe_limit,
     plan_facts,
@@ -39,6 +40,7 @@ from productrecs.tenancy.accounts.store_management import (
     delete_store,
     find_store,
     make_sandbox,
+    owner_of,
     register_store,
     reset_sandbox,
     sandbox_of,
@@ -46,7 +48,7 @@ from productrecs.tenancy.accounts.store_management import (
 )
 from productrecs.tenancy.billing.plans_and_subscriptions import (
     DEFAULT_PLANS,
-    TRIAL,
+    UNLIMITED,
     find_plan,
 )
 from productrecs.training.trained_models import models_folder
@@ -70,11 +72,9 @@ def store() -> None:
 )
 @click.option(
     "--plan",
-    default=TRIAL.name,
+    default=UNLIMITED.name,
     show_default=True,
-    help=(
-        f"One of {', '.join(DEFAULT_PLANS)} (for your own shop), or one of your own plans."
-    ),
+    help=(f"One of {', '.join(DEFAULT_PLANS)}, or one of your own plans."),
 )
 @click.option("--language", help="The language of its texts.  [default: en]")
 @click.option("--currency", help="The currency of its prices.  [default: EUR]")
@@ -91,10 +91,11 @@ def create(
 ) -> None:
     """Register a store and print its two keys; the secret key is shown only once.
 
-    A new store is on the trial plan, which ends after 14 days. For your own shop, use
-    --plan unlimited (or PRODUCTRECS_STORE_CREATE_PLAN=unlimited for every store).
+    With --email it also prints a link at which the merchant chooses a password for the
+    dashboard. The link works once, within 30 minutes. The store has no limits, unless
+    --plan (or PRODUCTRECS_STORE_CREATE_PLAN for every store) says otherwise.
 
-    Example: productrecs store create --domain shop.example.com --plan unlimited
+    Example: productrecs store create --domain shop.example.com --email anna@example.com
     """
     password = sys.stdin.readline().rstrip("\r\n") if password_stdin else None
     settings = {name: said[name] for name in ("language", "currency", "timezone")}
@@ -103,11 +104,17 @@ def create(
             domain=domain,
             email=said["email"],
             password=password,
-            plan=find_plan(services.settings.plans, said["plan"] or TRIAL.name),
+            plan=find_plan(services.settings.plans, said["plan"] or UNLIMITED.name),
             settings={name: text for name, text in settings.items() if text is not None},
         )
         created, secret = register_store(services.database, registration, services.clock)
-    print_keys(created, secret, as_json=as_json)
+        link = None
+        if registration.email is not None and password is None:
+            link = password_link(services, owner_of(services.database, created))
+    print_keys(created, secret, as_json=as_json, link=link)
+    if not as_json and registration.email is None:
+        command = f"productrecs account reset-link {created.domain} --email YOUR_ADDRESS"
+        click.echo(f"dashboard        {command}")
     if not as_json or created.subscription.ends_at is not None:
         for line in plan_lines(created, registration.plan):
             click.echo(line, err=as_json)
@@ -229,8 +236,13 @@ for _one in (set_plan, suspend, resume):
     store.add_command(_one)
 
 
-def print_keys(created: Store, secret: SecretKey, *, as_json: bool) -> None:
-    """Print a store's keys; this is the only time that the secret key is shown."""
+def print_keys(
+    created: Store, secret: SecretKey, *, as_json: bool, link: str | None = None
+) -> None:
+    """Print a store's keys; this is the only time that the secret key is shown.
+
+    `link` is where the owner of a new store chooses a password.
+    """
     if as_json:
         print_json(
             {
@@ -238,12 +250,15 @@ def print_keys(created: Store, secret: SecretKey, *, as_json: bool) -> None:
                 "domain": created.domain,
                 "publishable_key": created.publishable_key,
                 "secret_key": secret,
+                **({} if link is None else {"login_link": link}),
             }
         )
         return
     click.echo(f"{created.domain} ({created.store_id})")
     click.echo(f"publishable key  {created.publishable_key}  (for the storefront; public)")
     click.echo(f"secret key       {secret}  (for your server; shown this once)")
+    if link is not None:
+        click.echo(f"dashboard        {link}  (works once, within 30 minutes)")
 
 
 def _remove_files(services: Services, deleted: Store) -> None:

@@ -86,11 +86,13 @@ def render_page(visit: Visit, reply: Reply, flash: str) -> str:
     """Return the HTML of a page in its layout."""
     message, _, undo = flash.partition(UNDO_MARK)
     user = None if visit.session is None else visit.user
+    store = visit.known_store
     values = {
         "visit": visit,
         "page": visit.page,
         "title": visit.page.title,
-        "store": visit.known_store,
+        "store": store,
+        "days_left": store and store.subscription.days_left(visit.now_ms),
         "user": user,
         "current": current_page(visit.page.path),
         "navigation": [] if user is None else list(navigation()),

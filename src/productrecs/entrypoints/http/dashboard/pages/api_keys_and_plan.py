@@ -1,12 +1,16 @@
 """API keys and plan page: the store's keys and origins, its plan and usage."""
 
+import contextlib
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
+from email.utils import parseaddr
 from types import MappingProxyType
 from typing import Final
 
 from productrecs.core.clock import HOUR_MS
 from productrecs.entrypoints.http.dashboard.page_and_visit import Group, Page, Reply, Visit
+from productrecs.entrypoints.mail import MailError, send_mail
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.tenancy.accounts.api_keys import (
     SECRET_PREFIX,
@@ -24,6 +28,8 @@ from productrecs.tenancy.accounts.store_management import (
 )
 from productrecs.tenancy.billing.call_meter import BillingStatus
 from productrecs.tenancy.users.dashboard_user import Role
+
+_log: Final = logging.getLogger(__name__)
 
 ACCOUNT_PATH: Final = "/dashboard/account"
 _WWW: Final = "www."
@@ -126,6 +132,26 @@ def remove_origin(visit: Visit) -> Reply:
     return visit.redirect(f"{ACCOUNT_PATH}#origins", "Origin removed.")
 
 
+def ask_for_plan(visit: Visit) -> Reply:
+    """Tell the operator, in the log and by e-mail, that the store wants a plan."""
+    store, limits = visit.store, visit.context.login_limits
+    counted = f"plan request {store.store_id}"
+    limits.check(counted)
+    limits.failed(counted)  # each request counts
+    remedy = f"productrecs store set-plan {store.domain} PLAN"
+    facts = {"store": store.store_id, "domain": store.domain, "remedy": remedy}
+    _log.warning("plan requested", extra={**facts, "plan": store.subscription.plan})
+    smtp = visit.services.settings.smtp
+    if smtp is not None:
+        asked = (
+            f"{store.domain} has the plan {store.subscription.plan} and asks for another."
+        )
+        text = f"{asked}\n\nAsked by: {visit.user.email or 'the owner'}\n\n{remedy}\n"
+        with contextlib.suppress(MailError):  # it is logged
+            send_mail(smtp, parseaddr(smtp.sender)[1], f"A plan for {store.domain}", text)
+    return visit.redirect(f"{ACCOUNT_PATH}#plan", "The operator of this service is told.")
+
+
 def _twins(origin: str) -> list[str]:
     """Return the same site with or without `www.`, and with the other scheme."""
     scheme, _, host = origin.partition("://")
@@ -199,6 +225,13 @@ PAGES: Final = (
         revoke,
         may_change=Role.OWNER,
         action="Revoked a secret key",
+    ),
+    Page(
+        f"{ACCOUNT_PATH}/plan/ask",
+        "Keys and plan",
+        None,
+        ask_for_plan,
+        action="Asked for a plan",
     ),
     Page(
         f"{ACCOUNT_PATH}/origins/add",

@@ -1,4 +1,4 @@
-"""Registration page: creates a trial store from a domain, an e-mail and a password."""
+"""Registration page: creates a store from a domain, an e-mail and a password."""
 
 import re
 from collections.abc import Mapping
@@ -11,12 +11,17 @@ from productrecs.tenancy.accounts.domains_and_origins import DomainError
 from productrecs.tenancy.accounts.repository import DomainTakenError
 from productrecs.tenancy.accounts.store_management import (
     Registration,
+    all_stores,
     owner_of,
     register_store,
 )
 from productrecs.tenancy.accounts.store_settings import SettingError
 from productrecs.tenancy.accounts.team_members import find_invitation
-from productrecs.tenancy.billing.plans_and_subscriptions import TRIAL, find_plan
+from productrecs.tenancy.billing.plans_and_subscriptions import (
+    UNLIMITED,
+    Plan,
+    find_plan,
+)
 from productrecs.tenancy.users.dashboard_user import (
     EmailError,
     WeakPasswordError,
@@ -83,7 +88,7 @@ def register(visit: Visit) -> Reply:
             domain=form["domain"],
             email=email,
             password=form.as_typed("password"),
-            plan=find_plan(visit.services.settings.plans, TRIAL.name),
+            plan=_first_plan(visit),
             settings=settings,
         )
         store, _secret = register_store(
@@ -103,7 +108,16 @@ def register(visit: Visit) -> Reply:
     limits.failed(counted)  # each store counts, which limits mass registration
     visit.refresh_accounts()
     owner = owner_of(visit.database, store)
-    return enter(visit, owner, START_PATH, "Welcome. Your trial runs for 14 days.")
+    days = wanted.plan.days
+    trial = "" if days is None else f" Your plan {wanted.plan.name} runs for {days} days."
+    return enter(visit, owner, START_PATH, f"Welcome.{trial}")
+
+
+def _first_plan(visit: Visit) -> Plan:
+    """Return a new store's plan: the first store of an installation has no limits."""
+    settings = visit.services.settings
+    name = settings.new_store_plan if all_stores(visit.database) else UNLIMITED.name
+    return find_plan(settings.plans, name)
 
 
 def _form(
@@ -124,6 +138,7 @@ def _form(
         errors=errors or {},
         token=token,
         email=email,
+        plan=_first_plan(visit),
     )
 
 
