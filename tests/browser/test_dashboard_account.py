@@ -70,7 +70,14 @@ def test_a_merchant_starts_with_the_keyboard_alone(
         expect(page.get_by_text("You are logged out.")).to_be_visible()
         fill(page, name=domain, password=PASSWORD)
         expect(page).to_have_url(f"{base}/dashboard")
-        for path in ("account", "team", "security", "security/two-factor", "audit"):
+        for path in (
+            "account",
+            "settings",
+            "team",
+            "security",
+            "security/two-factor",
+            "audit",
+        ):
             page.goto(f"{base}/dashboard/{path}")
             check_barriers(page, axe, schemes)
             check_width(page)

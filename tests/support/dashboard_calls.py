@@ -147,6 +147,12 @@ CALLS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
             for form in ("", "/file", "/start", "/discard", "/failed-rows")
         },
         "/dashboard/merchandising/settings": {"rec_num": "9"},
+        "/dashboard/settings": {
+            "currency": "CHF",
+            "language": "de",
+            "timezone": "Europe/Zurich",
+            "price_format": "",
+        },
         **{f"/dashboard/placements{form}": {"minimum": "1"} for form in _PLACEMENT_FORMS},
         **{
             f"/dashboard/tests{form}": {

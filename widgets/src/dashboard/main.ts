@@ -82,6 +82,11 @@ function finderKey(event: KeyboardEvent): void {
   }
 }
 
+// The time zone of who registers a store; Your store shows it, and can change it.
+document.addEventListener("DOMContentLoaded", () => {
+  const zone = document.querySelector<HTMLInputElement>("[data-timezone]");
+  if (zone) zone.value = Intl.DateTimeFormat().resolvedOptions().timeZone;
+});
 document.addEventListener("keydown", finderKey);
 document.addEventListener("click", (event) => {
   const target = event.target instanceof Element ? event.target : null;

@@ -158,6 +158,11 @@ def price_pattern(locale: str, currency: str) -> str | None:
     return by_locale.get(name, by_language.get(name))
 
 
+def price_locales() -> list[str]:
+    """Return the language tags whose prices are known, such as de and de-CH."""
+    return list(_BY_LOCALE)
+
+
 def price_locale(of_page: str, of_shop: str) -> str:
     """Return the locale for prices, as widgets choose it: the page's, else the shop's.
 

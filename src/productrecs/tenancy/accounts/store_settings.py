@@ -5,13 +5,15 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Final, Literal
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 from productrecs.core.errors import ProductRecsError
+from productrecs.tenancy.accounts.known_codes import known_codes, nearest_codes
 
 SettingValue = str | int | float | bool
 
-MAX_CURRENCY_LENGTH: Final = 8
+MAX_CURRENCY_LENGTH: Final = 8  # of events and orders, which may name any
+_REGION_LENGTH: Final = 2
 MAX_PRICE_FORMAT: Final = 40
 
 
@@ -70,17 +72,21 @@ class StoreSetting:
 
 
 def _language(text: str) -> str:
-    if not re.fullmatch(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*", text):
-        message = "a language tag such as en, de or pt-BR"
+    known = known_codes()
+    language, *more = text.split("-")
+    regions = {one.upper() for one in more if len(one) == _REGION_LENGTH}
+    is_tag = re.fullmatch(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*", text)
+    if not is_tag or language not in known.languages or not regions <= known.regions:
+        near = nearest_codes(language, known.languages)
+        message = f"a language tag such as en, de or pt-BR{near}"
         raise ValueError(message)
     return text
 
 
 def _currency(text: str) -> str:
-    # Interface 4 limits only the length of a currency; some shops count in points.
-    name = text.strip().upper()
-    if not 1 <= len(name) <= MAX_CURRENCY_LENGTH or not name.isprintable():
-        message = f"1 to {MAX_CURRENCY_LENGTH} characters, preferably a code such as EUR"
+    name, known = text.strip().upper(), known_codes().currencies
+    if name not in known:
+        message = f"a currency code of ISO 4217, such as EUR{nearest_codes(text, known)}"
         raise ValueError(message)
     return name
 
@@ -105,11 +111,11 @@ def _groups(text: str) -> str:
 
 
 def _timezone(text: str) -> str:
-    try:
-        ZoneInfo(text)
-    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        message = "the name of a time zone such as Europe/Berlin or UTC"
-        raise ValueError(message) from error
+    zones = known_codes().timezones
+    if text not in zones:
+        near = nearest_codes(text, {one: one for one in sorted(zones)})
+        message = f"the name of a time zone such as Europe/Berlin or UTC{near}"
+        raise ValueError(message)
     return text
 
 

@@ -1,6 +1,6 @@
 """Formats: money, numbers, dates and times in the store's language; errors as sentences."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, tzinfo
 from typing import Final, Self
 
@@ -39,6 +39,19 @@ class Formats:
         pattern = pattern or price_pattern("en", settings.currency)
         grouping, point, places, around = _read_pattern(pattern, settings.currency)
         return cls(grouping, point, around, places, settings.currency, settings.zone)
+
+    @classmethod
+    def of_pages(cls, settings: StoreSettings) -> Self:
+        """Return the formats of prices in the store's pages."""
+        formats = cls.of(settings)
+        if not settings.price_format:
+            return formats
+        grouping, point, places, around = _read_pattern(
+            settings.price_format, settings.currency
+        )
+        return replace(
+            formats, grouping=grouping, point=point, places=places, currency_pattern=around
+        )
 
     def number(self, value: float | None, places: int = 0) -> str:
         """Return a number with its thousands grouped."""

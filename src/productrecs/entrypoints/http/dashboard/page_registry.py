@@ -32,6 +32,7 @@ from productrecs.entrypoints.http.dashboard.pages import (
     search_report_and_preview,
     security,
     setup_checklist,
+    store_settings,
     team,
     widgets,
 )
@@ -57,6 +58,7 @@ PAGES: Final[tuple[Page, ...]] = (
     *widgets.PAGES,
     *looks.PAGES,
     *look_edit.PAGES,
+    *store_settings.PAGES,
     *api_keys_and_plan.PAGES,
     *team.PAGES,
     *security.PAGES,

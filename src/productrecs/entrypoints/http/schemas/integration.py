@@ -135,7 +135,7 @@ class EnginesInitBody(BaseModel):
     store_url: _Address = Field(None, description="The address of the store.")
     currency: OptionalCurrency = Field(
         None,
-        description="The currency of prices: EUR, or a name of your own.",
+        description="The currency of prices: a code of ISO 4217, else it is not stored.",
     )
     price_format: _PriceFormat = Field(
         None, description="The price 1234 as the shop writes it: `1.234,00 €`."

@@ -7,7 +7,9 @@ from typing import Final
 from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.http.dashboard.page_and_visit import Page, Reply, Visit
 from productrecs.entrypoints.http.dashboard.pages.login import enter
+from productrecs.entrypoints.http.dashboard.pages.store_settings import currency_options
 from productrecs.tenancy.accounts.domains_and_origins import DomainError
+from productrecs.tenancy.accounts.known_codes import known_codes
 from productrecs.tenancy.accounts.repository import DomainTakenError
 from productrecs.tenancy.accounts.store_management import (
     Registration,
@@ -78,6 +80,8 @@ def register(visit: Visit) -> Reply:
     settings = {
         name: form[name] for name in ("currency", "timezone", "language") if form[name]
     }
+    if settings.get("timezone") not in known_codes().timezones:
+        settings.pop("timezone", None)  # a browser may know other names
     try:
         limits.check(counted)
         email = form["email"]
@@ -139,6 +143,7 @@ def _form(
         token=token,
         email=email,
         plan=_first_plan(visit),
+        currencies=currency_options(),
     )
 
 

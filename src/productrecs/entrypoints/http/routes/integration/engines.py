@@ -16,6 +16,7 @@ from productrecs.entrypoints.http.openapi_responses import (
     object_schema,
     request_body,
     success_response,
+    with_warnings,
 )
 from productrecs.entrypoints.http.pipeline.route_context import RequestContext
 from productrecs.entrypoints.http.routes.integration import (
@@ -29,6 +30,7 @@ from productrecs.entrypoints.http.schemas.integration import (
 from productrecs.storage.group_commit import WriteTransaction
 from productrecs.storage.job_queue import NewJob
 from productrecs.tenancy.accounts.repository import AccountRepository, ConnectionRepository
+from productrecs.tenancy.accounts.store_settings import SettingError, parse_setting
 from productrecs.training.engine_specs import TRAINED, TRAINING_CHOICES
 from productrecs.training.repository import TrainingRepository
 
@@ -59,7 +61,11 @@ else:
     summary="Prepare the recommendation engines",
     responses=success_response(
         "Every engine, and whether it is ready or waits for data.",
-        object_schema(ok=OK_REPLY, engines=object_schema(**dict.fromkeys(TRAINED, _STATE))),
+        with_warnings(
+            object_schema(
+                ok=OK_REPLY, engines=object_schema(**dict.fromkeys(TRAINED, _STATE))
+            )
+        ),
         {"ok": True, "engines": dict.fromkeys(TRAINED, WAITING)},
     )
     | error_responses(401, 402, 413, 415, 422, 503),
@@ -73,11 +79,14 @@ else:
 async def init_engines(request: Request) -> Response:
     """Provision the engines; store currency, price format and address, when given.
 
+    A currency that is no code of ISO 4217 is not stored; `warnings` then
+    names the nearest ones.
     Repeating the call is harmless. A waiting engine returns backfill until the store has
     sent enough data; it is then ready within a minute, without another call.
     """
     exchange: RequestContext = request.scope["productrecs"]
     options = parse_engines_init(await body_if_any(request))
+    warnings = _remove_unknown_currency(options)
     store_id = exchange.known_caller.store.store_id
     services = exchange.context.services
 
@@ -94,6 +103,8 @@ async def init_engines(request: Request) -> Response:
     state = await change(exchange, enqueue_job)
     await exchange.context.refresh_accounts()
     content = {"ok": True, "engines": dict.fromkeys(TRAINED, state)}
+    if warnings:
+        content["warnings"] = warnings
     return Response(_encode(content), media_type="application/json")
 
 
@@ -182,3 +193,15 @@ def _store_options(
     if options.store_url is not None:
         connections = ConnectionRepository(work.connection, store_id)
         connections.put(connections.find().with_store_url(options.store_url))
+
+
+def _remove_unknown_currency(options: EnginesInitBody) -> list[str]:
+    """Remove a currency that no store can have; return why."""
+    if options.currency is None:
+        return []
+    try:
+        options.currency = str(parse_setting("currency", options.currency))
+    except SettingError as error:
+        options.currency = None
+        return [f"the currency was not stored: {error}"]
+    return []

@@ -1,0 +1,100 @@
+"""Store settings page: currency, language, time zone and price format with a preview."""
+
+from dataclasses import asdict, replace
+from typing import Final
+
+from productrecs.entrypoints.http.dashboard.formats import Formats
+from productrecs.entrypoints.http.dashboard.page_and_visit import Group, Page, Reply, Visit
+from productrecs.entrypoints.http.dashboard.pages.list_settings import setting_errors
+from productrecs.features.widgets.widget_settings import price_locales
+from productrecs.tenancy.accounts.known_codes import known_codes
+from productrecs.tenancy.accounts.store_management import change_settings, find_store
+from productrecs.tenancy.users.dashboard_user import Role
+
+STORE_SETTINGS_PATH: Final = "/dashboard/settings"
+_LABELS: Final = {
+    "currency": "The currency",
+    "language": "The language",
+    "timezone": "The time zone",
+    "price_format": "The price format",
+}
+_SAMPLES: Final = (9.5, 1234.0)
+Options = list[tuple[str, str]]
+
+
+def show_settings(visit: Visit) -> Reply:
+    """Show the settings; htmx asks only for the preview of prices."""
+    if visit.is_partial:
+        sent = {name: visit.query[name] for name in _LABELS}
+        errors = setting_errors(sent, _LABELS)
+        return visit.render(
+            "store_settings_preview.html",
+            errors=errors,
+            prices=_prices(visit, sent, errors),
+        )
+    stored = asdict(find_store(visit.database, visit.store.domain).settings)
+    return _page(visit, {name: str(stored[name]) for name in _LABELS})
+
+
+def save_settings(visit: Visit) -> Reply:
+    """Store the settings, all or none."""
+    sent = {name: visit.form[name] for name in _LABELS}
+    errors = setting_errors(sent, _LABELS)
+    if errors:
+        return _page(visit, sent, errors, status=422)
+    change_settings(visit.database, visit.store, sent)
+    visit.refresh_accounts()
+    return visit.redirect(
+        STORE_SETTINGS_PATH, "Saved. Pages and reports follow within a second."
+    )
+
+
+def currency_options() -> Options:
+    """Return every currency by its code."""
+    return [(code, f"{code}: {name}") for code, name in known_codes().currencies.items()]
+
+
+def _prices(visit: Visit, sent: dict[str, str], errors: dict[str, str]) -> list[str]:
+    """Return sample prices as widgets write them with these settings."""
+    if errors:
+        return []
+    formats = Formats.of_pages(replace(visit.store.settings, **sent))  # type: ignore[arg-type]  # checked texts
+    return [formats.money(price) for price in _SAMPLES]
+
+
+def _page(
+    visit: Visit,
+    sent: dict[str, str],
+    errors: dict[str, str] | None = None,
+    status: int = 200,
+) -> Reply:
+    known, errors = known_codes(), errors or {}
+    tags = sorted({*price_locales(), sent["language"]}, key=known.language_name)
+    zones = sorted({*known.timezones, sent["timezone"]})
+    currencies = currency_options()
+    if sent["currency"] not in known.currencies:  # stored before only known ones were
+        currencies.insert(0, (sent["currency"], sent["currency"]))
+    return visit.render(
+        "store_settings.html",
+        status=status,
+        sent=sent,
+        errors=errors,
+        currencies=currencies,
+        languages=[(tag, known.language_name(tag)) for tag in tags],
+        timezones=[(zone, zone.replace("_", " ")) for zone in zones],
+        prices=_prices(visit, sent, errors),
+        may_change=visit.user.role is Role.OWNER,
+    )
+
+
+PAGES: Final = (
+    Page(
+        STORE_SETTINGS_PATH,
+        "Your store",
+        show_settings,
+        save_settings,
+        group=Group.SETTINGS,
+        may_change=Role.OWNER,
+        action="Changed the store's settings",
+    ),
+)

@@ -1,0 +1,97 @@
+"""Store settings page: only known codes, and a preview of prices."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+import pytest
+
+from productrecs.tenancy.accounts.store_management import find_store, rotate_secret
+from productrecs.tenancy.users.dashboard_user import Role
+from tests.support.dashboard import Member, add_user, text_of
+from tests.support.service import eventually
+
+if TYPE_CHECKING:
+    from productrecs.tenancy.accounts.store import Store
+    from tests.entrypoints.http.dashboard.conftest import Office
+
+PAGE = "/dashboard/settings"
+SENT = {
+    "currency": "CHF",
+    "language": "de-CH",
+    "timezone": "Europe/Zurich",
+    "price_format": "",
+}
+
+
+def test_settings_are_saved_and_shown(office: Office, store: Store) -> None:
+    member = office.member(store)
+
+    assert member.post(PAGE, page=PAGE, **SENT).status == 303
+
+    stored = find_store(office.services.database, store.domain).settings
+    assert {name: getattr(stored, name) for name in SENT} == SENT
+    page = member.get(PAGE)
+    assert '<option value="CHF" selected>CHF: Swiss Franc</option>' in page.body.decode()
+    assert '<option value="Europe/Zurich" selected>' in page.body.decode()
+    assert "Changed the store's settings" in text_of(member.get("/dashboard/audit"))
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({}, "CHF 1'234.00"),
+        ({"currency": "EUR", "language": "de"}, "1.234,00 €"),
+        ({"currency": "EUR", "price_format": "€ 1 234"}, "€ 1 234"),
+        ({"currency": "EURO"}, "The currency must be a currency code"),
+        ({"price_format": "cheap"}, "The price format must be"),
+    ],
+)
+def test_prices_are_shown_before_they_are_saved(
+    office: Office, store: Store, changed: dict[str, str], told: str
+) -> None:
+    member = office.member(store)
+    member.headers = {"hx-request": "true"}
+    reply = member.get(f"{PAGE}?{urlencode(SENT | changed)}")
+    assert told in text_of(reply).replace("\N{NO-BREAK SPACE}", " ")
+    assert find_store(office.services.database, store.domain).settings.currency == "EUR"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("currency", "EURO"), ("timezone", "Mars/Base"), ("language", "xx")]
+)
+def test_an_unknown_code_is_refused(
+    office: Office, store: Store, name: str, text: str
+) -> None:
+    reply = office.member(store).post(PAGE, page=PAGE, **(SENT | {name: text}))
+    assert reply.status == 422
+    assert find_store(office.services.database, store.domain).settings.currency == "EUR"
+
+
+def test_only_an_owner_changes_them(office: Office, store: Store) -> None:
+    editor = Member(office.inside)
+    editor.log_in(add_user(office.services, store, Role.EDITOR))
+    assert "Only an owner can change" in text_of(editor.get(PAGE))
+    assert editor.post(PAGE, page=PAGE, **SENT).status == 403
+
+
+def test_a_plugin_is_told_that_its_currency_is_unknown(
+    office: Office, store: Store
+) -> None:
+    key = {"x-api-key": rotate_secret(office.services.database, store)}
+
+    def told(currency: str) -> list[str]:
+        body = json.dumps({"currency": currency}).encode()
+        reply = office.inside.ask("POST", "/integration/engines/init", body, key)
+        assert reply.status == 200
+        return [str(one) for one in reply.json.get("warnings", [])]
+
+    eventually(
+        lambda: office.inside.ask("GET", "/integration/status", b"", key).status == 200
+    )
+    assert told("usd") == []
+    (warning,) = told("EURO")
+    assert "EUR (Euro)" in warning
+    assert find_store(office.services.database, store.domain).settings.currency == "USD"
