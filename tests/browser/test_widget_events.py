@@ -142,6 +142,23 @@ def test_a_customer_is_named_beside_the_session(page: Page, front: Storefront) -
     assert front.events("add-to-cart")[0]["value"] == 19.5
 
 
+def test_a_signed_identity_goes_with_the_customer_everywhere(
+    page: Page, front: Storefront
+) -> None:
+    signed = front.merchant.identity("c7")
+    named = ELEMENT.replace(" ", f" data-customer-id=c7 data-identity={signed} ", 1)
+    page.goto(front.page("/", named))
+    expect(page.locator(LINK)).to_have_count(4)
+    page.evaluate(CART)
+
+    eventually(lambda: front.events("add-to-cart"), 20)
+    (asked,) = front.asked("/v1/recommendations")
+    assert (asked["customer_id"], asked["identity"]) == ("c7", signed)
+    assert SESSION.fullmatch(asked["user_id"])
+    told = front.events("detail-page-view") + front.events("add-to-cart")
+    assert {(one["user_id"], one["identity"]) for one in told} == {("c7", signed)}
+
+
 def test_track_may_be_called_before_the_script_is_there(
     page: Page, front: Storefront
 ) -> None:

@@ -59,6 +59,17 @@ PLACES: dict[str, tuple[str, str, dict[str, str | None]]] = {
         "recommendations",
         {"source": "browse", "user_id": "u7", "customer_id": "c7"},
     ),
+    "a customer alone": (
+        "data-user-id=u7 data-identity=1.ab",
+        "recommendations",
+        {"customer_id": "u7", "identity": "1.ab"},
+    ),
+    "a signed customer": (
+        "data-customer-id=c7 data-identity=1.ab",
+        "recommendations",
+        {"customer_id": "c7", "identity": "1.ab"},
+    ),
+    "a guest": ("", "recommendations", {"customer_id": None, "identity": None}),
     "with a filter": (
         "data-item-id=p0 filter='in_stock:true; price:..20'",
         "recommendations",

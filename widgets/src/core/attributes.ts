@@ -7,4 +7,4 @@ export const ATTRIBUTES = [
   "price-list",
 ];
 /** How others begin that any element may have: short, because each byte travels. */
-export const OTHERS = /^(cl|ar|ta|data-[acehrsuv])/;
+export const OTHERS = /^(cl|ar|ta|data-id|data-[acehrsuv])/;

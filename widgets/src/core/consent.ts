@@ -32,7 +32,7 @@ export class Consent {
 
   /** What the page said itself counts first, then its consent tools, then the browser. */
   get given(): boolean {
-    if (this.said_ !== undefined) return this.said_;
+    if (this.said_ != null) return this.said_;
     try {
       const shop = window.Shopify?.customerPrivacy?.analyticsProcessingAllowed;
       if (shop) return shop();

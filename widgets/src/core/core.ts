@@ -19,7 +19,7 @@ interface Held {
 }
 
 const MOST_HELD = 100;
-const MAIL = /^\S+@\S+\.\S+$/;
+const MAIL = /^\S+@\S+\.\S/;
 
 export class Core {
   readonly consent: Consent;
@@ -52,10 +52,15 @@ export class Core {
     );
   }
 
+  /** Proves that the page's customer is signed in: on the script's tag, or on any element. */
+  get identity(): string | undefined {
+    return document.querySelector<HTMLElement>("[data-identity]")?.dataset.identity;
+  }
+
   /** Returns a customer's id; an e-mail address is none and is passed over. */
   customer(given = ""): string {
     if (!MAIL.test(given)) return given;
-    this.warn("e-mail as customer id");
+    this.warn("unknown e-mail id");
     return "";
   }
 
@@ -84,15 +89,15 @@ export class Core {
 
   private put_(event: string, fields: Fields, key: string): void {
     if (this.consent.given) {
-      const named = this.customer(fields.user_id as string | undefined) || this.user;
       this.outbox_(key).put_(event, {
         ...fields,
-        user_id: named || undefined,
+        user_id: this.customer(fields.user_id as string | undefined) || this.user || undefined,
         session_id: fields.session_id || sessionId(),
+        identity: this.identity,
       });
     } else if (!this.consent.refused) {
       this.held_.push({ key, event, fields });
-      this.held_.splice(0, this.held_.length - MOST_HELD);
+      this.held_ = this.held_.slice(-MOST_HELD);
     }
   }
 
@@ -124,7 +129,7 @@ export class Core {
     try {
       act();
     } catch (error) {
-      this.warn(String(error));
+      this.warn(`${error}`);
     }
   }
 

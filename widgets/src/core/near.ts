@@ -26,7 +26,7 @@ export interface Place {
  */
 export function isAnchor(id: string, item: string): boolean {
   if (id === item) return true;
-  const named = document.querySelectorAll<HTMLElement>("product-recs, product-look");
+  const named = document.querySelectorAll<HTMLElement>("product-recs,product-look");
   return [...named].some(({ dataset }) => dataset.itemId === id && dataset.view !== "off");
 }
 
@@ -83,7 +83,7 @@ export abstract class NearElement extends HTMLElement {
     }
     const { customerId, userId, view, eager } = this.dataset;
     const named = customerId || (userId ?? customerId);
-    if (named !== undefined) core.user = core.customer(named); // blank: nobody is signed in
+    if (named != null) core.user = core.customer(named); // blank: nobody is signed in
     // The page of a product says so, whether or not its widgets are ever seen.
     if (item && key && view !== "off") core.view(item, { widget: type }, key);
     this.hidden = false;
@@ -97,10 +97,10 @@ export abstract class NearElement extends HTMLElement {
           return this.load_(ends, signal);
         })
         .catch((error) => {
-          if (!signal.aborted) this.without_("error", { reason: String(error) });
+          if (!signal.aborted) this.without_("error", { reason: `${error}` });
         });
     };
-    if (eager !== undefined) return go();
+    if (eager != null) return go();
     const options = { rootMargin: `0px 0px ${NEAR}` };
     this.near_ = new IntersectionObserver((seen) => seen.pop()!.isIntersecting && go(), options);
     this.near_.observe(this);
@@ -188,7 +188,7 @@ export abstract class NearElement extends HTMLElement {
       await done;
       return true;
     }
-    this.core_.warn("no answer to add-to-cart");
+    this.core_.warn("add-to-cart ignored");
     const url = (from ?? products[0])?.url;
     if (url) location.assign(url);
     return false;

@@ -27,7 +27,7 @@ const CONFIRM_MS = 5_000;
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 60_000;
 const PATIENCE_MS = 10_000;
-const NOT_NOW = /408|425|429|5../;
+const NOT_NOW = /408|42[59]|5../;
 
 export class Outbox {
   private readonly address_: string;
@@ -61,7 +61,7 @@ export class Outbox {
   /** Takes an event; an id is given to it. */
   put_(event: string, fields: Readonly<Record<string, unknown>>): void {
     this.waiting_.push({ event_id: randomName(20), ...fields, event, at: Date.now() });
-    this.waiting_.splice(0, this.waiting_.length - MOST_KEPT);
+    this.waiting_ = this.waiting_.slice(-MOST_KEPT);
     this.save_();
     this.flushSoon_();
   }

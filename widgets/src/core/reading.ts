@@ -57,6 +57,6 @@ export function withQuery(
   path: string,
   parameters: Readonly<Record<string, string | number | boolean | null | undefined>>,
 ): string {
-  const given = Object.entries(parameters).filter(([, value]) => value);
+  const given = Object.entries(parameters).filter((one) => one[1]);
   return `${path}?${new URLSearchParams(given as string[][])}`;
 }

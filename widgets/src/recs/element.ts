@@ -32,7 +32,7 @@ export function elementOf(core: Core): CustomElementConstructor {
 
     protected async load_(signal: AbortSignal): Promise<void> {
       const request = this.place_();
-      if (this.dataset.ssr !== undefined) return this.adopt_(request);
+      if (this.dataset.ssr != null) return this.adopt_(request);
       const list = core.page.join(this, request.source === "buy");
       try {
         const look = await this.look_(request);
@@ -69,7 +69,7 @@ export function elementOf(core: Core): CustomElementConstructor {
     private async ask_(request: Request, look: Look, list: List, signal: AbortSignal): Promise<[any, Product[]]> {
       const { page } = core;
       const usual = numOf(look);
-      const isUnique = this.dataset.allowDuplicates === undefined;
+      const isUnique = this.dataset.allowDuplicates == null;
       const most = request.placement_ || (isUnique && page.before(list).length) ? MOST : usual;
       const answer = async (wanted: number, taken: readonly string[]) =>
         (await read(addressOf(request, look, core, wanted, `${taken}`), signal)).body_;

@@ -13,7 +13,6 @@ export interface Request {
   readonly items_: string | undefined;
   readonly source: string;
   readonly user_: string;
-  readonly customer_: string;
   /** A merchant's named place; its strategy takes the place of a source. */
   readonly placement_: string | null;
   /** What every product must pass; semicolons separate several. */
@@ -35,8 +34,8 @@ export function requestOf(host: HTMLElement, core: Core): Request {
     item: given.itemId ?? "",
     items_: given.itemIds,
     source: placement ? "" : source || (type === "fbt" ? "buy" : type === "trending" ? type : ""),
-    user_: core.customer(given.userId),
-    customer_: core.customer(given.customerId) || core.user,
+    // Without another id beside it, it is the customer's, and the session comes too.
+    user_: core.customer(given.customerId && given.userId),
     placement_: placement,
     filter_: host.getAttribute("filter"),
   };
@@ -66,7 +65,8 @@ export function addressOf(
     ...!isTrending && {
       item_id: request.item,
       item_ids: request.items_,
-      customer_id: known && request.customer_,
+      customer_id: known && core.user, // the element's own, which it has named by now
+      identity: known && core.identity,
       shown: num > shown && shown,
       source,
       placement: request.placement_,

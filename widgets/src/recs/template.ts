@@ -14,7 +14,7 @@ export function bound(template: HTMLTemplateElement, product: Product, look: Loo
   const walker = document.createTreeWalker(made, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {
     const text = walker.currentNode as Text;
-    if (text.parentElement?.matches("script, style")) continue;
+    if (text.parentElement?.matches("script,style")) continue;
     text.data = text.data.replace(/{{\s*(\w+)\s*}}/g, (_, name) => told[name] ?? "");
   }
   const give = (tag: string, name: string, address: string | null): void => {

@@ -105,10 +105,12 @@ export class SearchBox {
 
   private find_(words: string, look: Look, signal: AbortSignal): Promise<Reply> {
     const most = innerWidth < NARROW ? MOST_NARROW : MOST;
-    const { consent, user } = this.core_;
+    const { consent, user, identity } = this.core_;
     const query = {
       q: words,
       user_id: consent.given && (user || sessionId()), // as its click names them
+      identity: consent.given && user && identity,
+      session_id: consent.given && user && sessionId(),
       num: Math.min(look.num, most),
       suggest: words && WORDS,
       highlight: !!words,
