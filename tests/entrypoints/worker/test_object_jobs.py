@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -139,6 +140,29 @@ def test_a_file_that_one_machine_received_is_read_on_another(
     with pytest.raises(FileNotFoundError):
         one.fetch(upload_id)
     assert other.sweep(set()) == 0
+
+
+def test_a_file_is_rewritten_for_every_machine_or_stays_as_it_was(
+    tmp_path: Path, objects: ObjectStore
+) -> None:
+    one, other = (UploadFolder(tmp_path / name, objects) for name in ("one", "other"))
+    upload_id = new_upload_id()
+    one.path.mkdir()
+    (one.path / upload_id).write_bytes(b"before")
+    one.share(upload_id)
+    one.fetch(upload_id)
+
+    with contextlib.suppress(ZeroDivisionError), one.rewrite(upload_id) as file:
+        file.write(bytes([1 // 0]))
+    unchanged = (one.path / upload_id).read_bytes()
+    with one.rewrite(upload_id) as file:
+        file.write(b"after")
+
+    assert unchanged == b"before"
+    assert one.fetch(upload_id).read_bytes() == b"after"
+    assert other.fetch(upload_id).read_bytes() == b"after"
+    assert [path.name for path in one.path.iterdir()] == [upload_id]
+    assert len(list(objects.list("uploads"))) == 1
 
 
 def test_a_damaged_upload_is_not_imported(tmp_path: Path, objects: ObjectStore) -> None:

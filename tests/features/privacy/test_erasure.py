@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS, fixed_clock
 from productrecs.core.errors import StorageBusyError
+from productrecs.core.ids import visitor_hash
 from productrecs.features.insights.attribution.attributor import Attributor
 from productrecs.features.privacy import erasure
 from productrecs.features.privacy.erasure import Eraser, replay_erasures
@@ -134,6 +135,9 @@ def live(shop: Shop) -> None:
         counts = {
             "bed oak": SearchCount("bed in the oak street 7", 1, 1),
             "tent": SearchCount("tent", 40, 0),
+            # Typed into a call of the search, which leaves no event.
+            "anna elm": SearchCount("anna of elm", 1, 1, 0, frozenset([visitor_hash(ME)])),
+            "mug": SearchCount("mug", 1, 0, 0, frozenset([visitor_hash("s_nobody")])),
         }
         SearchCountRepository(transaction, store_id).add("2026-03-01", counts)
 
@@ -163,7 +167,7 @@ def test_no_name_of_an_erased_shopper_stands_in_any_table(place: Installation) -
 
     assert all(name in before for name in MINE)
     after = everything(place.shop.database)
-    for name in (*MINE, OTHER, "s_other", "oak"):
+    for name in (*MINE, OTHER, "s_other", "oak", "elm"):
         assert name not in after, name
     assert "s_nobody" in after
 
@@ -186,7 +190,8 @@ def test_what_they_bought_stays_without_them_and_others_stay_as_they_were(
     assert column(place.shop, exposures.c.identity) == sorted([MY_PHONE, OTHER])
     assert column(place.shop, exposures.c.unit) == sorted([MY_PHONE, OTHER])
     assert column(place.shop, explorations.c.shopper) == [MY_PHONE]
-    assert column(place.shop, search_counts.c.text) == ["tent"]  # many searched for it
+    # Many searched for a tent, and somebody else for a mug.
+    assert column(place.shop, search_counts.c.text) == ["mug", "tent"]
     assert column(place.shop, shopper_links.c.customer) == [OTHER, OTHER]
 
 

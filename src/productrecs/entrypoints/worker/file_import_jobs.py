@@ -45,7 +45,7 @@ from productrecs.records.uploads.repository import (
 )
 from productrecs.storage.job_queue import Job
 from productrecs.storage.recurring_jobs import PeriodicTasks
-from productrecs.storage.sequence_and_item_numbers import ItemNumbers
+from productrecs.storage.sequence_and_item_numbers import ItemNumbers, StoreLog
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
 
@@ -133,12 +133,12 @@ class FileImportJobs:
         store = self._store(job)
         while one := self._next(store, _WAITING):
             share = self._progress_callback(store, one, progress, job)
+            erasures = self._erasures(store)
             try:
                 preview = self._importer.check(store, one, self._path(one), share)
-                self._end(store, one, ImportStatus.CHECKED, preview=preview)
             except (FileNotFoundError, ProductRecsError) as error:
-                problem = {"problem": self._problem(store, one, error)}
-                self._end(store, one, ImportStatus.CHECKED, preview=problem)
+                preview = {"problem": self._problem(store, one, error)}
+            self._end_check(store, one, preview, erasures)
             self._requeue(job)
 
     def run(self, job: Job, progress: JobProgress) -> None:
@@ -162,6 +162,25 @@ class FileImportJobs:
         before = self._services.clock() - RETENTION_MS
         with self._services.database.transaction() as transaction:
             expire_imports(transaction, before, _EXPIRED)
+
+    def _erasures(self, store: Store) -> int:
+        """Return a number that grows with each erasure of the store."""
+        with self._services.database.transaction(synced=False) as transaction:
+            log = StoreLog(self._services.database, transaction, store.store_id)
+            log.take_seqs(0)
+            return log.erasures
+
+    def _end_check(
+        self, store: Store, one: FileImport, preview: Mapping[str, Any], erasures: int
+    ) -> None:
+        """Offer the file to the merchant, or check it again after an erasure meanwhile."""
+        with self._services.database.transaction() as transaction:
+            log = StoreLog(self._services.database, transaction, store.store_id)
+            log.take_seqs(0)  # locks the head: an erasure comes before or after
+            status = ImportStatus.CHECKED if log.erasures == erasures else one.status
+            FileImportRepository(transaction, store.store_id).change_status(
+                one.import_id, _WAITING, status, attempts=0, preview=preview
+            )
 
     def _store(self, job: Job) -> Store:
         self._accounts.refresh(self._reader)

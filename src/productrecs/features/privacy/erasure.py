@@ -26,6 +26,7 @@ from productrecs.features.privacy.repository import (
     all_names,
 )
 from productrecs.records.erasures.repository import ErasedNameRepository, name_digest
+from productrecs.records.search_counts.repository import SearchCountRepository
 from productrecs.storage.database import Database
 from productrecs.storage.model_files import remove_older_models
 from productrecs.storage.object_store import ObjectStore
@@ -188,10 +189,17 @@ class Eraser:
             {name_digest(store_id, one): erasure.asked_at for one in names},
             self.objects,
         )
+        with self.database.reading() as connection:
+            searches = SearchCountRepository(connection, store_id)
+            intents = searches.rare_intents_of(names, MAX_RARE_SEARCHES)
         with self.database.transaction() as transaction:
+            StoreLog(self.database, transaction, store_id).take_seqs(0)
             shoppers = ShopperRepository(transaction, store_id)
+            shoppers.check_files_again()
             texts = {" ".join(one.split())[:100].lower() for one in shoppers.typed(names)}
-            shoppers.delete_rare_searches(sorted(texts), MAX_RARE_SEARCHES)
+            SearchCountRepository(transaction, store_id).delete_rare(
+                sorted(texts), intents, MAX_RARE_SEARCHES
+            )
             shoppers.delete_experiment_rows(names)
             shoppers.delete_upload_errors(names)
             shoppers.delete_live_events()
@@ -234,8 +242,9 @@ class Eraser:
     def _purge_derived_data(self, store_id: StoreId, cleared: list[Erasure]) -> bool:
         """Purge data derived from erased records; return whether all of it is purged.
 
-        Files uploaded earlier are imported first, without the shopper. Then models and
-        reports must have been computed again.
+        Files whose import began earlier are imported first, without the shopper, and
+        files that wait for the merchant lose the shopper's rows. Then models and reports
+        must have been computed again.
         """
         shutil.rmtree(self.touchpoint_folder / store_id, ignore_errors=True)
         needed = max(one.cleared_seq or 0 for one in cleared)

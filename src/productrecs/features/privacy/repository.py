@@ -21,7 +21,6 @@ from productrecs.storage.tables import (
     insights,
     live_events,
     purchase_lines,
-    search_counts,
     shopper_links,
     store_heads,
     uploads,
@@ -32,7 +31,9 @@ _TYPED: Final = (int(EventKind.SEARCH_PREF), int(EventKind.SEARCH_CLICK))
 _DELETING: Final = -1  # attribution reads the log from its beginning again
 _BY_NAME: Final = "customers"  # the only result that names customers
 _UNFINISHED: Final = ("queued", "running")
-_FINISHED: Final = ("done", "failed")
+_CHECKING: Final = "checking"
+_CHECKED: Final = "checked"
+_BUSY: Final = (_CHECKING, *_UNFINISHED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,28 +101,6 @@ class ShopperRepository:
             )
             found.update(self._transaction.execute(query).scalars())
         return found
-
-    def delete_rare_searches(self, texts: Sequence[str], max_count: int) -> None:
-        """Delete the counts of these queries with fewer than `max_count` shoppers."""
-        counts = search_counts.c
-        intents: set[str] = set()
-        for some in _chunks(texts):
-            query = sa.select(counts.intent).where(
-                counts.store_id == self._store_id, counts.text.in_(some)
-            )
-            intents.update(self._transaction.execute(query).scalars())
-        for some in _chunks(sorted(intents)):
-            rare = (
-                sa.select(counts.intent)
-                .where(counts.store_id == self._store_id, counts.intent.in_(some))
-                .group_by(counts.intent)
-                .having(sa.func.sum(counts.searches) < max_count)
-            )
-            found = list(self._transaction.execute(rare).scalars())
-            deletion = search_counts.delete().where(
-                counts.store_id == self._store_id, counts.intent.in_(found)
-            )
-            self._transaction.execute(deletion)
 
     def delete_events(self, names: Sequence[str], limit: int) -> int:
         """Delete up to `limit` of the shopper's events, a bot's too; return how many."""
@@ -270,8 +249,19 @@ class ShopperRepository:
         found = self._transaction.execute(query).scalar()
         return found is None or int(found) >= seq
 
+    def check_files_again(self) -> None:
+        """Let checked files that nobody started lose the shopper's rows; lock the head."""
+        columns = file_imports.c
+        checked = file_imports.update().where(
+            columns.store_id == self._store_id, columns.status == _CHECKED
+        )
+        self._transaction.execute(checked.values(status=_CHECKING))
+
     def uploads_before(self, moment_ms: int) -> int:
-        """Return how many files uploaded until then are not yet imported."""
+        """Return how many files uploaded until then are still checked or imported.
+
+        A checked file has lost the shopper's rows, and may wait for the merchant.
+        """
         query = sa.select(sa.func.count()).where(
             uploads.c.store_id == self._store_id,
             uploads.c.status.in_(_UNFINISHED),
@@ -280,7 +270,7 @@ class ShopperRepository:
         columns = file_imports.c
         sent = sa.select(sa.func.count()).where(
             columns.store_id == self._store_id,
-            columns.status.not_in(_FINISHED),
+            columns.status.in_(_BUSY),
             columns.submitted_at <= moment_ms,
         )
         return sum(

@@ -1,13 +1,18 @@
 """Search count repository: SQL with one row per store, day and intent."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 import sqlalchemy as sa
 
-from productrecs.core.ids import StoreId
-from productrecs.engines.hyperloglog import EMPTY_SKETCH, merge, sketch
+from productrecs.core.ids import StoreId, visitor_hash
+from productrecs.engines.hyperloglog import (
+    EMPTY_SKETCH,
+    intersection_cardinalities,
+    merge,
+    sketch,
+)
 from productrecs.storage.dialects import ROWS_PLACEHOLDER, raw_connection
 from productrecs.storage.tables import search_counts
 
@@ -24,6 +29,7 @@ PHOTO_SEARCHES: Final = " "
 """The intent of searches by photo and of clicks on their results; no query has it."""
 
 _CHUNK: Final = 400
+_PAGE: Final = 10_000
 # One statement for all rows: separate statements would delay replies.
 _ADD: Final = (
     "INSERT INTO search_counts (store_id, day, intent, text, searches, empty, unnamed) "  # noqa: S608 - own words
@@ -98,11 +104,11 @@ class SearchCountRepository:
 
     def _stored_sketches(self, day: str, intents: Sequence[str]) -> list[tuple[str, bytes]]:
         found: list[tuple[str, bytes]] = []
-        for start in range(0, len(intents), _CHUNK):
+        for some in _chunks(intents):
             query = sa.select(search_counts.c.intent, search_counts.c.shoppers).where(
                 search_counts.c.store_id == self._store_id,
                 search_counts.c.day == day,
-                search_counts.c.intent.in_(intents[start : start + _CHUNK]),
+                search_counts.c.intent.in_(some),
             )
             rows = self._transaction.execute(query)
             found += [(row[0], bytes(row[1] or EMPTY_SKETCH)) for row in rows]
@@ -120,6 +126,47 @@ class SearchCountRepository:
             search_counts.c.store_id == self._store_id, search_counts.c.day < before
         )
         return self._transaction.execute(query).rowcount
+
+    def rare_intents_of(self, names: Sequence[str], max_count: int) -> set[str]:
+        """Return intents searched less than `max_count` times on a day the shopper did.
+
+        The calls of a search leave no event, but their count has a sketch of the shoppers,
+        which is exact for few of them.
+        """
+        codes = np.fromiter(map(visitor_hash, names), np.int64)
+        shopper, columns = sketch(codes), search_counts.c
+        query = sa.select(columns.intent, columns.shoppers).where(
+            columns.store_id == self._store_id,
+            columns.searches < max_count,
+            sa.func.length(columns.shoppers) > 0,
+        )
+        found: set[str] = set()
+        for rows in self._transaction.execute(query).partitions(_PAGE):
+            pairs = [(bytes(row[1]), shopper) for row in rows]
+            common = intersection_cardinalities(pairs)
+            found |= {row[0] for row, count in zip(rows, common, strict=True) if count}
+        return found
+
+    def delete_rare(
+        self, texts: Sequence[str], intents: Iterable[str], max_count: int
+    ) -> None:
+        """Delete counts below `max_count` of these queries and intents, over all days."""
+        columns, found = search_counts.c, set(intents)
+        is_ours = columns.store_id == self._store_id
+        for some in _chunks(texts):
+            query = sa.select(columns.intent).where(is_ours, columns.text.in_(some))
+            found.update(self._transaction.execute(query).scalars())
+        for some in _chunks(sorted(found)):
+            rare = (
+                sa.select(columns.intent)
+                .where(is_ours, columns.intent.in_(some))
+                .group_by(columns.intent)
+                .having(sa.func.sum(columns.searches) < max_count)
+            )
+            deleted = list(self._transaction.execute(rare).scalars())
+            self._transaction.execute(
+                search_counts.delete().where(is_ours, columns.intent.in_(deleted))
+            )
 
     def _admitted_intents(
         self, day: str, counts: Mapping[str, SearchCount]
@@ -150,11 +197,16 @@ class SearchCountRepository:
 
     def _known_intents(self, day: str, intents: Sequence[str]) -> set[str]:
         known_intents: set[str] = set()
-        for start in range(0, len(intents), _CHUNK):
+        for some in _chunks(intents):
             query = sa.select(search_counts.c.intent).where(
                 search_counts.c.store_id == self._store_id,
                 search_counts.c.day == day,
-                search_counts.c.intent.in_(intents[start : start + _CHUNK]),
+                search_counts.c.intent.in_(some),
             )
             known_intents.update(self._transaction.execute(query).scalars())
         return known_intents
+
+
+def _chunks(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    for start in range(0, len(texts), _CHUNK):
+        yield texts[start : start + _CHUNK]

@@ -207,9 +207,7 @@ class UploadFolder:
         if self.objects is None:
             return
         path = self._file(upload_id)
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-            self.objects.put(f"{_key(upload_id)}/{digest}", file)
+        self._put(upload_id, path)
         path.unlink(missing_ok=True)  # the machine that imports it fetches it
 
     def fetch(self, upload_id: str) -> Path:
@@ -228,6 +226,42 @@ class UploadFolder:
                 return path
             path.unlink(missing_ok=True)
         raise FileNotFoundError(errno.ENOENT, "no such upload", str(path))
+
+    @contextlib.contextmanager
+    def rewrite(self, upload_id: str) -> Iterator[BinaryIO]:
+        """Replace a durable file by what the block writes, unless the block fails.
+
+        Raises:
+            StorageBrokenError: when the disk fails.
+            ObjectStoreUnavailableError: when it is not uploaded; then nothing changes here.
+        """
+        new = self._file(new_upload_id())  # after a crash it is swept as an upload
+        try:
+            with _translated(), new.open("xb") as file:
+                yield file
+                os.fsync(file.fileno())
+            self._replace_object(upload_id, new)
+            with _translated():
+                new.replace(self._file(upload_id))
+                _sync_folder(self.path)
+        finally:
+            new.unlink(missing_ok=True)
+
+    def _put(self, upload_id: str, path: Path) -> str:
+        """Upload a file; return its key."""
+        assert self.objects is not None  # noqa: S101 - the callers' condition
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+            key = f"{_key(upload_id)}/{digest}"
+            self.objects.put(key, file)
+        return key
+
+    def _replace_object(self, upload_id: str, path: Path) -> None:
+        if self.objects is None:
+            return
+        key = self._put(upload_id, path)
+        older = [one.key for one in self.objects.list(_key(upload_id)) if one.key != key]
+        self.objects.delete(older)
 
     def remove(self, upload_id: str) -> None:
         """Delete a file, if it exists; what cannot be deleted now is swept later."""

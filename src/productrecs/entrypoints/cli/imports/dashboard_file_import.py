@@ -21,6 +21,11 @@ from productrecs.entrypoints.cli.feeds.format_detection import (
     ItemFileFormat,
     detect_format,
 )
+from productrecs.entrypoints.cli.imports.erased_rows import (
+    NO_LAYOUT,
+    ErasedRows,
+    erased_since,
+)
 from productrecs.entrypoints.cli.imports.import_report import (
     MAX_REJECTED_ROWS,
     MERCHANT_TEXTS,
@@ -38,6 +43,7 @@ from productrecs.entrypoints.cli.imports.item_import import (
     import_items,
 )
 from productrecs.entrypoints.cli.imports.order_file_reader import (
+    ORDER_LAYOUTS,
     OrderFile,
     OrderFileFormat,
     detect_order_format,
@@ -110,12 +116,14 @@ class DashboardFiles:
         Raises:
             UnreadableSourceError: when it is neither a table nor a feed nor JSON.
         """
+        dropped = self._drop_erased(store, one, path)
         with self._open_source(one, path) as source:
             kind = one.choices.kind or _kind_of(source)
             preview = _described(source, kind, one)
             try:
                 check_rows = self._check_orders if kind == ORDERS else self._check_items
-                return {**preview, **check_rows(store, one, source, on_share)}
+                found = check_rows(store, one, source, on_share)
+                return {**preview, **found, "notes": [*dropped, *found["notes"]]}
             except _ABOUT_THE_FILE as error:
                 return {**preview, "problem": merchant_text(error)}
 
@@ -144,6 +152,20 @@ class DashboardFiles:
         errors = [[error.row, error.message] for error in report.errors[:_SHOWN_ERRORS]]
         stored = {"kind": kind, "errors": errors, "kept": len(report.errors)}
         return ImportedFile({**result, **stored}, rejects)
+
+    def _drop_erased(self, store: Store, one: FileImport, path: Path) -> list[str]:
+        """Drop the orders of shoppers erased since the file was sent; return a note."""
+        is_erased = erased_since(self.services, store, one.submitted_ms)
+        if is_erased is None:
+            return []
+        with self._open_source(one, path) as source:
+            layout = _layout_of(source, one)
+            rows = layout and ErasedRows(source.file, layout, is_erased)
+            if not rows or not rows.count:
+                return []
+            with self.services.upload_folder.rewrite(one.import_id) as file:
+                rows.write_others(file)
+        return [f"{rows.count:,} rows of orders of erased customers were dropped."]
 
     @contextlib.contextmanager
     def _open_source(self, one: FileImport, path: Path) -> Iterator[ImportSource]:
@@ -235,6 +257,23 @@ def _kind_of(source: ImportSource) -> str:
     except MissingColumnsError:
         return ITEMS
     return ORDERS
+
+
+def _layout_of(source: ImportSource, one: FileImport) -> CsvLayout | None:
+    """Return the layout of a table that may name shoppers; None for products."""
+    kind = one.choices.kind or _kind_of(source)
+    names = _columns(source.file)
+    if mapping := _mapping(kind, one) if names else None:
+        return mapping.layout if kind == ORDERS else None
+    known_formats = set(ItemFileFormat) - {ItemFileFormat.CSV}  # which is also the rest
+    if not names or (kind == ITEMS and _detected(source, ITEMS) in known_formats):
+        return None
+    with contextlib.suppress(MissingColumnsError):
+        return ORDER_LAYOUTS[detect_order_format(source.file)]
+    with contextlib.suppress(MissingColumnsError):
+        read_header(_head(source.file), CATALOG)
+        return None
+    return NO_LAYOUT
 
 
 def _described(source: ImportSource, kind: str, one: FileImport) -> dict[str, Any]:
