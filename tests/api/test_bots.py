@@ -179,7 +179,11 @@ def test_31_requests_with_somebodys_number_move_none_of_their_lists(
     attack(user_id="7")  # without a session nothing is taken along
     assert counted(service, merchant, bot_events) == pytest.approx(3 * 60 - 30, abs=2)
     assert counted(service, merchant, events) == pytest.approx(stored + 30, abs=2)
-    assert trending not in personal()
+    with service.database() as database, database.reading() as connection:
+        query = sa.select(sa.func.count()).where(
+            events.c.store_id == merchant.account.store_id, events.c.session == "s_of-7"
+        )
+        assert connection.execute(query).scalar() == 4
 
 
 def _shows(merchant: Merchant, products: int) -> bool:

@@ -104,7 +104,7 @@ class Reference:
             user = session = None
         elif self._is_erased(session, ts):
             session = None
-        person = self._meet(user, session)
+        person = self._meet(user, session, is_proven=True)  # with the secret key
         fresh: list[Line] = []
         for item, quantity in wanted:
             place = (order, receipt + 1, item)
@@ -131,7 +131,7 @@ class Reference:
         """Import a row of past orders."""
         if self._is_erased(customer, ts):
             customer = None
-        person = None if customer is None else self.links.get(customer, customer)
+        person = customer  # whatever anybody says whose session that is
         place = (order, 0, item)
         standing = [line for line in self.lines if _place(line) == place]
         self.lines = [line for line in self.lines if _place(line) != place]
@@ -182,14 +182,16 @@ class Reference:
         at = self.erased.get(name or "")
         return at is not None and (ts is None or ts < at + WEEK_MS)
 
-    def _meet(self, user: str | None, session: str | None) -> str | None:
+    def _meet(
+        self, user: str | None, session: str | None, *, is_proven: bool = False
+    ) -> str | None:
         if user is None:
             return None if session is None else self.links.get(session, session)
+        if is_proven and user in self.links:
+            self.links[user] = user
         person = self.links.get(user, user)
-        if session and session != person and self.links.get(session) != person:
-            for other, customer in list(self.links.items()):
-                if customer == session:
-                    self.links[other] = person
+        is_new = session and session != person and self.links.get(session) != person
+        if session and is_new and not self._is_customer(session):
             self.links[session] = person
             self.log = [
                 replace(fact, person=person) if fact.person == session else fact
@@ -200,6 +202,14 @@ class Reference:
                 for line in self.lines
             ]
         return person
+
+    def _is_customer(self, name: str) -> bool:
+        """Return whether a name came beside another session, or on an order without one."""
+        return (
+            name in self.links.values()
+            or any(f.person == name and f.session not in {None, name} for f in self.log)
+            or any(x.person == name and x.session != name for x in self.lines)
+        )
 
 
 def _place(line: Line) -> tuple[str, int, str]:

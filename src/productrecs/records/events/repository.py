@@ -42,7 +42,8 @@ _IS_CUSTOMER: Final = (
     "OR EXISTS (SELECT 1 FROM events "
     "WHERE store_id = ? AND person = ? AND session <> person) "
     "OR EXISTS (SELECT 1 FROM purchase_lines "
-    "WHERE store_id = ? AND person = ? AND (session IS NULL OR session <> person))"
+    "WHERE store_id = ? AND person = ? AND NOT void "
+    "AND (session IS NULL OR session <> person))"
 )
 _LINK: Final = (
     "INSERT INTO shopper_links (store_id, session, customer, since_seq, confirmed) "  # noqa: S608 - own words
