@@ -127,6 +127,7 @@ PLAIN: Final[Mapping[str, str]] = MappingProxyType(
         "code": "000000",
         "new_password": "a newer password",
         "old_password": "correct horse battery",
+        "platform": "shopify",
         "role": "viewer",
         "token": "",
         "type": "recs",

@@ -17,6 +17,8 @@ _LENGTH: Final = 43  # 62 letters and digits: 256 bits
 _END: Final = 4  # last letters that are stored, so that merchants can recognise a key
 _KEY_ID: Final = 16
 _USE_MS: Final = 10 * MINUTE_MS
+PAGES_KEY_ID: Final = "pages"
+"""In place of a secret key's id: the shop's pages, whose host is the address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,17 +88,18 @@ def first_secret(secret: SecretKey, now_ms: int) -> SecretKeys:
 
 @dataclass(frozen=True, slots=True)
 class KeyUse:
-    """A use of a secret key; recorded once per ten minutes."""
+    """A use of a secret key, once in ten minutes; or an event of a page, once a minute."""
 
     store_id: StoreId
     key_id: str
     used_at: int
-    address: str = ""  # the client's
+    address: str = ""  # the client's, or the page's host
 
     @property
     def key(self) -> tuple[StoreId, str, int]:
         """The deduplication key."""
-        return self.store_id, self.key_id, self.used_at // _USE_MS
+        period_ms = MINUTE_MS if self.key_id == PAGES_KEY_ID else _USE_MS
+        return self.store_id, self.key_id, self.used_at // period_ms
 
 
 def key_id_of(secret_hash: str) -> str:

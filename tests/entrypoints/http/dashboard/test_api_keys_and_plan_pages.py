@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING
 
@@ -124,30 +123,6 @@ def test_a_plan_counts_down_and_the_store_can_ask_for_another(
     requested = [one for one in caplog.records if one.message == "plan requested"]
     assert [vars(one)["domain"] for one in requested] == [store.domain] * 2
     assert "Asked for a plan" in text_of(member.get("/dashboard/audit"))
-
-
-def test_the_script_is_seen_with_a_view_of_a_product_of_the_catalog(
-    office: Office, store: Store
-) -> None:
-    member = office.member(store)
-    key = {"x-api-key": rotate_secret(office.services.database, store)}
-    member.get("/dashboard/start")
-    item = json.dumps({"items": [{"id": "tent", "title": "Tent"}]}).encode()
-    assert eventually(
-        lambda: office.inside.ask("POST", "/v1/items", item, key).status == 200
-    )
-
-    def send(**fields: object) -> None:
-        path = f"/v1/events?key={store.publishable_key}"
-        body = json.dumps({"session_id": "s_1", **fields}).encode()
-        assert office.inside.ask("POST", path, body).status == 200
-
-    send(event="detail-page-view", item_id="unknown")
-    send(event="rec-impression", item_ids=["tent"])
-    assert "Not seen yet" in text_of(member.get("/dashboard/start"))
-
-    send(event="detail-page-view", item_id="tent")
-    eventually(lambda: "Seen on" in text_of(member.get("/dashboard/start")))
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from productrecs.entrypoints.http.dashboard.page_and_visit import (
     Reply,
     Visit,
 )
+from productrecs.entrypoints.http.dashboard.pages.setup_checklist import setup_progress
 from productrecs.entrypoints.http.dashboard.report_period import (
     as_number,
     change_of,
@@ -63,6 +64,7 @@ def show_home(visit: Visit) -> Reply:
         alerts=find_alerts(visit),
         chart=None if is_empty else _sales_by_day(visit, sales, asked),
         is_empty=is_empty,
+        setup=setup_progress(visit),
     )
 
 

@@ -16,6 +16,7 @@ from productrecs.tenancy.accounts.store_management import (
     all_stores,
     owner_of,
     register_store,
+    revoke_secret,
 )
 from productrecs.tenancy.accounts.store_settings import SettingError
 from productrecs.tenancy.accounts.team_members import find_invitation
@@ -109,6 +110,7 @@ def register(visit: Visit) -> Reply:
         if isinstance(error, DomainTakenError):
             said = "this domain has a store already; log in, or reset its password"
         return _form(visit, token, {name: _sentence(said)}, status=422)
+    revoke_secret(visit.database, store)  # nobody has seen it; Get started creates one
     limits.failed(counted)  # each store counts, which limits mass registration
     visit.refresh_accounts()
     owner = owner_of(visit.database, store)

@@ -1,14 +1,43 @@
-"""Setup checklist: from the key to the first recommendation on the site."""
+"""Setup checklist: from the shop system to the first recommendation on the site."""
 
+import ipaddress
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 from productrecs.entrypoints.http.dashboard.page_and_visit import Group, Page, Reply, Visit
 from productrecs.entrypoints.http.routes.public.embed_code import live_tags, widget_element
 from productrecs.features.insights.tracking_health.repository import DiagnosisRepository
 from productrecs.records.catalog.repository import CatalogRepository
-from productrecs.tenancy.accounts.store_management import read_plan_usage
+from productrecs.tenancy.accounts.api_keys import PAGES_KEY_ID
+from productrecs.tenancy.accounts.repository import (
+    ConnectionRepository,
+    KeyUseRepository,
+)
+from productrecs.tenancy.accounts.store import Store
+from productrecs.tenancy.accounts.store_management import (
+    find_store,
+    read_plan_usage,
+    rotate_secret,
+)
+from productrecs.tenancy.users.dashboard_user import Role
+
+START_PATH: Final = "/dashboard/start"
+PLATFORMS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "woocommerce": "WooCommerce",
+        "shopify": "Shopify",
+        "magento": "Magento",
+        "prestashop": "PrestaShop",
+        "opencart": "OpenCart",
+        "custom": "My own shop",
+    }
+)
+_PLUGIN: Final = "woocommerce"
+_OWN: Final = "custom"
+_LOCAL_NAMES: Final = (".local", ".localhost", ".test", ".internal")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,15 +51,84 @@ class Step:
     help: str
     snippet: str
     language: str
+    warning: str = ""
 
 
 def show_start(visit: Visit) -> Reply:
     """Show every step; htmx polls only the list."""
+    return _page(visit)
+
+
+def create_secret(visit: Visit) -> Reply:
+    """Create the store's first secret key and show it once; a key in use stays."""
+    store = find_store(visit.database, visit.store.domain)
+    if store.secrets.active(visit.system_ms):
+        return _page(visit)
+    secret = rotate_secret(visit.database, store, visit.system_ms)
+    visit.refresh_accounts()
+    return _page(visit, secret)
+
+
+def setup_progress(visit: Visit) -> tuple[int, int]:
+    """Return how many steps are done, and how many there are."""
+    steps = _steps(visit)
+    return sum(step.is_done for step in steps), len(steps)
+
+
+def _page(visit: Visit, secret: str = "") -> Reply:
     steps = _steps(visit)
     done = sum(step.is_done for step in steps)
     first = next((step.name for step in steps if not step.is_done), "")
-    template = "start_steps.html" if visit.is_partial else "start.html"
-    return visit.render(template, steps=steps, done=done, first=first)
+    store = find_store(visit.database, visit.store.domain)
+    return visit.render(
+        "start_steps.html" if visit.is_partial else "start.html",
+        steps=steps,
+        done=done,
+        first=first,
+        platforms=PLATFORMS,
+        platform=_platform(visit),
+        secret=secret,
+        has_secret=bool(store.secrets.active(visit.system_ms)),
+        is_owner=visit.user.role is Role.OWNER,
+    )
+
+
+def _platform(visit: Visit) -> str:
+    """Return the chosen shop system, else the connected one; "" if neither is known."""
+    chosen = visit.query["platform"] or visit.form["platform"]
+    if chosen in PLATFORMS:
+        return chosen
+    with visit.database.reading() as connection:
+        found = ConnectionRepository(connection, visit.store.store_id).find()
+    return found.platform.value if found.platform else ""
+
+
+def _seen(store: Store, host: str | None) -> tuple[str, str]:
+    """Return where the script ran last, and what is wrong with that place."""
+    if host is None:
+        return "Seen", ""
+    known = {
+        store.domain,
+        *(one.partition("://")[2].partition(":")[0] for one in store.origins),
+    }
+    if host.removeprefix("www.") in {one.removeprefix("www.") for one in known}:
+        return f"Seen on {host}", ""
+    if _is_local(host):
+        return f"Seen on {host}", (
+            f"{host} is an address of your own network: shoppers do not see this page. Put "
+            f"the script on {store.domain} too."
+        )
+    return f"Seen on {host}", (
+        f"The last events came from {host}, but this store is {store.domain}. If both are "
+        "yours, add the site under Keys and plan, Origins."
+    )
+
+
+def _is_local(host: str) -> bool:
+    try:
+        return not ipaddress.ip_address(host).is_global
+    except ValueError:
+        return "." not in host or host.endswith(_LOCAL_NAMES)
 
 
 def _steps(visit: Visit) -> list[Step]:
@@ -38,20 +136,22 @@ def _steps(visit: Visit) -> list[Step]:
     with visit.database.reading() as connection:
         items = CatalogRepository(connection, store.store_id).size()
         is_seen = DiagnosisRepository(connection, store.store_id).has_product_view()
+        uses = KeyUseRepository(connection, store.store_id).last_addresses()
     activity = visit.context.activity.of(store.store_id)
     usage = read_plan_usage(
         visit.database, store, visit.services.settings.plans, visit.now_ms
     )
     tags = list(live_tags(base, store.domain))
     widget = f"{tags[0]}\n{widget_element()}"
+    seen, warning = _seen(store, uses.get(PAGES_KEY_ID))
     return [
         Step(
             "key",
-            "Copy your publishable key",
+            "Connect your shop",
             is_done=bool(items or activity.events or usage.calls),
             told="In use" if usage.calls else "Ready",
-            help="It stands in your shop's pages and may be seen by anyone. Your server "
-            "uses the secret key, which you make under Keys.",
+            help="The publishable key stands in your shop's pages; anyone may see it. "
+            "The secret key is for your shop's server or plugin only.",
             snippet=store.publishable_key,
             language="key",
         ),
@@ -60,8 +160,8 @@ def _steps(visit: Visit) -> list[Step]:
             "Send your products",
             is_done=items > 0,
             told=f"{fmt.number(items)} received",
-            help="Your server sends them with the secret key. Your shop's plugin or an "
-            "import does it for you.",
+            help="Your shop's plugin sends them, or you import a file. Your own server can "
+            "send them with the secret key.",
             snippet=_push(base),
             language="shell",
         ),
@@ -69,7 +169,8 @@ def _steps(visit: Visit) -> list[Step]:
             "script",
             "Add the script to your product page",
             is_done=is_seen,
-            told=f"Seen on {store.domain}" if is_seen else "Not seen yet",
+            told=seen if is_seen else "Not seen yet",
+            warning=warning if is_seen else "",
             help="Put it where the list should stand, with the product's id filled in by "
             "your theme. It is done when a page of one of your products was viewed.",
             snippet=widget,
@@ -134,4 +235,14 @@ def _order(base: str) -> str:
     )
 
 
-PAGES: Final = (Page("/dashboard/start", "Get started", show_start, group=Group.CONNECT),)
+PAGES: Final = (
+    Page(START_PATH, "Get started", show_start, group=Group.CONNECT),
+    Page(
+        f"{START_PATH}/secret",
+        "Get started",
+        None,
+        create_secret,
+        may_change=Role.OWNER,
+        action="Created a secret key",
+    ),
+)

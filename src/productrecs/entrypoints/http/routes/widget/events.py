@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
+from urllib.parse import urlsplit
 
 import msgspec
 from fastapi import APIRouter, Request, Response
@@ -52,6 +53,7 @@ from productrecs.entrypoints.http.writes.write_handlers_and_messages import (
 )
 from productrecs.records.events.append_and_link_events import is_about_product
 from productrecs.records.events.event import EVENT_KINDS, EventKind, NewEvent
+from productrecs.tenancy.accounts.api_keys import PAGES_KEY_ID, KeyUse
 from productrecs.tenancy.accounts.shopper_identity import (
     IdentityCheck,
     check_identity,
@@ -230,7 +232,20 @@ async def receive_event_body(
     del groups  # an array may tell a hundred times what it weighs
     await write
     context.request_metrics.add(CounterMetric.EVENTS, count)
+    host = _host_of(headers.get(b"origin", b""))
+    if host:
+        used_at_ms = context.services.system_clock()
+        use = KeyUse(store.store_id, PAGES_KEY_ID, used_at_ms, host)
+        context.write_client.write_later(use)
     return OK if not warnings else _encode({"ok": True, "warnings": warnings})
+
+
+def _host_of(origin: bytes) -> str:
+    """Return the host of a page's origin; "" if it has none."""
+    try:
+        return urlsplit(origin.decode("ascii")).hostname or ""
+    except ValueError:
+        return ""
 
 
 def _grouped(data: bytes) -> Groups:
