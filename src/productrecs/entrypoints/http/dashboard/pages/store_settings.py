@@ -58,8 +58,13 @@ def _prices(visit: Visit, sent: dict[str, str], errors: dict[str, str]) -> list[
     """Return sample prices as widgets write them with these settings."""
     if errors:
         return []
-    formats = Formats.of_pages(replace(visit.store.settings, **sent))  # type: ignore[arg-type]  # checked texts
-    return [formats.money(price) for price in _SAMPLES]
+    settings = replace(visit.store.settings, **sent)  # type: ignore[arg-type]  # checked texts
+    written, usual = Formats.of_pages(settings), Formats.of(settings)
+    # Like the widgets: a price with cents is not written in a format without them.
+    return [
+        (written if round(price, written.places) == price else usual).money(price)
+        for price in _SAMPLES
+    ]
 
 
 def _page(
