@@ -42,7 +42,7 @@ GOODPUT, EVENTS_P99_MS = 0.8, 500.0
 def overload(report: Report) -> None:
     """Add goodput and the p99 of events and of a quiet store at each offered load."""
     with scratch() as data:
-        keys = [_stock(data, number) for number in range(3)]
+        keys = [stock(data, number) for number in range(3)]
         with ready_service(data, WORKERS) as server:
             for _ in range(2):
                 _peak(server, keys, seed=1)
@@ -119,7 +119,7 @@ def _requests(keys: list[str], times: int, seed: int) -> bytes:
     return b"\0".join(chunks)
 
 
-def _stock(data: Path, number: int) -> str:
+def stock(data: Path, number: int) -> str:
     """Open a store with items and a past, let it learn; return its publishable key."""
     domain = f"store-{number}.example"
     words = ("store", "create", "--domain", domain, "--plan", "unlimited", "--json")

@@ -33,6 +33,7 @@ from productrecs.entrypoints.http.pipeline.error_responses import (
     error_response,
     retry_after_of,
 )
+from productrecs.entrypoints.http.pipeline.login_thread_pool import LoginPool
 from productrecs.entrypoints.http.pipeline.photo_worker_pool import PhotoPool
 from productrecs.entrypoints.http.pipeline.readiness_checks import Dependencies, Readiness
 from productrecs.entrypoints.http.pipeline.request_metrics import (
@@ -266,6 +267,7 @@ class _Process:
                 services.objects,
             ),
             dashboard_pool=ThreadPoolExecutor(_DASHBOARD_THREADS, "dashboard"),
+            login_pool=LoginPool(),
             login_limits=AttemptLimits(
                 database, services.system_clock, _LOGIN_BURST, _LOGIN_SECONDS
             ),
@@ -348,6 +350,7 @@ def _close(context: Context) -> None:
     """Wait for the running body parsing, searches and photos."""
     context.parser_pool.shutdown()
     context.dashboard_pool.shutdown()
+    context.login_pool.close()
     context.search_pool.close()
     context.photo_pool.close()
 

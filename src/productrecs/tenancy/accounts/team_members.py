@@ -101,7 +101,7 @@ def accept(database: Database, token: str, password: str, now_ms: int) -> Dashbo
         WeakPasswordError: the password is too short; the invitation stays valid.
     """
     store_id = store_of(token)
-    if store_id is None or store_id == NEW_STORE:
+    if store_id in {None, NEW_STORE} or find_invitation(database, token, now_ms) is None:
         raise InvitationError(OVER)
     password_hash = hash_password(password)
     with database.transaction() as transaction:

@@ -192,15 +192,17 @@ def reset_password(
 ) -> DashboardUser:
     """Set a new password; end all the user's sessions and links. Return the user.
 
+    An invalid token costs no hash of a password.
+
     Raises:
         ResetLinkError: when the token is unknown, used or expired.
         WeakPasswordError: the password is too short; the token stays valid.
     """
     store_id = store_of(token)
-    password_hash = hash_password(password)
     message = "this link was used already or is over 30 minutes old; ask for another"
-    if store_id is None:
+    if store_id is None or not is_reset_token(database, token, now_ms):
         raise ResetLinkError(message)
+    password_hash = hash_password(password)
     with database.transaction() as transaction:
         users = UserRepository(transaction, store_id)
         user = users.find_reset(hash_token(token), now_ms)

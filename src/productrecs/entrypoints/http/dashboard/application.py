@@ -16,9 +16,10 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.datastructures import URL
+from starlette.responses import PlainTextResponse
 
 from productrecs.core.cache_registry import Cache, memoized
-from productrecs.core.errors import ProductRecsError
+from productrecs.core.errors import ProductRecsError, QueueFullError
 from productrecs.entrypoints.http.dashboard.audited_changes import make_change
 from productrecs.entrypoints.http.dashboard.file_upload_forms import (
     declared_length,
@@ -161,6 +162,7 @@ _FROM_SHOP: Final = (
     "Your shop signed you in, which is enough for an editor's work. For keys, the team and "
     "your login: log out, then log in with your password."
 )
+_TOO_MANY_LOGINS: Final = "Too many logins at once. Go back and try again in a minute."
 _SAFE_HEADERS: Final = {
     "x-content-type-options": "nosniff",
     # With `no-referrer`, browsers would send `Origin: null` with the dashboard's forms.
@@ -200,9 +202,16 @@ async def _answer(request: Request) -> Response:
         body = await read_body(request.receive, headers, FORM_LIMIT, exchange.claim)
         pairs = _fields(body.decode("utf-8", "replace"))
     loop = asyncio.get_running_loop()
-    return await _run(
-        exchange, lambda: _respond(_visit_of(request, page, pairs, loop), page)
-    )
+
+    def respond() -> Response:
+        return _respond(_visit_of(request, page, pairs, loop), page)
+
+    if request.method == "POST" and page is not None and page.is_public:
+        try:
+            return await exchange.context.login_pool.run(respond)
+        except QueueFullError:
+            return PlainTextResponse(_TOO_MANY_LOGINS, 503, {"retry-after": "60"})
+    return await _run(exchange, respond)
 
 
 async def _answer_upload(request: Request, page: Page) -> Response:

@@ -15,6 +15,7 @@ from productrecs.entrypoints.http.limits.named_customers import NamedCustomers
 from productrecs.entrypoints.http.limits.rate_and_connection_limits import RateLimits
 from productrecs.entrypoints.http.limits.usage_metering import UsageMetering
 from productrecs.entrypoints.http.pipeline.authentication_and_cors import Caller
+from productrecs.entrypoints.http.pipeline.login_thread_pool import LoginPool
 from productrecs.entrypoints.http.pipeline.photo_worker_pool import PhotoPool
 from productrecs.entrypoints.http.pipeline.readiness_checks import Dependencies, Readiness
 from productrecs.entrypoints.http.pipeline.request_metrics import RequestMetrics
@@ -56,6 +57,7 @@ class Context:
     photo_pool: PhotoPool
     dependencies: Dependencies
     dashboard_pool: ThreadPoolExecutor  # renders the dashboard's pages
+    login_pool: LoginPool  # answers forms with passwords
     login_limits: AttemptLimits
     event_watch: EventWatch  # the live view of events
     bots: BotDetector

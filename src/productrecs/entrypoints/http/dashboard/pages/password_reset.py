@@ -89,9 +89,14 @@ def _mail_links(services: Services, server: SmtpServer, email: str, now_ms: int)
 def _choose_password(visit: Visit) -> Reply:
     """Store the new password, end every session, and log in."""
     token, password = visit.form["token"], visit.form.as_typed("password")
+    counted, limits = f"reset link from {visit.network}", visit.context.login_limits
     try:
+        limits.check(counted)
         user = reset_password(visit.database, token, password, visit.system_ms)
+    except TooManyAttemptsError as error:
+        return _page(visit, status=429, error=sentence(error))
     except ResetLinkError:
+        limits.failed(counted)
         return _page(visit, status=404, is_expired=True)
     except WeakPasswordError as error:
         return _page(visit, token, status=422, error=sentence(error))
