@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 PLUGIN: Final = ROOT / "plugin"
 FAKE: Final = Path(__file__).parent / "fake" / "shop.php"
 SECONDS: Final = 60
+BARE: Final = ("-n",)
+"""Without php.ini: no extension that a shop may lack, such as mbstring, is loaded."""
 
 
 def php() -> str:
@@ -29,9 +31,9 @@ def php() -> str:
 
 
 def run_php(script: str) -> str:
-    """Run a script and return what it printed; its warnings are failures."""
+    """Run a script without optional extensions and return what it printed; its warnings are failures."""
     done = subprocess.run(
-        [php(), "-d", "display_errors=stderr", "-d", "error_reporting=-1"],
+        [php(), *BARE, "-d", "display_errors=stderr", "-d", "error_reporting=-1"],
         input=f"<?php {script}",
         capture_output=True,
         text=True,

@@ -512,3 +512,15 @@ def test_uninstalling_leaves_nothing(service: Service) -> None:
 def test_the_fake_shop_sees_errors() -> None:
     with pytest.raises(AssertionError):
         run_php("undefined_function();")
+
+
+def test_texts_are_cut_between_characters_without_mbstring() -> None:
+    script = """
+        $cut = new ReflectionMethod('ProductRecs\\Items', 'cut'); $cut->setAccessible(true);
+        $told = array(
+            $cut->invoke(null, str_repeat('ß', 300), 255), $cut->invoke(null, "a\nß", 9),
+            strlen($cut->invoke(null, "\\xff" . str_repeat('a', 300), 255))
+        );
+    """
+
+    assert in_shop(script, nowhere()) == ["ß" * 255, "a\nß", 255]

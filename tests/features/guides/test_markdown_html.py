@@ -134,7 +134,7 @@ def test_every_php_sample_is_valid_php(guide: Guide) -> None:
         pytest.skip("php is not installed")
     for sample in samples:
         done = subprocess.run(
-            [php, "-l"], input=sample, capture_output=True, text=True, check=False
+            [php, "-n", "-l"], input=sample, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stdout
 

@@ -245,6 +245,7 @@ class Items {
 	 */
 	private static function cut( $text, $length ) {
 		$text = str_replace( "\0", '', $text );
-		return function_exists( 'mb_substr' ) ? mb_substr( $text, 0, $length ) : substr( $text, 0, $length );
+		// By a pattern: the extension mbstring may be missing, and a byte is no character.
+		return preg_match( '/^.{0,' . $length . '}/us', $text, $found ) ? $found[0] : substr( $text, 0, $length );
 	}
 }

@@ -174,7 +174,7 @@ class Sync {
 		);
 		$number = number_format( 1234, wc_get_price_decimals(), wc_get_price_decimal_separator(), wc_get_price_thousand_separator() );
 		$price  = html_entity_decode( sprintf( get_woocommerce_price_format(), get_woocommerce_currency_symbol(), $number ), ENT_QUOTES, 'UTF-8' );
-		if ( preg_match( '/1\D?234(?:\D0+)?(?!\d)/u', $price ) && mb_strlen( $price ) <= 40 ) {
+		if ( preg_match( '/1\D?234(?:\D0+)?(?!\d)/u', $price ) && preg_match( '/^.{0,40}$/us', $price ) ) {
 			$told['price_format'] = $price; // Widgets write others as the page's language does.
 		}
 		return Api::call( 'POST', '/integration/engines/init', $told );
