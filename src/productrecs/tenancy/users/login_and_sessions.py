@@ -6,8 +6,8 @@ session of that user.
 Single sign-on: a store's plugin requests a link into the dashboard.
 
 The plugin authenticates with the store's secret key. The link works once, within a minute,
-and starts a session with at most the role of an editor. A login with a second factor still
-requires its code.
+and starts a session with at most the role of an editor, after a page that names the store
+and asks. A login with a second factor still requires its code.
 """
 
 from dataclasses import dataclass
@@ -233,6 +233,15 @@ def new_link_token(factors: FactorRepository, user: DashboardUser, now_ms: int) 
     factors.purge_challenges(now_ms)
     factors.add_challenge(_hash(token), user.from_shop(), now_ms + LINK_MS)
     return token
+
+
+def find_link_user(database: Database, token: str, now_ms: int) -> DashboardUser | None:
+    """Return the user of a token, which stays valid; None when it is not."""
+    store_id = store_of(token)
+    if store_id is None:
+        return None
+    with database.reading() as connection:
+        return FactorRepository(connection, store_id).find_challenge(_hash(token), now_ms)
 
 
 def use_link_token(database: Database, token: str, now_ms: int) -> DashboardUser | None:

@@ -28,6 +28,11 @@ def link(office: Office, store: Store, **said: str) -> Any:
     return reply.json
 
 
+def follow(guest: Member, path: str) -> Any:
+    """Open a link and press its button; the query holds its token."""
+    return guest.post("/dashboard/sign-in", page=path, token=path.partition("token=")[2])
+
+
 def is_inside(guest: Member) -> bool:
     return guest.get("/dashboard").status == 200
 
@@ -41,8 +46,8 @@ def test_a_link_signs_in_the_login_with_the_email_once(
     guest, other = Member(office.inside), Member(office.inside)
 
     found = link(office, store, **said)
-    guest.get(found["path"])
-    other.get(found["path"])
+    follow(guest, found["path"])
+    follow(other, found["path"])
 
     assert found["signs_in"] is is_inside(guest) is (who != "nobody")
     assert not is_inside(other)
@@ -59,8 +64,8 @@ def test_a_link_of_a_minute_ago_or_of_another_store_lets_nobody_in(
     assert link(office, other, email=f"owner@{store.domain}")["signs_in"] is False
     late = link(office, store)["path"]
     office.now_ms += LINK_MS + 1
-    guest.get(late)
-    guest.get("/dashboard/sign-in?token=" + other.store_id + ".x")
+    follow(guest, late)
+    follow(guest, f"/dashboard/sign-in?token={other.store_id}.x")
 
     assert not is_inside(guest)
 
@@ -73,7 +78,7 @@ def test_a_link_asks_for_the_code_of_a_second_factor(office: Office, store: Stor
 
     send(guest, path.partition("token=")[2], code_now(office, secret))
     assert not is_inside(guest), "a link's token is no login that waits for a code"
-    asked = guest.get(path)
+    asked = follow(guest, path)
 
     assert not is_inside(guest)
     found = re.search(r'name="token" value="([\w.]+)"', asked.body.decode())
@@ -87,7 +92,7 @@ def test_a_link_gives_an_owner_an_editors_session_that_cannot_change_its_login(
     office: Office, store: Store
 ) -> None:
     guest = Member(office.inside)
-    guest.get(link(office, store)["path"])
+    follow(guest, link(office, store)["path"])
     home = guest.get("/dashboard")
     found = re.search(r'name="csrf" value="(\w+)"', home.body.decode())
     assert found is not None
@@ -114,6 +119,28 @@ def test_a_link_leaves_a_session_with_a_password_as_it_is(
 ) -> None:
     owner = office.member(store)
 
-    owner.get(link(office, store)["path"])
-
+    assert owner.get(link(office, store)["path"]).header("location") == "/dashboard"
     assert "Role: owner" in text_of(owner.get("/dashboard"))
+
+
+def test_a_page_asks_before_a_link_signs_in_and_opening_it_uses_nothing_up(
+    office: Office, store: Store
+) -> None:
+    theirs = add_store(office.services, f"attacker-{office.now_ms}.example")
+    victim, merchant = office.member(store), Member(office.inside)
+    path = link(office, theirs)["path"]
+
+    for method in ("HEAD", "GET"):
+        office.inside.ask(method, path, None, {"sec-purpose": "prefetch"})
+    shown = text_of(victim.get(path))
+    token = path.partition("token=")[2]
+    forged = victim.send("/dashboard/sign-in", {"token": token, "csrf": "0" * 48})
+    home = text_of(victim.get("/dashboard"))
+
+    for part in (theirs.domain, f"owner@{theirs.domain}", f"owner@{store.domain}"):
+        assert part in shown
+    assert forged.status == 403
+    assert store.domain in home
+    assert theirs.domain not in home
+    assert follow(merchant, path).status == 303
+    assert theirs.domain in text_of(merchant.get("/dashboard"))

@@ -21,6 +21,7 @@ from productrecs.tenancy.users.dashboard_user import DashboardUser
 from productrecs.tenancy.users.login_and_sessions import (
     begin_session,
     end_session,
+    find_link_user,
     find_logins,
     use_link_token,
 )
@@ -65,13 +66,26 @@ def log_in(visit: Visit) -> Reply:
     return enter(visit, found[0], safe_path(visit.form["next"]), password=password)
 
 
-def sign_in(visit: Visit) -> Reply:
-    """Start a session from a login link that a store's plugin requested."""
-    user = use_link_token(visit.database, visit.query["token"], visit.system_ms)
-    if user is None:
+def show_sign_in(visit: Visit) -> Reply:
+    """Ask whether to follow a login link that a store's plugin requested; use nothing up.
+
+    Whoever holds a store's secret key can make such a link and send it to others.
+    """
+    token = visit.query["token"]
+    user = find_link_user(visit.database, token, visit.system_ms)
+    store = None if user is None else visit.context.accounts.by_id(user.store_id)
+    if user is None or store is None:
         return visit.redirect(LOGIN_PATH, _EXPIRED)
     if visit.session is not None and visit.user.is_same_login(user):
         return visit.redirect(HOME_PATH)  # a session with a password may do more
+    return visit.render("sign_in.html", shop=store.domain, login=user, token=token)
+
+
+def sign_in(visit: Visit) -> Reply:
+    """Use the link up and start its session."""
+    user = use_link_token(visit.database, visit.form["token"], visit.system_ms)
+    if user is None:
+        return visit.redirect(LOGIN_PATH, _EXPIRED)
     return enter(visit, user)
 
 
@@ -169,5 +183,5 @@ def safe_path(path: str) -> str:
 PAGES: Final = (
     Page(LOGIN_PATH, "Log in", show_login, log_in, is_public=True),
     Page("/dashboard/logout", "Log out", None, log_out, is_public=True),
-    Page(SIGN_IN_PATH, "Sign in", sign_in, is_public=True),
+    Page(SIGN_IN_PATH, "Sign in", show_sign_in, sign_in, is_public=True),
 )
