@@ -10,7 +10,9 @@ import pytest
 from productrecs.entrypoints.http.dashboard.page_and_visit import cookie_name
 from productrecs.entrypoints.http.dashboard.page_registry import PAGES
 from productrecs.entrypoints.http.dashboard.pages.security import browser_name
+from productrecs.tenancy.users import dashboard_user, login_and_sessions
 from productrecs.tenancy.users.login_and_sessions import ABSOLUTE_MS, IDLE_MS
+from productrecs.tenancy.users.repository import UserRepository
 from tests.support.dashboard import PASSWORD, Member, add_store, text_of
 
 if TYPE_CHECKING:
@@ -173,6 +175,56 @@ def test_wrong_passwords_sound_alike_and_are_throttled(
 
     assert last.status == 429
     assert guest.log_in(names[0], PASSWORD).status == 429
+
+
+@pytest.mark.parametrize("domain", ["{}", "nobody-{}"])
+def test_every_spelling_of_a_name_counts_as_the_account_that_it_means(
+    office: Office, store: Store, domain: str
+) -> None:
+    host = domain.format(store.domain)
+    spellings = [
+        host,
+        f"{host}:1",
+        f"http://{host}/2",
+        f"HTTPS://{host.upper()}.",
+        f"//{host}?3",
+    ]
+    if host == store.domain:
+        spellings.append(f"owner@{host}")
+
+    def status(number: int, password: str) -> int:
+        name = spellings[number % len(spellings)]
+        headers = {"x-forwarded-for": f"203.0.113.{number}"}
+        return Member(office.inside, headers=headers).log_in(name, password).status
+
+    assert {status(number, "wrong password") for number in range(10)} == {422}
+    assert {status(number, PASSWORD) for number in range(10, 16)} == {429}
+
+
+def test_a_login_costs_the_same_hashes_whatever_the_name_has(
+    office: Office, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    twin = add_store(office.services, f"twin-{store.domain}")
+    email = f"owner@{store.domain}"
+    with office.services.database.transaction() as transaction:
+        users = UserRepository(transaction, twin.store_id)
+        users.set_email(users.all()[0].user_id, email)
+    verified: list[str | None] = []
+
+    def is_password(password_hash: str | None, password: str) -> bool:
+        verified.append(password_hash)
+        return dashboard_user.is_password(password_hash, password)
+
+    monkeypatch.setattr(login_and_sessions, "is_password", is_password)
+    work, replies = [], []
+    for name in (email, f"owner@{twin.domain}", store.domain, "nobody@nowhere.example"):
+        for password in ("wrong password", PASSWORD):
+            replies.append(text_of(Member(office.inside).log_in(name, password)))
+            work.append(len(verified))
+            verified.clear()
+
+    assert len(set(work)) == 1
+    assert "owns several stores" in replies[1]
 
 
 def test_cookies_are_bound_to_the_host_where_the_page_is_encrypted() -> None:

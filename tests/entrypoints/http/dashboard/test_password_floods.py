@@ -60,7 +60,7 @@ def guesses(
         over.wait(30)
         return []
 
-    monkeypatch.setattr(login, "find_logins", verify)
+    monkeypatch.setattr(login, "verify_password", verify)
     threads: list[threading.Thread] = []
 
     def send(count: int) -> list[int]:

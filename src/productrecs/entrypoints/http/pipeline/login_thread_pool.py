@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 MAX_WAITING: Final = 64
 """A form behind more others would wait for seconds."""
 
-_LONGEST_REST: Final = 0.1
+_LONGEST_REST: Final = 0.25
 
 
 class LoginPool:

@@ -24,6 +24,7 @@ from productrecs.tenancy.users.login_and_sessions import (
     find_link_user,
     find_logins,
     use_link_token,
+    verify_password,
 )
 from productrecs.tenancy.users.login_attempt_limits import TooManyAttemptsError
 from productrecs.tenancy.users.two_factor import (
@@ -48,22 +49,30 @@ def show_login(visit: Visit) -> Reply:
 def log_in(visit: Visit) -> Reply:
     """Start a session if the password is correct."""
     name, password = visit.form["name"].lower()[:320], visit.form.as_typed("password")
-    counted = (f"account {name}", f"address {visit.network}")
-    limits = visit.context.login_limits
+    email = name if "@" in name else None
+    domain = None if email else _domain_of(name)
+    store_id = None if domain is None else _store_at(visit, domain)
+    named = find_logins(visit.database, email, store_id)
+    # By login, so that each spelling of a domain, and the e-mail, count together.
+    accounts = [_attempts_at(one) for one in named] or [f"account {domain or name}"]
+    counted, limits = (*accounts, f"address {visit.network}"), visit.context.login_limits
     try:
         limits.check(*counted)
     except TooManyAttemptsError as error:
         return _form(visit, status=429, error=str(error).capitalize() + ".", name=name)
-    email = name if "@" in name else None
-    store_id = None if email else _store_named(visit, name)
-    found = find_logins(visit.database, email, store_id, password)
+    found = verify_password(named, password)
     if not found:
         limits.failed(*counted)
         return _form(visit, status=422, error=_WRONG, name=name)
-    limits.succeeded(counted[0])
+    limits.succeeded(*map(_attempts_at, found))
     if len(found) > 1:
         return _choose(visit, found, name)
     return enter(visit, found[0], safe_path(visit.form["next"]), password=password)
+
+
+def _attempts_at(user: DashboardUser) -> str:
+    """Return the name under which failures at a login are counted."""
+    return f"account {user.store_id} {user.user_id}"
 
 
 def show_sign_in(visit: Visit) -> Reply:
@@ -144,11 +153,14 @@ def _choose(visit: Visit, found: list[DashboardUser], name: str) -> Reply:
     return _form(visit, status=422, error=message, name=domains[0] if domains else "")
 
 
-def _store_named(visit: Visit, name: str) -> StoreId | None:
+def _domain_of(name: str) -> str | None:
     try:
-        domain = normalise_domain(name)
+        return normalise_domain(name)
     except DomainError:
         return None
+
+
+def _store_at(visit: Visit, domain: str) -> StoreId | None:
     with visit.database.reading() as connection:
         store = AccountRepository(connection).find(domain)
     return None if store is None else store.store_id
