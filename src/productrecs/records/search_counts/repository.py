@@ -152,20 +152,23 @@ class SearchCountRepository:
     ) -> None:
         """Delete counts below `max_count` of these queries and intents, over all days."""
         columns, found = search_counts.c, set(intents)
-        is_ours = columns.store_id == self._store_id
         for some in _chunks(texts):
-            query = sa.select(columns.intent).where(is_ours, columns.text.in_(some))
+            query = sa.select(columns.intent).where(
+                columns.store_id == self._store_id, columns.text.in_(some)
+            )
             found.update(self._transaction.execute(query).scalars())
         for some in _chunks(sorted(found)):
             rare = (
                 sa.select(columns.intent)
-                .where(is_ours, columns.intent.in_(some))
+                .where(columns.store_id == self._store_id, columns.intent.in_(some))
                 .group_by(columns.intent)
                 .having(sa.func.sum(columns.searches) < max_count)
             )
             deleted = list(self._transaction.execute(rare).scalars())
             self._transaction.execute(
-                search_counts.delete().where(is_ours, columns.intent.in_(deleted))
+                search_counts.delete().where(
+                    columns.store_id == self._store_id, columns.intent.in_(deleted)
+                )
             )
 
     def _admitted_intents(
