@@ -206,7 +206,7 @@ def test_a_quota_warning_is_the_same_both_ways(
     application: tuple[Dispatcher, Inside], services: Services
 ) -> None:
     _, inside = application
-    wanted = Registration(f"admission-{next(NUMBERS)}.example")
+    wanted = Registration(f"admission-{next(NUMBERS)}.example", plan=TRIAL)
     store, _ = register_store(services.database, wanted, services.clock)
     target = f"/v1/recommendations?key={store.publishable_key}"
     assert inside.ask("GET", target, headers=somebody()).status == 200

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from productrecs.storage.database import Database
 
+TRIAL_STORE = Registration("trial.example", plan=DEFAULT_PLANS["trial"])
 NOON = 1_772_366_400_000  # 2026-03-01 12:00 UTC
 
 
@@ -43,9 +44,8 @@ def test_a_plans_end_is_logged_three_days_before_and_after(
     after_the_end: int,
     level: int | None,
 ) -> None:
-    register_store(database, Registration("trial.example"), lambda: NOON)
-    own = Registration("own.example", plan=DEFAULT_PLANS["unlimited"])
-    register_store(database, own, lambda: NOON)
+    register_store(database, TRIAL_STORE, lambda: NOON)
+    register_store(database, Registration("own.example"), lambda: NOON)
     now_ms = NOON + 14 * DAY_MS + after_the_end
     settings = Settings(data=data_folder, database_url=database_url, now_ms=now_ms)
     services = build_services(settings)
@@ -66,7 +66,7 @@ def test_a_plans_end_is_logged_three_days_before_and_after(
 def test_the_worker_looks_for_plans_that_end(
     sqlite_database: Database, data_folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    register_store(sqlite_database, Registration("trial.example"), lambda: NOON)
+    register_store(sqlite_database, TRIAL_STORE, lambda: NOON)
     services = build_services(Settings(data=data_folder, now_ms=NOON + 15 * DAY_MS))
     worker = build_worker(services)
     working = threading.Thread(target=worker.run)

@@ -44,6 +44,7 @@ ELSEWHERE = (
     "productrecs.storage.create_backup",
     "productrecs.storage.restore_backup",
     "productrecs.storage.model_files",
+    "productrecs.storage.removed_rows",  # shown on the dashboard's page
     "productrecs.storage.object_store.MissingObjectError",  # whoever asks has another way
     "productrecs.storage.object_store.ObjectStoreAddressError",  # at a start
     "productrecs.entrypoints.services.ForeignObjectsError",  # purging, and doctor

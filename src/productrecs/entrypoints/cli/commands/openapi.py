@@ -85,6 +85,8 @@ def _call(path: str, method: str, operation: Mapping[str, Any]) -> ExampleCall:
         if one["in"] == "path":
             path = path.replace(f"{{{one['name']}}}", quote(_example(one), safe=""))
     schemes = [name for scheme in operation["security"] for name in scheme if name in _KEYS]
+    if "publishableKey" in schemes and method == "GET":
+        schemes = ["publishableKey"]  # as a shop's page reads lists
     where, name, value = _KEYS[schemes[0]] if schemes else ("", "", "")
     key = [CallParameter(name, value, "", is_required=True)] if where == "query" else []
     kind, body, file = _body(operation.get("requestBody", {}).get("content", {}))

@@ -75,15 +75,20 @@ def test_init_alone_is_no_connection(system: System) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "kept"),
-    [("points", "POINTS"), (" Fr. ", "FR."), ("12345678", "12345678"), ("  ", "EUR")],
+    ("said", "stored", "warnings"),
+    [("chf", "CHF", 0), ("  ", "EUR", 0), ("points", "EUR", 1), ("12345678", "EUR", 1)],
 )
-def test_any_currency_of_eight_characters_is_taken(
-    system: System, said: str, kept: str
+def test_a_currency_is_stored_if_it_is_a_known_code(
+    system: System, said: str, stored: str, warnings: int
 ) -> None:
-    system.post("engines/init", {"currency": said})
+    system.post("engines/init", {"currency": "EUR"})
 
-    assert system.widget()["settings"]["currency"] == kept
+    reply = system.post("engines/init", {"currency": said})
+
+    assert system.widget()["settings"]["currency"] == stored
+    assert len(reply.get("warnings", [])) == warnings
+    for one in reply.get("warnings", []):
+        assert one.startswith("the currency was not stored: ")
 
 
 def test_a_currency_that_is_too_long_is_refused_and_nothing_stored(system: System) -> None:
