@@ -79,6 +79,7 @@ REFUSED: Final = {
     ("POST", "/integration/engines/init"),
     ("POST", "/integration/sync-engines"),
     ("POST", "/integration/train"),
+    ("POST", "/integration/customer-ids"),
 }
 # What is neither metered nor refused, whatever the plan.
 FREE: Final = {

@@ -117,12 +117,12 @@ def test_the_collection_holds_the_same_calls(described: dict[str, Any]) -> None:
 
 
 def test_what_is_not_needed_is_there_to_be_switched_on(described: dict[str, Any]) -> None:
-    search = next(
+    query = next(
         one["request"]["url"]["query"]
         for folder in to_postman_collection(described)["item"]
         for one in folder["item"]
-        if one["request"]["url"]["raw"].startswith("{{base}}/v1/search?")
+        if one["request"]["url"]["raw"].startswith("{{base}}/v1/widget-config?")
     )
 
-    assert {one["key"]: one["disabled"] for one in search}["facets"] is True
-    assert {one["key"]: one["disabled"] for one in search}["key"] is False
+    assert {one["key"]: one["disabled"] for one in query}["type"] is True
+    assert {one["key"]: one["disabled"] for one in query}["key"] is False

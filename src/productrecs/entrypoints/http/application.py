@@ -175,8 +175,8 @@ def declared_routes(lifespan: Lifespan[FastAPI] | None = None) -> FastAPI:
         forecast.router,
         events.router,
         orders.router,
-        items.router,
         read_items_and_orders.router,
+        items.router,  # deletes an item that the calls before read
         order_uploads.router,
         plugin_connection.router,
         settings_and_widget_config.router,

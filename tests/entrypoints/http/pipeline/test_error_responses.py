@@ -48,6 +48,7 @@ ELSEWHERE = (
     "productrecs.storage.object_store.MissingObjectError",  # whoever asks has another way
     "productrecs.storage.object_store.ObjectStoreAddressError",  # at a start
     "productrecs.entrypoints.services.ForeignObjectsError",  # purging, and doctor
+    "productrecs.storage.removed_rows",  # told by the dashboard
     "productrecs.storage.snapshots",  # fetching in the background
     "productrecs.training.dask_cluster",  # on the command line
     "productrecs.records.catalog.availability",  # told as a 422 by the schema
