@@ -10,7 +10,6 @@ from bisect import bisect_right
 from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from enum import IntEnum
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
@@ -124,14 +123,6 @@ class InterestSignal(NamedTuple):
     session: int = 0  # the code of its session
 
 
-class HistoryScope(IntEnum):
-    """How much of a history a caller may make lists of."""
-
-    SESSION = 0  # what the caller's own sessions did
-    INTERESTS = 1  # also other visits, but no purchase that another session made
-    WHOLE = 2
-
-
 @dataclass(slots=True)
 class ShopperHistory:
     """One person's history: recent item numbers, the newest last, and all purchases.
@@ -162,29 +153,19 @@ class ShopperHistory:
         """Return the purchases after `since_ms`, newest last."""
         return self.bought[bisect_right(self.bought_at, since_ms) :]
 
-    def limited_to(self, scope: HistoryScope, sessions: frozenset[int]) -> "ShopperHistory":
-        """Return what a caller in these sessions may use; itself if that is everything.
+    def of_sessions(self, sessions: frozenset[int]) -> "ShopperHistory":
+        """Return what these sessions did; itself if that is everything.
 
         Without all of it there is no impression fatigue, which a purchase ends.
         """
-        is_complete = sessions.issuperset(self.bought_sessions)
-        if scope is HistoryScope.SESSION:
-            is_complete &= sessions.issuperset(
-                self.recent_sessions
-            ) and sessions.issuperset([sign.session for sign in self.signs])
-        if is_complete or scope is HistoryScope.WHOLE:
+        if (
+            sessions.issuperset(self.bought_sessions)
+            and sessions.issuperset(self.recent_sessions)
+            and sessions.issuperset([sign.session for sign in self.signs])
+        ):
             return self
-        keeps_visits = scope is HistoryScope.INTERESTS
-        recent = [
-            index
-            for index, session in enumerate(self.recent_sessions)
-            if session in sessions or (keeps_visits and self.recent_kinds[index] != _BUY)
-        ]
-        bought = [
-            index
-            for index, session in enumerate(self.bought_sessions)
-            if session in sessions
-        ]
+        recent = _places_of(sessions, self.recent_sessions)
+        bought = _places_of(sessions, self.bought_sessions)
         return replace(
             self,
             recent=_taken(self.recent, recent),
@@ -193,9 +174,7 @@ class ShopperHistory:
             bought=_taken(self.bought, bought),
             bought_at=_taken(self.bought_at, bought),
             bought_sessions=_taken(self.bought_sessions, bought),
-            signs=tuple(
-                [sign for sign in self.signs if keeps_visits or sign.session in sessions]
-            ),
+            signs=tuple([sign for sign in self.signs if sign.session in sessions]),
             shown=RecentImpressions(),
         )
 
@@ -260,6 +239,10 @@ class ShopperHistory:
                 )
                 self.signs = (*self.signs, sign)[-_SIGNS_LIMIT:]
         return about_items
+
+
+def _places_of(sessions: frozenset[int], column: "array[int]") -> list[int]:
+    return [place for place, session in enumerate(column) if session in sessions]
 
 
 def _taken(column: "array[int]", places: Sequence[int]) -> "array[int]":

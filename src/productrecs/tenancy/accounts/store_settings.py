@@ -231,9 +231,9 @@ SETTINGS: Final[tuple[StoreSetting, ...]] = (
     StoreSetting(
         "customer_lists",
         _one_of("limited", "signed", "open"),
-        "what a customer's id shows without proof that the caller is the customer: lists "
-        "by their visits, without their purchases (limited), none of their history "
-        "(signed), or everything (open)",
+        "what a customer's id shows without proof that the caller is the customer: "
+        "ordinary lists, but none that shows a history itself (limited), nothing of their "
+        "history (signed), or everything (open)",
     ),
     StoreSetting("hide_out_of_stock", _switch, "whether unavailable products are hidden"),
     StoreSetting(

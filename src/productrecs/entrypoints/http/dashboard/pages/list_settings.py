@@ -133,9 +133,9 @@ GROUPS: Final = (
                 "The guide about keys says how your shop signs a customer's id",
                 "choice",
                 (
-                    ("limited", "Suit the customer's visits; show no purchases"),
+                    ("limited", "Suit the customer; never list what was bought or viewed"),
                     ("signed", "Use nothing that the customer did"),
-                    ("open", "Use everything, purchases too"),
+                    ("open", "Use everything, also to list what was bought or viewed"),
                 ),
             ),
         ),

@@ -1,12 +1,13 @@
 """Shopper access: how much of a shopper's history a call may use.
 
 An id proves nothing: customers' numbers can be guessed. The secret key and a signed
-identity prove whose list it is. Without them a call may use what its own sessions did, and
-as much more as the store's setting `customer_lists` says.
+identity prove whose list it is. Without them the store's setting `customer_lists` decides:
+under `limited` ordinary lists believe an id, and lists that show a history itself need the
+session's own events.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 from fastapi import Query, Request
 
@@ -20,7 +21,6 @@ from productrecs.entrypoints.http.limits.rate_and_connection_limits import (
 from productrecs.entrypoints.http.pipeline.authentication_and_cors import SECRET, Caller
 from productrecs.entrypoints.http.pipeline.route_context import Context
 from productrecs.records.events.shopper_history_cache import (
-    HistoryScope,
     ShopperHistories,
     ShopperHistory,
 )
@@ -45,17 +45,11 @@ IdentityQuery = Annotated[
     ),
 ]
 
-_SCOPES: Final = {
-    "limited": HistoryScope.INTERESTS,
-    "signed": HistoryScope.SESSION,
-    "open": HistoryScope.WHOLE,
-}
-
 
 class ShopperAccess(NamedTuple):
     """What one call proves, and what it may use without proof."""
 
-    scope: HistoryScope  # without proof
+    mode: str  # the setting `customer_lists`: what a call may use without proof
     customer: str = ""  # the id that the call names as a customer's
     session: str = ""  # the caller's session, if it is named beside the ids
     is_signed: bool = False  # `customer` is proven
@@ -82,7 +76,7 @@ def access_of(
 ) -> ShopperAccess:
     """Return the access of a call with these parameters."""
     is_trusted = caller.credential is SECRET
-    scope = _SCOPES[caller.store.settings.customer_lists]
+    mode = caller.store.settings.customer_lists
     identity = query.get(IDENTITY)
     customer = query.get("customer_id") or ""
     is_signed = False
@@ -94,7 +88,7 @@ def access_of(
             customer = signed_id or ""
     network = None if is_trusted else network_of(address_of_client(peer, headers))
     session = query.get("session_id") or ""
-    return ShopperAccess(scope, customer, session, is_signed, is_trusted, network)
+    return ShopperAccess(mode, customer, session, is_signed, is_trusted, network)
 
 
 SessionQuery = Annotated[
@@ -137,20 +131,14 @@ def read_usable_histories(
         history = cached.of(name, reader)
         if own is not None and (name == own.person or history is own):
             history = own
-        elif access.scope is not HistoryScope.WHOLE:
-            of_session = history.limited_to(HistoryScope.SESSION, sessions)
+        elif access.mode != "open":
+            of_session = history.of_sessions(sessions)
             is_customers = of_session is not history or name == access.customer
-            scope = access.scope
-            if _is_anonymous(
-                context, cached_store, access, is_customers and history.person
-            ):
-                scope = HistoryScope.SESSION
+            named = history.person if is_customers else None
+            is_hidden = _is_anonymous(context, cached_store, access, named)
+            is_hidden |= access.mode == "signed" or cached.is_former(name)
             for_display.append(of_session)
-            for_lists.append(
-                of_session
-                if scope is HistoryScope.SESSION or cached.is_former(name)
-                else history.limited_to(scope, sessions)
-            )
+            for_lists.append(of_session if is_hidden else history)
             continue
         for_lists.append(history)
         for_display.append(history)
@@ -177,7 +165,7 @@ def _is_anonymous(
     context: Context,
     cached_store: CachedStore,
     access: ShopperAccess,
-    customer: str | Literal[False],
+    customer: str | None,
 ) -> bool:
     """Return whether the call's network named too many; it names a `customer` now."""
     named, store_id = context.named_customers, cached_store.shop.catalog.store_id
