@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -93,26 +94,65 @@ def _orders(service: Service, headers: dict[str, str]) -> int:
         ("", "own", "own", "address"),
         ("own", "sk_wrong", "own", "pk_"),
         ("own", "own", "sk_wrong", "does not know this key"),
-        ("own", "pk_wrong", "own", "does not belong"),
+        ("own", "pk_wrong", "own", "keys of two stores"),
+        ("own", "other", "own", "keys of two stores"),
         ("nowhere", "own", "own", "did not answer"),
     ],
 )
 def test_a_refused_connection_says_its_remedy(
     service: Service, url: str, key: str, secret: str, word: str
 ) -> None:
-    account = service.register().account
+    account, other = service.register().account, service.register().account
     url = {"own": address(service), "nowhere": nowhere()}.get(url, url)
-    key = account.publishable if key == "own" else key
+    key = {"own": account.publishable, "other": other.publishable}.get(key, key)
     secret = account.secret if secret == "own" else secret
 
     said = in_shop(
         f"""require_once $plugin . '/includes/admin.php';
         $told = ProductRecs\\Admin::connect(array('url' => '{url}', 'key' => '{key}',
-            'secret' => '{secret}', 'domain' => '{account.domain}'));""",
+            'secret' => '{secret}'));""",
         nowhere(),
     )
 
     assert word in said
+
+
+@pytest.mark.parametrize(
+    ("url", "secret", "constant", "word"),
+    [
+        ("http://127.0.0.1:1", "", "", "Enter the secret key"),
+        ("{scheme}https://{place}", "", "", "Enter the secret key"),
+        ("http://localhost:{port}", "", "", "Enter the secret key"),
+        ("http://127.0.0.1:1", "", "sk_of_the_file", "Enter the secret key"),
+        ("http://127.0.0.1:1", "sk_mine", "sk_of_the_file", "wp-config.php"),
+        ("http://{place}/path", "", "", ""),
+        ("HTTP://{place}", "", "", ""),
+    ],
+)
+def test_the_secret_key_goes_to_no_address_that_it_was_not_entered_for(
+    service: Service, url: str, secret: str, constant: str, word: str
+) -> None:
+    merchant = service.register()
+    place = address(service).removeprefix("http://")
+    url = url.format(scheme="", place=place, port=service.port)
+    script = f"""require_once $plugin . '/includes/admin.php';
+        if ('{constant}') {{ define('PRODUCT_RECS_SECRET', '{constant}'); }}
+        $said = ProductRecs\\Admin::connect(array('url' => '{url}', 'secret' => '{secret}',
+            'key' => '{merchant.account.publishable}'));
+        $told = array($said, count($calls) > 0);"""
+
+    said, is_sent = in_shop(script, address(service), merchant)
+
+    assert word in said
+    assert bool(said) is bool(word) is not is_sent
+
+
+def test_an_upgrade_hides_the_secret_key_from_the_page_of_all_options() -> None:
+    # WordPress's options.php shows options that are texts.
+    script = """$before = is_string($options['product_recs_secret']); ProductRecs\\Settings::change(array('version' => ''));
+        do_action('init'); $told = array($before, is_array($options['product_recs_secret']), ProductRecs\\Settings::secret());"""
+
+    assert in_shop(script, nowhere()) == [True, True, "sk_x"]
 
 
 def test_a_refused_reconnection_keeps_the_connection(service: Service) -> None:
@@ -327,24 +367,24 @@ def test_a_refund_is_told_as_negative_quantities(service: Service) -> None:
 @pytest.mark.parametrize(
     ("before", "settings", "expected"),
     [
-        ("$user = 5;", "array()", ["s_abc123", "5"]),
+        ("$user = 5;", "array()", ["s_abc123", True]),
         (
             "$user = 5; do_action('woocommerce_created_customer', 5);",
             "array()",
             ["s_abc123", None],
         ),
-        ("$user = 5; $_COOKIE = array();", "array()", [None, "5"]),
+        ("$user = 5; $_COOKIE = array();", "array()", [None, True]),
         ("$user = 5; $_COOKIE = array();", "array('consent' => 1)", [None, None]),
         ("$_COOKIE['pr_sid'] = 's_x; evil';", "array()", [None, None]),
     ],
     ids=["customer", "account made here", "no cookie", "no consent", "forged cookie"],
 )
 def test_the_order_carries_the_identity_of_the_widgets(
-    before: str, settings: str, expected: list[str | None]
+    before: str, settings: str, expected: list[str | bool | None]
 ) -> None:
     script = f"""$_COOKIE['pr_sid'] = 's_abc123'; {before}
         $order = order(7, array(line(1)), array('customer_id' => 5)); {CHECKOUTS["classic"]}
-        $body = ProductRecs\\Orders::body($order); $told = array($body['session_id'], $body['user_id']);"""
+        $body = ProductRecs\\Orders::body($order); $told = array($body['session_id'], isset($body['user_id']) ? $body['user_id'] === customer_of_page(5) : null);"""
 
     assert in_shop(script, nowhere(), settings=settings) == expected
 
@@ -372,7 +412,7 @@ def test_anonymous_pages_are_identical_and_customers_are_named() -> None:
     assert twice == ""
     assert first == second
     assert "s_" not in first
-    assert 'data-customer-id="5"' in customer
+    assert 'data-customer-id="c_' in customer
 
 
 @pytest.mark.parametrize(("chosen", "priority"), [("above", 5), ("below", 15), ("end", 25)])
@@ -452,11 +492,11 @@ def test_a_consent_plugin_decides_what_is_remembered(may: bool) -> None:  # noqa
         product(1); ob_start(); do_action('woocommerce_add_to_cart', 'line', 1, 1, 0);
         $added = (new ReflectionClass('ProductRecs\\Shopper'))->getStaticPropertyValue('added'); ob_end_clean();
         $tag = apply_filters('script_loader_tag', '<script src="x"></script>', 'product-recs-recs');
-        $told = array($body['session_id'], $body['user_id'], (bool) $added, strpos($tag, 'data-consent="required"') > 0);"""
+        $told = array($body['session_id'], isset($body['user_id']) ? $body['user_id'] === customer_of_page(5) : null, (bool) $added, strpos($tag, 'data-consent="required"') > 0);"""
 
     told = in_shop(script, nowhere())
 
-    assert told == (["s_abc123", "5", True, True] if may else [None, None, False, True])
+    assert told == (["s_abc123", True, True, True] if may else [None, None, False, True])
 
 
 @pytest.mark.parametrize(
@@ -488,9 +528,57 @@ def test_scripts_are_loaded_without_blocking() -> None:
 
     tag = in_shop(script, nowhere(), settings="array('consent' => 1)")
 
-    assert tag.startswith(
-        '<script async data-customer-id="5" data-consent="required" src="x"'
+    assert tag.startswith('<script async data-customer-id="c_')
+    assert ' data-consent="required" src="x"' in tag
+
+
+def test_the_id_of_a_customer_is_signed_and_says_nothing_of_their_number(
+    service: Service,
+) -> None:
+    merchant = service.register()
+    merchant.push({"id": "1"}, {"id": "2"})
+    script = f"""$user = 5; order(7, array(line(1)), array('customer_id' => 5)); {CHECKOUTS["classic"]} {PAID} run_jobs();
+        $tags = array_map(fn($one) => apply_filters('script_loader_tag', '<script src="x">', 'product-recs-' . $one), array('recs', 'search', 'bridge'));
+        $sent = json_decode(calls('POST', '/v1/orders')[0][2], true);
+        $told = array($tags, $sent['user_id'], page_of(5), page_of(6), page_of(0));"""
+
+    tags, buyer, own, other, guest = in_shop(script, address(service), merchant)
+
+    assert all(
+        f'data-customer-id="{own[0]}" data-identity="{own[1]}"' in one for one in tags
     )
+    assert own[0] == buyer != other[0] != ""
+    assert re.fullmatch("c_[0-9a-f]{32}", buyer)
+    assert guest == ["", ""]
+    for identity, warned in ((own[1], False), (other[1], True)):
+        event = {"event": "detail-page-view", "item_id": "1", "user_id": buyer}
+        reply = merchant.track(event | {"identity": identity})
+        assert ("warnings" in reply.json) is warned
+
+
+def test_an_update_links_the_numbers_of_customers_to_their_ids_once(
+    service: Service,
+) -> None:
+    merchant = service.register()
+    merchant.push({"id": "1"}, {"id": "2"})
+    assert merchant.order("old", "1", user_id="5").status == 200
+    script = """$users = array_merge(range(1, 600), array(99999)); ProductRecs\\Settings::change(array('version' => ''));
+        do_action('init'); run_jobs(); do_action('init'); run_jobs();
+        $told = array(count(calls('POST', '/integration/customer-ids')), count($jobs), page_of(5)[0]);"""
+
+    calls, left, new_id = in_shop(script, address(service), merchant)
+
+    assert (calls, left) == (2, 0)
+    domain = merchant.account.domain
+    told = service.run("shopper", "export", domain, "-", "--user", new_id)
+    assert '"order_id":"old"' in told
+
+
+def test_a_new_connection_links_no_numbers(service: Service) -> None:
+    merchant = service.register()
+    script = "$users = array(5); do_action('init'); run_jobs(); $told = count($calls);"
+
+    assert in_shop(script, address(service), merchant) == 0
 
 
 def test_uninstalling_leaves_nothing(service: Service) -> None:
@@ -499,7 +587,7 @@ def test_uninstalling_leaves_nothing(service: Service) -> None:
         $order = order(7, array(line(1)), array('status' => 'pending')); ProductRecs\\Orders::remember($order);
         ProductRecs\\Settings::change(array('meta' => 1)); $remembered = count($order->meta);
         ProductRecs\\Sync::begin(); ProductRecs\\record_error('a', 'b');
-        $before = array(count($options) > 3, count($jobs) > 0, count($meta) > 0);
+        ProductRecs\\Customers::id(5); $before = array(count($options) > 3, count($jobs) > 0, count($meta) > 0);
         do_action('deactivate'); $stopped = count($jobs);
         define('WP_UNINSTALL_PLUGIN', 1); require $plugin . '/uninstall.php';
         $told = array($before, $stopped, count($options), count($meta), $remembered, count($order->meta));"""

@@ -28,6 +28,10 @@ namespace {
 		return $given[0] ?? null;
 	}
 	function register_deactivation_hook( $file, $callback ) { add_action( 'deactivate', $callback ); }
+	function load_plugin_textdomain() {}
+	function wp_register_script() {}
+	function wp_set_script_translations() {}
+	function register_block_type() {}
 	function add_shortcode( $name, $callback ) { $GLOBALS['shortcodes'][ $name ] = $callback; }
 	function shortcode_atts( $defaults, $given ) { return array_merge( $defaults, array_intersect_key( $given, $defaults ) ); }
 
@@ -47,13 +51,15 @@ namespace {
 	function get_term( $id ) { return (object) array( 'name' => "Category $id" ); }
 	class Fake_Wpdb {
 		public $posts = 'wp_posts';
-		public function prepare( $sql, ...$values ) { return $values; }
+		public $users = 'wp_users';
+		public function prepare( $sql, ...$values ) { return array_merge( $values, array( $sql ) ); }
 		public function get_col( $asked ) {
+			if ( strpos( end( $asked ), $this->users ) ) { return array_slice( array_filter( $GLOBALS['users'] ?? array(), fn( $id ) => $id > $asked[0] ), 0, $asked[1] ); }
 			$ids = array_keys( array_filter( $GLOBALS['posts'], fn( $post ) => 'product' === $post['type'] && 'publish' === $post['status'] ) );
 			sort( $ids );
 			return array_slice( array_filter( $ids, fn( $id ) => $id > $asked[0] ), 0, $asked[1] );
 		}
-		public function get_var() { return count( $this->get_col( array( 0, PHP_INT_MAX ) ) ); }
+		public function get_var() { return count( $this->get_col( array( 0, PHP_INT_MAX, '' ) ) ); }
 	}
 	$wpdb = new Fake_Wpdb();
 
@@ -84,6 +90,7 @@ namespace {
 	function is_order_received_page() { return false; }
 	function is_singular() { return true; }
 	function get_the_ID() { return $GLOBALS['page']; }
+	function current_user_can() { return true; }
 	function get_current_user_id() { return $GLOBALS['user']; }
 	function wp_enqueue_script( $handle, $src ) { $GLOBALS['scripts'][ $handle ] = $src; }
 	function wp_enqueue_style() {}
@@ -197,7 +204,15 @@ namespace {
 	function drawn( $hook ) { ob_start(); do_action( $hook ); return ob_get_clean(); }
 	function connected( $url, $key, $secret, $settings = array() ) {
 		update_option( 'product_recs_secret', $secret );
-		update_option( 'product_recs_settings', $settings + array( 'url' => $url, 'key' => $key, 'domain' => 'shop.example', 'connected' => 1 ) );
+		preg_match( "/VERSION = '([^']+)'/", file_get_contents( $GLOBALS['plugin'] . '/service-recommender.php' ), $found );
+		update_option( 'product_recs_settings', $settings + array( 'version' => $found[1], 'url' => $url, 'key' => $key, 'domain' => 'shop.example', 'connected' => 1 ) );
 	}
+	function page_of( $user ) {
+		$GLOBALS['user'] = $user;
+		$tag             = apply_filters( 'script_loader_tag', '<script src="x">', 'product-recs-recs' );
+		preg_match( '/data-customer-id="([^"]+)" data-identity="([^"]+)"/', $tag, $found );
+		return array( $found[1] ?? '', $found[2] ?? '' );
+	}
+	function customer_of_page( $user ) { return page_of( $user )[0]; }
 	function open_plugin() { require_once $GLOBALS['plugin'] . '/service-recommender.php'; do_action( 'plugins_loaded' ); }
 }

@@ -53,6 +53,7 @@ from productrecs.tenancy.accounts.store_settings import (
 MAX_ADDRESS: Final = 2_048
 MAX_VERSION: Final = 100
 MAX_EMAIL: Final = 320
+MAX_KEY: Final = 100
 MAX_REC_NUM: Final = 20
 MAX_CUSTOMER_IDS: Final = 1_000
 _Body = TypeVar("_Body", bound=BaseModel)
@@ -88,6 +89,11 @@ _Version = Annotated[
     str | None,
     PlainValidator(text_reader(MAX_VERSION, None)),
     WithJsonSchema(nullable(string_schema(0, MAX_VERSION))),
+]
+_Key = Annotated[
+    str | None,
+    PlainValidator(text_reader(MAX_KEY, None)),
+    WithJsonSchema(nullable(string_schema(0, MAX_KEY))),
 ]
 _RecNum = Annotated[
     int | None,
@@ -125,6 +131,10 @@ class ConnectBody(BaseModel):
     )
     plugin_version: _Version = Field(None, description="The version of the calling plugin.")
     store_url: _Address = Field(None, description="The address of the store.")
+    publishable_key: _Key = Field(
+        None,
+        description="The key of the shop's pages: one of another store is refused.",
+    )
 
 
 class EnginesInitBody(BaseModel):
@@ -291,13 +301,16 @@ def parse_experiment_action(body: object) -> ExperimentActionBody:
     return _parsed(ExperimentActionBody, body)
 
 
-def parse_introduction(body: object) -> PluginDetails:
+def parse_introduction(body: object, publishable_key: str = "") -> PluginDetails:
     """Return the connect request; its defaults without a body.
 
     Raises:
-        BodyError: when the body is not a connect request.
+        BodyError: when the body is not a connect request, or has another publishable key.
     """
     fields = _parsed(ConnectBody, body)
+    if fields.publishable_key and fields.publishable_key != publishable_key:
+        message = "This is not the publishable key of the secret key's store"
+        raise BodyError([Problem(("body", "publishable_key"), message, "other_store")])
     return PluginDetails(fields.platform, fields.plugin_version, fields.store_url)
 
 

@@ -25,6 +25,7 @@ def test_nothing_need_be_said(system: System, body: object) -> None:
         "plugin_version",
         "store_url",
         "first_connected_at",
+        "domain",
     ]
     assert (said["ok"], said["platform"]) == (True, "woocommerce")
     assert (said["plugin_version"], said["store_url"]) == (None, None)
@@ -71,6 +72,28 @@ def test_another_platform_is_refused_and_nothing_stored(system: System) -> None:
 
     assert reply.status == 422
     assert reply.json["detail"][0]["loc"] == ["body", "platform"]
+    assert system.get("status")["first_connected_at"] is None
+
+
+def test_the_reply_names_the_store_of_both_keys(system: System) -> None:
+    account = system.merchant.account
+
+    said = system.post("connect", {"publishable_key": account.publishable})
+
+    assert said["domain"] == account.domain
+
+
+def test_the_publishable_key_of_another_store_is_refused(
+    system: System, other: System
+) -> None:
+    key = other.merchant.account.publishable
+
+    reply = system.call("POST", "connect", {"publishable_key": key})
+
+    (problem,) = reply.json["detail"]
+    assert (reply.status, problem["type"]) == (422, "other_store")
+    assert problem["loc"] == ["body", "publishable_key"]
+    assert key not in reply.body.decode()
     assert system.get("status")["first_connected_at"] is None
 
 

@@ -60,8 +60,14 @@ _MESSAGES: Final = {
             plugin_version=NULLABLE_TEXT,
             store_url=NULLABLE_TEXT,
             first_connected_at={"type": "string", "format": "date-time"},
+            domain={"type": "string"},
         ),
-        {"ok": True, **_MESSAGES, "first_connected_at": "2026-11-21T09:00:00.000Z"},
+        {
+            "ok": True,
+            **_MESSAGES,
+            "first_connected_at": "2026-11-21T09:00:00.000Z",
+            "domain": "shop.example.com",
+        },
     )
     | error_responses(401, 402, 413, 415, 422, 503),
     openapi_extra=request_body(ConnectBody, {"a plugin": _MESSAGES}, required=False),
@@ -72,10 +78,12 @@ async def connect(request: Request) -> Response:
 
     A platform that was set before is never overwritten: the reply shows the current
     one. A body without a platform, or no body, means `woocommerce` until one is set.
+    `domain` is the domain of the store, which names its scripts.
     """
     exchange: RequestContext = request.scope["productrecs"]
-    introduction = parse_introduction(await body_if_any(request))
-    store_id, clock = exchange.known_caller.store.store_id, exchange.context.clock
+    store, clock = exchange.known_caller.store, exchange.context.clock
+    introduction = parse_introduction(await body_if_any(request), store.publishable_key)
+    store_id = store.store_id
 
     def store_connection(work: WriteTransaction) -> ShopConnection:
         AccountRepository(work.connection).lock(store_id)
@@ -94,6 +102,7 @@ async def connect(request: Request) -> Response:
         "plugin_version": connected.plugin_version,
         "store_url": connected.store_url,
         "first_connected_at": None if first is None else iso(first),
+        "domain": store.domain,
     }
     return Response(_encode(content), media_type="application/json")
 

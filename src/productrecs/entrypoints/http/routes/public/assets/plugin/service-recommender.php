@@ -2,7 +2,7 @@
 /**
  * Plugin Name:          ProductRecs for WooCommerce
  * Description:          Recommendations, search and looks from your own ProductRecs service: products, orders and widgets connect in one step.
- * Version:              1.0.0
+ * Version:              1.1.0
  * Requires at least:    6.2
  * Tested up to:         7.1
  * Requires PHP:         7.4
@@ -22,10 +22,10 @@ namespace ProductRecs;
 
 defined( 'ABSPATH' ) || exit;
 
-const VERSION = '1.0.0';
+const VERSION = '1.1.0';
 const FILE    = __FILE__;
 
-foreach ( array( 'guard', 'settings', 'api', 'queue', 'items', 'sync', 'orders', 'history', 'shopper', 'placements', 'admin', 'health' ) as $product_recs_part ) {
+foreach ( array( 'guard', 'settings', 'api', 'queue', 'customers', 'items', 'sync', 'orders', 'history', 'shopper', 'placements', 'admin', 'health' ) as $product_recs_part ) {
 	require_once __DIR__ . '/includes/' . $product_recs_part . '.php';
 }
 unset( $product_recs_part );
@@ -54,9 +54,11 @@ function start() {
 			load_plugin_textdomain( 'service-recommender', false, dirname( plugin_basename( FILE ) ) . '/languages' );
 		}
 	);
+	add_action( 'init', guarded( array( '\\ProductRecs\\Settings', 'upgrade' ) ) );
 	Sync::hooks();
 	Orders::hooks();
 	History::hooks();
+	Customers::hooks();
 	Shopper::hooks();
 	Placements::hooks();
 	if ( is_admin() ) {

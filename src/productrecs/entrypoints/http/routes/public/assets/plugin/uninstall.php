@@ -8,7 +8,7 @@
 defined( 'WP_UNINSTALL_PLUGIN' ) || exit;
 
 $product_recs_settings = get_option( 'product_recs_settings', array() );
-$product_recs_jobs     = array( 'push', 'send_order', 'refund', 'full', 'history', 'nightly' );
+$product_recs_jobs     = array( 'push', 'send_order', 'refund', 'full', 'history', 'nightly', 'currency', 'customers' );
 
 foreach ( $product_recs_jobs as $product_recs_job ) {
 	if ( function_exists( 'as_unschedule_all_actions' ) ) {
@@ -42,6 +42,6 @@ if ( ! empty( $product_recs_settings['meta'] ) && function_exists( 'wc_get_order
 		} while ( $product_recs_orders );
 	}
 }
-foreach ( array( 'settings', 'secret', 'errors', 'sync', 'history', 'known', 'run', 'lock', 'last_push' ) as $product_recs_option ) {
+foreach ( array( 'settings', 'secret', 'errors', 'sync', 'history', 'known', 'run', 'lock', 'last_push', 'customers' ) as $product_recs_option ) {
 	delete_option( 'product_recs_' . $product_recs_option );
 }

@@ -45,6 +45,9 @@
         var script = document.createElement("script");
         script.async = true;
         script.src = told.prScript;
+        ["customerId", "identity", "consent"].forEach(function (name) {
+          if (told[name]) script.dataset[name] = told[name];
+        });
         script.onload = ask;
         document.head.appendChild(script);
       }

@@ -92,12 +92,12 @@ class Admin {
 	/**
 	 * Connect; a shop that is connected keeps its connection when the new values are refused.
 	 *
-	 * @param array $posted `url`, `key`, `secret` and perhaps `domain`.
+	 * @param array $posted `url`, `key` and `secret`.
 	 * @return string What is wrong and its remedy; empty when connected.
 	 */
 	public static function connect( array $posted ) {
 		$settings = Settings::all();
-		$secret   = (string) get_option( Settings::SECRET, '' );
+		$secret   = Settings::stored_secret();
 		$said     = self::try_to_connect( $posted );
 		if ( '' !== $said && $settings['connected'] ) {
 			Settings::change( $settings );
@@ -110,7 +110,7 @@ class Admin {
 	/**
 	 * Check the address and both keys, tell the service, and start the first sync.
 	 *
-	 * @param array $posted `url`, `key`, `secret` and perhaps `domain`.
+	 * @param array $posted `url`, `key` and `secret`.
 	 * @return string What is wrong and its remedy; empty when connected.
 	 */
 	private static function try_to_connect( array $posted ) {
@@ -118,7 +118,6 @@ class Admin {
 			'url'    => '',
 			'key'    => '',
 			'secret' => '',
-			'domain' => '',
 		);
 		$url     = self::clean_url( $posted['url'] );
 		if ( '' === $url ) {
@@ -127,8 +126,9 @@ class Admin {
 		if ( 0 !== strpos( $posted['key'], 'pk_' ) ) {
 			return __( 'The publishable key begins with pk_.', 'service-recommender' );
 		}
-		if ( '' !== $posted['secret'] && 0 !== strpos( $posted['secret'], 'sk_' ) ) {
-			return __( 'The secret key begins with sk_.', 'service-recommender' );
+		$wrong = self::wrong_secret( $url, $posted['secret'] );
+		if ( '' !== $wrong ) {
+			return $wrong;
 		}
 		if ( '' !== $posted['secret'] ) {
 			Settings::keep_secret( $posted['secret'] );
@@ -139,24 +139,21 @@ class Admin {
 				'key' => $posted['key'],
 			)
 		);
-		$shop  = home_url( '/' );
 		$reply = Api::call(
 			'POST',
 			'/integration/connect',
 			array(
-				'platform'       => 'woocommerce',
-				'plugin_version' => VERSION,
-				'store_url'      => $shop,
+				'platform'        => 'woocommerce',
+				'plugin_version'  => VERSION,
+				'store_url'       => home_url( '/' ),
+				'publishable_key' => $posted['key'],
 			)
 		);
-		if ( ! $reply->ok() || empty( $reply->json['ok'] ) ) {
+		if ( ! $reply->ok() || empty( $reply->json['domain'] ) ) {
 			return $reply->remedy();
 		}
-		$domain = self::find_domain( '' !== $posted['domain'] ? $posted['domain'] : (string) wp_parse_url( $shop, PHP_URL_HOST ), $posted['key'] );
-		if ( '' === $domain ) {
-			return __( 'The publishable key does not belong to a store of this domain. Copy it again, or enter the domain under which the store was registered with the service.', 'service-recommender' );
-		}
-		$reply = Sync::tell_currency();
+		$domain = (string) $reply->json['domain'];
+		$reply  = Sync::tell_currency();
 		if ( ! $reply->ok() ) {
 			return $reply->remedy();
 		}
@@ -164,6 +161,7 @@ class Admin {
 			array(
 				'domain'    => $domain,
 				'connected' => time(),
+				'version'   => VERSION,
 			)
 		);
 		delete_option( 'product_recs_errors' );
@@ -174,20 +172,25 @@ class Admin {
 	}
 
 	/**
-	 * Return the domain whose script holds this publishable key; empty when none does.
+	 * Return what is wrong with an entered secret key, for an address.
 	 *
-	 * @param string $host The shop's host, or what the merchant entered.
-	 * @param string $key  The publishable key.
-	 * @return string
+	 * The stored key, or that of wp-config.php, goes to no other server than it was entered for:
+	 * whoever may change the address may not read the key in this way.
+	 *
+	 * @param string $url    The entered address.
+	 * @param string $secret The entered key; empty for the one that is there.
+	 * @return string Empty when it may be used.
 	 */
-	private static function find_domain( $host, $key ) {
-		$host = strtolower( trim( $host, " /\t" ) );
-		$bare = preg_replace( '/^www\./', '', $host );
-		foreach ( array_unique( array( $host, $bare, 'www.' . $bare ) ) as $domain ) {
-			$reply = Api::read( '/widget/v1/' . rawurlencode( $domain ) . '.js' );
-			if ( 200 === $reply->status && false !== strpos( $reply->body, '"' . $key . '"' ) ) {
-				return $domain;
-			}
+	private static function wrong_secret( $url, $secret ) {
+		if ( '' === $secret ) {
+			$is_usable = Settings::has_secret() && self::clean_url( Settings::trusted_url() ) === $url;
+			return $is_usable ? '' : __( 'Enter the secret key: a new address needs it again.', 'service-recommender' );
+		}
+		if ( 0 !== strpos( $secret, 'sk_' ) ) {
+			return __( 'The secret key begins with sk_.', 'service-recommender' );
+		}
+		if ( defined( 'PRODUCT_RECS_SECRET' ) && ! hash_equals( (string) PRODUCT_RECS_SECRET, $secret ) ) {
+			return __( 'wp-config.php has another secret key. Enter that one, or remove it there.', 'service-recommender' );
 		}
 		return '';
 	}
@@ -302,6 +305,8 @@ class Admin {
 			echo '<div class="notice is-dismissible ' . ( $is_ok ? 'notice-success' : 'notice-error' ) . '"><p>' . esc_html( $is_ok ? self::success_of( $said[0] ) : $said[1] ) . '</p></div>';
 		}
 		if ( Settings::connected() ) {
+			/* translators: 1: domain of the store, 2: address of the service. */
+			echo '<p>' . esc_html( sprintf( __( 'Connected to the store %1$s at %2$s.', 'service-recommender' ), Settings::get( 'domain' ), Settings::get( 'url' ) ) ) . '</p>';
 			self::draw_progress();
 			self::draw_switches();
 			Health::draw();
@@ -345,16 +350,13 @@ class Admin {
 
 	/** Draw the three values and Connect. */
 	private static function draw_connection() {
-		$host   = (string) wp_parse_url( home_url(), PHP_URL_HOST );
-		$domain = (string) Settings::get( 'domain' );
 		$fields = array(
 			'url'    => array( __( 'Address of the service', 'service-recommender' ), 'url', Settings::get( 'url' ), 'https://recs.example.com', '' ),
 			'key'    => array( __( 'Publishable key', 'service-recommender' ), 'text', Settings::get( 'key' ), 'pk_...', __( 'It was shown when the store was registered, and is in the dashboard under "Keys and plan".', 'service-recommender' ) ),
-			'secret' => array( __( 'Secret key', 'service-recommender' ), 'password', '', '' === Settings::secret() ? 'sk_...' : Settings::masked_secret(), __( 'It was shown once, when the store was registered. The dashboard makes another under "Keys and plan".', 'service-recommender' ) ),
-			'domain' => array( __( 'Domain of the store', 'service-recommender' ), 'text', $domain === $host ? '' : $domain, $host, __( 'Only if the store was registered under another domain than this shop has.', 'service-recommender' ) ),
+			'secret' => array( __( 'Secret key', 'service-recommender' ), 'password', '', Settings::has_secret() ? Settings::masked_secret() : 'sk_...', __( 'It was shown once, when the store was registered. The dashboard makes another under "Keys and plan".', 'service-recommender' ) ),
 		);
 		if ( Settings::connected() ) {
-			$fields['secret'][4] = __( 'Leave it empty to keep the key.', 'service-recommender' );
+			$fields['secret'][4] = __( 'Leave it empty to keep the key at the same address.', 'service-recommender' );
 		}
 		echo '<h2>' . esc_html__( 'Connection', 'service-recommender' ) . '</h2>';
 		self::form( 'connect' );
@@ -532,7 +534,7 @@ class Admin {
 	 * @return string
 	 */
 	private static function clean_url( $entered ) {
-		$entered = trim( $entered );
+		$entered = strtolower( trim( $entered ) );
 		$parts   = wp_parse_url( false === strpos( $entered, '://' ) ? 'https://' . $entered : $entered );
 		if ( empty( $parts['host'] ) || ! in_array( $parts['scheme'], array( 'http', 'https' ), true ) ) {
 			return '';

@@ -70,6 +70,15 @@ class Reply {
 	}
 
 	/**
+	 * Return the type of the first problem of a refused body.
+	 *
+	 * @return string
+	 */
+	public function problem() {
+		return isset( $this->json['detail'][0]['type'] ) ? (string) $this->json['detail'][0]['type'] : '';
+	}
+
+	/**
 	 * Return what is wrong and what the merchant can do, in their language.
 	 *
 	 * @return string
@@ -93,6 +102,9 @@ class Reply {
 		}
 		if ( 404 === $this->status || ( $this->ok() && ! $this->json ) ) {
 			return __( 'There is no ProductRecs service at this address. Enter its address without a path, such as https://recs.example.com.', 'service-recommender' );
+		}
+		if ( 'other_store' === $this->problem() ) {
+			return __( 'These are keys of two stores. Copy both keys of one store.', 'service-recommender' );
 		}
 		$detail = isset( $this->json['detail'] ) ? $this->json['detail'] : '';
 		if ( is_array( $detail ) ) { // One entry for each field that was refused.

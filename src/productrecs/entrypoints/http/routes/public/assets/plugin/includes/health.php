@@ -46,7 +46,7 @@ class Health {
 	 * @return string
 	 */
 	private static function privacy() {
-		return __( 'To recommend products, we store a random id in your browser and send it to our own recommendation service, together with the products that you view, put into the cart and buy. When you are signed in, your customer number takes its place. No name and no e-mail address is sent. A cookie named pr_sid holds the same id for 180 days, so that your orders count.', 'service-recommender' );
+		return __( 'To recommend products, we store a random id in your browser and send it to our own recommendation service, together with the products that you view, put into the cart and buy. When you are signed in, an id of our shop takes its place, which does not contain your customer number. No name and no e-mail address is sent. A cookie named pr_sid holds the same id for 180 days, so that your orders count.', 'service-recommender' );
 	}
 
 	/**

@@ -201,7 +201,7 @@ class Orders {
 	public static function customer( $order ) {
 		$told = $order->get_meta( self::SHOPPER );
 		$id   = '' !== (string) $told ? (int) $told : ( Settings::get( 'consent' ) ? 0 : (int) $order->get_customer_id() );
-		return $id > 0 ? (string) $id : null;
+		return $id > 0 ? Customers::id( $id ) : null;
 	}
 
 	/**

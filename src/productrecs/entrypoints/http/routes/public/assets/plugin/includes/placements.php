@@ -120,7 +120,7 @@ class Placements {
 		$attributes = array_merge(
 			array(
 				'key'         => Settings::get( 'key' ),
-				'customer-id' => Shopper::customer(),
+				'customer-id' => Customers::id( get_current_user_id() ),
 			),
 			$attributes
 		);

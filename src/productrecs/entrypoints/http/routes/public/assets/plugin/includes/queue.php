@@ -13,7 +13,7 @@ defined( 'ABSPATH' ) || exit;
 class Queue {
 
 	const GROUP = 'product-recs';
-	const JOBS  = array( 'product_recs_push', 'product_recs_send_order', 'product_recs_refund', 'product_recs_full', 'product_recs_history', 'product_recs_currency', 'product_recs_nightly' );
+	const JOBS  = array( 'product_recs_push', 'product_recs_send_order', 'product_recs_refund', 'product_recs_full', 'product_recs_history', 'product_recs_currency', 'product_recs_customers', 'product_recs_nightly' );
 	const WAITS = array( 60, 300, 900, 3600, 10800, 21600 );
 	const MOST  = 120; // attempts: a month, at four a day.
 

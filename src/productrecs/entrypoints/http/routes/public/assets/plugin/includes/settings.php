@@ -28,6 +28,7 @@ class Settings {
 				'key'       => '',
 				'domain'    => '',
 				'connected' => 0,
+				'version'   => '',
 				'places'    => array( 'product', 'cart', 'thanks' ),
 				'positions' => array(),
 				'search'    => 0,
@@ -67,7 +68,26 @@ class Settings {
 	 * @return string
 	 */
 	public static function secret() {
-		return defined( 'PRODUCT_RECS_SECRET' ) ? (string) PRODUCT_RECS_SECRET : (string) get_option( self::SECRET, '' );
+		return defined( 'PRODUCT_RECS_SECRET' ) ? (string) PRODUCT_RECS_SECRET : self::stored_secret();
+	}
+
+	/**
+	 * Return the stored secret key; version 1.0 stored it as a text.
+	 *
+	 * @return string
+	 */
+	public static function stored_secret() {
+		$stored = get_option( self::SECRET, '' );
+		return is_array( $stored ) ? (string) reset( $stored ) : (string) $stored;
+	}
+
+	/**
+	 * Return whether there is a secret key.
+	 *
+	 * @return bool
+	 */
+	public static function has_secret() {
+		return '' !== self::secret();
 	}
 
 	/**
@@ -83,10 +103,24 @@ class Settings {
 	/**
 	 * Store the secret key; it is not loaded on each page.
 	 *
+	 * In an array, because WordPress's page of all options shows texts and hides arrays.
+	 *
 	 * @param string $secret The key.
 	 */
 	public static function keep_secret( $secret ) {
-		update_option( self::SECRET, $secret, false );
+		update_option( self::SECRET, array( $secret ), false );
+	}
+
+	/** After an update of the plugin: change what an earlier version stored. */
+	public static function upgrade() {
+		if ( ! self::connected() || VERSION === self::get( 'version' ) ) {
+			return;
+		}
+		if ( '' === self::get( 'version' ) ) { // 1.0 sent the numbers of customers.
+			self::keep_secret( self::stored_secret() );
+			Customers::begin_to_link();
+		}
+		self::change( array( 'version' => VERSION ) );
 	}
 
 	/**
@@ -96,6 +130,15 @@ class Settings {
 	 */
 	public static function connected() {
 		return (int) self::get( 'connected' ) > 0;
+	}
+
+	/**
+	 * Return the address that the secret key was entered for, else that of the archive.
+	 *
+	 * @return string
+	 */
+	public static function trusted_url() {
+		return self::connected() ? (string) self::get( 'url' ) : self::shipped_url();
 	}
 
 	/**

@@ -167,16 +167,6 @@ class Shopper {
 	}
 
 	/**
-	 * Return the customer's id; empty for visitors who are not signed in.
-	 *
-	 * @return string
-	 */
-	public static function customer() {
-		$id = get_current_user_id();
-		return $id ? (string) $id : '';
-	}
-
-	/**
 	 * Return the script's tag with what the script must know.
 	 *
 	 * The attribute is written here: WordPress 6.2 ignores 'strategy' => 'async'.
@@ -190,15 +180,18 @@ class Shopper {
 			return $tag;
 		}
 		$told = array();
+		if ( 'product-recs-pick' !== $handle && 'product-recs-release' !== $handle ) {
+			$told['data-customer-id'] = Customers::id( get_current_user_id() );
+			$told['data-identity']    = Customers::identity( $told['data-customer-id'] );
+			$told['data-consent']     = Settings::get( 'consent' ) || function_exists( 'wp_has_consent' ) ? 'required' : '';
+		}
 		if ( 'product-recs-bridge' === $handle ) {
 			$told['data-pr-script'] = self::script( 'recs' );
 			$told['data-pr-add']    = class_exists( '\WC_AJAX' ) ? \WC_AJAX::get_endpoint( 'add_to_cart' ) : '';
 		} elseif ( 'product-recs-pick' === $handle ) {
 			$told['data-pr-text'] = __( 'Click the search box of your shop.', 'service-recommender' );
-		} elseif ( 'product-recs-release' !== $handle ) {
-			$told['data-customer-id'] = self::customer();
-			$told['data-consent']     = Settings::get( 'consent' ) || function_exists( 'wp_has_consent' ) ? 'required' : '';
-			$told['data-input']       = 'product-recs-search' === $handle ? Settings::get( 'selector' ) : '';
+		} elseif ( 'product-recs-search' === $handle ) {
+			$told['data-input'] = Settings::get( 'selector' );
 		}
 		$written = ' async';
 		foreach ( array_filter( $told ) as $name => $value ) {
