@@ -129,14 +129,6 @@ class Cache(Enum):
         "visits and purchases of each store and day that count in models",
         "process", 4_096, _ENTRIES, Invalidation.EXPIRY,
     )  # fmt: skip
-    NAMED_CUSTOMERS = CacheSpec(
-        "customers that each network named in an hour (60 each)",
-        "process", 5_000, _ENTRIES, _NEVER,
-    )  # fmt: skip
-    ANONYMOUS_NETWORKS = CacheSpec(
-        "networks that named too many customers, for a day",
-        "process", 20_000, _ENTRIES, Invalidation.EXPIRY,
-    )  # fmt: skip
     CLIENT_NETWORKS = CacheSpec(
         "networks of client addresses", "process", 4_096, _ENTRIES, _NEVER
     )

@@ -1,10 +1,10 @@
 """Shared memory and metrics folder: what a service's processes share.
 
-The supervisor creates shared memory for the API processes: their connection counts, and the
-buckets of rate limits. There is no lock: a cell has eight bytes. It also creates the
-metrics folder, in which prometheus_client's multiprocess mode writes a file per process. A
-restarted process has the same slot and continues the same file, so counters never decrease
-while the service runs.
+The supervisor creates shared memory for the API processes: their connection counts, the
+buckets of rate limits, and the customers that networks name. There is no lock: a cell has
+eight bytes. It also creates the metrics folder, in which prometheus_client's multiprocess
+mode writes a file per process. A restarted process has the same slot and continues the same
+file, so counters never decrease while the service runs.
 """
 
 import contextlib
@@ -23,6 +23,7 @@ PROCESS_ID: Final = "productrecs_process_id"
 """The gauge of the process that has a slot; it is not in `/metrics`."""
 
 _BUCKET_BYTES: Final = 8 << 16
+_CUSTOMER_BYTES: Final = 4 << 20  # of 4,297 networks
 _NOT_READY: Final = 0.0
 _MEMORY_FOLDER: Final = Path("/dev/shm")  # noqa: S108 - a private folder is created there
 
@@ -36,14 +37,19 @@ class SharedMemory:
         memory = memoryview(mmap.mmap(file, os.fstat(file).st_size))
         self.buckets: memoryview[float] = memory[:_BUCKET_BYTES].cast("d")
         """The buckets of rate limits, initially 0."""
-        self.connections: memoryview[float] = memory[_BUCKET_BYTES:].cast("d")
+        connections = _BUCKET_BYTES + _CUSTOMER_BYTES
+        self.named_customers: memoryview[float] = memory[_BUCKET_BYTES:connections].cast(
+            "d"
+        )
+        """The customers that each network named, initially 0."""
+        self.connections: memoryview[float] = memory[connections:].cast("d")
         """How many connections each ready process has, plus one; else 0."""
 
     @classmethod
     def create(cls, processes: int) -> "SharedMemory":
         """Return new memory for this many processes."""
         file = _anonymous_file()
-        os.ftruncate(file, _BUCKET_BYTES + 8 * processes)
+        os.ftruncate(file, _BUCKET_BYTES + _CUSTOMER_BYTES + 8 * processes)
         return cls(file)
 
 

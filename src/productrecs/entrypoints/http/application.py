@@ -218,6 +218,7 @@ class _Process:
     ) -> None:
         self._services = services
         self._rates = RateLimits.of(services.settings, slot.memory.buckets)
+        self._named_customers = slot.memory.named_customers
         self._write_socket = write_socket
         self._draining = draining
         self._traffic = RequestMetrics(slot)
@@ -273,7 +274,7 @@ class _Process:
             ),
             event_watch=EventWatch(database, background, services.clock),
             bots=BotDetector(background.add, services.clock),
-            named_customers=NamedCustomers(),
+            named_customers=NamedCustomers(self._named_customers),
             rates=self._rates,
         )
         context.shops.start()
