@@ -118,7 +118,7 @@ def migrated_url(migrated_databases: postgres.MigratedDatabases) -> Iterator[str
 def data_folder(tmp_path: Path) -> Path:
     """Return the empty folder where a service keeps SQLite and its models."""
     folder = tmp_path / "data"
-    folder.mkdir()
+    folder.mkdir(mode=0o700)
     return folder
 
 

@@ -37,7 +37,7 @@ from productrecs.engines.text.language_detection_and_stemming import LanguageAna
 from productrecs.entrypoints.cli.imports.import_source import ImportSource
 from productrecs.entrypoints.cli.imports.item_and_event_commands import CHUNK
 from productrecs.entrypoints.cli.imports.item_import import import_items
-from productrecs.entrypoints.cli.options_services_and_output import open_services, progress
+from productrecs.entrypoints.cli.options_services_and_output import progress, start_services
 from productrecs.entrypoints.cli.processes.process_options_and_socket import (
     ListenError,
     listen,
@@ -133,7 +133,7 @@ def demo(
     """
     settings = settings_from_options(host, port, data, workers)
     _check_free(settings)
-    with open_services(settings.data) as services:
+    with start_services(settings) as services:
         shop = prepare_store(services)
     sys.exit(
         supervise(

@@ -10,7 +10,8 @@ ProductRecsError
 │   ├── StorageBrokenError     a write could not be made durable
 │   ├── UnconfirmedWriteError  it is unknown whether a write was stored
 │   ├── UnsafeStorageError     this build or file must not be opened
-│   │   └── DamagedDatabaseError   the file's content is damaged
+│   │   ├── DamagedDatabaseError   the file's content is damaged
+│   │   └── OutdatedSchemaError    it has to be migrated first
 │   └── ReadOnlyStorageError   the disk or the database takes no writes
 └── ...                        each feature adds its own
 
@@ -59,6 +60,10 @@ class UnsafeStorageError(StorageError):
 
 class DamagedDatabaseError(UnsafeStorageError):
     """The database's content is damaged; restore a backup."""
+
+
+class OutdatedSchemaError(UnsafeStorageError):
+    """The database has the schema of an earlier release, or none."""
 
 
 class ReadOnlyStorageError(StorageError):

@@ -155,14 +155,17 @@ class Services:
         self.database.close()
 
 
-def build_services(settings: Settings) -> Services:
+def build_services(settings: Settings, *, creates_folder: bool = True) -> Services:
     """Return the services of `settings`; the first process to start migrates the schema.
+
+    The data folder is created, and closed to other users, unless `creates_folder` is off.
 
     Raises:
         UnsafeStorageError: when the database must not be opened.
         ObjectStoreAddressError: when `PRODUCTRECS_OBJECTS` is no address.
     """
-    make_private(settings.data)
+    if creates_folder:
+        make_private(settings.data)
     database = Database.open(settings.database_url, settings.data)
     jitter = random.Random()  # noqa: S311 - spreads retries, guards nothing
     clock = ServerClock(database)

@@ -59,6 +59,16 @@ def is_shared_folder(folder: Path) -> bool:
     return bool(path.stat().st_mode & stat.S_ISVTX) or path in {Path("/"), Path.home()}
 
 
+def files_of_others(folder: Path, uid: int) -> list[Path]:
+    """Return the files and folders of a data folder that do not belong to `uid`."""
+    found = []
+    for path in _all_files(folder):
+        with contextlib.suppress(OSError):  # deleted meanwhile
+            if path.lstat().st_uid != uid:
+                found.append(path)
+    return found
+
+
 def _all_files(folder: Path) -> Iterator[Path]:
     for name in _PRIVATE_NAMES:
         for path in folder.glob(name):

@@ -91,6 +91,7 @@ def services(
     monkeypatch.delenv("DATABASE_URL", raising=False)
     if database_url is not None:
         monkeypatch.setenv("DATABASE_URL", database_url)
+    bring(data_folder, database_url)
     with open_services(data_folder) as found:
         yield found
 

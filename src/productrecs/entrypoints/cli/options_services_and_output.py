@@ -12,17 +12,18 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from productrecs.core.errors import ProductRecsError, StorageBusyError
+from productrecs.core.errors import StorageBusyError
+from productrecs.entrypoints.cli.installation import (
+    DataFolderError,
+    become_owner,
+    find_settings,
+)
 from productrecs.entrypoints.services import Services, build_services
 from productrecs.processes.process_messages import ParentConnection
-from productrecs.settings import Settings, from_environment
-from productrecs.storage.migrations import migrate
+from productrecs.settings import Settings
+from productrecs.storage.migrations import check_current, has_schema, migrate
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-class DataFolderError(ProductRecsError):
-    """The data folder cannot be created or written to."""
 
 
 def data_option(command: Command) -> Command:
@@ -42,15 +43,6 @@ def json_option(command: Command) -> Command:
     return option(command)
 
 
-def settings_for(data: Path | None) -> Settings:
-    """Return the settings from the environment and `--data`.
-
-    Raises:
-        SettingsError: when the environment holds an invalid value.
-    """
-    return from_environment(os.environ, data)
-
-
 DATABASE_WAIT_SECONDS: Final = 60.0
 """How long a process of the service waits at its start for a database server."""
 
@@ -59,18 +51,18 @@ _log = logging.getLogger(__name__)
 
 
 @contextlib.contextmanager
-def open_services(data: Path | None, wait_seconds: float = 0.0) -> Iterator[Services]:
+def start_services(settings: Settings, wait_seconds: float = 0.0) -> Iterator[Services]:
     """Open the services; create the folder and migrate the schema if necessary.
 
-    A database that cannot be reached is tried again for `wait_seconds`.
+    Root continues as the owner of the folder. A database that cannot be reached is tried
+    again for `wait_seconds`.
 
     Raises:
-        SettingsError: when the environment holds an invalid value.
-        DataFolderError: when the folder cannot be created.
+        DataFolderError: when the folder cannot be created, or is another user's.
         StorageBusyError: when the database cannot be reached in time.
         UnsafeStorageError: when the database must not be opened.
     """
-    settings = settings_for(data)
+    become_owner(settings)
     try:
         services = build_services(settings)
     except OSError as error:
@@ -103,19 +95,65 @@ def _migrate(services: Services, until: float) -> None:
 
 
 @contextlib.contextmanager
-def open_existing_services(data: Path | None) -> Iterator[Services]:
-    """Open the services of existing data; create and migrate nothing.
+def open_services(data: Path | None) -> Iterator[Services]:
+    """Open an existing installation as its owner; create and migrate nothing.
 
     Raises:
         SettingsError: when the environment holds an invalid value.
+        DataFolderError: when there is none, or it is another user's.
+        OutdatedSchemaError: when it has to be migrated first.
+        StorageError: one of its kinds, when the database cannot be used.
+    """
+    settings = find_settings(data)
+    become_owner(settings)
+    with open_existing_services(settings) as services:
+        check_current(services.database)
+        yield services
+
+
+@contextlib.contextmanager
+def open_or_create_services(data: Path | None) -> Iterator[Services]:
+    """Open an installation as its owner; create one where there is none, and say where.
+
+    Raises:
+        SettingsError: when the environment holds an invalid value.
+        DataFolderError: when it cannot be created, or is another user's.
+        OutdatedSchemaError: when it has to be migrated first.
+        StorageError: one of its kinds, when the database cannot be used.
+    """
+    settings = find_settings(data)
+    become_owner(settings)
+    if _is_created(settings):
+        with open_services(data) as services:
+            yield services
+        return
+    folder = settings.data.resolve()
+    place = "the database of DATABASE_URL" if settings.database_url else folder
+    click.echo(f"Creating a new installation in {place}.", err=True)
+    with start_services(settings) as services:
+        yield services
+
+
+def _is_created(settings: Settings) -> bool:
+    if settings.database_url is None and not settings.database_file.exists():
+        return False
+    with open_existing_services(settings) as services:
+        return has_schema(services.database)
+
+
+@contextlib.contextmanager
+def open_existing_services(settings: Settings) -> Iterator[Services]:
+    """Open the services of existing data, whatever its schema; change nothing.
+
+    Raises:
         DataFolderError: when there is no database.
         UnsafeStorageError: when it must not be opened.
     """
-    settings = settings_for(data)
     if settings.database_url is None and not settings.database_file.exists():
-        message = f"there is no database in {settings.data}; choose its folder with --data"
+        folder = settings.data.resolve()
+        message = f"there is no database in {folder}; choose its folder with --data"
         raise DataFolderError(message)
-    services = build_services(settings)
+    services = build_services(settings, creates_folder=False)
     try:
         yield services
     finally:

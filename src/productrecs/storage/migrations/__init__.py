@@ -5,7 +5,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from productrecs.core.errors import UnsafeStorageError
+from productrecs.core.errors import OutdatedSchemaError, UnsafeStorageError
 from productrecs.storage.database import Database
 
 _LENGTH: Final = len("2026_11_21_0900")
@@ -45,6 +45,40 @@ def is_current(database: Database) -> bool:
     """
     with database.reading() as connection:
         return _revision(connection) == KNOWN[-1]
+
+
+def has_schema(database: Database) -> bool:
+    """Return whether `database` has been migrated to any schema of this program.
+
+    Raises:
+        UnsafeStorageError: when the database belongs to a newer program.
+    """
+    with database.reading() as connection:
+        return _revision(connection) is not None
+
+
+def check_current(database: Database) -> None:
+    """Refuse a database that has another schema than this program's; change nothing.
+
+    Raises:
+        OutdatedSchemaError: when it is behind, or empty.
+        UnsafeStorageError: when it belongs to a newer program.
+    """
+    with database.reading() as connection:
+        found = _revision(connection)
+    if found == KNOWN[-1]:
+        return
+    if found is None:
+        message = (
+            "the database is empty: start the service, or create the first store with "
+            "productrecs store create --domain DOMAIN"
+        )
+        raise OutdatedSchemaError(message)
+    message = (
+        f"the database has the schema {found} of an earlier release, and this program "
+        f"needs {KNOWN[-1]}: run `productrecs migrate` after a backup"
+    )
+    raise OutdatedSchemaError(message)
 
 
 def is_known(revision: str) -> bool:

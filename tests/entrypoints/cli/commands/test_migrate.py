@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from productrecs.core.errors import StorageBusyError
 from productrecs.entrypoints.cli import options_services_and_output
+from productrecs.settings import Settings
 from productrecs.storage import migrations
 from productrecs.storage.migrations import KNOWN
 from tests.support.environment import EXAMPLE, example
@@ -84,7 +85,12 @@ def test_a_process_of_the_service_waits_at_its_start_for_the_database(
     monkeypatch.setattr(options_services_and_output, "migrate", migrate_once_it_answers)
     monkeypatch.setattr(options_services_and_output, "_RETRY_SECONDS", 0.0)
     waiting = nullcontext() if is_opened else pytest.raises(StorageBusyError)
-    with waiting, options_services_and_output.open_services(data_folder, wait_seconds):
+    with (
+        waiting,
+        options_services_and_output.start_services(
+            Settings(data=data_folder), wait_seconds
+        ),
+    ):
         pass
 
     assert list(answers) == ([] if is_opened else missing[1:])

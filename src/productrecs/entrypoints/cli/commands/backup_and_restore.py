@@ -12,15 +12,14 @@ from typing import Final, NoReturn
 import click
 
 from productrecs import __version__
+from productrecs.entrypoints.cli.installation import DataFolderError, find_settings
 from productrecs.entrypoints.cli.options_services_and_output import (
-    DataFolderError,
     counted,
     data_option,
     json_option,
     open_existing_services,
     print_json,
     progress,
-    settings_for,
 )
 from productrecs.entrypoints.services import build_eraser, build_services
 from productrecs.features.privacy.erasure import replay_erasures
@@ -58,7 +57,7 @@ def backup(file: Path, *, force: bool, as_json: bool, data: Path | None) -> None
     Example: productrecs backup /backups/productrecs-$(date +%F).tar.gz
     """
     began = time.monotonic()
-    with open_existing_services(data) as services, _stages() as stages:
+    with open_existing_services(find_settings(data)) as services, _stages() as stages:
         folder = services.upload_folder
         request = BackupRequest(
             database=services.database,
@@ -100,7 +99,7 @@ def restore(
 
     Example: productrecs restore /backups/productrecs-2026-11-21.tar.gz --data /srv/recs
     """
-    settings, began = settings_for(data), time.monotonic()
+    settings, began = find_settings(data), time.monotonic()
     folder = settings.data
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -5,13 +5,15 @@ from pathlib import Path
 
 import click
 
+from productrecs.entrypoints.cli.installation import become_owner, find_settings
 from productrecs.entrypoints.cli.options_services_and_output import (
     data_option,
     json_option,
+    open_existing_services,
     print_json,
-    settings_for,
 )
 from productrecs.entrypoints.services import build_services
+from productrecs.settings import Settings
 from productrecs.storage import migrations
 
 
@@ -27,21 +29,18 @@ from productrecs.storage import migrations
 def migrate(*, only_check: bool, as_json: bool, data: Path | None) -> None:
     """Migrate the database to this program's schema, forward only.
 
-    Usually unnecessary: every command and `serve` migrate when they start. Use it in
-    deployments that migrate, or check, before they start.
+    `serve`, `api` and `worker` migrate when they start; other commands ask for it.
 
     Example: productrecs migrate --check
     """
-    services = build_services(settings_for(data))
-    try:
-        changed = False
-        if only_check:
+    settings = find_settings(data)
+    become_owner(settings)
+    changed = False
+    if only_check:
+        with open_existing_services(settings) as services:
             is_current = migrations.is_current(services.database)
-        else:
-            changed = migrations.migrate(services.database)
-            is_current = True
-    finally:
-        services.close()
+    else:
+        changed, is_current = _migrated(settings), True
     newest = migrations.KNOWN[-1]
     if as_json:
         print_json({"schema": newest, "current": is_current, "migrated": changed})
@@ -56,3 +55,11 @@ def migrate(*, only_check: bool, as_json: bool, data: Path | None) -> None:
         )
     if not is_current:
         sys.exit(1)
+
+
+def _migrated(settings: Settings) -> bool:
+    services = build_services(settings)
+    try:
+        return migrations.migrate(services.database)
+    finally:
+        services.close()

@@ -7,12 +7,12 @@ import click
 
 from productrecs.core.clock import iso, parse_timestamp
 from productrecs.core.errors import ProductRecsError
+from productrecs.entrypoints.cli.installation import find_settings
 from productrecs.entrypoints.cli.options_services_and_output import (
     data_option,
     json_option,
     open_services,
     print_json,
-    settings_for,
 )
 from productrecs.entrypoints.services import Services
 from productrecs.tenancy.accounts.store import Store
@@ -90,7 +90,7 @@ def resume(domain: str, *, as_json: bool, data: Path | None) -> None:
 @data_option
 def plans(*, as_json: bool, data: Path | None) -> None:
     """List the plans of this installation and what each allows."""
-    every = settings_for(data).plans.values()
+    every = find_settings(data).plans.values()
     if as_json:
         print_json(
             {

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from productrecs.core.errors import ProductRecsError
+from productrecs.entrypoints.cli.installation import find_settings
 from productrecs.entrypoints.cli.options_services_and_output import (
     data_option,
     json_option,
@@ -37,7 +38,7 @@ def settings(
 
     Example: productrecs settings shop.example.com rec_num=12 timezone=Europe/Berlin
     """
-    rows = _knobs() if domain is None else _of_store(domain, changes, data)
+    rows = _knobs(data) if domain is None else _of_store(domain, changes, data)
     if as_json:
         print_json(rows)
         return
@@ -82,7 +83,8 @@ def _rows(found: Store) -> dict[str, _Row]:
     }
 
 
-def _knobs() -> dict[str, _Row]:
+def _knobs(data: Path | None) -> dict[str, _Row]:
+    find_settings(data)  # adds those of the environment file
     return {
         knob.environment: {
             "value": _public(knob, os.environ.get(knob.environment) or knob.default),

@@ -24,6 +24,7 @@ from productrecs.entrypoints.cli.commands.plans import (
 from productrecs.entrypoints.cli.options_services_and_output import (
     data_option,
     json_option,
+    open_or_create_services,
     open_services,
     print_json,
 )
@@ -99,7 +100,7 @@ def create(
     """
     password = sys.stdin.readline().rstrip("\r\n") if password_stdin else None
     settings = {name: said[name] for name in ("language", "currency", "timezone")}
-    with open_services(data) as services:
+    with open_or_create_services(data) as services:
         registration = Registration(
             domain=domain,
             email=said["email"],

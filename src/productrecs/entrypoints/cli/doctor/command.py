@@ -17,19 +17,19 @@ from productrecs.entrypoints.cli.doctor.installation_checks import (
     check_configuration,
     check_folder,
     check_objects,
+    check_owner,
     check_picture_encoder,
     check_replication,
     check_storage,
     check_text_model,
 )
 from productrecs.entrypoints.cli.doctor.store_checks import check_store
+from productrecs.entrypoints.cli.installation import DataFolderError, find_settings
 from productrecs.entrypoints.cli.options_services_and_output import (
-    DataFolderError,
     data_option,
     json_option,
     open_services,
     print_json,
-    settings_for,
 )
 from productrecs.settings import SettingsError
 from productrecs.storage.database import Database
@@ -66,14 +66,18 @@ def _real(database: Database) -> list[Store]:
 
 def _examined(domain: str | None, data: Path | None) -> Iterator[CheckResult]:
     try:
-        settings = settings_for(data)
+        settings = find_settings(data)
     except SettingsError as error:
         yield problem(
             "configuration", str(error), "correct it; the service does not start before"
         )
         return
+    except DataFolderError as error:
+        yield CheckResult("configuration", Level.WRONG, str(error))
+        return
     yield from check_configuration(settings, os.environ)
     yield from check_address(settings)
+    yield from check_owner(settings)
     try:
         with open_services(data) as services:
             yield from check_folder(settings.data)
@@ -89,9 +93,7 @@ def _examined(domain: str | None, data: Path | None) -> Iterator[CheckResult]:
             for store in stores:
                 yield from check_store(services, store)
     except DataFolderError as error:
-        yield problem(
-            "disk", str(error), "create the folder, or choose another with --data"
-        )
+        yield CheckResult("disk", Level.WRONG, str(error))  # the message has the remedy
     except ObjectStoreAddressError as error:
         yield problem(
             "objects", str(error), "correct it; the service does not start before"

@@ -21,6 +21,7 @@ from productrecs.entrypoints.cli.doctor.repository import (
     next_due_at,
     waiting_jobs,
 )
+from productrecs.entrypoints.cli.installation import owner_of, user_name
 from productrecs.entrypoints.services import (
     ENCODER_FOLDER,
     TEXT_MODEL_FOLDER,
@@ -37,6 +38,7 @@ from productrecs.records.pictures.packaged_encoder import packaged_encoder
 from productrecs.settings import KNOBS, Settings
 from productrecs.storage.dialects import Replication
 from productrecs.storage.folders_and_permissions import (
+    files_of_others,
     is_readable_by_others,
     is_shared_folder,
 )
@@ -102,6 +104,25 @@ def check_folder(folder: Path) -> Iterator[CheckResult]:
         yield notice("disk", free, "free some space before the disk is full")
     else:
         yield ok("disk", free)
+
+
+def check_owner(settings: Settings) -> Iterator[CheckResult]:
+    """Yield files of other users: the service cannot write to them."""
+    owner = owner_of(settings)
+    if owner is None:
+        return
+    others = files_of_others(settings.data, owner.st_uid)
+    if not others:
+        return
+    name, other = user_name(owner.st_uid), user_name(others[0].stat().st_uid)
+    count = f"{len(others):,} files" if len(others) > 1 else "a file"
+    verb = "belong" if len(others) > 1 else "belongs"
+    message = (
+        f"{count} in the data folder of {name} {verb} to another user: "
+        f"{others[0].relative_to(settings.data)} to {other}"
+    )
+    remedy = f"sudo chown -R {name.lstrip('#')}: {settings.data.resolve()}"
+    yield problem("disk", message, remedy)
 
 
 def check_storage(services: Services) -> Iterator[CheckResult]:

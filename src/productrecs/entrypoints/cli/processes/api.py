@@ -81,7 +81,7 @@ def _serve(
     # Imported here: a supervisor of several processes does not need it.
     from productrecs.entrypoints.cli.options_services_and_output import (  # noqa: PLC0415
         DATABASE_WAIT_SECONDS,
-        open_services,
+        start_services,
     )
     from productrecs.entrypoints.http.application import create_application  # noqa: PLC0415
     from productrecs.entrypoints.http.limits.rate_and_connection_limits import (  # noqa: PLC0415
@@ -106,7 +106,7 @@ def _serve(
         state.line = service.line
         return _wrapped(service, services, middleware) if middleware else service
 
-    with open_services(settings.data, DATABASE_WAIT_SECONDS) as services:
+    with start_services(settings, DATABASE_WAIT_SECONDS) as services:
         run_server(
             lambda state: create(services, state),
             listener,

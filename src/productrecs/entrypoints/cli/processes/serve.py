@@ -13,6 +13,7 @@ from typing import Any, Final
 import click
 
 from productrecs.entrypoints.cli import run_command
+from productrecs.entrypoints.cli.installation import become_owner
 from productrecs.entrypoints.cli.processes.process_options_and_socket import (
     listen,
     listener_url,
@@ -68,9 +69,11 @@ def supervise(
 
     Raises:
         ListenError: when the address cannot be listened on.
+        DataFolderError: when the data folder belongs to another user.
     """
     configure_logging(settings.log_format)
     listener = listen(settings.host, settings.port)
+    become_owner(settings)  # now: the port may be one that only root opens
     address, number = listener_url(listener), listener.fileno()
     if middleware is None:
         _preload_api()
@@ -147,6 +150,7 @@ def writer_socket() -> Iterator[tuple[Path, socket.socket]]:
 def supervise_background(settings: Settings) -> int:
     """Run only the background processes until told to stop; return the status."""
     configure_logging(settings.log_format)
+    become_owner(settings)
     _preload_worker()
     roles = background_roles(settings)
     return Supervisor(roles, on_ready=lambda: None, on_stop=lambda: None).run()

@@ -12,7 +12,7 @@ import click
 from productrecs.entrypoints.cli.options_services_and_output import (
     DATABASE_WAIT_SECONDS,
     data_option,
-    open_services,
+    start_services,
 )
 from productrecs.entrypoints.cli.processes.process_options_and_socket import (
     settings_from_options,
@@ -72,8 +72,9 @@ def worker(
         os.nice(NICENESS)
     if slot is not None:
         slot.join_metrics()
-    configure_logging(settings_from_options(data=data).log_format)
-    with open_services(data, DATABASE_WAIT_SECONDS) as services:
+    settings = settings_from_options(data=data)
+    configure_logging(settings.log_format)
+    with start_services(settings, DATABASE_WAIT_SECONDS) as services:
         worker_thread = _build(lane, services, fd)
         stop_at_signals(worker_thread.stop)
         if parent is not None:
