@@ -1,13 +1,18 @@
 """Ids: types of identifiers, random text for new ones, and hashes of visitors."""
 
 import hashlib
+import re
 import secrets
 import string
-from typing import NewType
+from typing import Final, NewType
 
 StoreId = NewType("StoreId", str)
 ItemNumber = NewType("ItemNumber", int)
 
+CONTROL_CHARACTERS: Final = r"\u0000-\u001f\u007f-\u009f\u2028\u2029"
+"""What no id may hold, as the inside of a character class: controls and line ends."""
+
+_CONTROL: Final = re.compile(f"[{CONTROL_CHARACTERS}]")
 _ALPHABET = string.ascii_letters + string.digits
 
 
@@ -19,6 +24,14 @@ def random_text(length: int) -> str:
 def new_store_id() -> StoreId:
     """Return a fresh store id: `st_` and 16 letters and digits."""
     return StoreId("st_" + random_text(16))
+
+
+def control_character(name: str) -> str | None:
+    """Return the first control character of an id as U+000D; None if it has none."""
+    if name.isprintable():
+        return None
+    found = _CONTROL.search(name)
+    return None if found is None else f"U+{ord(found[0]):04X}"
 
 
 def visitor_hash(name: str) -> int:

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple, TypeVar
 from productrecs.core.cache_registry import Cache
 from productrecs.core.clock import parse_timestamp, written_date_to_iso
 from productrecs.core.errors import ProductRecsError
+from productrecs.core.ids import control_character
 
 MAX_ID_LENGTH: Final = 255
 MAX_NUMBER: Final = 1e12
@@ -150,8 +151,11 @@ def _identifier(text: str) -> str | None:
     if len(name) > MAX_ID_LENGTH:
         message = f"an id has {len(name)} characters; at most {MAX_ID_LENGTH} are allowed"
         raise UnreadableRowError(message)
-    if "\0" in name or not _is_unicode(name):
+    if not _is_unicode(name):
         message = "an id has a character that is not text"
+        raise UnreadableRowError(message)
+    if found := control_character(name):
+        message = f"an id holds {found}; remove line breaks and control characters"
         raise UnreadableRowError(message)
     return name or None
 

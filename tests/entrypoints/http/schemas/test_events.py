@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC
 from zoneinfo import ZoneInfo
 
 import pytest
 
+from productrecs.entrypoints.http.routes.widget.events import parse_event_fast
 from productrecs.entrypoints.http.schemas.events import (
     EventBody,
     parse_events,
@@ -171,6 +173,23 @@ def test_an_event_without_an_identity_is_refused(identity: dict[str, object]) ->
 )
 def test_one_identity_is_enough(identity: dict[str, object], shopper: str) -> None:
     assert _one({"event": "buy", "item_id": "a", **identity}).shopper == shopper
+
+
+@pytest.mark.parametrize("character", ["\r", "\n", "\t", "\x1b", "\x7f", "\x85", "\u2028"])
+@pytest.mark.parametrize(
+    "name",
+    ["item_id", "user_id", "session_id", "order_id", "widget", "source", "event_id"],
+)
+def test_a_control_character_in_an_id_or_a_name_is_refused(
+    name: str, character: str
+) -> None:
+    """A bare CR started a row of an export, with a formula."""
+    body = _event("buy", **{name: f"A1{character}=1+1"})
+
+    assert _refused(body) == [(("body", name), "string_control")]
+    for ascii_only in (True, False):
+        sent = json.dumps(body, ensure_ascii=ascii_only).encode()
+        assert parse_event_fast(sent) is None  # the reference has the say
 
 
 @pytest.mark.parametrize("name", ["view", "Buy", "BUY", " buy", "", None, 1, True, [], {}])

@@ -1,11 +1,11 @@
 """Erased rows: a table that waits for the merchant loses the orders of erased shoppers."""
 
-import csv
 import io
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import BinaryIO, Final
 
+from productrecs.core.csv_writer import CsvWriter
 from productrecs.entrypoints.services import Services
 from productrecs.records.erasures.repository import ErasedNameRepository, name_digest
 from productrecs.records.orders.csv_reader import (
@@ -61,7 +61,7 @@ class ErasedRows:
         )
         for line in self._header():
             text.write(line)
-        writer = csv.writer(text, delimiter=self._format.separator, lineterminator="\n")
+        writer = CsvWriter(text, separator=self._format.separator)
         number = self._format.header_lines
         for at, cells in read_rows(self._file, self._format):
             text.write("\n" * (at - number - 1))
@@ -69,7 +69,7 @@ class ErasedRows:
             if isinstance(cells, BrokenRow) or self._is_ours(cells):
                 text.write("\n")  # nobody can say whom a broken row names
             else:
-                writer.writerow(cells)
+                writer.write(cells)
         text.flush()
         text.detach()
 

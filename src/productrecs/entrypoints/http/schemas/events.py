@@ -22,7 +22,6 @@ from productrecs.entrypoints.http.schemas.field_readers import (
     COUNT_SCHEMA,
     IDENTIFIER_SCHEMA,
     INTEGER_SCHEMA,
-    MAX_ID,
     NAME_SCHEMA,
     Identifier,
     OptionalCount,
@@ -32,8 +31,10 @@ from productrecs.entrypoints.http.schemas.field_readers import (
     Schema,
     SignedIdentity,
     check_string,
+    id_schema,
     list_of,
     nullable,
+    read_name,
     read_optional_identifier,
     string_schema,
     text_reader,
@@ -291,9 +292,7 @@ def _list_schema(member: Schema, *other_members: Schema) -> WithJsonSchema:
     return WithJsonSchema(nullable(listed, *other_members))
 
 
-_Name = Annotated[
-    str | None, PlainValidator(text_reader(MAX_ID, None)), WithJsonSchema(NAME_SCHEMA)
-]
+_Name = Annotated[str | None, PlainValidator(read_name), WithJsonSchema(NAME_SCHEMA)]
 _Query = Annotated[
     str | None,
     PlainValidator(text_reader(_MAX_TEXT, None)),
@@ -302,7 +301,7 @@ _Query = Annotated[
 _EventId = Annotated[
     str | None,
     PlainValidator(_read_event_id),
-    WithJsonSchema(nullable(string_schema(0, MAX_EVENT_ID), INTEGER_SCHEMA)),
+    WithJsonSchema(nullable(id_schema(0, MAX_EVENT_ID), INTEGER_SCHEMA)),
 ]
 _ItemIds = Annotated[
     tuple[Identifier, ...],

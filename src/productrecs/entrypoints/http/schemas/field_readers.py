@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError, PydanticKnownError
 
+from productrecs.core.ids import CONTROL_CHARACTERS, control_character
 from productrecs.core.time_window import InvalidDateError, normalise_timestamp
 from productrecs.records.catalog.availability import (
     Availability,
@@ -39,6 +40,7 @@ _CURRENCY_CODE = re.compile("[A-Z]{3}")
 _SWITCHES = {"true": True, "on": True, "1": True, "false": False, "off": False, "0": False}
 _MAX_NUMERAL = 400  # characters; no valid number is as long
 _WITHOUT_NUL = r"^[^\u0000]*$"
+_WITHOUT_CONTROLS = f"^[^{CONTROL_CHARACTERS}]*$"
 _OUT_OF_RANGE = "Integer should be within ±2^53; send a longer id as a string"
 _NULL: Schema = {"type": "null"}
 
@@ -52,6 +54,11 @@ def string_schema(minimum: int, maximum: int) -> Schema:
     """Return the schema of a string of `minimum` to `maximum` characters without NUL."""
     schema: Schema = {"type": "string", "maxLength": maximum, "pattern": _WITHOUT_NUL}
     return {**schema, "minLength": minimum} if minimum else schema
+
+
+def id_schema(minimum: int, maximum: int = MAX_ID) -> Schema:
+    """Return the schema of an id or a name: a string without control characters."""
+    return {**string_schema(minimum, maximum), "pattern": _WITHOUT_CONTROLS}
 
 
 def check_string(value: str, maximum: int) -> str:
@@ -75,12 +82,25 @@ def check_string(value: str, maximum: int) -> str:
     return value
 
 
+def check_id(value: str, maximum: int = MAX_ID) -> str:
+    """Return `value` if it can be stored and has no line break, tab or other control.
+
+    Raises:
+        PydanticKnownError: when it is too long.
+        PydanticCustomError: when it holds such a character, or half a surrogate pair.
+    """
+    if found := control_character(check_string(value, maximum)):
+        message = "String should not hold {character}; remove line breaks and controls"
+        raise PydanticCustomError("string_control", message, {"character": found})
+    return value
+
+
 def read_identifier(value: object) -> str:
     """Return an id of 1 to 255 characters; an integer is read as its decimal string."""
     if type(value) is str:
         if not value:
             raise PydanticKnownError("string_too_short", {"min_length": 1})
-        return check_string(value, MAX_ID)
+        return check_id(value)
     if type(value) is int or type(value) is float:
         return str(_integral(value))
     message = "Input should be a string or an integer"
@@ -90,6 +110,13 @@ def read_identifier(value: object) -> str:
 def read_optional_identifier(value: object) -> str | None:
     """Return an id, or None for null and for the empty string."""
     return None if value is None or value == "" else read_identifier(value)
+
+
+def read_name(value: object) -> str | None:
+    """Return a name of at most 255 characters, as of a widget; None for null and ""."""
+    if value is not None and type(value) is not str:
+        raise PydanticKnownError("string_type")
+    return check_id(value) if value else None
 
 
 def text_reader(maximum: int, empty: str | None) -> Callable[[object], str | None]:
@@ -289,8 +316,8 @@ def read_identity(value: object) -> str | None:
     return None if value is None else str(value)[:MAX_ID]
 
 
-IDENTIFIER_SCHEMA: Schema = {"anyOf": [string_schema(1, MAX_ID), INTEGER_SCHEMA]}
-NAME_SCHEMA: Schema = nullable(string_schema(0, MAX_ID))
+IDENTIFIER_SCHEMA: Schema = {"anyOf": [id_schema(1), INTEGER_SCHEMA]}
+NAME_SCHEMA: Schema = nullable(id_schema(0))
 _NUMERIC_STRING: Schema = {"type": "string", "pattern": NUMERIC}
 _NUMBER: Schema = {"type": "number", "minimum": -MAX_NUMBER, "maximum": MAX_NUMBER}
 COUNT_SCHEMA: Schema = integer_schema(1)
@@ -303,7 +330,7 @@ Identifier = Annotated[
 OptionalIdentifier = Annotated[
     str | None,
     PlainValidator(read_optional_identifier),
-    WithJsonSchema(nullable(string_schema(0, MAX_ID), INTEGER_SCHEMA)),
+    WithJsonSchema(nullable(id_schema(0), INTEGER_SCHEMA)),
 ]
 SignedIdentity = Annotated[
     str | None,

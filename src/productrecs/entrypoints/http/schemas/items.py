@@ -19,7 +19,6 @@ from pydantic_core import PydanticCustomError, PydanticKnownError
 from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.http.schemas.field_readers import (
     INTEGER_SCHEMA,
-    MAX_ID,
     NUMERIC,
     Identifier,
     OptionalAvailability,
@@ -29,6 +28,7 @@ from productrecs.entrypoints.http.schemas.field_readers import (
     OptionalTime,
     Schema,
     check_string,
+    id_schema,
     list_of,
     nullable,
     read_identifier,
@@ -209,7 +209,7 @@ CategoryIds = Annotated[
     tuple[_CategoryId, ...],
     list_of(MAX_CATEGORIES),
     AfterValidator(_without_blanks),
-    _list_schema({"anyOf": [string_schema(0, MAX_ID), INTEGER_SCHEMA]}),
+    _list_schema({"anyOf": [id_schema(0), INTEGER_SCHEMA]}),
 ]
 
 

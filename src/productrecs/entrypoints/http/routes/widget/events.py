@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
@@ -100,6 +101,11 @@ class _SimpleEvent(msgspec.Struct, forbid_unknown_fields=True):
     identity: _Id | None = None
 
 
+_CONTROL: Final = re.compile(
+    rb"\\(?:[bfnrt]|u00[01789][0-9A-Fa-f]|u202[89])|\x7f|\xc2[\x80-\x9f]|\xe2\x80[\xa8\xa9]"
+)
+"""What may be a control character in JSON; below U+0020 each is an escape."""
+
 _decode = msgspec.json.Decoder(_SimpleEvent).decode
 
 
@@ -109,8 +115,8 @@ def parse_event_fast(data: bytes) -> list[NewEvent] | None:
     None is no verdict: the body may be right in an unusual form (unknown fields, ids
     as numbers, an array of events) or wrong.
     """
-    # a NUL is always an escape in JSON, and one object cannot nest its fields deeply
-    if b"\\u0000" in data or data.count(b"{") != 1 or data.count(b"[") > _MAX_ARRAYS:
+    # one object cannot nest its fields deeply
+    if data.count(b"{") != 1 or data.count(b"[") > _MAX_ARRAYS or _CONTROL.search(data):
         return None
     try:
         body = _decode(data)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Final, NamedTuple
 
 from productrecs.core.errors import StorageError
+from productrecs.core.ids import control_character
 from productrecs.entrypoints.http.caches.recommendation_cache import (
     FingerprintSource,
     ListFingerprint,
@@ -348,5 +349,10 @@ async def _histories(
 
 def identities_of(customer_id: str | None, user_id: str | None) -> tuple[str, ...]:
     """Return a call's distinct identities, by precedence."""
-    shopper_ids = (name for name in (customer_id, user_id) if name and "\0" not in name)
-    return tuple(dict.fromkeys(shopper_ids))
+    return tuple(
+        dict.fromkeys(
+            name
+            for name in (customer_id, user_id)
+            if name and control_character(name) is None
+        )
+    )

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BeforeValidator
 
 from productrecs.core.errors import StorageError
+from productrecs.core.ids import control_character
 from productrecs.engines.text.highlight import Highlighter
 from productrecs.engines.text.search_index import Relaxed
 from productrecs.entrypoints.http.caches.search_result_cache import (
@@ -248,7 +249,7 @@ def _is_tested(
 
 
 def _is_known(searcher: Searcher) -> bool:
-    return isinstance(searcher, str) and "\0" not in searcher
+    return isinstance(searcher, str) and control_character(searcher) is None
 
 
 def _assigned(
