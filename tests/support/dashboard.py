@@ -44,10 +44,11 @@ def add_store(services: Services, domain: str, **settings: str) -> Store:
     return register_store(services.database, wanted, services.clock)[0]
 
 
-def add_user(services: Services, store: Store, role: Role) -> str:
-    """Add a user of a role; return the e-mail."""
-    email = f"{role.label}@{store.domain}"
-    user = DashboardUser(store.store_id, role.label, email, role, hash_password(PASSWORD))
+def add_user(services: Services, store: Store, role: Role, name: str = "") -> str:
+    """Add a user of a role, named after it; return the e-mail."""
+    name = name or role.label
+    email = f"{name}@{store.domain}"
+    user = DashboardUser(store.store_id, name, email, role, hash_password(PASSWORD))
     with services.database.transaction() as transaction:
         UserRepository(transaction, store.store_id).add(user, 0)
     return email

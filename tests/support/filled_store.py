@@ -288,7 +288,8 @@ def _users(filled: Filled, texts: Sequence[str]) -> None:
         for number, text in enumerate(texts):
             with contextlib.suppress(ProductRecsError):
                 email = normalise_email(f"{number}{''.join(text.split())[:50]}@a.example")
-                user = DashboardUser(store_id, f"user{number}", email, Role.VIEWER, hashed)
+                role = Role.VIEWER if number else Role.OWNER
+                user = DashboardUser(store_id, f"user{number}", email, role, hashed)
                 users.add(user, filled.clock())
                 filled.held["users"] += 1
 
@@ -356,7 +357,7 @@ def _team(filled: Filled, texts: Sequence[str]) -> None:
     for number, text in enumerate(texts[:20]):
         with contextlib.suppress(ProductRecsError):
             email = f"{number}{''.join(text.split())[:50]}@b.example"
-            token = invite(filled.database, store_id, email, Role.EDITOR, now_ms)
+            token = invite(filled.database, user, email, Role.EDITOR, now_ms)
             filled.ids.setdefault("invitation", hash_token(token))
             filled.held["invitations"] += 1
         browser = BrowserFacts(text, text)

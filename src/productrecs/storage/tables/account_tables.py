@@ -169,6 +169,7 @@ dashboard_invitations = sa.Table(
     sa.Column("role", sa.String(16), nullable=False),
     sa.Column("created_at", sa.BigInteger, nullable=False),
     sa.Column("expires_at", sa.BigInteger, nullable=False),
+    sa.Column("maker", sa.String(32)),  # user id; null: an operator
 )
 
 # Audit log; `entry_id` begins with the time, so it sorts.

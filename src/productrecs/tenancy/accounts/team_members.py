@@ -1,5 +1,7 @@
 """Team members: invites, admits, promotes and removes the users of a store."""
 
+from collections.abc import Collection
+from dataclasses import replace
 from typing import Final
 
 from productrecs.core.clock import DAY_MS
@@ -19,6 +21,7 @@ from productrecs.tenancy.users.dashboard_user import (
 from productrecs.tenancy.users.repository import (
     NEW_STORE,
     OVER,
+    STARTUP,
     FactorRepository,
     Invitation,
     InvitationError,
@@ -40,15 +43,19 @@ class UnknownMemberError(ProductRecsError):
 
 
 def invite(
-    database: Database, store_id: StoreId, email: str, role: Role, now_ms: int
+    database: Database, maker: DashboardUser, email: str, role: Role, now_ms: int
 ) -> str:
     """Return the token of an invitation, which works once within seven days.
 
+    It ends early when its maker is removed or is no owner any more.
+
     Raises:
         EmailError: the address is invalid.
-        MemberError: the address is in the team, or the team is full.
+        MemberError: the address is in the team, the team is full, or the maker is no
+            owner any more.
         StoreDeletedError: the store was deleted.
     """
+    store_id = maker.store_id
     address, token = normalise_email(email), new_token(store_id)
     with database.transaction() as transaction:
         AccountRepository(transaction).lock(store_id)
@@ -56,6 +63,10 @@ def invite(
         invitations = InvitationRepository(transaction, store_id)
         invitations.purge(now_ms)
         waiting = invitations.all(now_ms)
+        owners = {one.user_id for one in users if one.role is Role.OWNER}
+        if maker.user_id not in owners:
+            message = "only an owner can invite somebody"
+            raise MemberError(message)
         if any(user.email == address for user in users):
             message = f"{address} is in your team already"
             raise MemberError(message)
@@ -65,7 +76,8 @@ def invite(
         if len(users) + len(waiting) >= MAX_MEMBERS:
             message = f"a team has at most {MAX_MEMBERS} members; remove somebody first"
             raise MemberError(message)
-        invitations.add(_drafted(store_id, token, address, role, now_ms))
+        draft = _drafted(store_id, token, address, role, now_ms)
+        invitations.add(replace(draft, maker=maker.user_id))
     return token
 
 
@@ -81,6 +93,27 @@ def invite_to_register(database: Database, email: str | None, now_ms: int) -> st
         invitations = InvitationRepository(transaction, NEW_STORE)
         invitations.purge(now_ms)
         invitations.add(_drafted(NEW_STORE, token, address, Role.OWNER, now_ms))
+    return token
+
+
+def invite_first(
+    database: Database, now_ms: int, besides: Collection[str] = ()
+) -> str | None:
+    """Return the token that registers an installation's first store, once.
+
+    It takes the place of the one of an earlier start. None if there is a store `besides`
+    those domains: then somebody has used it, or an operator made a store.
+    """
+    with database.transaction() as transaction:
+        invitations = InvitationRepository(transaction, NEW_STORE)
+        invitations.purge(now_ms)
+        invitations.remove_of(STARTUP)
+        stores = AccountRepository(transaction).all()
+        if any(store.domain not in besides for store in stores):
+            return None
+        token = new_token(NEW_STORE)
+        draft = _drafted(NEW_STORE, token, None, Role.OWNER, now_ms)
+        invitations.add(replace(draft, maker=STARTUP))
     return token
 
 
@@ -140,6 +173,8 @@ def change_role(
         users = UserRepository(transaction, store_id)
         user = _member(users, user_id, keeps_owner=role is Role.OWNER)
         users.set_role(user_id, role)
+        if role is not Role.OWNER:
+            InvitationRepository(transaction, store_id).remove_of(user_id)
     return user
 
 
@@ -157,6 +192,7 @@ def remove_member(database: Database, store_id: StoreId, user_id: str) -> Dashbo
         user = _member(users, user_id, keeps_owner=False)
         users.end_sessions(user_id)
         FactorRepository(transaction, store_id).remove(user_id)
+        InvitationRepository(transaction, store_id).remove_of(user_id)
         users.remove(user_id)
     return user
 

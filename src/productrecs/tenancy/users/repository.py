@@ -426,6 +426,8 @@ class FactorRepository:
 
 NEW_STORE: Final = StoreId("new")
 """Placeholder id of the store that an invited person will register."""
+STARTUP: Final = "startup"
+"""The maker of the invitation that the service prints when it starts."""
 OVER: Final = "this invitation was used or withdrawn, or is over seven days old"
 
 
@@ -443,6 +445,7 @@ class Invitation:
     role: Role
     created_at: int
     expires_at: int
+    maker: str | None = None  # user id, or `STARTUP`; None for an operator
 
 
 class InvitationRepository:
@@ -474,6 +477,7 @@ class InvitationRepository:
             "role": invitation.role.label,
             "created_at": invitation.created_at,
             "expires_at": invitation.expires_at,
+            "maker": invitation.maker,
         }
         self._connection.execute(dashboard_invitations.insert().values(row))
 
@@ -506,6 +510,14 @@ class InvitationRepository:
         )
         return self._connection.execute(query).rowcount > 0
 
+    def remove_of(self, maker: str) -> None:
+        """Delete the invitations that a user made."""
+        query = dashboard_invitations.delete().where(
+            dashboard_invitations.c.store_id == self._store_id,
+            dashboard_invitations.c.maker == maker,
+        )
+        self._connection.execute(query)
+
     def purge(self, now_ms: int) -> None:
         """Delete expired invitations."""
         query = dashboard_invitations.delete().where(
@@ -523,4 +535,5 @@ def _invitation(row: sa.RowMapping) -> Invitation:
         Role[row["role"].upper()],
         row["created_at"],
         row["expires_at"],
+        row["maker"],
     )

@@ -75,6 +75,34 @@ def test_an_invitation_expires_and_can_be_withdrawn(office: Office, store: Store
 
 
 @pytest.mark.parametrize(
+    ("path", "fields"),
+    [
+        (f"{TEAM}/remove", {}),
+        (f"{TEAM}/role", {"role": "editor"}),
+    ],
+    ids=["removed", "no owner any more"],
+)
+def test_invitations_end_when_their_maker_may_invite_no_more(
+    office: Office, store: Store, path: str, fields: dict[str, str]
+) -> None:
+    """A removed owner came back as an owner, with the link of an invitation of theirs."""
+    first, maker = office.member(store), Member(office.inside)
+    maker.log_in(add_user(office.services, store, Role.OWNER, "second"))
+    _reply, theirs = invited(maker, "back-door@shop.example", "owner")
+    _reply, other = invited(first, "bea@shop.example")
+    page = text_of(first.get(TEAM))
+    assert f"by second@{store.domain}" in page
+    assert f"by owner@{store.domain}" in page
+
+    gone = first.post(path, page=TEAM, member="second", **fields)
+
+    guest = Member(office.inside)
+    assert gone.status == 303
+    assert guest.get(f"{JOIN}?token={theirs}").status == 404
+    assert guest.get(f"{JOIN}?token={other}").status == 200
+
+
+@pytest.mark.parametrize(
     ("email", "role", "told"),
     [
         ("no address", "editor", "is not an e-mail address"),

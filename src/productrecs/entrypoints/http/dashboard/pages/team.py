@@ -60,8 +60,7 @@ def send_invitation(visit: Visit) -> Reply:
     """Create an invitation and show its link once."""
     email = visit.form["email"]
     try:
-        role, store_id = _role(visit), visit.store.store_id
-        token = invite(visit.database, store_id, email, role, visit.system_ms)
+        token = invite(visit.database, visit.user, email, _role(visit), visit.system_ms)
     except (EmailError, MemberError) as error:
         return _team(visit, status=422, email=email, error=sentence(error))
     path = f"{INVITATION_PATH}?token={token}"
@@ -139,6 +138,7 @@ def _team(visit: Visit, status: int = 200, **values: object) -> Reply:
         status=status,
         members=users,
         invitations=invitations,
+        makers={user.user_id: user.email or "the owner" for user in users},
         roles=ROLES,
         labels=[(name, name.capitalize()) for name, _ in ROLES],
         **shown,
