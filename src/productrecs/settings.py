@@ -70,7 +70,7 @@ class Settings:
     has_packaged_encoder: bool = False  # used where it is installed and no model is named
     search_model: Path | None = None
     has_packaged_search_model: bool = False  # as with pictures
-    registration: str | None = None
+    registration: str = "invitation"
     new_store_plan: str = TRIAL.name
     smtp: SmtpServer | None = None
     objects: str | None = None
@@ -200,9 +200,10 @@ KNOBS: Final = (
     ),
     Knob(
         "PRODUCTRECS_REGISTRATION",
-        "",
-        "who may register a store in the dashboard: open, invitation or closed; when "
-        "empty, open on this machine's own address and closed elsewhere",
+        "invitation",
+        "who may register a store in the dashboard: everybody (open), people with a link "
+        "(invitation) or nobody (closed); the service prints the link of the first store "
+        "when it starts, and `productrecs account invite` those of others",
     ),
     Knob(
         "PRODUCTRECS_NEW_STORE_PLAN",
@@ -365,9 +366,9 @@ def _plans(path: str | None) -> Plans:
         raise SettingsError(message) from error
 
 
-def _registration(text: str | None) -> str | None:
+def _registration(text: str | None) -> str:
     if not text:
-        return None
+        return "invitation"
     if text not in {"open", "invitation", "closed"}:
         message = (
             f"PRODUCTRECS_REGISTRATION is {text!r}; it may be open, invitation or closed"

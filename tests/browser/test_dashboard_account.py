@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 import time
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import expect
 
+from productrecs.core.clock import system_ms
+from productrecs.storage.database import Database
+from productrecs.tenancy.accounts.team_members import invite_to_register
 from tests.support.browser import WAIT_MS
 from tests.support.dashboard import PASSWORD
 from tests.support.dashboard_browser import LOOKS, check_barriers, check_width
@@ -41,6 +45,12 @@ def fill(page: Page, **fields: str) -> None:
     page.keyboard.press("Enter")
 
 
+def _registration_link(service: Service, base: str) -> str:
+    with closing(Database.open(service.database_url, service.folder)) as database:
+        token = invite_to_register(database, None, system_ms())
+    return f"{base}/dashboard/register?token={token}"
+
+
 @pytest.mark.parametrize("look", LOOKS)
 def test_a_merchant_starts_with_the_keyboard_alone(
     service: Service, browser: Browser, axe: str, look: Look
@@ -52,7 +62,7 @@ def test_a_merchant_starts_with_the_keyboard_alone(
     ) as context:
         context.set_default_timeout(WAIT_MS)
         page = context.new_page()
-        page.goto(f"{base}/dashboard/register")
+        page.goto(_registration_link(service, base))
         check_barriers(page, axe, schemes)
         fill(page, domain=domain, email="anna@example.com", password=PASSWORD)
         expect(page.get_by_text(f"0 of {STEPS} done")).to_be_visible()

@@ -46,6 +46,7 @@ from productrecs.tenancy.users.dashboard_user import (
 )
 from productrecs.tenancy.users.repository import (
     NEW_STORE,
+    STARTUP,
     InvitationRepository,
     UserRepository,
 )
@@ -85,7 +86,7 @@ def register_store(
 ) -> tuple[Store, SecretKey]:
     """Create a store; return it with its secret key, which is never shown again.
 
-    An `invitation`'s token is used up.
+    An `invitation`'s token is used up, and the one printed at the start ends.
 
     Raises:
         DomainError: the domain is invalid.
@@ -99,9 +100,10 @@ def register_store(
     store = _drafted(registration, secret, clock)
     owner = _owner(store.store_id, registration)
     with database.transaction() as transaction:
+        invitations = InvitationRepository(transaction, NEW_STORE)
         if invitation is not None:
-            invitations = InvitationRepository(transaction, NEW_STORE)
             invitations.use(hash_token(invitation), system_ms())
+        invitations.remove_of(STARTUP)
         AccountRepository(transaction).add(store)
         if owner is not None:
             UserRepository(transaction, store.store_id).add(owner, store.created_at)

@@ -45,7 +45,7 @@ class Office:
 def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
     """Give an API process whose clock the test sets."""
     place = Service(tmp_path_factory.mktemp("office")).prepare()
-    services = build_services(Settings(data=place.folder))
+    services = build_services(Settings(data=place.folder, registration="open"))
     found = Office(services, None, system_ms())  # type: ignore[arg-type]  # it follows
     found.services = replace(
         services,

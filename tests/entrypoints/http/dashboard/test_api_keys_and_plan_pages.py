@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.core.clock import DAY_MS, HOUR_MS, system_ms
+from productrecs.entrypoints.cli.commands.dashboard_logins import first_store_link
 from productrecs.entrypoints.http.application import create_application
 from productrecs.entrypoints.services import build_services
 from productrecs.settings import Settings
@@ -77,7 +78,8 @@ def test_the_first_store_has_no_limits_and_later_ones_the_plan_of_the_setting(
     tmp_path: Path, chosen: str, plans: list[str]
 ) -> None:
     place = Service(tmp_path).prepare()
-    services = build_services(Settings(data=place.folder, new_store_plan=chosen))
+    settings = Settings(data=place.folder, new_store_plan=chosen, registration="open")
+    services = build_services(settings)
     found = Office(services, None, system_ms())  # type: ignore[arg-type]  # it follows
     with Inside(create_application(services, draining=[])) as found.inside:
         welcomes = [register(found)[0].get("/dashboard/start") for _ in plans]
@@ -143,12 +145,75 @@ def test_what_is_wrong_with_a_registration_stands_beside_its_field(
     assert told in text_of(reply)  # type: ignore[arg-type]  # a reply
 
 
-def test_registration_is_closed_to_who_comes_from_elsewhere(office: Office) -> None:
-    far = Member(office.inside, headers={"host": "recs.example.com"})
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"host": "localhost"},
+        {"host": "127.0.0.1:8000"},
+        {"host": "[::1]"},
+        {"host": "recs.example.com"},
+        {"host": "localhost", "x-forwarded-for": "203.0.113.7"},
+    ],
+    ids=str,
+)
+def test_nobody_registers_without_a_link_whatever_the_request_says(
+    tmp_path: Path, headers: dict[str, str]
+) -> None:
+    """A bare `proxy_pass` made every visitor local, and so does a `Host: localhost`."""
+    place = Service(tmp_path).prepare()
+    services = build_services(Settings(data=place.folder))
+    fields = {"domain": "a.example", "email": "a@a.example", "password": PASSWORD}
+    with Inside(create_application(services, draining=[])) as inside:
+        guest = Member(inside, headers=headers)
+        shown = text_of(guest.get("/dashboard/register"))
+        sent = guest.post("/dashboard/register", page="/dashboard/login", **fields)
 
-    assert "Registration is closed" in text_of(far.get("/dashboard/register"))
-    reply = far.post("/dashboard/register", page="/dashboard/login", domain="a.example")
-    assert reply.status == 400
+    assert "By invitation" in shown
+    assert sent.status == 422
+    assert all_stores(services.database) == []
+
+
+def test_the_first_store_needs_the_link_that_the_last_start_printed(
+    tmp_path: Path,
+) -> None:
+    place = Service(tmp_path).prepare()
+    services = build_services(Settings(data=place.folder))
+    base, path = "http://127.0.0.1:8000", "/dashboard/register"
+    links = [first_store_link(services.settings, base) or "" for _ in range(2)]
+    pages = [one.removeprefix(base) for one in links]
+    token = links[1].partition("token=")[2]
+    fields = {"domain": "a.example", "email": "a@a.example", "password": PASSWORD}
+    with Inside(create_application(services, draining=[])) as inside:
+        older = text_of(Member(inside).get(pages[0]))
+        made = Member(inside).post(path, page=pages[1], token=token, **fields)
+        fields["domain"] = "b.example"
+        again = Member(inside).post(path, page="/dashboard/login", token=token, **fields)
+
+    assert "does not work" in older
+    assert (made.status, again.status) == (303, 422)
+    assert [one.domain for one in all_stores(services.database)] == ["a.example"]
+    assert first_store_link(services.settings, base) is None
+    assert first_store_link(services.settings, base, besides={"a.example"})
+
+
+def test_a_store_that_the_operator_makes_ends_the_link_of_the_first_store(
+    tmp_path: Path,
+) -> None:
+    place = Service(tmp_path).prepare()
+    services = build_services(Settings(data=place.folder))
+    link = first_store_link(services.settings, "") or ""
+    place.register("a.example")
+
+    with Inside(create_application(services, draining=[])) as inside:
+        assert "does not work" in text_of(Member(inside).get(link))
+
+
+@pytest.mark.parametrize("mode", ["open", "closed"])
+def test_no_link_is_printed_where_none_is_needed_or_allowed(
+    tmp_path: Path, mode: str
+) -> None:
+    place = Service(tmp_path).prepare()
+    assert first_store_link(Settings(data=place.folder, registration=mode), "") is None
 
 
 def test_a_reset_link_works_once_and_ends_every_session(

@@ -1,19 +1,26 @@
 """`productrecs account`: the logins of a store's dashboard."""
 
+from collections.abc import Collection
 from pathlib import Path
+from typing import Final
 
 import click
 
+from productrecs.core.clock import system_ms
 from productrecs.entrypoints.cli.options_services_and_output import (
     data_option,
     open_services,
 )
 from productrecs.entrypoints.services import Services
+from productrecs.settings import Settings
+from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.store_management import find_store, owner_of
-from productrecs.tenancy.accounts.team_members import invite_to_register
+from productrecs.tenancy.accounts.team_members import invite_first, invite_to_register
 from productrecs.tenancy.users.dashboard_user import DashboardUser
 from productrecs.tenancy.users.login_and_sessions import new_reset_token
 from productrecs.tenancy.users.two_factor import remove_factor
+
+_REGISTER: Final = "/dashboard/register?token="
 
 
 @click.group()
@@ -63,16 +70,36 @@ def reset_link(
 def invite(*, email: str | None, base_url: str | None, data: Path | None) -> None:
     """Print a link at which one person registers a store.
 
-    It works once, within seven days. With `PRODUCTRECS_REGISTRATION=invitation` nobody
-    registers without one.
+    It works once, within seven days. Nobody registers without one, unless
+    `PRODUCTRECS_REGISTRATION` is open. The service prints the link of its first store
+    when it starts.
 
     Example: productrecs account invite --email anna@example.com
     """
     with open_services(data) as services:
         now_ms = services.system_clock()
         token = invite_to_register(services.database, email, now_ms)
-        link = _link(services, base_url, f"/dashboard/register?token={token}")
+        link = _link(services, base_url, f"{_REGISTER}{token}")
     click.echo(link)
+
+
+def first_store_link(
+    settings: Settings, address: str, besides: Collection[str] = ()
+) -> str | None:
+    """Return a link that registers the first store of an installation, once.
+
+    None if there is a store `besides` those domains, or registration is not by
+    invitation.
+    """
+    if settings.registration != "invitation":
+        return None
+    database = Database.open(settings.database_url, settings.data)
+    try:
+        token = invite_first(database, system_ms(), besides)
+    finally:
+        database.close()
+    base = settings.base_url or address
+    return None if token is None else f"{base}{_REGISTER}{token}"
 
 
 def password_link(

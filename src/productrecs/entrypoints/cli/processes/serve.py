@@ -49,21 +49,29 @@ def serve(
     sys.exit(supervise(settings, with_worker=True))
 
 
-def _announce(address: str) -> None:
+def _announce(settings: Settings, address: str) -> None:
+    """Print the address, and in a new installation the link of the first store."""
+    from productrecs.entrypoints.cli.commands.dashboard_logins import (  # noqa: PLC0415 - not before the socket
+        first_store_link,
+    )
+
     click.echo(f"ProductRecs listens on {address}")
+    link = first_store_link(settings, address)
+    if link is not None:
+        click.echo(f"Create your first store, within seven days: {link}")
 
 
 def supervise(
     settings: Settings,
     *,
     with_worker: bool,
-    announce: Callable[[str], None] = _announce,
+    announce: Callable[[Settings, str], None] = _announce,
     middleware: str | None = None,
 ) -> int:
     """Run the API and background processes until told to stop.
 
     Returns the exit status. The first process migrates the database, then the others
-    start; `announce` is called with the address when requests are answered.
+    start; `announce` is called with the address when all of them are ready.
     `middleware` is the MODULE:NAME of an ASGI middleware around each API process, such
     as the demo's.
 
@@ -116,7 +124,7 @@ def supervise(
             roles = [replace(role, program=_PROGRAM) for role in roles]
         supervisor = Supervisor(
             with_slots(roles, metrics),
-            on_ready=lambda: announce(address),
+            on_ready=lambda: announce(settings, address),
             on_stop=listener.close,
         )
         return supervisor.run()

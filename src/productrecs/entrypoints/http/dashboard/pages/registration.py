@@ -1,6 +1,5 @@
 """Registration page: creates a store from a domain, an e-mail and a password."""
 
-import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -43,25 +42,10 @@ _FIELDS: Final[dict[type[ProductRecsError], str]] = {
     SettingError: "currency",
 }
 _EXPECTED: Final[tuple[type[ProductRecsError], ...]] = (*_FIELDS, TooManyAttemptsError)
-_LOCAL: Final = ("localhost", "127.0.0.1", "[::1]")
 
 
 class RegistrationClosedError(ProductRecsError):
     """This installation accepts no registrations from the web."""
-
-
-def registration_mode(visit: Visit) -> str:
-    """Return open, invitation or closed; the default is open for local requests only."""
-    settings = visit.services.settings
-    if settings.registration is not None:
-        return settings.registration
-    host = re.sub(r":\d+$", "", visit.request.headers.get("host", ""))
-    is_forwarded = any(
-        name in visit.request.headers for name in ("x-forwarded-for", "forwarded")
-    )
-    is_local = host in _LOCAL and settings.host in {"127.0.0.1", "localhost", "::1"}
-    is_ours = settings.base_url is None or any(one in settings.base_url for one in _LOCAL)
-    return OPEN if is_local and is_ours and not is_forwarded else "closed"
 
 
 def show_form(visit: Visit) -> Reply:
@@ -71,7 +55,7 @@ def show_form(visit: Visit) -> Reply:
 
 def register(visit: Visit) -> Reply:
     """Create the store and log its owner in."""
-    mode, token = registration_mode(visit), visit.form["token"]
+    mode, token = visit.services.settings.registration, visit.form["token"]
     if mode not in {OPEN, INVITATION}:
         message = "registration is closed here; ask who runs this service for a store"
         raise RegistrationClosedError(message)
@@ -130,7 +114,7 @@ def _form(
     visit: Visit, token: str, errors: Mapping[str, str] | None = None, status: int = 200
 ) -> Reply:
     """Return the form; in invitation mode only with a valid invitation."""
-    mode, email = registration_mode(visit), visit.form["email"]
+    mode, email = visit.services.settings.registration, visit.form["email"]
     if mode == INVITATION:
         found = find_invitation(visit.database, token, visit.system_ms)
         if found is not None and found.store_id == NEW_STORE:
