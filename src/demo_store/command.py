@@ -5,7 +5,7 @@ import json
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -34,10 +34,11 @@ from demo_store.storefront.picture_files import (
 from productrecs.core.csv_writer import CsvWriter
 from productrecs.core.ids import random_text, visitor_hash
 from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
+from productrecs.entrypoints.cli.commands.dashboard_logins import first_store_link
 from productrecs.entrypoints.cli.imports.import_source import ImportSource
 from productrecs.entrypoints.cli.imports.item_and_event_commands import CHUNK
 from productrecs.entrypoints.cli.imports.item_import import import_items
-from productrecs.entrypoints.cli.options_services_and_output import progress, start_services
+from productrecs.entrypoints.cli.options_services_and_output import start_services
 from productrecs.entrypoints.cli.processes.process_options_and_socket import (
     ListenError,
     listen,
@@ -104,7 +105,6 @@ _PASSWORD_LENGTH: Final = 12
 _KIND: Final = "demo"
 _EDITION: Final = 11
 """The version of the store's content: a store of an older version is recreated."""
-_STEPS: Final = 7
 _SEASON_AHEAD_DAYS: Final = 14
 _SEASON_DAYS: Final = 60
 
@@ -139,7 +139,7 @@ def demo(
         supervise(
             settings,
             with_worker=True,
-            announce=lambda address: print_access(shop, address),
+            announce=lambda _, address: print_access(shop, address, settings),
             middleware=f"{Storefront.__module__}:{Storefront.__qualname__}",
         )
     )
@@ -174,8 +174,8 @@ def prepare_store(services: Services) -> DemoShop:
     return DemoShop(store, secret, _new_login(services, store))
 
 
-def print_access(shop: DemoShop, address: str) -> None:
-    """Print the demo's addresses, its keys, and an example call."""
+def print_access(shop: DemoShop, address: str, settings: Settings) -> None:
+    """Print the demo's addresses, its keys, an example call and a link to a first store."""
     query = urlencode({"item_id": SAMPLE, "num": 4, "key": shop.store.publishable_key})
     click.echo(f"ProductRecs listens on {address} with the demo store {DOMAIN}")
     click.echo(f"the shop         {address}/demo")
@@ -183,6 +183,8 @@ def print_access(shop: DemoShop, address: str) -> None:
     click.echo(f"log in as        {LOGIN}, password {shop.password}")
     click.echo(f"publishable key  {shop.store.publishable_key}")
     click.echo(f"secret key       {shop.secret}")
+    if link := first_store_link(settings, address, besides={DOMAIN}):
+        click.echo(f"a store of yours {link}")
     click.echo(f"curl '{address}/v1/recommendations?{query}'")
 
 
@@ -192,15 +194,19 @@ def _created_store(services: Services) -> DemoShop:
     registration = Registration(domain=DOMAIN, plan=plan, settings=SETTINGS)
     store, secret = register_store(services.database, registration, services.clock)
     folder = pictures_folder(services.settings.data)
-    with progress("making the demo store", _STEPS) as advance:
-        with draw_in_background(folder):
-            _add_history(services, store, advance)
-        index_pictures(services, store, PictureFiles(folder))
-        _mark_complete(services, store)
-        advance(1)
+    with draw_in_background(folder):
+        _add_history(services, store)
+    _say("comparing pictures")
+    index_pictures(services, store, PictureFiles(folder))
+    _mark_complete(services, store)
     seconds = time.monotonic() - began
     click.echo(f"Made the demo store in {seconds:.0f} s.", err=True)
     return DemoShop(store, secret, _new_login(services, store))
+
+
+def _say(step: str) -> None:
+    """Print the next step: in a terminal and in a file, so that nobody waits unknowing."""
+    click.echo(f"Making the demo store: {step}.", err=True)
 
 
 def _new_login(services: Services, store: Store) -> str:
@@ -213,18 +219,19 @@ def _new_login(services: Services, store: Store) -> str:
     return password
 
 
-def _add_history(services: Services, store: Store, advance: Callable[[int], None]) -> None:
+def _add_history(services: Services, store: Store) -> None:
     """Import a year of data through the same code as any merchant's data."""
+    _say("inventing products and a year of shoppers")
     shop = generate(
         SEED,
         services.clock(),
         lambda unit: arm_of(store.store_id, TEST, unit) is Arm.HELD_OUT,
     )
-    advance(1)
+    _say("importing products")
     import_items(services, store, _json_lines(shop.items))
-    advance(1)
+    _say("importing visits")
     _receive(services, store, shop.events)
-    advance(1)
+    _say("importing orders")
     history = HistoryImport(
         services.database,
         services.numbers,
@@ -234,9 +241,9 @@ def _add_history(services: Services, store: Store, advance: Callable[[int], None
     )
     returned = [row for row in shop.order_rows if int(row["quantity"]) < 0]
     history.run(io.BytesIO(_csv(returned)))
-    advance(1)
+    _say("counting searches")
     _count(services, store, shop)
-    advance(1)
+    _say("learning from a year")
     deps = TrainingDeps(
         services.database, services.models, services.clock, services.snapshots
     )
@@ -245,7 +252,6 @@ def _add_history(services: Services, store: Store, advance: Callable[[int], None
     publish_looks(services, store, pictures)
     create_placements(services, store)
     _plan_season(services, store)
-    advance(1)
 
 
 def _plan_season(services: Services, store: Store) -> None:

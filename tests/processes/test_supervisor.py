@@ -96,6 +96,18 @@ def until(condition: Callable[[], bool], seconds: float = 15) -> float:
     return time.monotonic() - began
 
 
+def test_it_says_that_it_is_ready_when_every_process_is_or_has_failed(
+    tmp_path: Path,
+) -> None:
+    """The banner stood between the log lines of processes that started after it."""
+    for background in ("steady", "failing"):
+        folder = tmp_path / background
+        folder.mkdir()
+        with closing(Service(folder, background)) as service:  # it waits for that line
+            assert len(service.started("api")) == 2
+            assert service.started(background)
+
+
 def whole(service: Service) -> bool:
     return len(service.alive()) == 3 and len(answering(service)) == 2
 

@@ -70,7 +70,11 @@ class Supervisor:
         on_stop: Callable[[], None],
         limits: SupervisorTimeouts | None = None,
     ) -> None:
-        """Prepare; `on_ready` is called when the first role is ready, `on_stop` at stop."""
+        """Prepare; `on_stop` is called at stop.
+
+        `on_ready` is called once, when each role is ready or has failed to start: a
+        background process that fails does not keep anybody from the API.
+        """
         self._roles = roles
         self._on_ready = on_ready
         self._on_stop = on_stop
@@ -80,6 +84,7 @@ class Supervisor:
         self._early_exits: dict[str, int] = {}
         self._signals = 0
         self._is_up = False
+        self._awaited = {role.name for role in roles}
         self._selector = selectors.DefaultSelector()
 
     def run(self) -> int:
@@ -156,7 +161,14 @@ class Supervisor:
         if not self._is_up:
             self._is_up = True
             self._due = [(time.monotonic(), role) for role in self._roles[1:]]
-            self._on_ready()
+        self._settle(one.role)
+
+    def _settle(self, role: ProcessRole) -> None:
+        """Call `on_ready` when this was the last role to be ready, or to fail."""
+        if self._awaited:
+            self._awaited.discard(role.name)
+            if not self._awaited:
+                self._on_ready()
 
     def _reap(self) -> None:
         """Collect ended processes, and schedule their restarts."""
@@ -172,6 +184,7 @@ class Supervisor:
             one.child.close()
             if self._is_up and not self._signals:
                 self._due.append((now + self._pause(one, now), one.role))
+                self._settle(one.role)
 
     def _pause(self, one: _Running, now: float) -> float:
         name, limits = one.role.name, self._limits

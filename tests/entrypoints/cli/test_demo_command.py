@@ -144,6 +144,22 @@ def test_a_demo_store_that_was_not_made_whole_is_made_anew(
     assert whole.store.store_id != half.store_id
 
 
+def test_what_takes_a_minute_says_what_it_does_also_in_a_file(
+    services: Services,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The first run was silent for 76 seconds when its output was no terminal."""
+    make_little(monkeypatch)
+
+    demo.prepare_store(services)
+
+    lines = capsys.readouterr().err.splitlines()
+    steps = [line for line in lines if line.startswith("Making the demo store: ")]
+    assert len(steps) == 7
+    assert "visits" in steps[2]
+
+
 def test_the_product_of_the_sample_line_can_be_bought() -> None:
     shop = generate(SEED, system_ms(), lambda _unit: False)
 
@@ -206,7 +222,9 @@ def test_the_demo_answers_the_line_that_it_prints(
     output = tmp_path / "output"
     command = [sys.executable, "-m", "productrecs", "demo", "--port", "0"]
     with output.open("wb") as file:
-        process = subprocess.Popen(command, stdout=file, env={**os.environ, **given})
+        process = subprocess.Popen(
+            command, stdout=file, stderr=subprocess.STDOUT, env={**os.environ, **given}
+        )
     try:
         address = printed(output, process)
         with urllib.request.urlopen(address) as reply:  # noqa: S310 - our own address
@@ -218,6 +236,10 @@ def test_the_demo_answers_the_line_that_it_prints(
     assert len(answer["recommendations"]) == 4
     assert answer["recommendations"][0]["source"] in {"buy", "browse", "complementary"}
     assert status == 0
+    log, _, banner = output.read_text().partition("ProductRecs listens on ")
+    assert log.count('"event":"process ready"') == log.count('"event":"process started"')
+    assert "ProductRecs listens on " not in banner
+    assert "/dashboard/register?token=new." in banner
 
 
 def printed(output: Path, process: subprocess.Popen[bytes]) -> str:
