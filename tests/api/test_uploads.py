@@ -37,7 +37,7 @@ TOLD: Final = {
     "lines_imported": 4,
     "lines_updated": 0,
     "rows_skipped": 1,
-    "errors": [{"row": 5, "message": "item_id is empty"}],
+    "errors": [{"row": 5, "message": "item_id is empty; every row needs one"}],
     "rows_undated": 1,
     "undated": [{"row": 6, "message": "'never' is not a readable date or time"}],
 }

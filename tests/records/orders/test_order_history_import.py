@@ -102,8 +102,10 @@ def test_rows_that_cannot_be_read_are_told_and_the_rest_is_imported(
 
     assert (report.rows, report.rows_skipped, report.lines_imported) == (5, 3, 2)
     assert report.errors == [
-        RowError(3, "order_id is empty"),
-        RowError(4, "quantity is 0: nothing was bought"),
+        RowError(3, "order_id is empty; every row needs one"),
+        RowError(
+            4, "quantity '0' means that nothing was bought; remove the row or correct it"
+        ),
         RowError(5, "a quotation mark is opened on this line and not closed"),
     ]
 

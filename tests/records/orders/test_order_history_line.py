@@ -123,9 +123,9 @@ def test_a_time_without_an_offset_is_in_the_stores_zone(
         ({"item_id": "  "}, "item_id is empty"),
         ({"item_id": "x" * 256}, "256 characters"),
         ({"customer_id": "x" * 256}, "256 characters"),
-        ({"order_id": "a\0b"}, r"an id holds U\+0000; remove"),
-        ({"order_id": "A1\r=1+1"}, r"an id holds U\+000D; remove"),
-        ({"customer_id": "a\tb"}, r"an id holds U\+0009; remove"),
+        ({"order_id": "a\0b"}, r"holds U\+0000; remove"),
+        ({"order_id": "A1\r=1+1"}, r"holds U\+000D; remove"),
+        ({"customer_id": "a\tb"}, r"holds U\+0009; remove"),
         ({"item_id": "\udc81"}, "not text"),
     ],
 )

@@ -122,7 +122,9 @@ def test_an_upload_is_imported_and_its_file_goes(desk: Desk) -> None:
     found = desk.find(upload_id)
     assert (found.status, found.rows) == (UploadStatus.DONE, 3)
     assert (found.lines_imported, found.lines_updated, found.rows_skipped) == (1, 1, 1)
-    assert found.errors == (RowError(3, "quantity 'zero' is not a number"),)
+    assert found.errors == (
+        RowError(3, "quantity 'zero' is not a number; write it like 2"),
+    )
     assert standing(desk.database, desk.store) == [
         Line("A", "tent", 3, None, None, MIDNIGHT, None)
     ]

@@ -10,6 +10,7 @@ import io
 import itertools
 import re
 import string
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -78,7 +79,8 @@ _FOREIGN: Final[Mapping[bytes, str]] = MappingProxyType(
 )
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
 _EXCEL_HINT: Final = re.compile(r"sep=.", re.IGNORECASE)
-_BLANKS: Final = re.compile(r"[\s_\-\ufeff]+")
+_BLANKS: Final = re.compile(r"[\s_\-.\ufeff]+")
+_LETTERS: Final = str.maketrans({"ł": "l", "ø": "o", "æ": "ae", "\u0131": "i", "đ": "d"})
 _ERRORS: Final[Mapping[str, str]] = MappingProxyType({"cp1252": "surrogateescape"})
 
 
@@ -260,13 +262,20 @@ def _places(names: Sequence[str], layout: CsvLayout) -> Mapping[str, int]:
 
 
 def _simplified(name: str) -> str:
-    return _BLANKS.sub("", name).casefold()
+    """Return a column's name without case, accents, blanks, dots, `_` and `-`."""
+    bare = _BLANKS.sub("", name).casefold()
+    if bare.isascii():
+        return bare
+    letters = unicodedata.normalize("NFD", bare.translate(_LETTERS))
+    return "".join(one for one in letters if not unicodedata.combining(one))
 
 
 def decode_head(head: bytes) -> str:
     """Decode a file's first bytes as far as possible."""
-    encoding = next((name for bom, name in _BOMS if head.startswith(bom)), "utf-8")
-    # Other letters do not matter: the required column names are ASCII.
+    encoding = next((name for bom, name in _BOMS if head.startswith(bom)), "")
+    if not encoding:
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        encoding = "utf-8" if _decodes(decoder, head, final=False) else "cp1252"
     return codecs.getincrementaldecoder(encoding)("replace").decode(head)
 
 

@@ -9,7 +9,7 @@ The report has the progress, and the imported and skipped rows of a file.
 
 import time as watch
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, time, tzinfo
 from typing import BinaryIO, Final, Protocol
@@ -36,6 +36,7 @@ from productrecs.records.orders.order_history_line import (
     HistoryLineReader,
     NotAPurchaseError,
     UnreadableRowError,
+    row_message,
 )
 from productrecs.records.orders.repository import ImportMark, PurchaseRepository
 from productrecs.storage.database import Database
@@ -47,10 +48,16 @@ MAX_ERRORS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class RowError:
-    """The reason for a skipped row; rows are numbered as in a spreadsheet from 1."""
+    """The reason for a skipped row; rows are numbered as in a spreadsheet from 1.
+
+    `message` says all; where one cell is at fault, it is put together of the others.
+    """
 
     row: int
     message: str
+    column: str = field(default="", compare=False)
+    value: str = field(default="", compare=False)
+    problem: str = field(default="", compare=False)
 
 
 @dataclass(slots=True)
@@ -62,11 +69,19 @@ class RowReport:
     errors: list[RowError] = field(default_factory=list)
     max_errors: int = MAX_ERRORS
 
-    def skipped(self, row: int, message: str) -> None:
-        """Count a skipped row."""
+    def skipped(self, row: int, problem: str, column: str = "", value: str = "") -> None:
+        """Count a skipped row; a `column` is our name of the cell at fault."""
         self.rows_skipped += 1
         if len(self.errors) < self.max_errors:
-            self.errors.append(RowError(row, message))
+            message = row_message(problem, column, value)
+            self.errors.append(RowError(row, message, column, value, problem))
+
+    def name_columns(self, names: Mapping[str, str]) -> None:
+        """Call the columns as the file does: `names` has its names by ours."""
+        for place, one in enumerate(self.errors):
+            column = names.get(one.column, one.column)
+            message = row_message(one.problem, column, one.value)
+            self.errors[place] = replace(one, message=message, column=column)
 
 
 MAX_UNDATED: Final = 10
@@ -77,13 +92,17 @@ MAX_UNDATED: Final = 10
 class HistoryReport(RowReport):
     """The result of an import: `lines_imported` are new, `lines_updated` were changed.
 
+    `lines` is the number of order lines in all rows that could be read; `lines_repeated`
+    had the order and the item of an earlier row of the file, and replaced it.
     `rows_undated` had no readable time; `undated` lists the first of those with a text.
     `not_bought` counts the rows of orders that are not purchases, such as cancelled ones,
     by the order's status. All other rows repeated stored data.
     """
 
+    lines: int = 0
     lines_imported: int = 0
     lines_updated: int = 0
+    lines_repeated: int = 0
     rows_undated: int = 0
     undated: list[RowError] = field(default_factory=list)
     not_bought: dict[str, int] = field(default_factory=dict)
@@ -103,6 +122,33 @@ def _time_words(text: str) -> str:
     if written_date_to_iso(text, day_first=True) is None:
         return "is not a readable date or time"
     return "may have the day or the month first, and no other row of the file shows which"
+
+
+@dataclass(frozen=True, slots=True)
+class TimeRule:
+    """Which times of order lines an import accepts.
+
+    By default a line without a readable time is of the day of the import. With `required`
+    its row is skipped; so is a row whose time is after `latest_ms`.
+    """
+
+    required: bool = False
+    latest_ms: int | None = None
+
+    def problem_of(self, ts_ms: int | None, text: str) -> str:
+        """Return what is wrong with a line's time, and the remedy; empty if nothing is."""
+        if ts_ms is None:
+            if not self.required:
+                return ""
+            if not text:
+                return "is empty; write when the order was placed, such as 2026-12-31"
+            return f"{_time_words(text)}; write it like 2026-12-31, or choose the format"
+        if self.latest_ms is not None and ts_ms > self.latest_ms:
+            return "is in the future; an order history has past orders only"
+        return ""
+
+
+ANY_TIME: Final = TimeRule()
 
 
 class ImportProgress(Protocol):
@@ -205,6 +251,7 @@ class HistoryImport:
     submitted_ms: int
     journal: ImportProgress | None = None
     max_errors: int = MAX_ERRORS
+    times: TimeRule = ANY_TIME
 
     def run(
         self,
@@ -237,7 +284,7 @@ class HistoryImport:
         size, last_row = ChunkSize(), mark.rows_done
         for row in read_rows(file, csv_format_used, on_bytes):
             report.rows += 1
-            lines = read_lines(reader, row, time_index, report)
+            lines = read_lines(reader, row, time_index, report, self.times)
             if not lines or row[0] <= mark.rows_done:
                 continue
             chunk += lines
@@ -336,7 +383,11 @@ def time_column(csv_format_used: CsvFormat) -> int | None:
 
 
 def read_lines(
-    reader: RowReader, row: Row, time_index: int | None, report: HistoryReport
+    reader: RowReader,
+    row: Row,
+    time_index: int | None,
+    report: HistoryReport,
+    times: TimeRule = ANY_TIME,
 ) -> Sequence[HistoryLine]:
     """Return a row's lines and count it in the report; cell `time_index` is its time."""
     number, cells = row
@@ -346,14 +397,21 @@ def read_lines(
     try:
         lines = reader.lines(cells)
     except UnreadableRowError as error:
-        report.skipped(number, str(error))
+        report.skipped(number, error.problem, error.column, error.value)
         return ()
     except NotAPurchaseError as error:
         report.add_not_purchased(str(error))
         return ()
-    if lines and lines[0].ts_ms is None:
+    ts_ms = lines[0].ts_ms if lines else 0
+    if ts_ms is None or (times.latest_ms is not None and ts_ms > times.latest_ms):
         has_time = time_index is not None and time_index < len(cells)
-        report.add_undated(number, cells[time_index or 0].strip() if has_time else "")
+        text = cells[time_index or 0].strip() if has_time else ""
+        if ts_ms is None:
+            report.add_undated(number, text)
+        if problem := times.problem_of(ts_ms, text):
+            report.skipped(number, problem, "timestamp", text[:40])
+            return ()
+    report.lines += len(lines)
     return lines
 
 

@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, tzinfo
+from functools import partial
 from typing import Final, NamedTuple, TypeVar
 
 from productrecs.core.cache_registry import Cache
@@ -15,6 +16,7 @@ MAX_ID_LENGTH: Final = 255
 MAX_NUMBER: Final = 1e12
 MAX_COUNT: Final = 2**53
 _COMPACT_DATE: Final = len("20260301")
+_SHOWN: Final = 40  # characters of a cell in a message
 
 _Value = TypeVar("_Value")
 
@@ -27,7 +29,20 @@ _DECIMAL_COMMA: Final = re.compile(r"[+-]?\d*,\d+", re.ASCII)
 
 
 class UnreadableRowError(ProductRecsError):
-    """The row cannot be parsed as an order line; the message gives the reason."""
+    """The row cannot be parsed as an order line; the message gives the reason.
+
+    `column` is our name of the cell, `value` its text, `problem` says what is wrong with it
+    and how to correct it.
+    """
+
+    def __init__(self, problem: str, column: str = "", value: str = "") -> None:
+        self.problem, self.column, self.value = problem, column, value.strip()[:_SHOWN]
+        super().__init__(row_message(problem, column, self.value))
+
+
+def row_message(problem: str, column: str = "", value: str = "") -> str:
+    """Return a sentence about a cell, such as: price 'ten' is not a number."""
+    return " ".join(filter(None, (column, repr(value) if value else "", problem)))
 
 
 class NotAPurchaseError(ProductRecsError):
@@ -90,7 +105,10 @@ class HistoryLineReader:
             columns.get(name) for name in ("customer_id", "timestamp", "quantity", "price")
         )
         self._width = 1 + max(columns.values())
-        self._read_id = _cached(_identifier)
+        self._read_order, self._read_item, self._read_customer = (
+            _cached(partial(_identifier, name))
+            for name in ("order_id", "item_id", "customer_id")
+        )
         self._read_time = _cached(lambda text: _parse_time(text, zone, form))
         self._read_quantity = _cached(lambda text: _count(text, separator))
         self._read_price = _cached(lambda text: _number(text, separator, "price"))
@@ -105,17 +123,17 @@ class HistoryLineReader:
         """
         if len(cells) < self._width:
             cells = cells + [""] * (self._width - len(cells))
-        order_id = self._read_id(cells[self._order])
-        item_id = self._read_id(cells[self._item])
+        order_id = self._read_order(cells[self._order])
+        item_id = self._read_item(cells[self._item])
         if order_id is None or item_id is None:
             missing = "order_id" if order_id is None else "item_id"
-            message = f"{missing} is empty"
-            raise UnreadableRowError(message)
+            message = "is empty; every row needs one"
+            raise UnreadableRowError(message, missing)
         customer, time_text, quantity, price = self._optional
         return HistoryLine(
             order_id,
             item_id,
-            None if customer is None else self._read_id(cells[customer]),
+            None if customer is None else self._read_customer(cells[customer]),
             None if time_text is None else self._read_time(cells[time_text]),
             None if quantity is None else self._read_quantity(cells[quantity]),
             None if price is None else self._read_price(cells[price]),
@@ -146,17 +164,17 @@ def _cached(read: Callable[[str], _Value]) -> Callable[[str], _Value]:
     return read_cached
 
 
-def _identifier(text: str) -> str | None:
+def _identifier(column: str, text: str) -> str | None:
     name = text.strip()
     if len(name) > MAX_ID_LENGTH:
-        message = f"an id has {len(name)} characters; at most {MAX_ID_LENGTH} are allowed"
-        raise UnreadableRowError(message)
+        message = f"has {len(name)} characters; at most {MAX_ID_LENGTH} are allowed"
+        raise UnreadableRowError(message, column, name)
     if not _is_unicode(name):
-        message = "an id has a character that is not text"
-        raise UnreadableRowError(message)
+        message = "has a character that is not text; save the file as CSV UTF-8"
+        raise UnreadableRowError(message, column)
     if found := control_character(name):
-        message = f"an id holds {found}; remove line breaks and control characters"
-        raise UnreadableRowError(message)
+        message = f"holds {found}; remove line breaks and control characters"
+        raise UnreadableRowError(message, column)
     return name or None
 
 
@@ -191,11 +209,11 @@ def _count(text: str, separator: str) -> int | None:
     if value is None:
         return None
     if value != int(value) or abs(value) > MAX_COUNT:
-        message = f"quantity {text.strip()!r} is not a whole number"
-        raise UnreadableRowError(message)
+        message = "is not a whole number; write it like 2"
+        raise UnreadableRowError(message, "quantity", text)
     if value == 0:
-        message = "quantity is 0: nothing was bought"
-        raise UnreadableRowError(message)
+        message = "means that nothing was bought; remove the row or correct it"
+        raise UnreadableRowError(message, "quantity", text)
     return int(value)
 
 
@@ -208,12 +226,13 @@ def _number(text: str, separator: str, column: str) -> float | None:
         stripped if _NUMERAL.fullmatch(stripped) else normalise_number(stripped, separator)
     )
     if not _NUMERAL.fullmatch(numeral):
-        message = f"{column} {stripped[:40]!r} is not a number"
-        raise UnreadableRowError(message)
+        example = "2" if column == "quantity" else "19.90 or 19,90"
+        message = f"is not a number; write it like {example}"
+        raise UnreadableRowError(message, column, stripped)
     value = float(numeral)
     if not math.isfinite(value) or abs(value) > _largest(column):
-        message = f"{column} {stripped[:40]!r} is out of range"
-        raise UnreadableRowError(message)
+        message = f"is out of range: at most {_largest(column):,.0f}"
+        raise UnreadableRowError(message, column, stripped)
     return value
 
 

@@ -45,13 +45,15 @@ class ImportChoices:
     """The merchant's options; empty fields are detected.
 
     `kind` is `orders` or `items`. `mapping` maps each of our fields to a column of the
-    file; `time_format` is the format of its times.
+    file; `time_format` is the format of its times. Order lines without a readable time are
+    of today if they were `ordered_today`, else errors.
     """
 
     kind: str = ""
     format: str = ""
     mapping: Mapping[str, str] = field(default_factory=dict)
     time_format: str = ""
+    ordered_today: bool = False
 
 
 @dataclass(frozen=True, slots=True)

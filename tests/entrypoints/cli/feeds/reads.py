@@ -13,6 +13,7 @@ from productrecs.entrypoints.cli.imports.item_file_reader import (
     RejectedItem,
     read_items,
 )
+from productrecs.records.orders.order_history_line import row_message
 
 SAMPLES = Path(__file__).parent / "samples"
 ZONE = ZoneInfo("Europe/Berlin")
@@ -52,5 +53,7 @@ def taken(items: list[ReadItem]) -> dict[str, dict[str, object]]:
 def refused(items: list[ReadItem]) -> dict[int, str]:
     """Return the rows that cannot be taken, and why."""
     return {
-        one.row: one.item.message for one in items if isinstance(one.item, RejectedItem)
+        one.row: row_message(one.item.problem, one.item.column, one.item.value)
+        for one in items
+        if isinstance(one.item, RejectedItem)
     }

@@ -164,7 +164,7 @@ def test_more_items_than_one_push_holds_come_in(
         ("items.ods", zipped("content.xml", "a"), "an OpenDocument spreadsheet"),
         ("items.zip", zipped("a.csv", "b.csv"), "2 files (a.csv, b.csv)"),
         ("items.zip", b"PK\x03\x04 nothing", "cannot be unpacked"),
-        ("items.csv", "ID,Titel,Preis\n1,Zelt,9\n", 'title = "Titel"'),
+        ("items.csv", "ID,Rang,Preis\n1,Zelt,9\n", 'title = "Rang"'),
     ],
 )
 def test_a_file_that_holds_no_items_is_refused_in_words(
@@ -194,16 +194,16 @@ def test_no_table_at_all_has_words_of_its_own(
 def test_a_table_without_titles_changes_what_is_known_and_creates_nothing(
     shell: CommandLine, shop: str, services: Services, write: Write
 ) -> None:
-    path = write("prices.csv", "id,price,Farbe\na,5\nnew,6\n")
+    path = write("prices.csv", "id,price,Rang\na,5\nnew,6\n")
     for more in ((), ("--dry-run",)):
         said = shell.refused("import-items", shop, path, *more)
-        assert "no column that says what products are called (it has Farbe)" in said
+        assert "no column that says what products are called (it has Rang)" in said
     assert catalog(services) == []
 
     shell("import-items", shop, write("a.csv", "id,title\na,Tent\n"))
     told = shell.told_in_part("import-items", shop, path)
 
-    assert (told["created"], told["updated"], told["ignored_columns"]) == (0, 1, ["Farbe"])
+    assert (told["created"], told["updated"], told["ignored_columns"]) == (0, 1, ["Rang"])
     assert told["errors"] == [
         {"row": 3, "message": "it is not in the catalog, and the file has no titles"}
     ]
@@ -260,9 +260,18 @@ def test_orders_come_in_and_what_became_of_them_is_told(
     assert first == {
         "rows": 2,
         "rows_skipped": 1,
-        "errors": [{"row": 3, "message": "item_id is empty"}],
+        "errors": [
+            {
+                "row": 3,
+                "message": "item_id is empty; every row needs one",
+                "column": "item_id",
+                "value": "",
+            }
+        ],
+        "lines": 1,
         "lines_imported": 1,
         "lines_updated": 0,
+        "lines_repeated": 0,
         "rows_undated": 0,
         "undated": [],
         "not_bought": {},
@@ -276,7 +285,13 @@ def test_undated_orders_and_old_encodings_are_mentioned(
 ) -> None:
     path = write("orders.csv", "order_id,item_id\nA,caf\xe9\n".encode("cp1252"))
 
-    result = shell.run("import-orders", shop, path, PRODUCTRECS_NOW="2011-12-09T12:00:00Z")
+    clock = {"PRODUCTRECS_NOW": "2011-12-09T12:00:00Z"}
+    for more in ((), ("--dry-run",)):
+        refused = shell.refused("import-orders", shop, path, *more)
+        assert "No column says when the orders were placed (it has order_id" in refused
+        assert "--ordered-today" in refused
+    assert purchases(services) == []
+    result = shell.run("import-orders", shop, path, "--ordered-today", **clock)
 
     assert result.exit_code == 0
     assert "1 row: 1 lines imported, 0 changed, 0 rows skipped." in result.stdout

@@ -3,13 +3,16 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 import sqlalchemy as sa
 
+from productrecs.entrypoints.cli.feeds.format_detection import NAMED_CATALOG
 from productrecs.entrypoints.services import Services
 from productrecs.records.catalog.availability import Availability
 from productrecs.records.catalog.item import Item
 from productrecs.records.catalog.price_lists import ListPrice
 from productrecs.records.catalog.repository import CatalogRepository
+from productrecs.records.orders.csv_reader import read_header
 from productrecs.storage.tables import items, store_heads
 from productrecs.tenancy.accounts.store_management import find_store
 from tests.entrypoints.cli.conftest import BOTH, CommandLine
@@ -224,3 +227,39 @@ def test_attributes_are_stored_exported_and_follow_the_file(
     shell("import-items", shop, write("b.csv", "id,title,brand\ntee,Tee,Other\n"))
     assert catalog(services)["tee"].brand == "Other"
     assert catalog(services)["tee"].color == ("Blue", "Red")
+
+
+ITEM_HEADERS = [
+    ("product_id", "name", "price", "inventory", "category"),
+    ("SKU", "Product name", "Retail price", "quantity_available", "Product category"),
+    ("Artikelnummer", "Bezeichnung", "Preis", "Lagerbestand", "Warengruppe"),
+    ("Code article", "Désignation", "Prix TTC", "Quantité en stock", "Catégorie"),
+    ("Código producto", "Nombre", "Precio", "Existencias", "Categoría"),
+    ("Codice prodotto", "Nome", "Prezzo", "Giacenza", "Categoria"),
+    ("Productnummer", "Naam", "Prijs", "Voorraad", "Categorie"),
+    ("Código produto", "Nome do produto", "Preço", "Estoque", "Categoria"),
+    ("Varenummer", "Varenavn", "Pris", "Lagerbeholdning", "Kategori"),
+    ("Artikelnr", "Artikelnamn", "Pris", "Lagersaldo", "Kategori"),
+    ("Tuotekoodi", "Tuotenimi", "Hinta", "Varastosaldo", "Osasto"),
+    ("Kod produktu", "Nazwa", "Cena brutto", "Stan magazynowy", "Kategoria"),
+    ("Kód zboží", "Název", "Cena", "Skladem", "Kategorie"),
+    ("Cikkszám", "Megnevezés", "Ár", "Készlet", "Kategóriák"),
+    ("Cod produs", "Denumire", "Preț", "Stoc", "Categorii"),
+    ("Ürün kodu", "Ürün adı", "Fiyat", "Stok", "Kategori"),
+    ("Артикул", "Наименование", "Цена", "Остаток", "Категория"),
+    ("Κωδικός προϊόντος", "Τίτλος", "Τιμή", "Απόθεμα", "Κατηγορία"),
+    ("رقم المنتج", "الاسم", "السعر", "المخزون", "الفئة"),
+    ("பொருள் எண்", "பெயர்", "விலை", "இருப்பு", "வகை"),
+]
+
+
+@pytest.mark.parametrize("names", ITEM_HEADERS, ids=lambda names: names[0])
+def test_columns_of_products_are_known_by_their_names_in_many_languages(
+    names: tuple[str, ...],
+) -> None:
+    head = (";".join(names) + "\n").encode()
+
+    found = read_header(head, NAMED_CATALOG).columns
+
+    ours = ("id", "title", "price", "stock_qty", "categories")
+    assert {found[name]: name for name in ours} == dict(enumerate(ours))

@@ -8,7 +8,9 @@ import pytest
 import sqlalchemy as sa
 
 from productrecs.core.clock import parse_timestamp
+from productrecs.entrypoints.cli.imports.order_file_reader import NAMED_HISTORY
 from productrecs.entrypoints.services import Services
+from productrecs.records.orders.csv_reader import read_header
 from productrecs.storage.tables import items, purchase_lines
 from tests.entrypoints.cli.conftest import BOTH, CommandLine
 
@@ -80,7 +82,9 @@ def test_a_dry_run_tells_what_a_file_holds_and_stores_nothing(
     told = shell.told("import-orders", shop, SHOPIFY, "--dry-run")
 
     assert "8 rows: 5 lines of 2 orders, 2026-10-03T12:20:11.000Z to" in said
-    assert "would be imported, 0 rows skipped; 1 of 4 products are not in the" in said
+    assert (
+        "would be imported (1 of them repeated in the file), 0 rows skipped; 1 of 4" in said
+    )
     assert (told["orders"], told["items"], told["unknown_items"]) == (2, 4, 1)
     assert told["would"][0] == {
         "row": 2,
@@ -102,7 +106,14 @@ def test_any_table_comes_in_by_a_mapping(
 
     assert (products["created"], products["rows_skipped"]) == (2, 1)
     assert (orders["lines_imported"], orders["rows_skipped"]) == (3, 1)
-    assert orders["errors"] == [{"row": 5, "message": "item_id is empty"}]
+    assert orders["errors"] == [
+        {
+            "row": 5,
+            "message": "Artikelnr. is empty; every row needs one",
+            "column": "Artikelnr.",
+            "value": "",
+        }
+    ]
     first = parse_timestamp("2026-10-03T14:20:00+02:00")  # in the store's zone
     second = parse_timestamp("2026-10-04T09:00:00+02:00")
     assert lines(services) == {
@@ -271,15 +282,94 @@ def test_times_that_may_be_either_are_told_and_their_format_asked_for(
     content = "order_id,item_id,timestamp\nA,mug,03/10/2026 14:20\nB,mug,\n"
     path = write("own.csv", content)
 
-    said = shell.run("import-orders", shop, path, "--dry-run").stderr
+    refused = shell.refused("import-orders", shop, path)
+    assert "No row has a readable time in the column 'timestamp': row 2" in refused
+    said = shell.run("import-orders", shop, path, "--ordered-today", "--dry-run").stderr
     assert "2 rows without a readable time: would be placed on today." in said
     assert "row 2: '03/10/2026 14:20' may have the day or the month first" in said
     assert "--timestamp-format %d/%m/%Y" in said
-    shell("import-orders", shop, path, "--timestamp-format", "%d/%m/%Y %H:%M")
+    given = shell.run("import-orders", shop, path, "--timestamp-format", "%d/%m/%Y %H:%M")
+    assert "row 3 skipped: timestamp is empty; write when the order" in given.stderr
 
     october = parse_timestamp("2026-10-03T14:20:00+02:00")
     assert october in {row[3] for row in lines(services)}
     other = write("other.csv", content + "C,mug,25/10/2026 9:00\n")
-    told = shell.told("import-orders", shop, other, "--dry-run")
+    told = shell.told_in_part("import-orders", shop, other, "--dry-run")
     assert (told["rows_undated"], told["undated"]) == (1, [])
     assert told["would"][0]["timestamp"] == "2026-10-03T12:20:00.000Z"
+
+
+def test_an_order_of_the_future_is_an_error_with_its_row_column_and_value(
+    shell: CommandLine, shop: str, services: Services, write: Write
+) -> None:
+    content = "Bestellnummer;Artikelnummer;Datum\nA;mug;01.10.2026\nB;mug;31.12.2099\n"
+
+    told = shell.told_in_part("import-orders", shop, write("orders.csv", content))
+
+    assert {row[0] for row in lines(services)} == {"A"}
+    problem = "is in the future; an order history has past orders only"
+    assert told["errors"] == [
+        {
+            "row": 3,
+            "message": f"Datum '31.12.2099' {problem}",
+            "column": "Datum",
+            "value": "31.12.2099",
+        }
+    ]
+
+
+# ------------------------------------------------------------------------ column names
+
+HEADERS = [
+    ("order_id", "product_id", "date", "qty", "price"),
+    ("Order ID", "SKU", "order_date", "Quantity", "Unit price"),
+    ("order_number", "article_number", "created", "units", "item_price"),
+    ("increment_id", "sku", "purchased_at", "qty_ordered", "price"),  # Magento
+    ("id_order", "product_reference", "date_add", "product_quantity", "unit_price"),
+    ("order_id", "model", "date_added", "quantity", "price"),  # OpenCart
+    ("Order ID", "Product SKU", "Order Date", "Quantity", "Price Each"),  # BigCommerce
+    ("Bestellnummer", "Artikelnummer", "Datum", "Menge", "Einzelpreis"),
+    ("Numéro de commande", "Référence produit", "Date de commande", "Quantité", "Prix"),
+    ("Número de pedido", "Código producto", "Fecha", "Cantidad", "Precio"),
+    ("Numero ordine", "Codice prodotto", "Data", "Quantità", "Prezzo"),
+    ("Bestelnummer", "Productnummer", "Besteldatum", "Aantal", "Prijs"),
+    ("Número pedido", "Código produto", "Data do pedido", "Quantidade", "Preço"),
+    ("Ordrenummer", "Varenummer", "Købsdato", "Antal", "Pris"),
+    ("Ordernummer", "Artikelnummer", "Beställningsdatum", "Antal", "Pris"),
+    ("Ordrenr", "Artikkelnummer", "Dato", "Antall", "Pris"),
+    ("Tilausnumero", "Tuotenumero", "Päivämäärä", "Määrä", "Hinta"),
+    ("Numer zamówienia", "Kod produktu", "Data zamówienia", "Ilość", "Cena"),
+    ("Číslo objednávky", "Kód zboží", "Datum objednávky", "Množství", "Cena"),
+    ("Rendelésszám", "Cikkszám", "Rendelés dátuma", "Mennyiség", "Ár"),
+    ("Număr comandă", "Cod produs", "Data comenzii", "Cantitate", "Preț"),
+    ("Sipariş no", "Ürün kodu", "Sipariş tarihi", "Adet", "Fiyat"),
+    ("Номер заказа", "Артикул", "Дата заказа", "Количество", "Цена"),
+    ("Αριθμός παραγγελίας", "Κωδικός προϊόντος", "Ημερομηνία", "Ποσότητα", "Τιμή"),
+    ("رقم الطلب", "رقم المنتج", "تاريخ", "الكمية", "السعر"),
+    ("ஆர்டர் எண்", "பொருள் எண்", "தேதி", "அளவு", "விலை"),
+]
+
+
+@pytest.mark.parametrize("names", HEADERS, ids=lambda names: names[0])
+def test_columns_are_known_by_the_names_of_shop_systems_and_languages(
+    names: tuple[str, ...],
+) -> None:
+    head = (";".join(names) + "\n").encode()
+
+    found = read_header(head, NAMED_HISTORY).columns
+
+    assert {names[place]: name for name, place in found.items()} == dict(
+        zip(names, ("order_id", "item_id", "timestamp", "quantity", "price"), strict=True)
+    )
+
+
+def test_columns_that_nothing_reads_are_named_and_old_encodings_are_known(
+    shell: CommandLine, shop: str, services: Services, write: Write
+) -> None:
+    content = "Bestellnr.;Artikelnr.;Bestelldatum;Stückzahl;Größe\nA;7;01.10.2026;2;L\n"
+    path = write("orders.csv", content.encode("cp1252"))
+
+    said = shell.run("import-orders", shop, path).stderr
+
+    assert "Columns that are not used: Größe." in said
+    assert {(row[0], row[1], row[4]) for row in lines(services)} == {("A", "7", 2)}

@@ -87,9 +87,11 @@ def test_products_are_checked_then_imported_and_failed_rows_come_back(
     work(office)
     checked = text_of(member.get(path))
 
-    assert "Ready to start" in checked
+    assert "Some rows have errors" in checked
+    assert "Ready to start" not in checked
+    assert "Start the import without this row" in checked
     assert "Blue mug" in checked
-    assert re.search(r"3\s+price", checked)
+    assert re.search(r"3\s+price\s+ninety\s+is not a number; write it like", checked)
     assert not stored(office, store)
 
     press(member, path, "start")
@@ -99,7 +101,7 @@ def test_products_are_checked_then_imported_and_failed_rows_come_back(
 
     assert "Imported" in done
     assert stored(office, store) == {"mug", "rope"}
-    assert re.search(r"New\s+2\s+Changed\s+0\s+Already stored\s+0", done)
+    assert re.search(r"New\s+2\s+Changed\s+0\s+Left out\s+0\s+Failed\s+1", done)
     head, row = rejects.body.decode().splitlines()
     assert head == "row,reason,id,title,price"
     assert row.startswith("3,")
@@ -119,7 +121,8 @@ def test_orders_are_counted_and_a_second_time_already_stored(
         work(office)
         checked = text_of(member.get(path))
         assert "2 orders from 2026-10-01 to 2026-10-02" in checked
-        assert "quantity 'two' is not a number" in checked
+        assert re.search(r"3\s+quantity\s+two\s+is not a number", checked)
+        assert re.search(r"To import\s+2\s+Repeated\s+1\s+", checked)
         assert "Waiting" in text_of(press(member, path, "start"))
         work(office)
         told.append(" ".join(text_of(member.get(path)).split()))
@@ -130,19 +133,20 @@ def test_orders_are_counted_and_a_second_time_already_stored(
 
 def test_unknown_columns_are_chosen_by_hand(office: Office, store: Store) -> None:
     member = office.member(store)
-    table = "Artikel;Bezeichnung;Preis\n7;Becher;9,50\n8;Zelt;89,00\n"
+    table = "Stück;Was;Wert\n7;Becher;9,50\n8;Zelt;89,00\n"
     path = send(member, table, "artikel.csv", "items")
     work(office)
     unknown = member.get(path)
     assert "were not recognised" in text_of(unknown)
     assert "Start the import" not in text_of(unknown)
 
-    chosen = {"map-id": "Artikel", "map-title": "Bezeichnung", "map-price": "Preis"}
+    chosen = {"map-id": "Stück", "map-title": "Was", "map-price": "Wert"}
     press(member, path, "file", kind="items", **chosen)
     work(office)
     checked = member.get(path)
     assert "Becher" in text_of(checked)
-    assert "selected>Bezeichnung" in checked.body.decode()
+    assert 'value="Was" selected' in checked.body.decode()
+    assert "Becher · Zelt" in text_of(checked)
     press(member, path, "start")
     work(office)
 
@@ -157,7 +161,10 @@ def test_days_and_months_are_told_apart_by_the_merchant(
     member = office.member(store)
     path = send(member, "order_id,item_id,timestamp\nA,mug,03/04/2026\n", "o.csv")
     work(office)
-    assert "no readable time" in text_of(member.get(path))
+    refused = text_of(member.get(path))
+    assert "No row has a readable time" in refused
+    assert "Cannot start yet" in refused
+    assert "Start the import" not in refused
 
     press(member, path, "file", kind="orders", format="csv", time_format="%d/%m/%Y")
     work(office)
@@ -192,7 +199,47 @@ def test_what_is_no_table_is_told_in_words(
     assert "Start the import" not in seen
     press(member, path, "start")
     work(office)
-    assert "Ready to start" in text_of(member.get(path))
+    assert "Cannot start yet" in text_of(member.get(path))
+
+
+def test_orders_without_dates_start_only_as_orders_of_today(
+    office: Office, store: Store
+) -> None:
+    member = office.member(store)
+    path = send(member, "order_id,item_id,colour\nT-1,mug,red\n", "o.csv", "orders")
+    work(office)
+    refused = text_of(member.get(path))
+    assert "No column says when the orders were placed" in refused
+    assert "Ready to start" not in refused
+
+    press(member, path, "file", kind="orders", format="csv", ordered_today="on")
+    work(office)
+
+    checked = text_of(member.get(path))
+    assert "Ready to start" in checked
+    assert "as you said, their orders are of today" in checked
+    assert "Columns that are not used: colour." in checked
+
+
+def test_every_row_of_a_file_is_in_one_count(office: Office, store: Store) -> None:
+    member = office.member(store)
+    repeated = "".join(f"c{number},Cup {number}\n" for number in range(1_001))
+    content = f"id,title\n{repeated}c1,Cup one\nc1000,Cup\n,no id\n"
+    path = send(member, content, "cups.csv")
+    work(office)
+    press(member, path, "start")
+    work(office)
+    counts = found(office, store, path).result["counts"]
+
+    assert counts == {
+        "rows": 1_004,
+        "inserted": 1_001,
+        "overwritten": 0,
+        "folded": 0,
+        "repeated": 2,
+        "left_out": 0,
+        "skipped": 1,
+    }
 
 
 def test_a_discarded_file_is_gone(office: Office, store: Store) -> None:
@@ -311,7 +358,7 @@ def test_interruptions_do_not_count_as_attempts(
     assert found(office, store, path).attempts == 0
     work(office)
 
-    assert "Ready to start" in text_of(member.get(path))
+    assert "Start the import" in text_of(member.get(path))
 
 
 def started(office: Office, store: Store, rows: int) -> str:

@@ -2,6 +2,7 @@
 
 import codecs
 from collections.abc import Mapping
+from dataclasses import replace
 from enum import StrEnum
 from types import MappingProxyType
 from typing import BinaryIO, Final
@@ -14,6 +15,7 @@ from productrecs.entrypoints.cli.feeds import (
     woocommerce_products,
 )
 from productrecs.entrypoints.cli.feeds.column_mapping import SYNONYMS
+from productrecs.entrypoints.cli.feeds.column_names import item_column_names
 from productrecs.entrypoints.cli.feeds.woocommerce_products import LAYOUT
 from productrecs.entrypoints.http.schemas.validation_errors import BodyError
 from productrecs.entrypoints.http.transport.request_body import parse_json
@@ -34,6 +36,13 @@ CATALOG: Final = CsvLayout(
     example="id,title,price,categories,... (the item's fields; | between categories)",
     prose=True,
 )
+
+
+NAMED_CATALOG: Final = replace(CATALOG, columns=item_column_names(tuple(CATALOG.columns)))
+"""A catalog whose columns have the names of shop systems and of other languages.
+
+Exports of known systems are detected first: they have such names too.
+"""
 
 
 class ItemFileFormat(StrEnum):
@@ -139,7 +148,7 @@ def _table(head: bytes) -> ItemFileFormat:
     if found[best]:
         return best
     try:
-        read_header(head, CATALOG)
+        read_header(head, NAMED_CATALOG)
     except MissingColumnsError as error:
         message = (
             f"{error}; exports of WooCommerce, Shopify and Magento and Google Merchant "

@@ -173,6 +173,8 @@ def note_columns(file: BinaryIO, csv_format: CsvFormat, reading: FeedReading) ->
     file.seek(0)
     used = set(csv_format.columns.values())
     names = column_names(file.read(HEAD_BYTES), csv_format.separator)
+    columns = csv_format.columns.items()
+    reading.titles |= {name: names[at] for name, at in columns if at < len(names)}
     reading.ignores(name for place, name in enumerate(names) if place not in used)
 
 

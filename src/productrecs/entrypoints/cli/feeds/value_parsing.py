@@ -177,8 +177,8 @@ class FeedReading:
     `address` is the base of product URLs for files without them. `parents` are the
     products of variations, where a file separates them from the variations' rows;
     `lowest` the lowest price of each part of grouped products. `decimals` are the
-    decimal marks found in prices, `currency` is the store's. `ignored` are the unused
-    columns.
+    decimal marks found in prices, `currency` is the store's. `titles` are the
+    file's names of its columns by ours, `ignored` the unused columns.
     """
 
     address: str
@@ -194,6 +194,7 @@ class FeedReading:
     option_names: dict[str, str] = field(default_factory=dict)
     lowest: dict[str, float | None] = field(default_factory=dict)
     decimals: set[str] = field(default_factory=set)
+    titles: dict[str, str] = field(default_factory=dict)
     ignored: dict[str, None] = field(default_factory=dict)  # in their order
     kind: str = ""  # of the file, once detected
     is_untitled: bool = False  # a table without a column of titles

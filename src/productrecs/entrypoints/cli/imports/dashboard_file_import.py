@@ -5,26 +5,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, BinaryIO, Final
+from typing import Any, Final
 
 from productrecs.core.errors import ProductRecsError
-from productrecs.entrypoints.cli.feeds.column_mapping import (
-    FIELDS,
-    REQUIRED,
-    ColumnMapping,
-    mapping_of,
-)
-from productrecs.entrypoints.cli.feeds.format_detection import (
-    CATALOG,
-    FORMAT_TITLES,
-    ItemFileFormat,
-    detect_format,
-)
-from productrecs.entrypoints.cli.imports.erased_rows import (
-    NO_LAYOUT,
-    ErasedRows,
-    erased_since,
+from productrecs.entrypoints.cli.feeds.format_detection import ItemFileFormat
+from productrecs.entrypoints.cli.imports.erased_rows import ErasedRows, erased_since
+from productrecs.entrypoints.cli.imports.import_preview import (
+    ITEMS,
+    ORDERS,
+    chosen_mapping,
+    describe_file,
+    kind_of,
+    layout_of,
+    table_columns,
+    table_of,
 )
 from productrecs.entrypoints.cli.imports.import_report import (
     MAX_REJECTED_ROWS,
@@ -43,63 +37,31 @@ from productrecs.entrypoints.cli.imports.item_import import (
     import_items,
 )
 from productrecs.entrypoints.cli.imports.order_file_reader import (
-    ORDER_LAYOUTS,
     OrderFile,
     OrderFileFormat,
-    detect_order_format,
     open_orders,
 )
 from productrecs.entrypoints.cli.imports.order_import import OrderDryRun, OrderImport
 from productrecs.entrypoints.services import Services
 from productrecs.entrypoints.worker.file_import_jobs import ImportedFile, OnShare
-from productrecs.records.catalog.item import FIELD_DEFAULTS
-from productrecs.records.orders.csv_reader import (
-    HEAD_BYTES,
-    HISTORY_LAYOUT,
-    CsvLayout,
-    MissingColumnsError,
-    column_names,
-    read_header,
+from productrecs.records.orders.order_history_import import (
+    HistoryReport,
+    RowError,
+    RowReport,
 )
-from productrecs.records.orders.order_history_import import HistoryReport, RowReport
 from productrecs.records.uploads.file_import import FileImport, ItemMark
 from productrecs.records.uploads.order_upload import MAX_UPLOAD_BYTES
 from productrecs.records.uploads.repository import FileImportRepository
 from productrecs.tenancy.accounts.store import Store
-
-BY_COLUMNS: Final = "columns"
-"""The format of a table whose columns the merchant has chosen."""
 
 
 class RefusedFileError(ProductRecsError):
     """Nothing in the file can be imported."""
 
 
-ORDERS: Final = "orders"
-ITEMS: Final = "items"
-_LAYOUTS: Final[Mapping[str, CsvLayout]] = MappingProxyType(
-    {ORDERS: HISTORY_LAYOUT, ITEMS: CATALOG}
-)
-_ORDER_TITLES: Final = MappingProxyType(
-    {
-        OrderFileFormat.CSV: "A table with our column names",
-        OrderFileFormat.SHOPIFY: "A Shopify order export",
-        OrderFileFormat.WOOCOMMERCE: "A WooCommerce order export",
-    }
-)
-_ITEM_TITLES: Final = MappingProxyType(
-    {
-        ItemFileFormat.CSV: "A table with our column names",
-        ItemFileFormat.JSON: "JSON",
-        ItemFileFormat.JSONL: "JSON lines",
-        **{kind: f"A{title[1:]}" for kind, title in FORMAT_TITLES.items()},
-    }
-)
 _ABOUT_THE_FILE: Final = tuple(MERCHANT_TEXTS)
 _STAGED: Final = 0.5  # a product file is staged as a whole before it is stored
-_SHOWN_ROWS: Final = 10
 _SHOWN_ERRORS: Final = 100
-_LONGEST_CELL: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +80,8 @@ class DashboardFiles:
         """
         dropped = self._drop_erased(store, one, path)
         with self._open_source(one, path) as source:
-            kind = one.choices.kind or _kind_of(source)
-            preview = _described(source, kind, one)
+            kind = one.choices.kind or kind_of(source)
+            preview = describe_file(source, kind, one)
             try:
                 check_rows = self._check_orders if kind == ORDERS else self._check_items
                 found = check_rows(store, one, source, on_share)
@@ -141,15 +103,15 @@ class DashboardFiles:
             RefusedFileError: when nothing in it can be imported.
         """
         with self._open_source(one, path) as source:
-            kind = one.choices.kind or _kind_of(source)
+            kind = one.choices.kind or kind_of(source)
             check_rows = self._run_orders if kind == ORDERS else self._run_items
             try:
                 result, report = check_rows(store, one, source, on_share)
             except _ABOUT_THE_FILE as error:
                 raise RefusedFileError(merchant_text(error)) from error
-            is_table = bool(_columns(source.file))
+            is_table = bool(table_columns(source.file))
             rejects = rejected_rows(source.file, report.errors, is_table=is_table)
-        errors = [[error.row, error.message] for error in report.errors[:_SHOWN_ERRORS]]
+        errors = _shown_errors(report.errors)
         stored = {"kind": kind, "errors": errors, "kept": len(report.errors)}
         return ImportedFile({**result, **stored}, rejects)
 
@@ -159,7 +121,7 @@ class DashboardFiles:
         if is_erased is None:
             return []
         with self._open_source(one, path) as source:
-            layout = _layout_of(source, one)
+            layout = layout_of(source, one)
             rows = layout and ErasedRows(source.file, layout, is_erased)
             if not rows or not rows.count:
                 return []
@@ -181,13 +143,19 @@ class DashboardFiles:
         orders, notes = self._orders(store, one, source), list[str]()
         zone = store.settings.zone
         report = OrderImport(
-            self.services, store, orders, _shares(source.size, on_share), notes.append
+            self.services,
+            store,
+            orders,
+            _shares(source.size, on_share),
+            notes.append,
+            ordered_today=one.choices.ordered_today,
         ).dry_run(source.file)
+        to_import = report.lines - report.lines_repeated
         return {
-            "counts": _order_counts(report) | {"inserted": report.lines},
-            "notes": [*_order_notes(report, zone), *notes],
-            "rows": _table_of([_in_zone(one, zone) for one in report.would]),
-            "errors": [[error.row, error.message] for error in report.errors],
+            "counts": _order_counts(report) | {"inserted": to_import, "deduplicated": 0},
+            "notes": [*_order_notes(report, one, zone), *notes],
+            "rows": table_of([_in_zone(one, zone) for one in report.would]),
+            "errors": _shown_errors(report.errors),
         }
 
     def _run_orders(
@@ -201,13 +169,14 @@ class DashboardFiles:
             _shares(source.size, on_share),
             notes.append,
             MAX_REJECTED_ROWS,
+            one.choices.ordered_today,
         ).run(source.file)
-        notes += _time_notes(report)
+        notes += _time_notes(report, one)
         return {"counts": _order_counts(report), "notes": notes}, report
 
     def _orders(self, store: Store, one: FileImport, source: ImportSource) -> OrderFile:
         choices = one.choices
-        mapping = _mapping(ORDERS, one)
+        mapping = chosen_mapping(ORDERS, one)
         kind = None
         if mapping is None and choices.format in set(OrderFileFormat):
             kind = OrderFileFormat(choices.format)
@@ -227,8 +196,8 @@ class DashboardFiles:
         return {
             "counts": _item_counts(report),
             "notes": merchant_notes(report.notes),
-            "rows": _table_of(samples),
-            "errors": [[error.row, error.message] for error in report.errors],
+            "rows": table_of(samples),
+            "errors": _shown_errors(report.errors),
         }
 
     def _run_items(
@@ -250,89 +219,11 @@ class DashboardFiles:
         }, report
 
 
-def _kind_of(source: ImportSource) -> str:
-    """Return the kind of a file, orders or items, by its header."""
-    try:
-        detect_order_format(source.file)
-    except MissingColumnsError:
-        return ITEMS
-    return ORDERS
-
-
-def _layout_of(source: ImportSource, one: FileImport) -> CsvLayout | None:
-    """Return the layout of a table that may name shoppers; None for products."""
-    kind = one.choices.kind or _kind_of(source)
-    names = _columns(source.file)
-    if mapping := _mapping(kind, one) if names else None:
-        return mapping.layout if kind == ORDERS else None
-    known_formats = set(ItemFileFormat) - {ItemFileFormat.CSV}  # which is also the rest
-    if not names or (kind == ITEMS and _detected(source, ITEMS) in known_formats):
-        return None
-    with contextlib.suppress(MissingColumnsError):
-        return ORDER_LAYOUTS[detect_order_format(source.file)]
-    with contextlib.suppress(MissingColumnsError):
-        read_header(_head(source.file), CATALOG)
-        return None
-    return NO_LAYOUT
-
-
-def _described(source: ImportSource, kind: str, one: FileImport) -> dict[str, Any]:
-    """Return the format of a file, and the mapping of its columns."""
-    names = _columns(source.file)
-    titles = _ORDER_TITLES if kind == ORDERS else _ITEM_TITLES
-    chosen = one.choices.format or _detected(source, kind)
-    preview: dict[str, Any] = {
-        "kind": kind,
-        "format": chosen,
-        "formats": [[key.value, title] for key, title in titles.items()],
-        "columns": names,
-        "fields": list(FIELDS[kind]) if names else [],
-        "required": list(REQUIRED[kind]),
-        "mapping": dict(one.choices.mapping),
-    }
-    if names and chosen != BY_COLUMNS:
-        layout = CsvLayout(_LAYOUTS[kind].columns, (), "")
-        head = read_header(_head(source.file), layout)
-        preview["mapping"] = {
-            name: names[place] for name, place in head.columns.items() if place < len(names)
-        }
-    return preview
-
-
-def _detected(source: ImportSource, kind: str) -> str:
-    try:
-        if kind == ORDERS:
-            return detect_order_format(source.file).value
-        return detect_format(source.file, source.ending).value
-    except ProductRecsError:
-        return ""
-
-
-def _columns(file: BinaryIO) -> list[str]:
-    """Return the columns of a table; none for JSON and XML."""
-    head = _head(file)
-    if head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in {b"[", b"{", b"<"}:
-        return []
-    return [name[:200] for name in column_names(head)[:500]]
-
-
-def _head(file: BinaryIO) -> bytes:
-    file.seek(0)
-    return file.read(HEAD_BYTES)
-
-
-def _mapping(kind: str, one: FileImport) -> ColumnMapping | None:
-    choices = one.choices
-    if choices.format != BY_COLUMNS:
-        return None
-    return mapping_of(kind, choices.mapping, choices.time_format)
-
-
 def _item_options(one: FileImport, *, dry_run: bool) -> ItemImportOptions:
     chosen = one.choices.format
     return ItemImportOptions(
         kind=ItemFileFormat(chosen) if chosen in set(ItemFileFormat) else None,
-        mapping=_mapping(ITEMS, one),
+        mapping=chosen_mapping(ITEMS, one),
         dry_run=dry_run,
         max_errors=_SHOWN_ERRORS if dry_run else MAX_REJECTED_ROWS,
     )
@@ -364,15 +255,23 @@ def _steps(
     return step
 
 
+def _shown_errors(errors: Sequence[RowError]) -> list[list[object]]:
+    """Return the first errors: the row, its column, the value, and what is wrong."""
+    return [
+        [error.row, error.column, error.value, error.problem]
+        for error in errors[:_SHOWN_ERRORS]
+    ]
+
+
 def _order_counts(report: HistoryReport) -> dict[str, int]:
-    omitted = sum(report.not_bought.values())
-    changed = report.lines_imported + report.lines_updated
+    changed = report.lines_imported + report.lines_updated + report.lines_repeated
     return {
         "rows": report.rows,
         "inserted": report.lines_imported,
         "overwritten": report.lines_updated,
-        "deduplicated": max(0, report.rows - report.rows_skipped - omitted - changed),
-        "left_out": omitted,
+        "deduplicated": report.lines - changed,
+        "repeated": report.lines_repeated,
+        "left_out": sum(report.not_bought.values()),
         "skipped": report.rows_skipped,
     }
 
@@ -382,7 +281,8 @@ def _item_counts(report: ItemImportReport) -> dict[str, int]:
         "rows": report.rows,
         "inserted": report.created,
         "overwritten": report.updated,
-        "deduplicated": report.folded,
+        "folded": report.folded,
+        "repeated": report.repeated,
         "left_out": report.hidden,
         "skipped": report.rows_skipped,
     }
@@ -401,7 +301,7 @@ def _local(time_text: str, zone: tzinfo) -> str:
     return f"{datetime.fromisoformat(time_text).astimezone(zone):%Y-%m-%d %H:%M}"
 
 
-def _order_notes(report: OrderDryRun, zone: tzinfo) -> list[str]:
+def _order_notes(report: OrderDryRun, one: FileImport, zone: tzinfo) -> list[str]:
     notes = []
     if report.first and report.last:
         notes.append(
@@ -413,37 +313,17 @@ def _order_notes(report: OrderDryRun, zone: tzinfo) -> list[str]:
             f"{report.unknown_items:,} of {report.items:,} products are not in the "
             "catalog. Their orders are stored and count once you send the products."
         )
-    return notes + _time_notes(report)
+    return notes + _time_notes(report, one)
 
 
-def _time_notes(report: HistoryReport) -> list[str]:
+def _time_notes(report: HistoryReport, one: FileImport) -> list[str]:
     notes = [
         f"{count:,} rows of orders that are not purchases are left out: {reason}."
         for reason, count in report.not_bought.items()
     ]
-    if report.rows_undated:
-        first = report.undated[0] if report.undated else None
-        example = f" Row {first.row}: {first.message}." if first else ""
+    if report.rows_undated and one.choices.ordered_today:
         notes.append(
-            f"{report.rows_undated:,} rows have no readable time and get today's date."
-            f"{example} Choose how times are written if they have one."
+            f"{report.rows_undated:,} rows have no readable time: as you said, their "
+            "orders are of today."
         )
     return notes
-
-
-def _table_of(samples: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the first rows as a table of short texts."""
-    some = samples[:_SHOWN_ROWS]
-    order = ["row", "change", "id", *HISTORY_LAYOUT.columns, *FIELD_DEFAULTS]
-    present = {name for sample in some for name, value in sample.items() if _text(value)}
-    columns = [name for name in dict.fromkeys(order) if name in present]
-    columns = [name for name in columns if name != "description"]
-    rows = [[_text(sample.get(name)) for name in columns] for sample in some]
-    return {"columns": columns, "cells": rows}
-
-
-def _text(value: object) -> str:
-    if value is None:
-        return ""
-    joined = " | ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-    return joined[:_LONGEST_CELL]

@@ -15,7 +15,10 @@ from productrecs.entrypoints.cli.feeds.format_detection import UnknownItemFormat
 from productrecs.entrypoints.cli.feeds.value_parsing import FeedReading
 from productrecs.entrypoints.cli.feeds.xml_feed import BrokenFeedError, NotAFeedError
 from productrecs.entrypoints.cli.imports.import_source import NotAnArrayError
-from productrecs.entrypoints.cli.imports.order_file_reader import EmptyCatalogError
+from productrecs.entrypoints.cli.imports.order_file_reader import (
+    EmptyCatalogError,
+    NoOrderTimesError,
+)
 from productrecs.entrypoints.cli.options_services_and_output import counted, print_json
 from productrecs.records.catalog.push_items import CatalogLimitError
 from productrecs.records.orders.csv_reader import (
@@ -49,8 +52,9 @@ class DryRunSample:
 class ItemImportReport(RowReport):
     """The result of an item import; `total` is the size of the catalog after it.
 
-    `folded` rows were merged into the product of another row; `hidden` products are
-    unpublished and not in this catalog. `untitled` of the new ones have no title.
+    `folded` rows were merged into the product of another row; `repeated` rows had the id of
+    an earlier row, and replaced it; `hidden` products are unpublished and not in this
+    catalog. Each row is in one of these counts. `untitled` of the new ones have no title.
     `ignored_columns` of the file are not used. `notes` are for a person, and a dry
     run's samples are in `would`.
     """
@@ -59,6 +63,7 @@ class ItemImportReport(RowReport):
     updated: int = 0
     total: int = 0
     folded: int = 0
+    repeated: int = 0
     hidden: int = 0
     untitled: int = 0
     ignored_columns: list[str] = field(default_factory=list)
@@ -95,6 +100,11 @@ def import_notes(
         notes.append(
             f"{counted(reading.unreadable_dates, 'sale date')} could not be read, such as "
             f"{reading.unreadable_date[:40]!r}: the regular price applies there."
+        )
+    if report.repeated:
+        notes.append(
+            f"{counted(report.repeated, 'row')} with the id of an earlier row: the last "
+            "one counts."
         )
     if report.untitled:
         notes.append(
@@ -138,6 +148,7 @@ def print_import_result(report: RowReport, summary: str, *, as_json: bool) -> No
     if as_json:
         fields = asdict(report)
         fields.pop("max_errors")
+        fields["errors"] = [_error_fields(error) for error in report.errors]
         print_json(fields)
     else:
         click.echo(summary)
@@ -153,6 +164,11 @@ def print_import_result(report: RowReport, summary: str, *, as_json: bool) -> No
         rejected = counted(report.rows_skipped, "row")
         message = f"{rejected} skipped; correct the rows above and import the file again"
         raise RowsLeftOutError(message)
+
+
+def _error_fields(error: RowError) -> dict[str, object]:
+    cell = {"column": error.column, "value": error.value} if error.column else {}
+    return {"row": error.row, "message": error.message, **cell}
 
 
 MAX_REJECTED_ROWS: Final = 10_000
@@ -214,6 +230,7 @@ MERCHANT_TEXTS: Final[Mapping[type[ProductRecsError], str]] = MappingProxyType(
         "is empty. Import your products first.",
         CatalogLimitError: "The file has more new products than your plan allows. Nothing "
         "was imported. Choose a larger plan, or import fewer products.",
+        NoOrderTimesError: "",
         NotAnArrayError: "",
         BrokenFeedError: "",
         NotAFeedError: "",
@@ -227,6 +244,11 @@ def merchant_text(error: ProductRecsError) -> str:
     translated = next(
         (MERCHANT_TEXTS[kind] for kind in MERCHANT_TEXTS if type(error) is kind), ""
     )
+    if isinstance(error, NoOrderTimesError):
+        translated = (
+            f"{error.reason}. Choose the column of the date and how it is written below, "
+            "or say that all of it happened today."
+        )
     text = translated or str(error)
     return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith(".") else ".")
 

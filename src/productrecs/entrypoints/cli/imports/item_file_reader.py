@@ -8,7 +8,7 @@ from typing import BinaryIO, Final, TypeAlias
 
 from productrecs.entrypoints.cli.feeds.column_mapping import SYNONYMS, ColumnMapping
 from productrecs.entrypoints.cli.feeds.format_detection import (
-    CATALOG,
+    NAMED_CATALOG,
     ItemFileFormat,
     detect_format,
 )
@@ -40,6 +40,7 @@ from productrecs.records.orders.csv_reader import (
 )
 from productrecs.records.orders.order_history_line import normalise_number
 
+_SHOWN: Final = 40  # characters of a cell in a message
 MAX_ITEM_BYTES: Final = 1 << 20
 """The most bytes of one item; the longest description takes 256 KiB."""
 
@@ -52,9 +53,51 @@ OnBytes: TypeAlias = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class RejectedItem:
-    """A rejected item, and why."""
+    """A rejected item, and why: `column` is the field at fault, where it is one."""
 
-    message: str
+    problem: str
+    column: str = ""
+    value: str = ""
+
+
+_NOT_TEXT: Final = "has a character that is not text; save the file as CSV UTF-8"
+_NOT_A_NUMBER: Final = "is not a number; write it like 19.90 or 19,90"
+_NOT_WHOLE: Final = "is not a whole number; write it like 12"
+_PROBLEMS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "missing": "is empty; every product needs one",
+        "string_too_short": "is empty; every product needs one",
+        "string_too_long": "is too long: at most {max_length:,} characters are allowed",
+        "string_nul": _NOT_TEXT,
+        "string_unicode": _NOT_TEXT,
+        "string_control": "holds {character}; remove line breaks and control characters",
+        "float_parsing": _NOT_A_NUMBER,
+        "float_type": _NOT_A_NUMBER,
+        "finite_number": _NOT_A_NUMBER,
+        "int_type": _NOT_WHOLE,
+        "int_from_float": _NOT_WHOLE,
+        "integer_out_of_range": "is out of range",
+        "greater_than_equal": "is too small: at least {ge:,.0f} is allowed",
+        "less_than_equal": "is too large: at most {le:,.0f} is allowed",
+        "too_long": "has {actual_length:,} values; at most {max_length:,} are allowed",
+        "dict_type": 'is not JSON with names and values, such as {{"Season": "Winter"}}',
+        "iso_date": "is not a date; write it like 2026-12-31",
+        "availability": "is not an availability; write in_stock, out_of_stock, preorder, "
+        "backorder or discontinued",
+    }
+)
+"""By the kind of a validator's error: what is wrong with a cell, and how to correct it."""
+
+
+def _rejected(error: BodyError) -> RejectedItem:
+    """Return the first error of an item in a merchant's words."""
+    first = error.problems[0]
+    words = _PROBLEMS.get(first.type)
+    column = str(first.loc[0]) if first.loc else ""
+    if words is None or not column:
+        return RejectedItem(str(error))
+    value = "" if first.type == "missing" else str(first.input)
+    return RejectedItem(words.format(**first.ctx), column, value.strip()[:_SHOWN])
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +111,7 @@ class ReadItem:
     item: ItemPatch | RejectedItem
     rows: int = 1
     is_hidden: bool = False
+    is_repeated: bool = False  # an earlier row of the file has its id
 
 
 def read_items(
@@ -135,8 +179,8 @@ def _with_price_lists(file: BinaryIO) -> CsvLayout:
     file.seek(0)
     names = column_names(file.read(HEAD_BYTES))
     listed = [name for name in names if name.partition(":")[0] in PRICE_COLUMNS]
-    columns = {**CATALOG.columns, **{name: (name,) for name in listed}}
-    return replace(CATALOG, columns=columns)
+    columns = {**NAMED_CATALOG.columns, **{name: (name,) for name in listed}}
+    return replace(NAMED_CATALOG, columns=columns)
 
 
 def _mapped(
@@ -206,7 +250,7 @@ def _json_item(number: int, text: bytes, reading: FeedReading) -> ReadItem:
     try:
         value = parse_json(text)
     except BodyError as error:
-        return ReadItem(number, RejectedItem(str(error)))
+        return ReadItem(number, _rejected(error))
     if isinstance(value, dict):
         reading.ignores(value.keys() - _FIELDS)
         for name, synonyms in SYNONYMS.items():
@@ -220,7 +264,7 @@ def _read_patch(read: Callable[..., ItemPatch], value: object) -> ItemPatch | Re
     try:
         return read(value)
     except BodyError as error:
-        return RejectedItem(str(error))
+        return _rejected(error)
 
 
 _OWN_READERS: Final[

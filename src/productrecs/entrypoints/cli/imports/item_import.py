@@ -136,6 +136,7 @@ def import_items(
                 pushing.push(chunk)
                 advance(len(chunk))
             pushing.push(())
+    report.name_columns(reading.titles)
     report.errors.sort(key=lambda error: error.row)
     report.ignored_columns = list(reading.ignored)
     report.notes = import_notes(
@@ -172,6 +173,7 @@ class _StagedItem(msgspec.Struct, frozen=True, array_like=True):
     fields: dict[str, Any]
     rows: int
     is_hidden: bool
+    is_repeated: bool
 
 
 def _unstaged(staged_item: _StagedItem) -> ReadItem:
@@ -186,7 +188,13 @@ def _unstaged(staged_item: _StagedItem) -> ReadItem:
     if fields.get("availability") is not None:
         fields["availability"] = Availability(fields["availability"])
     item = ItemPatch(staged_item.item_id, fields)
-    return ReadItem(staged_item.row, item, staged_item.rows, staged_item.is_hidden)
+    return ReadItem(
+        staged_item.row,
+        item,
+        staged_item.rows,
+        staged_item.is_hidden,
+        staged_item.is_repeated,
+    )
 
 
 class _ItemStaging:
@@ -207,6 +215,7 @@ class _ItemStaging:
         self._report = report
         self._file = file
         self._new: set[int] = set()  # hashes of ids: a file may hold a million
+        self._seen: set[int] = set()
         self._known_count = 0
 
     def add(self, items: Iterable[ReadItem]) -> None:
@@ -216,7 +225,8 @@ class _ItemStaging:
         for item in items:
             report.rows += item.rows
             if isinstance(item.item, RejectedItem):
-                report.skipped(item.row, item.item.message)
+                one = item.item
+                report.skipped(item.row, one.problem, one.column, one.value)
                 report.rows_skipped += item.rows - 1
                 continue
             report.folded += item.rows - 1
@@ -267,7 +277,10 @@ class _ItemStaging:
                 self._report.rows_skipped += item.rows - 1
                 self._report.folded -= item.rows - 1
                 continue
-            staged.append(item)
+            is_repeated = hash(patch.item_id) in self._seen
+            self._seen.add(hash(patch.item_id))
+            self._report.repeated += is_repeated
+            staged.append(replace(item, is_repeated=is_repeated))
             self._known_count += not is_new
             if is_new and not item.is_hidden and hash(patch.item_id) not in self._new:
                 self._new.add(hash(patch.item_id))
@@ -281,6 +294,7 @@ class _ItemStaging:
                     dict(_patch(item).fields),
                     item.rows,
                     item.is_hidden,
+                    item.is_repeated,
                 )
                 for item in staged
             ]
@@ -322,7 +336,7 @@ class _ItemWriter:
             accounts = AccountRepository(transaction)
             limit = catalog_limit(accounts, store_id, services.settings.plans)
             pushed = upsert_items(log, patches, services.clock(), limit)
-            _count(self.report, pushed, len(chunk) - len(accepted))
+            _count(self.report, pushed, chunk, accepted)
             if chunk and self._on_stored is not None:
                 self._on_stored(transaction, self._progress())
         log.committed()
@@ -348,15 +362,15 @@ class _DryRun:
             stored, size = _stored_items(repository, chunk), repository.size()
         accepted = [item for item in chunk if not _is_skipped(item, stored)]
         latest = {_patch(item).item_id: item for item in accepted}
-        created = updated = 0
+        created = 0
         for item_id, item in latest.items():
             is_new = item_id not in stored and hash(item_id) not in self._created
             if is_new:
                 self._created.add(hash(item_id))
-            created, updated = created + is_new, updated + (not is_new)
+            created += is_new
             self._show(item, "create" if is_new else "update")
-        pushed = PushResult(created, updated, size + len(self._created))
-        _count(self.report, pushed, len(chunk) - len(accepted))
+        pushed = PushResult(created, 0, size + len(self._created))
+        _count(self.report, pushed, chunk, accepted)
 
     def _show(self, item: ReadItem, change: Literal["create", "update"]) -> None:
         if len(self.report.would) < MAX_SAMPLES:
@@ -405,8 +419,15 @@ def _patch(item: ReadItem) -> ItemPatch:
     return item.item
 
 
-def _count(report: ItemImportReport, pushed: PushResult, hidden: int) -> None:
+def _count(
+    report: ItemImportReport,
+    pushed: PushResult,
+    chunk: Sequence[ReadItem],
+    accepted: Sequence[ReadItem],
+) -> None:
+    """Count each item of a chunk once: repeated ones were counted while staged."""
+    first_of_id = sum(not item.is_repeated for item in accepted)
     report.created += pushed.created
-    report.updated += pushed.updated
-    report.hidden += hidden
+    report.updated += max(0, first_of_id - pushed.created)
+    report.hidden += sum(not item.is_repeated for item in chunk) - first_of_id
     report.total = pushed.total

@@ -12,6 +12,7 @@ from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
 from productrecs.entrypoints.cli.feeds import order_export_reader
 from productrecs.entrypoints.cli.feeds.column_mapping import ColumnMapping
+from productrecs.entrypoints.cli.feeds.column_names import order_column_names
 from productrecs.entrypoints.cli.feeds.order_export_reader import (
     ItemMatcher,
     OrderExportReader,
@@ -26,11 +27,18 @@ from productrecs.records.orders.csv_reader import (
     CsvFormat,
     CsvLayout,
     MissingColumnsError,
+    column_names,
     detect_time_format,
     inspect_csv,
     read_header,
+    read_rows,
 )
-from productrecs.records.orders.order_history_import import RowReader
+from productrecs.records.orders.order_history_import import (
+    HistoryReport,
+    RowReader,
+    read_lines,
+    time_column,
+)
 from productrecs.records.orders.order_history_line import (
     HistoryLine,
     HistoryLineReader,
@@ -45,6 +53,18 @@ class EmptyCatalogError(ProductRecsError):
     """An order export names products by SKU and title, and the catalog is empty."""
 
 
+class NoOrderTimesError(ProductRecsError):
+    """No row of the file has a readable time; `reason` says why, without a remedy."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(
+            f"{reason}. Nothing was imported. Name the column `timestamp`, map it with "
+            "--mapping, or set how times are written with --timestamp-format; "
+            "--ordered-today imports all lines as orders of today"
+        )
+
+
 class OrderFileFormat(StrEnum):
     """The supported formats of order files."""
 
@@ -53,9 +73,14 @@ class OrderFileFormat(StrEnum):
     WOOCOMMERCE = "woocommerce"
 
 
+NAMED_HISTORY: Final = replace(
+    HISTORY_LAYOUT, columns=order_column_names(tuple(HISTORY_LAYOUT.columns))
+)
+"""An order history whose columns have the names of shop systems and of other languages."""
+
 ORDER_LAYOUTS: Final[Mapping[OrderFileFormat, CsvLayout]] = MappingProxyType(
     {
-        OrderFileFormat.CSV: HISTORY_LAYOUT,
+        OrderFileFormat.CSV: NAMED_HISTORY,
         OrderFileFormat.SHOPIFY: order_export_reader.SHOPIFY_LAYOUT,
         OrderFileFormat.WOOCOMMERCE: order_export_reader.WOOCOMMERCE_LAYOUT,
     }
@@ -71,12 +96,68 @@ _EXPORTS: Final[Mapping[OrderFileFormat | None, type[OrderExportReader]]] = (
 _LINE_COLUMNS: Final = frozenset({"title", "quantity"})
 
 
+_OWN_NAMES: Final = MappingProxyType(
+    {
+        "order_id": "order",
+        "item_id": "item",
+        "customer_id": "customer",
+        "timestamp": "created",
+    }
+)
+"""Our names of the columns, and the names that the readers of exports have for them."""
+
+
 @dataclass(frozen=True, slots=True)
 class OrderFile:
     """The format of an order file, and the reader of its rows (one pass)."""
 
     csv_format: CsvFormat
     reader: Callable[[], RowReader]
+
+    def column_titles(self, file: BinaryIO) -> Mapping[str, str]:
+        """Return the file's names of its columns, by ours."""
+        titles, found = self._titles(file), dict[str, str]()
+        for name, place in self.csv_format.columns.items():
+            if place < len(titles):
+                found[name] = titles[place]
+        return found | {
+            own: found[name] for own, name in _OWN_NAMES.items() if name in found
+        }
+
+    def unused_columns(self, file: BinaryIO) -> list[str]:
+        """Return the file's columns that nothing reads."""
+        used = set(self.csv_format.columns.values())
+        titles = self._titles(file)
+        return [one for place, one in enumerate(titles) if one and place not in used]
+
+    def check_times(self, file: BinaryIO) -> None:
+        """Return if at least one row has a readable time, or no row has a line.
+
+        Raises:
+            NoOrderTimesError: when none has one.
+        """
+        place, undated = time_column(self.csv_format), HistoryReport()
+        reader = self.reader()
+        for row in read_rows(file, self.csv_format):
+            lines = read_lines(reader, row, place, undated)
+            if lines and lines[0].ts_ms is not None:
+                return
+        if not undated.rows_undated:
+            return
+        if place is None:
+            names = ", ".join(filter(None, self._titles(file)))
+            reason = f"No column says when the orders were placed (it has {names})"
+            raise NoOrderTimesError(reason)
+        title = self._titles(file)[place]
+        example = "it is empty in all rows"
+        if undated.undated:
+            example = f"row {undated.undated[0].row}: {undated.undated[0].message}"
+        reason = f"No row has a readable time in the column {title!r}: {example}"
+        raise NoOrderTimesError(reason)
+
+    def _titles(self, file: BinaryIO) -> list[str]:
+        file.seek(0)
+        return column_names(file.read(HEAD_BYTES), self.csv_format.separator)
 
 
 def open_orders(
@@ -99,7 +180,7 @@ def open_orders(
     """
     zone = store.settings.zone
     chosen = None if mapping is not None else kind or detect_order_format(file)
-    layout = HISTORY_LAYOUT if chosen is None else ORDER_LAYOUTS[chosen]
+    layout = NAMED_HISTORY if chosen is None else ORDER_LAYOUTS[chosen]
     if mapping is not None:
         mapping.check(file)
         layout = mapping.layout
@@ -174,7 +255,7 @@ def detect_order_format(file: BinaryIO) -> OrderFileFormat:
     file.seek(0)
     head = file.read(HEAD_BYTES)
     found: dict[OrderFileFormat, Mapping[str, int]] = {}
-    for kind, layout in ORDER_LAYOUTS.items():
+    for kind, layout in {**ORDER_LAYOUTS, OrderFileFormat.CSV: HISTORY_LAYOUT}.items():
         with contextlib.suppress(MissingColumnsError):
             found[kind] = read_header(head, layout).columns
     columns = found.get(OrderFileFormat.WOOCOMMERCE, {})
@@ -189,7 +270,7 @@ def detect_order_format(file: BinaryIO) -> OrderFileFormat:
     if is_woocommerce:
         return OrderFileFormat.WOOCOMMERCE
     try:
-        read_header(head, HISTORY_LAYOUT)
+        read_header(head, NAMED_HISTORY)
     except MissingColumnsError as error:
         message = (
             f"{error}; order exports of Shopify and WooCommerce are detected by their "

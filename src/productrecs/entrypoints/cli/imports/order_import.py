@@ -7,7 +7,7 @@ from typing import BinaryIO, Final
 
 import click
 
-from productrecs.core.clock import iso
+from productrecs.core.clock import MINUTE_MS, iso
 from productrecs.entrypoints.cli.feeds.column_mapping import read_mapping
 from productrecs.entrypoints.cli.feeds.order_export_reader import OrderExportReader
 from productrecs.entrypoints.cli.imports.import_report import print_import_result
@@ -35,6 +35,7 @@ from productrecs.records.orders.order_history_import import (
     HistoryImport,
     HistoryReport,
     RowReader,
+    TimeRule,
     read_lines,
     time_column,
 )
@@ -43,6 +44,8 @@ from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import find_store
 
 _MAX_SAMPLES: Final = 20
+_AHEAD_MS: Final = 5 * MINUTE_MS  # a clock may be ahead by as much
+_MAX_COMPARED: Final = 2_000_000  # lines of a dry run that are compared: 200 MB
 
 
 @dataclass(slots=True)
@@ -53,7 +56,6 @@ class OrderDryRun(HistoryReport):
     catalog; `first` and `last` are times of its lines, and `would` the first lines.
     """
 
-    lines: int = 0
     orders: int = 0
     items: int = 0
     unknown_items: int = 0
@@ -66,7 +68,8 @@ class OrderDryRun(HistoryReport):
 class OrderImport:
     """One store's import of an order file that is read as `orders` says.
 
-    `on_bytes` gets the number of further bytes read, `on_note` notes for the user.
+    `on_bytes` gets the number of further bytes read, `on_note` notes for the user. New
+    lines without a readable time are of today if they were `ordered_today`, else errors.
     """
 
     services: Services
@@ -75,9 +78,15 @@ class OrderImport:
     on_bytes: Callable[[int], None]
     on_note: Callable[[str], None]
     max_errors: int = MAX_ERRORS
+    ordered_today: bool = False
 
     def run(self, file: BinaryIO) -> HistoryReport:
-        """Store every line; an interrupted import resumes with the same file."""
+        """Store every line; an interrupted import resumes with the same file.
+
+        Raises:
+            NoOrderTimesError: when no row has a readable time, unless ordered today.
+        """
+        self._check_times(file)
         services, store, reader = self.services, self.store, self.orders.reader()
         history = HistoryImport(
             services.database,
@@ -86,22 +95,31 @@ class OrderImport:
             store.settings.zone,
             services.clock(),
             max_errors=self.max_errors,
+            times=self._times(),
         )
         report = history.run(file, self.orders.csv_format, self.on_bytes, reader)
-        self._report_notes(reader)
+        self._finish(file, reader, report)
         return report
 
     def dry_run(self, file: BinaryIO) -> OrderDryRun:
-        """Report what the file holds; store nothing."""
-        report = OrderDryRun(max_errors=self.max_errors)
+        """Report what the file holds; store nothing.
+
+        Raises:
+            NoOrderTimesError: as `run`.
+        """
+        self._check_times(file)
+        report, seen = OrderDryRun(max_errors=self.max_errors), set[int]()
         orders_seen, items, times = set[int](), set[str](), set[int]()
         reader, time_index = self.orders.reader(), time_column(self.orders.csv_format)
         for number, line in (
             (row[0], line)
             for row in self._counted_rows(file, report)
-            for line in read_lines(reader, row, time_index, report)
+            for line in read_lines(reader, row, time_index, report, self._times())
         ):
-            report.lines += 1
+            key = hash((line.order_id, line.item_id))
+            report.lines_repeated += key in seen
+            if len(seen) < _MAX_COMPARED:
+                seen.add(key)
             orders_seen.add(hash(line.order_id))  # a file may hold millions
             items.add(line.item_id)
             if line.ts_ms is not None:
@@ -115,15 +133,27 @@ class OrderImport:
         found = sum(one.present for one in stored.values())
         report.orders, report.items = len(orders_seen), len(items)
         report.unknown_items = report.items - found
-        self._report_notes(reader)
+        self._finish(file, reader, report)
         return report
+
+    def _times(self) -> TimeRule:
+        latest_ms = self.services.clock() + _AHEAD_MS
+        return TimeRule(required=not self.ordered_today, latest_ms=latest_ms)
+
+    def _check_times(self, file: BinaryIO) -> None:
+        if not self.ordered_today:
+            self.orders.check_times(file)
 
     def _counted_rows(self, file: BinaryIO, report: HistoryReport) -> Iterator[Row]:
         for row in read_rows(file, self.orders.csv_format, self.on_bytes):
             report.rows += 1
             yield row
 
-    def _report_notes(self, reader: RowReader) -> None:
+    def _finish(self, file: BinaryIO, reader: RowReader, report: HistoryReport) -> None:
+        """Name the file's columns in its errors, and report notes for the user."""
+        report.name_columns(self.orders.column_titles(file))
+        if unused := self.orders.unused_columns(file):
+            self.on_note(f"Columns that are not used: {', '.join(unused)}.")
         for note in reader.notes() if isinstance(reader, OrderExportReader) else ():
             self.on_note(note)
 
@@ -147,9 +177,14 @@ def _shown(line: HistoryLine) -> dict[str, object]:
     "pattern",
     help="The format of times, if it is not detected, such as %d/%m/%Y.",
 )
+@click.option(
+    "--ordered-today",
+    is_flag=True,
+    help="Import new lines without a readable time as orders of today.",
+)
 @json_option
 @data_option
-def import_orders(
+def import_orders(  # noqa: PLR0913 - one argument for each option
     domain: str,
     file: str,
     *,
@@ -157,13 +192,15 @@ def import_orders(
     mapping: Path | None,
     dry_run: bool,
     pattern: str | None,
+    ordered_today: bool,
     as_json: bool,
     data: Path | None,
 ) -> None:
     """Import the order history FILE (a CSV, or - for standard input).
 
-    Header: order_id,item_id[,customer_id][,timestamp][,quantity][,price]; or an order
-    export of Shopify or WooCommerce. A line that was imported before is overwritten.
+    Header: order_id,item_id,timestamp[,customer_id][,quantity][,price], or their names in
+    shop systems and other languages; or an order export of Shopify or WooCommerce. A line
+    that was imported before is overwritten.
 
     Example: productrecs import-orders shop.example.com orders.csv
     """
@@ -174,12 +211,20 @@ def import_orders(
             chosen = OrderFileFormat(kind) if kind else None
             orders = open_orders(services, store, source.file, chosen, columns, pattern)
             with progress("orders", orders.csv_format.size) as on_bytes:
-                importing = OrderImport(services, store, orders, on_bytes, _print_note)
+                importing = OrderImport(
+                    services,
+                    store,
+                    orders,
+                    on_bytes,
+                    _print_note,
+                    ordered_today=ordered_today,
+                )
                 run_import = importing.dry_run if dry_run else importing.run
                 report = run_import(source.file)
     if orders.csv_format.encoding == "cp1252":
         click.echo("This file is not UTF-8; it was read as Windows-1252.", err=True)
-    _print_times(report, dry_run=dry_run)
+    if ordered_today:
+        _print_times(report, dry_run=dry_run)
     if report.not_bought:
         omitted = ", ".join(f"{n:,} {reason}" for reason, n in report.not_bought.items())
         click.echo(
@@ -213,9 +258,11 @@ def _summary(report: HistoryReport) -> str:
     if isinstance(report, OrderDryRun):
         lines = counted(report.lines, "line")
         between = f", {report.first} to {report.last}," if report.first else ""
+        repeated = f" ({report.lines_repeated:,} of them repeated in the file)"
         return (
             f"{counted(report.rows, 'row')}: {lines} of {counted(report.orders, 'order')}"
-            f"{between} would be imported, {report.rows_skipped:,} rows skipped; "
+            f"{between} would be imported{repeated if report.lines_repeated else ''}, "
+            f"{report.rows_skipped:,} rows skipped; "
             f"{report.unknown_items:,} of {counted(report.items, 'product')} are not in "
             "the catalog."
         )

@@ -50,18 +50,27 @@ _TIMES: Final = (
     ("%d.%m.%Y %H:%M:%S", "31.12.2026 23:59:59"),
 )
 _HISTORY: Final = 50
+_RARE: Final = frozenset({"repeated", "folded"})
 _STATES: Final = {
     ImportStatus.CHECKING: ("Checking", ""),
-    ImportStatus.CHECKED: ("Ready to start", "warn"),
+    ImportStatus.CHECKED: ("Ready to start", "good"),
     ImportStatus.QUEUED: ("Waiting", ""),
     ImportStatus.RUNNING: ("Importing", ""),
     ImportStatus.DONE: ("Imported", "good"),
     ImportStatus.FAILED: ("Failed", "bad"),
 }
+_BROKEN: Final = ("Cannot start yet", "bad")
+_PARTLY: Final = ("Some rows have errors", "warn")
 _COUNTS: Final = (
     ("inserted", "New", "Rows that were not stored before."),
     ("overwritten", "Changed", "Rows whose order line or product was stored before."),
-    ("deduplicated", "Already stored", "Rows that add nothing, or belong to another row."),
+    ("deduplicated", "Already stored", "Order lines that are stored as they are."),
+    (
+        "repeated",
+        "Repeated",
+        "Rows whose order line or product has a later row: it counts.",
+    ),
+    ("folded", "Merged", "Rows of variants and pictures, which belong to another row."),
     ("left_out", "Left out", "Orders that are no purchases, and hidden products."),
     ("skipped", "Failed", "Rows that cannot be read. Each is listed with its reason."),
 )
@@ -119,12 +128,45 @@ def show_file(visit: Visit) -> Reply:
         is_moving=one.is_in_progress,
         preview=one.preview,
         result=one.result,
-        state=_STATES[one.status],
-        counts=_COUNTS,
+        state=_state(one),
+        counts=_counts(one),
+        lines=_lines(one),
+        skipped=int(one.preview.get("counts", {}).get("skipped", 0)),
         kinds=_KINDS[1:],
         times=_TIMES,
         title=one.file_name,
     )
+
+
+def _state(one: FileImport) -> tuple[str, str]:
+    """Return the status of an import in words, and its tone."""
+    if one.status is ImportStatus.CHECKED and one.preview.get("problem"):
+        return _BROKEN
+    if one.status is ImportStatus.CHECKED and one.preview.get("errors"):
+        return _PARTLY
+    return _STATES[one.status]
+
+
+def _lines(one: FileImport) -> int:
+    """Return how many order lines the rows have; 0 where a row is a line."""
+    counts = (one.result or one.preview).get("counts", {})
+    total = sum(count for name, count in counts.items() if name != "rows")
+    return int(total) if total != counts.get("rows", total) else 0
+
+
+def _counts(one: FileImport) -> list[tuple[str, str, str]]:
+    """Return the counts to show: those of the kind of file, and no zero for rare ones."""
+    is_checked = one.status is ImportStatus.CHECKED
+    report = one.preview if is_checked else one.result
+    counts, is_orders = report.get("counts", {}), report.get("kind") == "orders"
+    shown = []
+    for name, label, meaning in _COUNTS:
+        if is_checked and is_orders and name in {"overwritten", "deduplicated"}:
+            continue
+        if name in counts and (counts[name] or name not in _RARE):
+            is_total = is_checked and is_orders and name == "inserted"
+            shown.append((name, "To import" if is_total else label, meaning))
+    return shown
 
 
 def check_again(visit: Visit) -> Reply:
@@ -272,6 +314,7 @@ def _choices(visit: Visit, one: FileImport) -> ImportChoices:
         format=chosen,
         mapping=mapping if chosen == BY_COLUMNS else {},
         time_format=form["time_format"] if form["time_format"] in dict(_TIMES) else "",
+        ordered_today="ordered_today" in form,
     )
 
 
