@@ -14,19 +14,20 @@ namespace {
 	// Hooks.
 	function add_action( $hook, $callback, $priority = 10, $arguments = 1 ) { add_filter( $hook, $callback, $priority, $arguments ); }
 	function add_filter( $hook, $callback, $priority = 10, $arguments = 1 ) { $GLOBALS['hooks'][ $hook ][ $priority ][] = array( $callback, $arguments ); }
-	function do_action( $hook, ...$given ) { run_hook( $hook, $given ); }
+	function do_action( $hook, ...$given ) { run_hook( $hook, $given, false ); }
 	function apply_filters( $hook, ...$given ) { return run_hook( $hook, $given ); }
-	function run_hook( $hook, $given ) {
+	function run_hook( $hook, $given, $is_filter = true ) {
 		$found = $GLOBALS['hooks'][ $hook ] ?? array();
 		ksort( $found );
 		foreach ( $found as $callbacks ) {
 			foreach ( $callbacks as $one ) {
 				$said = ( $one[0] )( ...array_slice( $given, 0, $one[1] ) );
-				if ( $given ) { $given[0] = $said; }
+				if ( $given && $is_filter ) { $given[0] = $said; }
 			}
 		}
 		return $given[0] ?? null;
 	}
+	function register_activation_hook( $file, $callback ) { add_action( 'activate', $callback ); }
 	function register_deactivation_hook( $file, $callback ) { add_action( 'deactivate', $callback ); }
 	function load_plugin_textdomain() {}
 	function wp_register_script() {}
@@ -52,15 +53,80 @@ namespace {
 	class Fake_Wpdb {
 		public $posts = 'wp_posts';
 		public $users = 'wp_users';
-		public function prepare( $sql, ...$values ) { return array_merge( $values, array( $sql ) ); }
-		public function get_col( $asked ) {
-			if ( strpos( end( $asked ), $this->users ) ) { return array_slice( array_filter( $GLOBALS['users'] ?? array(), fn( $id ) => $id > $asked[0] ), 0, $asked[1] ); }
+		public $options = 'wp_options';
+		public $term_relationships = 'wp_term_relationships';
+		public $prefix = 'wp_';
+		public $outbox = array(); // order_id => due, changes, told.
+		public function get_charset_collate() { return ''; }
+		public function prepare( $sql, ...$values ) {
+			$values = is_array( $values[0] ?? 0 ) ? $values[0] : $values;
+			return preg_replace_callback( '/%[ds]/', function ( $at ) use ( &$values ) { $value = array_shift( $values ); return '%d' === $at[0] ? (int) $value : "'$value'"; }, $sql );
+		}
+		private function numbers( $text ) { preg_match_all( '/\d+/', $text, $found ); return array_map( 'intval', $found[0] ); }
+		public function esc_like( $text ) { return $text; }
+		public function get_col( $sql ) {
+			if ( preg_match( "/option_name LIKE '(.*)%'/", $sql, $found ) ) { return array_filter( array_keys( $GLOBALS['options'] ), fn( $name ) => 0 === strpos( $name, $found[1] ) ); }
+			if ( preg_match( '/ID IN \((.*)\)/', $sql, $found ) ) { return array_intersect( $this->published(), $this->numbers( $found[1] ) ); }
+			preg_match( '/ID > (\d+) ORDER BY ID LIMIT (\d+)/', $sql, $found );
+			$ids = strpos( $sql, $this->users ) ? ( $GLOBALS['users'] ?? array() ) : $this->published();
+			return array_slice( array_filter( $ids, fn( $id ) => $id > $found[1] ), 0, $found[2] );
+		}
+		private function published() {
 			$ids = array_keys( array_filter( $GLOBALS['posts'], fn( $post ) => 'product' === $post['type'] && 'publish' === $post['status'] ) );
 			sort( $ids );
-			return array_slice( array_filter( $ids, fn( $id ) => $id > $asked[0] ), 0, $asked[1] );
+			return $ids;
 		}
-		public function get_var() { return count( $this->get_col( array( 0, PHP_INT_MAX, '' ) ) ); }
+		private function due() {
+			$due = array_filter( $this->outbox, fn( $row ) => $row['due'] > 0 );
+			uksort( $due, fn( $one, $other ) => array( $due[ $one ]['due'], $one ) <=> array( $due[ $other ]['due'], $other ) );
+			return $due;
+		}
+		public function get_results( $sql ) {
+			$rows = array();
+			foreach ( array_slice( $this->due(), 0, $this->numbers( strrchr( $sql, ' ' ) )[0], true ) as $id => $row ) { $rows[] = (object) ( array( 'order_id' => $id ) + $row ); }
+			return $rows;
+		}
+		public function get_var( $sql ) {
+			if ( 0 === strpos( $sql, 'SHOW TABLES' ) ) { return null; }
+			if ( ! strpos( $sql, 'product_recs_orders' ) ) { return strpos( $sql, 'HAVING' ) ? count( $GLOBALS['hidden'] ?? array() ) : count( $this->published() ); }
+			$most = $this->numbers( strrchr( $sql, ' ' ) )[0];
+			return count( array_filter( $this->due(), fn( $row ) => strpos( $sql, 'due <' ) ? $row['due'] < $most : $row['due'] === $most ) );
+		}
+		public function query( $sql ) {
+			if ( preg_match( '/^INSERT IGNORE .*VALUES \(\'(.*?)\', \'(.*?)\'/', $sql, $found ) ) { return add_option( $found[1], $found[2] ) ? 1 : 0; }
+			if ( preg_match( '/^UPDATE wp_options SET option_value = \'(.*?)\' WHERE option_name = \'(.*?)\' AND option_value < \'(.*?)\'/', $sql, $found ) ) {
+				return ( $GLOBALS['options'][ $found[2] ] ?? $found[3] ) < $found[3] ? (int) update_option( $found[2], $found[1] ) : 0;
+			}
+			if ( preg_match( '/^DELETE FROM wp_options WHERE option_name = \'(.*)\'/', $sql, $found ) ) { delete_option( $found[1] ); return 1; }
+			if ( 0 === strpos( $sql, 'DROP TABLE' ) ) { $this->outbox = array(); return 1; }
+			if ( preg_match_all( '/\((\d+), (\d+), 1\)/', $sql, $found, PREG_SET_ORDER ) ) {
+				foreach ( $found as $one ) {
+					$row = $this->outbox[ $one[1] ] ?? array( 'due' => 0, 'changes' => 0, 'told' => null );
+					$this->outbox[ $one[1] ] = array( 'due' => ! $row['due'] ? (int) $one[2] : min( $row['due'], (int) $one[2] ), 'changes' => $row['changes'] + 1, 'told' => $row['told'] );
+				}
+				return count( $found );
+			}
+			if ( preg_match( '/SET told = (?:NULLIF\()?\'(.*?)\'(?:, \'\'\), due = IF\(changes = (\d+), 0, due\))? WHERE order_id = (\d+)$/s', $sql, $found ) ) {
+				$row         = &$this->outbox[ $found[3] ];
+				$row['told'] = '' === $found[1] ? null : $found[1];
+				if ( '' !== $found[2] && (int) $found[2] === $row['changes'] ) { $row['due'] = 0; }
+				return 1;
+			}
+			if ( preg_match( '/due = IF\(due = 0, (\d+), due\).*order_id (IN|BETWEEN) (.*)$/', $sql, $found ) ) {
+				$ids   = $this->numbers( $found[3] );
+				$count = 0;
+				foreach ( $this->outbox as $id => $row ) {
+					if ( null !== $row['told'] && ( 'IN' === $found[2] ? in_array( $id, $ids, true ) : $id >= $ids[0] && $id <= $ids[1] ) ) {
+						$this->outbox[ $id ] = array( 'due' => $row['due'] ? $row['due'] : (int) $found[1], 'changes' => $row['changes'] + 1, 'told' => $row['told'] );
+						++$count;
+					}
+				}
+				return $count;
+			}
+			throw new Error( "the fake shop does not know: $sql" );
+		}
 	}
+	function dbDelta() {}
 	$wpdb = new Fake_Wpdb();
 
 	// Texts, addresses and the page.
@@ -79,7 +145,11 @@ namespace {
 	function plugins_url( $path ) { return '/plugins/' . $path; }
 	function plugin_basename( $file ) { return basename( $file ); }
 	function wp_timezone() { return new DateTimeZone( 'UTC' ); }
-	function is_admin() { return false; }
+	function is_admin() { return ! empty( $GLOBALS['in_admin'] ); }
+	function wp_doing_cron() { return false; }
+	function wp_doing_ajax() { return false; }
+	function is_multisite() { return false; }
+	function set_transient( $name, $value ) { update_option( '_transient_' . $name, $value ); }
 	function is_ssl() { return false; }
 	function is_feed() { return false; }
 	function is_product() { return true; }
@@ -91,6 +161,7 @@ namespace {
 	function is_singular() { return true; }
 	function get_the_ID() { return $GLOBALS['page']; }
 	function current_user_can() { return true; }
+	function wp_set_current_user( $id ) { $GLOBALS['user'] = $id; }
 	function get_current_user_id() { return $GLOBALS['user']; }
 	function wp_enqueue_script( $handle, $src ) { $GLOBALS['scripts'][ $handle ] = $src; }
 	function wp_enqueue_style() {}
@@ -130,7 +201,8 @@ namespace {
 		function as_enqueue_async_action( $hook, $arguments = array() ) { as_schedule_single_action( time(), $hook, $arguments ); }
 	}
 	function as_has_scheduled_action( $hook, $arguments ) { return (bool) as_get_scheduled_actions( array( 'hook' => $hook, 'args' => $arguments ) ); }
-	function as_get_scheduled_actions( $asked ) { return array_filter( $GLOBALS['jobs'], fn( $job ) => $job[0] === $asked['hook'] && $job[1] === $asked['args'] ); }
+	function as_get_scheduled_actions( $asked ) { return array_filter( $GLOBALS['jobs'], fn( $job ) => $job[0] === $asked['hook'] && $job[1] === ( $asked['args'] ?? $job[1] ) ); }
+	function _get_cron_array() { return array_map( fn( $job ) => array( $job[0] => 1 ), $GLOBALS['jobs'] ); }
 	function as_unschedule_all_actions( $hook ) { wp_unschedule_hook( $hook ); }
 	function wp_schedule_single_event( $time, $hook, $arguments ) { as_schedule_single_action( $time, $hook, $arguments ); }
 	function wp_schedule_event( $time, $every, $hook ) { as_schedule_single_action( $time, $hook ); }
@@ -142,33 +214,68 @@ namespace {
 	class Fake_Object {
 		public $meta = array();
 		public function __construct( public $facts ) {}
-		public function __call( $name, $given ) { return $this->facts[ preg_replace( '/^get_/', '', $name ) ] ?? ''; }
+		public function __call( $name, $given ) {
+			$value = $this->facts[ preg_replace( '/^get_/', '', $name ) ] ?? '';
+			return 'get_price' === $name ? apply_filters( 'woocommerce_product_get_price', $value, $this ) : $value;
+		}
 		public function get_id() { return $this->facts['id']; }
 		public function get_meta( $key ) { return $this->meta[ $key ] ?? ''; }
 		public function update_meta_data( $key, $value ) { $this->meta[ $key ] = $value; }
 		public function delete_meta_data( $key ) { unset( $this->meta[ $key ] ); }
 		public function save_meta_data() { if ( ! empty( $this->facts['broken'] ) ) { throw new TypeError( 'a broken plugin' ); } }
 		public function is_type( $type ) { return ( $this->facts['type'] ?? 'simple' ) === $type; }
-		public function has_status( $statuses ) { return in_array( $this->facts['status'], (array) $statuses, true ); }
+		public function has_status( $statuses ) { return in_array( $this->facts['status'] ?? '', (array) $statuses, true ); }
 		public function get_category_ids() { return $this->facts['category_ids'] ?? array(); }
 		public function get_attributes() { return $this->facts['attributes'] ?? array(); }
 		public function get_global_unique_id() { return $this->facts['gtin'] ?? ''; }
 		public function get_items() { return $this->facts['items'] ?? array(); }
-		public function get_refunds() { return $this->facts['refunds'] ?? array(); }
+		public function get_refunds() { return array_values( array_filter( $GLOBALS['objects'], fn( $one ) => ( $one->facts['parent_id'] ?? 0 ) === $this->get_id() && 'shop_order_refund' === $one->get_type() ) ); }
 		public function get_type() { return $this->facts['type'] ?? 'shop_order'; }
-		public function get_qty_refunded_for_item() { return 0; }
-		public function get_date_created() { return $this->facts['created'] ?? null; }
+		private function refunded( $line, $what ) {
+			$lines = array_merge( array(), ...array_map( fn( $one ) => array_values( $one->get_items() ), $this->get_refunds() ) );
+			return array_sum( array_map( fn( $one ) => $one->facts['of'] === $line ? $one->facts[ $what ] : 0, $lines ) );
+		}
+		public function get_qty_refunded_for_item( $line ) { return $this->refunded( $line, 'quantity' ); }
+		public function get_total_refunded_for_item( $line ) { return -$this->refunded( $line, 'total' ); }
+		public function get_total() { return $this->facts['total'] ?? array_sum( array_map( fn( $one ) => $one->facts['total'], $this->get_items() ) ); }
+		public function get_date_created() { return isset( $this->facts['created'] ) ? new DateTimeImmutable( '@' . $this->facts['created'] ) : null; }
 	}
 	function wc_get_product( $id ) { return isset( $GLOBALS['posts'][ $id ] ) ? ( $GLOBALS['objects'][ $id ] ?? false ) : false; }
 	function wc_get_order( $id ) { return $GLOBALS['objects'][ $id ] ?? false; }
 	function wc_get_orders( $asked ) {
-		$found = array_values( array_filter( $GLOBALS['objects'], fn( $one ) => isset( $one->facts['items'] ) && $one->has_status( $asked['status'] ) ) );
+		$since = (int) ltrim( $asked['date_modified'] ?? '>=0', '>=' );
+		$found = array_filter( $GLOBALS['objects'], fn( $one ) => isset( $one->facts['items'] )
+			&& ( isset( $asked['type'] ) ? $asked['type'] === $one->get_type() : true )
+			&& ( 'shop_order_refund' === $one->get_type() || $one->has_status( $asked['status'] ) ) && ( $one->facts['modified'] ?? time() ) >= $since );
+		ksort( $found );
+		$found = array_values( $found );
 		if ( isset( $asked['meta_key'] ) ) { $found = array_values( array_filter( $found, fn( $one ) => isset( $one->meta[ $asked['meta_key'] ] ) ) ); }
-		$page  = array_slice( $found, ( ( $asked['page'] ?? 1 ) - 1 ) * $asked['limit'], $asked['limit'] );
-		return empty( $asked['paginate'] ) ? $page : (object) array( 'total' => count( $found ) );
+		$page  = array_slice( $found, $asked['offset'] ?? ( ( $asked['page'] ?? 1 ) - 1 ) * $asked['limit'], $asked['limit'] );
+		return 'ids' === ( $asked['return'] ?? '' ) ? array_map( fn( $one ) => $one->get_id(), $page ) : $page;
 	}
-	function wc_get_order_statuses() { return array( 'processing' => 1, 'pending' => 1 ); }
-	function wc_get_price_to_display( $product, $told = array() ) { return $told['price'] ?? $product->get_price(); }
+	function wc_get_order_statuses() { return array_fill_keys( array( 'pending', 'processing', 'on-hold', 'completed', 'cancelled', 'refunded', 'failed' ), 1 ); }
+	function wc_get_product_visibility_term_ids() { return array( 'exclude-from-catalog' => 1, 'exclude-from-search' => 2 ); }
+
+	// Taxes: a shop in DE with one rate. Nobody else pays it, as in WooCommerce a customer without a place.
+	class WC_Customer {
+		public $country = '';
+		public $is_exempt = false;
+		public function __construct( $id = 0 ) {}
+		public function set_props( $props ) { $this->country = $props['billing_country']; }
+	}
+	class Fake_Countries { public function __call( $name, $given ) { return 'get_base_country' === $name ? 'DE' : ''; } }
+	class Fake_Shop { public $customer = null; public $countries; }
+	$woocommerce = new Fake_Shop();
+	$woocommerce->countries = new Fake_Countries();
+	function WC() { return $GLOBALS['woocommerce']; }
+	function wc_get_price_to_display( $product, $told = array() ) {
+		$tax   = $GLOBALS['tax'] ?? array( 'rate' => 0, 'is_in_price' => false, 'display' => 'incl' );
+		$price = (float) ( $told['price'] ?? $product->get_price() );
+		$net   = $tax['is_in_price'] ? $price / ( 1 + $tax['rate'] ) : $price;
+		$payer = WC()->customer;
+		$pays  = 'incl' === $tax['display'] && $payer && 'DE' === $payer->country && ! $payer->is_exempt;
+		return round( $pays ? $net * ( 1 + $tax['rate'] ) : $net, 2 );
+	}
 	function taxonomy_exists() { return true; }
 	function wc_get_product_terms( $id, $taxonomy ) { return $GLOBALS['terms'][ $taxonomy ] ?? array(); }
 	function wc_attribute_label( $name ) { return ucfirst( preg_replace( '/^pa_/', '', $name ) ); }
@@ -186,7 +293,17 @@ namespace {
 		$GLOBALS['posts'][ $id ]   = array( 'type' => 'product', 'status' => 'publish', 'parent' => 0 );
 		$GLOBALS['objects'][ $id ] = new Fake_Object( $facts + array( 'id' => $id, 'name' => "Tent $id", 'price' => '10', 'status' => 'publish', 'stock_status' => 'instock', 'permalink' => "http://shop.example/p/$id" ) );
 	}
-	function line( $id, $quantity = 1, $total = 10.0 ) { return new Fake_Object( array( 'id' => 0, 'product_id' => $id, 'quantity' => $quantity, 'total' => $total ) ); }
+	function line( $id, $quantity = 1, $total = 10.0, $of = 0 ) { return new Fake_Object( array( 'id' => 0, 'product_id' => $id, 'quantity' => $quantity, 'total' => $total, 'total_tax' => 0, 'of' => $of ) ); }
+	function refund( $id, $order, $amount, $lines = array() ) {
+		order( $id, $lines, array( 'type' => 'shop_order_refund', 'parent_id' => $order, 'amount' => $amount ) );
+		do_action( 'woocommerce_order_refunded', $order, $id );
+		changed_order( $order );
+	}
+	function changed_order( $id, $facts = array() ) {
+		if ( isset( $GLOBALS['objects'][ $id ] ) ) { $GLOBALS['objects'][ $id ]->facts = $facts + $GLOBALS['objects'][ $id ]->facts; }
+		do_action( 'woocommerce_update_order', $id );
+		end_request();
+	}
 	function order( $id, $lines, $facts = array() ) {
 		$GLOBALS['objects'][ $id ] = new Fake_Object( $facts + array( 'id' => $id, 'status' => 'processing', 'currency' => 'EUR', 'items' => $lines, 'customer_id' => 0 ) );
 		return $GLOBALS['objects'][ $id ];
@@ -200,6 +317,8 @@ namespace {
 		}
 	}
 	function later() { foreach ( $GLOBALS['jobs'] as $at => $job ) { if ( 'product_recs_nightly' !== $job[0] ) { $GLOBALS['jobs'][ $at ][2] = 0; } } }
+	function work() { for ( $i = 0; $i < 5; $i++ ) { run_jobs(); } }
+	function errors() { return array_column( $GLOBALS['options']['product_recs_errors'] ?? array(), 'why' ); }
 	function calls( $method, $path ) { return array_values( array_filter( $GLOBALS['calls'], fn( $call ) => $call[0] === $method && 0 === strpos( $call[1], $path ) ) ); }
 	function drawn( $hook ) { ob_start(); do_action( $hook ); return ob_get_clean(); }
 	function connected( $url, $key, $secret, $settings = array() ) {

@@ -97,17 +97,52 @@ def test_rows_that_cannot_be_read_are_told_and_the_rest_is_imported(
     store = new_store(database)
 
     report = import_text(
-        database, store, HEADER + 'B,a,,,1,2\n,b,,,1,2\nB,c,,,0,2\nB,"d,,,1,2\nB,e,,,1,2\n'
+        database, store, HEADER + 'B,a,,,1,2\n,b,,,1,2\nB,c,,,x,2\nB,"d,,,1,2\nB,e,,,1,2\n'
     )
 
     assert (report.rows, report.rows_skipped, report.lines_imported) == (5, 3, 2)
     assert report.errors == [
         RowError(3, "order_id is empty; every row needs one"),
         RowError(
-            4, "quantity '0' means that nothing was bought; remove the row or correct it"
+            4,
+            "quantity 'x' is not a number; write it like 2",
+            "quantity",
+            "x",
+            "is not a number; write it like 2",
         ),
         RowError(5, "a quotation mark is opened on this line and not closed"),
     ]
+
+
+def test_a_quantity_of_0_removes_a_line_until_another_brings_it_back(
+    database: Database,
+) -> None:
+    store = new_store(database)
+    rows = "B,a,c-1,2025-10-03,2,5\nB,b,c-1,2025-10-03,1,9\n"
+    import_text(database, store, HEADER + rows)
+    before = standing(database, store)
+
+    report = import_text(database, store, HEADER + "B,a,,,0,\nB,unknown,,,0,\n")
+
+    assert (report.lines_imported, report.lines_updated) == (0, 1)
+    assert standing(database, store) == [one for one in before if one.item_id == "b"]
+    import_text(database, store, HEADER + "B,a,,,2,5\n")
+    assert standing(database, store) == before
+
+
+def test_a_live_order_stays_live_when_its_lines_are_removed_and_come_back(
+    database: Database,
+) -> None:
+    store = new_store(database)
+    tell(database, store, ("order", 3))
+
+    import_text(database, store, "order_id,item_id,qty\nA,x,0\n")
+    assert standing(database, store) == []
+    import_text(database, store, "order_id,item_id,qty,price\nA,x,2,2\n")
+
+    assert standing(database, store) == [Line("A", "x", 2, 2.0, 4.0, NOON, "c")]
+    imported = [column.name for column in purchase_lines.columns].index("imported") - 1
+    assert [row[imported] for row in standing_rows(database, store)] == [False]
 
 
 def test_of_many_bad_rows_a_hundred_are_told_and_all_counted(database: Database) -> None:

@@ -84,7 +84,7 @@ def test_a_quantity_is_a_whole_number_and_negative_for_a_return(
     assert read(quantity=text).quantity == quantity
 
 
-@pytest.mark.parametrize("text", ["0", "1.5", "two", "1e17", "9007199254740994"])
+@pytest.mark.parametrize("text", ["1.5", "two", "1e17", "9007199254740994"])
 def test_a_quantity_that_is_none_spoils_its_row(text: str) -> None:
     with pytest.raises(UnreadableRowError, match="quantity"):
         read(quantity=text)

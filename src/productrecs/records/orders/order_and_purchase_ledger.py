@@ -56,6 +56,12 @@ class PurchaseLedger:
             return []
         return [place[number] for number in sorted(place) if not place[number].void]
 
+    def removed_line(self, order_id: str, receipt: int, item: int) -> list[PurchaseLine]:
+        """Return the line of an order's item that was removed, if there is one."""
+        place = self._lines.get((order_id, receipt, item), {})
+        line = place.get(0)
+        return [] if line is None or not line.void or line.unconfirmed else [line]
+
     def basket(self, order_id: str, receipt: int, seq: int) -> int:
         """Return the basket number of an order; `seq` for an order without lines."""
         return self._baskets.setdefault((order_id, receipt), seq)
@@ -230,6 +236,10 @@ class LineMerger:
         """Store a line, numbered `seq` if new; return the outcome."""
         item = self._items[line.item_id]
         earlier_lines = self._ledger.current_lines(line.order_id, _RECEIPT, item)
+        if line.quantity == 0:
+            return self._remove(earlier_lines, seq)
+        if not earlier_lines:
+            earlier_lines = self._ledger.removed_line(line.order_id, _RECEIPT, item)
         if not earlier_lines:
             added = self._new(line, item, seq)
             self._ledger.put(added)
@@ -242,6 +252,14 @@ class LineMerger:
         after = after._replace(seq=seq, updated_at=self._updated_ms)
         self._ledger.put(after)
         self._ledger.void_others(after, first=1)
+        return LineOutcome.CHANGED
+
+    def _remove(self, lines: Sequence[PurchaseLine], seq: int) -> LineOutcome:
+        """Void all lines of an order's item: nothing of it is left."""
+        if not lines:
+            return LineOutcome.KNOWN
+        removed = lines[0]._replace(seq=seq, updated_at=self._updated_ms)
+        self._ledger.void_others(removed, first=0)
         return LineOutcome.CHANGED
 
     def _new(self, line: HistoryLine, item: int, seq: int) -> PurchaseLine:
@@ -282,6 +300,7 @@ class LineMerger:
             line=0,
             channel=PurchaseChannel.CSV,
             ts=before.ts if line.ts_ms is None else line.ts_ms,
+            void=False,
             quantity=quantity,
             price=price,
             total=total,

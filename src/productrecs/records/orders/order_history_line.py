@@ -52,7 +52,8 @@ class NotAPurchaseError(ProductRecsError):
 class HistoryLine(NamedTuple):
     """One row; None means that the row has no value: the stored one stays.
 
-    A negative `quantity` is a return. `ts_ms` is UTC. `price` is per unit.
+    A negative `quantity` is a return, and 0 removes the line from its order. `ts_ms` is
+    UTC. `price` is per unit.
     """
 
     order_id: str
@@ -210,9 +211,6 @@ def _count(text: str, separator: str) -> int | None:
         return None
     if value != int(value) or abs(value) > MAX_COUNT:
         message = "is not a whole number; write it like 2"
-        raise UnreadableRowError(message, "quantity", text)
-    if value == 0:
-        message = "means that nothing was bought; remove the row or correct it"
         raise UnreadableRowError(message, "quantity", text)
     return int(value)
 

@@ -25,7 +25,7 @@ defined( 'ABSPATH' ) || exit;
 const VERSION = '1.1.0';
 const FILE    = __FILE__;
 
-foreach ( array( 'guard', 'settings', 'api', 'queue', 'customers', 'items', 'sync', 'orders', 'history', 'shopper', 'placements', 'admin', 'health' ) as $product_recs_part ) {
+foreach ( array( 'guard', 'settings', 'api', 'queue', 'customers', 'items', 'sync', 'outbox', 'orders', 'order-delivery', 'history', 'shopper', 'placements', 'admin', 'health' ) as $product_recs_part ) {
 	require_once __DIR__ . '/includes/' . $product_recs_part . '.php';
 }
 unset( $product_recs_part );
@@ -41,6 +41,7 @@ add_action(
 );
 
 add_action( 'plugins_loaded', guarded( 'ProductRecs\start' ) );
+register_activation_hook( __FILE__, 'ProductRecs\resume' );
 register_deactivation_hook( __FILE__, 'ProductRecs\stop' );
 
 /** Add every hook, once WooCommerce is there. */
@@ -55,6 +56,9 @@ function start() {
 		}
 	);
 	add_action( 'init', guarded( array( '\\ProductRecs\\Settings', 'upgrade' ) ) );
+	if ( wp_doing_cron() || ( is_admin() && ! wp_doing_ajax() ) ) {
+		add_action( 'init', guarded( array( 'ProductRecs\\Queue', 'watch' ) ), 20 );
+	}
 	Sync::hooks();
 	Orders::hooks();
 	History::hooks();
@@ -65,6 +69,11 @@ function start() {
 		Admin::hooks();
 	}
 	Health::hooks();
+}
+
+/** Activation: what changed meanwhile is looked for, once the plugin runs. */
+function resume() {
+	update_option( 'product_recs_resume', 1, false );
 }
 
 /** Deactivation: nothing stays scheduled. What is stored stays, for the next activation. */

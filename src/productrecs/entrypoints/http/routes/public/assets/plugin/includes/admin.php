@@ -37,16 +37,6 @@ class Admin {
 				}
 			)
 		);
-		add_action(
-			'admin_init',
-			guarded(
-				function () {
-					if ( Settings::connected() && ! wp_doing_ajax() ) {
-						Queue::schedule_nightly();
-					}
-				}
-			)
-		);
 	}
 
 	/** Add the screen to WooCommerce's menu. */
@@ -165,6 +155,7 @@ class Admin {
 			)
 		);
 		delete_option( 'product_recs_errors' );
+		Outbox::install();
 		Sync::begin();
 		History::begin();
 		Queue::schedule_nightly();
@@ -221,7 +212,7 @@ class Admin {
 	}
 
 	/**
-	 * Send the latest paid order again: the service answers that it has it, and stores nothing.
+	 * Deliver the latest paid order, if the service does not have it as it is now.
 	 *
 	 * @return string What is wrong; empty when the service answered.
 	 */
@@ -234,10 +225,9 @@ class Admin {
 			)
 		);
 		foreach ( $orders as $order ) {
-			$body = Orders::body( $order );
-			if ( $body['items'] ) { // Lines of deleted products are left out.
-				$reply = Api::call( 'POST', '/v1/orders', $body );
-				return $reply->ok() && ! empty( $reply->json['ok'] ) ? '' : $reply->remedy();
+			if ( Orders::body( $order )['items'] ) { // Lines of deleted products are left out.
+				Outbox::add( array( $order->get_id() ) );
+				return false === Order_Delivery::deliver() ? (string) get_option( 'product_recs_errors' )[0]['why'] : '';
 			}
 		}
 		return __( 'There is no paid order yet. Place one, then try again.', 'service-recommender' );
@@ -271,7 +261,8 @@ class Admin {
 		if ( 'running' === Sync::state()['state'] ) {
 			Sync::step();
 		} else {
-			History::step();
+			History::job();
+			Order_Delivery::deliver();
 		}
 		$shown = array();
 		foreach ( array( Sync::state(), History::state() ) as $state ) {

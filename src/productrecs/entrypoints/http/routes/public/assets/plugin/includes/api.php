@@ -79,6 +79,15 @@ class Reply {
 	}
 
 	/**
+	 * Return the field of the first problem of a refused body.
+	 *
+	 * @return string
+	 */
+	public function problem_field() {
+		return isset( $this->json['detail'][0]['loc'] ) ? (string) implode( '.', array_slice( (array) $this->json['detail'][0]['loc'], -1 ) ) : '';
+	}
+
+	/**
 	 * Return what is wrong and what the merchant can do, in their language.
 	 *
 	 * @return string

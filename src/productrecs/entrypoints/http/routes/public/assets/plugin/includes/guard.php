@@ -39,6 +39,11 @@ function record_error( $what, $why ) {
 	try {
 		$errors = get_option( 'product_recs_errors', array() );
 		$errors = is_array( $errors ) ? $errors : array();
+		foreach ( $errors as $place => $error ) { // The list holds different ones.
+			if ( array( $error['what'], $error['why'] ) === array( $what, substr( $why, 0, 500 ) ) ) {
+				unset( $errors[ $place ] );
+			}
+		}
 		array_unshift(
 			$errors,
 			array(

@@ -61,6 +61,11 @@ class Health {
 			/* translators: 1: number of jobs, 2: minutes. */
 			$problems[] = sprintf( __( '%1$d jobs wait, the first for %2$d minutes. WP-Cron does not run: call wp-cron.php every minute from a system cron.', 'service-recommender' ), $backlog['length'], (int) ( $backlog['age'] / 60 ) );
 		}
+		$since = Outbox::first_due();
+		if ( $since && time() - $since > self::OLD ) {
+			/* translators: 1: number of orders, 2: minutes. */
+			$problems[] = sprintf( __( '%1$d orders wait, the first for %2$d minutes. They are sent in their order, once the service takes them.', 'service-recommender' ), Outbox::count(), (int) ( ( time() - $since ) / 60 ) );
+		}
 		$status = Api::call( 'GET', '/integration/status' );
 		if ( ! $status->ok() ) {
 			$problems[] = $status->remedy();
@@ -132,7 +137,8 @@ class Health {
 		);
 		return array(
 			__( 'Connected', 'service-recommender' )         => $status->ok() ? __( 'yes', 'service-recommender' ) : $status->remedy(),
-			__( 'Products in the shop', 'service-recommender' ) => Sync::count(),
+			__( 'Store', 'service-recommender' )             => Settings::get( 'domain' ),
+			__( 'Products in the shop', 'service-recommender' ) => sprintf( /* translators: 1 and 2: numbers of products. */ __( '%1$d, and %2$d hidden', 'service-recommender' ), Sync::count() - Sync::hidden(), Sync::hidden() ),
 			__( 'Products in the service', 'service-recommender' ) => isset( $status->json['catalog_items'] ) ? $status->json['catalog_items'] : '-',
 			__( 'Pictures in the service', 'service-recommender' ) => vsprintf( /* translators: 1, 2 and 3: numbers of pictures. */ __( '%1$d indexed, %2$d wait, %3$d failed', 'service-recommender' ), array_values( self::pictures( $status ) ) ),
 			__( 'Last push', 'service-recommender' )         => self::when( (int) get_option( 'product_recs_last_push', 0 ) ),
@@ -147,6 +153,7 @@ class Health {
 			),
 			__( 'Orders of 30 days in the service', 'service-recommender' ) => isset( $status->json['orders_30d'] ) ? $status->json['orders_30d'] : '-',
 			__( 'Last training', 'service-recommender' )     => self::when( isset( $status->json['last_trained'] ) ? (int) strtotime( implode( ' ', array_slice( array_filter( (array) $status->json['last_trained'] ), 0, 1 ) ) ) : 0 ),
+			__( 'Orders that wait', 'service-recommender' )  => Outbox::count(),
 			__( 'Jobs that wait', 'service-recommender' )    => $backlog['length'] ? sprintf( /* translators: 1: number of jobs, 2: seconds. */ __( '%1$d, the first for %2$d s', 'service-recommender' ), $backlog['length'], $backlog['age'] ) : 0,
 			'ProductRecs'                                    => VERSION,
 			'WooCommerce'                                    => defined( 'WC_VERSION' ) ? WC_VERSION : '-',

@@ -33,12 +33,60 @@ class Items {
 	);
 
 	/**
+	 * Return what the service is told of products, as a shopper at the shop's own place sees them.
+	 *
+	 * Prices depend on who asks: on their country, their role and whether they pay tax. The job may
+	 * run in the request of anybody.
+	 *
+	 * @param array $ids Ids of products, never of variations.
+	 * @return array By id; null for those that shoppers cannot see.
+	 */
+	public static function all( array $ids ) {
+		$user     = get_current_user_id();
+		$customer = WC()->customer;
+		wp_set_current_user( 0 );
+		WC()->customer = self::local_shopper();
+		try {
+			$items = array();
+			foreach ( $ids as $id ) {
+				$items[ $id ] = self::of( $id );
+			}
+			return $items;
+		} finally {
+			WC()->customer = $customer;
+			wp_set_current_user( $user );
+		}
+	}
+
+	/**
+	 * Return a shopper whom nobody knows, at the shop's own place.
+	 *
+	 * @return \WC_Customer
+	 */
+	private static function local_shopper() {
+		$place = array(
+			'country'  => WC()->countries->get_base_country(),
+			'state'    => WC()->countries->get_base_state(),
+			'postcode' => WC()->countries->get_base_postcode(),
+			'city'     => WC()->countries->get_base_city(),
+		);
+		$props = array();
+		foreach ( $place as $name => $value ) {
+			$props[ 'billing_' . $name ]  = $value;
+			$props[ 'shipping_' . $name ] = $value;
+		}
+		$shopper = new \WC_Customer( 0 );
+		$shopper->set_props( $props );
+		return $shopper;
+	}
+
+	/**
 	 * Return what the service is told of a product; null when shoppers cannot see it.
 	 *
 	 * @param int $id A product's id, never a variation's.
 	 * @return array|null
 	 */
-	public static function of( $id ) {
+	private static function of( $id ) {
 		$product = wc_get_product( $id );
 		if ( ! $product || $product->is_type( 'variation' ) || 'publish' !== $product->get_status() || 'hidden' === $product->get_catalog_visibility() ) {
 			return null;

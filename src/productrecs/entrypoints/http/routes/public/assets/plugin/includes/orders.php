@@ -1,6 +1,6 @@
 <?php
 /**
- * Orders: each is sent once, in a job, after it was paid.
+ * Orders: the service is told once of each paid order, and of what is left of it after a change.
  *
  * @package ProductRecs
  */
@@ -9,15 +9,16 @@ namespace ProductRecs;
 
 defined( 'ABSPATH' ) || exit;
 
-/** Remembers the shopper with an order, and sends orders and refunds. */
+/** Remembers the shopper with an order, and notes orders that are paid or change in the outbox. */
 class Orders {
 
 	const SESSION  = '_pr_sid';
 	const SHOPPER  = '_pr_shopper';
-	const SYNCED   = '_pr_synced';
-	const RETURNED = '_pr_returned';
-	const MOST     = 100; // lines of an order.
 	const STATUSES = array( 'processing', 'completed' );
+	const GONE     = array( 'cancelled', 'refunded', 'failed', 'trash' ); // nothing is left of these.
+	const SCAN     = 'product_recs_scan';
+	const SCANNED  = 'product_recs_scanned';
+	const PAGE     = 200; // orders of one step of a scan.
 
 	/**
 	 * Whether this request created the customer's account.
@@ -26,7 +27,21 @@ class Orders {
 	 */
 	private static $is_new_customer = false;
 
-	/** Listen to checkouts and to the states of orders. */
+	/**
+	 * Orders that this request paid, and others that it changed, as keys.
+	 *
+	 * @var array
+	 */
+	private static $paid = array();
+
+	/**
+	 * Orders that this request changed; they matter if the service knows them.
+	 *
+	 * @var array
+	 */
+	private static $changed = array();
+
+	/** Listen to checkouts and to every change of an order. */
 	public static function hooks() {
 		add_action(
 			'woocommerce_created_customer',
@@ -48,25 +63,48 @@ class Orders {
 		);
 		add_action( 'woocommerce_store_api_checkout_order_processed', guarded( array( __CLASS__, 'remember' ) ) );
 		foreach ( array_merge( self::STATUSES, array( 'on-hold' ) ) as $status ) {
-			add_action( 'woocommerce_order_status_' . $status, guarded( array( __CLASS__, 'enqueue' ) ) );
-		}
-		foreach ( array( 'cancelled', 'refunded' ) as $status ) {
-			add_action( 'woocommerce_order_status_' . $status, guarded( array( __CLASS__, 'cancelled' ) ) );
+			add_action( 'woocommerce_order_status_' . $status, guarded( array( __CLASS__, 'paid' ) ) );
 		}
 		add_action(
-			'woocommerce_order_refunded',
+			'woocommerce_new_order',
 			guarded(
-				function ( $order_id, $refund_id ) {
-					if ( Settings::connected() ) {
-						Queue::add( 'product_recs_refund', array( (int) $refund_id ) );
+				function ( $id, $order = null ) {
+					if ( is_object( $order ) && self::is_sellable( $order ) ) { // Born paid: no status changes.
+						self::paid( $id );
 					}
 				}
 			),
 			10,
 			2
 		);
-		add_action( 'product_recs_send_order', guarded( array( __CLASS__, 'job' ) ), 10, 2 );
-		add_action( 'product_recs_refund', guarded( array( __CLASS__, 'refund_job' ) ), 10, 2 );
+		// Trash and delete in wp-admin fire no hook of WooCommerce where orders are posts.
+		foreach ( array( 'woocommerce_update_order', 'woocommerce_order_refunded', 'woocommerce_trash_order', 'woocommerce_untrash_order', 'woocommerce_delete_order', 'trashed_post', 'untrashed_post', 'before_delete_post' ) as $hook ) {
+			add_action( $hook, guarded( array( __CLASS__, 'changed' ) ) );
+		}
+		add_action(
+			'woocommerce_refund_deleted',
+			guarded(
+				function ( $refund, $order_id ) {
+					self::changed( $order_id );
+				}
+			),
+			10,
+			2
+		);
+		add_filter(
+			'woocommerce_pre_delete_order_refund',
+			guarded(
+				function ( $check, $refund ) {
+					self::changed( $refund->get_parent_id() );
+					return $check;
+				}
+			),
+			10,
+			2
+		);
+		add_action( 'shutdown', guarded( array( __CLASS__, 'flush' ) ), 5 );
+		add_action( 'product_recs_orders', guarded( array( 'ProductRecs\Order_Delivery', 'job' ) ) );
+		add_action( 'product_recs_scan', guarded( array( __CLASS__, 'scan_job' ) ) );
 	}
 
 	/**
@@ -93,94 +131,120 @@ class Orders {
 	}
 
 	/**
-	 * Put an order into the queue.
+	 * Note that an order is paid.
 	 *
 	 * @param int $id The order.
 	 */
-	public static function enqueue( $id ) {
-		if ( ! Settings::connected() ) {
-			return;
-		}
-		$order = wc_get_order( $id );
-		if ( $order && ! self::is_sellable( $order ) ) {
-			return;
-		}
-		if ( $order && ! $order->get_meta( self::SYNCED ) ) {
-			Queue::add( 'product_recs_send_order', array( (int) $id ) );
-		}
+	public static function paid( $id ) {
+		self::$paid[ (int) $id ] = true;
 	}
 
 	/**
-	 * Job: send an order. Its lines are read now: with some plugins they come after the status.
+	 * Note that an order changed, or a post that may be one.
 	 *
-	 * @param int $id      The order.
-	 * @param int $attempt Attempts made so far.
+	 * @param int $id The order.
 	 */
-	public static function job( $id, $attempt = 0 ) {
-		$order = wc_get_order( $id );
-		if ( ! $order || $order->get_meta( self::SYNCED ) || ! self::is_sellable( $order ) ) {
+	public static function changed( $id ) {
+		self::$changed[ (int) $id ] = true;
+	}
+
+	/** Put the orders of this request into the outbox, each once. */
+	public static function flush() {
+		$paid          = array_keys( self::$paid );
+		$changed       = array_keys( array_diff_key( self::$changed, self::$paid ) );
+		self::$paid    = array();
+		self::$changed = array();
+		if ( ! Settings::connected() || ! ( $paid || $changed ) ) {
 			return;
 		}
-		$body = self::body( $order );
-		if ( ! $body['items'] ) {
-			if ( $attempt < 2 ) {
-				Queue::retry( 'product_recs_send_order', array( (int) $id ), (int) $attempt );
-			}
-			return;
-		}
-		$reply = Api::call( 'POST', '/v1/orders', $body );
-		if ( $reply->ok() && ! empty( $reply->json['ok'] ) ) {
-			$order->update_meta_data( self::SYNCED, (string) time() );
-			$order->save_meta_data();
-			foreach ( $order->get_refunds() as $refund ) { // Made while the order waited.
-				Queue::add( 'product_recs_refund', array( (int) $refund->get_id() ) );
-			}
-			return;
-		}
-		record_error( 'order ' . $id, $reply->remedy() );
-		if ( $reply->retryable() && ! Queue::retry( 'product_recs_send_order', array( (int) $id ), (int) $attempt ) ) {
-			record_error( 'order ' . $id, 'gave up after a month' );
+		Outbox::add( $paid );
+		if ( Outbox::add_known( $changed ) + count( $paid ) > 0 ) {
+			Queue::wake( 'product_recs_orders' );
 		}
 	}
 
 	/**
-	 * Return what the service is told of an order.
+	 * Look for orders that changed since the last look, or in the last 30 days: each night, and
+	 * after the plugin was off. However many there are, the look goes through all of them.
+	 */
+	public static function begin_scan() {
+		$last = (int) get_option( self::SCANNED, 0 );
+		update_option(
+			self::SCAN,
+			array(
+				'since' => $last ? max( (int) Settings::get( 'connected' ), min( $last - DAY_IN_SECONDS, time() - 30 * DAY_IN_SECONDS ) ) : (int) Settings::get( 'connected' ),
+				'begun' => time(),
+				'page'  => 1,
+			),
+			false
+		);
+		Queue::wake( 'product_recs_scan' );
+	}
+
+	/** Job: note the next page of orders that may have changed, then go on. */
+	public static function scan_job() {
+		$scan = get_option( self::SCAN );
+		if ( ! is_array( $scan ) || ! Queue::lock( 'product_recs_scan' ) ) {
+			return;
+		}
+		try {
+			$orders = wc_get_orders(
+				array(
+					'type'          => 'shop_order',
+					'status'        => array_merge( array_keys( wc_get_order_statuses() ), array( 'trash' ) ),
+					'date_modified' => '>=' . $scan['since'],
+					'limit'         => self::PAGE,
+					'page'          => $scan['page'],
+					'orderby'       => 'ID',
+					'order'         => 'ASC',
+				)
+			);
+			$ids    = array();
+			foreach ( $orders as $order ) {
+				$ids[ $order->get_id() ] = self::is_sellable( $order );
+			}
+			if ( $ids ) {
+				Outbox::add( array_keys( array_filter( $ids ) ) );
+				Outbox::add_range( min( array_keys( $ids ) ), max( array_keys( $ids ) ) ); // Deleted ones are in no list.
+			}
+			++$scan['page'];
+			if ( count( $orders ) < self::PAGE ) {
+				delete_option( self::SCAN );
+				update_option( self::SCANNED, $scan['begun'], false );
+			} else {
+				update_option( self::SCAN, $scan, false );
+				Queue::add( 'product_recs_scan' );
+			}
+			Queue::wake( 'product_recs_orders' );
+		} finally {
+			Queue::unlock( 'product_recs_scan' );
+		}
+	}
+
+	/**
+	 * Return what the service is told of an order: what is left of it.
 	 *
 	 * @param \WC_Order $order The order.
 	 * @return array
 	 */
 	public static function body( $order ) {
 		$lines = array();
-		foreach ( $order->get_items() as $line ) {
-			$id       = (string) $line->get_product_id(); // The parent's, for a variation.
-			$quantity = (float) $line->get_quantity();
-			if ( '' === $id || '0' === $id || $quantity <= 0 ) {
-				continue;
-			}
-			$total   = round( (float) $line->get_total(), 4 );
+		foreach ( self::left( $order ) as $id => $left ) {
 			$lines[] = array(
-				'item_id'  => $id,
-				'quantity' => max( 1, (int) round( $quantity ) ),
-				'price'    => round( $total / $quantity, 4 ),
-				'total'    => $total,
+				'item_id'  => (string) $id,
+				'quantity' => $left[0],
+				'price'    => round( $left[1] / $left[0], 4 ),
+				'total'    => $left[1],
 			);
-		}
-		if ( count( $lines ) > self::MOST ) {
-			record_error( 'order ' . $order->get_id(), sprintf( 'has %d lines; the %d largest are sent', count( $lines ), self::MOST ) );
-			usort(
-				$lines,
-				function ( $one, $other ) {
-					return $other['total'] <=> $one['total'];
-				}
-			);
-			$lines = array_slice( $lines, 0, self::MOST );
 		}
 		$session = (string) $order->get_meta( self::SESSION );
+		$created = $order->get_date_created();
 		$body    = array(
 			'order_id'   => (string) $order->get_id(),
 			'user_id'    => self::customer( $order ),
 			'session_id' => preg_match( '/^s_[A-Za-z0-9]{1,253}$/', $session ) ? $session : null,
 			'currency'   => (string) $order->get_currency(),
+			'ordered_at' => gmdate( 'Y-m-d\TH:i:s\Z', $created ? $created->getTimestamp() : time() ),
 			'items'      => $lines,
 		);
 		/**
@@ -205,73 +269,52 @@ class Orders {
 	}
 
 	/**
-	 * Tell the service that a sent order was cancelled, or refunded without a refund's lines.
-	 *
-	 * @param int $id The order.
-	 */
-	public static function cancelled( $id ) {
-		$order = wc_get_order( $id );
-		if ( $order && $order->get_meta( self::SYNCED ) && ! $order->get_refunds() ) {
-			Queue::add( 'product_recs_refund', array( (int) $id ) );
-		}
-	}
-
-	/**
-	 * Job: tell the service what came back, as negative quantities of an order of its own.
-	 *
-	 * @param int $id      A refund, or a cancelled order.
-	 * @param int $attempt Attempts made so far.
-	 */
-	public static function refund_job( $id, $attempt = 0 ) {
-		$back  = wc_get_order( $id );
-		$order = $back && 'shop_order_refund' === $back->get_type() ? wc_get_order( $back->get_parent_id() ) : $back;
-		if ( ! $order || ! $order->get_meta( self::SYNCED ) || $back->get_meta( self::RETURNED ) ) {
-			return; // An order that waits queues its refunds once it is sent.
-		}
-		$rows = array();
-		foreach ( $back->get_items() as $line ) {
-			$quantity = abs( (int) $line->get_quantity() );
-			if ( $quantity && $line->get_product_id() ) {
-				$rows[] = array( (string) $line->get_product_id(), -$quantity, round( abs( (float) $line->get_total() ) / $quantity, 4 ) );
-			}
-		}
-		if ( ! $rows ) {
-			return; // An amount without products: there is nothing to take back from a product.
-		}
-		$created = $back === $order ? null : $back->get_date_created();
-		$reply   = Api::upload( History::csv( $order->get_id() . '-back-' . $id, self::customer( $order ), $created ? $created->getTimestamp() : time(), $rows, true ) );
-		if ( $reply->ok() && $reply->json ) {
-			$back->update_meta_data( self::RETURNED, (string) time() );
-			$back->save_meta_data();
-			return;
-		}
-		record_error( 'refund ' . $id, $reply->remedy() );
-		if ( $reply->retryable() ) {
-			Queue::retry( 'product_recs_refund', array( (int) $id ), (int) $attempt );
-		}
-	}
-
-	/** Put orders of the last week that were never sent into the queue. */
-	public static function enqueue_missing() {
-		$since  = max( time() - WEEK_IN_SECONDS, (int) Settings::get( 'connected' ) );
-		$orders = wc_get_orders(
-			array(
-				'limit'        => 500,
-				'status'       => self::STATUSES,
-				'date_created' => '>=' . $since,
-				'return'       => 'ids',
-			)
-		);
-		array_map( array( __CLASS__, 'enqueue' ), $orders );
-	}
-
-	/**
 	 * Return whether the order's state is one to send.
 	 *
 	 * @param \WC_Order $order The order.
 	 * @return bool
 	 */
-	private static function is_sellable( $order ) {
+	public static function is_sellable( $order ) {
 		return $order->has_status( self::STATUSES ) || ( Settings::get( 'on_hold' ) && $order->has_status( 'on-hold' ) );
+	}
+
+	/**
+	 * Return units and total that are left of each product of an order; of a variation, the parent.
+	 *
+	 * @param \WC_Order $order The order.
+	 * @return array
+	 */
+	private static function left( $order ) {
+		$left  = array();
+		$share = 1 - self::share_without_lines( $order );
+		foreach ( $order->has_status( self::GONE ) ? array() : $order->get_items() as $line_id => $line ) {
+			$id    = (string) $line->get_product_id();
+			$units = (float) $line->get_quantity() - abs( (float) $order->get_qty_refunded_for_item( $line_id ) );
+			if ( '' === $id || '0' === $id || $units <= 0 ) {
+				continue;
+			}
+			$total       = max( 0.0, (float) $line->get_total() - abs( (float) $order->get_total_refunded_for_item( $line_id ) ) );
+			$before      = isset( $left[ $id ] ) ? $left[ $id ] : array( 0, 0.0 );
+			$left[ $id ] = array( $before[0] + max( 1, (int) round( $units ) ), round( $before[1] + $total * $share, 4 ) );
+		}
+		return $left;
+	}
+
+	/**
+	 * Return the share of an order that was refunded as a mere amount, of no line.
+	 *
+	 * @param \WC_Order $order The order.
+	 * @return float From 0 to 1.
+	 */
+	private static function share_without_lines( $order ) {
+		$amount = 0.0;
+		foreach ( $order->get_refunds() as $refund ) {
+			$amount += abs( (float) $refund->get_amount() );
+			foreach ( $refund->get_items( array( 'line_item', 'shipping', 'fee' ) ) as $line ) {
+				$amount -= abs( (float) $line->get_total() + (float) $line->get_total_tax() );
+			}
+		}
+		$total = (float) $order->get_total();
+		return $amount < 0.01 || $total <= 0 ? 0.0 : min( 1.0, $amount / $total );
 	}
 }

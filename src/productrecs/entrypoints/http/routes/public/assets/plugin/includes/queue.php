@@ -13,9 +13,10 @@ defined( 'ABSPATH' ) || exit;
 class Queue {
 
 	const GROUP = 'product-recs';
-	const JOBS  = array( 'product_recs_push', 'product_recs_send_order', 'product_recs_refund', 'product_recs_full', 'product_recs_history', 'product_recs_currency', 'product_recs_customers', 'product_recs_nightly' );
+	const JOBS  = array( 'product_recs_push', 'product_recs_orders', 'product_recs_scan', 'product_recs_full', 'product_recs_history', 'product_recs_currency', 'product_recs_customers', 'product_recs_nightly' );
 	const WAITS = array( 60, 300, 900, 3600, 10800, 21600 );
 	const MOST  = 120; // attempts: a month, at four a day.
+	const OLD   = 300; // seconds after which the holder of a lock is dead.
 
 	/**
 	 * Run a job after $delay seconds; one that waits already is not added again.
@@ -58,31 +59,101 @@ class Queue {
 	}
 
 	/**
+	 * Run a job soon, unless it waits already, for a retry perhaps.
+	 *
+	 * @param string $hook Which job.
+	 */
+	public static function wake( $hook ) {
+		if ( ! self::waits( $hook ) ) {
+			self::add( $hook );
+		}
+	}
+
+	/**
 	 * Return whether this job waits already.
 	 *
-	 * @param string $hook      Which job.
-	 * @param array  $arguments Its arguments, of the same types as when it was added.
+	 * @param string     $hook      Which job.
+	 * @param array|null $arguments Its arguments, of the same types as when it was added; null for any.
 	 * @return bool
 	 */
-	public static function waits( $hook, array $arguments ) {
+	public static function waits( $hook, $arguments = null ) {
 		if ( ! self::has_scheduler() ) {
-			return (bool) wp_next_scheduled( $hook, $arguments );
+			return null === $arguments ? in_array( $hook, self::cron_hooks(), true ) : (bool) wp_next_scheduled( $hook, $arguments );
 		}
 		if ( function_exists( 'as_get_scheduled_actions' ) ) {
 			// A job that runs just now may have read its products already, so it does not count.
-			$found = as_get_scheduled_actions(
-				array(
-					'hook'     => $hook,
-					'args'     => $arguments,
-					'group'    => self::GROUP,
-					'status'   => 'pending',
-					'per_page' => 1,
-				),
-				'ids'
+			$asked = array(
+				'hook'     => $hook,
+				'group'    => self::GROUP,
+				'status'   => 'pending',
+				'per_page' => 1,
 			);
-			return ! empty( $found );
+			if ( null !== $arguments ) {
+				$asked['args'] = $arguments;
+			}
+			return (bool) as_get_scheduled_actions( $asked, 'ids' );
 		}
 		return (bool) as_next_scheduled_action( $hook, $arguments, self::GROUP );
+	}
+
+	/**
+	 * Take the lock of a job; false when another process holds it.
+	 *
+	 * @param string $hook Which job.
+	 * @return bool
+	 */
+	public static function lock( $hook ) {
+		global $wpdb;
+		$name  = 'product_recs_lock_' . $hook;
+		$taken = $wpdb->query( $wpdb->prepare( "INSERT IGNORE INTO {$wpdb->options} (option_name, option_value, autoload) VALUES (%s, %s, 'no')", $name, time() ) ); // phpcs:ignore WordPress.DB.DirectDatabaseQuery -- add_option() overwrites.
+		if ( ! $taken ) {
+			$taken = $wpdb->query( $wpdb->prepare( "UPDATE {$wpdb->options} SET option_value = %s WHERE option_name = %s AND option_value < %s", time(), $name, time() - self::OLD ) ); // phpcs:ignore WordPress.DB.DirectDatabaseQuery -- its process died.
+		}
+		return (bool) $taken;
+	}
+
+	/**
+	 * Return the lock of a job.
+	 *
+	 * @param string $hook Which job.
+	 */
+	public static function unlock( $hook ) {
+		global $wpdb;
+		$wpdb->query( $wpdb->prepare( "DELETE FROM {$wpdb->options} WHERE option_name = %s", 'product_recs_lock_' . $hook ) ); // phpcs:ignore WordPress.DB.DirectDatabaseQuery -- as above.
+	}
+
+	/**
+	 * Find work whose job vanished, and start it again; the list of errors says so.
+	 *
+	 * A process that began before the plugin was activated takes jobs and does not know them. This
+	 * runs in wp-admin and in WP-Cron, once a minute, and not on shoppers' pages.
+	 */
+	public static function watch() {
+		if ( ! Settings::connected() || time() - (int) get_option( 'product_recs_watched', 0 ) < 60 ) {
+			return;
+		}
+		update_option( 'product_recs_watched', time(), false );
+		self::schedule_nightly();
+		if ( get_option( 'product_recs_resume' ) ) {
+			delete_option( 'product_recs_resume' );
+			Sync::nightly();
+			return;
+		}
+		$work = array(
+			'product_recs_orders'    => (bool) Outbox::next( 1 ),
+			'product_recs_full'      => 'running' === Sync::state()['state'],
+			'product_recs_history'   => History::is_listing(),
+			'product_recs_scan'      => false !== get_option( Orders::SCAN ),
+			'product_recs_customers' => Customers::is_linking(),
+		);
+		foreach ( array_keys( array_filter( $work ) ) as $hook ) {
+			if ( self::waits( $hook ) || ! self::lock( $hook ) ) {
+				continue; // It waits, or runs.
+			}
+			self::unlock( $hook );
+			record_error( substr( $hook, 13 ), __( 'The background job had vanished. It was started again.', 'service-recommender' ) );
+			self::add( $hook );
+		}
 	}
 
 	/** Schedule the nightly comparison, once. */
@@ -143,6 +214,19 @@ class Queue {
 			'length' => count( $due ),
 			'age'    => $due ? max( 0, time() - min( $due ) ) : 0,
 		);
+	}
+
+	/**
+	 * Return the hooks that WP-Cron will run.
+	 *
+	 * @return array
+	 */
+	private static function cron_hooks() {
+		$hooks = array();
+		foreach ( (array) _get_cron_array() as $at ) {
+			$hooks = array_merge( $hooks, array_keys( (array) $at ) );
+		}
+		return $hooks;
 	}
 
 	/**

@@ -119,6 +119,9 @@ class Settings {
 		if ( '' === self::get( 'version' ) ) { // 1.0 sent the numbers of customers.
 			self::keep_secret( self::stored_secret() );
 			Customers::begin_to_link();
+			Outbox::install();
+			History::begin();
+			Orders::begin_scan();
 		}
 		self::change( array( 'version' => VERSION ) );
 	}

@@ -15,7 +15,7 @@ class Sync {
 	const BATCH = 500;
 	const PAGE  = 200; // products of one step of a full sync.
 	const STATE = 'product_recs_sync';
-	const KNOWN = 'product_recs_known';
+	const IDS   = 1000; // of a page of the service's list.
 
 	/**
 	 * Products that changed in this request.
@@ -94,7 +94,7 @@ class Sync {
 		add_action( 'product_recs_currency', guarded( array( __CLASS__, 'currency_job' ) ) );
 		add_action( 'shutdown', guarded( array( __CLASS__, 'flush' ) ), 5 );
 		add_action( 'product_recs_push', guarded( array( __CLASS__, 'push_job' ) ), 10, 2 );
-		add_action( 'product_recs_full', guarded( array( __CLASS__, 'full_job' ) ), 10, 2 );
+		add_action( 'product_recs_full', guarded( array( __CLASS__, 'full_job' ) ) );
 		add_action( 'product_recs_nightly', guarded( array( __CLASS__, 'nightly' ) ) );
 	}
 
@@ -225,8 +225,7 @@ class Sync {
 		);
 		$items = array();
 		$gone  = array();
-		foreach ( $ids as $id ) {
-			$item = Items::of( $id );
+		foreach ( Items::all( $ids ) as $id => $item ) {
 			if ( null === $item ) {
 				$gone[] = $id;
 			} else {
@@ -332,73 +331,102 @@ class Sync {
 
 	/** Begin a full sync; one that runs is left behind. */
 	public static function begin() {
-		$run = (int) get_option( 'product_recs_run', 0 ) + 1;
-		update_option( 'product_recs_run', $run, false );
 		update_option(
 			self::STATE,
 			array(
-				'run'   => $run,
 				'state' => 'running',
 				'after' => 0,
 				'done'  => 0,
 				'total' => self::count(),
 				'begun' => time(),
-				'known' => array(),
 				'told'  => array(),
 			),
 			false
 		);
-		Queue::add( 'product_recs_full', array( $run ) );
+		Queue::add( 'product_recs_full' );
 	}
 
 	/**
 	 * Job: one step of the full sync, then the next.
 	 *
-	 * @param int $run     Which full sync.
 	 * @param int $attempt Attempts of this step made so far.
 	 */
-	public static function full_job( $run, $attempt = 0 ) {
+	public static function full_job( $attempt = 0 ) {
 		$before = self::state();
-		if ( 'running' !== $before['state'] || (int) $run !== $before['run'] ) {
+		if ( 'running' !== $before['state'] ) {
 			return;
 		}
 		self::step();
 		$now = self::state();
-		if ( 'running' === $now['state'] && $now['run'] === (int) $run ) {
-			if ( $now['after'] === $before['after'] ) {
-				Queue::retry( 'product_recs_full', array( (int) $run ), (int) $attempt );
+		if ( 'running' === $now['state'] ) {
+			if ( $now === $before ) {
+				Queue::retry( 'product_recs_full', array(), (int) $attempt );
 			} else {
-				Queue::add( 'product_recs_full', array( (int) $run ) );
+				Queue::add( 'product_recs_full' );
 			}
 		}
 	}
 
-	/** Push the next page of the full sync. The job and the open settings screen both call it. */
+	/** Push the next page of the full sync, or compare the next. The job and the open settings screen both call it. */
 	public static function step() {
 		$state = self::state();
-		if ( 'running' !== $state['state'] || ! self::lock() ) {
+		if ( 'running' !== $state['state'] || ! Queue::lock( 'product_recs_full' ) ) {
 			return;
 		}
 		try {
-			$ids = self::ids_after( $state['after'] );
-			if ( $ids ) {
-				$told = $state['told'];
-				if ( self::push( $ids, $told ) ) {
-					return; // The service does not answer: the same page comes again.
-				}
-				$state['told']  = $told;
-				$state['after'] = max( $ids );
-				$state['done'] += count( $ids );
-				$state['known'] = array_merge( $state['known'], $ids );
-			}
-			if ( count( $ids ) < self::PAGE ) {
-				self::finish( $state );
-			} else {
+			$state = $state['is_pushed'] ? self::compare( $state ) : self::push_page( $state );
+			if ( $state ) {
 				update_option( self::STATE, $state, false );
 			}
 		} finally {
-			delete_option( 'product_recs_lock' );
+			Queue::unlock( 'product_recs_full' );
 		}
+	}
+
+	/**
+	 * Push the next page of products.
+	 *
+	 * @param array $state Where the full sync is.
+	 * @return array|null Where it is then; null when the service does not answer.
+	 */
+	private static function push_page( array $state ) {
+		$ids = self::ids_after( $state['after'] );
+		if ( $ids ) {
+			if ( self::push( $ids, $state['told'] ) ) {
+				return null; // The same page comes again.
+			}
+			$state['after'] = max( $ids );
+			$state['done'] += count( $ids );
+		}
+		$state['is_pushed'] = count( $ids ) < self::PAGE;
+		return $state;
+	}
+
+	/**
+	 * Delete of the next page of the service's list what is not in the shop.
+	 *
+	 * Ids that are no numbers are no products of WooCommerce: somebody else pushed them.
+	 *
+	 * @param array $state Where the full sync is.
+	 * @return array|null Where it is then; null when the service does not answer.
+	 */
+	private static function compare( array $state ) {
+		$reply = Api::call( 'GET', '/v1/items?fields=id&limit=' . self::IDS . ( $state['cursor'] ? '&cursor=' . rawurlencode( $state['cursor'] ) : '' ) );
+		if ( ! $reply->ok() || ! isset( $reply->json['items'] ) ) {
+			record_error( 'products', $reply->remedy() );
+			return null;
+		}
+		$gone = array_diff( array_map( 'intval', preg_grep( '/^[1-9]\d{0,18}$/', $reply->json['items'] ) ), self::published( $reply->json['items'] ) );
+		if ( self::push( array_values( $gone ) ) ) {
+			return null;
+		}
+		$state['gone']  += count( $gone );
+		$state['cursor'] = (string) $reply->json['next'];
+		if ( '' === $state['cursor'] ) {
+			$state['state'] = 'done';
+			$state['ended'] = time();
+		}
+		return $state;
 	}
 
 	/** Job: compare everything with the service, repair it and report it; find orders never sent. */
@@ -408,7 +436,7 @@ class Sync {
 		}
 		self::begin();
 		self::currency_changed(); // Filters may change it without an option.
-		Orders::enqueue_missing();
+		Orders::begin_scan();
 	}
 
 	/**
@@ -420,16 +448,16 @@ class Sync {
 		$state = get_option( self::STATE, array() );
 		return array_merge(
 			array(
-				'run'   => 0,
-				'state' => 'none',
-				'after' => 0,
-				'done'  => 0,
-				'total' => 0,
-				'begun' => 0,
-				'ended' => 0,
-				'known' => array(),
-				'told'  => array(),
-				'gone'  => 0,
+				'state'     => 'none',
+				'after'     => 0,
+				'is_pushed' => false,
+				'cursor'    => '',
+				'done'      => 0,
+				'total'     => 0,
+				'begun'     => 0,
+				'ended'     => 0,
+				'told'      => array(),
+				'gone'      => 0,
 			),
 			is_array( $state ) ? $state : array()
 		);
@@ -446,22 +474,29 @@ class Sync {
 	}
 
 	/**
-	 * Delete at the service what was there after the last full sync and is not in the shop.
+	 * Return how many of the published products shoppers find nowhere.
 	 *
-	 * @param array $state The full sync that ends.
+	 * @return int
 	 */
-	private static function finish( array $state ) {
-		$known = array_map( 'intval', (array) get_option( self::KNOWN, array() ) );
-		$gone  = array_values( array_diff( $known, $state['known'] ) );
-		foreach ( array_chunk( $gone, self::BATCH ) as $chunk ) {
-			Queue::add( 'product_recs_push', array( $chunk ) );
+	public static function hidden() {
+		global $wpdb;
+		$terms = wc_get_product_visibility_term_ids();
+		return (int) $wpdb->get_var( $wpdb->prepare( "SELECT COUNT(*) FROM {$wpdb->posts} WHERE post_type = 'product' AND post_status = 'publish' AND (post_password <> '' OR ID IN (SELECT object_id FROM {$wpdb->term_relationships} WHERE term_taxonomy_id IN (%d, %d) GROUP BY object_id HAVING COUNT(*) = 2))", $terms['exclude-from-catalog'], $terms['exclude-from-search'] ) ); // phpcs:ignore WordPress.DB.DirectDatabaseQuery -- a count.
+	}
+
+	/**
+	 * Return those of some ids that are published products.
+	 *
+	 * @param array $ids Ids.
+	 * @return array
+	 */
+	private static function published( array $ids ) {
+		global $wpdb;
+		if ( ! $ids ) {
+			return array();
 		}
-		update_option( self::KNOWN, $state['known'], false );
-		$state['gone']  = count( $gone );
-		$state['known'] = array();
-		$state['state'] = 'done';
-		$state['ended'] = time();
-		update_option( self::STATE, $state, false );
+		$sql = $wpdb->prepare( "SELECT ID FROM {$wpdb->posts} WHERE post_type = 'product' AND post_status = 'publish' AND ID IN (" . implode( ', ', array_fill( 0, count( $ids ), '%d' ) ) . ')', $ids ); // phpcs:ignore WordPress.DB -- a list of %d.
+		return array_map( 'intval', $wpdb->get_col( $sql ) ); // phpcs:ignore WordPress.DB -- prepared above.
 	}
 
 	/**
@@ -474,18 +509,5 @@ class Sync {
 		global $wpdb;
 		$sql = $wpdb->prepare( "SELECT ID FROM {$wpdb->posts} WHERE post_type = 'product' AND post_status = 'publish' AND ID > %d ORDER BY ID LIMIT %d", $after, self::PAGE );
 		return array_map( 'intval', $wpdb->get_col( $sql ) ); // phpcs:ignore WordPress.DB -- prepared above; WP_Query has no pages by id.
-	}
-
-	/**
-	 * Take the lock of the full sync: adding an option succeeds once.
-	 *
-	 * @return bool
-	 */
-	private static function lock() {
-		$since = (int) get_option( 'product_recs_lock', 0 );
-		if ( $since && time() - $since > 120 ) {
-			delete_option( 'product_recs_lock' ); // Its process died.
-		}
-		return add_option( 'product_recs_lock', time(), '', false );
 	}
 }
