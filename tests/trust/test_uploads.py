@@ -289,3 +289,25 @@ def test_control_a_form_that_is_kept_takes_too_much(how: str, fits: bool) -> Non
     )
 
     assert (float(done.stdout) <= 64) is fits
+
+
+def test_a_caller_learns_neither_bucket_nor_endpoint_of_a_failing_store(
+    tmp_path: Path,
+) -> None:
+    variables = {
+        "PRODUCTRECS_OBJECTS": "s3://the-bucket/the-prefix",
+        "AWS_ENDPOINT_URL": "http://127.0.0.1:1",
+        "AWS_ACCESS_KEY_ID": "the-access-key",
+        "AWS_SECRET_ACCESS_KEY": "the-secret",
+        "AWS_REGION": "eu-central-1",
+    }
+    service = Service(tmp_path / "the-folder", variables=variables).prepare()
+    with service:
+        reply = upload(service.register(), "order_id,item_id\nA,a\n")
+
+    assert reply.status == 503
+    assert b"the object store cannot be used" in reply.body
+    for secret in ("the-", "127.0.0.1:1", "AWS_"):
+        assert secret not in reply.body.decode()
+    logged = service.log_path.read_text("utf-8")
+    assert "s3://the-bucket/the-prefix" in logged or "127.0.0.1:1" in logged

@@ -27,7 +27,22 @@ class ProductRecsError(Exception):
 
 
 class StorageError(ProductRecsError):
-    """The database could not run the operation; the transaction was rolled back."""
+    """The database could not run the operation; the transaction was rolled back.
+
+    The message may be shown to any caller. `detail` is for the operator alone: the server,
+    its port and its reason, or a path.
+    """
+
+    def __init__(self, message: str, detail: str = "") -> None:
+        """Say what happened, and to the operator where and why."""
+        super().__init__(message)
+        self.detail = detail
+
+
+def operator_text(error: BaseException) -> str:
+    """Return an error's message for logs and commands: with its detail, if it has one."""
+    detail = error.detail if isinstance(error, StorageError) else ""
+    return f"{error}: {detail}" if detail else str(error)
 
 
 class StorageBusyError(StorageError):

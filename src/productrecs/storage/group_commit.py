@@ -24,6 +24,7 @@ from productrecs.core.errors import (
     StorageBrokenError,
     StorageBusyError,
     UnconfirmedWriteError,
+    operator_text,
 )
 from productrecs.storage.database import Database
 from productrecs.storage.memory_budget import Claim
@@ -308,7 +309,7 @@ class GroupCommit:
         ]
 
     def _broke(self, error: StorageBrokenError) -> None:
-        _log.critical("disk sync failed", extra={"error": str(error)})
+        _log.critical("disk sync failed", extra={"error": operator_text(error)})
         self._on_broken()
 
     def _commit(self, batch: list[_Pending]) -> list[_Outcome]:

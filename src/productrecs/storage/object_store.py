@@ -234,11 +234,10 @@ class ObjectStore:
     def _unavailable(self, error: Exception) -> ObjectStoreUnavailableError:
         reason = _reason(error)
         self._note(reason)
-        message = (
-            f"the object store {self.address} cannot be used: {reason}; check "
-            "PRODUCTRECS_OBJECTS and the AWS_ variables"
+        detail = (
+            f"{self.address}: {reason}; check PRODUCTRECS_OBJECTS and the AWS_ variables"
         )
-        return ObjectStoreUnavailableError(message)
+        return ObjectStoreUnavailableError("the object store cannot be used; retry", detail)
 
     def _note(self, trouble: str | None) -> None:
         before, self.trouble = self.trouble, trouble

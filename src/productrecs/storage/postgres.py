@@ -18,6 +18,7 @@ from productrecs.core.errors import (
     StorageBusyError,
     StorageError,
     StorageFullError,
+    UnsafeStorageError,
 )
 from productrecs.core.ids import StoreId
 from productrecs.storage.dialects import (
@@ -50,7 +51,14 @@ def connection_parameters(url: str, options: str) -> dict[str, Any]:
 
     Several hosts are tried in turn. Of these the primary is wanted: a standby cannot write.
     """
-    given = conninfo_to_dict(url)
+    try:
+        given = conninfo_to_dict(url)
+    except psycopg.Error:  # its message may hold the password
+        message = (
+            "DATABASE_URL cannot be read; write postgresql://USER:PASSWORD@HOST:PORT/NAME, "
+            "with % codes for special characters of the password"
+        )
+        raise UnsafeStorageError(message) from None
     parameters = {**_DEFAULTS, **given}
     if "," in str(given.get("host", given.get("hostaddr", ""))):
         parameters.setdefault("target_session_attrs", "primary")
@@ -145,10 +153,12 @@ class PostgresDialect:
 
     def translate(self, error: BaseException | None) -> StorageError | None:
         """Return our error for one of psycopg's."""
-        return _postgres_error(error) if isinstance(error, psycopg.Error) else None
+        if not isinstance(error, psycopg.Error):
+            return None
+        return _postgres_error(error, self.url)
 
 
-def _postgres_error(error: psycopg.Error) -> StorageError:
+def _postgres_error(error: psycopg.Error, url: str) -> StorageError:
     if isinstance(
         error,
         psycopg.errors.LockNotAvailable
@@ -160,14 +170,27 @@ def _postgres_error(error: psycopg.Error) -> StorageError:
     if isinstance(error, psycopg.errors.DiskFull):
         return StorageFullError("the disk of the database is full; nothing is lost")
     if isinstance(error, psycopg.errors.DataCorrupted | psycopg.errors.IndexCorrupted):
-        message = "the database is damaged; check its server's log, and restore a backup"
-        return DamagedDatabaseError(message)
+        message = "the database server reports damaged data; see its log"
+        return DamagedDatabaseError(message, _detail(error, url))
     if isinstance(error, psycopg.errors.ReadOnlySqlTransaction):
         message = "the database is read-only: nothing can be stored; make it writable"
         return ReadOnlyStorageError(message)
     if isinstance(error, psycopg.OperationalError):
-        return StorageBusyError("the database cannot be reached; retry")
-    return StorageError(f"the database rejected the operation: {error.__class__.__name__}")
+        message = "the database cannot be reached; retry"
+        return StorageBusyError(message, _detail(error, url))
+    message = f"the database rejected the operation: {error.__class__.__name__}"
+    return StorageError(message, _detail(error, url))
+
+
+def _detail(error: psycopg.Error, url: str) -> str:
+    """Return the server's host and port and its reason, without the password."""
+    given = conninfo_to_dict(url)
+    place = f"{given.get('host') or given.get('hostaddr') or 'local'} port "
+    place += str(given.get("port") or 5_432)
+    reason = " ".join(str(error).split())
+    if password := str(given.get("password") or ""):
+        reason = reason.replace(password, "...")
+    return f"{place}: {reason or type(error).__name__}"
 
 
 _READER_OPTIONS: Final = "-c default_transaction_read_only=on -c statement_timeout=5000"
@@ -187,7 +210,7 @@ class _PostgresHotReader:
                 self.close()
                 return self._run(sql, parameters)
         except psycopg.Error as error:
-            translated = _postgres_error(error)
+            translated = _postgres_error(error, self._url)
             self._failed(translated)
             raise translated from error
 

@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final, Self
 
+from productrecs.core.errors import operator_text
 from productrecs.core.ids import StoreId
 from productrecs.storage.model_files import model_digests, remove_other_models
 from productrecs.storage.object_store import MissingObjectError, ObjectStoreUnavailableError
@@ -219,13 +220,15 @@ class SnapshotCache:
                 self._fetch(shared, one.name)
         except (MissingObjectError, DamagedObjectError) as error:
             self._refused[one.name[:2]] = one.name.name
-            _log.warning("snapshot rejected", extra=extra | {"error": str(error)})
+            _log.warning("snapshot rejected", extra=extra | {"error": operator_text(error)})
         except ObjectStoreUnavailableError:  # logged once
             one.not_before = time.monotonic() + one.delay
             one.delay = min(2 * one.delay, _MAX_RETRY_SECONDS)
             return False
         except OSError as error:
-            _log.warning("snapshot write failed", extra=extra | {"error": str(error)})
+            _log.warning(
+                "snapshot write failed", extra=extra | {"error": operator_text(error)}
+            )
             one.not_before = time.monotonic() + one.delay
             return False
         return True

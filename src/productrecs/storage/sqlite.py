@@ -137,8 +137,8 @@ class WalFile:
                 if number is not None:
                     fdatasync(number)
             except OSError as error:
-                message = f"the disk failed to store a write: {error}"
-                raise StorageBrokenError(message) from error
+                message = f"the disk failed to store a write: {error.strerror}"
+                raise StorageBrokenError(message, str(error)) from error
 
     def close(self) -> None:
         """Close the file."""

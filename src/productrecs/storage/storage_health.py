@@ -12,6 +12,7 @@ from productrecs.core.errors import (
     StorageBrokenError,
     StorageError,
     UnconfirmedWriteError,
+    operator_text,
 )
 
 _log = logging.getLogger(__name__)
@@ -70,7 +71,7 @@ class StorageHealth:
             self._write = error
             self._failures += 1
         if is_new:
-            _log.error("writes failing", extra={"error": str(error)})
+            _log.error("writes failing", extra={"error": operator_text(error)})
         self._record_damage(error)
 
     def confirmed(self) -> None:
@@ -100,7 +101,7 @@ class StorageHealth:
         is_new = self._unconfirmed is None
         self._unconfirmed, self._unconfirmed_at = error, self._seconds()
         if is_new:
-            _log.error("writes unconfirmed", extra={"error": str(error)})
+            _log.error("writes unconfirmed", extra={"error": operator_text(error)})
 
     def _record_damage(self, error: StorageError) -> None:
         if not isinstance(error, DamagedDatabaseError | StorageBrokenError):
@@ -109,4 +110,4 @@ class StorageHealth:
         with self._lock:
             self._read, self._read_at = error, self._seconds()
         if is_new:
-            _log.critical("stored data unreadable", extra={"error": str(error)})
+            _log.critical("stored data unreadable", extra={"error": operator_text(error)})

@@ -8,6 +8,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import pytest
 from alembic.command import upgrade
@@ -238,3 +239,44 @@ def test_doctor_finds_files_of_another_owner(machine: Machine) -> None:
     assert ended.status == 1
     assert "wrong  disk: a file in the data folder of root belongs" in ended.output
     assert f"models to nobody -> sudo chown -R root: {data}" in ended.output
+
+
+UNREACHABLE = {
+    "no server": ("127.0.0.1:1/recs", "127.0.0.1 port 1: ", "Connection refused"),
+    "no such host": ("nowhere.invalid/recs", "nowhere.invalid port 5432: ", "resolve host"),
+    "an unreadable address": ("h/x?port=%zz", "DATABASE_URL cannot be read", "%"),
+}
+
+
+@pytest.mark.parametrize("case", UNREACHABLE)
+def test_a_database_failure_names_the_server_and_its_reason(
+    machine: Machine, case: str
+) -> None:
+    place, named, reason = UNREACHABLE[case]
+    check_failure(machine, f"postgresql://anna:sesame@{place}", named, reason)
+
+
+@pytest.mark.postgres
+def test_a_database_that_the_server_lacks_is_named_with_the_servers_words(
+    machine: Machine, postgres_url: str
+) -> None:
+    parts = urlsplit(postgres_url)
+    host = parts.netloc.rpartition("@")[2]
+    user = parts.username or "postgres"
+    url = f"postgresql://{user}:sesame@{host}/no_such_database?{parts.query}"
+
+    check_failure(machine, url, "port", 'database "no_such_database" does not exist')
+
+
+def check_failure(machine: Machine, url: str, named: str, reason: str) -> None:
+    """Doctor, commands and the log of the service say why, and never the password."""
+    data = machine.folder / "data"
+    data.mkdir(exist_ok=True)
+    for command in ("doctor", "store list"):
+        ended = machine.run(*command.split(), "--data", str(data), DATABASE_URL=url)
+        said = ended.output + ended.errors
+        assert ended.status == 1
+        assert named in said
+        assert reason in said
+        assert "sesame" not in said
+        assert "restore" not in said

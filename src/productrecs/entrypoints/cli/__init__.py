@@ -10,7 +10,7 @@ from typing import Final
 
 import click
 
-from productrecs.core.errors import ProductRecsError
+from productrecs.core.errors import ProductRecsError, operator_text
 
 UMASK: Final = 0o077
 """Files that a command writes are readable by this user only (keys, personal data)."""
@@ -68,7 +68,8 @@ class _LazyCommands(click.Group):
         try:
             return super().invoke(ctx)
         except ProductRecsError as error:
-            raise click.ClickException(" ".join(str(error).split())) from error
+            message = " ".join(operator_text(error).split())
+            raise click.ClickException(message) from error
         except OSError as error:
             if error.errno == errno.EPIPE:
                 raise  # the reader closed the pipe: click exits quietly

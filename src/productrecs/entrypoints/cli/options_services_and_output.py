@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from productrecs.core.errors import StorageBusyError
+from productrecs.core.errors import StorageBusyError, operator_text
 from productrecs.entrypoints.cli.installation import (
     DataFolderError,
     become_owner,
@@ -87,7 +87,7 @@ def _migrate(services: Services, until: float) -> None:
             if time.monotonic() > until:
                 raise
             if is_first:
-                _log.warning("database awaited", extra={"error": str(error)})
+                _log.warning("database awaited", extra={"error": operator_text(error)})
             is_first = False
             time.sleep(_RETRY_SECONDS)
         else:

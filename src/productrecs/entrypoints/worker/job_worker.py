@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from productrecs.core.errors import ProductRecsError, StorageError
+from productrecs.core.errors import ProductRecsError, StorageError, operator_text
 from productrecs.core.ids import StoreId
 from productrecs.processes.child_process import release_freed_memory
 from productrecs.storage.job_queue import INSTALLATION, Job, JobQueue, JobState, NewJob
@@ -200,7 +200,7 @@ class JobWorker:
             self._schedule.tick()
             has_run = self.run_one()
         except StorageError as error:
-            _log.warning("job queue unavailable", extra={"error": str(error)})
+            _log.warning("job queue unavailable", extra={"error": operator_text(error)})
             return ERROR_PAUSE
         self._idle_polls = 0 if has_run else self._idle_polls + 1
         if has_run:
@@ -244,7 +244,9 @@ class JobWorker:
                     progress.lose_lease()
                     return
             except StorageError as error:  # the next heartbeat may still be in time
-                _log.warning("job lease renewal failed", extra={"error": str(error)})
+                _log.warning(
+                    "job lease renewal failed", extra={"error": operator_text(error)}
+                )
 
 
 def _facts(job: Job, outcome: str, seconds: float | None) -> dict[str, object]:

@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from productrecs.core.errors import StorageError
+from productrecs.core.errors import StorageError, operator_text
 from productrecs.entrypoints.services import Services
 from productrecs.storage.leases import Lease
 from productrecs.storage.object_store import ObjectStoreUnavailableError
@@ -77,11 +77,13 @@ class SearchIndexer:
                 else:
                     self._run_with_lease(self._services.snapshots.shared)
             except OSError as error:
-                _log.warning("search index write failed", extra={"error": str(error)})
+                _log.warning(
+                    "search index write failed", extra={"error": operator_text(error)}
+                )
             except ObjectStoreUnavailableError:  # logged once
                 pass
             except StorageError as error:
-                _log.warning("catalog read failed", extra={"error": str(error)})
+                _log.warning("catalog read failed", extra={"error": operator_text(error)})
             self._stopping.wait(_TROUBLE_SECONDS)
 
     def _run_alone(self, uploader: IndexUploader | None) -> None:
@@ -131,7 +133,7 @@ class SearchIndexer:
                     if not indexer.run_once(reader):
                         self._stopping.wait(_pause(time.monotonic() - began))
         except StorageError as error:
-            _log.warning("catalog read failed", extra={"error": str(error)})
+            _log.warning("catalog read failed", extra={"error": operator_text(error)})
         finally:
             if indexer is not None:
                 indexer.close()
@@ -166,5 +168,5 @@ class SearchIndexer:
                 with contextlib.closing(self._services.database.raw_reader()) as reader:
                     builder.run(reader, over)
             except StorageError as error:
-                _log.warning("catalog read failed", extra={"error": str(error)})
+                _log.warning("catalog read failed", extra={"error": operator_text(error)})
                 over.wait(_TROUBLE_SECONDS)

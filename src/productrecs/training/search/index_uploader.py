@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from productrecs.core.errors import StorageError
+from productrecs.core.errors import StorageError, operator_text
 from productrecs.core.ids import StoreId
 from productrecs.storage.database import Database
 from productrecs.storage.leases import Lease
@@ -109,7 +109,11 @@ class IndexUploader:
                 try:
                     fetch_index(self._shared, folder, name, complete=True)
                 except (MissingObjectError, DamagedObjectError) as error:
-                    facts = {"store": head.store_id, "kind": SEARCH, "error": str(error)}
+                    facts = {
+                        "store": head.store_id,
+                        "kind": SEARCH,
+                        "error": operator_text(error),
+                    }
                     _log.warning("snapshot rejected", extra=facts)
                     continue
                 uploaded.stamps = _stamps(folder)
@@ -125,7 +129,9 @@ class IndexUploader:
             except ObjectStoreUnavailableError:  # logged once
                 self._stopping.wait(_RETRY_SECONDS)
             except (StorageError, OSError) as error:
-                _log.warning("search index write failed", extra={"error": str(error)})
+                _log.warning(
+                    "search index write failed", extra={"error": operator_text(error)}
+                )
                 self._stopping.wait(_RETRY_SECONDS)
         self._stopping.set()
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from productrecs.core.errors import operator_text
 from productrecs.core.ids import StoreId
 from productrecs.engines.text.index_schema import FORMAT, BrokenIndexError, ProductText
 from productrecs.engines.text.language_detection_and_stemming import detect_language
@@ -266,7 +267,9 @@ class Indexer:
         try:
             return action(reader, head, store, store_index)
         except (BrokenIndexError, DamagedIndexError) as error:
-            _log.warning("search index rebuilt", extra=_facts(head) | {"error": str(error)})
+            _log.warning(
+                "search index rebuilt", extra=_facts(head) | {"error": operator_text(error)}
+            )
             self._discard(store_index)
         except OSError:
             _log.exception("search index write failed", extra=_facts(head))

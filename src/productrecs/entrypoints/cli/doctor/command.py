@@ -8,7 +8,12 @@ from pathlib import Path
 
 import click
 
-from productrecs.core.errors import StorageError, UnsafeStorageError
+from productrecs.core.errors import (
+    ProductRecsError,
+    StorageError,
+    UnsafeStorageError,
+    operator_text,
+)
 from productrecs.entrypoints.cli.doctor import CheckResult, Level, problem
 from productrecs.entrypoints.cli.doctor.installation_checks import (
     check_address,
@@ -31,7 +36,7 @@ from productrecs.entrypoints.cli.options_services_and_output import (
     open_services,
     print_json,
 )
-from productrecs.settings import SettingsError
+from productrecs.settings import Settings, SettingsError
 from productrecs.storage.database import Database
 from productrecs.storage.object_store import ObjectStoreAddressError
 from productrecs.tenancy.accounts.store import Store
@@ -92,16 +97,21 @@ def _examined(domain: str | None, data: Path | None) -> Iterator[CheckResult]:
             stores = [find_store(database, domain)] if domain else _real(database)
             for store in stores:
                 yield from check_store(services, store)
-    except DataFolderError as error:
-        yield CheckResult("disk", Level.WRONG, str(error))  # the message has the remedy
-    except ObjectStoreAddressError as error:
-        yield problem(
-            "objects", str(error), "correct it; the service does not start before"
-        )
-    except UnsafeStorageError as error:
-        yield CheckResult("storage", Level.WRONG, str(error))  # the message has the remedy
-    except StorageError as error:
-        remedy = (
-            "make sure that the database runs; if its file is damaged, restore a backup"
-        )
-        yield problem("storage", str(error), remedy)
+    except (DataFolderError, StorageError, ObjectStoreAddressError) as error:
+        yield _failure(error, settings)
+
+
+def _failure(error: ProductRecsError, settings: Settings) -> CheckResult:
+    """Return why no further check can run."""
+    message = operator_text(error)
+    if isinstance(error, DataFolderError):
+        return CheckResult("disk", Level.WRONG, message)  # with its remedy
+    if isinstance(error, ObjectStoreAddressError):
+        remedy = "correct it; the service does not start before"
+        return problem("objects", message, remedy)
+    if isinstance(error, UnsafeStorageError):
+        return CheckResult("storage", Level.WRONG, message)  # with its remedy
+    remedy = "make sure that the database runs"
+    if settings.database_url is not None:
+        remedy += ", and correct DATABASE_URL"
+    return problem("storage", message, remedy)

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from productrecs.core.clock import MINUTE_MS, SECOND_MS, iso, system_ms
+from productrecs.core.errors import operator_text
 from productrecs.entrypoints.cli import COMMANDS
 from productrecs.entrypoints.cli.doctor import CheckResult, notice, ok, problem
 from productrecs.entrypoints.cli.doctor.repository import (
@@ -152,7 +153,7 @@ def check_objects(services: Services) -> Iterator[CheckResult]:
             "check that the bucket exists, AWS_ENDPOINT_URL, AWS_REGION, and that the key "
             "may read, write, list and delete"
         )
-        yield problem("objects", str(error), remedy)
+        yield problem("objects", operator_text(error), remedy)
     else:
         yield ok("objects", f"{services.objects.address} can be read and written")
 

@@ -36,8 +36,7 @@ _RECHECK_SECONDS: Final = 1.0
 """The interval while writes fail, to notice a recovery within a second."""
 _FULL_BYTES: Final = 1 << 16
 DAMAGED: Final = (
-    "a part of the database cannot be read; productrecs doctor shows which; restore a "
-    "backup"
+    "a part of the database cannot be read; productrecs doctor shows which and what to do"
 )
 
 OBJECTS_UNAVAILABLE: Final = (

@@ -19,7 +19,7 @@ from prometheus_client.exposition import choose_encoder
 
 from productrecs import __version__
 from productrecs.core.clock import SECOND_MS
-from productrecs.core.errors import StorageError
+from productrecs.core.errors import StorageError, operator_text
 from productrecs.entrypoints.http.pipeline.route_context import Context, RequestContext
 from productrecs.entrypoints.http.routes.public.page_response import text_response
 from productrecs.entrypoints.shared_memory_and_metrics_folder import PROCESS_ID
@@ -109,7 +109,7 @@ class MetricsCollector:
                 totals = all_totals(connection)
                 freshness_rows = freshness(connection, services.clock())
         except StorageError as error:
-            _log.warning("metrics incomplete", extra={"error": str(error)})
+            _log.warning("metrics incomplete", extra={"error": operator_text(error)})
             yield _gauge("database_up", is_up, _one(0))
             return
         yield _gauge("database_up", is_up, _one(1))
