@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from productrecs.entrypoints.logs import LOG_EVENTS, configure_logging
+from tests.support.service import Service, eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 
 @pytest.fixture(autouse=True)
@@ -21,6 +23,7 @@ def root_logger() -> Iterator[None]:
     yield
     root.handlers[:] = handlers
     root.setLevel(level)
+    logging.getLogger("productrecs").setLevel(logging.NOTSET)
 
 
 def written(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
@@ -66,3 +69,41 @@ def test_a_terminal_gets_the_event_and_its_fields_without_secrets(
 def test_every_event_is_a_short_phrase_with_a_meaning() -> None:
     assert [name for name in LOG_EVENTS if name != name.lower() or len(name) > 30] == []
     assert [name for name, meaning in LOG_EVENTS.items() if not meaning.endswith(".")] == []
+
+
+@pytest.mark.parametrize(("level", "events"), [("info", ["b", "c"]), ("warning", ["c"])])
+def test_the_level_is_the_operators_choice(
+    capsys: pytest.CaptureFixture[str], level: str, events: list[str]
+) -> None:
+    configure_logging("json", level)
+    log = logging.getLogger("productrecs.x")
+    for name, number in (("a", logging.DEBUG), ("b", logging.INFO), ("c", logging.ERROR)):
+        log.log(number, "job finished", extra={"name_": name})
+
+    lines = capsys.readouterr().err.splitlines()
+    assert [json.loads(line)["name_"] for line in lines] == events
+
+
+@pytest.mark.parametrize(("level", "is_logged"), [("info", False), ("debug", True)])
+def test_a_service_logs_requests_and_trainings_where_it_is_told_to(
+    tmp_path: Path, level: str, *, is_logged: bool
+) -> None:
+    variables = {
+        "PRODUCTRECS_LOG_LEVEL": level,
+        "PRODUCTRECS_ACCESS_LOG": str(is_logged).lower(),
+    }
+    service = Service(tmp_path / "data", variables=variables).prepare()
+    merchant = service.register()
+
+    def log() -> str:
+        return service.log_path.read_text("utf-8")
+
+    with service:
+        merchant.order("o-1", "a", "b")
+        eventually(lambda: any((service.folder / "models").rglob("*")), 60)
+        assert merchant.trending().status == 200
+        if is_logged:
+            eventually(lambda: '"kind": "train"' in log(), 30)
+    assert ('"path": "/v1/trending"' in log()) is is_logged
+    assert ('"kind": "train"' in log()) is is_logged
+    assert merchant.account.publishable not in log()

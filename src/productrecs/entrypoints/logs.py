@@ -26,6 +26,7 @@ LOG_EVENTS: Final[Mapping[str, str]] = MappingProxyType(
         "process killed": "A process did not stop in time and was killed.",
         "service stopping": "The supervisor asks every process to stop.",
         # requests
+        "request answered": "A request was answered (with `PRODUCTRECS_ACCESS_LOG`).",
         "request rejected": "A request was answered with a 5xx on purpose.",
         "request failed": "A request was answered with a 500.",
         "requests cancelled": "Requests were running when the drain time was over.",
@@ -68,14 +69,13 @@ LOG_EVENTS: Final[Mapping[str, str]] = MappingProxyType(
         "worker started": "A worker looks for jobs.",
         "worker stopped": "A worker has ended.",
         "periodic job enqueued": "The schedule enqueued jobs that are due (level `debug`).",
-        "job finished": "A job ended; `outcome` says how.",
+        "job finished": "A job ended (level `debug` if it was done within 10 s).",
         "job failed": "A job failed and is tried again.",
         "job abandoned": "A job failed for the last time.",
         "job queue unavailable": "The job queue could not be read.",
         "job lease renewal failed": "A running job's lease was not renewed.",
         "forecast scheduler crashed": "Forecasts wait until the process restarts.",
         "training request failed": "An API process could not enqueue a training.",
-        "model trained": "A store's models were trained and published.",
         "pictures indexed": "Pictures were fetched and indexed.",
         "visual model built": "A store's visual model was built.",
         "upload imported": "An uploaded file was imported.",
@@ -122,14 +122,19 @@ _SECRETS: Final = (
 )
 
 
-def configure_logging(log_format: str) -> None:
-    """Write the log to stderr as `json` or `text`; `auto` is `text` on a terminal."""
+def configure_logging(log_format: str, level: str = "info") -> None:
+    """Write the log from `level` up to stderr, as `json` or `text`.
+
+    `auto` is `text` on a terminal. Libraries say at most what `info` shows.
+    """
     text = log_format == "text" or (log_format == "auto" and sys.stderr.isatty())
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Words() if text else _Json())
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    root.setLevel(logging.INFO)
+    named = level.upper()
+    root.setLevel(max(logging.INFO, logging.getLevelName(named)))
+    logging.getLogger(_OWN_LOGGERS).setLevel(named)
     logging.getLogger("alembic").setLevel(logging.WARNING)
 
 

@@ -91,6 +91,8 @@ LONG_IDLE_PAUSE: Final = timedelta(seconds=1)
 LONG_IDLE_AFTER: Final = 40
 """After so many polls without a job, ten seconds, a worker polls once a second."""
 ERROR_PAUSE: Final = timedelta(seconds=1)
+SLOW_SECONDS: Final = 10.0
+"""A job that takes longer is logged at level `info`."""
 _RENEWALS_PER_LEASE: Final = 10 / 3
 
 
@@ -190,7 +192,10 @@ class JobWorker:
             outcome = self._put_back(job, error)
         else:
             outcome = "done" if self._queue.done(job) else "lost"
-        _log.info("job finished", extra=_facts(job, outcome, time.monotonic() - began))
+        seconds = time.monotonic() - began
+        is_notable = outcome != "done" or seconds > SLOW_SECONDS
+        level = logging.INFO if is_notable else logging.DEBUG
+        _log.log(level, "job finished", extra=_facts(job, outcome, seconds))
         release_freed_memory()
         return True
 

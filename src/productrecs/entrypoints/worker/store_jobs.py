@@ -101,8 +101,7 @@ class StoreJobs:
 
     def train(self, job: Job, progress: JobProgress) -> None:
         """Train the store's models on its log."""
-        model = self._trainer.train(self._store(job), progress.report)
-        _log.info("model trained", extra={"store": job.store_id, "seq": model.applied_seq})
+        self._trainer.train(self._store(job), progress.report)
 
     def stores_to_attribute(self) -> Sequence[StoreId]:
         """Return the stores whose log has unattributed entries."""

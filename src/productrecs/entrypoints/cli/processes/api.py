@@ -89,7 +89,7 @@ def _serve(
     )
     from productrecs.entrypoints.http.transport.server import ServerOptions, run_server  # noqa: PLC0415
 
-    configure_logging(settings.log_format)
+    configure_logging(settings.log_format, settings.log_level)
     address = listener_url(listener)
 
     def on_ready() -> None:
@@ -102,7 +102,9 @@ def _serve(
         service = create_application(
             services, state.draining, slot, state.admission, write_socket
         )
-        state.fast_path = service.fast_path.reply
+        service.logs_requests = settings.access_log
+        if not settings.access_log:  # the fast path logs nothing
+            state.fast_path = service.fast_path.reply
         state.line = service.line
         return _wrapped(service, services, middleware) if middleware else service
 

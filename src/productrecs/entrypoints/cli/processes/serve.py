@@ -79,7 +79,7 @@ def supervise(
         ListenError: when the address cannot be listened on.
         DataFolderError: when the data folder belongs to another user.
     """
-    configure_logging(settings.log_format)
+    configure_logging(settings.log_format, settings.log_level)
     listener = listen(settings.host, settings.port)
     become_owner(settings)  # now: the port may be one that only root opens
     address, number = listener_url(listener), listener.fileno()
@@ -157,7 +157,7 @@ def writer_socket() -> Iterator[tuple[Path, socket.socket]]:
 
 def supervise_background(settings: Settings) -> int:
     """Run only the background processes until told to stop; return the status."""
-    configure_logging(settings.log_format)
+    configure_logging(settings.log_format, settings.log_level)
     become_owner(settings)
     _preload_worker()
     roles = background_roles(settings)

@@ -73,7 +73,7 @@ def worker(
     if slot is not None:
         slot.join_metrics()
     settings = settings_from_options(data=data)
-    configure_logging(settings.log_format)
+    configure_logging(settings.log_format, settings.log_level)
     with start_services(settings, DATABASE_WAIT_SECONDS) as services:
         worker_thread = _build(lane, services, fd)
         stop_at_signals(worker_thread.stop)

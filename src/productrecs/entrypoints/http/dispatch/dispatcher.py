@@ -119,6 +119,7 @@ class Dispatcher:
         self._readiness = readiness
         self._draining = draining
         self._context: Context | None = None
+        self.logs_requests = False
         self._rng = random.Random()  # noqa: S311 - spreads retries, guards nothing
         self.new_request_id = request_id_generator()
         self.load_shedder = LoadShedder()
@@ -152,9 +153,14 @@ class Dispatcher:
             await exchange.refuse(INTERNAL_ERROR, INTERNAL_ERROR_DETAIL)
         finally:
             if exchange.status:
-                self._traffic.record(
-                    exchange.route, scope["method"], exchange.status, exchange.started_at
-                )
+                self._record(exchange)
+
+    def _record(self, exchange: HttpExchange) -> None:
+        status = exchange.status
+        if self.logs_requests:
+            _log.info("request answered", extra=exchange.facts(status))
+        method, began = exchange.scope["method"], exchange.started_at
+        self._traffic.record(exchange.route, method, status, began)
 
     async def _handle(self, exchange: HttpExchange, receive: Receive) -> None:
         scope, context = exchange.scope, self._context
