@@ -347,7 +347,7 @@ def test_a_network_that_names_many_customers_is_served_as_anonymous(
         ({"identity": "x" * 1_000}, "not of the form"),
     ],
 )
-def test_events_and_orders_are_kept_and_say_what_is_wrong_with_an_identity(
+def test_replies_say_what_is_wrong_with_an_identity_and_are_as_without_it(
     merchant: Merchant, sent: dict[str, Any], warned: str
 ) -> None:
     merchant.push({"id": "tent", "title": "Tent"})
@@ -365,12 +365,49 @@ def test_events_and_orders_are_kept_and_say_what_is_wrong_with_an_identity(
     view = {"event": "detail-page-view", "item_id": "tent"} | fields
     replies = [merchant.track(view), merchant.track(view, view)]
     replies.append(merchant.order("A", "tent", **fields))
+    asked = {name: value for name, value in fields.items() if value is not None}
+    lists = [merchant.recommend(**asked), merchant.recommend(item_id="tent", **asked)]
+    assert [reply.json["recommendations"] for reply in lists] == [
+        merchant.recommend(**known).json["recommendations"]
+        for known in ({"user_id": "7"}, {"user_id": "7", "item_id": "tent"})
+    ]
+    found = [
+        merchant.client.ask("GET", merchant.target("/v1/search", q=query, **asked))
+        for query in ("tent", "tent", "")
+    ]
+    assert all(isinstance(reply.json["results"], list) for reply in found)
 
-    for reply in replies:
+    for reply in (*replies, *lists, *found):
         assert reply.status == 200
         warnings = reply.json.get("warnings", [])
         assert len(warnings) == bool(warned)
         assert all(warned in one for one in warnings)
+
+
+def test_the_health_report_counts_refused_identities_by_reason(
+    merchant: Merchant,
+) -> None:
+    merchant.push({"id": "tent", "title": "Tent"})
+    view = {"event": "detail-page-view", "item_id": "tent", "user_id": "7"}
+    expired, wrong = merchant.identity("7", -1), merchant.identity("8")
+    for identity in (expired, wrong, merchant.identity("7")):
+        merchant.track(view | {"identity": identity})
+        merchant.recommend(user_id="7", identity=identity)
+    merchant.order("A", "tent", user_id="7", identity=expired)
+
+    def report() -> Any:
+        target = "/integration/report?name=health"
+        return merchant.client.ask("GET", target, None, merchant.server).json
+
+    def refused() -> int:
+        figures = {one["name"]: one["value"] for one in report()["figures"]}
+        return int(figures["identities_refused"])
+
+    eventually(lambda: refused() == 5)
+    assert (
+        "Signed identities refused in the last 7 days: it has expired (3); its signature "
+        "is not that of this id and this store's secret key (2)."
+    ) in report()["notes"]
 
 
 def test_former_ids_are_linked_to_new_ones_by_the_shops_server(

@@ -60,6 +60,17 @@ def test_a_refusal_is_shown_with_its_reason(page: Page, front: Storefront) -> No
     expect(page.locator(PANEL)).to_contain_text("error: Error: status 401")
 
 
+def test_a_refused_identity_is_shown_with_its_reason(page: Page, front: Storefront) -> None:
+    customer = f"data-customer-id=7 data-identity=1.{64 * '0'}"
+    element = f"<product-recs data-eager data-item-id=p0 {customer}></product-recs>"
+
+    page.goto(front.page("/", element) + "?pr_debug=1")
+
+    refused = page.locator(PANEL).locator("li", has_text="counts as none")
+    expect(refused.filter(has_text="/v1/recommendations")).to_contain_text("its signature")
+    expect(refused.filter(has_text="detail-page-view")).to_contain_text("accepted")
+
+
 def test_a_preview_shows_a_look_and_products_of_its_own_and_tells_nothing(
     page: Page, front: Storefront
 ) -> None:

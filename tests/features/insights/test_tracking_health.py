@@ -10,9 +10,15 @@ from productrecs.core.clock import DAY_MS, HOUR_MS
 from productrecs.core.report import Report, ReportQuery, ReportValue
 from productrecs.features.insights.attribution.attributor import Attributor
 from productrecs.features.insights.impact.sales_and_funnel_reports import widgets_report
+from productrecs.features.insights.tracking_health.repository import (
+    RefusedIdentity,
+    store_refused_identities,
+)
 from productrecs.features.insights.tracking_health.tracking_health_report import (
     health_report,
 )
+from productrecs.features.insights.tracking_health.tracking_issues import find_data_issues
+from productrecs.tenancy.accounts.shopper_identity import IdentityCheck
 from tests.features.insights.shop import NOON, Shop, buy, cart, click, impression
 
 if TYPE_CHECKING:
@@ -66,6 +72,30 @@ def test_unknown_products_and_lines_without_orders_are_shares(shop: Shop) -> Non
     assert figures(made)["lines_without_order"] == 0.5
     assert figures(made)["orders"] == 2
     assert "'tent' (2)" in made.notes[0]
+
+
+def test_many_refused_identities_are_an_issue_until_the_next_day(shop: Shop) -> None:
+    def refuse(check: IdentityCheck, calls: int, at_ms: int) -> None:
+        one = RefusedIdentity(shop.store.store_id, check, at_ms)
+        with shop.database.transaction() as transaction:
+            store_refused_identities(transaction, [one] * calls)
+
+    def issues(now_ms: int) -> list[str]:
+        found = find_data_issues(shop.database, shop.store, now_ms)
+        return [one.message for one in found if one.code == "identities_refused"]
+
+    refuse(IdentityCheck.WRONG, 4, NOON)
+    refuse(IdentityCheck.EXPIRED, 15, NOON - DAY_MS)
+    refuse(IdentityCheck.EXPIRED, 90, NOON - 40 * DAY_MS)
+    assert (issues(NOON), figures(counted(shop))["identities_refused"]) == ([], 19)
+    refuse(IdentityCheck.WRONG, 1, NOON)
+
+    issue = (
+        "20 calls of today and yesterday carry a signed identity that is refused, mostly "
+        "since it has expired: they count as unsigned"
+    )
+    assert issues(NOON) == [issue]
+    assert issues(NOON + DAY_MS) == []
 
 
 def test_an_empty_store_has_a_report_without_shares(shop: Shop) -> None:

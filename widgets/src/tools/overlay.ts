@@ -85,7 +85,7 @@ export class Overlay {
         }),
       ),
       ...listOf(
-        `Events: ${told.length}, ${told.filter((one) => one.state === "accepted").length} accepted`,
+        `Events: ${told.length}, ${told.filter((one) => one.state.startsWith("accepted")).length} accepted`,
         told.map((one) =>
           draw("li", {}, `${one.event} ${one.about} `, draw("small", {}, one.state)),
         ),

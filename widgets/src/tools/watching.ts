@@ -57,7 +57,9 @@ export class Watch {
     try {
       const made = this.instead("/v1/events", new URLSearchParams(), call);
       const reply = await (made ?? call());
-      const state = reply.ok ? "accepted" : `refused: ${await reasonOf(reply)}`;
+      const warned = reply.ok && !made ? await warningsOf(reply) : "";
+      const accepted = warned ? `accepted · ${warned}` : "accepted";
+      const state = reply.ok ? accepted : `refused: ${await reasonOf(reply)}`;
       this.note(init?.body, made ? "held back by the preview" : state);
       return reply;
     } catch (error) {
@@ -77,8 +79,10 @@ export class Watch {
     try {
       const reply = await (this.instead(path, parameters, call) ?? call());
       asked.ms = Math.round(performance.now() - begun);
-      asked.isWrong = !reply.ok;
       asked.said = reply.ok ? await foundIn(path, parameters, reply) : await reasonOf(reply);
+      const warned = reply.ok ? await warningsOf(reply) : "";
+      asked.said += warned && ` · ${warned}`;
+      asked.isWrong = !reply.ok || !!warned;
       return reply;
     } catch (error) {
       asked.ms = Math.round(performance.now() - begun);
@@ -108,6 +112,12 @@ export class Watch {
 }
 
 const noReply = (): Promise<Response> => Promise.reject(new Error("nobody asks"));
+
+/** Says what the service warns of, such as a refused identity; usually nothing. */
+async function warningsOf(reply: Response): Promise<string> {
+  const body = await reply.clone().json().catch(() => null);
+  return (body?.warnings ?? []).join(" · ");
+}
 
 async function reasonOf(reply: Response): Promise<string> {
   const body = await reply.clone().json().catch(() => ({}));

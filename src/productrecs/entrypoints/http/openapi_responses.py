@@ -375,6 +375,18 @@ PRODUCT_EXAMPLE: Final = MappingProxyType(
 )
 
 
+IDENTITY_WARNINGS: Final = {
+    "warnings": {
+        "type": "array",
+        "items": {"type": "string"},
+        "description": (
+            "Why the signed identity of the call was refused: the reply is as without it. "
+            "Otherwise absent."
+        ),
+    }
+}
+
+
 def recommendations_response(
     source: str, extra_fields: Mapping[str, Any] = MappingProxyType({})
 ) -> Responses:
@@ -422,7 +434,7 @@ _VARIANT: Final = {
 def search_response(extra_fields: Mapping[str, Any]) -> Responses:
     """Return the documented reply of a search; `extra_fields` are further properties."""
     schema = object_schema(results={"type": "array", "items": ref("Result")})
-    schema["properties"] |= extra_fields
+    schema["properties"] |= {**extra_fields, **IDENTITY_WARNINGS}
     found = success_response(
         "The products, best first.", schema, {"results": [_RESULT_EXAMPLE]}
     )

@@ -257,6 +257,18 @@ sightings = sa.Table(
 )
 
 
+# Table of signed identities that proved nothing: how many calls sent one.
+refused_identities = sa.Table(
+    "refused_identities",
+    metadata,
+    store_id_column(),
+    sa.Column("day", sa.Integer, primary_key=True),  # of UTC, since 1970
+    sa.Column("reason", sa.String(16), primary_key=True),
+    sa.Column("calls", sa.BigInteger, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+
 # Table of idempotency keys: executed calls, and their replies.
 
 # Retained for a day: a retry gets the first call's reply.

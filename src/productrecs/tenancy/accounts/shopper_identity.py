@@ -24,6 +24,11 @@ _SECOND_MS: Final = 1_000
 class IdentityCheck(StrEnum):
     """What a signed identity proves; the value of a refused one says why."""
 
+    @property
+    def is_refused(self) -> bool:
+        """Whether an identity was sent, and proves nothing."""
+        return self not in _FINE
+
     ABSENT = "no identity was sent"
     VALID = "the identity is valid"
     MALFORMED = "it is not of the form <expires>.<signature>"
@@ -75,7 +80,7 @@ def _check_expiry(expires_ms: int, now_ms: int) -> IdentityCheck:
 def identity_warnings(checks: Iterable[tuple[str | None, IdentityCheck]]) -> list[str]:
     """Return what is wrong with the identities of some ids."""
     return [
-        f"the identity of user_id {customer_id!r} counts as none: {check}"
+        f"the identity of customer {customer_id!r} counts as none: {check}"
         for customer_id, check in checks
-        if check not in _FINE
+        if check.is_refused
     ]

@@ -81,13 +81,14 @@ def test_events_appear_with_their_verdicts(office: Office, store: Store) -> None
         [search("s_3", "ok"), {"event": "buy"}],
         b"{broken",
         search("s_4", timestamp="2020-01-01"),
+        {**search("s_5"), "user_id": "7", "identity": "1." + 64 * "0"},
         named,
     ):
         send(office, store, body)
         office.now_ms += 5
     send(office, store, named)
 
-    seen = awaited(member, 10)
+    seen = awaited(member, 11)
     told = "\n".join(reversed(seen))
 
     assert [verdict_of(one) for one in reversed(seen)] == [
@@ -99,15 +100,17 @@ def test_events_appear_with_their_verdicts(office: Office, store: Store) -> None
         "Invalid",
         "Invalid",
         "Clock differs",
+        "Identity refused",
         "Unknown product",
         "Duplicate",
     ]
     assert "is not in your catalog" in told
     assert "Send order_id with each purchase" in told
+    assert "its signature is not that of this id" in told
     assert "&#34;search_query&#34;: &#34;tents&#34;" in member.get(PAGE).body.decode()
-    assert len(lines(member, "kind=search-pref")) == 3
+    assert len(lines(member, "kind=search-pref")) == 4
     assert len(lines(member, "session=s_1&verdict=no_order_id")) == 1
-    assert len(lines(member, "item=tents")) == 2
+    assert len(lines(member, "item=tents")) == 3
 
 
 def test_events_that_came_while_nobody_watched_are_listed(
@@ -153,10 +156,11 @@ def test_orders_appear_beside_events_with_their_verdicts(
         order({**shown, "order_id": ""}),
         order({**shown, "items": []}),
         order(b"{broken"),
+        order({**shown, "order_id": "A-3", "identity": "1.0"}),
     ]
-    seen = list(reversed(awaited(member, 6)))
+    seen = list(reversed(awaited(member, 7)))
 
-    assert statuses == [200, 200, 200, 422, 422, 422]
+    assert statuses == [200, 200, 200, 422, 422, 422, 200]
     assert [verdict_of(one) for one in seen] == [
         "Unknown product",
         "Duplicate",
@@ -164,18 +168,20 @@ def test_orders_appear_beside_events_with_their_verdicts(
         "Invalid",
         "Invalid",
         "Invalid",
+        "Identity refused",
     ]
     assert "Order A-1." in seen[0]
     assert "counts once" in seen[1]
     assert len(lines(member, "kind=order&verdict=no_shopper")) == 1
-    assert len(lines(member, "item=tent&kind=order")) == 4
+    assert len(lines(member, "item=tent&kind=order")) == 5
 
 
 def verdict_of(line: str) -> str:
     """Return the badge of a line."""
     known = ("Unknown product", "No order id", "Accepted", "Invalid", "Not stored")
     others = ("Clock differs", "Duplicate", "Other origin", "Key refused", "No shopper")
-    return next(one for one in (*known, *others) if f" {one} " in f"{line} ")
+    more = ("Identity refused",)
+    return next(one for one in (*known, *others, *more) if f" {one} " in f"{line} ")
 
 
 def test_refused_origins_and_keys_are_shown(office: Office, store: Store) -> None:

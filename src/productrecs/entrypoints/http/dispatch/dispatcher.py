@@ -325,7 +325,11 @@ async def _watched_events(
     """Store events of a store whose live view is open, and record the outcome."""
     peer, is_foreign = peer_of(exchange.scope), exchange.admission.misuse is not None
     headers, bots = exchange.headers, context.bots
-    sender = Sender(store.store_id, context.clock(), peer, headers, is_foreign, bots=bots)
+    sender = Sender(
+        *(store.store_id, context.clock(), peer, headers, is_foreign),
+        bots=bots,
+        secrets=store.secrets,
+    )
     try:
         body = await receive_events(context, store, data, claim, headers, peer)
     except ProductRecsError as error:

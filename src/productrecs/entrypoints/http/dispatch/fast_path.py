@@ -42,7 +42,7 @@ from productrecs.entrypoints.http.routes.widget.search import (
     cached_search,
     parse_search_request,
 )
-from productrecs.entrypoints.http.routes.widget.shopper_access import access_of
+from productrecs.entrypoints.http.routes.widget.shopper_access import IDENTITY, access_of
 from productrecs.entrypoints.http.transport.error_body import (
     OVERLOADED,
     ErrorBody,
@@ -223,6 +223,6 @@ def _search_reply(
     list_request = parse_search_request(query)
     return (
         None
-        if list_request is None
+        if list_request is None or IDENTITY in query  # that may be refused
         else cached_search(context, cached_store, list_request, searcher)
     )

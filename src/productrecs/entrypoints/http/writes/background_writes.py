@@ -13,6 +13,10 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from productrecs.core.errors import StorageError
+from productrecs.features.insights.tracking_health.repository import (
+    RefusedIdentity,
+    store_refused_identities,
+)
 from productrecs.records.experiments.arm_assignment import Exposure
 from productrecs.records.experiments.repository import (
     Exploration,
@@ -232,4 +236,10 @@ _KINDS: Final[dict[type[Record], RecordKind]] = {
     Exploration: RecordKind("explored items", _in_one_transaction(store_explorations), 2),
     KeyMisuse: RecordKind("key misuse", _in_one_transaction(store_key_misuse), 4),
     KeyUse: RecordKind("key uses", _in_one_transaction(store_key_uses), 10),
+    RefusedIdentity: RecordKind(
+        "refused identities",
+        _in_one_transaction(store_refused_identities),
+        4,
+        is_loss_logged=False,  # the report only counts fewer
+    ),
 }

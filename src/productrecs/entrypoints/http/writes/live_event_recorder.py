@@ -7,10 +7,10 @@ import asyncio
 import contextlib
 import logging
 import threading
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Final
+from typing import Any, Final
 
 from productrecs.core.clock import MINUTE_MS, Clock
 from productrecs.core.errors import ProductRecsError, StorageError
@@ -39,6 +39,8 @@ from productrecs.features.insights.live_events.repository import (
 )
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.storage.database import Database
+from productrecs.tenancy.accounts.api_keys import SecretKeys
+from productrecs.tenancy.accounts.shopper_identity import check_identity
 
 _log = logging.getLogger(__name__)
 
@@ -64,6 +66,7 @@ class Sender:
     is_order: bool = False
     is_repeated: bool = False  # the order is a duplicate
     bots: BotDetector | None = None  # recognises a page's visitors
+    secrets: SecretKeys | None = None  # check the signed identities; None skips them
 
 
 class EventWatch:
@@ -118,6 +121,7 @@ class EventWatch:
             is_flagged=None
             if bots is None or not bots.has_flagged
             else lambda body: bots.is_flagged(store_id, body, network_of(address)),
+            identity_refusal=_identity_refusal(sender),
         )
         self._background.add(received)
 
@@ -155,6 +159,21 @@ class EventWatch:
             self._reader.close()
 
 
+def _identity_refusal(sender: Sender) -> Callable[[Mapping[str, Any]], str] | None:
+    """Return what says why the identity of an event or order is refused, or ""."""
+    secrets = sender.secrets
+    if secrets is None:
+        return None
+
+    def refusal(body: Mapping[str, Any]) -> str:
+        identity, customer = body.get("identity"), body.get("user_id")
+        sent = None if identity is None else str(identity)
+        check = check_identity(secrets, sent, str(customer or ""), sender.at_ms)
+        return check if check.is_refused else ""
+
+    return refusal
+
+
 def _store(database: Database, batch: Sequence[ReceivedRequest]) -> None:
     ordered = sorted(batch, key=lambda one: one.store_id)
     for store_id, group in groupby(ordered, key=lambda one: one.store_id):
@@ -190,6 +209,7 @@ def _final(event: LiveEvent, present: set[str], received: Mapping[str, int]) -> 
         Verdict.FOREIGN_ORIGIN,
         Verdict.CLOCK,
         Verdict.BOT,
+        Verdict.IDENTITY,
     }
     if is_stored and first is not None and first < event.at_ms:
         return replace(event, verdict=Verdict.DUPLICATE)

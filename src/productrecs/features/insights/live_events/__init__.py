@@ -40,6 +40,7 @@ class Verdict(StrEnum):
     ORDER_AGAIN = "order_again"
     FOREIGN_ORIGIN = "foreign_origin"
     BOT = "bot"
+    IDENTITY = "identity"  # its signed identity is refused
     CLOCK = "clock"  # its timestamp is far from the server's time
     INVALID = "invalid"
     NOT_STORED = "not_stored"  # another event of its request was invalid
@@ -67,6 +68,7 @@ class ReceivedRequest:
     is_repeated: bool = False  # a repeated order
     crawler: str | None = None  # the name of the crawler that sent it
     is_flagged: Callable[[Mapping[str, Any]], bool] | None = None  # an event, by its rate
+    identity_refusal: Callable[[Mapping[str, Any]], str] | None = None  # why, or ""
 
     @property
     def key(self) -> None:
@@ -126,7 +128,7 @@ def _verdict(
     if place in received.problems:
         return Verdict.INVALID, received.problems[place]
     if received.is_order:
-        return _order_verdict(received, body), ""
+        return _order_verdict(received, body)
     if received.problems:
         return Verdict.NOT_STORED, ""
     return _event_verdict(received, body)
@@ -138,23 +140,45 @@ def _event_verdict(
     is_buy = body.get("event") == EventKind.BUY.wire_name
     if is_buy and not body.get("order_id"):
         return Verdict.NO_ORDER_ID, ""
-    if received.crawler is not None and not is_buy:
-        return Verdict.BOT, f"It came from {received.crawler}."
-    if received.is_flagged is not None and not is_buy and received.is_flagged(body):
-        return Verdict.BOT, "This shopper id does more than a person can."
+    if not is_buy and (reason := _bot_reason(received, body)):
+        return Verdict.BOT, reason
     if received.is_foreign:
         return Verdict.FOREIGN_ORIGIN, ""
+    if refusal := _identity_refusal(received, body):
+        return Verdict.IDENTITY, refusal
     minutes = _skew_minutes(body.get("timestamp"), received.at_ms)
     if minutes >= _MAX_SKEW:
         return Verdict.CLOCK, f"Its own time differs by {minutes:,} minutes."
     return Verdict.ACCEPTED, ""
 
 
-def _order_verdict(received: ReceivedRequest, body: Mapping[str, Any]) -> Verdict:
+def _bot_reason(received: ReceivedRequest, body: Mapping[str, Any]) -> str:
+    """Return why an event is a bot's; "" if it is not."""
+    if received.crawler is not None:
+        return f"It came from {received.crawler}."
+    if received.is_flagged is not None and received.is_flagged(body):
+        return "This shopper id does more than a person can."
+    return ""
+
+
+def _order_verdict(
+    received: ReceivedRequest, body: Mapping[str, Any]
+) -> tuple[Verdict, str]:
     if received.is_repeated:
-        return Verdict.ORDER_AGAIN
-    has_shopper = bool(body.get("user_id") or body.get("session_id"))
-    return Verdict.ACCEPTED if has_shopper else Verdict.NO_SHOPPER
+        return Verdict.ORDER_AGAIN, ""
+    if not body.get("user_id") and not body.get("session_id"):
+        return Verdict.NO_SHOPPER, ""
+    if refusal := _identity_refusal(received, body):
+        return Verdict.IDENTITY, refusal
+    return Verdict.ACCEPTED, ""
+
+
+def _identity_refusal(received: ReceivedRequest, body: Mapping[str, Any]) -> str:
+    """Return why the signed identity of an event or order is refused; "" if it is not."""
+    if received.identity_refusal is None:
+        return ""
+    reason = received.identity_refusal(body)
+    return f"Its signed identity counts as none: {reason}." if reason else ""
 
 
 def _skew_minutes(text: object, at_ms: int) -> int:

@@ -1,12 +1,16 @@
 """Tracking health repository: SQL for hourly counts and the newest records."""
 
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import sqlalchemy as sa
 
+from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.records.events.event import EventKind
-from productrecs.storage.dialects import Row, raw_connection
+from productrecs.storage.dialects import Row, raw_connection, upsert
 from productrecs.storage.tables import (
     bot_events,
     event_hours,
@@ -14,11 +18,15 @@ from productrecs.storage.tables import (
     items,
     outcome_days,
     purchase_lines,
+    refused_identities,
     store_heads,
 )
+from productrecs.tenancy.accounts.repository import AccountRepository
+from productrecs.tenancy.accounts.shopper_identity import IdentityCheck
 
 _SAMPLE: Final = 20_000
 _MAX_ENTRIES: Final = 50_000  # log entries
+_REFUSED_DAYS: Final = 30  # how long refused identities stay counted
 
 
 class UnknownProducts(NamedTuple):
@@ -27,6 +35,43 @@ class UnknownProducts(NamedTuple):
     references: int
     unknown: int  # events whose product is not in the catalog
     example: str = ""  # the id of one such product
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedIdentity:
+    """A call whose signed identity proved nothing."""
+
+    store_id: StoreId
+    check: IdentityCheck
+    at_ms: int
+
+    @property
+    def key(self) -> None:
+        """Return None: each call counts."""
+
+
+def store_refused_identities(
+    transaction: sa.Connection, batch: Sequence[RefusedIdentity]
+) -> None:
+    """Count the calls of any stores, by day and reason, and delete old counts."""
+    for store_id, calls in AccountRepository(transaction).lock_each(batch):
+        counts = Counter((one.at_ms // DAY_MS, one.check.name.lower()) for one in calls)
+        for (day, reason), count in sorted(counts.items()):
+            row = upsert(transaction, refused_identities).values(
+                store_id=store_id, day=day, reason=reason, calls=count
+            )
+            total = refused_identities.c.calls + row.excluded.calls
+            transaction.execute(
+                row.on_conflict_do_update(
+                    index_elements=["store_id", "day", "reason"], set_={"calls": total}
+                )
+            )
+        oldest = max(day for day, _ in counts) - _REFUSED_DAYS
+        transaction.execute(
+            refused_identities.delete().where(
+                refused_identities.c.store_id == store_id, refused_identities.c.day < oldest
+            )
+        )
 
 
 class HealthRepository:
@@ -107,6 +152,20 @@ class HealthRepository:
             .where(bot_events.c.store_id == self._store_id, bot_events.c.ts > since_ms)
             .group_by(bot_events.c.bot)
             .order_by(count.desc(), bot_events.c.bot)
+        )
+        return [(row[0], int(row[1])) for row in self._connection.execute(query)]
+
+    def refused_identities(self, since_ms: int) -> list[tuple[str, int]]:
+        """Return the reasons with the number of calls since that day, most first."""
+        calls = sa.func.sum(refused_identities.c.calls)
+        query = (
+            sa.select(refused_identities.c.reason, calls)
+            .where(
+                refused_identities.c.store_id == self._store_id,
+                refused_identities.c.day >= since_ms // DAY_MS,
+            )
+            .group_by(refused_identities.c.reason)
+            .order_by(calls.desc(), refused_identities.c.reason)
         )
         return [(row[0], int(row[1])) for row in self._connection.execute(query)]
 

@@ -20,6 +20,7 @@ from productrecs.features.insights.tracking_health.repository import (
 from productrecs.features.insights.tracking_health.tracking_issues import find_data_issues
 from productrecs.records.events.event import EventKind
 from productrecs.storage.database import Database
+from productrecs.tenancy.accounts.shopper_identity import IdentityCheck
 from productrecs.tenancy.accounts.store import Store
 
 HOURS: Final = 48
@@ -55,6 +56,7 @@ def health_report(
         examples = repository.unknown_items(_EXAMPLES)
         bought, without_shopper = repository.buys_without_shopper()
         bots = repository.bots(now_ms - _WEEK_HOURS * HOUR_MS)
+        refused = repository.refused_identities(now_ms - _WEEK_HOURS * HOUR_MS)
     figures = [
         *_flow(counts, last),
         _figure("orders", "count", orders, "live orders of today and yesterday"),
@@ -72,6 +74,13 @@ def health_report(
             sum(count for _, count in bots),
             "events of bots in the last 7 days; they are stored and left out of the rest",
         ),
+        _figure(
+            "identities_refused",
+            "count",
+            sum(count for _, count in refused),
+            "calls of the last 7 days whose signed identity is wrong or has expired; they "
+            "count as unsigned",
+        ),
     ]
     hours = range(last, first - 1, -1)
     return Report(
@@ -80,7 +89,11 @@ def health_report(
         figures=tuple(figures),
         columns=_COLUMNS,
         rows=tuple(_row(hour, counts) for hour in hours)[: query.limit],
-        notes=(*_bots(bots), *_notes(database, store, now_ms, examples)),
+        notes=(
+            *_bots(bots),
+            *_refused(refused),
+            *_notes(database, store, now_ms, examples),
+        ),
     )
 
 
@@ -130,6 +143,14 @@ def _bots(bots: list[tuple[str, int]]) -> Iterator[str]:
     if bots:
         examples_text = ", ".join(f"{name} ({count:,})" for name, count in bots[:_EXAMPLES])
         yield f"Bots of the last 7 days: {examples_text}."
+
+
+def _refused(refused: list[tuple[str, int]]) -> Iterator[str]:
+    if refused:
+        reasons = "; ".join(
+            f"{IdentityCheck[reason.upper()]} ({count:,})" for reason, count in refused
+        )
+        yield f"Signed identities refused in the last 7 days: {reasons}."
 
 
 def _notes(

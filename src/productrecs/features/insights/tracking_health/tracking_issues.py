@@ -3,7 +3,7 @@
 Each issue says how it affects the figures, and how to fix it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,6 +13,7 @@ from productrecs.core.clock import DAY_MS, MINUTE_MS
 from productrecs.features.insights.tracking_health.repository import (
     Buyer,
     DiagnosisRepository,
+    HealthRepository,
     SoldLine,
     Touchpoint,
     UnconfirmedShares,
@@ -21,6 +22,7 @@ from productrecs.features.insights.tracking_health.repository import (
 from productrecs.records.pictures.picture_fetch_states import PictureCounts
 from productrecs.records.pictures.repository import PictureRepository
 from productrecs.storage.database import Database
+from productrecs.tenancy.accounts.shopper_identity import IdentityCheck
 from productrecs.tenancy.accounts.store import Store
 
 MIN_RECORDS: Final = 20  # with fewer records a share is not reliable
@@ -63,12 +65,15 @@ def find_data_issues(database: Database, store: Store, now_ms: int) -> list[Data
         shares = repository.unconfirmed()
         pictures = PictureRepository(connection, store.store_id)
         counts, failure = pictures.counts(), pictures.usual_failure()
+        health = HealthRepository(connection, store.store_id)
+        refused = dict(health.refused_identities(now_ms - DAY_MS))
     found = list(_identities(touchpoints, buyers, unmatched, other_ids))
     without_name = sum(line.shopper is None for line in lines)
     found += _orders(len(lines), without_name)
     found += _touchpoint_issues(touchpoints)
     found += _unknown_products(products)
     found += _invented(store, shares, now_ms)
+    found += _refused_identities(refused)
     found += _clocks(times)
     found += _pictures(store, counts, failure)
     return found
@@ -225,6 +230,22 @@ def _invented(store: Store, shares: UnconfirmedShares, now_ms: int) -> Iterator[
             remedy=remedy,
             leave_out="unconfirmed",
         )
+
+
+def _refused_identities(refused: Mapping[str, int]) -> Iterator[DataIssue]:
+    calls = sum(refused.values())
+    if calls < MIN_RECORDS:
+        return
+    reason = max(refused, key=lambda one: refused[one])
+    message = (
+        f"{calls:,} calls of today and yesterday carry a signed identity that is refused, "
+        f"mostly since {IdentityCheck[reason.upper()]}: they count as unsigned"
+    )
+    remedy = (
+        "sign again when a page is rendered, with the secret key that is in use and the id "
+        "exactly as the page sends it"
+    )
+    yield DataIssue("identities_refused", is_serious=True, message=message, remedy=remedy)
 
 
 def _pictures(

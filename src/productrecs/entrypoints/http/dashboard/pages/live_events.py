@@ -94,6 +94,14 @@ JUDGEMENTS: Final[Mapping[Verdict, Judgement]] = MappingProxyType(
             "Guide: bots",
             "/guides/events#bots",
         ),
+        Verdict.IDENTITY: Judgement(
+            "Identity refused",
+            "warn",
+            "Stored, as if it were not signed. Sign the id exactly as it is sent, with the "
+            "secret key that is in use, each time a page is rendered.",
+            "Guide: sign an id",
+            "/guides/keys#sign-a-customers-id",
+        ),
         Verdict.CLOCK: Judgement(
             "Clock differs",
             "warn",

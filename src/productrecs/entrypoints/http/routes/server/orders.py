@@ -22,6 +22,9 @@ from productrecs.entrypoints.http.openapi_responses import (
 )
 from productrecs.entrypoints.http.pipeline.authentication_and_cors import SECRET
 from productrecs.entrypoints.http.pipeline.request_metrics import CounterMetric
+from productrecs.entrypoints.http.routes.widget.shopper_access import (
+    record_refused_identities,
+)
 from productrecs.entrypoints.http.schemas.orders import OrderBody, parse_order
 from productrecs.entrypoints.http.transport.request_body import parse_json, read_body
 from productrecs.entrypoints.http.writes.live_event_recorder import Sender
@@ -121,6 +124,7 @@ async def _stored(
     check = check_identity(
         caller.store.secrets, order.identity, order.user_id, context.clock()
     )
+    record_refused_identities(context, caller.store.store_id, [check])
     order = replace(order, identity=None, signed=check is IdentityCheck.VALID)
     receipt: OrderReceipt = await context.write_client.write(
         WriteKind.ORDER, caller.store.store_id, order, claim
@@ -137,12 +141,13 @@ def _watch(
 ) -> None:
     """Record an order for the store's open live view, with its outcome."""
     exchange: RequestContext = request.scope["productrecs"]
-    context, store_id = exchange.context, exchange.known_caller.store.store_id
-    if store_id not in context.event_watch.stores:
+    context, store = exchange.context, exchange.known_caller.store
+    if store.store_id not in context.event_watch.stores:
         return
     headers = dict(request.scope["headers"])
     sender = Sender(
-        *(store_id, context.clock(), peer_of(request.scope), headers),
+        *(store.store_id, context.clock(), peer_of(request.scope), headers),
+        secrets=store.secrets,
         is_order=True,
         is_repeated=is_repeated,
     )

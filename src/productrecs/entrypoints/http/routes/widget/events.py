@@ -27,6 +27,9 @@ from productrecs.entrypoints.http.openapi_responses import (
     with_warnings,
 )
 from productrecs.entrypoints.http.pipeline.request_metrics import CounterMetric
+from productrecs.entrypoints.http.routes.widget.shopper_access import (
+    record_refused_identities,
+)
 from productrecs.entrypoints.http.schemas.events import (
     MAX_EVENT_ID,
     MAX_SHOWN,
@@ -226,7 +229,9 @@ async def receive_event_body(
     else:  # it may tell of so much that everybody else would wait
         loop = asyncio.get_running_loop()
         groups = await loop.run_in_executor(context.parser_pool, _grouped, data)
-    groups, refused = _check_identities(groups, store.secrets, context.clock())
+    groups, checks = _check_identities(groups, store.secrets, context.clock())
+    refused = identity_warnings((who[0], check) for who, check in checks.items())
+    record_refused_identities(context, store.store_id, checks.values())
     network = network_of(address_of_client(peer, headers))
     if network is not None:
         groups = [[replace(one, network=network) for one in group] for group in groups]
@@ -268,12 +273,15 @@ def _grouped(data: bytes) -> Groups:
     return [[event for _, event in pairs] for _, pairs in paired]
 
 
+_IdAndIdentity = tuple[str | None, str | None]
+
+
 def _check_identities(
     groups: Groups, secrets: SecretKeys, now_ms: int
-) -> tuple[Groups, list[str]]:
-    """Return the events, `signed` where an identity proves it; and what is wrong."""
+) -> tuple[Groups, Mapping[_IdAndIdentity, IdentityCheck]]:
+    """Return the events, `signed` where an identity proves it; and what each proves."""
     if not any(group and group[0].identity for group in groups):
-        return groups, []
+        return groups, {}
     senders = [(group[0].user_id, group[0].identity) for group in groups]
     checks = {
         sender: check_identity(secrets, sender[1], sender[0], now_ms)
@@ -286,7 +294,7 @@ def _check_identities(
         ]
         for group, sender in zip(groups, senders, strict=True)
     ]
-    return checked, identity_warnings((who[0], check) for who, check in checks.items())
+    return checked, checks
 
 
 def _warnings(cached_store: CachedStore, groups: Groups) -> list[str]:

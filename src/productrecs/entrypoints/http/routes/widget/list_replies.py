@@ -21,6 +21,7 @@ from productrecs.entrypoints.http.routes.widget.shopper_access import (
     ShopperAccess,
     UsableHistories,
     read_usable_histories,
+    with_identity_warning,
 )
 from productrecs.entrypoints.http.schemas.product_cards_and_replies import (
     recommendations_body,
@@ -82,12 +83,8 @@ def answer_immediately(
         StorageError: when the database could not answer.
     """
     if not list_request.identities:
-        return _with_anchor(
-            _anonymous_list(context, cached_store, list_request),
-            context,
-            cached_store,
-            list_request,
-        )
+        body = _anonymous_list(context, cached_store, list_request)
+        return _completed(context, cached_store, list_request, body, access)
     if context.reading is not None:
         return None
     identities, known = list_request.identities, NOBODY
@@ -98,7 +95,7 @@ def answer_immediately(
         context, cached_store, context.reader, identities, access
     )
     body = _assigned(context, cached_store, list_request, histories, known)
-    return _with_anchor(body, context, cached_store, list_request)
+    return _completed(context, cached_store, list_request, body, access)
 
 
 async def answer_list(
@@ -109,7 +106,19 @@ async def answer_list(
 ) -> bytes:
     """Return the body of a reply; without a shopper it may come from the cache."""
     body = await _list(context, cached_store, list_request, access)
-    return _with_anchor(body, context, cached_store, list_request)
+    return _completed(context, cached_store, list_request, body, access)
+
+
+def _completed(
+    context: Context,
+    cached_store: CachedStore,
+    list_request: RecommendationRequest,
+    body: bytes,
+    access: ShopperAccess,
+) -> bytes:
+    """Return the reply with the page's product, if requested, and with warnings."""
+    body = _with_anchor(body, context, cached_store, list_request)
+    return with_identity_warning(context, cached_store, body, access)
 
 
 async def _list(

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BeforeValidator
 
 from productrecs.entrypoints.http.openapi_responses import (
+    IDENTITY_WARNINGS,
     error_responses,
     recommendations_response,
     ref,
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 router = APIRouter(tags=["widget"])
 
 _EXTRA_FIELDS: Final[Mapping[str, Any]] = {
+    **IDENTITY_WARNINGS,
     "anchor": {
         "anyOf": [ref("Product"), {"type": "null"}],
         "description": (

@@ -47,6 +47,7 @@ from productrecs.entrypoints.http.routes.widget.shopper_access import (
     ShopperAccess,
     access_in_route,
     read_usable_histories,
+    with_identity_warning,
 )
 from productrecs.entrypoints.http.schemas.product_cards_and_replies import (
     search_body,
@@ -348,6 +349,18 @@ async def answer_search(
         QueueFullError: when too many searches wait.
         BrokenIndexError: when the index turns out to be damaged.
     """
+    reply = await _answered(context, cached_store, search, searcher, access)
+    body = with_identity_warning(context, cached_store, reply.body, access)
+    return reply._replace(body=body)
+
+
+async def _answered(
+    context: Context,
+    cached_store: CachedStore,
+    search: SearchRequest | ResultsPageRequest,
+    searcher: Searcher,
+    access: ShopperAccess,
+) -> SearchReply:
     arm = SearchArm(cached_store.shop.settings)
     if _is_tested(cached_store, search, searcher):
         known = await _known(context, cached_store, str(searcher))

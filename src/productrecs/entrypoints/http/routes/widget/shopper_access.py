@@ -6,12 +6,13 @@ under `limited` ordinary lists believe an id, and lists that show a history itse
 session's own events.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
+import msgspec
 from fastapi import Query, Request
 
-from productrecs.core.ids import visitor_hash
+from productrecs.core.ids import StoreId, visitor_hash
 from productrecs.entrypoints.http.caches.store_cache import CachedStore
 from productrecs.entrypoints.http.limits.rate_and_connection_limits import (
     address_of_client,
@@ -20,16 +21,22 @@ from productrecs.entrypoints.http.limits.rate_and_connection_limits import (
 )
 from productrecs.entrypoints.http.pipeline.authentication_and_cors import SECRET, Caller
 from productrecs.entrypoints.http.pipeline.route_context import Context
+from productrecs.features.insights.tracking_health.repository import RefusedIdentity
 from productrecs.records.events.shopper_history_cache import (
     ShopperHistories,
     ShopperHistory,
 )
 from productrecs.storage.dialects import RawReader
-from productrecs.tenancy.accounts.shopper_identity import IdentityCheck, check_identity
+from productrecs.tenancy.accounts.shopper_identity import (
+    IdentityCheck,
+    check_identity,
+    identity_warnings,
+)
 
 if TYPE_CHECKING:
     from productrecs.entrypoints.http.pipeline.route_context import RequestContext
 
+_encode: Final = msgspec.json.Encoder().encode
 IDENTITY: Final = "identity"
 """The parameter with the signed identity."""
 
@@ -52,9 +59,15 @@ class ShopperAccess(NamedTuple):
     mode: str  # the setting `customer_lists`: what a call may use without proof
     customer: str = ""  # the id that the call names as a customer's
     session: str = ""  # the caller's session, if it is named beside the ids
-    is_signed: bool = False  # `customer` is proven
+    check: IdentityCheck = IdentityCheck.ABSENT  # of the call's identity
+    signed_id: str = ""  # the id that the identity is to prove
     is_trusted: bool = False  # the call came with the secret key
     network: str | None = None  # the client's; None if it is not limited
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether `customer` is proven."""
+        return self.check is IdentityCheck.VALID
 
 
 class UsableHistories(NamedTuple):
@@ -79,16 +92,36 @@ def access_of(
     mode = caller.store.settings.customer_lists
     identity = query.get(IDENTITY)
     customer = query.get("customer_id") or ""
-    is_signed = False
+    check, signed_id = IdentityCheck.ABSENT, ""
     if identity and not is_trusted:
-        signed_id = customer or query.get("user_id")
+        signed_id = customer or query.get("user_id") or ""
         check = check_identity(caller.store.secrets, identity, signed_id, context.clock())
-        is_signed = check is IdentityCheck.VALID
-        if is_signed:
-            customer = signed_id or ""
+        if check is IdentityCheck.VALID:
+            customer = signed_id
     network = None if is_trusted else network_of(address_of_client(peer, headers))
     session = query.get("session_id") or ""
-    return ShopperAccess(mode, customer, session, is_signed, is_trusted, network)
+    return ShopperAccess(mode, customer, session, check, signed_id, is_trusted, network)
+
+
+def record_refused_identities(
+    context: Context, store_id: StoreId, checks: Iterable[IdentityCheck]
+) -> None:
+    """Count the identities that were refused, for the store's health report."""
+    for check in checks:
+        if check.is_refused:
+            refused = RefusedIdentity(store_id, check, context.clock())
+            context.write_client.write_later(refused)
+
+
+def with_identity_warning(
+    context: Context, cached_store: CachedStore, body: bytes, access: ShopperAccess
+) -> bytes:
+    """Return the body of a reply, with a warning if the call's identity was refused."""
+    if not access.check.is_refused:
+        return body
+    record_refused_identities(context, cached_store.shop.catalog.store_id, [access.check])
+    warnings = identity_warnings([(access.signed_id, access.check)])
+    return body[:-1] + b',"warnings":' + _encode(warnings) + b"}"
 
 
 SessionQuery = Annotated[
