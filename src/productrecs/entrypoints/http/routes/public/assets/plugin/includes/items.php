@@ -44,8 +44,12 @@ class Items {
 	public static function all( array $ids ) {
 		$user     = get_current_user_id();
 		$customer = WC()->customer;
+		$base     = function () {
+			return 'base';
+		};
 		wp_set_current_user( 0 );
-		WC()->customer = self::local_shopper();
+		WC()->customer = null; // As in WP-Cron: taxes are then those of the shop's place, if they are based on it.
+		add_filter( 'pre_option_woocommerce_tax_based_on', $base );
 		try {
 			$items = array();
 			foreach ( $ids as $id ) {
@@ -53,31 +57,10 @@ class Items {
 			}
 			return $items;
 		} finally {
+			remove_filter( 'pre_option_woocommerce_tax_based_on', $base );
 			WC()->customer = $customer;
 			wp_set_current_user( $user );
 		}
-	}
-
-	/**
-	 * Return a shopper whom nobody knows, at the shop's own place.
-	 *
-	 * @return \WC_Customer
-	 */
-	private static function local_shopper() {
-		$place = array(
-			'country'  => WC()->countries->get_base_country(),
-			'state'    => WC()->countries->get_base_state(),
-			'postcode' => WC()->countries->get_base_postcode(),
-			'city'     => WC()->countries->get_base_city(),
-		);
-		$props = array();
-		foreach ( $place as $name => $value ) {
-			$props[ 'billing_' . $name ]  = $value;
-			$props[ 'shipping_' . $name ] = $value;
-		}
-		$shopper = new \WC_Customer( 0 );
-		$shopper->set_props( $props );
-		return $shopper;
 	}
 
 	/**

@@ -14,6 +14,13 @@ class Queue {
 
 	const GROUP = 'product-recs';
 	const JOBS  = array( 'product_recs_push', 'product_recs_orders', 'product_recs_scan', 'product_recs_full', 'product_recs_history', 'product_recs_currency', 'product_recs_customers', 'product_recs_nightly' );
+	const WORK  = array( // What jobs are about, for the list of errors.
+		'product_recs_orders'    => 'orders',
+		'product_recs_full'      => 'products',
+		'product_recs_history'   => 'past orders',
+		'product_recs_scan'      => 'changed orders',
+		'product_recs_customers' => 'customers',
+	);
 	const WAITS = array( 60, 300, 900, 3600, 10800, 21600 );
 	const MOST  = 120; // attempts: a month, at four a day.
 	const OLD   = 300; // seconds after which the holder of a lock is dead.
@@ -151,7 +158,7 @@ class Queue {
 				continue; // It waits, or runs.
 			}
 			self::unlock( $hook );
-			record_error( substr( $hook, 13 ), __( 'The background job had vanished. It was started again.', 'service-recommender' ) );
+			record_error( self::WORK[ $hook ], __( 'The background job had vanished. It was started again.', 'service-recommender' ) );
 			self::add( $hook );
 		}
 	}
