@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "2026_11_28_0408"
-down_revision = "2026_11_27_1845"
+down_revision = "2026_11_28_0400"
 
 
 def upgrade() -> None:
