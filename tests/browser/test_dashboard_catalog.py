@@ -78,11 +78,15 @@ def test_a_rule_is_made_and_undone_with_the_keyboard_alone(
     keys.press("ArrowDown")
     keys.press("ArrowDown")
     expect(page.locator("[value=pin]")).to_be_checked()
-    focus(page, "#f-pick")
-    keys.type("feeding-bowl-stoneware")
-    expect(page.locator("[name=item]").first).to_have_value("feeding-bowl-stoneware")
-    focus(page, "[name=item]")
-    keys.press("Space")
+    focus(page, "#f-item")
+    keys.type("feeding bowl")
+    offered = page.locator("[role=option]")
+    expect(offered.first).to_contain_text("Feeding bowl, stoneware")
+    expect(offered.first.locator("img.thumb")).to_be_visible()
+    office.check(axe)
+    keys.press("Enter")
+    expect(page.locator("[name=item]")).to_have_value("feeding-bowl-stoneware")
+    expect(page.locator(".chip")).to_contain_text("Feeding bowl, stoneware")
     after = page.locator("section[aria-label=After]")
     expect(after.locator("li").first).to_contain_text("Feeding bowl, stoneware")
     expect(after.locator("li").first).to_contain_text("Pinned by rule")
@@ -101,8 +105,10 @@ def _look_and_save(page: Page) -> None:
     """See the rule on another product's page, name it, and save it, by keyboard."""
     keys = page.keyboard
     focus(page, "#f-on")
-    keys.press("Control+a")
     keys.type(TENT)
+    keys.press("Enter")
+    expect(page.locator("[name=on]")).to_have_value(TENT)
+    expect(page.locator("#f-on")).to_have_value("Ridge tent for two")
     before = page.locator("section[aria-label=Before]")
     expect(before).to_contain_text("orders hold it and Ridge tent for two")
     focus(page, "#f-name")
@@ -112,6 +118,32 @@ def _look_and_save(page: Page) -> None:
     expect(page.locator(".flash")).to_contain_text("follows within a second")
     row = page.locator("tbody tr", has_text="Bowl first")
     expect(row).to_contain_text("In force")
+
+
+def test_changes_that_are_not_saved_are_not_lost_without_a_question(
+    office: DeskPage, axe: str
+) -> None:
+    page = office.open("/dashboard/placements/placement")
+    page.on("dialog", lambda dialog: dialog.dismiss())
+    page.fill("#f-placement", "half-done")
+    page.fill("#f-filters", "knitwear")
+    page.locator("[role=option]", has_text="Category: Clothing > Knitwear").click()
+    expect(page.locator("[name=filters]")).to_have_value("categories:Clothing > Knitwear")
+
+    page.get_by_role("link", name="Cancel").click()
+    dialog = page.get_by_role("dialog", name="Leave without saving?")
+    office.check(axe)
+    dialog.get_by_role("button", name="Stay on this page").click()
+    with page.expect_event("dialog") as asked:
+        page.close(run_before_unload=True)
+    assert asked.value.type == "beforeunload"
+    expect(page.locator("#f-placement")).to_have_value("half-done")
+    page.get_by_role("button", name="Remove Category: Clothing > Knitwear").click()
+    expect(page.locator("[name=filters]")).to_have_value("")
+    page.get_by_role("link", name="Cancel").click()
+    dialog.get_by_role("button", name="Leave without saving").click()
+
+    page.wait_for_url("**/dashboard/placements")
 
 
 def test_a_placement_is_made_with_a_live_preview_and_removed(
@@ -128,15 +160,21 @@ def test_a_placement_is_made_with_a_live_preview_and_removed(
     preview = page.locator("#preview")
     expect(preview.locator("li").first).to_contain_text(PEGS)
     office.check(axe)
-    page.fill("#f-filters", "price")
+    page.fill("#f-filters", "colour")
+    page.press("#f-filters", "Enter")
+    expect(page.locator(".chip")).to_contain_text("Not a filter: choose one from the list")
     expect(preview).to_contain_text("A filter is categories:NAME")
-    page.fill("#f-filters", "price:..20")
+    page.press("#f-filters", "Backspace")
+    page.fill("#f-filters", "20")
+    page.get_by_role("option", name="Price up to 20").click()
     expect(preview.locator("li").first).to_be_visible()
     expect(preview).to_contain_text(f'placement="beside-tents" data-item-id="{TENT}"')
     page.get_by_role("button", name="Save placement").last.click()
 
     expect(page.locator(".flash")).to_contain_text("“beside-tents” is saved")
-    expect(page.locator("tbody tr", has_text="beside-tents")).to_contain_text("price:..20")
+    expect(page.locator("tbody tr", has_text="beside-tents")).to_contain_text(
+        "Price up to 20"
+    )
     office.check(axe)
     page.get_by_role("button", name="Remove: beside-tents").click()
     expect(page.locator(".flash")).to_contain_text("is removed")
@@ -151,10 +189,9 @@ def test_a_proposed_bundle_is_changed_priced_and_accepted(
     office.check(axe)
     row.get_by_role("link", name="Accept").click()
 
-    part = page.locator("[name=part]").nth(2)
-    part.press_sequentially("lantern")
-    expect(page.locator("#part-options option[value^=camp-lantern]")).to_have_count(1)
-    part.fill("camp-lantern-rechargeable")
+    page.locator("#f-part-3").press_sequentially("lantern")
+    page.locator("[role=option]", has_text="Camp lantern").first.click()
+    expect(page.locator("[name=part]").nth(2)).to_have_value("camp-lantern-rechargeable")
     page.fill("#f-bundle_name", "Camping night")
     page.select_option("#f-discount", "percent")
     page.fill("#f-value", "10")

@@ -22,8 +22,6 @@ interface Drag {
   resizes: boolean;
 }
 
-declare const htmx: { process(element: Element): void } | undefined;
-
 class LookEditor {
   private readonly spots: Spot[] = [];
   private readonly list: HTMLElement;
@@ -49,7 +47,8 @@ class LookEditor {
     const template = this.form.querySelector<HTMLTemplateElement>("[data-new]")!;
     const row = template.content.firstElementChild!.cloneNode(true) as HTMLElement;
     this.list.append(row);
-    if (typeof htmx !== "undefined") htmx.process(row);
+    row.dispatchEvent(new CustomEvent("htmx:load", { bubbles: true })); // prepares its fields
+    this.changed();
     return this.take(row);
   }
 
@@ -88,8 +87,14 @@ class LookEditor {
     spot.row.remove();
     spot.box.remove();
     this.draw();
+    this.changed();
     const next = this.spots[Math.min(at, this.spots.length - 1)];
     (next?.box ?? this.form.querySelector<HTMLElement>("[data-add]"))?.focus();
+  }
+
+  // Says that there is something to save; fields that a script fills in say nothing.
+  private changed(): void {
+    this.form.dispatchEvent(new Event("change", { bubbles: true }));
   }
 
   private field(spot: Spot, name: string): HTMLInputElement {
@@ -112,6 +117,7 @@ class LookEditor {
           y: within(from.y + dy, 0, 100 - from.height) };
     for (const side of SIDES) this.field(spot, side).value = String(Math.round(box[side] * 10) / 10);
     this.draw();
+    this.changed();
   }
 
   private press(spot: Spot, event: KeyboardEvent): void {
@@ -121,7 +127,7 @@ class LookEditor {
     const arrow = arrows[event.key];
     if (arrow) this.change(spot, this.read(spot), ...arrow, event.shiftKey);
     else if (event.key === "Delete" || event.key === "Backspace") this.remove(spot);
-    else if (event.key === "Enter") this.field(spot, "item").focus();
+    else if (event.key === "Enter") spot.row.querySelector<HTMLElement>("[role=combobox]")?.focus();
     else return;
     event.preventDefault();
   }

@@ -1,9 +1,12 @@
 // The dashboard's script: copy buttons, the switch of light and dark, the menu on phones, and
-// the values of charts, and the keys of the search box at the top: "/" focuses it, arrows move through its results.
+// the values of charts, fields that suggest, unsaved changes, and the keys of the search box at the
+// top: "/" focuses it, arrows move through its results.
 // It runs in the head, so that a chosen theme is there before anything is drawn. Every page
 // works without it.
 import { prepareCards } from "./cards";
 import { prepareCharts } from "./chart";
+import { guardForm } from "./guard";
+import { prepareSuggestions } from "./suggest";
 
 const root = document.documentElement;
 const THEME = "productrecs-theme";
@@ -44,6 +47,7 @@ function prepare(within: ParentNode): void {
     button.hidden = false;
   });
   prepareCards(within);
+  prepareSuggestions(within);
 }
 
 const theme = stored();
@@ -52,17 +56,13 @@ if (theme === "light" || theme === "dark") root.dataset.theme = theme;
 document.addEventListener("DOMContentLoaded", () => {
   prepare(document);
   prepareCharts();
+  guardForm();
   if (matchMedia("(max-width: 55.99rem)").matches) {
     document.querySelector("[data-side]")?.removeAttribute("open");
   }
 });
 document.addEventListener("htmx:load", (event) => {
   if (event.target instanceof Element) prepare(event.target);
-});
-// A field that finds as one types: Enter would send the form around it.
-document.addEventListener("keydown", (event) => {
-  const finds = event.target instanceof Element && event.target.matches("[data-finds]");
-  if (event.key === "Enter" && finds) event.preventDefault();
 });
 function finderKey(event: KeyboardEvent): void {
   const at = document.activeElement;

@@ -91,6 +91,13 @@ class AttributeIndex:
             found.setdefault(self._titles[self._names[one]], []).append(self._values[one])
         return found
 
+    def values(self) -> Iterator[tuple[str, ValueCount]]:
+        """Yield each value with its attribute's name, and its number of items."""
+        for name, value, members in zip(
+            self._names, self._values, self._members, strict=False
+        ):
+            yield self._titles[name], ValueCount(value, len(members))
+
     def counts(self, items: Items) -> dict[str, list[ValueCount]]:
         """Return how many of `items` have each value, by attribute as first written.
 

@@ -1,10 +1,11 @@
 """Rule: its action, its target products, its lists, its schedule, and their validation."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Final
 
 from productrecs.core.errors import ProductRecsError
@@ -184,11 +185,13 @@ def by_priority(rules: Iterable[Rule]) -> list[Rule]:
     return sorted(rules, key=lambda rule: (-rule.content.priority, rule.rule_id))
 
 
-def describe_rule(content: RuleContent) -> str:
-    """Describe a rule in one line."""
+def describe_rule(
+    content: RuleContent, titles: Mapping[str, str] = MappingProxyType({})
+) -> str:
+    """Describe a rule in one line; `titles` has the titles of products."""
     target = content.target
     parts = [
-        _abbreviated("", target.items),
+        _abbreviated("", tuple(titles.get(one, one) for one in target.items)),
         _abbreviated("in ", target.categories),
         _abbreviated("", tuple(f"{name} {value}" for name, value in target.attributes)),
         f"titled {' '.join(target.title_words)}" if target.title_words else "",

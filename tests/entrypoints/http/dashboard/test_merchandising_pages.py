@@ -133,7 +133,7 @@ def test_what_is_wrong_stands_beside_its_field_and_nothing_is_lost(
     assert f'id="d-{field}"' in body
     assert f'value="{value}"' in body
     assert 'value="My rule"' in body
-    assert re.search(r'value="lamp-2" checked', body)
+    assert ">lamp-2</textarea>" in body
     assert stored(office, shop) == []
 
 
@@ -175,21 +175,58 @@ def undo(member: Member) -> None:
     assert reply.status == 303
 
 
-def test_products_are_picked_and_stay_picked_while_others_are_found(
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"action": "boost", "categories": "Boats"},
+        {"action": "bury", "having": "brand: Nobody"},
+        {"action": "exclude", "title_words": "kayak"},
+        {"action": "pin", "item": "gone", "position": "1"},
+        {"action": "boost", "item": "lamp-1", "price_min": "900"},
+    ],
+)
+def test_a_rule_that_matches_nothing_is_saved_after_a_yes_only(
+    office: Office, shop: Filled, fields: dict[str, str]
+) -> None:
+    member = office.member(shop.store)
+
+    asked = member.post(RULE, **fields, enabled="on", ends="2020-05-01")
+
+    assert asked.status == 422
+    assert "No product in your catalog matches this rule" in text_of(asked)
+    assert 'data-guard="changed"' in asked.body.decode()
+    assert stored(office, shop) == []
+    saved = member.post(RULE, **fields, enabled="on", ends="2020-05-01", anyway="on")
+    assert saved.status == 303
+    assert len(stored(office, shop)) == 1
+
+
+def test_a_rule_without_a_name_is_called_by_the_titles_of_its_products(
     office: Office, shop: Filled
 ) -> None:
     member = office.member(shop.store)
 
-    reply = member.post(f"{PAGE}/pick", page=RULE, item="lamp-2", pick="lamp-5")
-    body = reply.body.decode()
-    found = {"action": "pin", "item": "lamp-2", "pick": "lamp-5"}
-    form = member.post(f"{PAGE}/find", page=RULE, **found)
+    saved = member.post(RULE, action="bury", item="lamp-2", enabled="on")
 
-    assert 'value="lamp-2" checked' in body
-    assert 'value="lamp-5"' in body
-    assert 'value="lamp-5" checked' not in body
-    assert 'value="lamp-5"' in form.body.decode()
-    assert stored(office, shop) == []
+    page = text_of(member.get(PAGE))
+    assert saved.status == 303
+    assert "“bury Lamp 2” is saved" in page
+    assert "bury lamp-2" not in page
+    assert "bury Lamp 2" in text_of(member.get("/dashboard/find?q=bury"))
+
+
+def test_several_products_of_a_rule_are_sent_one_a_line(
+    office: Office, shop: Filled
+) -> None:
+    member = office.member(shop.store)
+
+    member.post(RULE, action="bury", item="lamp-2\r\n lamp-5 \r\n\r\nlamp-2", enabled="on")
+
+    (rule,) = stored(office, shop)
+    assert rule.content.target.items == ("lamp-2", "lamp-5")
+    form = member.get(f"{RULE}?rule={rule.rule_id}").body.decode()
+    assert 'data-suggest="product"' in form
+    assert ">lamp-2\nlamp-5</textarea>" in form
 
 
 def test_a_stored_rule_is_shown_as_it_is(office: Office, shop: Filled) -> None:

@@ -91,6 +91,20 @@ def test_an_error_stands_at_its_field_and_in_the_preview(
         assert said in text_of(member.post(PREVIEW, **(WHOLE | changes)))
 
 
+def test_filters_that_match_nothing_are_saved_after_a_yes_only(
+    office: Office, shop: Filled
+) -> None:
+    member, empty = office.member(shop.store), {"filters": "categories:Lamps\nbrand:Nobody"}
+
+    asked = member.post(FORM, **(WHOLE | empty))
+
+    assert asked.status == 422
+    assert "No product in your catalog matches these filters" in text_of(asked)
+    assert shop.merchant.recommend(placement="home-hero").status == 404
+    assert member.post(FORM, **(WHOLE | empty), anyway="on").status == 303
+    assert shop.merchant.recommend(placement="home-hero").ids == []
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [

@@ -77,7 +77,7 @@ class RuleDraft:
             rule_id=form["rule"],
             action=action if action in ACTIONS else RuleAction.EXCLUDE.value,
             name=form["name"],
-            items=tuple(dict.fromkeys(form.all("item"))),
+            items=_lines("\n".join(form.all("item"))),
             categories=form["categories"],
             attributes=form["having"],  # "attributes" would hide the form element's own
             title_words=form["title_words"],
@@ -131,15 +131,11 @@ class RuleDraft:
         if not is_pin:
             target = RuleTarget(
                 items=self.items,
-                categories=tuple(one.strip() for one in self.categories.splitlines()),
+                categories=_lines(self.categories),
                 title_words=tuple(self.title_words.split()),
                 price_min=_number(self.price_min, "price_min", float),
                 price_max=_number(self.price_max, "price_max", float),
-                attributes=tuple(
-                    parse_attribute(line)
-                    for line in self.attributes.splitlines()
-                    if line.strip()
-                ),
+                attributes=tuple(parse_attribute(line) for line in _lines(self.attributes)),
             )
         strength = None
         if action in {RuleAction.BOOST, RuleAction.BURY}:
@@ -168,6 +164,10 @@ class RuleDraft:
             RuleError: when a number is invalid.
         """
         return replace(self.content(), starts=None, ends=None, enabled=True)
+
+
+def _lines(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(one.strip() for one in text.splitlines() if one.strip()))
 
 
 def _text(value: float | None) -> str:

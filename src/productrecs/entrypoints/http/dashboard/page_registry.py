@@ -33,6 +33,7 @@ from productrecs.entrypoints.http.dashboard.pages import (
     security,
     setup_checklist,
     store_settings,
+    suggestions,
     team,
     widgets,
 )
@@ -41,6 +42,7 @@ PAGES: Final[tuple[Page, ...]] = (
     *home.PAGES,
     *setup_checklist.PAGES,
     *global_search.PAGES,
+    *suggestions.PAGES,
     *products.PAGES,
     *file_imports.PAGES,
     *live_events.PAGES,

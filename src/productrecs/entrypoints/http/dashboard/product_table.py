@@ -109,6 +109,13 @@ def matching_products(visit: Visit, text: str, most: int) -> list[tuple[str, str
     return [(one, stored[one].item.title or one) for one in ids if one in stored]
 
 
+def titles_of(visit: Visit, item_ids: Sequence[str]) -> dict[str, str]:
+    """Return the titles of those products that the catalog has."""
+    with visit.database.reading() as connection:
+        stored = CatalogRepository(connection, visit.store.store_id).find(item_ids)
+    return {one: row.item.title or one for one, row in stored.items() if row.present}
+
+
 def picture_status(status: PictureStatus | None, item: Item) -> tuple[str, str, str]:
     """Return the status of a product's picture: its text, its tone and its reason."""
     if not item.image_url:

@@ -260,7 +260,14 @@ def _sentence(error: Exception) -> str:
 
 PAGES: Final = (
     Page(BUNDLES_PATH, "Bundles", show_bundles, group=Group.CATALOG),
-    Page(_BUNDLE_PATH, "Bundle", show_bundle, save_bundle, action="Saved a bundle"),
+    Page(
+        _BUNDLE_PATH,
+        "Bundle",
+        show_bundle,
+        save_bundle,
+        shows_pictures=True,
+        action="Saved a bundle",
+    ),
     Page(f"{BUNDLES_PATH}/preview", "Preview", None, preview_bundle, is_audited=False),
     Page(
         f"{BUNDLES_PATH}/reject",

@@ -3,10 +3,14 @@
 from typing import Final
 
 from productrecs.entrypoints.http.dashboard.page_and_visit import Page, Reply, Visit
-from productrecs.entrypoints.http.dashboard.pages.merchandising import editor_of
+from productrecs.entrypoints.http.dashboard.pages.merchandising import (
+    editor_of,
+    named_products,
+)
 from productrecs.entrypoints.http.dashboard.product_table import matching_products
 from productrecs.features.privacy.shopper_export import exported_shopper, shopper_names
 from productrecs.features.search.product_search import truncate_query
+from productrecs.records.merchandising.rule import describe_rule
 
 FIND_PATH: Final = "/dashboard/find"
 _MOST: Final = 6  # of a kind
@@ -17,14 +21,24 @@ def find_anything(visit: Visit) -> Reply:
     """Show what matches the typed text; htmx requests only the results."""
     text = truncate_query(visit.query["q"])
     folded = text.casefold()
-    rules = [one for one in editor_of(visit).all() if folded in one.title.casefold()]
+    rules = [one for one in _rules(visit) if folded in one[1].casefold()] if text else []
     return visit.render(
         "find_results.html" if visit.is_partial else "find.html",
         q=text,
         products=matching_products(visit, text, _MOST) if text else [],
-        rules=rules[:_MOST_RULES] if text else [],
+        rules=rules[:_MOST_RULES],
         customer=text if text and _is_customer(visit, text) else "",
     )
+
+
+def _rules(visit: Visit) -> list[tuple[int, str]]:
+    """Return each rule's id and title."""
+    stored = editor_of(visit).all()
+    titles = named_products(visit, stored)
+    return [
+        (one.rule_id, one.content.name or describe_rule(one.content, titles))
+        for one in stored
+    ]
 
 
 def _is_customer(visit: Visit, name: str) -> bool:

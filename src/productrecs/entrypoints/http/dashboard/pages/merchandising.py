@@ -1,6 +1,6 @@
 """Merchandising pages: a store's rules and their history; one rule's form and preview."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
@@ -28,9 +28,8 @@ from productrecs.entrypoints.http.dashboard.page_and_visit import (
     Reply,
     Visit,
 )
-from productrecs.entrypoints.http.dashboard.product_table import matching_products
+from productrecs.entrypoints.http.dashboard.product_table import titles_of
 from productrecs.features.recommendations.serving_state import StoreState
-from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.experiments.experiment import State
 from productrecs.records.experiments.experiment_editor import ExperimentEditor
 from productrecs.records.merchandising.rule import (
@@ -57,6 +56,7 @@ _STATES: Final = MappingProxyType(
     }
 )
 _CHANGES: Final = 20
+_NAMED: Final = 3  # products of a rule that its description names
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +72,11 @@ class RuleRow:
     tone: str
     selected: int | None  # how many products it selects; None while inactive
 
+    @property
+    def title(self) -> str:
+        """The rule's name, else its description."""
+        return self.rule.content.name or self.description
+
 
 @dataclass(frozen=True, slots=True)
 class ChangeRow:
@@ -80,6 +85,11 @@ class ChangeRow:
     change: RuleChange
     description: str
     can_undo: bool  # the last change of its rule
+
+    @property
+    def title(self) -> str:
+        """The rule's name, else its description."""
+        return self.change.rule.content.name or self.description
 
 
 def editor_of(visit: Visit) -> RuleEditor:
@@ -103,12 +113,25 @@ def show_rules(visit: Visit) -> Reply:
     """Show every rule and the newest changes."""
     editor = editor_of(visit)
     stored = sorted(editor.all(), key=lambda one: (-one.content.priority, one.rule_id))
+    changes = editor.history(_CHANGES)
+    titles = named_products(visit, [*stored, *(one.rule for one in changes)])
     return visit.render(
         "merchandising.html",
-        rows=[_row(visit, rule) for rule in stored],
-        changes=_history(editor),
+        rows=[_row(visit, rule, titles) for rule in stored],
+        changes=_history(changes, titles),
         actions=list(ACTIONS.items()),
     )
+
+
+def title_of(visit: Visit, rule: Rule) -> str:
+    """Return a rule's name, else its description with the titles of its products."""
+    return rule.content.name or describe_rule(rule.content, named_products(visit, [rule]))
+
+
+def named_products(visit: Visit, rules: Sequence[Rule]) -> dict[str, str]:
+    """Return the titles of the products that the descriptions of rules name."""
+    named = {item for rule in rules for item in rule.content.target.items[:_NAMED]}
+    return titles_of(visit, sorted(named))
 
 
 def switch_rule(visit: Visit) -> Reply:
@@ -118,7 +141,9 @@ def switch_rule(visit: Visit) -> Reply:
         rule = editor_of(visit).change(rule_id_of(visit.form["rule"]), enabled=on)
     visit.refresh_store()
     done = "is on" if on else "is off"
-    return visit.redirect(MERCHANDISING_PATH, f"“{rule.title}” {done}. {AT_ONCE}")
+    return visit.redirect(
+        MERCHANDISING_PATH, f"“{title_of(visit, rule)}” {done}. {AT_ONCE}"
+    )
 
 
 def remove_rule(visit: Visit) -> Reply:
@@ -126,7 +151,9 @@ def remove_rule(visit: Visit) -> Reply:
     with _known_rule():
         rule = editor_of(visit).remove(rule_id_of(visit.form["rule"]))
     visit.refresh_store()
-    message = f"“{rule.title}” is removed. {AT_ONCE} The history can bring it back."
+    message = (
+        f"“{title_of(visit, rule)}” is removed. {AT_ONCE} The history can bring it back."
+    )
     return visit.redirect(MERCHANDISING_PATH, message)
 
 
@@ -135,7 +162,7 @@ def undo_change(visit: Visit) -> Reply:
     with _known_rule():
         rule = editor_of(visit).undo(rule_id_of(visit.form["change"]))
     visit.refresh_store()
-    message = f"Undone: “{rule.title}”. {AT_ONCE}"
+    message = f"Undone: “{title_of(visit, rule)}”. {AT_ONCE}"
     return visit.redirect(f"{MERCHANDISING_PATH}#history", message)
 
 
@@ -149,7 +176,7 @@ def _known_rule() -> Iterator[None]:
         raise NotFoundError(f"{text[:1].upper()}{text[1:]}.") from error
 
 
-def _row(visit: Visit, rule: Rule) -> RuleRow:
+def _row(visit: Visit, rule: Rule, titles: Mapping[str, str]) -> RuleRow:
     content, zone = rule.content, visit.store.settings.zone
     book = visit.opened.shop.book
     selected = None if book is None else book.selected.get(rule.rule_id)
@@ -157,7 +184,7 @@ def _row(visit: Visit, rule: Rule) -> RuleRow:
     return RuleRow(
         rule=rule,
         action=ACTIONS[content.action.value][0],
-        description=describe_rule(content),
+        description=describe_rule(content, titles),
         places=_places(rule),
         schedule=_schedule(visit, rule),
         state=state,
@@ -181,42 +208,33 @@ def _places(rule: Rule) -> str:
 def _schedule(visit: Visit, rule: Rule) -> str:
     starts, ends = rule.content.starts, rule.content.ends
     parts = [
-        f"from {_moment(visit, starts)}" if starts else "",
-        f"until {_moment(visit, ends)}" if ends else "",
+        f"from {moment(visit, starts)}" if starts else "",
+        f"until {moment(visit, ends)}" if ends else "",
     ]
     return " ".join(part for part in parts if part) or "Always"
 
 
-def _moment(visit: Visit, text: str) -> str:
+def moment(visit: Visit, text: str) -> str:
+    """Return the day of a schedule, with its time if it has one."""
     day, _, time = text.partition("T")
     return f"{visit.formats.day(day)} {time[:5]}".strip()
 
 
-def _history(editor: RuleEditor) -> list[ChangeRow]:
+def _history(changes: Sequence[RuleChange], titles: Mapping[str, str]) -> list[ChangeRow]:
     seen: set[int] = set()
     found = []
-    for change in editor.history(_CHANGES):
+    for change in changes:
         is_last = change.rule.rule_id not in seen
         seen.add(change.rule.rule_id)
-        found.append(ChangeRow(change, describe_rule(change.rule.content), is_last))
+        description = describe_rule(change.rule.content, titles)
+        found.append(ChangeRow(change, description, is_last))
     return found
 
 
 RULE_PATH: Final = f"{MERCHANDISING_PATH}/rule"
-_CHOICES: Final = 8
 _UNSAVED: Final = 2**50  # the id of a rule that is not stored: the youngest of its priority
 # Fields of `RuleError` that have another name in the form.
 _ELSEWHERE: Final = {"target": "items", "rules": "name"}
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """A selectable or selected product."""
-
-    item_id: str
-    title: str
-    picture: str
-    is_chosen: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,6 +282,8 @@ def save_rule(visit: Visit) -> Reply:
     draft = RuleDraft.of_form(visit.form)
     editor = editor_of(visit)
     try:
+        if "anyway" not in visit.form and _matches_nothing(visit, draft):
+            return _form(visit, draft, visit.form, status=422, matches_nothing=True)
         if draft.rule_id:
             content = draft.content()
             changes = {one.name: getattr(content, one.name) for one in fields(content)}
@@ -275,34 +295,15 @@ def save_rule(visit: Visit) -> Reply:
     except UnknownRuleError as error:
         raise _missing() from error
     visit.refresh_store()
-    return visit.redirect(MERCHANDISING_PATH, f"“{rule.title}” is saved. {AT_ONCE}")
-
-
-def find_products(visit: Visit) -> Reply:
-    """Show the form with the found products, for browsers without JavaScript."""
-    return _form(visit, RuleDraft.of_form(visit.form), visit.form)
+    return visit.redirect(
+        MERCHANDISING_PATH, f"“{title_of(visit, rule)}” is saved. {AT_ONCE}"
+    )
 
 
 def preview_rule(visit: Visit) -> Reply:
     """Show a list before and after an unsaved rule."""
     draft = RuleDraft.of_form(visit.form)
     return visit.render("rule_preview.html", preview=_preview(visit, draft, visit.form))
-
-
-def pick_products(visit: Visit) -> Reply:
-    """Show the chosen products, and those that match the typed text."""
-    chosen = visit.form.all("item")
-    return visit.render(
-        "product_picker.html", choices=_choices(visit, chosen, visit.form["pick"])
-    )
-
-
-def suggest_products(visit: Visit) -> Reply:
-    """Show the options of a product field."""
-    query = visit.query
-    text = query["on"] or query["part"] or query["spot_item"]
-    found = matching_products(visit, text, _CHOICES)
-    return visit.render("product_options.html", options=found)
 
 
 def _stored(visit: Visit, text: str) -> Rule:
@@ -324,13 +325,13 @@ def _form(
     *,
     status: int = 200,
     error: RuleError | None = None,
+    matches_nothing: bool = False,
 ) -> Reply:
     errors = {}
     if error is not None:
         text = str(error)
         field = _ELSEWHERE.get(error.field, error.field)
         errors[field] = f"{text[:1].upper()}{text[1:]}."
-    categories = sorted(visit.opened.shop.catalog.members)[:500]
     return visit.render(
         "rule.html",
         status=status,
@@ -342,31 +343,11 @@ def _form(
         placements=sorted(
             {*visit.opened.placements.by_name, *_variants(visit), *draft.placements}
         ),
-        categories=categories,
         strength_hint=STRENGTHS,
-        choices=_choices(visit, draft.items, sent["pick"]),
+        matches_nothing=matches_nothing,
         sources=[*((name, title) for name, title, _ in SOURCES), (TRENDING, "Trending")],
         preview=_preview(visit, draft, sent),
     )
-
-
-def _choices(visit: Visit, chosen: tuple[str, ...], text: str) -> list[Choice]:
-    """Return the chosen products, then those that match, each once."""
-    found = [] if not text else [one for one, _ in matching_products(visit, text, _CHOICES)]
-    ids = list(dict.fromkeys([*chosen, *found]))
-    with visit.database.reading() as connection:
-        stored = CatalogRepository(connection, visit.store.store_id).find(ids)
-    return [
-        Choice(
-            one,
-            (stored[one].item.title or one)
-            if one in stored
-            else f"{one} (not in the catalog)",
-            visit.pictures.address(stored[one].item.image_url) if one in stored else "",
-            one in chosen,
-        )
-        for one in ids
-    ]
 
 
 def _preview(visit: Visit, draft: RuleDraft, sent: Form) -> RulePreview:
@@ -391,6 +372,17 @@ def _preview(visit: Visit, draft: RuleDraft, sent: Form) -> RulePreview:
     imagined = with_rules(visit, [*others, rule])
     after = make_list(visit, imagined, source, shown.on, before.ids)
     return replace(shown, after=after, selected=_selected(imagined, number))
+
+
+def _matches_nothing(visit: Visit, draft: RuleDraft) -> bool:
+    """Return whether a rule selects no product.
+
+    Raises:
+        RuleError: when it is invalid.
+    """
+    content = validate_rule(draft.in_force(), visit.store.settings.zone)
+    imagined = with_rules(visit, [Rule(_UNSAVED, content, visit.now_ms, visit.now_ms)])
+    return not _selected(imagined, _UNSAVED)
 
 
 def _typical_page(visit: Visit, draft: RuleDraft) -> str:
@@ -446,15 +438,5 @@ PAGES: Final = (
     Page(
         RULE_PATH, "Rule", show_rule, save_rule, shows_pictures=True, action="Saved a rule"
     ),
-    Page(
-        f"{MERCHANDISING_PATH}/find",
-        "Rule",
-        None,
-        find_products,
-        shows_pictures=True,
-        is_audited=False,
-    ),
     Page(f"{MERCHANDISING_PATH}/preview", "Preview", None, preview_rule, is_audited=False),
-    Page(f"{MERCHANDISING_PATH}/pick", "Products", None, pick_products, is_audited=False),
-    Page(f"{MERCHANDISING_PATH}/options", "Products", suggest_products),
 )

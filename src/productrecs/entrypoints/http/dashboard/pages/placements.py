@@ -17,12 +17,14 @@ from productrecs.entrypoints.http.dashboard.page_and_visit import (
     Reply,
     Visit,
 )
+from productrecs.entrypoints.http.dashboard.pages.suggestions import filter_label
 from productrecs.features.recommendations.explain import explain_placement
 from productrecs.features.recommendations.placement_lists import place_requests
 from productrecs.features.recommendations.recommendation_request import (
     RecommendationRequest,
     Source,
 )
+from productrecs.records.catalog.item_filters import filter_masks, parse_filters
 from productrecs.records.placements.placement import (
     Placement,
     PlacementContent,
@@ -55,7 +57,7 @@ STRATEGIES: Final = MappingProxyType(
         Strategy.BUNDLE: "The rest of a bundle",
     }
 )
-_RELATIVE: Final = MappingProxyType(
+RELATIVE: Final = MappingProxyType(
     {
         RelativeFilter.SAME_CATEGORY: "The same category",
         RelativeFilter.SAME_BRAND: "The same brand",
@@ -87,7 +89,7 @@ class PlacementDraft:
             strategy=form["strategy"] if form["strategy"] in STRATEGIES else Strategy.MIX,
             title=form["title"],
             filters=form["filters"],
-            relative=tuple(one for one in form.all("relative") if one in _RELATIVE),
+            relative=tuple(one for one in form.all("relative") if one in RELATIVE),
             numbers={name: form[name] for name in _NUMBERS},
             fallback=form["fallback"] if form["fallback"] in STRATEGIES else "",
         )
@@ -160,10 +162,10 @@ def editor_of(visit: Visit) -> PlacementEditor:
 def show_placements(visit: Visit) -> Reply:
     """Show every placement with its embed code."""
     rows = [
-        (one, STRATEGIES[one.content.strategy], _limits(one.content))
+        (one, STRATEGIES[one.content.strategy], _limits(visit, one.content))
         for one in editor_of(visit).all()
     ]
-    return visit.render("placements.html", rows=rows)
+    return visit.render("placements.html", rows=rows, strategies=STRATEGIES)
 
 
 def show_placement(visit: Visit) -> Reply:
@@ -187,6 +189,8 @@ def save_placement(visit: Visit) -> Reply:
     draft, editor = PlacementDraft.of_form(visit.form), editor_of(visit)
     try:
         content = draft.content()
+        if "anyway" not in visit.form and _matches_nothing(visit, content):
+            return _form(visit, draft, visit.form, matches_nothing=True)
         if draft.is_stored:
             editor.put(draft.name, content)
         else:
@@ -217,17 +221,39 @@ def preview_placement(visit: Visit) -> Reply:
     return visit.render("placement_preview.html", preview=preview)
 
 
+def _matches_nothing(visit: Visit, content: PlacementContent) -> bool:
+    """Return whether no product passes a placement's filters.
+
+    Raises:
+        PlacementError: when they are invalid.
+    """
+    filters = validate_placement(_UNSAVED, content).filters
+    catalog = visit.opened.shop.catalog
+    buyable = catalog.visible(visit.now_ms, hide_sold_out=True)
+    passed = catalog.present()
+    for mask in filter_masks(catalog, parse_filters(list(filters)), buyable).values():
+        size = min(len(mask), len(passed))
+        passed = passed[:size] & mask[:size]
+    return bool(filters) and not passed.any()
+
+
 def _form(
-    visit: Visit, draft: PlacementDraft, sent: Form, error: PlacementError | None = None
+    visit: Visit,
+    draft: PlacementDraft,
+    sent: Form,
+    error: PlacementError | None = None,
+    *,
+    matches_nothing: bool = False,
 ) -> Reply:
     return visit.render(
         "placement.html",
-        status=200 if error is None else 422,
+        status=422 if error or matches_nothing else 200,
+        matches_nothing=matches_nothing,
         title=f"Placement {draft.name}" if draft.is_stored else "New placement",
         draft=draft,
         errors={} if error is None else {error.field: _sentence(error)},
         strategies=[(key.value, text) for key, text in STRATEGIES.items()],
-        relative=[(key.value, text) for key, text in _RELATIVE.items()],
+        relative=[(key.value, text) for key, text in RELATIVE.items()],
         usual=visit.store.settings.rec_num,
         preview=_preview(visit, draft, sent),
     )
@@ -266,9 +292,10 @@ def _preview(visit: Visit, draft: PlacementDraft, sent: Form) -> PlacementPrevie
     )
 
 
-def _limits(content: PlacementContent) -> list[str]:
+def _limits(visit: Visit, content: PlacementContent) -> list[str]:
     """Return what shapes the list, for the table."""
-    found = [*content.filters, *(_RELATIVE[one] for one in content.relative)]
+    found = [filter_label(visit, one) for one in content.filters]
+    found += [RELATIVE[one] for one in content.relative]
     if content.most_per_category is not None:
         found.append(f"at most {content.most_per_category} of a category")
     if content.most_per_brand is not None:
