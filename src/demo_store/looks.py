@@ -112,6 +112,17 @@ def find_look(look_id: str) -> DemoLook | None:
     return next((look for look in LOOKS if look.id == look_id), None)
 
 
+def published_id(look: DemoLook, item_id: str) -> int:
+    """Return the id that the look of a product's page will have.
+
+    Each picture takes a number first; then each page's look does, in this order.
+    """
+    before = LOOKS[: LOOKS.index(look)]
+    ids = [one.item_id for one in look.products]
+    earlier = len(LOOKS) + sum(len(one.products) for one in before)
+    return earlier + ids.index(item_id) + 1
+
+
 def draw_look(look: DemoLook, width: int = WIDTH) -> bytes:
     """Return the picture of a look as WebP, in the ratio 4:3."""
     colour = COLOURS[look.colour]

@@ -6,7 +6,7 @@ listens, and indexes them without a fetch. Everything else is the same as for an
 
 from typing import Final
 
-from demo_store.looks import LOOKS, DemoLook, box_of
+from demo_store.looks import LOOKS, DemoLook, box_of, published_id
 from demo_store.storefront.picture_files import PictureFiles
 from productrecs.entrypoints.services import Services
 from productrecs.features.looks.look import Hotspot, LookContent
@@ -68,7 +68,11 @@ def publish_looks(services: Services, store: Store, pictures: PictureFiles) -> N
             contents += [
                 _content(look, index, picture_id) for index in range(len(look.products))
             ]
-    editor.add(contents, publish=True)
+    published = editor.add(contents, publish=True)
+    expected = [published_id(look, one.item_id) for look in LOOKS for one in look.products]
+    if [one.look_id for one in published] != expected:
+        message = "the events of the demo name other looks than those that were published"
+        raise RuntimeError(message)
     with services.database.transaction() as transaction:
         widgets = WidgetRepository(transaction, store.store_id)
         widgets.change("look", ConfigChange({"strings": _WORDS}), services.clock())

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from demo_store.assortment_types import DemoProduct
-from demo_store.looks import LOOKS
+from demo_store.looks import LOOKS, published_id
 from demo_store.random_choice import happens_with_probability
 from demo_store.shoppers import Shopper
 from demo_store.shopping_patterns import (
@@ -20,6 +20,7 @@ from demo_store.store_history import (
     Purchase,
     StoreHistory,
 )
+from productrecs.records.events.event import look_source
 
 BUNDLE_ORDERS, SINGLE_ORDERS, REPEAT_BUYERS, BROWSING_VISITS = 2_250, 1_850, 420, 9_500
 LOOK_VISITS, LOOK_DAYS = 3_000, 180  # visits that start at a look, and days with looks
@@ -158,8 +159,9 @@ class ShopperSimulation:
         visit = SimulatedVisit(visitor, self._history.random_time(day), self._rng)
         visit.view(viewed)
         if self._history.sees_lists(visit):
+            source = look_source(published_id(look, viewed.id))
             cards = [
-                Card(product, "look", "look", position)
+                Card(product, source, "look", position)
                 for position, product in enumerate(item_ids, start=1)
                 if product is not viewed and self._shop.on_sale(product, day)
             ]

@@ -111,6 +111,7 @@ def test_a_look_is_made_published_shown_and_taken_back(
     first, second = look["hotspots"]
     assert first["bbox"] == [0.1, 0.2, 0.3, 0.4]
     assert first["product"]["id"] == first["item_id"] == "red-ball"
+    assert first["product"]["source"] == "look:1"
     assert second == LOOK["hotspots"][1] | {"product": None}  # type: ignore[operator]  # it is a dict
     shop.push({"id": "red-ball", "availability": "out_of_stock"})
     eventually(lambda: look_of(shop, "tent/ü")["hotspots"][0]["product"] is None)

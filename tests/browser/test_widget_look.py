@@ -41,7 +41,12 @@ def look_of(front: Storefront) -> dict[str, Any]:
     products = {str(one["id"]): one for one in catalog(front.pages.origin(SHOP))}
     boxes = {f"p{n}": [n / 4, n / 4, 0.2, 0.2] for n in (1, 2, 3)}
     hotspots: list[dict[str, Any]] = [
-        {"label": f"part {item}", "bbox": box, "item_id": item, "product": products[item]}
+        {
+            "label": f"part {item}",
+            "bbox": box,
+            "item_id": item,
+            "product": products[item] | {"source": "look:1"},
+        }
         for item, box in boxes.items()
     ]
     hotspots[2]["product"] = None
@@ -154,7 +159,7 @@ def test_what_is_seen_and_clicked_of_a_look_is_told(
             for each in zip(one["item_ids"], one["positions"], one["sources"], strict=True)
         ]
 
-    eventually(lambda: sorted(seen()) == [("p1", 1, "look"), ("p2", 2, "look")], 20)
+    eventually(lambda: sorted(seen()) == [("p1", 1, "look:1"), ("p2", 2, "look:1")], 20)
 
     page.locator(ROW).nth(1).locator("a").click()
     page.wait_for_url("**/p/2")
@@ -162,7 +167,7 @@ def test_what_is_seen_and_clicked_of_a_look_is_told(
     eventually(lambda: front.events("rec-click"), 20)
     (click,) = front.events("rec-click")
     assert (click["item_id"], click["position"], click["widget"]) == ("p2", 2, "look")
-    assert click["source"] == "look"
+    assert click["source"] == "look:1"
     assert [one["item_id"] for one in front.events("detail-page-view")] == ["p0"]
 
 

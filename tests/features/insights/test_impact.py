@@ -13,7 +13,7 @@ from productrecs.features.insights.attribution.attributor import Attributor
 from productrecs.features.insights.impact.attribution_report import attribution_report
 from productrecs.features.insights.impact.sales_and_funnel_reports import (
     items_report,
-    looks_by_item,
+    sales_by_look,
     widgets_report,
 )
 from productrecs.records.events.event import EventKind, NewEvent
@@ -153,19 +153,26 @@ def test_the_product_of_the_page_that_a_look_shows_is_no_recommendation(
     assert (told["shown"], told["orders"]) == (int(credited), int(credited))
 
 
-def test_what_products_do_in_looks_is_counted_by_product(
+def test_what_products_do_is_counted_in_the_look_that_showed_them_only(
     database: Database, tmp_path: Path
 ) -> None:
-    shop = Shop(database, tmp_path)
-    shop.send(*(impression("tent", f"s_{n}", widget="look") for n in range(3)), at=NOON)
-    shop.send(click("tent", "s_1", widget="look"), at=NOON + 1)
+    shop, at = Shop(database, tmp_path), {"widget": "look", "source": "look"}
+    seen = [impression("tent", f"s_{n}", **at, term="7") for n in range(3)]
+    shop.send(*seen, impression("mug", "s_1", **at, term="7"), at=NOON)
+    shop.send(click("tent", "s_1", **at, term="7"), at=NOON + 1)
+    shop.send(impression("tent", "s_4", **at, term="8"), at=NOON + 1)
+    shop.send(impression("tent", "s_5", **at), at=NOON + 1)  # an older script names none
     shop.send(click("tent", "s_2", widget="recs"), at=NOON + 1)
-    shop.send(impression("mug", "s_1", widget="look"), at=NOON - 9 * DAY_MS)
-    shop.order("1", NewOrderLine("tent", 1, 30.0), session="s_1", at=NOON + 2)
-    shop.order("2", NewOrderLine("tent", 1, 50.0), session="s_2", at=NOON + 2)
+    shop.send(impression("mug", "s_1", **at, term="8"), at=NOON - 9 * DAY_MS)
+    for number, session in enumerate(("s_1", "s_2", "s_4", "s_5")):
+        sold = NewOrderLine("tent", 1, 30.0 + number)
+        shop.order(f"{number}", sold, session=session, at=NOON + 2)
     Attributor(database, tmp_path).catch_up(shop.store)
-    period = ReportQuery("2026-02-24", "2026-03-01", where=(("widget", "look"),))
+    period = ReportQuery("2026-02-24", "2026-03-01")
 
-    assert looks_by_item(database, shop.store, period) == {"tent": (3, 1)}
-    (row,) = table(items_report(database, shop.store, period))
-    assert (row["item_id"], row["sales"], row["revenue"]) == ("tent", 1, 30.0)
+    found = sales_by_look(database, shop.store, period)
+    assert found == {
+        ("7", "tent"): (3, 1, 0, 1, 30.0, 30.0),
+        ("7", "mug"): (1, 0, 0, 0, 0.0, 0.0),
+        ("8", "tent"): (1, 0, 0, 1, 32.0, 0.0),
+    }

@@ -422,7 +422,7 @@ def _report(
     if only_clickers := found.total.clickers - found.total.searchers_clicked:
         notes.append(_CLICKERS_NOTE.format(only_clickers))
     if found.behind:
-        notes.append(f"The newest {found.behind} records are not counted yet.")
+        notes.append(f"The newest {found.behind:,} records are not counted yet.")
     return Report(
         name=name,
         title=f"{title}, {period.first_day} to {period.last_day}",

@@ -81,6 +81,22 @@ INHUMAN_RATE: Final = "inhuman rate"
 """The name of bots that are recognised by their rate alone."""
 
 
+_LOOK_SOURCE: Final = "look"
+
+
+def look_source(look_id: int) -> str:
+    """Return the source of a look's products, which events echo."""
+    return f"{_LOOK_SOURCE}:{look_id}"
+
+
+def split_source(source: str | None) -> tuple[str | None, str | None]:
+    """Return an event's source, and the id of the look that it names, if any."""
+    name, _, look = (source or "").partition(":")
+    if name == _LOOK_SOURCE and look:
+        return name, look
+    return source, None
+
+
 def interest_key(kind: int, term: str) -> str:
     """Return the key that all spellings of one category, brand or colour share."""
     return f"{int(kind)}:{' '.join(term.casefold().split())}"
@@ -91,7 +107,8 @@ class NewEvent:
     """One action of a shopper with one item or term, as received.
 
     At least one of `user_id` and `session_id` is set, and at least one of `item_id`
-    and `term`: `term` is the category, attribute value or query of an indicator.
+    and `term`: `term` is the category, attribute value or query of an indicator,
+    or the look in which a product was shown or clicked.
     `value` is the line's revenue in `currency`; `quantity` None means unknown;
     `position` counts from 1. Only imports and demo data set `ts_ms` (UTC): live events
     get the time of receipt. `bot` is the name of the bot that sent it, `network` the
@@ -144,13 +161,22 @@ def event_fields(row: Mapping[str, Any], names: Mapping[int, str]) -> Fields:
         fields["item_id"] = row["term"]
     elif kind is EventKind.REC_IMPRESSION:
         fields["item_ids"] = [item]
-        fields["sources"], fields["positions"] = [row["source"]], [row["position"]]
+        fields["sources"], fields["positions"] = [_sent_source(row)], [row["position"]]
+    elif kind is EventKind.REC_CLICK:
+        fields |= {"item_id": item, "source": _sent_source(row)}
+        fields["position"] = row["position"]
     else:
         fields |= {"item_id": item, "search_query": row["term"]}
         fields |= {"source": row["source"], "position": row["position"]}
     for name in ("value", "currency", "quantity", "widget"):
         fields[name] = row[name]
     return without_empty_fields(fields | {"timestamp": iso(row["ts"])})
+
+
+def _sent_source(row: Mapping[str, Any]) -> str | None:
+    """Return a source as sent, with the look that it named."""
+    source, look = row["source"], row["term"]
+    return f"{source}:{look}" if source == _LOOK_SOURCE and look else source
 
 
 def identity_fields(shopper: str, session: str | None) -> Fields:

@@ -121,12 +121,13 @@ touch_days = sa.Table(
     sqlite_with_rowid=False,
 )
 
-# Which products were shown and clicked in looks.
+# Which products were shown and clicked in which look.
 look_days = sa.Table(
     "look_days",
     metadata,
     store_id_column(),
     sa.Column("day", sa.String(10), primary_key=True),
+    sa.Column("look", sa.Text, primary_key=True),  # looks.look_id, as text
     sa.Column("item", sa.BigInteger, primary_key=True),  # items.number
     sa.Column("shown", sa.BigInteger, nullable=False),
     sa.Column("clicked", sa.BigInteger, nullable=False),

@@ -51,6 +51,35 @@ def _refused(body: object) -> list[tuple[tuple[str | int, ...], str]]:
     return [(problem.loc, problem.type) for problem in refused.value.problems]
 
 
+@pytest.mark.parametrize(
+    ("sent", "source", "look"),
+    [
+        ("look:7", "look", "7"),
+        ("look", "look", None),
+        ("look:", "look:", None),
+        ("mix:7", "mix:7", None),
+        (None, None, None),
+    ],
+)
+def test_the_source_of_a_look_names_the_look(
+    sent: str | None, source: str | None, look: str | None
+) -> None:
+    click = _one(_event("rec-click", source=sent, widget="look"))
+    shown, other = parse_events(
+        {
+            "event": "rec-impression",
+            "session_id": "s_1",
+            "item_ids": ["a", "b"],
+            "sources": [sent, "mix"],
+            "widget": "look",
+        }
+    )[0]
+
+    assert (click.source, click.term) == (source, look)
+    assert (shown.source, shown.term) == (source, look)
+    assert (other.source, other.term) == ("mix", None)
+
+
 @pytest.mark.parametrize("name", ABOUT_A_PRODUCT)
 def test_most_kinds_are_about_a_product(name: str) -> None:
     event = _one(_event(name))

@@ -55,6 +55,7 @@ from productrecs.records.events.event import (
     EventKind,
     EventSubject,
     NewEvent,
+    split_source,
 )
 
 if TYPE_CHECKING:
@@ -115,17 +116,18 @@ def to_events(
         return _impressions(body, ts_ms)
     subject = EVENT_SUBJECTS[kind]
     revenue = kind in KINDS_WITH_REVENUE
+    source, look = split_source(body.source)
     event = NewEvent(
         kind=kind,
         item_id=body.item_id if subject is EventSubject.PRODUCT else None,
-        term=_term(kind, subject, body),
+        term=look if kind is EventKind.REC_CLICK else _term(kind, subject, body),
         user_id=body.user_id,
         session_id=body.session_id,
         order_id=body.order_id if kind is EventKind.BUY else None,
         value=body.value if revenue else None,
         currency=body.currency if revenue else None,
         quantity=body.quantity if revenue else None,
-        source=body.source if kind in KINDS_WITH_PLACEMENT else None,
+        source=source if kind in KINDS_WITH_PLACEMENT else None,
         position=body.position if kind in KINDS_WITH_POSITION else None,
         widget=body.widget,
         event_id=body.event_id,
@@ -145,6 +147,7 @@ def _impressions(body: EventFields, ts_ms: int | None) -> list[NewEvent]:
         NewEvent(
             kind=EventKind.REC_IMPRESSION,
             item_id=item_id,
+            term=look,
             user_id=body.user_id,
             session_id=body.session_id,
             source=source,
@@ -154,7 +157,9 @@ def _impressions(body: EventFields, ts_ms: int | None) -> list[NewEvent]:
             ts_ms=ts_ms,
             identity=body.identity,
         )
-        for item_id, source, position in zip(shown, sources, positions, strict=True)
+        for item_id, (source, look), position in zip(
+            shown, map(split_source, sources), positions, strict=True
+        )
     ]
 
 

@@ -107,7 +107,7 @@ def _new_sketches(
     }
 
 
-VERSION: Final = 5
+VERSION: Final = 6
 """The version of the stored results; a new version recomputes them from the beginning."""
 
 STEP: Final = 50_000
@@ -117,7 +117,7 @@ _DELETING: Final = -1
 _DELETE_BATCH: Final = 5_000
 _LOOK_WIDGET: Final = "look"  # the widget
 
-LookCounts = Mapping[tuple[str, int], tuple[int, int]]
+LookCounts = Mapping[tuple[str, str, int], tuple[int, int]]
 TouchpointCounts = Mapping[tuple[str, str, str, int], tuple[int, int]]
 
 
@@ -408,17 +408,18 @@ def _touchpoint_counts(touchpoints: TouchpointColumns, days: LocalDays) -> Touch
 
 
 def _look_counts(touchpoints: TouchpointColumns, days: LocalDays) -> LookCounts:
-    """Return each product's impression and click counts in looks, by day."""
-    counts: dict[tuple[str, int], list[int]] = defaultdict(lambda: [0, 0])
+    """Return each product's impression and click counts in each look, by day."""
+    counts: dict[tuple[str, str, int], list[int]] = defaultdict(lambda: [0, 0])
     columns = zip(
         touchpoints.times,
         touchpoints.widgets,
+        touchpoints.looks,
         touchpoints.items,
         touchpoints.kinds,
         strict=True,
     )
-    for time, widget, item, kind in columns:
-        if widget == _LOOK_WIDGET:
+    for time, widget, look, item, kind in columns:
+        if widget == _LOOK_WIDGET and look:
             day = days.of(time // QUARTER_MS * QUARTER_MS)
-            counts[day, item][kind == _CLICK] += 1
+            counts[day, look, item][kind == _CLICK] += 1
     return {key: (shown, clicked) for key, (shown, clicked) in counts.items()}

@@ -92,11 +92,11 @@ _ADD_TOUCHPOINTS: Final = (
     "clicked = touch_days.clicked + excluded.clicked"
 )
 _ADD_LOOK_COUNTS: Final = (
-    "INSERT INTO look_days (store_id, day, item, shown, clicked) "  # noqa: S608 - own words
-    "SELECT ?, given.value ->> 0, CAST(given.value ->> 1 AS BIGINT), "
-    "CAST(given.value ->> 2 AS BIGINT), CAST(given.value ->> 3 AS BIGINT) "
+    "INSERT INTO look_days (store_id, day, look, item, shown, clicked) "  # noqa: S608 - own words
+    "SELECT ?, given.value ->> 0, given.value ->> 1, CAST(given.value ->> 2 AS BIGINT), "
+    "CAST(given.value ->> 3 AS BIGINT), CAST(given.value ->> 4 AS BIGINT) "
     f"FROM {ROWS_PLACEHOLDER} WHERE true "
-    "ON CONFLICT (store_id, day, item) DO UPDATE SET "
+    "ON CONFLICT (store_id, day, look, item) DO UPDATE SET "
     "shown = look_days.shown + excluded.shown, "
     "clicked = look_days.clicked + excluded.clicked"
 )
@@ -158,6 +158,7 @@ class TouchpointColumns(NamedTuple):
     widgets: tuple[str | None, ...] = ()
     sources: tuple[str | None, ...] = ()
     positions: tuple[int | None, ...] = ()
+    looks: tuple[str | None, ...] = ()
 
 
 class SearchColumns(NamedTuple):
@@ -245,7 +246,7 @@ class AttributionRepository:
     ) -> tuple[TouchpointColumns, SearchColumns]:
         """Return live touchpoints and search clicks of a range of the log."""
         rows = self._raw.all(_TOUCHPOINTS_SQL, (self._store_id, after_seq, up_to_seq))
-        shown = [row[:8] for row in rows if row[2] in _RECOMMENDED]
+        shown = [row for row in rows if row[2] in _RECOMMENDED]
         found = [(*row[:5], *row[7:]) for row in rows if row[2] not in _RECOMMENDED]
         return (
             TouchpointColumns(*zip(*shown, strict=True)) if shown else TouchpointColumns(),
@@ -361,8 +362,10 @@ class AttributionRepository:
         if rows:
             self._raw.run(_ADD_TOUCHPOINTS, (self._store_id, rows))
 
-    def add_look_counts(self, counted: Mapping[tuple[str, int], tuple[int, int]]) -> None:
-        """Add impressions and clicks in looks, by day and item number."""
+    def add_look_counts(
+        self, counted: Mapping[tuple[str, str, int], tuple[int, int]]
+    ) -> None:
+        """Add impressions and clicks in looks, by day, look and item number."""
         rows = [[*key, *counts] for key, counts in counted.items()]
         if rows:
             self._raw.run(_ADD_LOOK_COUNTS, (self._store_id, rows))

@@ -224,7 +224,7 @@ def attribution_notes(omitted: int, unread: int) -> list[str]:
     if omitted > 0:
         notes.append(f"{omitted} more rows are not shown; raise the limit to see them.")
     if unread > 0:
-        notes.append(f"The newest {unread} records are not counted yet.")
+        notes.append(f"The newest {unread:,} records are not counted yet.")
     return notes
 
 

@@ -13,6 +13,7 @@ from productrecs.records.events.event import EventKind
 from productrecs.storage.tables import (
     attribution_marks,
     credit_days,
+    events,
     item_credit_days,
     items,
     look_days,
@@ -55,11 +56,18 @@ class ShopperReach(NamedTuple):
     clicked: int
 
 
-class ShownAndClicked(NamedTuple):
-    """A product's impressions and clicks."""
+LookSpot = tuple[str, str]  # a look's id, and the id of a product in it
 
-    shown: int
-    clicked: int
+
+class LookSums(NamedTuple):
+    """What a product did in a look, and the carts and sales that followed there."""
+
+    shown: int = 0
+    clicked: int = 0
+    carts: int = 0
+    sales: int = 0
+    revenue: float = 0.0
+    clicked_revenue: float = 0.0  # the part of it that followed a click
 
 
 class AttributedTotals(NamedTuple):
@@ -195,26 +203,61 @@ class ImpactRepository:
         )
         return [_store_totals(row) for row in self._connection.execute(query)]
 
-    def look_counts(self, period: ReportQuery) -> dict[str, ShownAndClicked]:
-        """Return products' impressions and clicks in looks, by item id."""
-        columns = look_days.c
-        query = (
+    def look_counts(self, period: ReportQuery) -> dict[LookSpot, LookSums]:
+        """Return what each product did in each look, by look and item id."""
+        days, one, touch = look_days.c, outcomes.c, events.c
+        seen = (
             sa.select(
-                items.c.item_id, sa.func.sum(columns.shown), sa.func.sum(columns.clicked)
+                days.look.label("look"),
+                days.item.label("item"),
+                sa.func.sum(days.shown),
+                sa.func.sum(days.clicked),
             )
-            .join(
-                items,
-                sa.and_(
-                    items.c.store_id == columns.store_id, items.c.number == columns.item
-                ),
-            )
-            .where(columns.store_id == self._store_id, *_in_period(look_days, period))
-            .group_by(items.c.item_id)
+            .where(days.store_id == self._store_id, *_in_period(look_days, period))
+            .group_by(days.look, days.item)
         )
-        return {
-            str(item_id): ShownAndClicked(int(shown), int(clicked))
-            for item_id, shown, clicked in self._connection.execute(query)
-        }
+        is_sale = one.kind == _SALE
+        sold = (
+            sa.select(
+                touch.term.label("look"),
+                one.item.label("item"),
+                _sum(~is_sale, 1),
+                _sum(is_sale & (one.units > 0), 1),
+                _sum(is_sale, one.value),
+                _sum(is_sale & one.clicked, one.value),
+            )
+            .join(events, (touch.store_id == one.store_id) & (touch.seq == one.touch))
+            .where(
+                one.store_id == self._store_id,
+                one.widget == "look",
+                touch.term.is_not(None),
+                one.currency.in_(("", self._currency)),
+                *_in_period(outcomes, period),
+            )
+            .group_by(touch.term, one.item)
+        )
+        found: dict[LookSpot, LookSums] = {}
+        for key, (shown, clicked) in self._by_look(seen):
+            found[key] = LookSums(int(shown), int(clicked))
+        for key, (carts, sales, revenue, after_click) in self._by_look(sold):
+            sums = found.get(key, LookSums())
+            found[key] = sums._replace(
+                carts=int(carts),
+                sales=int(sales),
+                revenue=float(revenue),
+                clicked_revenue=float(after_click),
+            )
+        return found
+
+    def _by_look(self, sums: sa.Select[Any]) -> Iterator[tuple[LookSpot, Sequence[Any]]]:
+        """Yield sums of looks and item numbers by the item's id instead."""
+        some = sums.subquery()
+        columns = list(some.c)
+        query = sa.select(columns[0], items.c.item_id, *columns[2:]).join(
+            items, (items.c.store_id == self._store_id) & (items.c.number == columns[1])
+        )
+        for look, item_id, *values in self._connection.execute(query):
+            yield (str(look), str(item_id)), values
 
     def items(self, period: ReportQuery) -> list[AttributedItem]:
         """Return the products with most attributed revenue in the store's own currency."""

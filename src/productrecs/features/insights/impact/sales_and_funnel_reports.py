@@ -27,8 +27,9 @@ from productrecs.features.insights.impact.repository import (
     AttributedItem,
     AttributedSale,
     ImpactRepository,
+    LookSpot,
+    LookSums,
     ShopperReach,
-    ShownAndClicked,
 )
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.store import Store
@@ -62,15 +63,16 @@ _SALE_COLUMNS: Final = (
 )
 
 
-def looks_by_item(
+def sales_by_look(
     database: Database, store: Store, period: ReportQuery
-) -> dict[str, ShownAndClicked]:
-    """Return products' impressions and clicks in looks, by item id.
+) -> dict[LookSpot, LookSums]:
+    """Return what each product did in each look, by look and item id.
 
     The product of the page that shows a look does not count.
     """
     with database.reading() as connection:
-        return ImpactRepository(connection, store.store_id).look_counts(period)
+        repository = ImpactRepository(connection, store.store_id, store.settings.currency)
+        return repository.look_counts(period)
 
 
 def items_report(database: Database, store: Store, period: ReportQuery) -> Report:

@@ -26,11 +26,11 @@ from productrecs.entrypoints.http.dashboard.pages.looks import (
     editor_of,
     look_id_of,
     picture_of,
-    sales_by_item,
+    sales_of_looks,
     stored_photo,
-    titles_of,
 )
 from productrecs.entrypoints.http.dashboard.pages.widgets import look_preview
+from productrecs.entrypoints.http.dashboard.product_table import titles_of
 from productrecs.features.looks.look import (
     Hotspot,
     Look,
@@ -355,7 +355,11 @@ def _form(
         tone=tone,
         picture=picture_of(visit, look.content),
         titles=titles_of(visit, draft.item_ids),
-        sales=sales_by_item(visit) if stored else {},
+        sales={
+            item_id: sold
+            for (of, item_id), sold in (sales_of_looks(visit) if stored else {}).items()
+            if of == str(look.look_id)
+        },
         empty_spot=SpotDraft.new(),
         versions=editor_of(visit).versions(look.look_id),
     )

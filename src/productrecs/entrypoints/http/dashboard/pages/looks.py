@@ -14,8 +14,9 @@ from productrecs.entrypoints.http.dashboard.page_and_visit import (
     Reply,
     Visit,
 )
-from productrecs.entrypoints.report_registry import make_report
-from productrecs.features.insights.impact.sales_and_funnel_reports import looks_by_item
+from productrecs.entrypoints.http.dashboard.product_table import titles_of
+from productrecs.features.insights.impact.repository import LookSpot, LookSums
+from productrecs.features.insights.impact.sales_and_funnel_reports import sales_by_look
 from productrecs.features.looks.look import (
     Look,
     LookContent,
@@ -24,7 +25,6 @@ from productrecs.features.looks.look import (
     SanitizedPicture,
 )
 from productrecs.features.looks.look_editor import LookEditor
-from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.pictures.decode_picture import (
     MAX_BYTES,
     NotAPictureError,
@@ -45,19 +45,6 @@ STATES: Final = MappingProxyType(
 )
 NO_PHOTO: Final = "Choose a photo: JPEG, PNG, WebP, AVIF or GIF, up to 10 MiB"
 UNREADABLE: Final = (NotAPictureError, PictureTooLargeError)
-_MOST_ITEMS: Final = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class LookSales:
-    """The views and clicks of products in looks, and the carts and sales after them."""
-
-    clicks: int = 0
-    shown: int = 0
-    carts: int = 0
-    sales: int = 0
-    revenue: float = 0.0
-    clicked: float = 0.0  # the part of the revenue that followed a click
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +57,7 @@ class LookRow:
     picture: str
     state: str
     tone: str
-    sold: LookSales
+    sold: LookSums
     loses_to: str = ""  # the title of a newer published look on the same page
 
 
@@ -87,34 +74,10 @@ def picture_of(visit: Visit, content: LookContent) -> str:
     return visit.pictures.address(content.image_url)
 
 
-def titles_of(visit: Visit, item_ids: Sequence[str]) -> dict[str, str]:
-    """Return the titles of those products that the catalog has."""
-    with visit.database.reading() as connection:
-        stored = CatalogRepository(connection, visit.store.store_id).find(item_ids)
-    return {one: row.item.title or one for one, row in stored.items() if row.present}
-
-
-def sales_by_item(visit: Visit) -> dict[str, LookSales]:
-    """Return each product's look sales of the last 30 days, as reports count them."""
-    asked = report_query(visit.now_ms, visit.store.settings.zone, limit=_MOST_ITEMS)
-    asked = replace(asked, where=(("widget", "look"),))
-    made = make_report(visit.services, visit.store, "credited-items", asked)
-    at = {column.name: place for place, column in enumerate(made.columns)}
-    seen = looks_by_item(visit.database, visit.store, asked)
-    found = {
-        item_id: LookSales(clicks=one.clicked, shown=one.shown)
-        for item_id, one in seen.items()
-    }
-    for row in made.rows:
-        item_id = str(row[at["item_id"]])
-        found[item_id] = replace(
-            found.get(item_id, LookSales()),
-            carts=int(row[at["carts"]] or 0),
-            sales=int(row[at["sales"]] or 0),
-            revenue=float(row[at["revenue"]] or 0),
-            clicked=float(row[at["revenue_clicked"]] or 0),
-        )
-    return found
+def sales_of_looks(visit: Visit) -> dict[LookSpot, LookSums]:
+    """Return what each product did in each look, in the last 30 days."""
+    asked = report_query(visit.now_ms, visit.store.settings.zone)
+    return sales_by_look(visit.database, visit.store, asked)
 
 
 def show_looks(visit: Visit) -> Reply:
@@ -174,7 +137,7 @@ def _looks(
 ) -> Reply:
     found = editor_of(visit).all()[::-1]
     named = [one.content.item_id for one in found]
-    titles, sales = titles_of(visit, named), sales_by_item(visit)
+    titles, sales = titles_of(visit, named), sales_of_looks(visit)
     return visit.render(
         "looks.html",
         status=status,
@@ -205,13 +168,11 @@ def _winner(look: Look, looks: Sequence[Look]) -> str:
 
 
 def _row(
-    visit: Visit, look: Look, titles: dict[str, str], sales: dict[str, LookSales]
+    visit: Visit, look: Look, titles: dict[str, str], sales: dict[LookSpot, LookSums]
 ) -> LookRow:
     content = look.content
     state, tone = STATES[look.state]
-    sold = [
-        sales[one] for one in {spot.item_id for spot in content.hotspots} if one in sales
-    ]
+    sold = [one for (of, _), one in sales.items() if of == str(look.look_id)]
     return LookRow(
         look=look,
         title=content.title or "Without a title",
@@ -219,14 +180,7 @@ def _row(
         picture=picture_of(visit, content),
         state=state,
         tone=tone,
-        sold=LookSales(
-            clicks=sum(one.clicks for one in sold),
-            shown=sum(one.shown for one in sold),
-            carts=sum(one.carts for one in sold),
-            sales=sum(one.sales for one in sold),
-            revenue=sum(one.revenue for one in sold),
-            clicked=sum(one.clicked for one in sold),
-        ),
+        sold=LookSums(*map(sum, zip(*sold, strict=True))),
     )
 
 

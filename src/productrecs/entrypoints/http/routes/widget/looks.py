@@ -20,6 +20,7 @@ from productrecs.entrypoints.http.routes.widget.list_parameters import (
     priced_store,
 )
 from productrecs.features.looks.look import Hotspot, Look
+from productrecs.records.events.event import look_source
 from productrecs.records.merchandising.rule import ListKind
 from productrecs.tenancy.accounts.store import Store
 
@@ -76,7 +77,7 @@ def look_reply(
         "image_url": image_url,
         "item_id": content.item_id,
         "hotspots": [
-            _hotspot_fields(one, cached_store, now_ms) for one in content.hotspots
+            _hotspot_fields(one, look, cached_store, now_ms) for one in content.hotspots
         ],
         "published_at": iso(look.published_at or look.updated_at),
     }
@@ -92,7 +93,7 @@ def _image_url(request: Request, store: Store, look: Look) -> str:
 
 
 def _hotspot_fields(
-    hotspot: Hotspot, cached_store: CachedStore, now_ms: int
+    hotspot: Hotspot, look: Look, cached_store: CachedStore, now_ms: int
 ) -> dict[str, Any]:
     shop = cached_store.shop
     number = shop.catalog.number(hotspot.item_id)
@@ -103,5 +104,7 @@ def _hotspot_fields(
         "label": hotspot.label,
         "bbox": list(hotspot.box),
         "item_id": hotspot.item_id,
-        "product": None if card is None else msgspec.Raw(card + b"}"),
+        "product": None
+        if card is None
+        else msgspec.Raw(b'%b,"source":"%b"}' % (card, look_source(look.look_id).encode())),
     }
