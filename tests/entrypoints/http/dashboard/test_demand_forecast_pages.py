@@ -159,6 +159,36 @@ def test_one_product_has_its_chart_its_pace_and_its_order(owner: Member) -> None
     assert sold[-7] == 6.0, "seven days before today"
 
 
+@pytest.mark.parametrize(
+    "page", ["/dashboard/demand?", "/dashboard/demand/product?id=lamp&"]
+)
+@pytest.mark.parametrize(
+    ("back", "until", "shown"),
+    [(9, 5, 5), (3, None, 3 + 28), (100, -2, 100 + 2), (90, 91, 0)],
+)
+def test_a_chart_shows_the_dates_that_somebody_chose(
+    office: Office,
+    owner: Member,
+    page: str,
+    back: int,
+    until: int | None,
+    shown: int,
+) -> None:
+    today = datetime.fromtimestamp(office.services.clock() / 1000, UTC)
+
+    def day(ago: int | None) -> str:
+        return "" if ago is None else f"{today - timedelta(days=ago):%Y-%m-%d}"
+
+    asked = f"{page}from={day(back)}&until={day(until)}"
+    body = owner.get(asked).body.decode()
+
+    rows = re.findall(r"<tr>", body.split('class="compact"')[1].split("</table>")[0])
+    if not shown:
+        assert "Choose dates among them" in body
+        shown = 120 + 28
+    assert len(rows) - 1 == shown
+
+
 def test_home_counts_what_the_page_demand_counts_beyond_the_first_products(
     office: Office,
 ) -> None:

@@ -1,6 +1,6 @@
 """Report period: the days of a report page, from its query string."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from types import MappingProxyType
@@ -73,6 +73,50 @@ def chosen_period(visit: Visit) -> Period:
     asked = report_query(visit.now_ms, zone, first_day=begin)
     shown = (first, last) if error else (asked.first_day, asked.last_day)
     return Period(asked, str(days), *shown, error)
+
+
+@dataclass(frozen=True, slots=True)
+class ChartDays:
+    """The days of a chart of past and expected days; `choice` is "" for custom dates."""
+
+    choice: str
+    first: str
+    last: str
+    error: str = ""
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """The fields of a query that choose the same days."""
+        if self.choice:
+            return {"days": self.choice}
+        return {"from": self.first, "until": self.last}
+
+    def shows(self, day: str) -> bool:
+        """Return whether the chart shows a day."""
+        return self.first <= day <= self.last
+
+
+def chosen_chart_days(
+    visit: Visit, choices: Mapping[str, int], past: Sequence[str], ahead: Sequence[str]
+) -> ChartDays:
+    """Return the days that a page's query chooses of those that the chart has.
+
+    A choice is a number of past days, and shows all days ahead; the last choice is the
+    default.
+    """
+    query = visit.query
+    choice = query["days"] if query["days"] in choices else list(choices)[-1]
+    days = (*past, *ahead)
+    begin, end = (*past[-choices[choice] :], *ahead)[0], days[-1]
+    first, last = query["from"], query["until"]
+    if not first and not last:
+        return ChartDays(choice, begin, end)
+    chosen = ChartDays("", first or days[0], last or end)
+    if any(map(chosen.shows, days)):
+        return chosen
+    day = visit.formats.day
+    error = f"There are days from {day(days[0])} to {day(end)}. Choose dates among them."
+    return ChartDays(choice, begin, end, error)
 
 
 def every_row(asked: ReportQuery) -> ReportQuery:

@@ -26,7 +26,9 @@ from productrecs.entrypoints.http.dashboard.pages.list_settings import setting_e
 from productrecs.entrypoints.http.dashboard.product_table import product_rows
 from productrecs.entrypoints.http.dashboard.report_period import (
     REPORT_FILE_PATH,
+    ChartDays,
     as_number,
+    chosen_chart_days,
     figures_of,
     rows_of,
 )
@@ -112,6 +114,8 @@ def _demand(
     summary = store_summary(run, visit.store.settings.currency, enabled=is_on)
     figures = figures_of(forecast)
     settings = visit.store.settings
+    history = [(one["date"], float(one["actual"])) for one in summary["history"]]
+    chart, days = _chart(visit, history, _days_ahead(summary["forecast"]))
     return visit.render(
         "demand.html",
         status=status,
@@ -127,8 +131,8 @@ def _demand(
         summary=summary if run is not None and is_on else None,
         made_at=None if run is None else run.generated_at,
         unit=_MODES.get(summary["target_mode"] or "", ""),
-        chart=_store_chart(visit, summary),
-        past_days=_past_days(visit),
+        chart=chart,
+        days=days,
         past_choices=list(_PAST_DAYS),
         expected=_expected_sums(summary),
         judged=_errors(visit, summary["accuracy"]),
@@ -157,9 +161,17 @@ def _file(report: str, **fields: str) -> str:
     return f"{REPORT_FILE_PATH}?{urlencode({'report': report, **fields})}"
 
 
-def _past_days(visit: Visit) -> int:
-    """Return how many past days a chart shows, as the page's query chooses."""
-    return _PAST_DAYS.get(visit.query["days"], _SHOWN_DAYS)
+def _chart(
+    visit: Visit, sold: Sequence[tuple[str, float]], ahead: Sequence[ExpectedDay]
+) -> tuple[Chart | None, ChartDays | None]:
+    """Return the chart of the chosen days, and these days; None without a forecast."""
+    if not ahead:
+        return None, None
+    past = [day for day, _ in sold]
+    days = chosen_chart_days(visit, _PAST_DAYS, past, [one.day for one in ahead])
+    shown = [one for one in sold if days.shows(one[0])]
+    expected = [one for one in ahead if days.shows(one.day)]
+    return forecast_chart(shown, expected, visit.formats), days
 
 
 def _days_ahead(forecast: Sequence[Mapping[str, Any]]) -> list[ExpectedDay]:
@@ -200,14 +212,6 @@ def why_flat(sold: Sequence[tuple[str, float]], ahead: Sequence[ExpectedDay]) ->
         f"{known}No weekday or season stands out in its sales, so the forecast is the same "
         "for each day: its recent daily average."
     )
-
-
-def _store_chart(visit: Visit, summary: dict[str, Any]) -> Chart | None:
-    if not summary["forecast"]:
-        return None
-    history = [(one["date"], float(one["actual"])) for one in summary["history"]]
-    ahead = _days_ahead(summary["forecast"])
-    return forecast_chart(history[-_past_days(visit) :], ahead, visit.formats)
 
 
 def _errors(visit: Visit, accuracy: dict[str, float] | None) -> list[str]:
@@ -307,7 +311,7 @@ def show_product(visit: Visit) -> Reply:
         raise NotFoundError(message)
     is_on = store.settings.demand_forecast
     reply = item_forecast_reply(item, run, store.settings.zone, now_ms, enabled=is_on)
-    ahead, past = _days_ahead(reply["forecast"]), _past_days(visit)
+    ahead = _days_ahead(reply["forecast"])
     asked = replace(
         report_query(now_ms, store.settings.zone, limit=1), where=(("item_id", item_id),)
     )
@@ -315,6 +319,7 @@ def show_product(visit: Visit) -> Reply:
     action = next(iter(rows_of(made)), None) if is_on else None
     paces = [] if action is None else _paces(action)
     sold = _sold(item.daily, ahead[0].day) if ahead else []
+    chart, days = _chart(visit, sold, ahead)
     return visit.render(
         "demand_product.html",
         title=item.title or item_id,
@@ -324,13 +329,13 @@ def show_product(visit: Visit) -> Reply:
         action=action,
         paces=paces,
         sold=sold,
-        chart=forecast_chart(sold[-past:], ahead, visit.formats) if ahead else None,
+        chart=chart,
+        days=days,
         definitions=_meanings(made),
         status_of=partial(
             stock_status, today=today_of(visit.now_ms, visit.store.settings.zone)
         ),
         flat=why_flat(sold, ahead),
-        past_days=past,
         past_choices=list(_PAST_DAYS),
         methods=METHODS,
         unit=_MODES.get(reply["target_mode"] or "", ""),
