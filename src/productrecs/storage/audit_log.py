@@ -66,6 +66,13 @@ class AuditRepository:
         row = self._connection.execute(query).first()
         return None if row is None else _entry(row)
 
+    def describe(self, entry_id: str, detail: str) -> None:
+        """Replace an entry's detail."""
+        query = audit_log.update().where(
+            audit_log.c.store_id == self._store_id, audit_log.c.entry_id == entry_id
+        )
+        self._connection.execute(query.values(detail=detail[:_MAX_DETAIL]))
+
     def mark_undone(self, entry_id: str) -> None:
         """Record that an entry was undone, so that it is not undone twice."""
         query = audit_log.update().where(

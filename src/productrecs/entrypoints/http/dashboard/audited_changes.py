@@ -4,6 +4,11 @@ import re
 from dataclasses import replace
 from typing import Final
 
+from productrecs.entrypoints.http.dashboard.change_descriptions import (
+    Snapshot,
+    difference,
+    snapshot,
+)
 from productrecs.entrypoints.http.dashboard.page_and_visit import (
     FLASH,
     UNDO_MARK,
@@ -13,9 +18,10 @@ from productrecs.entrypoints.http.dashboard.page_and_visit import (
     Visit,
 )
 from productrecs.entrypoints.http.pipeline.authentication_and_cors import DASHBOARD_PATH
-from productrecs.storage.audit_log import new_entry_id
+from productrecs.storage.audit_log import AuditRepository, new_entry_id
 from productrecs.storage.database import Database
 from productrecs.storage.removed_rows import RemovedRows
+from productrecs.tenancy.accounts.store_management import UnknownStoreError
 
 _MAX_AUDITED: Final = 120  # characters of a form's field
 _UNAUDITED: Final = frozenset({"then"})  # the action names it
@@ -23,17 +29,32 @@ _SENSITIVE: Final = re.compile("csrf|password|token|secret|code", re.IGNORECASE)
 
 
 def make_change(visit: Visit, page: Page, handler: Handler) -> Reply:
-    """Let a handler change the store; the audit log's line is in its transaction."""
-    undo = _undo_of(visit, page)
+    """Let a handler change the store; the audit log's line is in its transaction.
+
+    What changed, with old and new values, is added to the line afterwards.
+    """
+    undo, before = _undo_of(visit, page), snapshot(visit)
     database = _audited(visit, page, undo)
     reply = handler(replace(visit, services=replace(visit.services, database=database)))
     if database.is_joined and reply.status < 400:  # noqa: PLR2004 - HTTP
         with database.transaction():
             """Write the audit log line of a change without a transaction."""
+    if reply.status < 400:  # noqa: PLR2004 - HTTP
+        _describe(visit, undo[0], before)
     if undo[1] and FLASH in reply.cookies:
         flash = f"{reply.cookies[FLASH]}{UNDO_MARK}{undo[0]}"
         return replace(reply, cookies={**reply.cookies, FLASH: flash})
     return reply
+
+
+def _describe(visit: Visit, entry_id: str, before: Snapshot) -> None:
+    try:
+        changed = difference(visit, before, snapshot(visit))
+    except UnknownStoreError:  # the change deleted the store
+        return
+    if changed:
+        with visit.database.transaction() as transaction:
+            AuditRepository(transaction, visit.store.store_id).describe(entry_id, changed)
 
 
 def _undo_of(visit: Visit, page: Page) -> tuple[str, str]:

@@ -63,7 +63,7 @@ METRICS: Final = MappingProxyType(
         "margin": "Margin per visitor",
     }
 )
-_STATES: Final = MappingProxyType(
+STATES: Final = MappingProxyType(
     {
         State.DRAFT: ("Draft", ""),
         State.RUNNING: ("Running", "good"),
@@ -171,7 +171,7 @@ class _Draft:
 def show_tests(visit: Visit) -> Reply:
     """Show every test."""
     rows = [
-        (one, subject_of(one.content), _STATES[one.state]) for one in _editor(visit).all()
+        (one, subject_of(one.content), STATES[one.state]) for one in _editor(visit).all()
     ]
     return visit.render("experiments.html", rows=rows)
 
@@ -232,7 +232,7 @@ def change_test(visit: Visit) -> Reply:
     visit.refresh_accounts()
     if action == "remove":
         return visit.redirect(TESTS_PATH, f"“{name}” is removed.")
-    state = _STATES[changed.state][0].lower()
+    state = STATES[changed.state][0].lower()
     message = f"“{name}” is {state}. Replies follow within a second."
     if changed.winner:
         message = f"“{changed.winner}” is what every shopper gets now."
@@ -262,7 +262,7 @@ def _test(visit: Visit, name: str, error: str = "") -> Reply:
         title=f"Test {name}",
         test=test,
         subject=subject_of(test.content),
-        state=_STATES[test.state],
+        state=STATES[test.state],
         arms=arms,
         made=made,
         figures=figures_of(made),

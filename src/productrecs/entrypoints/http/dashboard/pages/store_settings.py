@@ -12,7 +12,7 @@ from productrecs.tenancy.accounts.store_management import change_settings, find_
 from productrecs.tenancy.users.dashboard_user import Role
 
 STORE_SETTINGS_PATH: Final = "/dashboard/settings"
-_LABELS: Final = {
+LABELS: Final = {
     "currency": "The currency",
     "language": "The language",
     "timezone": "The time zone",
@@ -25,21 +25,21 @@ Options = list[tuple[str, str]]
 def show_settings(visit: Visit) -> Reply:
     """Show the settings; htmx asks only for the preview of prices."""
     if visit.is_partial:
-        sent = {name: visit.query[name] for name in _LABELS}
-        errors = setting_errors(sent, _LABELS)
+        sent = {name: visit.query[name] for name in LABELS}
+        errors = setting_errors(sent, LABELS)
         return visit.render(
             "store_settings_preview.html",
             errors=errors,
             prices=_prices(visit, sent, errors),
         )
     stored = asdict(find_store(visit.database, visit.store.domain).settings)
-    return _page(visit, {name: str(stored[name]) for name in _LABELS})
+    return _page(visit, {name: str(stored[name]) for name in LABELS})
 
 
 def save_settings(visit: Visit) -> Reply:
     """Store the settings, all or none."""
-    sent = {name: visit.form[name] for name in _LABELS}
-    errors = setting_errors(sent, _LABELS)
+    sent = {name: visit.form[name] for name in LABELS}
+    errors = setting_errors(sent, LABELS)
     if errors:
         return _page(visit, sent, errors, status=422)
     change_settings(visit.database, visit.store, sent)
