@@ -45,7 +45,7 @@ def look_of(front: Storefront) -> dict[str, Any]:
             "label": f"part {item}",
             "bbox": box,
             "item_id": item,
-            "product": products[item] | {"source": "look:1"},
+            "product": {**products[item], "source": "look:1"},
         }
         for item, box in boxes.items()
     ]

@@ -160,6 +160,8 @@ def declared_routes(lifespan: Lifespan[FastAPI] | None = None) -> FastAPI:
         title="ProductRecs",
         version=INTERFACE_VERSION,
         summary="Recommendations for online stores, self-hosted.",
+        description="The version here is the API's. The program has a version of its own, "
+        "which `GET /` shows.",
         openapi_url=None,  # routes/public/api_reference.py serves it
         docs_url=None,
         redoc_url=None,

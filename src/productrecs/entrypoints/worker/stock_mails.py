@@ -25,7 +25,7 @@ _MAX_PRODUCTS: Final = 2_000  # products considered, by money at stake
 _MAX_NAMED: Final = 30  # products named in one e-mail
 _WORDS: Final = {
     StockAlert.OUT_OF_STOCK: "sold out",
-    StockAlert.RUNS_OUT: "will be sold out before an order of today arrives",
+    StockAlert.RUNS_OUT: "will sell out before an order placed today arrives",
     StockAlert.ORDER_NOW: "order now",
 }
 _log = logging.getLogger(__name__)
@@ -94,5 +94,5 @@ def _text(new: Sequence[StockAction], store: Store, base_url: str) -> str:
     return (
         f"Last night's forecast of {store.domain} says:\n\n{listed}\n\n"
         f"What to order, and by when: {base_url}/dashboard/demand\n\n"
-        "You turned these e-mails on there, and can turn them off.\n"
+        "You can turn these e-mails off on the same page.\n"
     )

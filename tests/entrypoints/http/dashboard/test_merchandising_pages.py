@@ -253,7 +253,7 @@ def test_a_viewer_sees_rules_and_no_way_to_change_them(
 
     page = viewer.get(PAGE).body.decode()
 
-    assert "bury lamp-3" in page
+    assert "bury Lamp 3" in page
     assert "merchandising/switch" not in page
     assert "New rule" not in page
     assert viewer.send(RULE, {"action": "bury", "item": "lamp-4"}).status == 403

@@ -149,7 +149,9 @@ def ask_for_plan(visit: Visit) -> Reply:
         text = f"{asked}\n\nAsked by: {visit.user.email or 'the owner'}\n\n{remedy}\n"
         with contextlib.suppress(MailError):  # it is logged
             send_mail(smtp, parseaddr(smtp.sender)[1], f"A plan for {store.domain}", text)
-    return visit.redirect(f"{ACCOUNT_PATH}#plan", "The operator of this service is told.")
+    return visit.redirect(
+        f"{ACCOUNT_PATH}#plan", "We have told the operator of this service."
+    )
 
 
 def _twins(origin: str) -> list[str]:

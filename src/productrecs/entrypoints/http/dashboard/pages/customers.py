@@ -16,7 +16,7 @@ from productrecs.entrypoints.http.dashboard.page_and_visit import (
     Reply,
     Visit,
 )
-from productrecs.entrypoints.http.dashboard.pages.looks import titles_of
+from productrecs.entrypoints.http.dashboard.product_table import titles_of
 from productrecs.entrypoints.http.dashboard.report_period import (
     REPORT_FILE_PATH,
     figures_of,

@@ -50,19 +50,19 @@ GROUPS: Final = (
             SettingField(
                 "hide_out_of_stock",
                 "Hide products that are out of stock",
-                "They come back as soon as your shop sends a stock",
+                "They are shown again as soon as your shop sends stock",
                 "check",
             ),
             SettingField(
                 "replace_sold_out",
                 "Offer replacements for products that cannot be bought",
-                "Half of the list on such a product's page; companions follow",
+                "They fill half of the list on such a product's page",
                 "check",
             ),
             SettingField(
                 "visual_recommendations",
                 "Fill up with products that look similar",
-                "Where orders and visits say too little; it needs indexed pictures",
+                "Used where there are too few orders and visits; needs indexed pictures",
                 "check",
             ),
             SettingField(
@@ -81,7 +81,7 @@ GROUPS: Final = (
     ),
     SettingGroup(
         "Trending",
-        "Its counts are made anew after a change, within minutes",
+        "After a change, trending is counted again within minutes",
         (
             SettingField(
                 "trending_metric",
@@ -94,7 +94,7 @@ GROUPS: Final = (
             SettingField(
                 "trending_min_price",
                 "Lowest price",
-                "Cheaper products do not trend; 0 means no limit",
+                "Cheaper products are left out; 0 means no limit",
                 "number",
             ),
         ),
@@ -116,7 +116,7 @@ GROUPS: Final = (
             ),
             SettingField(
                 "personal_search",
-                "Lift what suits a known shopper",
+                "Rank products higher that suit a known shopper",
                 "Among equally relevant products, and only where your shop's own "
                 "searches show that it helps",
                 "check",

@@ -27,7 +27,7 @@ from productrecs.tenancy.users.repository import find_users_by_email
 
 RESET_PATH: Final = "/dashboard/reset"
 _MAX_LINKS: Final = 8
-_TEXT: Final = """Somebody asked for a new password of your ProductRecs dashboard.
+_TEXT: Final = """Somebody asked for a new password for your ProductRecs dashboard.
 
 Choose it here, within 30 minutes:
 

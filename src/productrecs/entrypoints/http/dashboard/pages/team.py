@@ -65,7 +65,7 @@ def send_invitation(visit: Visit) -> Reply:
         return _team(visit, status=422, email=email, error=sentence(error))
     path = f"{INVITATION_PATH}?token={token}"
     if _mailed(visit, email, path):
-        message = f"{email} is invited; the link is on its way by e-mail."
+        message = f"{email} is invited; we have sent the link by e-mail."
         return visit.redirect(TEAM_PATH, message)
     return _team(visit, link=visit.base_url + path, invited=email)
 
