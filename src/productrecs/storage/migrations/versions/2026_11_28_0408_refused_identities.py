@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "2026_11_28_0408"
-down_revision = "2026_11_28_0400"
+down_revision = "2026_11_28_0405"
 
 
 def upgrade() -> None:
