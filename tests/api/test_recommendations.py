@@ -214,6 +214,27 @@ def test_buy_returns_what_was_bought_together_and_is_never_padded(shop: Merchant
         assert shop.recommend(source="buy", num=20, item_id=lonely).ids == []
 
 
+def test_a_bundle_is_told_which_products_are_certainly_bought_together(
+    service: Service,
+) -> None:
+    merchant = service.register()
+    merchant.push(*({"id": name, "title": name} for name in ("tent", "pegs", "mug")))
+    for number in range(12):
+        merchant.order(f"o{number}", "tent", "pegs" if number else "mug")
+    service.train(merchant)
+    asked = {"source": "buy", "item_id": "tent", "anchor": "true"}
+
+    def certain() -> dict[str, bool | None]:
+        products = merchant.recommend(**asked).json["recommendations"]
+        return {one["id"]: one.get("certain") for one in products}
+
+    eventually(lambda: certain() == {"pegs": True, "mug": False})
+    asked["anchor"] = "false"
+    assert certain() == {"pegs": None, "mug": None}
+    asked |= {"anchor": "true", "source": "mix"}
+    assert set(certain().values()) == {None}
+
+
 def test_buy_without_an_anchor_takes_the_shoppers_own_orders(shop: Merchant) -> None:
     assert shop.recommend(source="buy", num=20).ids == []
     assert shop.recommend(source="buy", num=20, user_id="nobody").ids == []

@@ -351,6 +351,35 @@ def test_a_bundle_has_a_sum_and_one_button_for_all(page: Page, front: Storefront
     assert "p0" not in shown
 
 
+def test_a_bundle_ticks_only_what_is_certainly_bought_together(
+    page: Page, front: Storefront
+) -> None:
+    own = {"id": "p0", "title": "The tent", "price": 9.5}
+    products = front_products(front)
+    products[0]["certain"], products[1]["certain"] = True, False
+    page.route(
+        "**/v1/recommendations*",
+        lambda route: route.fulfill(
+            json={"recommendations": products, "anchor": own},
+            headers={"access-control-allow-origin": "*"},
+        ),
+    )
+    page.goto(
+        front.page("/", "<product-recs data-type=fbt data-item-id=p0></product-recs>")
+    )
+    total, boxes = (
+        page.locator(f"product-recs >> {one}") for one in ("[part=total]", "input")
+    )
+
+    expect(total).to_have_text("€10.50")  # the tent, and 1.00
+    ticked = boxes.evaluate_all("all => all.map((one) => one.checked)")
+    assert ticked == [True, True, False]
+    expect(page.locator(BUTTON)).to_have_text("Add to cart")
+    boxes.nth(2).check()
+    expect(total).to_have_text("€12.50")
+    expect(page.locator(BUTTON)).to_have_text("Add all to cart")
+
+
 def test_a_merchants_bundle_is_shown_whole_with_its_price(
     page: Page, front: Storefront
 ) -> None:

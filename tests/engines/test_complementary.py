@@ -14,7 +14,7 @@ from productrecs.engines.complementary import (
     ComplementOptions,
     fit_complements,
 )
-from productrecs.engines.copurchase import fit_copurchase
+from productrecs.engines.copurchase import CopurchaseOptions, fit_copurchase
 
 # Tents 0-2 (2 is 1 in green), stoves 3-5, mugs 6-8, of which people buy several; 9 unknown.
 TENTS, STOVES, MUGS, UNKNOWN = (0, 1, 2), (3, 4, 5), (6, 7, 8), 9
@@ -35,6 +35,7 @@ BASKETS = [
 ]
 
 
+EVERY_PAIR = CopurchaseOptions(needs_evidence=False)
 Asked = Callable[[list[int], int], Ranked]
 
 
@@ -42,7 +43,7 @@ def shop(options: ComplementOptions | None = None) -> tuple[ComplementModel, Ask
     """Return the model of the camping shop, and what was bought together there."""
     codes = np.repeat(np.arange(len(BASKETS)), [len(one) for one in BASKETS])
     items = np.array([item for one in BASKETS for item in one], np.int32)
-    bought = fit_copurchase(codes, items, None, len(KINDS)).plain
+    bought = fit_copurchase(codes, items, None, len(KINDS), EVERY_PAIR).plain
     pairs = BoughtTogetherPairs(bought.offsets, bought.companions, bought.support)
     sold = np.bincount(items, minlength=len(KINDS))
     return fit_complements(pairs, KINDS, FAMILIES, sold, options), bought.complete

@@ -11,6 +11,7 @@ import pytest
 from productrecs.engines.copurchase import (
     CopurchaseModel,
     CopurchaseOptions,
+    VariantGroups,
     companion_lookup,
     fit_copurchase,
     kernel,
@@ -25,8 +26,11 @@ from tests.engines.references import companions, cosines
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy.typing as npt
+
 Line = tuple[int, int, float]
-COUNTED = CopurchaseOptions(season=0.0, prior=0.0, places=0)  # nothing but the counts
+EVERY_PAIR = CopurchaseOptions(needs_evidence=False)
+COUNTED = replace(EVERY_PAIR, season=0.0, prior=0.0, places=0)  # nothing but the counts
 ALIKE_AGES = replace(COUNTED, half_life_days=1e9, large_basket=10**6)
 
 
@@ -224,6 +228,83 @@ def test_a_pair_seen_once_has_a_list_but_no_vote_in_a_grown_store() -> None:
         "twice": [6],
         "once, in a young store": [4],
     }
+
+
+JACKET, WAX, COFFEE, FILTERS, SHIRT, COAT = range(6)
+_KINDS = np.array([0, 0, 1, 1, 0, 0], np.int32)
+_SALES = [
+    *[[JACKET, WAX]] * 18,
+    *[[JACKET]] * 40,
+    *[[COFFEE, FILTERS]] * 150,
+    *[[COFFEE]] * 450,
+    *[[SHIRT, WAX]] * 9,
+]
+
+
+def with_categories(
+    extra: Sequence[Sequence[int]], kinds: npt.NDArray[np.int32] | None = _KINDS
+) -> CopurchaseModel:
+    lines = orders(*_SALES, *extra)
+    codes, items, _ = (np.array(column) for column in zip(*lines, strict=True))
+    none = np.zeros(6, np.int32)
+    products = VariantGroups(none, none, kinds)
+    return fit_copurchase(codes, items.astype(np.int32), None, 6, products=products).plain
+
+
+@pytest.mark.parametrize(
+    ("extra", "kinds", "listed"),
+    [
+        ([[JACKET, COFFEE]], _KINDS, [WAX]),
+        ([[JACKET, COFFEE]] * 2, _KINDS, [WAX]),
+        ([[JACKET, COFFEE]] * 12, _KINDS, [WAX, COFFEE]),  # a sixth of its orders
+        ([[JACKET, COAT]], _KINDS, [WAX, COAT]),  # its category sells with the jacket's
+        ([[JACKET, COFFEE]], None, [WAX]),
+        ([[JACKET, COFFEE]] * 2, None, [WAX, COFFEE]),  # nothing tells what is related
+    ],
+    ids=str,
+)
+def test_a_pair_needs_evidence_beyond_chance(
+    extra: list[list[int]], kinds: npt.NDArray[np.int32] | None, listed: list[int]
+) -> None:
+    model = with_categories(extra, kinds)
+
+    assert sorted(model.neighbours(JACKET).items.tolist()) == listed
+    assert model.certain_with(JACKET).tolist() == [WAX]
+
+
+def test_without_a_test_of_evidence_the_pair_of_one_order_is_listed() -> None:
+    lines = orders(*_SALES, [JACKET, COFFEE])
+
+    assert COFFEE in fitted(lines, 6, EVERY_PAIR).neighbours(JACKET).items
+
+
+@pytest.mark.parametrize(
+    ("contents", "certain"),
+    [
+        ([[0, 1]] * 12, [1]),  # a young store that sells little else
+        ([*[[0, 1]] * 8, *[[0, 2]] * 2, [3], [3]], [1]),
+        ([[0, 1]] * 2, []),
+        ([[0, 1], [0, 2], [0, 3], *[[0]] * 9], []),
+    ],
+    ids=str,
+)
+def test_a_dozen_orders_are_enough_for_a_clear_pair(
+    contents: list[list[int]], certain: list[int]
+) -> None:
+    model = fitted(orders(*contents), 4)
+
+    assert model.certain_with(0).tolist() == certain
+    assert model.complete([0], 9).items.tolist()[: len(certain)] == certain
+
+
+def test_a_model_of_an_older_release_lists_all_its_pairs() -> None:
+    model = with_categories([[JACKET, COFFEE]])
+    stored = {k: v for k, v in model.to_arrays().items() if k != "evidence"}
+
+    older = CopurchaseModel.from_arrays(stored)
+
+    assert COFFEE in older.neighbours(JACKET).items
+    assert not len(older.certain_with(JACKET))
 
 
 def test_of_companions_met_once_the_better_seller_comes_first() -> None:

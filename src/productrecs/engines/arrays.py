@@ -13,6 +13,7 @@ Scores: TypeAlias = npt.NDArray[np.float32]
 Ints: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
+Bytes: TypeAlias = npt.NDArray[np.int8]
 Arrays: TypeAlias = Mapping[str, npt.NDArray[Any]]
 """A stored model: named plain arrays, memory-mapped or not."""
 

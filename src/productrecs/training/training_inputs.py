@@ -84,7 +84,8 @@ class CatalogInputs:
             for item, size in self._sizes.items():
                 if item < n_items:
                     sizes[item] = size
-            self._cached = self._numbered(n_items), VariantGroups(category_sets, sizes)
+            kinds = self._numbered(n_items)
+            self._cached = kinds, VariantGroups(category_sets, sizes, kinds)
         return self._cached
 
     def _numbered(self, n_items: int) -> Items:

@@ -122,6 +122,7 @@ def _companion_hashes(model: Arrays) -> Words:
     def hashes_of(rows: slice, _: Ints) -> Words:
         hashes = _words(model["companions"][rows]) * _MIX_ONE
         hashes += _words(model["support"][rows])
+        hashes = _hashed(hashes) + _words(model["evidence"][rows])
         if len(model["shared"]):  # pooled baskets of variants
             hashes = _hashed(hashes) + _words(model["shared"][rows])
         return _hashed(hashes)

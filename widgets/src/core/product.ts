@@ -7,6 +7,8 @@ export interface Product {
   readonly image: string | null;
   readonly url: string | null;
   readonly source: string;
+  /** Whether a bundle may choose it for the shopper. */
+  readonly certain: boolean;
 }
 
 /** Returns the products of a list; whatever is no product is left out. */
@@ -24,6 +26,7 @@ export function productOf(one: any): Product | null {
     image: webAddress(one.image_url),
     url: webAddress(one.product_url),
     source: textOf(one.source),
+    certain: one.certain !== false,
   };
 }
 

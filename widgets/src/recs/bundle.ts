@@ -10,7 +10,7 @@ import type { Told } from "./layouts";
 
 /**
  * Returns the list with a box to choose each product, and the sum of what is chosen. `own`,
- * the product of the page, comes first.
+ * the product of the page, comes first. Only what enough orders contain is chosen at first.
  */
 export function drawBundle(
   list: HTMLElement,
@@ -21,34 +21,30 @@ export function drawBundle(
 ): HTMLElement {
   const words = look.strings;
   const total = draw("span", "total");
-  const text = draw("span", {}, words.add_all);
+  const text = draw("span", {});
   const button = draw("button", { class: "button main", part: "button" }, text);
   const all = own ? [own, ...products] : products;
-  const chosen = new Set(all);
-  const sum = (): void => {
-    let amount = (chosen.size === all.length && told.price_) || 0;
-    if (!amount) for (const one of chosen) amount += one.price ?? NaN; // an unknown price, an unknown sum
-    total.textContent = look.show_price && amount >= 0 ? money(amount, look) : "";
-    button.disabled = !chosen.size;
-  };
   if (own) {
     list.prepend(draw("li", "card", linkOf(own, look, words.this_item)));
   }
-  all.forEach((product, index) => {
-    const card = list.children[index]!;
-    const box = draw("input", { type: "checkbox", "aria-label": product.title });
-    box.checked = true;
-    box.addEventListener("change", () => {
-      if (box.checked) chosen.add(product);
-      else chosen.delete(product);
-      card.classList.toggle("off", !box.checked);
-      sum();
-    });
-    card.prepend(draw("label", "check", box));
+  const boxes = all.map(({ title, certain }, index) => {
+    const checked = certain && "";
+    const box = draw("input", { type: "checkbox", "aria-label": title, checked });
+    list.children[index]!.prepend(draw("label", "check", box));
+    return box;
   });
+  const chosen = (): Product[] => all.filter((_, index) => boxes[index]!.checked);
+  const sum = (): void => {
+    const wanted = chosen();
+    let amount = (wanted.length === all.length && told.price_) || 0;
+    if (!amount) for (const one of wanted) amount += one.price ?? NaN; // an unknown price, an unknown sum
+    total.textContent = look.show_price && amount >= 0 ? money(amount, look) : "";
+    button.disabled = !wanted.length;
+    text.textContent = wanted.length < all.length ? words.add : words.add_all;
+  };
+  list.addEventListener("change", sum);
   button.addEventListener("click", () => {
-    const wanted = all.filter((one) => chosen.has(one));
-    void press(button, text, words.add_all, words, () => told.wanted_(wanted));
+    void press(button, text, text.textContent!, words, () => told.wanted_(chosen()));
   });
   sum();
   const box = draw(

@@ -10,7 +10,7 @@ import type { Product } from "../core/product";
  */
 export function bound(template: HTMLTemplateElement, product: Product, look: Look): Node {
   const made = template.content.cloneNode(true) as DocumentFragment;
-  const told: Record<string, string | null> = { ...product, price: priceOf(product, look) };
+  const told: Record<string, any> = { ...product, price: priceOf(product, look) };
   const walker = document.createTreeWalker(made, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {
     const text = walker.currentNode as Text;

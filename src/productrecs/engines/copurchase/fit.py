@@ -8,6 +8,7 @@ import numpy as np
 
 from productrecs.engines.arrays import (
     Bools,
+    Bytes,
     Floats,
     Ints,
     Items,
@@ -28,11 +29,11 @@ from productrecs.engines.copurchase.item_pairs import (
     item_popularity,
     pair_blocks,
     pair_strengths,
-    repeated_pairs,
     top_per_owner,
     without_repeated_baskets,
 )
 from productrecs.engines.copurchase.model import CopurchaseModel
+from productrecs.engines.copurchase.pair_evidence import CHANCE, EVIDENT, PairEvidence
 from productrecs.engines.copurchase.variant_pooling import (
     VariantGroups,
     VariantPooling,
@@ -126,6 +127,7 @@ def _first_of_each(codes: Ints | Items) -> Bools:
 
 
 _TRACE: Final = 1e-9  # lower bound of a divisor
+_BEHIND: Final = np.float32(1e-12)  # what remains of the strength that chance explains
 
 
 class CopurchaseModels(NamedTuple):
@@ -163,10 +165,9 @@ def fit_copurchase(
 
     Shapes: `baskets`, `items`, `ages_days`, `buyers` [n]. Lines with a basket below 0 are
     ignored; an item counts once per basket; without ages there is no decay. Of a buyer's
-    identical baskets only the newest counts (buyers are any code; 0 is unknown). Lists of
-    one item contain every co-purchase. For carts a pair needs at least two common baskets;
-    a store with fewer than `few_orders` baskets uses all pairs. A separate model pools the
-    baskets of variants.
+    identical baskets only the newest counts (buyers are any code; 0 is unknown). Lists and
+    carts use the pairs that `PairEvidence` accepts. A separate model pools the baskets of
+    variants.
 
     Source: requirements/algorithms.md 2.1; measured in benchmarks/quality.
 
@@ -226,7 +227,9 @@ def fit_baskets(
     sales = Sales(popularity, seasons, float(weights.sum()))
     plain, pooled = _TopCompanions(sales, options), _TopCompanions(sales, options)
     widest_only &= variants is not None
-    counting = _Counting(lines, weights, sales, variants, options, widest_only)
+    kinds = None if products is None else products.kinds
+    evidence = PairEvidence(lines, kinds, options)
+    counting = _Counting(lines, weights, sales, variants, evidence, options, widest_only)
     for of_items, of_variants in runner.run(_count, counting, _jobs(lines, runner)):
         plain.add(of_items)
         pooled.add(of_variants)
@@ -242,15 +245,16 @@ class _Counting(NamedTuple):
     weights: Floats
     sales: Sales
     variants: VariantPooling | None
+    evidence: PairEvidence
     options: CopurchaseOptions
     widest_only: bool
 
 
 class _Selected(NamedTuple):
-    """Some owners' strongest pairs; `votes` marks those that count in carts."""
+    """Some owners' strongest pairs, with the evidence of each."""
 
     pairs: PairCounts
-    votes: Bools
+    evidence: Bytes
 
 
 def _jobs(lines: Baskets, runner: Runner) -> list[tuple[list[Ints]]]:
@@ -269,32 +273,41 @@ def _count(
     counting: _Counting, blocks: list[Ints]
 ) -> tuple[list[_Selected], list[_Selected]]:
     """Return the strongest pairs of some owners: their own, and pooled by variants."""
-    lines, weights, sales, variants, options, widest_only = counting
+    lines, weights, sales, variants, judge, options, widest_only = counting
     plain: list[_Selected] = []
     pooled: list[_Selected] = []
     for owners, counted in count_pairs(lines, weights, blocks):
         pairs = counted if variants is None else variants.joined(counted, owners)
-        votes = repeated_pairs(pairs, lines, options)
+        evidence = judge.of(pairs)
         if variants is not None:
-            if pairs.shared is not None:  # pooled pairs are significant
-                votes |= pairs.shared > 0
-            pooled.append(_strongest(pairs, votes, sales, options))
+            if pairs.shared is not None:  # pooled pairs have their products' evidence
+                lent = np.where(pairs.shared > 0, EVIDENT, CHANCE).astype(np.int8)
+                evidence = np.maximum(evidence, lent)
+            pooled.append(_strongest(pairs, evidence, sales, options))
             if widest_only:
                 continue
             observed = np.flatnonzero(pairs.support > 0)
-            pairs, votes = pairs[observed].without_shared(), votes[observed]
-        plain.append(_strongest(pairs, votes, sales, options))
+            pairs, evidence = pairs[observed].without_shared(), evidence[observed]
+        plain.append(_strongest(pairs, evidence, sales, options))
     return plain, pooled
 
 
 def _strongest(
-    pairs: PairCounts, votes: Bools, sales: Sales, options: CopurchaseOptions
+    pairs: PairCounts, evidence: Bytes, sales: Sales, options: CopurchaseOptions
 ) -> _Selected:
     """Return the pairs that may be stored, before promotion."""
     considered = max(options.considered, options.neighbours)
-    scores = pair_strengths(pairs, sales, options)
-    chosen = _chosen(_Selected(pairs, votes), scores, considered, sales, options)
-    return _Selected(pairs[chosen], votes[chosen])
+    selected = _Selected(pairs, evidence)
+    scores = _scores(selected, sales, options)
+    chosen = _chosen(selected, scores, considered, sales, options)
+    return _Selected(pairs[chosen], evidence[chosen])
+
+
+def _scores(selected: _Selected, sales: Sales, options: CopurchaseOptions) -> Scores:
+    """Return the strengths of pairs; those that chance explains come after all others."""
+    strengths = pair_strengths(selected.pairs, sales, options)
+    strengths[selected.evidence == CHANCE] *= _BEHIND
+    return strengths
 
 
 def _chosen(
@@ -305,9 +318,9 @@ def _chosen(
     options: CopurchaseOptions,
 ) -> Ints:
     """Return each owner's best indexes for its own list and for carts, ascending."""
-    pairs, votes = selected
+    pairs, evidence = selected
     for_lists = top_per_owner(pairs.owners, scores, considered)
-    counted = np.flatnonzero(votes)
+    counted = np.flatnonzero(evidence >= EVIDENT)
     in_carts = cart_strengths(pairs[counted], sales.popularity, options)
     for_carts = counted[top_per_owner(pairs.owners[counted], in_carts, options.neighbours)]
     return unique_sorted(np.concatenate((for_lists, for_carts)))
@@ -320,37 +333,43 @@ class _TopCompanions:
         self._sales = sales
         self._options = options
         self._pairs: list[PairCounts] = []
-        self._votes = [np.zeros(0, np.bool_)]
+        self._evidence = [np.zeros(0, np.int8)]
 
     def add(self, selected: list[_Selected]) -> None:
         """Add some owners' strongest pairs."""
         self._pairs += [one.pairs for one in selected]
-        self._votes += [one.votes for one in selected]
+        self._evidence += [one.evidence for one in selected]
 
     def model(self) -> CopurchaseModel:
         """Return the model of the added pairs, which are gone then."""
         options, popularity = self._options, self._sales.popularity
-        pairs, votes = PairCounts.joined(self._pairs), np.concatenate(self._votes)
+        pairs = PairCounts.joined(self._pairs)
+        evidence = np.concatenate(self._evidence)
         self._pairs.clear()  # half of the memory
-        scores = pair_strengths(pairs, self._sales, options)
+        scores = _scores(_Selected(pairs, evidence), self._sales, options)
         best_first = top_per_owner(pairs.owners, scores, len(scores))
-        pairs, votes, scores = pairs[best_first], votes[best_first], scores[best_first]
+        pairs, evidence = pairs[best_first], evidence[best_first]
         scores = promote_for_coverage(
-            pairs.owners, pairs.companions, scores, pairs.support > 0, options
+            pairs.owners,
+            pairs.companions,
+            scores[best_first],
+            (pairs.support > 0) & (evidence != CHANCE),
+            options,
         )
-        order = _chosen(
-            _Selected(pairs, votes), scores, options.neighbours, self._sales, options
-        )
-        pairs, votes, scores = pairs[order], votes[order], scores[order]
+        selected = _Selected(pairs, evidence)
+        order = _chosen(selected, scores, options.neighbours, self._sales, options)
+        pairs, evidence, scores = pairs[order], evidence[order], scores[order]
         best_first = top_per_owner(pairs.owners, scores, len(scores))
-        pairs, votes, scores = pairs[best_first], votes[best_first], scores[best_first]
+        pairs, evidence = pairs[best_first], evidence[best_first]
+        cosines = _pair_cosines(pairs, popularity)
         return CopurchaseModel(
             offsets=csr_offsets(pairs.owners, len(popularity)),
             companions=pairs.companions,
-            scores=scores,
+            scores=scores[best_first],
             support=pairs.support,
-            likeness=np.where(votes, _pair_cosines(pairs, popularity), np.float32(0)),
+            likeness=np.where(evidence >= EVIDENT, cosines, np.float32(0)),
             shared=pairs.support[:0] if pairs.shared is None else pairs.shared,
+            evidence=evidence,
             lean=(popularity ** (0.5 - options.lean)).astype(np.float32),
             constants=np.array([options.doublings]),
         )

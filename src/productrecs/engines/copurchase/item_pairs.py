@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from scipy import sparse
 
-    from productrecs.engines.arrays import Bools
-
 
 _BLOCK_PAIRS: Final = 4_000_000  # pairs in memory at once: at most about 300 MB
 
@@ -229,8 +227,9 @@ class CopurchaseOptions:
     siblings: float = (
         5.0  # own baskets at which half of the variants' baskets count; 0: no pooling
     )
-    few_orders: int = 500  # below it, every pair counts in carts; else it needs
-    least_support: int = 2  # this many common baskets
+    needs_evidence: bool = True  # pairs that chance explains are in no list and cart
+    false_discoveries: float = 0.05  # share of such pairs that a list may hold by accident
+    chance: float = 0.05  # the same for a single common basket, if categories are unknown
     places: int = 4  # length of the list head for coverage promotion
     heads: int = 2  # minimum number of list heads for each item
     least_fit: float = 0.7  # minimum score for promotion, relative to the last of the head
@@ -253,28 +252,6 @@ def item_popularity(lines: Baskets, weights: Floats) -> Floats:
     """Return the summed weight of each item's baskets, always above 0."""
     sums = np.bincount(lines.items, weights=weights[lines.baskets], minlength=lines.n_items)
     return np.maximum(sums, _TRACE)
-
-
-def repeated_pairs(pairs: PairCounts, lines: Baskets, options: CopurchaseOptions) -> Bools:
-    """Return which pairs several baskets have; all in a store with few orders.
-
-    A cart has many anchors: one chance companion of each would crowd its list.
-    """
-    if len(lines.ages_days) < options.few_orders:
-        return np.ones(len(pairs.owners), dtype=np.bool_)
-    return pairs.support >= options.least_support
-
-
-def significant_pairs(
-    pairs: PairCounts, lines: Baskets, options: CopurchaseOptions
-) -> Bools:
-    """Return which repeated pairs have lift > 1; all in a store with few orders."""
-    orders, counts = len(lines.ages_days), lines.counts
-    repeated = repeated_pairs(pairs, lines, options)
-    if orders < options.few_orders:
-        return repeated
-    expected = counts[pairs.owners] * (counts[pairs.companions] / orders)
-    return repeated & (pairs.support > expected)
 
 
 def pair_strengths(pairs: PairCounts, sales: Sales, options: CopurchaseOptions) -> Scores:

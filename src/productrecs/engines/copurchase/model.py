@@ -10,6 +10,7 @@ import numpy as np
 from productrecs.engines.arrays import (
     NO_RANKED,
     Arrays,
+    Bytes,
     Floats,
     Ints,
     Items,
@@ -18,6 +19,7 @@ from productrecs.engines.arrays import (
 )
 from productrecs.engines.copurchase import companion_lookup
 from productrecs.engines.copurchase.companion_lookup import KINDS, CompanionArrays
+from productrecs.engines.copurchase.pair_evidence import CERTAIN, EVIDENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -27,6 +29,7 @@ _evaluators: list[Any] = [
 ]  # the last one is used: after warm-up, the kernel
 _NOT_STORED: Final = "layout"
 _SHARED: Final = "shared"
+_EVIDENCE: Final = "evidence"
 
 
 def warm_up() -> None:
@@ -44,7 +47,8 @@ class CopurchaseModel:
     `scores`, `support` (number of common baskets) and `likeness` (the pair's cosine; 0 for
     a pair that does not count in carts). `lean` [n_items] and `constants` [1] are as in
     `CompanionArrays`. `shared` is the number of common baskets of both variant groups;
-    empty in a model without pooling.
+    empty in a model without pooling. `evidence` is as `PairEvidence` judges; pairs that
+    chance explains come last, and teach only which categories are bought together.
     """
 
     offsets: Ints
@@ -54,6 +58,7 @@ class CopurchaseModel:
     likeness: Scores
     lean: Scores
     constants: Floats
+    evidence: Bytes
     shared: Items = field(default_factory=lambda: np.zeros(0, np.int32))
     layout: CompanionArrays = field(init=False)
 
@@ -73,17 +78,23 @@ class CopurchaseModel:
         no_items, no_scores = np.zeros(0, np.int32), np.zeros(0, np.float32)
         zero_offset = np.zeros(1, np.int64)
         return cls(
-            zero_offset, no_items, no_scores, no_items, no_scores, no_scores, np.zeros(1)
+            *(zero_offset, no_items, no_scores, no_items, no_scores, no_scores),
+            constants=np.zeros(1),
+            evidence=np.zeros(0, np.int8),
         )
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Self:
-        """Return the model stored as `arrays`; an older release has no `shared`.
+        """Return the model stored as `arrays`; an older release lists all its pairs.
 
         Raises:
             KeyError: when one of the others is missing.
         """
-        complete_arrays = {_SHARED: np.zeros(0, np.int32), **arrays}
+        missing: Arrays = {
+            _SHARED: np.zeros(0, np.int32),
+            _EVIDENCE: np.full(len(arrays["companions"]), EVIDENT, np.int8),
+        }
+        complete_arrays: dict[str, Any] = {**missing, **arrays}
         return cls(**{name: complete_arrays[name] for name in cls._stored_fields()})
 
     def to_arrays(self) -> Arrays:
@@ -96,13 +107,14 @@ class CopurchaseModel:
         return len(self.offsets) - 1
 
     def neighbours(self, item: int) -> Ranked:
-        """Return the item's companions, best first; none for an unknown item.
+        """Return the item's evident companions, best first; none for an unknown item.
 
         A score is the strength of `CopurchaseOptions`, above 0.
         """
         if not 0 <= item < self.n_items:
             return NO_RANKED
         begin, end = self.offsets[item : item + 2].tolist()
+        end = begin + int(np.count_nonzero(self.evidence[begin:end]))
         return Ranked(self.companions[begin:end], self.scores[begin:end])
 
     def baskets_of(self, anchor: int, item: int) -> int:
@@ -119,6 +131,15 @@ class CopurchaseModel:
         index = begin + int(found[0])
         shared = self.shared[index] if len(self.shared) else 0
         return int(max(self.support[index], shared))
+
+    def certain_with(self, item: int) -> Items:
+        """Return the companions of an item that its own orders are enough evidence for."""
+        if not 0 <= item < self.n_items:
+            return self.companions[:0]
+        begin, end = self.offsets[item : item + 2].tolist()
+        is_certain = self.evidence[begin:end] == CERTAIN
+        certain: Items = self.companions[begin:end][is_certain]
+        return certain
 
     def baskets_with(self, anchor: int) -> Iterator[tuple[int, int]]:
         """Yield an item's companions, best first, each with the number of common baskets.

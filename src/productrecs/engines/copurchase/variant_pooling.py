@@ -30,9 +30,9 @@ from productrecs.engines.copurchase.item_pairs import (
     count_pairs,
     item_popularity,
     pair_strengths,
-    significant_pairs,
     top_per_owner,
 )
+from productrecs.engines.copurchase.pair_evidence import EVIDENT, PairEvidence
 
 if TYPE_CHECKING:
     from productrecs.engines.copurchase.item_pairs import CopurchaseOptions
@@ -47,13 +47,14 @@ _SAME_SIZE: Final = 1.5  # and for the same size
 
 
 class VariantGroups(NamedTuple):
-    """Variant group and size of each item: both [n_items], 0 if unknown.
+    """Variant group, size and category of each item: all [n_items].
 
-    Equal sizes have equal numbers.
+    Equal sizes have equal numbers. Unknown groups and sizes are 0, unknown kinds below 0.
     """
 
     category_sets: Items
     sizes: Items
+    kinds: Items | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -186,7 +187,10 @@ class VariantPooling:
 
 
 def variant_pooling(
-    lines: Baskets, weights: Floats, products: VariantGroups, options: CopurchaseOptions
+    lines: Baskets,
+    weights: Floats,
+    products: VariantGroups,
+    options: CopurchaseOptions,
 ) -> VariantPooling | None:
     """Return the pooling of variant groups; None if no item has variants.
 
@@ -203,7 +207,11 @@ def variant_pooling(
     of_products, _ = _lines_of(lines, product)
     sold, sold_products = (item_popularity(one, weights) for one in (lines, of_products))
     shares = options.siblings / (options.siblings + sold)
-    pairs = _pairs(of_products, weights, sizes > 1, options)
+    kinds = products.kinds
+    if kinds is not None:  # variants of a product have its category
+        kinds = kinds[np.unique(product, return_index=True)[1]]
+    evidence = PairEvidence(of_products, kinds, options)
+    pairs = _pairs(of_products, weights, sizes > 1, evidence, options)
     members = np.lexsort((-sold, product))
     size_limit = int(products.sizes.max(initial=0)) + 1
     owned_sizes = product[members] * size_limit + products.sizes[members]
@@ -245,14 +253,18 @@ def ranks_by_fit(owners: Ints, places: Ints, fit: Floats) -> Ints:
 
 
 def _pairs(
-    lines: Baskets, weights: Floats, has_variants: Bools, options: CopurchaseOptions
+    lines: Baskets,
+    weights: Floats,
+    has_variants: Bools,
+    evidence: PairEvidence,
+    options: CopurchaseOptions,
 ) -> PairCounts:
     """Return each product's strongest companions, of pairs with variants."""
     popularity, blocks_kept = item_popularity(lines, weights), []
     sales = Sales(popularity, np.ones(lines.n_items), float(weights.sum()))
     for _, counted in count_pairs(lines, weights):
         size_codes = has_variants[counted.owners] | has_variants[counted.companions]
-        size_codes &= significant_pairs(counted, lines, options)
+        size_codes &= evidence.of(counted) >= EVIDENT
         pairs = counted[np.flatnonzero(size_codes)]
         scores = pair_strengths(pairs, sales, options)
         blocks_kept.append(pairs[np.sort(top_per_owner(pairs.owners, scores, _PRODUCTS))])

@@ -108,6 +108,13 @@ _PRODUCT: Final[dict[str, Any]] = {
             "description": "; ".join(f"`{one.name}`: {one.summary}" for one in ENGINES)
             + ".",
         },
+        "certain": {
+            "type": "boolean",
+            "description": (
+                "With `anchor`, in `source=buy` lists: whether enough orders contain both "
+                "products. The widget ticks only such products."
+            ),
+        },
     },
 }
 _RESULT: Final[dict[str, Any]] = {

@@ -50,6 +50,22 @@ def effective_source(shop: StoreState, request: RecommendationRequest) -> Source
     return Source.SIMILAR if has_picture else Source.MIX
 
 
+def certain_companions(
+    shop: StoreState, request: RecommendationRequest | None
+) -> frozenset[int] | None:
+    """Return what is certainly bought together with the products of a bundle's request.
+
+    None for any other list.
+    """
+    if request is None or not request.with_anchor or request.source is not Source.BUY:
+        return None
+    anchors = shop.catalog.numbers_of([*filter(None, [request.item_id]), *request.basket])
+    model = shop.models.copurchase
+    return frozenset(
+        item for anchor in anchors for item in model.certain_with(anchor).tolist()
+    )
+
+
 def visually_similar(eligible: EligibleItems, anchors: Sequence[int]) -> Ranked:
     """Return visible items that look like the first anchor, best first."""
     if not anchors:

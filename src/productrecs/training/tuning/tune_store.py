@@ -89,7 +89,6 @@ _COUNTING: Final = CopurchaseOptions(
     large_basket=10**9,
     season=0.0,
     siblings=0.0,
-    few_orders=10**9,
     places=0,
 )
 

@@ -1,6 +1,6 @@
 """Product cards and replies: the JSON of products, encoded once when an item changes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -15,6 +15,7 @@ from productrecs.records.catalog.price_lists import Cards
 
 _encode: Final = msgspec.json.Encoder().encode
 _CARD_ENDS: Final = {engine: b',"source":"%b"}' % engine.encode() for engine in Engine}
+_CERTAIN: Final = {one: b',"certain":%b' % _encode(one) for one in (True, False)}
 _SAFE_SCHEMES: Final = ("http:", "https:")
 _IGNORED_BY_BROWSERS: Final = dict.fromkeys([*range(33), 127])
 
@@ -53,10 +54,23 @@ def safe_url(url: str | None) -> str | None:
     return url
 
 
-def recommendations_body(picks: Sequence[Pick], cards: Cards) -> bytes:
-    """Return the reply of recommendations and trending: cards by item number, in order."""
+def recommendations_body(
+    picks: Sequence[Pick], cards: Cards, certain: Container[int] | None = None
+) -> bytes:
+    """Return the reply of recommendations and trending: cards by item number, in order.
+
+    With `certain`, products bought together say whether they are among these items.
+    """
     parts = [
-        b'%b,"score":%.6g%b' % (card, score, _CARD_ENDS[engine])
+        b'%b,"score":%.6g%b%b'
+        % (
+            card,
+            score,
+            b""
+            if certain is None or engine is not Engine.BUY
+            else _CERTAIN[item in certain],
+            _CARD_ENDS[engine],
+        )
         for item, engine, score in picks
         if (card := cards[item]) is not None
     ]

@@ -30,6 +30,7 @@ from productrecs.entrypoints.http.schemas.product_cards_and_replies import (
     with_sold_out,
 )
 from productrecs.features.recommendations.bundles import offer_in
+from productrecs.features.recommendations.candidates import certain_companions
 from productrecs.features.recommendations.placement_lists import (
     place_requests,
     recommend_placement,
@@ -253,7 +254,8 @@ def _making(
         return picks
 
     def write(picks: Sequence[Pick]) -> bytes:
-        body = recommendations_body(picks, shop.catalog.cards)
+        certain = certain_companions(shop, main)
+        body = recommendations_body(picks, shop.catalog.cards, certain)
         if sold_out is not None and starts_with_replacement(shop.catalog, sold_out, picks):
             body = with_sold_out(body)
         if placed is None:
@@ -301,6 +303,7 @@ def _anonymous_list(
         list_request.shown,
         list_request.item_id,
         list_request.basket,
+        list_request.with_anchor,
     )
     day, price_list = exploration_day(shop, now_ms), shop.catalog.price_list
     key = (*request_key, day, making.sold_out, price_list)
