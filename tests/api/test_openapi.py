@@ -59,6 +59,18 @@ def test_linters_find_nothing(document: Document) -> None:
     assert faults(document) == []
 
 
+def test_generators_meet_no_empty_default_and_no_boolean_of_words(
+    document: Document,
+) -> None:
+    text = json.dumps(document["components"]["schemas"])
+
+    assert '"default": null' not in text
+    assert '"default": {}' not in text
+    assert '"enum": [0, 1' not in text
+    in_stock = document["components"]["schemas"]["PhotoSearch"]["properties"]["in_stock"]
+    assert in_stock["anyOf"] == [{"type": "boolean"}, {"type": "null"}]
+
+
 def test_nothing_that_clients_rely_on_disappears(document: Document) -> None:
     """`python -m tests.api.published` adds new names before a release."""
     gone = published.names() - published_names(document)

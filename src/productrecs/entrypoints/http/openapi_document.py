@@ -376,4 +376,23 @@ def _bodies() -> dict[str, Any]:
     text = json.dumps(found["$defs"])
     for name, schema in found["$defs"].items():
         text = text.replace(f'"{_SCHEMAS}{name}"', f'"{_SCHEMAS}{schema["title"]}"')
-    return {schema["title"]: schema for schema in json.loads(text).values()}
+    return {
+        schema["title"]: _without_empty_defaults(schema)
+        for schema in json.loads(text).values()
+    }
+
+
+def _without_empty_defaults(schema: Any) -> Any:
+    """Return a schema whose fields have no default null, [] or {}.
+
+    Absent says the same, and generators of clients refuse such defaults of a union.
+    """
+    if isinstance(schema, list):
+        return [_without_empty_defaults(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        name: _without_empty_defaults(value)
+        for name, value in schema.items()
+        if name != "default" or value not in (None, [], {})
+    }

@@ -350,7 +350,7 @@ OptionalInteger = Annotated[
 OptionalSwitch = Annotated[
     bool | None,
     PlainValidator(read_switch),
-    WithJsonSchema(nullable({"type": "boolean"}, {"enum": [0, 1, *_SWITCHES]})),
+    WithJsonSchema(nullable({"type": "boolean"})),
 ]
 OptionalCount = Annotated[
     int | None, PlainValidator(integer_reader(1)), WithJsonSchema(COUNT_SCHEMA)
