@@ -16,8 +16,10 @@ from productrecs.engines.hyperloglog import cardinality, merge
 from productrecs.features.insights.attribution import attributor
 from productrecs.features.insights.attribution.attributor import Attributor
 from productrecs.features.insights.attribution.last_touch import attribute_last_touch
+from productrecs.records.events.append_and_link_events import link_customer_ids
 from productrecs.records.events.event import EventKind
 from productrecs.records.orders.order_and_purchase_ledger import NewOrderLine
+from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.storage.tables import (
     credit_days,
     event_hours,
@@ -177,6 +179,36 @@ def test_one_namespace_holds_both_kinds_of_ids(shop: Shop) -> None:
     shop.send(buy("tent", None, user_id="s_1"))
 
     assert credited(shop) == [(SALE, True)]
+
+
+@pytest.mark.parametrize(
+    ("shown_to", "links", "buyer", "is_one"),
+    [
+        ("7", [], "c_7", False),
+        ("7", [("7", "c_7")], "c_7", True),
+        ("c_7", [("7", "c_7")], "7", True),  # a page from a cache
+        ("7", [("7", "c_7"), ("c_7", "d_7")], "d_7", True),
+        ("7", [("7", "c_7"), ("u7", "c_7")], "u7", True),
+        ("8", [("7", "c_7")], "c_7", False),
+    ],
+)
+def test_former_ids_that_the_shops_server_linked_are_one_customer(
+    shop: Shop,
+    shown_to: str,
+    links: list[tuple[str, str]],
+    buyer: str,
+    is_one: bool,  # noqa: FBT001 - a table
+) -> None:
+    shop.send(click("tent", shown_to), search_click("tent", shown_to, "tents"))
+    for link in links:
+        with shop.database.transaction() as transaction:
+            log = StoreLog(shop.database, transaction, shop.store.store_id)
+            assert link_customer_ids(log, [link]) == 1
+    shop.send(impression("tent", buyer))
+    shop.order("A-1", NewOrderLine("tent"), user=buyer)
+
+    assert credited(shop) == [(SALE, is_one)]  # whether the click, or the impression
+    assert len(rows(shop, search_credit_days)) == is_one
 
 
 def test_a_purchase_that_comes_twice_is_credited_once(shop: Shop) -> None:

@@ -1,7 +1,7 @@
 """Event repository: SQL of the log, identity links, receipts, shoppers' histories."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
@@ -52,6 +52,13 @@ _LINK: Final = (
     "customer = excluded.customer, since_seq = excluded.since_seq, "
     "confirmed = excluded.confirmed"
 )
+# The links of former customer ids, by one of their columns.
+_FORMER_IDS: Final = {
+    column: "SELECT session, customer, since_seq FROM shopper_links "  # noqa: S608 - own names
+    f"WHERE store_id = ? AND confirmed AND session <> customer AND {column} IN "
+    f"(SELECT given.value ->> 0 FROM {ROWS_PLACEHOLDER})"
+    for column in ("session", "customer")
+}
 # The sessions of a former id move first; then the events and purchases of the session.
 _FOLLOW: Final = tuple(
     f"UPDATE {table} SET {column} = given.value ->> 1 FROM {ROWS_PLACEHOLDER} "  # noqa: S608 - own names
@@ -62,6 +69,13 @@ _FOLLOW: Final = tuple(
         ("purchase_lines", "person"),
     )
 )
+
+
+class OtherId(NamedTuple):
+    """Another id of a customer, and since when the shop's server says that it is one."""
+
+    name: str
+    since_seq: int
 
 
 class EventRepository:
@@ -101,6 +115,30 @@ class EventRepository:
             links.store_id == self._store_id, links.session.in_(set(names)), links.confirmed
         )
         return {row[0]: row[1] for row in self._transaction.execute(query)}
+
+    def other_ids(self, names: Iterable[str]) -> dict[str, list[OtherId]]:
+        """Return the customers' other ids, former and new, as the shop's server said."""
+        asked = list(dict.fromkeys(names))
+        new_ids = {former: new for former, new, _ in self._former_ids("session", asked)}
+        customers = {name: new_ids.get(name, name) for name in asked}
+        by_customer: dict[str, list[OtherId]] = {}
+        for former, new, seq in self._former_ids("customer", [*set(customers.values())]):
+            ids = by_customer.setdefault(new, [OtherId(new, 0)])
+            ids.append(OtherId(former, seq))
+        found = {}
+        for name, customer in customers.items():
+            ids = by_customer.get(customer, [])
+            since = max((one.since_seq for one in ids if one.name == name), default=0)
+            found[name] = [
+                OtherId(one.name, max(one.since_seq, since))
+                for one in ids
+                if one.name != name
+            ]
+        return {name: ids for name, ids in found.items() if ids}
+
+    def _former_ids(self, column: str, names: Sequence[str]) -> list[tuple[Any, ...]]:
+        rows = [[name] for name in names]
+        return self._raw.all(_FORMER_IDS[column], (self._store_id, rows)) if rows else []
 
     def is_customer(self, name: str) -> bool:
         """Return whether a name came as a customer id: then it is nobody's session."""

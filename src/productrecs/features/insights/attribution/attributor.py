@@ -318,9 +318,11 @@ def _attributed(
     """
     if not outcome_rows:
         return []
-    queries = _queries(index, outcome_rows)
-    found = attribute_last_touch(index.segments, queries)
-    searched = last_search_clicks(index.segments, queries)
+    asked = _under_all_ids(repository, outcome_rows)
+    queries = _queries(index, [row for _, row in asked])
+    owners = np.array([owner for owner, _ in asked])
+    found = attribute_last_touch(index.segments, queries).best_of(owners)
+    searched = last_search_clicks(index.segments, queries).best_of(owners)
     places = repository.places(found.seqs[found.seqs >= 0].tolist())
     terms = repository.terms(searched.seqs[searched.seqs >= 0].tolist())
     by_search = {seq: intents[term] for seq, term in terms.items()}
@@ -331,6 +333,21 @@ def _attributed(
         )
         for row, touchpoint, seq in columns
     ]
+
+
+def _under_all_ids(
+    repository: AttributionRepository, outcome_rows: Sequence[Row]
+) -> list[tuple[int, Row]]:
+    """Return the rows and their places, and each again under its customer's other ids."""
+    asked = list(enumerate(outcome_rows))
+    others = repository.other_ids(row[4] for row in outcome_rows if row[4])
+    asked += [
+        (place, (*row[:4], one.name, *row[5:]))
+        for place, row in enumerate(outcome_rows)
+        for one in others.get(row[4], ())
+        if one.since_seq < row[1]
+    ]
+    return asked
 
 
 def _queries(index: TouchpointIndex, outcome_rows: Sequence[Row]) -> AttributionQueries:

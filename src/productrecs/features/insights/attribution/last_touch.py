@@ -110,6 +110,15 @@ class LastTouchpoints:
     times: Ints
     clicked: npt.NDArray[np.bool_]
 
+    def best_of(self, owners: Ints) -> "LastTouchpoints":
+        """Return the best touchpoint of each owner: the last click, else the last one.
+
+        The owners are 0, 1, 2 ..., each once or several times.
+        """
+        order = np.lexsort((self.seqs, self.clicked, owners))
+        last = order[np.flatnonzero(np.diff(owners[order], append=-1))]
+        return LastTouchpoints(self.seqs[last], self.times[last], self.clicked[last])
+
 
 def attribute_last_touch(
     segments: Sequence[TouchpointSegment], queries: AttributionQueries

@@ -12,6 +12,7 @@ from productrecs.features.insights.attribution.outcomes_and_daily_sums import (
     SearchDay,
 )
 from productrecs.records.events.event import EventKind
+from productrecs.records.events.repository import EventRepository, OtherId
 from productrecs.storage.database import Database
 from productrecs.storage.dialects import ROWS_PLACEHOLDER, raw_connection, upsert
 from productrecs.storage.tables import (
@@ -277,6 +278,10 @@ class AttributionRepository:
         """Return (widget, source, position) of events."""
         rows = self._raw.all(_PLACES, (self._store_id, [[seq] for seq in seqs]))
         return {int(row[0]): (row[1], row[2], row[3]) for row in rows}
+
+    def other_ids(self, names: Iterable[str]) -> dict[str, list[OtherId]]:
+        """Return the customers' other ids, as the shop's server said."""
+        return EventRepository(self._transaction, self._store_id).other_ids(names)
 
     def terms(self, seqs: Iterable[int]) -> dict[int, str]:
         """Return the queries behind these clicks on search results."""
