@@ -81,6 +81,7 @@ from productrecs.tenancy.accounts.store_management import (
 )
 from productrecs.tenancy.billing.plans_and_subscriptions import find_plan
 from productrecs.tenancy.users.login_and_sessions import new_reset_token, reset_password
+from productrecs.tenancy.users.memberships.repository import EmailTakenError
 from productrecs.training.training_inputs import TrainingInputs
 from productrecs.training.training_run import TrainingDeps, train_store
 
@@ -115,6 +116,7 @@ class DemoShop:
 
     store: Store
     secret: SecretKey
+    login: str
     password: str
 
 
@@ -171,7 +173,7 @@ def prepare_store(services: Services) -> DemoShop:
         delete_store(services.database, store)
         return _created_store(services)
     secret = rotate_secret(services.database, store)
-    return DemoShop(store, secret, _new_login(services, store))
+    return DemoShop(store, secret, *_new_login(services, store))
 
 
 def print_access(shop: DemoShop, address: str, settings: Settings) -> None:
@@ -180,7 +182,7 @@ def print_access(shop: DemoShop, address: str, settings: Settings) -> None:
     click.echo(f"ProductRecs listens on {address} with the demo store {DOMAIN}")
     click.echo(f"the shop         {address}/demo")
     click.echo(f"the dashboard    {address}/dashboard")
-    click.echo(f"log in as        {LOGIN}, password {shop.password}")
+    click.echo(f"log in as        {shop.login}, password {shop.password}")
     click.echo(f"publishable key  {shop.store.publishable_key}")
     click.echo(f"secret key       {shop.secret}")
     if link := first_store_link(settings, address, besides={DOMAIN}):
@@ -201,7 +203,7 @@ def _created_store(services: Services) -> DemoShop:
     _mark_complete(services, store)
     seconds = time.monotonic() - began
     click.echo(f"Made the demo store in {seconds:.0f} s.", err=True)
-    return DemoShop(store, secret, _new_login(services, store))
+    return DemoShop(store, secret, *_new_login(services, store))
 
 
 def _say(step: str) -> None:
@@ -209,14 +211,17 @@ def _say(step: str) -> None:
     click.echo(f"Making the demo store: {step}.", err=True)
 
 
-def _new_login(services: Services, store: Store) -> str:
-    """Return a new random password of the owner: the demo may be public."""
+def _new_login(services: Services, store: Store) -> tuple[str, str]:
+    """Return the owner's e-mail and new random password: the demo may be public."""
     password = random_text(_PASSWORD_LENGTH)
-    owner = owner_of(services.database, store, LOGIN)
+    try:
+        owner = owner_of(services.database, store, LOGIN)
+    except EmailTakenError:  # the login of an earlier demo store has other stores
+        owner = owner_of(services.database, store, f"owner@{DOMAIN}")
     now_ms = services.clock()
     token = new_reset_token(services.database, owner, now_ms)
     reset_password(services.database, token, password, now_ms)
-    return password
+    return owner.email or DOMAIN, password
 
 
 def _add_history(services: Services, store: Store) -> None:

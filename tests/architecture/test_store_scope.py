@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 ACROSS_STORES = {
     "AttemptRepository": "it counts names that anybody may type",
+    "LoginRepository": "it changes a login in all its stores",
     "AccountRepository": "it finds stores: by domain, and all of them for the directory",
 }
 READS_ALL = "one row for each store, by a worker's schedule"
@@ -65,6 +66,8 @@ SEVERAL_STORES = {
     "accounts/repository.py: version": ACCOUNTS,
     "accounts/repository.py: _increment_version": ACCOUNTS,
     "accounts/repository.py: installation_number": ACCOUNTS,
+    "memberships/repository.py: lock": ATTEMPTS,
+    "memberships/repository.py: _find": "a login in all its stores, while somebody logs in",
     "users/repository.py: full_at": ATTEMPTS,
     "users/repository.py: extend": ATTEMPTS,
     "users/repository.py: delete": ATTEMPTS,

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from productrecs.core.clock import system_ms
+from productrecs.tenancy.accounts.team_members import invite_to_register
 from productrecs.tenancy.users.two_factor import totp_code
 from tests.browser.test_dashboard_account import fill, tab_to
 from tests.support.dashboard import PASSWORD
@@ -49,6 +50,29 @@ def test_a_team_works_on_a_store_and_its_owner_sees_who_did_what(
         expect(rows.filter(has_text="Joined the team")).to_have_count(1)
         expect(rows.filter(has_text="Turned two-factor login on")).to_have_count(1)
         owner.check(axe)
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_a_person_adds_a_store_and_switches_between_both(
+    browser: Browser, desk: Desk, axe: str, look: Look
+) -> None:
+    width, schemes = look
+    domain, second = f"first-{time.time_ns()}.example", f"second-{time.time_ns()}.example"
+    with desk.service.database() as database:
+        token = invite_to_register(database, None, system_ms())
+    with new_desk(desk.service, domain).page(browser, width, schemes=schemes) as owner:
+        page = owner.open(f"/dashboard/register?token={token}")
+        owner.check(axe)
+        fill(page, domain=second)
+        page.wait_for_url("**/dashboard/start")
+        expect(page.locator(".switch > summary")).to_have_text(second)
+        page.locator(".switch > summary").focus()
+        page.keyboard.press("Enter")
+        owner.check(axe)
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/dashboard")
+        expect(page.locator(".switch > summary")).to_have_text(domain)
 
 
 def _invite(owner: DeskPage, axe: str, email: str) -> str:

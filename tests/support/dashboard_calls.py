@@ -53,6 +53,7 @@ IDS: Final[Mapping[str, str]] = MappingProxyType(
         "before": "audit",
         "entry": "audit",
         "session": "session",
+        "to_store": "store",
         "upload": "upload",
         "upload_id": "upload",
         "user": "user",

@@ -103,7 +103,9 @@ def open_store(database: Database, clock: Clock, client: Asking, domain: str) ->
     )
     store, secret = register_store(database, wanted, clock)
     account = Account(store.store_id, domain, store.publishable_key, secret)
-    return Filled(database, clock, store, Merchant(account, client))
+    filled = Filled(database, clock, store, Merchant(account, client))
+    filled.ids["store"] = store.store_id
+    return filled
 
 
 def fill(filled: Filled, texts: Sequence[str]) -> Filled:

@@ -82,6 +82,7 @@ LOG_EVENTS: Final[Mapping[str, str]] = MappingProxyType(
         "stale uploads deleted": "Files of unfinished uploads were deleted.",
         "shopper erased": "A shopper's records were erased.",
         "mail not sent": "The mail server refused an e-mail or was not reached.",
+        "confirmation not sent": "A link to confirm an e-mail could not be made or mailed.",
         "reset link not sent": "A link to a new password could not be made or mailed.",
         "plan ending": "A store's plan ends soon.",
         "plan requested": "A store's user asked for a plan in the dashboard.",

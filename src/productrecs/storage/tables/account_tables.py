@@ -131,6 +131,9 @@ counters = sa.Table(
 
 # Tables of the dashboard: users, sessions, links, invitations and the audit log.
 
+# A row is one login in one store. The rows of a person with several stores have one
+# `login_id`; their e-mail, password, second factor and confirmation are equal.
+
 dashboard_users = sa.Table(
     "dashboard_users",
     metadata,
@@ -141,8 +144,12 @@ dashboard_users = sa.Table(
     sa.Column("password_hash", sa.String(255)),  # Argon2id; null: not set yet
     sa.Column("created_at", sa.BigInteger, nullable=False),
     sa.Column("stock_mails", sa.Boolean),  # whether stock e-mails are sent; null: no
+    sa.Column("login_id", sa.String(32)),  # null: the login opens this store alone
+    sa.Column("confirmed_at", sa.BigInteger),  # when a mailed link proved the e-mail
+    sa.Column("entered_at", sa.BigInteger),  # when the last session in the store began
     sa.UniqueConstraint("store_id", "email"),
     sa.Index(None, "email"),
+    sa.Index(None, "login_id"),
 )
 
 # Tokens are stored only as SHA-256, in hex.
@@ -170,6 +177,7 @@ dashboard_invitations = sa.Table(
     sa.Column("created_at", sa.BigInteger, nullable=False),
     sa.Column("expires_at", sa.BigInteger, nullable=False),
     sa.Column("maker", sa.String(32)),  # user id; null: an operator
+    sa.Column("mailed", sa.Boolean),  # the link went to the e-mail alone; null: no
 )
 
 # Audit log; `entry_id` begins with the time, so it sorts.
@@ -185,6 +193,7 @@ audit_log = sa.Table(
     sa.Column("undo", sa.Text),  # `RemovedRows` as JSON, until it is undone
 )
 
+# Links that set a password, or confirm an e-mail.
 dashboard_resets = sa.Table(
     "dashboard_resets",
     metadata,
@@ -192,6 +201,7 @@ dashboard_resets = sa.Table(
     sa.Column("token_hash", sa.String(64), primary_key=True),
     sa.Column("user_id", sa.String(32), nullable=False),
     sa.Column("expires_at", sa.BigInteger, nullable=False),
+    sa.Column("mailed", sa.Boolean),  # the link went to the e-mail alone; null: no
 )
 
 # The shared secret of an authenticator app (TOTP), which the server needs unhashed.

@@ -44,6 +44,7 @@ from productrecs.tenancy.users.dashboard_user import (
     hash_token,
     normalise_email,
 )
+from productrecs.tenancy.users.memberships.repository import LoginRepository
 from productrecs.tenancy.users.repository import (
     NEW_STORE,
     STARTUP,
@@ -69,13 +70,17 @@ class UnknownStoreError(ProductRecsError):
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A merchant's input for a new store; settings as text, by name."""
+    """A merchant's input for a new store; settings as text, by name.
+
+    Its owner is a new login with `password`, or `owner`, who has other stores already.
+    """
 
     domain: str
     email: str | None = None
     password: str | None = None
     plan: Plan = UNLIMITED
     settings: Mapping[str, str] | None = None
+    owner: DashboardUser | None = None
 
 
 def register_store(
@@ -94,18 +99,23 @@ def register_store(
         SettingError: a setting cannot have that value.
         WeakPasswordError: a password under eight characters.
         EmailError: the e-mail address, given with a password, is invalid.
+        EmailTakenError: the e-mail address, given with a password, has a login.
         InvitationError: the invitation is no longer valid.
     """
     secret = new_secret_key()
     store = _drafted(registration, secret, clock)
-    owner = _owner(store.store_id, registration)
+    owner, login = _owner(store.store_id, registration), registration.owner
     with database.transaction() as transaction:
         invitations = InvitationRepository(transaction, NEW_STORE)
         if invitation is not None:
             invitations.use(hash_token(invitation), system_ms())
         invitations.remove_of(STARTUP)
+        if owner is not None and login is None:
+            LoginRepository(transaction).claim_email(owner.email)
         AccountRepository(transaction).add(store)
-        if owner is not None:
+        if owner is not None and login is not None:
+            LoginRepository(transaction).add_store(login, owner, store.created_at)
+        elif owner is not None:
             UserRepository(transaction, store.store_id).add(owner, store.created_at)
     return store, secret
 
@@ -131,7 +141,9 @@ def _drafted(registration: Registration, secret: SecretKey, clock: Clock) -> Sto
 
 
 def _owner(store_id: StoreId, registration: Registration) -> DashboardUser | None:
-    """Return the login of a user who registers with a password; needs no address."""
+    """Return the owner of a new store; a login with a password needs no address."""
+    if registration.owner is not None:
+        return DashboardUser(store_id, OWNER_ID, None, Role.OWNER, None)
     if registration.password is None:
         return None
     email = None if registration.email is None else normalise_email(registration.email)
@@ -140,23 +152,28 @@ def _owner(store_id: StoreId, registration: Registration) -> DashboardUser | Non
 
 
 def owner_of(database: Database, store: Store, email: str | None = None) -> DashboardUser:
-    """Return the owner's login; create it, without a password, if it is missing.
+    """Return the first owner's login; create it, without a password, if none is there.
 
     Raises:
         EmailError: when `email`, which a new login or one without an address gets, is
             invalid.
+        EmailTakenError: another login has that address.
     """
     registration = None if email is None else normalise_email(email)
     with database.transaction() as transaction:
         users = UserRepository(transaction, store.store_id)
         AccountRepository(transaction).lock(store.store_id)
-        found = next((one for one in users.all() if one.user_id == OWNER_ID), None)
+        owners = [one for one in users.all() if one.role is Role.OWNER]
+        owners.sort(key=lambda one: one.user_id != OWNER_ID)
+        found = owners[0] if owners else None
         if found is None:
             address = registration or (store.email.strip().lower() if store.email else None)
+            LoginRepository(transaction).claim_email(address)
             found = DashboardUser(store.store_id, OWNER_ID, address, Role.OWNER, None)
             users.add(found, store.created_at)
         elif found.email is None and registration is not None:
-            users.set_email(OWNER_ID, registration)
+            LoginRepository(transaction).claim_email(registration)
+            LoginRepository(transaction).set_email(found, registration)
             found = replace(found, email=registration)
     return found
 

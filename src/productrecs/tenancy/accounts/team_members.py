@@ -18,6 +18,7 @@ from productrecs.tenancy.users.dashboard_user import (
     normalise_email,
     store_of,
 )
+from productrecs.tenancy.users.memberships.repository import LoginRepository
 from productrecs.tenancy.users.repository import (
     NEW_STORE,
     OVER,
@@ -55,29 +56,55 @@ def invite(
             owner any more.
         StoreDeletedError: the store was deleted.
     """
-    store_id = maker.store_id
-    address, token = normalise_email(email), new_token(store_id)
     with database.transaction() as transaction:
-        AccountRepository(transaction).lock(store_id)
-        users = UserRepository(transaction, store_id).all()
-        invitations = InvitationRepository(transaction, store_id)
-        invitations.purge(now_ms)
-        waiting = invitations.all(now_ms)
-        owners = {one.user_id for one in users if one.role is Role.OWNER}
-        if maker.user_id not in owners:
+        AccountRepository(transaction).lock(maker.store_id)
+        users = UserRepository(transaction, maker.store_id)
+        current = users.find(maker.user_id)
+        if current is None or current.role is not Role.OWNER:
             message = "only an owner can invite somebody"
             raise MemberError(message)
-        if any(user.email == address for user in users):
-            message = f"{address} is in your team already"
-            raise MemberError(message)
-        for one in waiting:
-            if one.email == address:  # the new link replaces the old one
-                invitations.remove(one.token_hash)
-        if len(users) + len(waiting) >= MAX_MEMBERS:
-            message = f"a team has at most {MAX_MEMBERS} members; remove somebody first"
-            raise MemberError(message)
-        draft = _drafted(store_id, token, address, role, now_ms)
-        invitations.add(replace(draft, maker=maker.user_id))
+        invitations = InvitationRepository(transaction, maker.store_id)
+        return _invite(users, invitations, email, role, now_ms, maker.user_id)
+
+
+def invite_owner(database: Database, store_id: StoreId, email: str, now_ms: int) -> str:
+    """Return the token of an operator's invitation to own a store.
+
+    Raises:
+        EmailError: the address is invalid.
+        MemberError: the address is in the team, or the team is full.
+        StoreDeletedError: the store was deleted.
+    """
+    with database.transaction() as transaction:
+        AccountRepository(transaction).lock(store_id)
+        users = UserRepository(transaction, store_id)
+        invitations = InvitationRepository(transaction, store_id)
+        return _invite(users, invitations, email, Role.OWNER, now_ms, None)
+
+
+def _invite(
+    users: UserRepository,
+    invitations: InvitationRepository,
+    email: str,
+    role: Role,
+    now_ms: int,
+    maker: str | None,
+) -> str:
+    address, token = normalise_email(email), new_token(users.store_id)
+    members = users.all()
+    invitations.purge(now_ms)
+    waiting = invitations.all(now_ms)
+    if any(user.email == address for user in members):
+        message = f"{address} is in your team already"
+        raise MemberError(message)
+    for one in waiting:
+        if one.email == address:  # the new link replaces the old one
+            invitations.remove(one.token_hash)
+    if len(members) + len(waiting) >= MAX_MEMBERS:
+        message = f"a team has at most {MAX_MEMBERS} members; remove somebody first"
+        raise MemberError(message)
+    draft = _drafted(users.store_id, token, address, role, now_ms)
+    invitations.add(replace(draft, maker=maker))
     return token
 
 
@@ -126,25 +153,73 @@ def find_invitation(database: Database, token: str, now_ms: int) -> Invitation |
         return InvitationRepository(connection, store_id).find(hash_token(token), now_ms)
 
 
+def mark_mailed(database: Database, token: str) -> None:
+    """Record that an invitation's token went to the invited address, and nowhere else."""
+    store_id = store_of(token)
+    if store_id is None:
+        return
+    with database.transaction() as transaction:
+        InvitationRepository(transaction, store_id).set_mailed(hash_token(token))
+
+
 def accept(database: Database, token: str, password: str, now_ms: int) -> DashboardUser:
-    """Use up an invitation and return its new user.
+    """Use up an invitation and return its new user, whose e-mail had no login.
 
     Raises:
         InvitationError: it is no longer valid.
+        EmailTakenError: the e-mail has a login: `accept_with_login` lets it join.
         WeakPasswordError: the password is too short; the invitation stays valid.
     """
-    store_id = store_of(token)
-    if store_id in {None, NEW_STORE} or find_invitation(database, token, now_ms) is None:
-        raise InvitationError(OVER)
+    store_id = _invited_to(database, token, now_ms)
     password_hash = hash_password(password)
     with database.transaction() as transaction:
         invitations = InvitationRepository(transaction, store_id)
         found = invitations.use(hash_token(token), now_ms)
+        LoginRepository(transaction).claim_email(found.email)
         user = DashboardUser(
-            store_id, random_text(_ID_LENGTH), found.email, found.role, password_hash
+            store_id,
+            random_text(_ID_LENGTH),
+            found.email,
+            found.role,
+            password_hash,
+            confirmed_at=now_ms if found.is_mailed else None,
         )
         UserRepository(transaction, store_id).add(user, now_ms)
     return user
+
+
+def accept_with_login(
+    database: Database, token: str, login: DashboardUser, now_ms: int
+) -> DashboardUser:
+    """Use up an invitation: the login, which has its e-mail, opens this store too.
+
+    The caller has checked the login's password or session.
+
+    Raises:
+        InvitationError: it is no longer valid, is for another e-mail, or the login has
+            the store already.
+        LoginGoneError: the login was removed meanwhile.
+    """
+    store_id = _invited_to(database, token, now_ms)
+    with database.transaction() as transaction:
+        AccountRepository(transaction).lock(store_id)
+        found = InvitationRepository(transaction, store_id).use(hash_token(token), now_ms)
+        users = UserRepository(transaction, store_id).all()
+        is_member = any(one.email == found.email for one in users)
+        if found.email != login.email or login.is_from_shop or is_member:
+            raise InvitationError(OVER)
+        newcomer = DashboardUser(
+            store_id, random_text(_ID_LENGTH), found.email, found.role, None
+        )
+        return LoginRepository(transaction).add_store(login, newcomer, now_ms)
+
+
+def _invited_to(database: Database, token: str, now_ms: int) -> StoreId:
+    store_id = store_of(token)
+    found = find_invitation(database, token, now_ms)
+    if store_id is None or store_id == NEW_STORE or found is None:
+        raise InvitationError(OVER)
+    return store_id
 
 
 def withdraw(database: Database, store_id: StoreId, token_hash: str) -> None:

@@ -37,7 +37,7 @@ class Role(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class DashboardUser:
-    """One login of one store."""
+    """A login in one store; in each of its stores it has a role and an id."""
 
     store_id: StoreId
     user_id: str
@@ -45,6 +45,14 @@ class DashboardUser:
     role: Role
     password_hash: str | None
     is_from_shop: bool = False  # let in by the plugin's secret key, without a password
+    login_id: str | None = None  # equal in each store of the login; None: only this store
+    confirmed_at: int | None = None  # when a mailed link proved the e-mail
+    entered_at: int = 0  # when the last session in this store began
+
+    @property
+    def login_key(self) -> str:
+        """The login's name among all logins, for counts of its failures."""
+        return self.login_id or f"{self.store_id} {self.user_id}"
 
     def from_shop(self) -> Self:
         """Return the user with the permissions of a session from the store's plugin.
@@ -55,8 +63,8 @@ class DashboardUser:
         return replace(self, role=min(self.role, Role.EDITOR), is_from_shop=True)
 
     def is_same_login(self, other: "DashboardUser") -> bool:
-        """Return whether both are one login, whatever their sessions may do."""
-        return (self.store_id, self.user_id) == (other.store_id, other.user_id)
+        """Return whether both are one login, whatever their stores and sessions."""
+        return self.login_key == other.login_key
 
 
 def normalise_email(text: str) -> str:

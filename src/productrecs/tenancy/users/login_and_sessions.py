@@ -11,7 +11,7 @@ and asks. A login with a second factor still requires its code.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from productrecs.core.clock import DAY_MS, HOUR_MS, MINUTE_MS
@@ -28,17 +28,18 @@ from productrecs.tenancy.users.dashboard_user import (
     rehashed,
     store_of,
 )
+from productrecs.tenancy.users.memberships.repository import LoginRepository
 from productrecs.tenancy.users.repository import (
     BrowserFacts,
     FactorRepository,
     OpenSession,
     UserRepository,
-    find_users_by_email,
 )
 
 IDLE_MS: Final = 12 * HOUR_MS
 ABSOLUTE_MS: Final = 14 * DAY_MS
 RESET_MS: Final = 30 * MINUTE_MS
+CONFIRM_MS: Final = 7 * DAY_MS
 _UPDATE_INTERVAL_MS: Final = 5 * MINUTE_MS  # minimum time between updates of the last use
 _VERIFIED: Final = 4  # password hashes that each login costs; others log in by domain
 
@@ -62,14 +63,22 @@ class Session:
 def find_logins(
     database: Database, email: str | None, store_id: StoreId | None
 ) -> list[DashboardUser]:
-    """Return the logins of an address, or the owners of a store; oldest first, a few."""
+    """Return the logins of an address, or the owners of a store; oldest first, a few.
+
+    A login with several stores is returned in the one that was entered last.
+    """
     with database.reading() as connection:
         if store_id is not None:
             found = UserRepository(connection, store_id).all()
             found = [one for one in found if one.role is Role.OWNER]
         else:
-            found = find_users_by_email(connection, email) if email else []
-    return found[:_VERIFIED]
+            found = LoginRepository(connection).find_by_email(email) if email else []
+    last: dict[str, DashboardUser] = {}
+    for one in found:
+        other = last.setdefault(one.login_key, one)
+        if one.entered_at > other.entered_at:
+            last[one.login_key] = one
+    return list(last.values())[:_VERIFIED]
 
 
 def verify_password(found: Sequence[DashboardUser], password: str) -> list[DashboardUser]:
@@ -97,9 +106,10 @@ def begin_session(
     if password is not None and user.password_hash is not None:
         token_to_renew = rehashed(user.password_hash, password)
     with database.transaction() as transaction:
-        users = UserRepository(transaction, user.store_id)
         if token_to_renew is not None:
-            users.set_password(user.user_id, token_to_renew)
+            LoginRepository(transaction).set_password(user, token_to_renew)
+        users = UserRepository(transaction, user.store_id)
+        users.set_entered(user.user_id, now_ms)
         users.end_old_sessions(now_ms - ABSOLUTE_MS, now_ms - IDLE_MS)
         users.add_session(hash_token(token), user, now_ms, browser or BrowserFacts())
     return Session(user, token)
@@ -131,10 +141,9 @@ def end_session(database: Database, session: Session) -> None:
 
 
 def open_sessions(database: Database, session: Session, now_ms: int) -> list[OpenSession]:
-    """Return the user's active sessions, last used first."""
-    user = session.user
+    """Return the login's active sessions in all its stores, last used first."""
     with database.reading() as connection:
-        found = UserRepository(connection, user.store_id).sessions_of(user.user_id)
+        found = LoginRepository(connection).sessions(session.user)
     return [
         one
         for one in found
@@ -145,19 +154,22 @@ def open_sessions(database: Database, session: Session, now_ms: int) -> list[Ope
 def end_other_sessions(
     database: Database, session: Session, token_hash: str | None = None
 ) -> bool:
-    """End one other session of the user, or all others; return whether one ended."""
-    own_hash, user = hash_token(session.token), session.user
+    """End one other session of the login, or all others; return whether one ended."""
+    own_hash = hash_token(session.token)
     with database.transaction() as transaction:
-        users = UserRepository(transaction, user.store_id)
-        others = {one.token_hash for one in users.sessions_of(user.user_id)} - {own_hash}
-        chosen = others if token_hash is None else others & {token_hash}
+        found = LoginRepository(transaction).sessions(session.user)
+        chosen = [
+            one
+            for one in found
+            if one.token_hash != own_hash and token_hash in {None, one.token_hash}
+        ]
         for one in chosen:
-            users.end_session(one)
+            UserRepository(transaction, one.store_id).end_session(one.token_hash)
     return bool(chosen)
 
 
 def change_password(database: Database, session: Session, old: str, new: str) -> None:
-    """Set a new password; end the user's other sessions and reset links.
+    """Set a new password in all stores; end the login's other sessions and reset links.
 
     Raises:
         WrongPasswordError: `old` is not the password.
@@ -169,18 +181,62 @@ def change_password(database: Database, session: Session, old: str, new: str) ->
         raise WrongPasswordError(message)
     password_hash = hash_password(new)
     with database.transaction() as transaction:
-        users = UserRepository(transaction, user.store_id)
-        users.set_password(user.user_id, password_hash)
-        users.end_sessions(user.user_id, except_token=hash_token(session.token))
+        logins = LoginRepository(transaction)
+        logins.set_password(user, password_hash)
+        logins.end_sessions(user, except_token=hash_token(session.token))
 
 
-def new_reset_token(database: Database, user: DashboardUser, now_ms: int) -> str:
-    """Return a token for setting a new password once, within 30 minutes."""
+def new_reset_token(
+    database: Database, user: DashboardUser, now_ms: int, *, mailed: bool = False
+) -> str:
+    """Return a token for setting a new password once, within 30 minutes.
+
+    `mailed` says that the token goes to the user's address, and nowhere else.
+    """
     token = new_token(user.store_id)
     with database.transaction() as transaction:
         users = UserRepository(transaction, user.store_id)
-        users.add_reset(hash_token(token), user.user_id, now_ms + RESET_MS)
+        users.add_reset(hash_token(token), user.user_id, now_ms + RESET_MS, mailed=mailed)
     return token
+
+
+def new_confirm_token(database: Database, user: DashboardUser, now_ms: int) -> str:
+    """Return a token to mail to a user's address, which confirms it within seven days."""
+    token = new_token(user.store_id)
+    with database.transaction() as transaction:
+        users = UserRepository(transaction, user.store_id)
+        users.add_reset(_confirm_hash(token), user.user_id, now_ms + CONFIRM_MS)
+    return token
+
+
+def find_confirmation(database: Database, token: str, now_ms: int) -> DashboardUser | None:
+    """Return the user whose address a token confirms; None when it is not valid."""
+    store_id = store_of(token)
+    if store_id is None:
+        return None
+    with database.reading() as connection:
+        users = UserRepository(connection, store_id)
+        found = users.find_reset(_confirm_hash(token), now_ms)
+    return None if found is None else found[0]
+
+
+def confirm_email(database: Database, token: str, now_ms: int) -> DashboardUser | None:
+    """Use a token up and confirm its user's address; None when it is not valid."""
+    store_id = store_of(token)
+    if store_id is None:
+        return None
+    with database.transaction() as transaction:
+        users = UserRepository(transaction, store_id)
+        found = users.find_reset(_confirm_hash(token), now_ms)
+        if found is None or not users.remove_reset(_confirm_hash(token)):
+            return None
+        LoginRepository(transaction).set_confirmed(found[0], now_ms)
+    return found[0]
+
+
+def _confirm_hash(token: str) -> str:
+    """Return the stored hash; it differs from that of a link that sets a password."""
+    return hash_token(f"confirm {token}")
 
 
 def is_reset_token(database: Database, token: str, now_ms: int) -> bool:
@@ -198,7 +254,8 @@ def reset_password(
 ) -> DashboardUser:
     """Set a new password; end all the user's sessions and links. Return the user.
 
-    An invalid token costs no hash of a password.
+    A mailed token confirms the address, and makes the other logins that have it (and no
+    second factor) part of this one. An invalid token costs no hash of a password.
 
     Raises:
         ResetLinkError: when the token is unknown, used or expired.
@@ -211,12 +268,54 @@ def reset_password(
     password_hash = hash_password(password)
     with database.transaction() as transaction:
         users = UserRepository(transaction, store_id)
-        user = users.find_reset(hash_token(token), now_ms)
-        if user is None:
+        found = users.find_reset(hash_token(token), now_ms)
+        if found is None:
             raise ResetLinkError(message)
-        users.set_password(user.user_id, password_hash)
-        users.end_sessions(user.user_id)
-    return user
+        (user, is_mailed), logins = found, LoginRepository(transaction)
+        if is_mailed:
+            logins.set_confirmed(user, now_ms)
+            user = logins.join(user, logins.others_with_email(user))
+        logins.set_password(user, password_hash)
+        logins.end_sessions(user)
+    return replace(user, password_hash=password_hash)
+
+
+def join_by_password(
+    database: Database, found: Sequence[DashboardUser]
+) -> list[DashboardUser]:
+    """Make one login of those that one e-mail and password opened; return what is left.
+
+    A login with a second factor has to be proved by its code, so at most one stays as it
+    is and takes in the others.
+    """
+    if len(found) < 2:  # noqa: PLR2004 - one is not joined
+        return list(found)
+    with database.transaction() as transaction:
+        logins = LoginRepository(transaction)
+        locked = [one for one in found if logins.has_factor(one)]
+        if len(locked) > 1:
+            return list(found)
+        kept = locked[0] if locked else found[0]
+        return [logins.join(kept, [one for one in found if one is not kept])]
+
+
+def stores_of(database: Database, user: DashboardUser) -> list[DashboardUser]:
+    """Return the user's login in each store that the session may switch to.
+
+    A session from a store's plugin proves that store alone, so it gets no other.
+    """
+    if user.is_from_shop or user.login_id is None:
+        return [user]
+    with database.reading() as connection:
+        return LoginRepository(connection).find(user)
+
+
+def membership_in(
+    database: Database, user: DashboardUser, store_id: StoreId
+) -> DashboardUser | None:
+    """Return the user's login in a store that the session may switch to, or None."""
+    found = stores_of(database, user)
+    return next((one for one in found if one.store_id == store_id), None)
 
 
 LINK_MS: Final = MINUTE_MS

@@ -34,20 +34,11 @@ class BrowserFacts:
 class OpenSession:
     """A stored session."""
 
+    store_id: StoreId
     token_hash: str
     began: int
     seen: int
     browser: BrowserFacts
-
-
-def find_users_by_email(connection: sa.Connection, email: str) -> list[DashboardUser]:
-    """Return all stores' logins with a normalised address, oldest first."""
-    query = (
-        sa.select(dashboard_users)
-        .where(dashboard_users.c.email == email)
-        .order_by(dashboard_users.c.created_at, dashboard_users.c.store_id)
-    )
-    return [_user(row) for row in connection.execute(query).mappings()]
 
 
 class UserRepository:
@@ -58,6 +49,11 @@ class UserRepository:
         self._connection = connection
         self._store_id = store_id
 
+    @property
+    def store_id(self) -> StoreId:
+        """The store whose logins these are."""
+        return self._store_id
+
     def all(self) -> list[DashboardUser]:
         """Return every login, oldest first."""
         query = (
@@ -65,7 +61,7 @@ class UserRepository:
             .where(dashboard_users.c.store_id == self._store_id)
             .order_by(dashboard_users.c.created_at, dashboard_users.c.user_id)
         )
-        return [_user(row) for row in self._connection.execute(query).mappings()]
+        return [user_of_row(row) for row in self._connection.execute(query).mappings()]
 
     def add(self, user: DashboardUser, now_ms: int) -> None:
         """Store a new login."""
@@ -76,40 +72,59 @@ class UserRepository:
             "role": user.role.label,
             "password_hash": user.password_hash,
             "created_at": now_ms,
+            "login_id": user.login_id,
+            "confirmed_at": user.confirmed_at,
         }
         self._connection.execute(dashboard_users.insert().values(row))
 
-    def set_password(self, user_id: str, password_hash: str) -> None:
-        """Replace a password."""
-        query = dashboard_users.update().where(
+    def find(self, user_id: str) -> DashboardUser | None:
+        """Return a user; None when the store has no such user."""
+        query = sa.select(dashboard_users).where(
             dashboard_users.c.store_id == self._store_id,
             dashboard_users.c.user_id == user_id,
         )
-        self._connection.execute(query.values(password_hash=password_hash))
+        row = self._connection.execute(query).mappings().first()
+        return None if row is None else user_of_row(row)
+
+    def set_password(self, user_id: str, password_hash: str) -> None:
+        """Replace a password."""
+        self._set(user_id, password_hash=password_hash)
 
     def set_email(self, user_id: str, email: str) -> None:
         """Replace an address."""
-        query = dashboard_users.update().where(
-            dashboard_users.c.store_id == self._store_id,
-            dashboard_users.c.user_id == user_id,
-        )
-        self._connection.execute(query.values(email=email))
+        self._set(user_id, email=email)
 
     def set_role(self, user_id: str, role: Role) -> None:
         """Replace a role."""
-        query = dashboard_users.update().where(
-            dashboard_users.c.store_id == self._store_id,
-            dashboard_users.c.user_id == user_id,
-        )
-        self._connection.execute(query.values(role=role.label))
+        self._set(user_id, role=role.label)
 
     def set_stock_mails(self, user_id: str, *, is_on: bool) -> None:
         """Store whether a user receives stock e-mails."""
+        self._set(user_id, stock_mails=is_on)
+
+    def set_login(self, user: DashboardUser) -> None:
+        """Store a user's login, password and confirmation, as the login has them."""
+        self._set(
+            user.user_id,
+            login_id=user.login_id,
+            password_hash=user.password_hash,
+            confirmed_at=user.confirmed_at,
+        )
+
+    def set_confirmed(self, user_id: str, now_ms: int) -> None:
+        """Record that the user receives mails at the address."""
+        self._set(user_id, confirmed_at=now_ms)
+
+    def set_entered(self, user_id: str, now_ms: int) -> None:
+        """Record that a session begins."""
+        self._set(user_id, entered_at=now_ms)
+
+    def _set(self, user_id: str, **values: object) -> None:
         query = dashboard_users.update().where(
             dashboard_users.c.store_id == self._store_id,
             dashboard_users.c.user_id == user_id,
         )
-        self._connection.execute(query.values(stock_mails=is_on))
+        self._connection.execute(query.values(**values))
 
     def stock_mail_readers(self) -> list[DashboardUser]:
         """Return the users who receive stock e-mails."""
@@ -118,7 +133,7 @@ class UserRepository:
             dashboard_users.c.stock_mails.is_(True),
             dashboard_users.c.email.is_not(None),
         )
-        return [_user(row) for row in self._connection.execute(query).mappings()]
+        return [user_of_row(row) for row in self._connection.execute(query).mappings()]
 
     def remove(self, user_id: str) -> None:
         """Delete a login; end its sessions first."""
@@ -140,6 +155,7 @@ class UserRepository:
         )
         return [
             OpenSession(
+                self._store_id,
                 row.token_hash,
                 row.created_at,
                 row.seen_at,
@@ -186,7 +202,7 @@ class UserRepository:
         row = self._connection.execute(query).mappings().first()
         if row is None:
             return None
-        user = _user(row).from_shop() if row["from_shop"] else _user(row)
+        user = user_of_row(row).from_shop() if row["from_shop"] else user_of_row(row)
         return user, row["began"], row["seen_at"]
 
     def touch_session(self, token_hash: str, now_ms: int) -> None:
@@ -224,8 +240,13 @@ class UserRepository:
         )
         self._connection.execute(query)
 
-    def add_reset(self, token_hash: str, user_id: str, expires_at: int) -> None:
-        """Store a reset link, replacing the user's earlier ones."""
+    def add_reset(
+        self, token_hash: str, user_id: str, expires_at: int, *, mailed: bool = False
+    ) -> None:
+        """Store a reset link, replacing the user's earlier ones.
+
+        `mailed` says that only the owner of the user's address has the link.
+        """
         query = dashboard_resets.delete().where(
             dashboard_resets.c.store_id == self._store_id,
             dashboard_resets.c.user_id == user_id,
@@ -236,13 +257,17 @@ class UserRepository:
             "token_hash": token_hash,
             "user_id": user_id,
             "expires_at": expires_at,
+            "mailed": mailed,
         }
         self._connection.execute(dashboard_resets.insert().values(row))
 
-    def find_reset(self, token_hash: str, now_ms: int) -> DashboardUser | None:
-        """Return a reset link's user; None when it is unknown, used or expired."""
+    def find_reset(self, token_hash: str, now_ms: int) -> tuple[DashboardUser, bool] | None:
+        """Return a reset link's user, and whether only a mail had the link.
+
+        None when it is unknown, used or expired.
+        """
         query = (
-            sa.select(dashboard_users)
+            sa.select(dashboard_users, dashboard_resets.c.mailed)
             .join(
                 dashboard_resets,
                 (dashboard_resets.c.store_id == dashboard_users.c.store_id)
@@ -255,7 +280,15 @@ class UserRepository:
             )
         )
         row = self._connection.execute(query).mappings().first()
-        return None if row is None else _user(row)
+        return None if row is None else (user_of_row(row), bool(row["mailed"]))
+
+    def remove_reset(self, token_hash: str) -> bool:
+        """Delete a reset link; return True for only one of concurrent calls."""
+        query = dashboard_resets.delete().where(
+            dashboard_resets.c.store_id == self._store_id,
+            dashboard_resets.c.token_hash == token_hash,
+        )
+        return self._connection.execute(query).rowcount > 0
 
 
 class AttemptRepository:
@@ -294,13 +327,17 @@ class AttemptRepository:
         self._connection.execute(query)
 
 
-def _user(row: sa.RowMapping) -> DashboardUser:
+def user_of_row(row: sa.RowMapping) -> DashboardUser:
+    """Return a row of `dashboard_users` as a user."""
     return DashboardUser(
         store_id=StoreId(row["store_id"]),
         user_id=row["user_id"],
         email=row["email"],
         role=Role[row["role"].upper()],
         password_hash=row["password_hash"],
+        login_id=row["login_id"],
+        confirmed_at=row["confirmed_at"],
+        entered_at=row["entered_at"] or 0,
     )
 
 
@@ -334,11 +371,20 @@ class FactorRepository:
 
     def find(self, user_id: str) -> SecondFactor | None:
         """Return a user's second factor."""
-        return self._read(self._select(user_id))
-
-    def lock(self, user_id: str) -> SecondFactor | None:
-        """Return a user's second factor, locked until this transaction ends."""
-        return self._read(self._select(user_id).with_for_update())
+        query = sa.select(dashboard_second_factors).where(
+            dashboard_second_factors.c.store_id == self._store_id,
+            dashboard_second_factors.c.user_id == user_id,
+        )
+        row = self._connection.execute(query).mappings().first()
+        if row is None:
+            return None
+        return SecondFactor(
+            row["user_id"],
+            row["secret"],
+            row["enabled_at"],
+            row["last_step"],
+            tuple(json.loads(row["recovery"])),
+        )
 
     def put(self, factor: SecondFactor) -> None:
         """Store a factor, replacing the user's earlier one."""
@@ -385,8 +431,7 @@ class FactorRepository:
         row = self._connection.execute(query).first()
         if row is None:
             return None
-        users = UserRepository(self._connection, self._store_id).all()
-        found = next((one for one in users if one.user_id == row.user_id), None)
+        found = UserRepository(self._connection, self._store_id).find(row.user_id)
         return found.from_shop() if found is not None and row.from_shop else found
 
     def remove_challenge(self, token_hash: str) -> bool:
@@ -404,24 +449,6 @@ class FactorRepository:
             dashboard_challenges.c.expires_at <= now_ms,
         )
         self._connection.execute(query)
-
-    def _select(self, user_id: str) -> sa.Select[tuple[object, ...]]:
-        return sa.select(dashboard_second_factors).where(
-            dashboard_second_factors.c.store_id == self._store_id,
-            dashboard_second_factors.c.user_id == user_id,
-        )
-
-    def _read(self, query: sa.Select[tuple[object, ...]]) -> SecondFactor | None:
-        row = self._connection.execute(query).mappings().first()
-        if row is None:
-            return None
-        return SecondFactor(
-            row["user_id"],
-            row["secret"],
-            row["enabled_at"],
-            row["last_step"],
-            tuple(json.loads(row["recovery"])),
-        )
 
 
 NEW_STORE: Final = StoreId("new")
@@ -446,6 +473,7 @@ class Invitation:
     created_at: int
     expires_at: int
     maker: str | None = None  # user id, or `STARTUP`; None for an operator
+    is_mailed: bool = False  # only the owner of the address has the link
 
 
 class InvitationRepository:
@@ -502,6 +530,14 @@ class InvitationRepository:
             raise InvitationError(OVER)
         return found
 
+    def set_mailed(self, token_hash: str) -> None:
+        """Record that the link went to the invited address, and nowhere else."""
+        query = dashboard_invitations.update().where(
+            dashboard_invitations.c.store_id == self._store_id,
+            dashboard_invitations.c.token_hash == token_hash,
+        )
+        self._connection.execute(query.values(mailed=True))
+
     def remove(self, token_hash: str) -> bool:
         """Delete an invitation; return True for only one of concurrent calls."""
         query = dashboard_invitations.delete().where(
@@ -536,4 +572,5 @@ def _invitation(row: sa.RowMapping) -> Invitation:
         row["created_at"],
         row["expires_at"],
         row["maker"],
+        bool(row["mailed"]),
     )

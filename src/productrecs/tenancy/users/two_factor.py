@@ -16,7 +16,11 @@ from productrecs.tenancy.users.dashboard_user import (
     new_token,
     store_of,
 )
-from productrecs.tenancy.users.repository import FactorRepository, SecondFactor
+from productrecs.tenancy.users.memberships.repository import LoginRepository
+from productrecs.tenancy.users.repository import (
+    FactorRepository,
+    SecondFactor,
+)
 
 STEP_MS: Final = 30_000
 _DIGITS: Final = 6
@@ -77,8 +81,7 @@ _WRONG: Final = "this code is wrong, too old, or was used before; wait for the n
 def has_second_factor(database: Database, user: DashboardUser) -> bool:
     """Return whether a user has an enabled second factor."""
     with database.reading() as connection:
-        factor = FactorRepository(connection, user.store_id).find(user.user_id)
-    return factor is not None and factor.enabled_at is not None
+        return LoginRepository(connection).has_factor(user)
 
 
 def begin_factor(database: Database, user: DashboardUser) -> str:
@@ -89,12 +92,12 @@ def begin_factor(database: Database, user: DashboardUser) -> str:
     """
     secret = new_totp_secret()
     with database.transaction() as transaction:
-        factors = FactorRepository(transaction, user.store_id)
-        found = factors.lock(user.user_id)
+        logins = LoginRepository(transaction)
+        found = logins.lock_factor(user)
         if found is not None and found.enabled_at is not None:
             message = "turn off the second factor that you have first"
             raise FactorError(message)
-        factors.put(SecondFactor(user.user_id, secret, None, 0, ()))
+        logins.put_factor(user, SecondFactor(user.user_id, secret, None, 0, ()))
     return secret
 
 
@@ -115,15 +118,16 @@ def confirm_factor(
     """
     codes = [_recovery_code() for _ in range(RECOVERY_CODES)]
     with database.transaction() as transaction:
-        factors = FactorRepository(transaction, user.store_id)
-        factor = factors.lock(user.user_id)
+        logins = LoginRepository(transaction)
+        factor = logins.lock_factor(user)
         if factor is None or factor.enabled_at is not None:
             raise WrongCodeError(_WRONG)
         step = find_step(factor.secret, _normalised(code), now_ms, factor.last_step)
         if step is None:
             raise WrongCodeError(_WRONG)
         hashes = tuple(hash_token(_normalised(one)) for one in codes)
-        factors.put(SecondFactor(user.user_id, factor.secret, now_ms, step, hashes))
+        enabled = SecondFactor(user.user_id, factor.secret, now_ms, step, hashes)
+        logins.put_factor(user, enabled)
     return codes
 
 
@@ -134,16 +138,16 @@ def use_code(database: Database, user: DashboardUser, code: str, now_ms: int) ->
         WrongCodeError: it is wrong or already used.
     """
     with database.transaction() as transaction:
-        factors = FactorRepository(transaction, user.store_id)
-        factor = factors.lock(user.user_id)
+        logins = LoginRepository(transaction)
+        factor = logins.lock_factor(user)
         if factor is None or factor.enabled_at is None:
             raise WrongCodeError(_WRONG)
         step = find_step(factor.secret, _normalised(code), now_ms, factor.last_step)
         hashed = hash_token(_normalised(code))
         if step is not None:
-            factors.put(factor.used_at(step))
+            logins.put_factor(user, factor.used_at(step))
         elif hashed in factor.recovery:
-            factors.put(factor.without(hashed))
+            logins.put_factor(user, factor.without(hashed))
         else:
             raise WrongCodeError(_WRONG)
 
@@ -151,7 +155,7 @@ def use_code(database: Database, user: DashboardUser, code: str, now_ms: int) ->
 def remove_factor(database: Database, user: DashboardUser) -> None:
     """Disable the second factor: the password is sufficient."""
     with database.transaction() as transaction:
-        FactorRepository(transaction, user.store_id).remove(user.user_id)
+        LoginRepository(transaction).remove_factor(user)
 
 
 def new_challenge(database: Database, user: DashboardUser, now_ms: int) -> str:

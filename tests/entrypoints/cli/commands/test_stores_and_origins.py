@@ -12,6 +12,8 @@ from productrecs.core.clock import system_ms
 from productrecs.entrypoints.services import Services
 from productrecs.storage.tables import dashboard_users, events, items, purchase_lines
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
+from productrecs.tenancy.accounts.store_management import find_store, owner_of
+from productrecs.tenancy.accounts.team_members import accept_with_login
 from productrecs.tenancy.users.login_and_sessions import reset_password
 from tests.entrypoints.cli.conftest import BOTH, CommandLine
 
@@ -169,12 +171,40 @@ def test_a_new_store_says_how_its_owner_gets_into_the_dashboard(
 
     nobody = shell("store", "create", "--domain", "b.example")
     assert "account reset-link b.example --email" in nobody
-    named = ("--domain", "c.example", "--email", "anna@example.com")
+    named = ("--domain", "c.example", "--email", "bob@example.com")
     assert "/dashboard/reset?token=" in shell.told("store", "create", *named)["login_link"]
     typed = ("--domain", "d.example", "--email", "a@b.example", "--password-stdin")
     said = shell("store", "create", *typed, stdin="correct horse\n")
     assert "token=" not in said
     assert "reset-link" not in said
+
+
+def test_a_store_of_an_email_with_a_login_asks_it_to_join(
+    shell: CommandLine, services: Services
+) -> None:
+    email, typed = "anna@example.com", ("--email", "Anna@Example.com")
+    first = ("store", "create", "--domain", "a.example", *typed)
+    shell(*first, "--password-stdin", stdin="correct horse\n")
+    create = ("store", "create", "--domain", "b.example", *typed)
+    refused = shell.run(*create, "--password-stdin", stdin="another horse\n")
+    assert (refused.exit_code, "has a login already" in refused.stderr) == (1, True)
+
+    said = shell(*create)
+    later = shell.run("account", "reset-link", "b.example", "--email", email)
+
+    assert "anna@example.com has a login already: the link adds this store" in said
+    assert "has a login already: the link adds b.example" in later.stderr
+    before = shell.told("account", "list")
+    row = {"email": email, "stores": {"a.example": "owner"}}
+    assert before == [{**row, "confirmed": False, "two_factor": False}]
+    token = later.stdout.strip().partition("/dashboard/invitation?token=")[2]
+    owner = owner_of(services.database, find_store(services.database, "a.example"))
+    accept_with_login(services.database, token, owner, system_ms())
+    (row,) = shell.told("account", "list")
+    assert row["stores"] == {"a.example": "owner", "b.example": "owner"}
+    line = "anna@example.com  a.example (owner), b.example (owner)"
+    assert line in shell("account", "list")
+    assert "/dashboard/reset?token=" in shell("account", "reset-link", "b.example")
 
 
 def test_a_short_password_is_refused(shell: CommandLine) -> None:

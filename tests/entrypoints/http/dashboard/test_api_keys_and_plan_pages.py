@@ -50,7 +50,7 @@ def register(office: Office, **changed: str) -> tuple[Member, object]:
     office.now_ms += 3_600_000
     fields = {
         "domain": f"new-{office.now_ms}.example",
-        "email": "anna@example.com",
+        "email": f"anna@new-{office.now_ms}.example",
         "password": PASSWORD,
         "currency": "EUR",
     }

@@ -12,9 +12,12 @@ from productrecs.core.clock import system_ms
 from productrecs.entrypoints.http.application import create_application
 from productrecs.entrypoints.services import build_services
 from productrecs.settings import Settings, SettingsError, SmtpServer, from_environment
+from productrecs.tenancy.accounts.team_members import invite_to_register
+from productrecs.tenancy.users.dashboard_user import hash_password
+from productrecs.tenancy.users.repository import UserRepository
 from tests.api.inside import Inside
 from tests.entrypoints.http.dashboard.conftest import Office
-from tests.support.dashboard import Member, add_store, text_of
+from tests.support.dashboard import PASSWORD, Member, add_store, text_of
 from tests.support.service import Service, eventually
 from tests.support.smtp import MailServer
 
@@ -39,7 +42,9 @@ def mailing(
     smtp = SmtpServer(
         "127.0.0.1", server.port, "none", "Recs <recs@example.com>", "me", "pass"
     )
-    settings = Settings(data=place.folder, base_url=BASE, smtp=smtp)
+    settings = Settings(
+        data=place.folder, base_url=BASE, smtp=smtp, registration="invitation"
+    )
     services = replace(build_services(settings), clock=system_ms)
     with Inside(create_application(services, draining=[])) as inside:
         yield Office(services, inside, system_ms())
@@ -116,6 +121,100 @@ def test_an_invitation_goes_by_mail_else_its_link_is_shown(
     (link,) = links_in(server, "bea@team.example")
     assert "team.example" in text_of(Member(mailing.inside).get(link))
     assert "/dashboard/invitation?token=" in text_of(shown)
+
+
+def test_who_registers_confirms_the_address_by_a_mailed_link(
+    mailing: Office, server: MailServer
+) -> None:
+    guest, email = Member(mailing.inside), "anna@confirm.example"
+    invited = invite_to_register(mailing.services.database, email, mailing.now_ms)
+    address = f"/dashboard/register?token={invited}"
+    fields = {"domain": "confirm.example", "email": email, "currency": "EUR"}
+    guest.post(
+        "/dashboard/register", page=address, token=invited, password=PASSWORD, **fields
+    )
+    asked = text_of(guest.get("/dashboard"))
+    eventually(lambda: server.mails)
+    server.mails.clear()
+    again = guest.post("/dashboard/confirm/send", page="/dashboard")
+    eventually(lambda: server.mails)
+    (link,) = links_in(server, email)
+    token = link.partition("token=")[2]
+    reader = Member(mailing.inside)
+
+    as_reset = reader.get(f"{RESET}?token={token}").status
+    only_opened = (
+        reader.get(link).status,
+        "Confirm anna" in text_of(guest.get("/dashboard")),
+    )
+    done = [
+        reader.post("/dashboard/confirm", page=link, token=token).header("location"),
+        reader.get(link).status,
+    ]
+
+    assert f"Confirm {email}" in asked
+    assert (again.status, as_reset, only_opened) == (303, 404, (200, True))
+    assert done == ["/dashboard/login", 404]
+    assert "Confirm anna" not in text_of(guest.get("/dashboard"))
+
+
+def test_mailed_links_confirm_the_address_and_shown_ones_do_not(
+    mailing: Office, server: MailServer
+) -> None:
+    store, team = add_store(mailing.services, "proof.example"), "/dashboard/team"
+    owner, join = mailing.member(store), "/dashboard/invitation"
+    asks = "Confirm {}@proof.example"
+    assert asks.format("owner") in text_of(owner.get("/dashboard"))
+
+    def joined(name: str, token: str) -> bool:
+        guest, address = Member(mailing.inside), f"{join}?token={token}"
+        guest.post(join, page=address, token=token, password=PASSWORD)
+        return asks.format(name) in text_of(guest.get("/dashboard"))
+
+    invited = {"page": team, "role": "viewer"}
+    owner.post(f"{team}/invite", email="mailed@proof.example", **invited)
+    (mailed,) = links_in(server, "mailed@proof.example")
+    shown = owner.post(f"{team}/invite", email="refused@proof.example", **invited)
+    found = re.search(r"invitation\?token=([\w.]+)", shown.body.decode())
+    assert found is not None
+
+    assert joined("mailed", mailed.partition("token=")[2]) is False
+    assert joined("refused", found[1]) is True
+
+    server.mails.clear()
+    Member(mailing.inside).post(RESET, email="owner@proof.example")
+    eventually(lambda: server.mails)
+    (link,) = links_in(server, "owner@proof.example")
+    sent = {"token": link.partition("token=")[2], "password": "another password"}
+    guest = Member(mailing.inside)
+    assert guest.post(RESET, page=link, **sent).status == 303
+    assert asks.format("owner") not in text_of(guest.get("/dashboard"))
+
+
+def test_a_mailed_reset_makes_one_login_of_those_with_the_address(
+    mailing: Office, server: MailServer
+) -> None:
+    stores = [add_store(mailing.services, f"{name}.example") for name in ("left", "right")]
+    email, database = "owner@left.example", mailing.services.database
+    squatter = mailing.member(stores[1])
+    with database.transaction() as transaction:
+        owners = UserRepository(transaction, stores[1].store_id)
+        owners.set_email("owner", email)
+        owners.set_password("owner", hash_password("the password of somebody"))
+
+    Member(mailing.inside).post(RESET, email=email)
+    eventually(lambda: server.mails)
+    links = links_in(server, email)
+    sent = {"token": links[0].partition("token=")[2], "password": "another password"}
+    person = Member(mailing.inside)
+    assert person.post(RESET, page=links[0], **sent).status == 303
+
+    assert "/dashboard/switch" in person.get("/dashboard").body.decode()
+    assert squatter.get("/dashboard").status == 303
+    assert person.get(links[1]).status == 404, "the other link ended"
+    for store in stores:
+        log_in = Member(mailing.inside).log_in
+        assert log_in(store.domain, "another password").status == 303
 
 
 @pytest.mark.parametrize(

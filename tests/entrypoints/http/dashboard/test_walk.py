@@ -28,6 +28,8 @@ _SEEN_WITHOUT_CHANGE = {"dashboard_sessions", "key_uses"}  # when they were last
 SHOWN = [page for page in PAGES if page.show is not None and not page.is_public]
 CHANGING = [page for page in PAGES if page.change is not None]
 OWN = {  # what a viewer may change: the own login and e-mails, nothing of the store
+    "/dashboard/confirm/send",
+    "/dashboard/switch",
     "/dashboard/demand/mails",
     "/dashboard/security/password",
     "/dashboard/security/sessions",

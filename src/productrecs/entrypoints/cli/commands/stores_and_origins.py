@@ -12,7 +12,7 @@ from typing import Final
 import click
 
 from productrecs.core.clock import iso
-from productrecs.entrypoints.cli.commands.dashboard_logins import password_link
+from productrecs.entrypoints.cli.commands.dashboard_logins import owner_link, password_link
 from productrecs.entrypoints.cli.commands.plans import (
     describe_limit,
     plan_facts,
@@ -52,6 +52,7 @@ from productrecs.tenancy.billing.plans_and_subscriptions import (
     UNLIMITED,
     find_plan,
 )
+from productrecs.tenancy.users.memberships.repository import EmailTakenError
 from productrecs.training.trained_models import models_folder
 
 _PROPAGATION_SECONDS: Final = 1.0
@@ -93,7 +94,8 @@ def create(
     """Register a store and print its two keys; the secret key is shown only once.
 
     With --email it also prints a link at which the merchant chooses a password for the
-    dashboard. The link works once, within 30 minutes. The store has no limits, unless
+    dashboard. The link works once, within 30 minutes. If the address has a login already,
+    the link adds the store to that login instead. The store has no limits, unless
     --plan (or PRODUCTRECS_STORE_CREATE_PLAN for every store) says otherwise.
 
     Example: productrecs store create --domain shop.example.com --email anna@example.com
@@ -109,10 +111,14 @@ def create(
             settings={name: text for name, text in settings.items() if text is not None},
         )
         created, secret = register_store(services.database, registration, services.clock)
-        link = None
+        link, note = None, "works once, within 30 minutes"
         if registration.email is not None and password is None:
-            link = password_link(services, owner_of(services.database, created))
-    print_keys(created, secret, as_json=as_json, link=link)
+            try:
+                link = password_link(services, owner_of(services.database, created))
+            except EmailTakenError as taken:
+                link = owner_link(services, created, taken.email)
+                note = f"{taken}: the link adds this store to it, once, within seven days"
+    print_keys(created, secret, as_json=as_json, link=link, note=note)
     if not as_json and registration.email is None:
         command = f"productrecs account reset-link {created.domain} --email YOUR_ADDRESS"
         click.echo(f"dashboard        {command}")
@@ -238,11 +244,16 @@ for _one in (set_plan, suspend, resume):
 
 
 def print_keys(
-    created: Store, secret: SecretKey, *, as_json: bool, link: str | None = None
+    created: Store,
+    secret: SecretKey,
+    *,
+    as_json: bool,
+    link: str | None = None,
+    note: str = "",
 ) -> None:
     """Print a store's keys; this is the only time that the secret key is shown.
 
-    `link` is where the owner of a new store chooses a password.
+    `link` is where the owner of a new store gets into the dashboard; `note` says how.
     """
     if as_json:
         print_json(
@@ -259,7 +270,7 @@ def print_keys(
     click.echo(f"publishable key  {created.publishable_key}  (for the storefront; public)")
     click.echo(f"secret key       {secret}  (for your server; shown this once)")
     if link is not None:
-        click.echo(f"dashboard        {link}  (works once, within 30 minutes)")
+        click.echo(f"dashboard        {link}  ({note})")
 
 
 def _remove_files(services: Services, deleted: Store) -> None:

@@ -7,7 +7,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib import resources
 from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
@@ -20,6 +20,7 @@ from starlette.responses import PlainTextResponse
 
 from productrecs.core.cache_registry import Cache, memoized
 from productrecs.core.errors import ProductRecsError, QueueFullError
+from productrecs.core.ids import StoreId
 from productrecs.entrypoints.http.dashboard.audited_changes import make_change
 from productrecs.entrypoints.http.dashboard.file_upload_forms import (
     declared_length,
@@ -46,6 +47,10 @@ from productrecs.entrypoints.http.dashboard.page_registry import (
     current_page,
     navigation,
 )
+from productrecs.entrypoints.http.dashboard.pages.email_confirmation import (
+    needs_confirmation,
+)
+from productrecs.entrypoints.http.dashboard.pages.registration import OPEN
 from productrecs.entrypoints.http.limits.rate_and_connection_limits import (
     address_of_client,
     peer_of,
@@ -64,7 +69,11 @@ from productrecs.entrypoints.http.routes.public.page_response import (
 from productrecs.entrypoints.http.transport.request_body import read_body
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.users.dashboard_user import DashboardUser, Role
-from productrecs.tenancy.users.login_and_sessions import Session, resume_session
+from productrecs.tenancy.users.login_and_sessions import (
+    Session,
+    resume_session,
+    stores_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -95,6 +104,11 @@ def render_page(visit: Visit, reply: Reply, flash: str) -> str:
         "store": store,
         "days_left": store and store.subscription.days_left(visit.now_ms),
         "user": user,
+        "stores": _stores_of(visit),
+        "may_add_store": user is not None
+        and not user.is_from_shop
+        and visit.services.settings.registration == OPEN,
+        "asks_to_confirm": needs_confirmation(visit),
         "current": current_page(visit.page.path),
         "navigation": [] if user is None else list(navigation()),
         "fmt": visit.formats,
@@ -106,6 +120,28 @@ def render_page(visit: Visit, reply: Reply, flash: str) -> str:
         **reply.values,
     }
     return _environment().get_template(reply.template or "").render(values)
+
+
+@dataclass(frozen=True, slots=True)
+class _StoreChoice:
+    """A store that the user may switch to."""
+
+    store_id: StoreId
+    domain: str
+    role: str
+
+
+def _stores_of(visit: Visit) -> list[_StoreChoice]:
+    """Return the stores of the user's login, by domain."""
+    if visit.session is None or visit.is_partial:
+        return []
+    found = []
+    for one in stores_of(visit.database, visit.user):
+        store = visit.context.accounts.by_id(one.store_id)
+        if store is not None:
+            role = one.role.label.capitalize()
+            found.append(_StoreChoice(one.store_id, store.domain, role))
+    return sorted(found, key=lambda one: one.domain)
 
 
 def render_error(visit: Visit, status: int, message: str) -> Reply:

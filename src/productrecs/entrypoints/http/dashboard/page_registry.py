@@ -12,6 +12,7 @@ from productrecs.entrypoints.http.dashboard.pages import (
     bundles,
     customers,
     demand_forecast,
+    email_confirmation,
     experiments,
     file_imports,
     global_search,
@@ -68,6 +69,7 @@ PAGES: Final[tuple[Page, ...]] = (
     *login.PAGES,
     *registration.PAGES,
     *password_reset.PAGES,
+    *email_confirmation.PAGES,
 )
 BY_PATH: Final[Mapping[str, Page]] = MappingProxyType({page.path: page for page in PAGES})
 _ORDER: Final = tuple(Group)

@@ -10,6 +10,7 @@ from productrecs.entrypoints.http.dashboard.page_and_visit import (
     LOGIN_PATH,
     SESSION,
     VISITOR,
+    NotFoundError,
     Page,
     Reply,
     Visit,
@@ -17,12 +18,14 @@ from productrecs.entrypoints.http.dashboard.page_and_visit import (
 from productrecs.entrypoints.http.pipeline.authentication_and_cors import SIGN_IN_PATH
 from productrecs.tenancy.accounts.domains_and_origins import DomainError, normalise_domain
 from productrecs.tenancy.accounts.repository import AccountRepository
-from productrecs.tenancy.users.dashboard_user import DashboardUser
+from productrecs.tenancy.users.dashboard_user import DashboardUser, Role
 from productrecs.tenancy.users.login_and_sessions import (
     begin_session,
     end_session,
     find_link_user,
     find_logins,
+    join_by_password,
+    membership_in,
     use_link_token,
     verify_password,
 )
@@ -32,6 +35,7 @@ from productrecs.tenancy.users.two_factor import (
     new_challenge,
 )
 
+SWITCH_PATH: Final = "/dashboard/switch"
 _EXPIRED: Final = (
     "The link was used already or is over a minute old. "
     "Open the dashboard from your shop again, or log in here."
@@ -53,26 +57,56 @@ def log_in(visit: Visit) -> Reply:
     domain = None if email else _domain_of(name)
     store_id = None if domain is None else _store_at(visit, domain)
     named = find_logins(visit.database, email, store_id)
-    # By login, so that each spelling of a domain, and the e-mail, count together.
-    accounts = [_attempts_at(one) for one in named] or [f"account {domain or name}"]
-    counted, limits = (*accounts, f"address {visit.network}"), visit.context.login_limits
     try:
-        limits.check(*counted)
+        found = opened_logins(visit, named, password, domain or name)
     except TooManyAttemptsError as error:
         return _form(visit, status=429, error=str(error).capitalize() + ".", name=name)
-    found = verify_password(named, password)
     if not found:
-        limits.failed(*counted)
         return _form(visit, status=422, error=_WRONG, name=name)
-    limits.succeeded(*map(_attempts_at, found))
+    if email is not None:
+        found = join_by_password(visit.database, found)
     if len(found) > 1:
         return _choose(visit, found, name)
     return enter(visit, found[0], safe_path(visit.form["next"]), password=password)
 
 
+def opened_logins(
+    visit: Visit, named: list[DashboardUser], password: str, name: str
+) -> list[DashboardUser]:
+    """Return the logins that a password opens; count failures at them and the address.
+
+    `name` is counted where nobody has the name.
+
+    Raises:
+        TooManyAttemptsError: too many failed.
+    """
+    # By login, so that each spelling of a domain, and the e-mail, count together.
+    accounts = [_attempts_at(one) for one in named] or [f"account {name}"]
+    counted, limits = (*accounts, f"address {visit.network}"), visit.context.login_limits
+    limits.check(*counted)
+    found = verify_password(named, password)
+    if found:
+        limits.succeeded(*map(_attempts_at, found))
+    else:
+        limits.failed(*counted)
+    return found
+
+
 def _attempts_at(user: DashboardUser) -> str:
     """Return the name under which failures at a login are counted."""
-    return f"account {user.store_id} {user.user_id}"
+    return f"account {user.login_key}"
+
+
+def switch_store(visit: Visit) -> Reply:
+    """Go on in another store of the login: a new session begins there, this one ends.
+
+    So a page that is still open in another tab cannot change the wrong store.
+    """
+    target = membership_in(visit.database, visit.user, StoreId(visit.form["to_store"]))
+    if target is None:
+        message = "Your login has no such store; open the page again."
+        raise NotFoundError(message)
+    return start_session(visit, target, action="Switched to this store")
 
 
 def show_sign_in(visit: Visit) -> Reply:
@@ -85,9 +119,14 @@ def show_sign_in(visit: Visit) -> Reply:
     store = None if user is None else visit.context.accounts.by_id(user.store_id)
     if user is None or store is None:
         return visit.redirect(LOGIN_PATH, _EXPIRED)
-    if visit.session is not None and visit.user.is_same_login(user):
+    if visit.session is not None and _is_here(visit, user):
         return visit.redirect(HOME_PATH)  # a session with a password may do more
     return visit.render("sign_in.html", shop=store.domain, login=user, token=token)
+
+
+def _is_here(visit: Visit, user: DashboardUser) -> bool:
+    """Return whether the session is the user's, in the same store."""
+    return visit.user.is_same_login(user) and visit.user.store_id == user.store_id
 
 
 def sign_in(visit: Visit) -> Reply:
@@ -95,6 +134,11 @@ def sign_in(visit: Visit) -> Reply:
     user = use_link_token(visit.database, visit.form["token"], visit.system_ms)
     if user is None:
         return visit.redirect(LOGIN_PATH, _EXPIRED)
+    if visit.session is not None:
+        # A session with a password may do more than the link, in each of its stores.
+        own = membership_in(visit.database, visit.user, user.store_id)
+        if own is not None and not visit.user.is_from_shop and own.is_same_login(user):
+            return start_session(visit, own, action="Switched to this store")
     return enter(visit, user)
 
 
@@ -130,12 +174,15 @@ def start_session(
     path: str = HOME_PATH,
     message: str = "",
     password: str | None = None,
+    action: str = "",
 ) -> Reply:
     """Return a redirect with the cookie of a new session; an earlier one ends."""
     if visit.session is not None:
         end_session(visit.database, visit.session)
-    action = "Logged in from the shop" if user.is_from_shop else "Logged in"
-    database = visit.recording(action, user=user)
+    action = action or ("Logged in from the shop" if user.is_from_shop else "Logged in")
+    store = visit.context.accounts.by_id(user.store_id)
+    detail = "" if store is None else f"Store: {store.domain}"
+    database = visit.recording(action, detail, user=user)
     session = begin_session(database, user, visit.system_ms, password, visit.browser)
     reply = visit.redirect(path, message)
     cookies = {**reply.cookies, SESSION: session.token, VISITOR: None}
@@ -143,7 +190,7 @@ def start_session(
 
 
 def _choose(visit: Visit, found: list[DashboardUser], name: str) -> Reply:
-    """List the stores that match both the address and the password."""
+    """List the stores of logins that match, and that two second factors hold apart."""
     stores = [visit.context.accounts.by_id(one.store_id) for one in found]
     domains = sorted(store.domain for store in stores if store is not None)
     message = (
@@ -194,6 +241,15 @@ def safe_path(path: str) -> str:
 
 PAGES: Final = (
     Page(LOGIN_PATH, "Log in", show_login, log_in, is_public=True),
+    Page(
+        SWITCH_PATH,
+        "Switch store",
+        None,
+        switch_store,
+        may_change=Role.VIEWER,
+        is_of_login=True,
+        is_audited=False,  # the audit log of the other store gets the line
+    ),
     Page("/dashboard/logout", "Log out", None, log_out, is_public=True),
     Page(SIGN_IN_PATH, "Sign in", show_sign_in, sign_in, is_public=True),
 )

@@ -18,15 +18,14 @@ from productrecs.settings import SmtpServer
 from productrecs.tenancy.users.dashboard_user import WeakPasswordError
 from productrecs.tenancy.users.login_and_sessions import (
     ResetLinkError,
+    find_logins,
     is_reset_token,
     new_reset_token,
     reset_password,
 )
 from productrecs.tenancy.users.login_attempt_limits import TooManyAttemptsError
-from productrecs.tenancy.users.repository import find_users_by_email
 
 RESET_PATH: Final = "/dashboard/reset"
-_MAX_LINKS: Final = 8
 _TEXT: Final = """Somebody asked for a new password for your ProductRecs dashboard.
 
 Choose it here, within 30 minutes:
@@ -75,10 +74,8 @@ def _mail_links(services: Services, server: SmtpServer, email: str, now_ms: int)
     """Send a link for each login of an address, if there is one."""
     try:
         links = []
-        with services.database.reading() as connection:
-            found = find_users_by_email(connection, email)
-        for user in found[:_MAX_LINKS]:
-            token = new_reset_token(services.database, user, now_ms)
+        for user in find_logins(services.database, email, None):
+            token = new_reset_token(services.database, user, now_ms, mailed=True)
             links.append(f"{services.settings.base_url}{RESET_PATH}?token={token}")
         if links:
             send_mail(server, email, "Reset your password", _TEXT.format("\n".join(links)))

@@ -5,7 +5,10 @@ from typing import Final
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.http.dashboard.page_and_visit import Page, Reply, Visit
-from productrecs.entrypoints.http.dashboard.pages.login import enter
+from productrecs.entrypoints.http.dashboard.pages.email_confirmation import (
+    mail_confirmation,
+)
+from productrecs.entrypoints.http.dashboard.pages.login import enter, start_session
 from productrecs.entrypoints.http.dashboard.pages.store_settings import currency_options
 from productrecs.tenancy.accounts.domains_and_origins import DomainError
 from productrecs.tenancy.accounts.known_codes import known_codes
@@ -25,10 +28,12 @@ from productrecs.tenancy.billing.plans_and_subscriptions import (
     find_plan,
 )
 from productrecs.tenancy.users.dashboard_user import (
+    DashboardUser,
     EmailError,
     WeakPasswordError,
 )
 from productrecs.tenancy.users.login_attempt_limits import TooManyAttemptsError
+from productrecs.tenancy.users.memberships.repository import EmailTakenError, LoginGoneError
 from productrecs.tenancy.users.repository import NEW_STORE, InvitationError
 
 START_PATH: Final = "/dashboard/start"
@@ -38,6 +43,8 @@ _FIELDS: Final[dict[type[ProductRecsError], str]] = {
     DomainError: "domain",
     DomainTakenError: "domain",
     EmailError: "email",
+    EmailTakenError: "email",
+    LoginGoneError: "domain",
     WeakPasswordError: "password",
     SettingError: "currency",
 }
@@ -54,7 +61,7 @@ def show_form(visit: Visit) -> Reply:
 
 
 def register(visit: Visit) -> Reply:
-    """Create the store and log its owner in."""
+    """Create the store and log its owner in; a logged-in user gets one more store."""
     mode, token = visit.services.settings.registration, visit.form["token"]
     if mode not in {OPEN, INVITATION}:
         message = "registration is closed here; ask who runs this service for a store"
@@ -69,17 +76,7 @@ def register(visit: Visit) -> Reply:
         settings.pop("timezone", None)  # a browser may know other names
     try:
         limits.check(counted)
-        email = form["email"]
-        if "@" not in email:
-            message = "write an e-mail address like anna@example.com"
-            raise EmailError(message)
-        wanted = Registration(
-            domain=form["domain"],
-            email=email,
-            password=form.as_typed("password"),
-            plan=_first_plan(visit),
-            settings=settings,
-        )
+        wanted = _wanted(visit, settings)
         store, _secret = register_store(
             visit.database,
             wanted,
@@ -93,6 +90,9 @@ def register(visit: Visit) -> Reply:
         said = str(error)
         if isinstance(error, DomainTakenError):
             said = "this domain has a store already; log in, or reset its password"
+        if isinstance(error, EmailTakenError):
+            limits.failed(counted)  # so that nobody asks for many addresses
+            said = f"{error}. Log in first: your login can have several stores"
         return _form(visit, token, {name: _sentence(said)}, status=422)
     revoke_secret(visit.database, store)  # nobody has seen it; Get started creates one
     limits.failed(counted)  # each store counts, which limits mass registration
@@ -100,7 +100,33 @@ def register(visit: Visit) -> Reply:
     owner = owner_of(visit.database, store)
     days = wanted.plan.days
     trial = "" if days is None else f" Your plan {wanted.plan.name} runs for {days} days."
+    if wanted.owner is not None:
+        return start_session(visit, owner, START_PATH, f"Your store is made.{trial}")
+    mail_confirmation(visit, owner, store.domain)
     return enter(visit, owner, START_PATH, f"Welcome.{trial}")
+
+
+def _wanted(visit: Visit, settings: Mapping[str, str]) -> Registration:
+    form, owner = visit.form, _login_of(visit)
+    email = form["email"] if owner is None else owner.email
+    if owner is None and "@" not in form["email"]:
+        message = "write an e-mail address like anna@example.com"
+        raise EmailError(message)
+    return Registration(
+        domain=form["domain"],
+        email=email,
+        password=form.as_typed("password") if owner is None else None,
+        plan=_first_plan(visit),
+        settings=settings,
+        owner=owner,
+    )
+
+
+def _login_of(visit: Visit) -> DashboardUser | None:
+    """Return the login that gets the store; a session from a shop proves no person."""
+    if visit.session is None or visit.user.is_from_shop:
+        return None
+    return visit.user
 
 
 def _first_plan(visit: Visit) -> Plan:
@@ -128,6 +154,7 @@ def _form(
         errors=errors or {},
         token=token,
         email=email,
+        login=_login_of(visit),
         plan=_first_plan(visit),
         currencies=currency_options(),
     )

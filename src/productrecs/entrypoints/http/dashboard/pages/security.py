@@ -5,6 +5,7 @@ import io
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from productrecs.core.ids import StoreId
 from productrecs.entrypoints.http.dashboard.formats import sentence
 from productrecs.entrypoints.http.dashboard.page_and_visit import (
     LOGIN_PATH,
@@ -73,7 +74,7 @@ def show_security(visit: Visit) -> Reply:
 def new_password(visit: Visit) -> Reply:
     """Replace the password; every other session of the user ends."""
     old, new = visit.form.as_typed("old_password"), visit.form.as_typed("new_password")
-    counted = f"user {visit.user.store_id} {visit.user.user_id}"
+    counted = f"user {visit.user.login_key}"
     limits = visit.context.login_limits
     try:
         limits.check(counted)
@@ -120,8 +121,14 @@ def security_page(visit: Visit, status: int = 200, **errors: str) -> Reply:
         system_ms=visit.system_ms,
         has_factor=has_second_factor(visit.database, session.user),
         browser_name=browser_name,
+        domain_of=lambda store_id: _domain_of(visit, store_id),
         **shown,
     )
+
+
+def _domain_of(visit: Visit, store_id: StoreId) -> str:
+    store = visit.context.accounts.by_id(store_id)
+    return "another store" if store is None else store.domain
 
 
 TWO_FACTOR_PATH: Final = f"{SECURITY_PATH}/two-factor"
@@ -202,7 +209,7 @@ def _limited(
         WrongCodeError: the code is wrong.
         TooManyAttemptsError: too many codes were wrong.
     """
-    counted, limits = f"code {user.store_id} {user.user_id}", visit.context.login_limits
+    counted, limits = f"code {user.login_key}", visit.context.login_limits
     limits.check(counted)
     try:
         done = attempt()

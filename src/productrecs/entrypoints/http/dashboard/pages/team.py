@@ -10,15 +10,22 @@ from productrecs.entrypoints.http.dashboard.page_and_visit import (
     Reply,
     Visit,
 )
-from productrecs.entrypoints.http.dashboard.pages.login import enter
+from productrecs.entrypoints.http.dashboard.pages.login import (
+    enter,
+    opened_logins,
+    start_session,
+)
 from productrecs.entrypoints.mail import MailError, send_mail
+from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.team_members import (
     MemberError,
     UnknownMemberError,
     accept,
+    accept_with_login,
     change_role,
     find_invitation,
     invite,
+    mark_mailed,
     remove_member,
     withdraw,
 )
@@ -28,6 +35,9 @@ from productrecs.tenancy.users.dashboard_user import (
     Role,
     WeakPasswordError,
 )
+from productrecs.tenancy.users.login_and_sessions import WrongPasswordError, find_logins
+from productrecs.tenancy.users.login_attempt_limits import TooManyAttemptsError
+from productrecs.tenancy.users.memberships.repository import EmailTakenError, LoginGoneError
 from productrecs.tenancy.users.repository import (
     NEW_STORE,
     Invitation,
@@ -40,7 +50,7 @@ TEAM_PATH: Final = "/dashboard/team"
 INVITATION_PATH: Final = "/dashboard/invitation"
 _TEXT: Final = """You are invited to the ProductRecs dashboard of {}.
 
-Choose your password here, within seven days:
+Open this link within seven days:
 
 {}
 """
@@ -65,6 +75,7 @@ def send_invitation(visit: Visit) -> Reply:
         return _team(visit, status=422, email=email, error=sentence(error))
     path = f"{INVITATION_PATH}?token={token}"
     if _mailed(visit, email, path):
+        mark_mailed(visit.database, token)
         message = f"{email} is invited; we have sent the link by e-mail."
         return visit.redirect(TEAM_PATH, message)
     return _team(visit, link=visit.base_url + path, invited=email)
@@ -107,7 +118,7 @@ def set_role(visit: Visit) -> Reply:
 
 
 def remove(visit: Visit) -> Reply:
-    """Remove a member; every session of theirs ends."""
+    """Remove a member; every session of theirs in this store ends."""
     try:
         gone = remove_member(visit.database, visit.store.store_id, visit.form["member"])
     except UnknownMemberError as error:
@@ -115,7 +126,7 @@ def remove(visit: Visit) -> Reply:
     except MemberError as error:
         return _team(visit, status=422, member_error=sentence(error))
     name = gone.email or "The owner"
-    return visit.redirect(TEAM_PATH, f"{name} is removed, and logged out everywhere.")
+    return visit.redirect(TEAM_PATH, f"{name} is removed, and logged out of this store.")
 
 
 def _role(visit: Visit) -> Role:
@@ -151,20 +162,47 @@ def show_invitation(visit: Visit) -> Reply:
 
 
 def join(visit: Visit) -> Reply:
-    """Create the user and start the first session."""
-    token, password = visit.form["token"], visit.form.as_typed("password")
+    """Let the invited person in: a new login, or one that has other stores already."""
+    token = visit.form["token"]
     found = find_invitation(visit.database, token, visit.system_ms)
-    if found is None:
+    if found is None or _shop_of(visit, found) is None:
         return _page(visit, "")
     newcomer = DashboardUser(found.store_id, "", found.email, found.role, None)
     log = visit.recording("Joined the team", f"as {found.role.label}", newcomer)
     try:
-        user = accept(log, token, password, visit.system_ms)
-    except InvitationError:
+        user = _new_member(visit, found, log, token)
+    except (InvitationError, LoginGoneError):
         return _page(visit, "")
-    except WeakPasswordError as error:
+    except (WeakPasswordError, WrongPasswordError, EmailTakenError) as error:
         return _page(visit, token, status=422, error=sentence(error))
-    return enter(visit, user, message="Welcome to the team.")
+    except TooManyAttemptsError as error:
+        return _page(visit, token, status=429, error=sentence(error))
+    begin = start_session if _is_own(visit, found) else enter
+    return begin(visit, user, message="Welcome to the team.")
+
+
+def _new_member(
+    visit: Visit, found: Invitation, log: Database, token: str
+) -> DashboardUser:
+    """Add the invited person; one who has a login proves it by session or password."""
+    password, now_ms = visit.form.as_typed("password"), visit.system_ms
+    if _is_own(visit, found):
+        return accept_with_login(log, token, visit.user, now_ms)
+    named = find_logins(visit.database, found.email, None)
+    if not named:
+        return accept(log, token, password, now_ms)
+    logins = opened_logins(visit, named, password, found.email or "")
+    if not logins:
+        message = "this is not the password of your login"
+        raise WrongPasswordError(message)
+    return accept_with_login(log, token, logins[0], now_ms)
+
+
+def _is_own(visit: Visit, found: Invitation) -> bool:
+    """Return whether the session is of a login with the invited e-mail."""
+    if visit.session is None or visit.user.is_from_shop:
+        return False
+    return visit.user.email is not None and visit.user.email == found.email
 
 
 def _page(visit: Visit, token: str, status: int = 200, error: str = "") -> Reply:
@@ -173,7 +211,14 @@ def _page(visit: Visit, token: str, status: int = 200, error: str = "") -> Reply
     if found is None or shop is None:
         return visit.render("invitation.html", status=404, found=None)
     return visit.render(
-        "invitation.html", status=status, found=found, shop=shop, token=token, error=error
+        "invitation.html",
+        status=status,
+        found=found,
+        shop=shop,
+        token=token,
+        error=error,
+        is_own=_is_own(visit, found),
+        has_login=bool(find_logins(visit.database, found.email, None)),
     )
 
 

@@ -1,0 +1,221 @@
+"""Login repository: a login's rows in all its stores, which change together.
+
+A login has a row in every store that it opens. The rows have one `login_id`, and equal
+e-mails, passwords, second factors and confirmations: a change is made in all of them.
+"""
+
+from dataclasses import replace
+from typing import Final
+
+import sqlalchemy as sa
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.core.ids import random_text
+from productrecs.storage.dialects import upsert
+from productrecs.storage.tables import counters, dashboard_users
+from productrecs.tenancy.users.dashboard_user import DashboardUser
+from productrecs.tenancy.users.repository import (
+    FactorRepository,
+    OpenSession,
+    SecondFactor,
+    UserRepository,
+    user_of_row,
+)
+
+_ID_LENGTH: Final = 16
+
+
+class EmailTakenError(ProductRecsError):
+    """The e-mail has a login, which can open several stores."""
+
+    def __init__(self, email: str) -> None:
+        """Name the e-mail."""
+        super().__init__(f"{email} has a login already")
+        self.email = email
+
+
+class LoginGoneError(ProductRecsError):
+    """The login was removed from its last store."""
+
+
+class LoginRepository:
+    """Every login in all its stores, in one transaction; never commits."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        """Work on the rows of all stores."""
+        self._connection = connection
+
+    def lock(self) -> None:
+        """Wait for other changes of logins and their stores; then be the only one.
+
+        So no e-mail gets two logins, and a login's rows stay equal in all its stores.
+        """
+        row = upsert(self._connection, counters).values(name="logins", value=1)
+        later = {"value": counters.c.value + 1}
+        self._connection.execute(
+            row.on_conflict_do_update(index_elements=["name"], set_=later)
+        )
+
+    def claim_email(self, email: str | None) -> None:
+        """Lock the logins, so that a new one can have this e-mail.
+
+        Raises:
+            EmailTakenError: a login has it.
+        """
+        self.lock()
+        if email is not None and self.find_by_email(email):
+            raise EmailTakenError(email)
+
+    def find_by_email(self, email: str) -> list[DashboardUser]:
+        """Return the rows of a normalised address in all stores, oldest first."""
+        return self._find(dashboard_users.c.email == email)
+
+    def find(self, user: DashboardUser) -> list[DashboardUser]:
+        """Return a user's login in each of its stores, oldest first."""
+        if user.login_id is None:
+            return [user]
+        return self._find(dashboard_users.c.login_id == user.login_id)
+
+    def locked(self, user: DashboardUser) -> list[DashboardUser]:
+        """Lock the logins; return this one in each of its stores, as it is now."""
+        self.lock()
+        users = UserRepository(self._connection, user.store_id)
+        current = users.find(user.user_id)
+        return [] if current is None else self.find(current)
+
+    def add_store(
+        self, login: DashboardUser, newcomer: DashboardUser, now_ms: int
+    ) -> DashboardUser:
+        """Let `login` open another store, with `newcomer`'s id and role; return it there.
+
+        Raises:
+            LoginGoneError: the login was removed meanwhile.
+        """
+        first = self._locked_first(login)
+        if first.login_id is None:
+            first = replace(first, login_id=random_text(_ID_LENGTH))
+            UserRepository(self._connection, first.store_id).set_login(first)
+        added = replace(
+            first,
+            store_id=newcomer.store_id,
+            user_id=newcomer.user_id,
+            role=newcomer.role,
+            entered_at=0,
+        )
+        UserRepository(self._connection, added.store_id).add(added, now_ms)
+        self._copy_factor(first, added)
+        return added
+
+    def join(self, login: DashboardUser, others: list[DashboardUser]) -> DashboardUser:
+        """Make `others` part of `login`: its password and second factor open their stores.
+
+        Only for logins that one person has proved to own. The sessions and reset links of
+        `others` end, since they never passed the second factor of `login`.
+        """
+        held = self._locked_first(login)
+        kept = self.find(held)
+        joined = [one for other in others for one in self.locked(other)]
+        times = [one.confirmed_at for one in (*kept, *joined) if one.confirmed_at]
+        first = replace(
+            held,
+            login_id=held.login_id or random_text(_ID_LENGTH),
+            confirmed_at=min(times, default=None),
+        )
+        for one in (*kept, *joined):
+            users = UserRepository(self._connection, one.store_id)
+            users.set_login(replace(first, user_id=one.user_id))
+            if not one.is_same_login(held):
+                users.end_sessions(one.user_id)
+                self._copy_factor(first, one)
+        return replace(login, login_id=first.login_id, confirmed_at=first.confirmed_at)
+
+    def others_with_email(self, login: DashboardUser) -> list[DashboardUser]:
+        """Return the other logins with the e-mail that have no second factor."""
+        if login.email is None:
+            return []
+        found = {
+            one.login_key: one
+            for one in self.find_by_email(login.email)
+            if not one.is_same_login(login) and not self.has_factor(one)
+        }
+        return list(found.values())
+
+    def set_email(self, user: DashboardUser, email: str) -> None:
+        """Replace a login's address."""
+        for one in self.locked(user):
+            UserRepository(self._connection, one.store_id).set_email(one.user_id, email)
+
+    def set_confirmed(self, user: DashboardUser, now_ms: int) -> None:
+        """Record that a login receives mails at its address."""
+        for one in self.locked(user):
+            users = UserRepository(self._connection, one.store_id)
+            users.set_confirmed(one.user_id, now_ms)
+
+    def set_password(self, user: DashboardUser, password_hash: str) -> None:
+        """Replace a login's password."""
+        for one in self.locked(user):
+            users = UserRepository(self._connection, one.store_id)
+            users.set_password(one.user_id, password_hash)
+
+    def end_sessions(self, user: DashboardUser, except_token: str = "") -> None:
+        """Delete a login's sessions except `except_token`, and its reset links."""
+        for one in self.locked(user):
+            users = UserRepository(self._connection, one.store_id)
+            users.end_sessions(one.user_id, except_token=except_token)
+
+    def sessions(self, user: DashboardUser) -> list[OpenSession]:
+        """Return a login's sessions in all stores, last used first."""
+        found = [
+            session
+            for one in self.find(user)
+            for session in UserRepository(self._connection, one.store_id).sessions_of(
+                one.user_id
+            )
+        ]
+        return sorted(found, key=lambda one: (-one.seen, one.token_hash))
+
+    def has_factor(self, user: DashboardUser) -> bool:
+        """Return whether a login has an enabled second factor."""
+        factors = FactorRepository(self._connection, user.store_id)
+        factor = factors.find(user.user_id)
+        return factor is not None and factor.enabled_at is not None
+
+    def lock_factor(self, user: DashboardUser) -> SecondFactor | None:
+        """Return a login's second factor; no other transaction changes it now."""
+        self.lock()
+        return FactorRepository(self._connection, user.store_id).find(user.user_id)
+
+    def put_factor(self, user: DashboardUser, factor: SecondFactor) -> None:
+        """Store a second factor for all stores of a login: a code works once in any."""
+        for one in self.locked(user):
+            factors = FactorRepository(self._connection, one.store_id)
+            factors.put(replace(factor, user_id=one.user_id))
+
+    def remove_factor(self, user: DashboardUser) -> None:
+        """Delete a login's second factor, and the logins that wait for a code."""
+        for one in self.locked(user):
+            FactorRepository(self._connection, one.store_id).remove(one.user_id)
+
+    def _locked_first(self, login: DashboardUser) -> DashboardUser:
+        found = self.locked(login)
+        if not found:
+            message = "your login was removed; log in again"
+            raise LoginGoneError(message)
+        return found[0]
+
+    def _copy_factor(self, source: DashboardUser, target: DashboardUser) -> None:
+        factors = FactorRepository(self._connection, source.store_id)
+        factor = factors.find(source.user_id)
+        targets = FactorRepository(self._connection, target.store_id)
+        if factor is None:
+            targets.remove(target.user_id)
+        else:
+            targets.put(replace(factor, user_id=target.user_id))
+
+    def _find(self, criterion: sa.ColumnElement[bool]) -> list[DashboardUser]:
+        query = (
+            sa.select(dashboard_users)
+            .where(criterion)
+            .order_by(dashboard_users.c.created_at, dashboard_users.c.store_id)
+        )
+        return [user_of_row(row) for row in self._connection.execute(query).mappings()]
