@@ -133,7 +133,8 @@ KNOBS: Final = (
     Knob(
         "PRODUCTRECS_CONNECTIONS_PER_ADDRESS",
         "200",
-        "the most connections from one public address; 0: no limit",
+        "the most connections from one public address, for IPv6 from one /64 network; "
+        "0: no limit",
     ),
     Knob(
         "PRODUCTRECS_REQUEST_MEMORY",

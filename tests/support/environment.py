@@ -1,21 +1,29 @@
-"""Generator of `.env.example`: `python -m tests.support.environment` rewrites it."""
+"""Documents of the settings: `python -m tests.support.environment` writes them.
+
+They are `.env.example` and the table of `docs/operations.md`.
+"""
 
 from __future__ import annotations
 
+import re
 import textwrap
+from typing import Final
 
 from productrecs.settings import KNOBS
 from tests.support.project import ROOT
 
-EXAMPLE = ROOT / ".env.example"
-_HEAD = """\
+EXAMPLE: Final = ROOT / ".env.example"
+OPERATIONS: Final = ROOT / "docs/operations.md"
+_HEAD: Final = """\
 # Every setting of the service, each with its default. Copy what you change to `.env`, or
 # give it to whatever starts the service. Made by: python -m tests.support.environment
 """
+_TABLE_HEAD: Final = "| variable | default | meaning |\n| --- | --- | --- |\n"
+_TABLE: Final = re.compile(re.escape(_TABLE_HEAD) + r"(\|.*\n)*")
 
 
 def example() -> str:
-    """Return the file's text."""
+    """Return the text of `.env.example`."""
     parts = [_HEAD]
     for knob in KNOBS:
         lines = textwrap.wrap(knob.meaning, 88)
@@ -28,5 +36,20 @@ def example() -> str:
     return "\n".join(parts)
 
 
+def with_table(page: str) -> str:
+    """Return a page whose table of variables lists every setting."""
+    rows = []
+    for knob in KNOBS:
+        default = f" `{knob.default}`" if knob.default else ""
+        meaning = knob.meaning.replace("|", "\\|")
+        if knob.is_secret:
+            meaning += (
+                f"; a secret, which a file can hold that `{knob.environment}_FILE` names"
+            )
+        rows.append(f"| `{knob.environment}` |{default} | {meaning} |\n")
+    return _TABLE.sub(lambda _: _TABLE_HEAD + "".join(rows), page, count=1)
+
+
 if __name__ == "__main__":
     EXAMPLE.write_text(example(), "utf-8")
+    OPERATIONS.write_text(with_table(OPERATIONS.read_text("utf-8")), "utf-8")

@@ -11,10 +11,10 @@ import sqlalchemy as sa
 
 from productrecs.core.errors import StorageBusyError
 from productrecs.entrypoints.cli import options_services_and_output
-from productrecs.settings import Settings
+from productrecs.settings import KNOBS, Settings
 from productrecs.storage import migrations
 from productrecs.storage.migrations import KNOWN
-from tests.support.environment import EXAMPLE, example
+from tests.support.environment import EXAMPLE, OPERATIONS, example, with_table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,6 +64,13 @@ def test_the_description_is_that_of_the_service(shell: CommandLine, tmp_path: Pa
 
 def test_the_example_of_an_environment_names_every_setting() -> None:
     assert EXAMPLE.read_text("utf-8") == example()
+
+
+def test_the_operators_page_lists_every_setting() -> None:
+    page = OPERATIONS.read_text("utf-8")
+
+    assert page == with_table(page)
+    assert all(f"| `{knob.environment}` |" in page for knob in KNOBS)
 
 
 @pytest.mark.parametrize(("wait_seconds", "is_opened"), [(60.0, True), (0.0, False)])
