@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
+from typing import Final
 
 import pytest
 
+from productrecs.core.clock import system_ms
 from productrecs.entrypoints.http.pipeline.authentication_and_cors import ROUTES
 from productrecs.entrypoints.http.routes.public.developer_guides import GUIDE_TABLES, codes
 from productrecs.features.guides.developer_guide_index import GUIDES, Guide
@@ -18,6 +22,8 @@ from productrecs.features.guides.developer_guide_rendering import (
 )
 from productrecs.features.guides.markdown_html import render_markdown
 from productrecs.settings import KNOBS
+from productrecs.tenancy.accounts.api_keys import SecretKey, first_secret
+from productrecs.tenancy.accounts.shopper_identity import IdentityCheck, check_identity
 from productrecs.tenancy.accounts.store_settings import SETTINGS
 from tests.support.guides import LINK, PAGES, REFERENCE, cli_reference, prose, verbs
 
@@ -35,6 +41,31 @@ def anchors(slug: str) -> set[str]:
 
 def lacking(wanted: list[str], text: str) -> list[str]:
     return [word for word in wanted if word not in text]
+
+
+PHP_IDENTITY: Final = re.compile(
+    r"function identity\((?:string|int) \$\w+[^)]*\): string\s*\{.*?\n *\}", re.DOTALL
+)
+
+
+@pytest.mark.parametrize("slug", ["keys", "opencart", "prestashop"])
+def test_the_php_of_a_guide_signs_as_the_service_checks(slug: str) -> None:
+    php = shutil.which("php")
+    if php is None:
+        pytest.skip("php is not installed")
+    now_ms, secret = system_ms(), SecretKey("sk_" + "a" * 43)
+    [function] = PHP_IDENTITY.findall(SOURCES[slug])
+    program = function.replace("self::SECRET", "getenv('SK')") + " echo identity('77');"
+    done = subprocess.run(
+        [php, "-n", "-r", program],
+        env={"SK": secret},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    check = check_identity(first_secret(secret, now_ms), done.stdout, "77", now_ms)
+    assert check is IdentityCheck.VALID
 
 
 def test_every_page_is_a_guide_and_every_guide_a_page() -> None:
