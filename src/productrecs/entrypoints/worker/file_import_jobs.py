@@ -43,6 +43,8 @@ from productrecs.records.uploads.repository import (
     stores_in,
     stores_with_uploads,
 )
+from productrecs.records.uploads.undo.repository import expire_changes
+from productrecs.records.uploads.undo.undo_import import undo_file_import
 from productrecs.storage.job_queue import Job
 from productrecs.storage.recurring_jobs import PeriodicTasks
 from productrecs.storage.sequence_and_item_numbers import ItemNumbers, StoreLog
@@ -58,6 +60,9 @@ SLICE_SECONDS: Final = 20.0
 RETENTION_MS: Final = 7 * DAY_MS
 """How long a checked file waits for the merchant."""
 
+UNDO_MS: Final = 400 * DAY_MS
+"""How long an import can be undone, as long as the audit log has its line."""
+
 _EXPIRED: Final = "Nobody started it within 7 days. The file was deleted: send it again."
 _INTERRUPTED_MESSAGE: Final = (
     f"The import was interrupted {MAX_ATTEMPTS} times; the service's log says why. Send "
@@ -65,7 +70,7 @@ _INTERRUPTED_MESSAGE: Final = (
 )
 _MISSING_MESSAGE: Final = "The file is no longer in the data folder. Send it again."
 _WAITING: Final = (ImportStatus.CHECKING,)
-_STARTED: Final = (ImportStatus.QUEUED, ImportStatus.RUNNING)
+_STARTED: Final = (ImportStatus.QUEUED, ImportStatus.RUNNING, ImportStatus.UNDOING)
 _STEP: Final = 1.0  # seconds between two writes of the progress
 
 OnShare: TypeAlias = Callable[[float], None]
@@ -145,6 +150,11 @@ class FileImportJobs:
         """Import the files that a store has started."""
         store = self._store(job)
         while one := self._next(store, _STARTED):
+            if one.status is ImportStatus.UNDOING:
+                database, clock = self._services.database, self._services.clock
+                undo_file_import(database, store.store_id, one, clock)
+                self._requeue(job)
+                continue
             share = self._progress_callback(store, one, progress, job)
             try:
                 is_finished = self._importer.run(store, one, self._path(one), share)
@@ -162,6 +172,7 @@ class FileImportJobs:
         before = self._services.clock() - RETENTION_MS
         with self._services.database.transaction() as transaction:
             expire_imports(transaction, before, _EXPIRED)
+            expire_changes(transaction, self._services.clock() - UNDO_MS)
 
     def _erasures(self, store: Store) -> int:
         """Return a number that grows with each erasure of the store."""
@@ -200,7 +211,7 @@ class FileImportJobs:
                     return None
                 if one.attempts < MAX_ATTEMPTS:
                     repository.begin_attempt(one.import_id)
-                    if statuses is _STARTED:
+                    if one.status is ImportStatus.QUEUED:
                         running = ImportStatus.RUNNING
                         repository.change_status(one.import_id, statuses, running)
                     return one

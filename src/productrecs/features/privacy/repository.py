@@ -18,6 +18,7 @@ from productrecs.storage.tables import (
     explorations,
     exposures,
     file_imports,
+    import_changes,
     insights,
     live_events,
     purchase_lines,
@@ -30,6 +31,7 @@ _CHUNK: Final = 400
 _TYPED: Final = (int(EventKind.SEARCH_PREF), int(EventKind.SEARCH_CLICK))
 _DELETING: Final = -1  # attribution reads the log from its beginning again
 _BY_NAME: Final = "customers"  # the only result that names customers
+_NAMES_OF_LINES: Final = frozenset({"shopper", "person", "session"})
 _UNFINISHED: Final = ("queued", "running")
 _CHECKING: Final = "checking"
 _CHECKED: Final = "checked"
@@ -196,6 +198,7 @@ class ShopperRepository:
                 )
                 self._transaction.execute(changed.values(errors=json.dumps(after)))
         self._delete_import_reports(names)
+        self._unname_import_changes(names)
 
     def _delete_import_reports(self, names: Sequence[str]) -> None:
         """Delete dry runs and rejected rows of dashboard imports that quote a name."""
@@ -213,6 +216,33 @@ class ShopperRepository:
                 columns.store_id == self._store_id, quoting
             )
             self._transaction.execute(deletion.values({column: empty}))
+
+    def _unname_import_changes(self, names: Sequence[str]) -> None:
+        """Clear the names in the earlier values with which an import can be undone."""
+        columns = import_changes.c
+        quoting = sa.or_(
+            *(
+                columns.before.contains(
+                    json.dumps(name, ensure_ascii=False), autoescape=True
+                )
+                for name in names
+            )
+        )
+        query = sa.select(columns.import_id, columns.first_seq, columns.before).where(
+            columns.store_id == self._store_id, quoting
+        )
+        for import_id, first_seq, text in self._transaction.execute(query).all():
+            before = json.loads(text)
+            for _, fields in before if isinstance(before, list) else ():
+                for name in _NAMES_OF_LINES & (fields or {}).keys():
+                    fields[name] = None if fields[name] in names else fields[name]
+            changed = import_changes.update().where(
+                columns.store_id == self._store_id,
+                columns.import_id == import_id,
+                columns.first_seq == first_seq,
+            )
+            values = {"before": json.dumps(before, ensure_ascii=False)}
+            self._transaction.execute(changed.values(values))
 
     def delete_live_events(self) -> None:
         """Delete all events of the live view, which holds one hour."""

@@ -137,17 +137,21 @@ class PackedPatch:
     @property
     def fields(self) -> Mapping[str, object]:
         """The fields of the push, unpacked at each access."""
-        fields = _unpack(self.packed)
-        for name in LIST_FIELDS:
-            if name in fields:
-                fields[name] = tuple(fields[name])
-        if "attributes" in fields:
-            fields["attributes"] = as_attributes(fields["attributes"])
-        if "prices" in fields:
-            fields["prices"] = as_list_prices(fields["prices"])
-        if fields.get("availability") is not None:
-            fields["availability"] = Availability(fields["availability"])
-        return fields
+        return unpacked_fields(_unpack(self.packed))
+
+
+def unpacked_fields(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return fields of an item from their packed form: lists become tuples."""
+    for name in LIST_FIELDS:
+        if name in fields:
+            fields[name] = tuple(fields[name])
+    if "attributes" in fields:
+        fields["attributes"] = as_attributes(fields["attributes"])
+    if "prices" in fields:
+        fields["prices"] = as_list_prices(fields["prices"])
+    if fields.get("availability") is not None:
+        fields["availability"] = Availability(fields["availability"])
+    return fields
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """Catalog push: creates, updates and deletes items; each push is atomic."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from productrecs.core.errors import ProductRecsError, UnknownItemError
@@ -32,10 +32,19 @@ class PushResult:
     created: int
     updated: int
     total: int
+    seq: int = field(default=0, compare=False)  # in the store's log
+
+
+OnChange = Callable[[StoredItem | None, StoredItem], None]
+"""Called with each item of a push: before, if it was in the catalog, and after."""
 
 
 def upsert_items(
-    log: StoreLog, patches: Sequence[Patch], now_ms: int, limit: int | None = None
+    log: StoreLog,
+    patches: Sequence[Patch],
+    now_ms: int,
+    limit: int | None = None,
+    on_change: OnChange | None = None,
 ) -> PushResult:
     """Create and update items by id; the last patch of a repeated id wins.
 
@@ -68,13 +77,15 @@ def upsert_items(
                 changed.append(_created(patch, stored.number, now_ms))
             else:
                 changed.append(replace(stored, item=stored.item.patched(patch)))
+        if on_change is not None:
+            _report_changes(on_change, found, (*new, *changed))
         before += [one.item for one in found.values() if one.item.prices]
         after += [one.item for one in (*new, *changed) if one.item.prices]
         repository.add(log.database, new, seq, now_ms)
         repository.change(changed, seq, now_ms)
     _count_price_lists(repository, before, after)
     total = repository.move_heads(seq, len(created))
-    return PushResult(created=len(created), updated=len(latest) - len(created), total=total)
+    return PushResult(len(created), len(latest) - len(created), total, seq)
 
 
 def remove_item(log: StoreLog, item_id: str, now_ms: int) -> None:
@@ -92,6 +103,28 @@ def remove_item(log: StoreLog, item_id: str, now_ms: int) -> None:
     repository.change([replace(stored, present=False, item=Item(item_id))], seq, now_ms)
     _count_price_lists(repository, [stored.item], [])
     repository.move_heads(seq, -1)
+
+
+def _report_changes(
+    on_change: OnChange, found: Mapping[str, StoredItem], after: Sequence[StoredItem]
+) -> None:
+    for one in after:
+        old = found.get(one.item.item_id)
+        on_change(old if old is not None and old.present else None, one)
+
+
+def restore_items(
+    log: StoreLog, restored: Sequence[StoredItem], seq: int, now_ms: int
+) -> None:
+    """Give known items these values at `seq`; those not present leave the catalog."""
+    repository = CatalogRepository(log.transaction, log.store_id)
+    found = repository.find(one.item.item_id for one in restored).values()
+    repository.change(restored, seq, now_ms)
+    _count_price_lists(
+        repository, [one.item for one in found], [one.item for one in restored]
+    )
+    gone = sum(one.present for one in found) - sum(one.present for one in restored)
+    repository.move_heads(seq, -gone)
 
 
 def _batches(patches: Iterable[Patch]) -> Iterator[list[Patch]]:

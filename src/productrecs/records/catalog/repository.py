@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -47,6 +47,7 @@ class StoredItem:
     created_at: int
     item: Item
     updated_at: int | None = None  # the last push; None until it is stored
+    change_seq: int = field(default=0, compare=False)  # of its last change in the log
 
 
 class CatalogRepository:
@@ -249,6 +250,7 @@ def _stored(row: Mapping[str, Any] | sa.RowMapping) -> StoredItem:
         created_at=int(row["created_at"]),
         item=Item(row["item_id"], **fields),
         updated_at=int(row["updated_at"]),
+        change_seq=int(row["change_seq"]),
     )
 
 

@@ -42,6 +42,7 @@ class PurchaseLedger:
         self._lines: dict[tuple[str, int, int], dict[int, PurchaseLine]] = defaultdict(dict)
         self._added: dict[int, PurchaseLine] = {}
         self._changed: dict[int, PurchaseLine] = {}
+        self._before: dict[int, PurchaseLine] = {}
         for line in repository.lines_of(requested_ids, items):
             self._add_line(line)
 
@@ -119,6 +120,10 @@ class PurchaseLedger:
         retired = line._replace(void=True, unconfirmed=False, line=-1 - line.line, seq=seq)
         self._set(retired, is_new=False)
 
+    def changes(self) -> list[tuple[PurchaseLine, PurchaseLine]]:
+        """Return the changed lines that were stored before: each before and after."""
+        return [(self._before[number], line) for number, line in self._changed.items()]
+
     def write(self, database: Database, linked: Mapping[str, str]) -> None:
         """Store the changes; `linked` sessions were linked to a customer meanwhile."""
         self._repository.change(
@@ -135,6 +140,12 @@ class PurchaseLedger:
         self._lines[(*key, line.item)][line.line] = line
 
     def _set(self, line: PurchaseLine, *, is_new: bool) -> None:
+        if not is_new and line.line_seq not in self._added:
+            place = self._lines[(line.order_id or "", line.receipt, line.item)]
+            old = next(
+                (one for one in place.values() if one.line_seq == line.line_seq), line
+            )
+            self._before.setdefault(line.line_seq, old)
         self._add_line(line)
         if is_new or line.line_seq in self._added:
             self._added[line.line_seq] = line
@@ -207,6 +218,7 @@ class LineOutcome(Enum):
 
     ADDED = "added"
     CHANGED = "changed"
+    REPEATED = "repeated"  # this import has stored the line before
     KNOWN = "known"
 
 
@@ -220,8 +232,11 @@ class LineMerger:
         persons: Mapping[str, str],
         undated_ms: int,
         updated_ms: int,
+        since_seq: int | None = None,
     ) -> None:
         """Give each new line without a time `undated_ms`.
+
+        The import has changed the log from `since_seq` on; None: nobody asks.
 
         `items` maps item ids to numbers; `persons` maps shoppers to the names by which
         they are known, if different; `updated_ms` is the time of the change.
@@ -231,6 +246,7 @@ class LineMerger:
         self._persons = persons
         self._undated_ms = undated_ms
         self._updated_ms = updated_ms
+        self._since_seq = since_seq
 
     def put(self, line: HistoryLine, seq: int) -> LineOutcome:
         """Store a line, numbered `seq` if new; return the outcome."""
@@ -247,12 +263,18 @@ class LineMerger:
             return LineOutcome.ADDED
         before = earlier_lines[0] if len(earlier_lines) == 1 else merge_lines(earlier_lines)
         after = self._changed(before, line)
+        is_repeated = self._is_ours(before)
         if after == earlier_lines[0]:
-            return LineOutcome.KNOWN
+            return LineOutcome.REPEATED if is_repeated else LineOutcome.KNOWN
         after = after._replace(seq=seq, updated_at=self._updated_ms)
         self._ledger.put(after)
         self._ledger.void_others(after, first=1)
-        return LineOutcome.CHANGED
+        return LineOutcome.REPEATED if is_repeated else LineOutcome.CHANGED
+
+    def _is_ours(self, line: PurchaseLine) -> bool:
+        """Return whether this import has stored a line before."""
+        is_csv = line.channel == PurchaseChannel.CSV
+        return is_csv and self._since_seq is not None and line.seq >= self._since_seq
 
     def _remove(self, lines: Sequence[PurchaseLine], seq: int) -> LineOutcome:
         """Void all lines of an order's item: nothing of it is left."""

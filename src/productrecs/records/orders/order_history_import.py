@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, time, tzinfo
 from typing import BinaryIO, Final, Protocol
 
-from productrecs.core.clock import written_date_to_iso
 from productrecs.core.ids import StoreId
 from productrecs.records.erasures.repository import erased_names_in
 from productrecs.records.events.repository import EventRepository
@@ -29,16 +28,24 @@ from productrecs.records.orders.csv_reader import (
 from productrecs.records.orders.order_and_purchase_ledger import (
     LineMerger,
     LineOutcome,
+    PurchaseChannel,
     PurchaseLedger,
 )
 from productrecs.records.orders.order_history_line import (
+    ANY_TIME,
     HistoryLine,
     HistoryLineReader,
     NotAPurchaseError,
+    TimeRule,
     UnreadableRowError,
     row_message,
+    time_problem,
 )
-from productrecs.records.orders.repository import ImportMark, PurchaseRepository
+from productrecs.records.orders.repository import (
+    ImportMark,
+    PurchaseLine,
+    PurchaseRepository,
+)
 from productrecs.storage.database import Database
 from productrecs.storage.sequence_and_item_numbers import ItemNumbers, StoreLog
 
@@ -111,44 +118,26 @@ class HistoryReport(RowReport):
         """Count a row with the unreadable time `text`."""
         self.rows_undated += 1
         if text and len(self.undated) < MAX_UNDATED:
-            self.undated.append(RowError(row, f"{text[:40]!r} {_time_words(text)}"))
+            self.undated.append(RowError(row, f"{text[:40]!r} {time_problem(text)}"))
 
     def add_not_purchased(self, status: str) -> None:
         """Count a row of an order that is not a purchase."""
         self.not_bought[status] = self.not_bought.get(status, 0) + 1
 
 
-def _time_words(text: str) -> str:
-    if written_date_to_iso(text, day_first=True) is None:
-        return "is not a readable date or time"
-    return "may have the day or the month first, and no other row of the file shows which"
+class LineChanges(Protocol):
+    """Stores what one import changes, so that it can be undone."""
 
+    def first_seq(self, log: StoreLog) -> int | None:
+        """Return where the import's first change is in the log; None before it."""
 
-@dataclass(frozen=True, slots=True)
-class TimeRule:
-    """Which times of order lines an import accepts.
-
-    By default a line without a readable time is of the day of the import. With `required`
-    its row is skipped; so is a row whose time is after `latest_ms`.
-    """
-
-    required: bool = False
-    latest_ms: int | None = None
-
-    def problem_of(self, ts_ms: int | None, text: str) -> str:
-        """Return what is wrong with a line's time, and the remedy; empty if nothing is."""
-        if ts_ms is None:
-            if not self.required:
-                return ""
-            if not text:
-                return "is empty; write when the order was placed, such as 2026-12-31"
-            return f"{_time_words(text)}; write it like 2026-12-31, or choose the format"
-        if self.latest_ms is not None and ts_ms > self.latest_ms:
-            return "is in the future; an order history has past orders only"
-        return ""
-
-
-ANY_TIME: Final = TimeRule()
+    def add_lines(
+        self,
+        log: StoreLog,
+        span: tuple[int, int],
+        changes: Sequence[tuple[PurchaseLine, PurchaseLine]],
+    ) -> None:
+        """Store which lines changed, within the transaction of the log."""
 
 
 class ImportProgress(Protocol):
@@ -252,6 +241,7 @@ class HistoryImport:
     journal: ImportProgress | None = None
     max_errors: int = MAX_ERRORS
     times: TimeRule = ANY_TIME
+    changes: LineChanges | None = None
 
     def run(
         self,
@@ -327,6 +317,9 @@ class HistoryImport:
             ledger = PurchaseLedger(
                 repository, (line.order_id for line in chunk), items.values()
             )
+            since_seq = None
+            if self.changes is not None:
+                since_seq = self.changes.first_seq(log) or first_seq
             overwriter = LineMerger(
                 ledger,
                 items,
@@ -335,15 +328,25 @@ class HistoryImport:
                 ),
                 _midnight(mark.submitted_at, self.zone),
                 mark.submitted_at,
+                since_seq,
             )
             outcomes = Counter(
                 overwriter.put(line, first_seq + index) for index, line in enumerate(chunk)
             )
+            if self.changes is not None and since_seq is not None:
+                earlier = [
+                    (old, new)
+                    for old, new in ledger.changes()
+                    if old.seq < since_seq or old.channel != PurchaseChannel.CSV
+                ]
+                span = (first_seq, first_seq + max(0, len(chunk) - 1))
+                self.changes.add_lines(log, span, earlier)
             ledger.write(self.database, {})
             mark = replace(
                 mark,
                 lines_added=mark.lines_added + outcomes[LineOutcome.ADDED],
                 lines_changed=mark.lines_changed + outcomes[LineOutcome.CHANGED],
+                lines_repeated=mark.lines_repeated + outcomes[LineOutcome.REPEATED],
             )
             _count(report, mark)
             journal.record(log, mark, report)
@@ -374,6 +377,7 @@ def _last_of_order_item(chunk: Sequence[HistoryLine]) -> Sequence[HistoryLine]:
 def _count(report: HistoryReport, mark: ImportMark) -> None:
     report.lines_imported = mark.lines_added
     report.lines_updated = mark.lines_changed
+    report.lines_repeated = mark.lines_repeated
 
 
 def time_column(csv_format_used: CsvFormat) -> int | None:

@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from functools import partial
 from typing import Final, NamedTuple, TypeVar
@@ -62,6 +63,40 @@ class HistoryLine(NamedTuple):
     ts_ms: int | None
     quantity: int | None
     price: float | None
+
+
+def time_problem(text: str) -> str:
+    """Return why a text is no time."""
+    if written_date_to_iso(text, day_first=True) is None:
+        return "is not a readable date or time"
+    return "may have the day or the month first, and no other row of the file shows which"
+
+
+@dataclass(frozen=True, slots=True)
+class TimeRule:
+    """Which times of order lines an import accepts.
+
+    By default a line without a readable time is of the day of the import. With `required`
+    its row is skipped; so is a row whose time is after `latest_ms`.
+    """
+
+    required: bool = False
+    latest_ms: int | None = None
+
+    def problem_of(self, ts_ms: int | None, text: str) -> str:
+        """Return what is wrong with a line's time, and the remedy; empty if nothing is."""
+        if ts_ms is None:
+            if not self.required:
+                return ""
+            if not text:
+                return "is empty; write when the order was placed, such as 2026-12-31"
+            return f"{time_problem(text)}; write it like 2026-12-31, or choose the format"
+        if self.latest_ms is not None and ts_ms > self.latest_ms:
+            return "is in the future; an order history has past orders only"
+        return ""
+
+
+ANY_TIME: Final = TimeRule()
 
 
 class TimeFormat(NamedTuple):

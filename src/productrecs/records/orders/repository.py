@@ -90,6 +90,7 @@ class ImportMark:
     rows_done: int = 0
     lines_added: int = 0
     lines_changed: int = 0
+    lines_repeated: int = 0
 
 
 _NAMES: Final = PurchaseLine._fields
@@ -330,6 +331,7 @@ class PurchaseRepository:
             imports.c.lines_done,
             imports.c.lines_added,
             imports.c.lines_changed,
+            imports.c.lines_repeated,
         ).where(*self._history(digest))
         row = self._transaction.execute(query).first()
         return None if row is None else ImportMark(digest, *map(int, row))
@@ -340,6 +342,7 @@ class PurchaseRepository:
             "lines_done": mark.rows_done,
             "lines_added": mark.lines_added,
             "lines_changed": mark.lines_changed,
+            "lines_repeated": mark.lines_repeated,
         }
         query = upsert(self._transaction, imports).values(
             store_id=self._store_id,

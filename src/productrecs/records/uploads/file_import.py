@@ -22,7 +22,7 @@ class TooManyImportsError(ProductRecsError):
 
 
 class ImportStatus(StrEnum):
-    """The status of a file import; `done` and `failed` are final."""
+    """The status of a file import; `failed` and `undone` are final."""
 
     CHECKING = "checking"
     CHECKED = "checked"  # waits for the merchant
@@ -30,6 +30,8 @@ class ImportStatus(StrEnum):
     RUNNING = "running"
     DONE = "done"
     FAILED = "failed"
+    UNDOING = "undoing"
+    UNDONE = "undone"
 
 
 OPEN: Final = (
@@ -99,4 +101,5 @@ class FileImport:
     @property
     def is_in_progress(self) -> bool:
         """Whether a worker processes it or will do so soon."""
-        return self.status in OPEN and self.status is not ImportStatus.CHECKED
+        waits = self.status in OPEN and self.status is not ImportStatus.CHECKED
+        return waits or self.status is ImportStatus.UNDOING

@@ -126,6 +126,8 @@ imports = sa.Table(
     sa.Column("lines_done", sa.BigInteger, nullable=False),
     sa.Column("lines_added", sa.BigInteger, nullable=False, server_default="0"),  # new ones
     sa.Column("lines_changed", sa.BigInteger, nullable=False, server_default="0"),
+    # Lines that the file has again, and that replaced their earlier ones.
+    sa.Column("lines_repeated", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("submitted_at", sa.BigInteger, nullable=False),
     sqlite_with_rowid=False,
 )
@@ -210,6 +212,18 @@ uploads = sa.Table(
     sa.Column("attempts", sa.Integer, nullable=False),  # since the last progress
     sa.UniqueConstraint("store_id", "number"),
     sa.Index(None, "status"),
+)
+
+# What each transaction of a file import changed, so that the import can be undone.
+import_changes = sa.Table(
+    "import_changes",
+    metadata,
+    store_id_column(),
+    sa.Column("import_id", sa.String(32), primary_key=True),
+    sa.Column("first_seq", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("last_seq", sa.BigInteger, nullable=False),
+    # JSON: pairs of a row's number and its earlier values; null: it is new. Or counts.
+    sa.Column("before", sa.Text, nullable=False),
 )
 
 

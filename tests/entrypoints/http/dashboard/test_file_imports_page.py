@@ -103,9 +103,9 @@ def test_products_are_checked_then_imported_and_failed_rows_come_back(
     assert stored(office, store) == {"mug", "rope"}
     assert re.search(r"New\s+2\s+Changed\s+0\s+Left out\s+0\s+Failed\s+1", done)
     head, row = rejects.body.decode().splitlines()
-    assert head == "row,reason,id,title,price"
+    assert head == '"row","reason","id","title","price"'
     assert row.startswith("3,")
-    assert row.endswith(",tent,Tent,ninety")
+    assert row.endswith(',"tent","Tent","ninety"')
     assert "my-products-failed-rows.csv" in (rejects.header("content-disposition") or "")
     assert "my products.csv" in page
     assert not (office.services.uploads / id_of(path)).exists()
@@ -127,7 +127,7 @@ def test_orders_are_counted_and_a_second_time_already_stored(
         work(office)
         told.append(" ".join(text_of(member.get(path)).split()))
 
-    assert "New 2 Changed 0 Already stored 1 Left out 0 Failed 1" in told[0]
+    assert "New 2 Changed 0 Already stored 0 Repeated 1 Left out 0 Failed 1" in told[0]
     assert "New 0 Changed 0 Already stored 3 Left out 0 Failed 1" in told[1]
 
 
@@ -288,7 +288,7 @@ def test_imports_of_another_store_are_not_found(office: Office, store: Store) ->
 
     assert other.get(path).status == 404
     assert other.get(f"{PAGE}/failed-rows?file={id_of(path)}").status == 404
-    for form in ("file", "start", "discard"):
+    for form in ("file", "start", "discard", "undo"):
         assert other.post(f"{PAGE}/{form}", page=PAGE, file=id_of(path)).status == 404
 
 

@@ -52,6 +52,7 @@ from productrecs.records.orders.order_history_import import (
 from productrecs.records.uploads.file_import import FileImport, ItemMark
 from productrecs.records.uploads.order_upload import MAX_UPLOAD_BYTES
 from productrecs.records.uploads.repository import FileImportRepository
+from productrecs.records.uploads.undo.undo_import import ImportChanges
 from productrecs.tenancy.accounts.store import Store
 
 
@@ -170,6 +171,7 @@ class DashboardFiles:
             notes.append,
             MAX_REJECTED_ROWS,
             one.choices.ordered_today,
+            ImportChanges(one.import_id),
         ).run(source.file)
         notes += _time_notes(report, one)
         return {"counts": _order_counts(report), "notes": notes}, report
@@ -210,7 +212,10 @@ class DashboardFiles:
             )
 
         options = replace(
-            _item_options(one, dry_run=False), progress=one.mark, on_stored=note
+            _item_options(one, dry_run=False),
+            progress=one.mark,
+            on_stored=note,
+            changes=ImportChanges(one.import_id),
         )
         report = import_items(self.services, store, source, options, _steps(on_share))
         return {

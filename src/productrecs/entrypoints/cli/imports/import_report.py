@@ -20,6 +20,7 @@ from productrecs.entrypoints.cli.imports.order_file_reader import (
     NoOrderTimesError,
 )
 from productrecs.entrypoints.cli.options_services_and_output import counted, print_json
+from productrecs.entrypoints.services import Services
 from productrecs.records.catalog.push_items import CatalogLimitError
 from productrecs.records.orders.csv_reader import (
     HEAD_BYTES,
@@ -31,6 +32,7 @@ from productrecs.records.orders.csv_reader import (
     read_rows,
 )
 from productrecs.records.orders.order_history_import import RowError, RowReport
+from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store
 
 
@@ -80,6 +82,27 @@ def missing_titles_error(reading: FeedReading) -> UntitledTableError:
         "catalog holds none of its products; nothing was imported. Name the column title, "
         f'or write a mapping file: [items] id = "..." title = "{title}" and give it with '
         "--mapping"
+    )
+
+
+def limit_error(services: Services, store: Store, size: int, new: int) -> CatalogLimitError:
+    """Return the error for a file with too many new products, with the remedy."""
+    plans = services.settings.plans
+    with services.database.reading() as connection:
+        plan = plans[AccountRepository(connection).subscription(store.store_id).plan]
+    fitting = [
+        one
+        for one in plans.values()
+        if one.catalog_items is None or one.catalog_items >= size + new
+    ]
+    larger = min(fitting, key=lambda one: one.catalog_items or float("inf"), default=None)
+    remedy = "import fewer products"
+    if larger is not None:
+        remedy = f"productrecs store set-plan {store.domain} {larger.name}"
+    return CatalogLimitError(
+        f"the file has {new:,} new products and the catalog holds {size:,}; the plan "
+        f"{plan.name} allows {plan.catalog_items:,}. Nothing was imported; choose a plan "
+        f"that fits: {remedy}"
     )
 
 

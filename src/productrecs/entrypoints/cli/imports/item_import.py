@@ -20,6 +20,7 @@ from productrecs.entrypoints.cli.imports.import_report import (
     DryRunSample,
     ItemImportReport,
     import_notes,
+    limit_error,
     missing_titles_error,
 )
 from productrecs.entrypoints.cli.imports.import_source import ImportSource
@@ -30,17 +31,17 @@ from productrecs.entrypoints.cli.imports.item_file_reader import (
 )
 from productrecs.entrypoints.http.schemas.items import MAX_ITEMS
 from productrecs.entrypoints.services import Services
-from productrecs.records.catalog.availability import Availability
-from productrecs.records.catalog.item import ItemPatch, as_attributes
+from productrecs.records.catalog.item import ItemPatch, unpacked_fields
 from productrecs.records.catalog.price_lists import as_list_prices, parse_list_name
 from productrecs.records.catalog.push_items import (
-    CatalogLimitError,
     PushResult,
     upsert_items,
 )
 from productrecs.records.catalog.repository import CatalogRepository, StoredItem
 from productrecs.records.orders.order_history_import import MAX_ERRORS
 from productrecs.records.uploads.file_import import ItemMark
+from productrecs.records.uploads.undo.repository import Before
+from productrecs.records.uploads.undo.undo_import import ImportChanges, item_before
 from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store
@@ -68,7 +69,8 @@ class ItemImportOptions:
     `mapping` maps the columns of a table. With a `price_list` the file only sets the
     prices of known items in this list. With `dry_run` nothing is stored. The report
     names so many rejected rows as `max_errors` says. An import that was interrupted goes
-    on after its `progress`; `on_stored` gets the new mark within each chunk's transaction.
+    on after its `progress`; `on_stored` gets the new mark within each chunk's transaction,
+    and `changes` what is needed to undo the import.
     """
 
     kind: ItemFileFormat | None = None
@@ -80,6 +82,7 @@ class ItemImportOptions:
     max_errors: int = MAX_ERRORS
     progress: ItemMark = field(default_factory=ItemMark)
     on_stored: OnStored | None = None
+    changes: ImportChanges | None = None
 
 
 @contextlib.contextmanager
@@ -129,7 +132,7 @@ def import_items(
         staging.check()
         # Without titles the result depends on the catalog, so the import starts again.
         progress = ItemMark() if reading.is_untitled else chosen.progress
-        writer = _ItemWriter(services, store, report, progress, chosen.on_stored)
+        writer = _ItemWriter(services, store, report, progress, chosen)
         pushing = _DryRun(services, store, report) if chosen.dry_run else writer
         with shown("items", staging.items) as advance:
             for chunk in staging.chunks():
@@ -177,20 +180,9 @@ class _StagedItem(msgspec.Struct, frozen=True, array_like=True):
 
 
 def _unstaged(staged_item: _StagedItem) -> ReadItem:
-    fields: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in staged_item.fields.items()
-    }
-    if "attributes" in fields:
-        fields["attributes"] = as_attributes(fields["attributes"])
-    if "prices" in fields:
-        fields["prices"] = as_list_prices(fields["prices"])
-    if fields.get("availability") is not None:
-        fields["availability"] = Availability(fields["availability"])
-    item = ItemPatch(staged_item.item_id, fields)
     return ReadItem(
         staged_item.row,
-        item,
+        ItemPatch(staged_item.item_id, unpacked_fields(staged_item.fields)),
         staged_item.rows,
         staged_item.is_hidden,
         staged_item.is_repeated,
@@ -251,7 +243,7 @@ class _ItemStaging:
             accounts = AccountRepository(connection)
             limit = catalog_limit(accounts, store.store_id, services.settings.plans)
         if limit is not None and self._new and size + len(self._new) > limit:
-            raise _limit_error(services, store, size, len(self._new))
+            raise limit_error(services, store, size, len(self._new))
 
     def chunks(self) -> Iterator[Sequence[ReadItem]]:
         """Yield the staged items."""
@@ -310,14 +302,14 @@ class _ItemWriter:
         store: Store,
         report: ItemImportReport,
         progress: ItemMark,
-        on_stored: OnStored | None,
+        options: ItemImportOptions,
     ) -> None:
         self.report = report
         self._services = services
         self._store = store
         self._stored = progress.items  # by an earlier attempt
         self._pushed = 0
-        self._on_stored = on_stored
+        self._on_stored, self._changes = options.on_stored, options.changes
         report.created += progress.created
         report.updated += progress.updated
         report.hidden += progress.hidden
@@ -335,11 +327,37 @@ class _ItemWriter:
             patches = [_patch(item) for item in accepted]
             accounts = AccountRepository(transaction)
             limit = catalog_limit(accounts, store_id, services.settings.plans)
-            pushed = upsert_items(log, patches, services.clock(), limit)
+            pushed = self._upsert(log, patches, limit, chunk)
             _count(self.report, pushed, chunk, accepted)
             if chunk and self._on_stored is not None:
                 self._on_stored(transaction, self._progress())
         log.committed()
+
+    def _upsert(
+        self,
+        log: StoreLog,
+        patches: Sequence[ItemPatch],
+        limit: int | None,
+        chunk: Sequence[ReadItem],
+    ) -> PushResult:
+        """Push the patches, and store the earlier values of items that the file has first.
+
+        A repeated id was stored by this import: what came before it is stored already.
+        """
+        now_ms = self._services.clock()
+        if self._changes is None:
+            return upsert_items(log, patches, now_ms, limit)
+        first = {_patch(item).item_id for item in chunk if not item.is_repeated}
+        before = list[Before]()
+
+        def note(old: StoredItem | None, new: StoredItem) -> None:
+            if new.item.item_id in first:
+                before.append(item_before(old, new))
+
+        pushed = upsert_items(log, patches, now_ms, limit, note)
+        if pushed.seq:
+            self._changes.add_items(log, pushed.seq, before)
+        return pushed
 
     def _progress(self) -> ItemMark:
         report = self.report
@@ -388,28 +406,6 @@ def _stored_items(repository: CatalogRepository, chunk: Sequence[ReadItem]) -> _
 def _is_skipped(item: ReadItem, stored: _StoredItems) -> bool:
     """Return whether an item is unpublished and not in the catalog."""
     return item.is_hidden and _patch(item).item_id not in stored
-
-
-def _limit_error(
-    services: Services, store: Store, size: int, new: int
-) -> CatalogLimitError:
-    plans = services.settings.plans
-    with services.database.reading() as connection:
-        plan = plans[AccountRepository(connection).subscription(store.store_id).plan]
-    fitting = [
-        one
-        for one in plans.values()
-        if one.catalog_items is None or one.catalog_items >= size + new
-    ]
-    larger = min(fitting, key=lambda one: one.catalog_items or float("inf"), default=None)
-    remedy = "import fewer products"
-    if larger is not None:
-        remedy = f"productrecs store set-plan {store.domain} {larger.name}"
-    return CatalogLimitError(
-        f"the file has {new:,} new products and the catalog holds {size:,}; the plan "
-        f"{plan.name} allows {plan.catalog_items:,}. Nothing was imported; choose a plan "
-        f"that fits: {remedy}"
-    )
 
 
 def _patch(item: ReadItem) -> ItemPatch:

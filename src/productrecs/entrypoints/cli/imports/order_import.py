@@ -35,11 +35,11 @@ from productrecs.records.orders.order_history_import import (
     HistoryImport,
     HistoryReport,
     RowReader,
-    TimeRule,
     read_lines,
     time_column,
 )
-from productrecs.records.orders.order_history_line import HistoryLine
+from productrecs.records.orders.order_history_line import HistoryLine, TimeRule
+from productrecs.records.uploads.undo.undo_import import ImportChanges
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import find_store
 
@@ -70,6 +70,7 @@ class OrderImport:
 
     `on_bytes` gets the number of further bytes read, `on_note` notes for the user. New
     lines without a readable time are of today if they were `ordered_today`, else errors.
+    `changes` stores what is needed to undo the import.
     """
 
     services: Services
@@ -79,6 +80,7 @@ class OrderImport:
     on_note: Callable[[str], None]
     max_errors: int = MAX_ERRORS
     ordered_today: bool = False
+    changes: ImportChanges | None = None
 
     def run(self, file: BinaryIO) -> HistoryReport:
         """Store every line; an interrupted import resumes with the same file.
@@ -96,6 +98,7 @@ class OrderImport:
             services.clock(),
             max_errors=self.max_errors,
             times=self._times(),
+            changes=self.changes,
         )
         report = history.run(file, self.orders.csv_format, self.on_bytes, reader)
         self._finish(file, reader, report)

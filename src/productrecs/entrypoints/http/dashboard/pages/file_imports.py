@@ -28,6 +28,7 @@ from productrecs.records.uploads.order_upload import (
     new_upload_id,
 )
 from productrecs.records.uploads.repository import FileImportRepository, UploadRepository
+from productrecs.records.uploads.undo.repository import ImportChangeRepository
 from productrecs.storage.job_queue import NewJob
 
 IMPORTS_PATH: Final = "/dashboard/imports"
@@ -58,7 +59,10 @@ _STATES: Final = {
     ImportStatus.RUNNING: ("Importing", ""),
     ImportStatus.DONE: ("Imported", "good"),
     ImportStatus.FAILED: ("Failed", "bad"),
+    ImportStatus.UNDOING: ("Undoing", ""),
+    ImportStatus.UNDONE: ("Undone", ""),
 }
+_ENDED: Final = (ImportStatus.DONE, ImportStatus.FAILED)
 _BROKEN: Final = ("Cannot start yet", "bad")
 _PARTLY: Final = ("Some rows have errors", "warn")
 _COUNTS: Final = (
@@ -84,6 +88,7 @@ class HistoryRow:
     kind: str
     sent_ms: int
     sent_by: str
+    ended_ms: int | None
     state: tuple[str, str]
     counts: dict[str, int]
     path: str
@@ -128,6 +133,7 @@ def show_file(visit: Visit) -> Reply:
         is_moving=one.is_in_progress,
         preview=one.preview,
         result=one.result,
+        may_undo=_may_undo(visit, one),
         state=_state(one),
         counts=_counts(one),
         lines=_lines(one),
@@ -198,6 +204,25 @@ def discard_import(visit: Visit) -> Reply:
     return visit.redirect(IMPORTS_PATH, "The file was deleted." if is_gone else "")
 
 
+def undo_import(visit: Visit) -> Reply:
+    """Enqueue the undo of an import."""
+    one = _find(visit, visit.form["file"])
+    if _may_undo(visit, one):
+        result = {**one.result, "undone_by": visit.user.email or ""}
+        result.pop("undo_problem", None)
+        _move(visit, one, ImportStatus.UNDOING, result=result, progress=0.0)
+    return visit.redirect(f"{FILE_PATH}?file={one.import_id}")
+
+
+def _may_undo(visit: Visit, one: FileImport) -> bool:
+    """Return whether an import has ended, and what it changed is known."""
+    if one.status not in _ENDED:
+        return False
+    with visit.database.reading() as connection:
+        changes = ImportChangeRepository(connection, visit.store.store_id)
+        return bool(changes.spans(one.import_id))
+
+
 def download_rejects(visit: Visit) -> Reply:
     """Send the rows that failed, each with its reason."""
     one = _find(visit, visit.query["file"])
@@ -237,7 +262,14 @@ def _file_row(one: FileImport) -> HistoryRow:
     path = f"{FILE_PATH}?file={one.import_id}"
     state = _STATES[one.status]
     return HistoryRow(
-        one.file_name, kind, one.submitted_ms, one.sent_by, state, counts, path
+        one.file_name,
+        kind,
+        one.submitted_ms,
+        one.sent_by,
+        one.ended_ms,
+        state,
+        counts,
+        path,
     )
 
 
@@ -248,7 +280,9 @@ def _upload_row(one: Upload) -> HistoryRow:
         "skipped": one.rows_skipped,
     }
     state = _STATES[ImportStatus(one.status.value)]
-    return HistoryRow(one.upload_id, "orders", one.submitted_ms, "API", state, counts, "")
+    return HistoryRow(
+        one.upload_id, "orders", one.submitted_ms, "API", None, state, counts, ""
+    )
 
 
 def _store(visit: Visit, file: SentFile, new: NewFileImport) -> None:
@@ -281,14 +315,13 @@ def _find(visit: Visit, import_id: str) -> FileImport:
 
 
 def _move(visit: Visit, one: FileImport, after: ImportStatus, **values: object) -> None:
-    """Change a checked import's status and enqueue its job, unless already changed."""
+    """Change an import's status and enqueue its job, unless already changed."""
     store_id = visit.store.store_id
     job = CHECK_JOB if after is ImportStatus.CHECKING else IMPORT_JOB
     with visit.database.transaction() as transaction:
         repository = FileImportRepository(transaction, store_id)
-        if repository.change_status(
-            one.import_id, (ImportStatus.CHECKED,), after, **values
-        ):
+        before = _ENDED if after is ImportStatus.UNDOING else (ImportStatus.CHECKED,)
+        if repository.change_status(one.import_id, before, after, **values):
             visit.services.queue.enqueue(transaction, NewJob(store_id, job))
 
 
@@ -343,5 +376,6 @@ PAGES: Final = (
         discard_import,
         action="Discarded a file",
     ),
+    Page(f"{IMPORTS_PATH}/undo", "Imports", None, undo_import, action="Undid an import"),
     Page(f"{IMPORTS_PATH}/failed-rows", "Imports", download_rejects),
 )

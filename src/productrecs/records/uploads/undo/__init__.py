@@ -1,0 +1,1 @@
+"""Undo of imports: what each import changed, and how it is taken back."""
