@@ -213,6 +213,18 @@ def test_each_change_is_one_line_of_the_audit_log(office: Office, store: Store) 
     assert "sk_" not in shown
 
 
+def test_the_audit_log_names_members_by_their_address(office: Office, store: Store) -> None:
+    member = office.member(store)
+    email = add_user(office.services, store, Role.VIEWER)
+
+    member.post(f"{TEAM}/role", page=TEAM, member="viewer", role="editor")
+    member.post(f"{TEAM}/remove", page=TEAM, member="viewer")
+
+    removed, changed = log_of(office, store)[:2]
+    assert changed.detail == f"{email}: Role: viewer → editor"
+    assert removed.detail == f"{email}: Role: editor"
+
+
 def test_the_audit_log_has_pages_and_keeps_400_days(office: Office, store: Store) -> None:
     member, now = office.member(store), office.now_ms
     with office.services.database.transaction() as transaction:

@@ -25,6 +25,7 @@ from productrecs.entrypoints.http.dashboard.pages import (
     placements,
     search_report_and_preview,
     store_settings,
+    team,
 )
 from productrecs.entrypoints.http.dashboard.pages.suggestions import filter_label
 from productrecs.entrypoints.http.dashboard.product_table import titles_of
@@ -32,6 +33,7 @@ from productrecs.features.search.search_rule_book import SearchRuleEditor
 from productrecs.records.experiments.experiment_editor import ExperimentEditor
 from productrecs.records.placements.bundle_editor import BundleEditor
 from productrecs.tenancy.accounts.store_management import find_store
+from productrecs.tenancy.users.repository import UserRepository
 
 Value: TypeAlias = str | tuple[str, ...]
 """A text, or the ids of products."""
@@ -261,6 +263,14 @@ def _tests(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
         )
 
 
+def _members(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
+    with visit.database.reading() as connection:
+        members = UserRepository(connection, visit.store.store_id).all()
+    for one in members:
+        name = one.email or f"Owner of {visit.store.domain}"
+        yield ("member", one.user_id), {"": name, "Role": one.role.label}
+
+
 def _filled(words: Mapping[str, Value]) -> Words:
     return {name: value for name, value in words.items() if value}
 
@@ -274,5 +284,6 @@ _READERS: Final[Mapping[str, _Reader]] = MappingProxyType(
         looks.LOOKS_PATH: _looks,
         search_report_and_preview.SEARCH_PATH: _searches,
         experiments.TESTS_PATH: _tests,
+        team.TEAM_PATH: _members,
     }
 )
