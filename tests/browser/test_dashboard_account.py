@@ -64,7 +64,7 @@ def test_a_merchant_starts_with_the_keyboard_alone(
         page = context.new_page()
         page.goto(_registration_link(service, base))
         check_barriers(page, axe, schemes)
-        fill(page, domain=domain, email="anna@example.com", password=PASSWORD)
+        fill(page, domain=domain, email=f"anna@{domain}", password=PASSWORD)
         expect(page.get_by_text(f"0 of {STEPS} done")).to_be_visible()
         check_barriers(page, axe, schemes)
         check_width(page)
