@@ -1,5 +1,6 @@
 """`productrecs demo`: creates a demo shop on the first run, then serves it."""
 
+import contextlib
 import io
 import json
 import sys
@@ -32,6 +33,7 @@ from demo_store.storefront.picture_files import (
     pictures_folder,
 )
 from productrecs.core.csv_writer import CsvWriter
+from productrecs.core.errors import StorageError
 from productrecs.core.ids import random_text, visitor_hash
 from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
 from productrecs.entrypoints.cli.commands.dashboard_logins import first_store_link
@@ -185,8 +187,9 @@ def print_access(shop: DemoShop, address: str, settings: Settings) -> None:
     click.echo(f"log in as        {shop.login}, password {shop.password}")
     click.echo(f"publishable key  {shop.store.publishable_key}")
     click.echo(f"secret key       {shop.secret}")
-    if link := first_store_link(settings, address, besides={DOMAIN}):
-        click.echo(f"a store of yours {link}")
+    with contextlib.suppress(StorageError):  # `productrecs account invite` makes one
+        if link := first_store_link(settings, address, besides={DOMAIN}):
+            click.echo(f"a store of yours {link}")
     click.echo(f"curl '{address}/v1/recommendations?{query}'")
 
 

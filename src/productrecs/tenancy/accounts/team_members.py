@@ -131,14 +131,15 @@ def invite_first(
     It takes the place of the one of an earlier start. None if there is a store `besides`
     those domains: then somebody has used it, or an operator made a store.
     """
+    with database.reading() as connection:
+        stores = AccountRepository(connection).all()
+    if any(store.domain not in besides for store in stores):
+        return None
+    token = new_token(NEW_STORE)
     with database.transaction() as transaction:
         invitations = InvitationRepository(transaction, NEW_STORE)
         invitations.purge(now_ms)
         invitations.remove_of(STARTUP)
-        stores = AccountRepository(transaction).all()
-        if any(store.domain not in besides for store in stores):
-            return None
-        token = new_token(NEW_STORE)
         draft = _drafted(NEW_STORE, token, None, Role.OWNER, now_ms)
         invitations.add(replace(draft, maker=STARTUP))
     return token

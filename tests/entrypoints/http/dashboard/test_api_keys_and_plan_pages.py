@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.core.clock import DAY_MS, HOUR_MS, system_ms
+from productrecs.core.errors import StorageBusyError
+from productrecs.entrypoints.cli.commands import dashboard_logins
 from productrecs.entrypoints.cli.commands.dashboard_logins import first_store_link
+from productrecs.entrypoints.cli.processes import serve
 from productrecs.entrypoints.http.application import create_application
 from productrecs.entrypoints.services import build_services
 from productrecs.settings import Settings
@@ -207,6 +210,35 @@ def test_a_store_that_the_operator_makes_ends_the_link_of_the_first_store(
 
     with Inside(create_application(services, draining=[])) as inside:
         assert "does not work" in text_of(Member(inside).get(link))
+
+
+def test_a_busy_database_ends_no_start_of_the_service(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The supervisor ended with all processes when a writer held the database."""
+    place = Service(tmp_path).prepare()
+    settings = Settings(data=place.folder)
+
+    def busy(*_: object, **__: object) -> None:
+        message = "the database is busy"
+        raise StorageBusyError(message)
+
+    monkeypatch.setattr(dashboard_logins, "invite_first", busy)
+    serve.announce_service(settings, "http://127.0.0.1:8000")
+
+    told = capsys.readouterr().out
+    assert "listens on http://127.0.0.1:8000" in told
+    assert "productrecs account invite" in told
+
+
+def test_a_start_with_a_store_waits_for_no_writer(tmp_path: Path) -> None:
+    place = Service(tmp_path).prepare()
+    place.register("a.example")
+    settings = Settings(data=place.folder)
+    with place.database() as database, database.transaction():
+        assert first_store_link(settings, "") is None  # without a write, that would wait
 
 
 @pytest.mark.parametrize("mode", ["open", "closed"])

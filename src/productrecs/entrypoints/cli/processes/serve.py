@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import click
 
+from productrecs.core.errors import StorageError
 from productrecs.entrypoints.cli import run_command
 from productrecs.entrypoints.cli.installation import become_owner
 from productrecs.entrypoints.cli.processes.process_options_and_socket import (
@@ -49,14 +50,18 @@ def serve(
     sys.exit(supervise(settings, with_worker=True))
 
 
-def _announce(settings: Settings, address: str) -> None:
+def announce_service(settings: Settings, address: str) -> None:
     """Print the address, and in a new installation the link of the first store."""
     from productrecs.entrypoints.cli.commands.dashboard_logins import (  # noqa: PLC0415 - not before the socket
         first_store_link,
     )
 
     click.echo(f"ProductRecs listens on {address}")
-    link = first_store_link(settings, address)
+    try:
+        link = first_store_link(settings, address)
+    except StorageError as error:  # the service runs all the same
+        click.echo(f"Run `productrecs account invite` to create a store: {error}")
+        return
     if link is not None:
         click.echo(f"Create your first store, within seven days: {link}")
 
@@ -65,7 +70,7 @@ def supervise(
     settings: Settings,
     *,
     with_worker: bool,
-    announce: Callable[[Settings, str], None] = _announce,
+    announce: Callable[[Settings, str], None] = announce_service,
     middleware: str | None = None,
 ) -> int:
     """Run the API and background processes until told to stop.
