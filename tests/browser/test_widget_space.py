@@ -159,6 +159,7 @@ def test_a_full_answer_takes_exactly_the_reserved_height(
     assert wide.evaluate(TOP) == before
 
 
+@LONG  # it measures before the answer comes, for which a busy machine is too slow
 def test_control_without_the_stylesheet_the_answer_moves_what_stands_below(
     wide: Page, front: Storefront
 ) -> None:

@@ -155,8 +155,12 @@ def check_answers(service: Service, merchant: Merchant) -> None:
             assert "may be stored" in one.reply.json["detail"]
             assert "event_id" in one.reply.json["detail"]
 
-    again = dict(zip(calls, at_once(list(calls.values())), strict=True))
-    assert {one.reply.status for one in again.values()} <= {200, 404}, again
+    for name, call in calls.items():  # once the writer has caught up; each counts once
+
+        def is_taken(name: str = name, call: Callable[[], Reply] = call) -> bool:
+            return call().status in ({200, 404} if name == "deletion" else {200})
+
+        eventually(is_taken, 60)
     assert merchant.track(view(1)).status == 200
     store_id = merchant.account.store_id
     with service.database() as database, database.reading() as connection:
