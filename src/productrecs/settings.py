@@ -73,6 +73,7 @@ class Settings:
     search_model: Path | None = None
     has_packaged_search_model: bool = False  # as with pictures
     registration: str = "invitation"
+    hsts_seconds: int = 0
     new_store_plan: str = TRIAL.name
     smtp: SmtpServer | None = None
     objects: str | None = None
@@ -208,11 +209,15 @@ KNOBS: Final = (
         "true logs a line for each request, which costs about a third of the throughput",
     ),
     Knob(
+        "PRODUCTRECS_HSTS_SECONDS",
+        "0",
+        "how long browsers that saw the dashboard stay with HTTPS (HSTS); 0: no header",
+    ),
+    Knob(
         "PRODUCTRECS_REGISTRATION",
         "invitation",
-        "who may register a store in the dashboard: everybody (open), people with a link "
-        "(invitation) or nobody (closed); the service prints the link of the first store "
-        "when it starts, and `productrecs account invite` those of others",
+        "who may register a store: open, invitation or closed; the service prints the link "
+        "of its first store at each start, `productrecs account invite` those of others",
     ),
     Knob(
         "PRODUCTRECS_NEW_STORE_PLAN",
@@ -249,6 +254,9 @@ KNOBS: Final = (
 
 LOG_LEVELS: Final = ("info", "debug", "warning", "error")
 """The levels of the log; the first is the default."""
+
+REGISTRATION: Final = ("invitation", "open", "closed")
+"""Who may register a store in the dashboard; the first is the default."""
 
 NO_MODEL: Final = "none"
 """In place of a picture model's path: no model, not even the packaged one."""
@@ -301,8 +309,13 @@ def from_environment(environment: Mapping[str, str], data: Path | None = None) -
         has_packaged_search_model=not search_model,
         image_detector=_path(environment.get("PRODUCTRECS_IMAGE_DETECTOR")),
         image_hosts=_hosts(environment.get("PRODUCTRECS_IMAGE_HOSTS")),
-        registration=_registration(environment.get("PRODUCTRECS_REGISTRATION")),
-        new_store_plan=_new_store_plan(environment, plans),
+        registration=_choice(environment, "PRODUCTRECS_REGISTRATION", REGISTRATION),
+        hsts_seconds=_whole(environment, "PRODUCTRECS_HSTS_SECONDS", defaults.hsts_seconds),
+        new_store_plan=_choice(
+            environment,
+            "PRODUCTRECS_NEW_STORE_PLAN",
+            tuple(dict.fromkeys((TRIAL.name, *plans))),
+        ),
         smtp=_smtp(environment),
         objects=environment.get("PRODUCTRECS_OBJECTS") or None,
     )
@@ -386,35 +399,16 @@ def _plans(path: str | None) -> Plans:
         raise SettingsError(message) from error
 
 
-def _registration(text: str | None) -> str:
-    if not text:
-        return "invitation"
-    if text not in {"open", "invitation", "closed"}:
-        message = (
-            f"PRODUCTRECS_REGISTRATION is {text!r}; it may be open, invitation or closed"
-        )
-        raise SettingsError(message)
-    return text
-
-
-def _new_store_plan(environment: Mapping[str, str], plans: Plans) -> str:
-    name = environment.get("PRODUCTRECS_NEW_STORE_PLAN") or TRIAL.name
-    if name not in plans:
-        message = f"PRODUCTRECS_NEW_STORE_PLAN is {name!r}; it may be {', '.join(plans)}"
-        raise SettingsError(message)
-    return name
-
-
 def _smtp(environment: Mapping[str, str]) -> SmtpServer | None:
     host = environment.get("PRODUCTRECS_SMTP_HOST")
     if not host:
         return None
-    security = environment.get("PRODUCTRECS_SMTP_SECURITY") or "starttls"
+    security = _choice(
+        environment, "PRODUCTRECS_SMTP_SECURITY", ("starttls", "tls", "none")
+    )
     sender = environment.get("PRODUCTRECS_SMTP_FROM") or ""
     message = None
-    if security not in {"starttls", "tls", "none"}:
-        message = f"PRODUCTRECS_SMTP_SECURITY is {security!r}; use starttls, tls or none"
-    elif "@" not in sender or not sender.isprintable():
+    if "@" not in sender or not sender.isprintable():
         message = "PRODUCTRECS_SMTP_FROM must name the sender, like recs@example.com"
     elif not environment.get("PRODUCTRECS_BASE_URL"):
         # A link made from the request's Host header could lead to another site.

@@ -37,7 +37,7 @@ from productrecs.tenancy.users.repository import (
 )
 
 IDLE_MS: Final = 12 * HOUR_MS
-ABSOLUTE_MS: Final = 14 * DAY_MS
+ABSOLUTE_MS: Final = 7 * DAY_MS
 RESET_MS: Final = 30 * MINUTE_MS
 CONFIRM_MS: Final = 7 * DAY_MS
 _UPDATE_INTERVAL_MS: Final = 5 * MINUTE_MS  # minimum time between updates of the last use

@@ -7,9 +7,13 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
+from productrecs.core.clock import DAY_MS
+from productrecs.entrypoints.http.application import create_application
 from productrecs.entrypoints.http.dashboard.page_and_visit import cookie_name
 from productrecs.entrypoints.http.dashboard.page_registry import PAGES
 from productrecs.entrypoints.http.dashboard.pages.security import browser_name
+from productrecs.entrypoints.services import build_services
+from productrecs.settings import Settings
 from productrecs.tenancy.users import dashboard_user, login_and_sessions
 from productrecs.tenancy.users.login_and_sessions import ABSOLUTE_MS, IDLE_MS
 from productrecs.tenancy.users.repository import (
@@ -17,9 +21,13 @@ from productrecs.tenancy.users.repository import (
     SecondFactor,
     UserRepository,
 )
+from tests.api.inside import Inside
 from tests.support.dashboard import PASSWORD, Member, add_store, text_of
+from tests.support.service import Service
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from productrecs.tenancy.accounts.store import Store
     from tests.entrypoints.http.dashboard.conftest import Office
 
@@ -110,6 +118,27 @@ def test_a_session_ends_when_idle_and_in_any_case(
     is_idle = step_ms > IDLE_MS
     assert seen[0] == (303 if is_idle else 200)
     assert seen[-1] == 303
+
+
+def test_a_session_lasts_seven_days_at_most() -> None:
+    assert ABSOLUTE_MS == 7 * DAY_MS
+
+
+@pytest.mark.parametrize(
+    ("seconds", "scheme", "sent"),
+    [(0, "https", None), (31_536_000, "http", None), (600, "https", "max-age=600")],
+)
+def test_browsers_are_told_to_stay_with_https_where_the_operator_asks(
+    tmp_path: Path, seconds: int, scheme: str, sent: str | None
+) -> None:
+    place = Service(tmp_path).prepare()
+    services = build_services(Settings(data=place.folder, hsts_seconds=seconds))
+    with Inside(create_application(services, draining=[])) as inside:
+        guest = Member(inside, headers={"x-forwarded-proto": scheme})
+        reply = guest.get("/dashboard/login")
+
+    assert reply.status == 200
+    assert reply.header("strict-transport-security") == sent
 
 
 def test_a_session_ends_by_the_machines_clock_where_the_services_time_is_frozen(

@@ -11,6 +11,7 @@ import pytest
 
 from productrecs.entrypoints.services import build_eraser
 from productrecs.features.insights.customers.customer_report import compute_customers
+from productrecs.storage.audit_log import AuditRepository
 from productrecs.tenancy.users.dashboard_user import Role
 from tests.records.orders.import_support import import_text
 from tests.support.dashboard import Member, add_user, text_of
@@ -72,12 +73,38 @@ def test_one_customer_is_shown_and_exported(office: Office, buying: Store) -> No
     assert "Orders 6" in text
     assert "Order lines 6" in text
     assert "Viewed a product lamp" in text
-    reply = owner.get(f"{CUSTOMERS}/export?customer=anna")
+    page = f"{CUSTOMERS}/one?customer=anna"
+    reply = owner.post(f"{CUSTOMERS}/export", page=page, customer="anna")
     records = [json.loads(line) for line in reply.body.decode().splitlines()]
     kinds = [one["record"] for one in records]
     assert (kinds.count("purchase"), kinds.count("event")) == (6, 1)
     assert "attachment" in str(reply.header("content-disposition"))
     assert owner.get(f"{CUSTOMERS}/one?customer=nobody").status == 404
+
+
+def test_an_export_needs_the_editors_role_and_is_in_the_audit_log(
+    office: Office, buying: Store
+) -> None:
+    """A viewer took every customer's records, and no trace of it was left."""
+    page, path = f"{CUSTOMERS}/one?customer=anna", f"{CUSTOMERS}/export"
+    statuses = {}
+    for role in (Role.VIEWER, Role.EDITOR):
+        member = Member(office.inside)
+        member.log_in(add_user(office.services, buying, role))
+        assert ("Export everything" in text_of(member.get(page))) is (role is Role.EDITOR)
+        statuses[role] = (
+            member.post(path, page=page, customer="anna").status,
+            member.get(f"{path}?customer=anna").status,
+        )
+    with office.services.database.reading() as connection:
+        log = AuditRepository(connection, buying.store_id).page(10)
+
+    assert statuses[Role.VIEWER][0] == 403
+    assert statuses[Role.EDITOR][0] == 200
+    assert {got for _, got in statuses.values()} <= {404, 405}
+    exports = [one for one in log if one.action == "Exported a customer's records"]
+    assert [one.actor for one in exports] == [f"editor@{buying.domain}"]
+    assert exports[0].detail == ""  # the customer may be erased later
 
 
 def test_an_owner_erases_a_customer_after_typing_the_id(

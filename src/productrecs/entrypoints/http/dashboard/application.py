@@ -428,6 +428,9 @@ def _response(visit: Visit, reply: Reply) -> Response:
     request = visit.request
     body, flash = reply.body, read_cookie(request.cookies, FLASH, visit.base_url)
     headers = {**_SAFE_HEADERS, **reply.headers}
+    seconds = visit.services.settings.hsts_seconds
+    if seconds and visit.base_url.startswith("https://"):
+        headers["strict-transport-security"] = f"max-age={seconds}"
     cookies = dict(reply.cookies)
     if reply.template is not None:
         body = render_page(visit, reply, flash).encode()

@@ -24,7 +24,13 @@ from productrecs.storage.removed_rows import RemovedRows
 from productrecs.tenancy.accounts.store_management import UnknownStoreError
 
 _MAX_AUDITED: Final = 120  # characters of a form's field
-_UNAUDITED: Final = frozenset({"then"})  # the action names it
+_UNAUDITED: Final = frozenset(
+    {
+        "then",  # the action names it
+        "customer",  # an erased customer's id would stay in the log
+        "confirm",
+    }
+)
 _SENSITIVE: Final = re.compile("csrf|password|token|secret|code", re.IGNORECASE)
 
 

@@ -229,7 +229,6 @@ class Dispatcher:
             meter = await context.metering.open(caller.store, context.read)
             admission.check_quota(meter, caller.store, context.clock())
         if _comes_from_bot(exchange, context):
-            admission.meter = None
             exchange.forget_shopper()
         return admission
 

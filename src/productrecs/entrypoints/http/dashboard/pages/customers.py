@@ -134,7 +134,8 @@ def _customer(visit: Visit, name: str, error: str = "", typed: str = "") -> Repl
         is_cut=len(records) == _MOST_READ,
         labels=_RECORDS,
         happened=_HAPPENED,
-        export=f"{EXPORT_PATH}?{urlencode({'customer': name})}",
+        export=EXPORT_PATH,
+        may_export=visit.user.role >= Role.EDITOR,
         error=error,
         typed=typed,
     )
@@ -174,7 +175,7 @@ def erase_customer(visit: Visit) -> Reply:
 
 def export_customer(visit: Visit) -> Reply:
     """Send all records of a shopper as JSON lines."""
-    name = visit.query["customer"][:_LONGEST_ID]
+    name = visit.form["customer"][:_LONGEST_ID]
     names, _ = _records_of(visit, name)
     rows = exported_shopper(visit.database, visit.store.store_id, names)
     lines = [json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in rows]
@@ -188,5 +189,11 @@ def export_customer(visit: Visit) -> Reply:
 PAGES: Final = (
     Page(CUSTOMERS_PATH, "Customers", show_customers, group=Group.ANALYSE),
     Page(ONE_PATH, "Customer", show_customer, erase_customer, may_change=Role.OWNER),
-    Page(EXPORT_PATH, "Records of a customer", export_customer),
+    Page(
+        EXPORT_PATH,
+        "Records of a customer",
+        None,
+        export_customer,
+        action="Exported a customer's records",
+    ),
 )
