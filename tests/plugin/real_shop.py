@@ -26,7 +26,7 @@ FOLDER: Final = os.environ.get("WOO_SHOP_DIR", "")
 DATA: Final = os.environ.get("WOO_SERVICE_DATA", "")
 _HOST: Final = URL.partition("//")[2]
 # Action Scheduler also runs in the shop's own requests: wait for what they have claimed.
-_DRAIN: Final = """
+DRAIN: Final = """
     for ($i = 0; $i < 60; $i++) {
         ActionScheduler_QueueRunner::instance()->run('test');
         $left = array_filter(as_get_scheduled_actions(array('group' => 'product-recs',
@@ -44,7 +44,8 @@ def in_real_shop(script: str) -> Any:
         f"""ini_set('display_errors', '0'); $_SERVER['HTTP_HOST'] = '{_HOST}';
         require '{FOLDER}/wp-load.php'; $told = null; add_filter('pre_wp_mail', '__return_false');
         wp_set_current_user((int) get_users(array('role' => 'administrator', 'number' => 1, 'fields' => 'ID'))[0]);
-        {script} echo '<<<' . json_encode($told) . '>>>';"""
+        {script} echo '<<<' . json_encode($told) . '>>>';""",
+        options=(),  # with php.ini: the shop needs the extension of its database
     )
     return json.loads(said.rpartition("<<<")[2].partition(">>>")[0])
 
@@ -58,7 +59,7 @@ def php_value(value: object) -> str:
 def drain(script: str = "") -> Any:
     """Run the shop's queue until nothing that is due waits; then a script, for its `$told`."""
     left, told = in_real_shop(
-        f"{_DRAIN} $left = count($left); {script} $told = array($left, $told);"
+        f"{DRAIN} $left = count($left); {script} $told = array($left, $told);"
     )
     assert left == 0
     return told
@@ -86,6 +87,22 @@ def stored_times(order_id: int) -> list[str]:
 def _lines(order_id: int) -> list[dict[str, str]]:
     rows = csv.DictReader(io.StringIO(_export("orders")))
     return [row for row in rows if row["order_id"] == str(order_id)]
+
+
+def known_lines(order_id: int) -> dict[str, tuple[int, float]]:
+    """Return units and total of each product of an order, as the service knows them."""
+    return {
+        row["item_id"]: (
+            int(row["quantity"]),
+            round(int(row["quantity"]) * float(row["price"]), 2),
+        )
+        for row in _lines(order_id)
+    }
+
+
+def customer_id(user: int) -> str:
+    """Return what the page of a customer calls them."""
+    return str(in_real_shop(f"$told = ProductRecs\\Customers::id({user});"))
 
 
 def is_credited(order_id: int) -> bool:

@@ -30,10 +30,10 @@ def php() -> str:
     return found
 
 
-def run_php(script: str) -> str:
-    """Run a script without optional extensions and return what it printed; its warnings are failures."""
+def run_php(script: str, options: tuple[str, ...] = BARE) -> str:
+    """Run a script and return what it printed; its warnings are failures."""
     done = subprocess.run(
-        [php(), *BARE, "-d", "display_errors=stderr", "-d", "error_reporting=-1"],
+        [php(), *options, "-d", "display_errors=stderr", "-d", "error_reporting=-1"],
         input=f"<?php {script}",
         capture_output=True,
         text=True,
