@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 __all__ = ["demo_folder"]
 
 _NUMBER = r"[\d.,]+"
+_TABLE = "/dashboard/products?q=waxed-jacket"
+_PRODUCT = "/dashboard/products/item?id=waxed-jacket"
+_DEMAND = "/dashboard/demand/product?id=waxed-jacket"
 SAME = (
     (  # a number's wording on one page, and on another
         ("/dashboard", rf"({_NUMBER}) % found nothing"),
@@ -47,6 +50,20 @@ SAME = (
         ("/dashboard/start", rf"({_NUMBER}) received"),
         ("/dashboard/demand", rf"for ({_NUMBER}) products"),
     ),
+    (
+        (_TABLE, rf"waxed-jacket In stock ({_NUMBER})"),
+        (_PRODUCT, rf"Stock In stock ({_NUMBER})"),
+        (_DEMAND, rf"In stock ({_NUMBER}) Expected"),
+    ),
+    (
+        (_TABLE, rf"In stock {_NUMBER} \W*{_NUMBER} ({_NUMBER}) days"),
+        (_PRODUCT, rf"Days of stock ({_NUMBER}) days"),
+        (_DEMAND, rf"Days of cover ({_NUMBER})"),
+    ),
+    (
+        (_TABLE, rf"waxed-jacket In stock .*? always Indexed ({_NUMBER})"),
+        (_PRODUCT, rf"Bought together with ({_NUMBER}) product"),
+    ),
 )
 
 
@@ -54,7 +71,7 @@ SAME = (
 def pages(
     demo_folder: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, tuple[str, str]]:
-    """Return the text and the source of every page of the navigation."""
+    """Return the text and source of every page of the navigation, and of one product."""
     folder = tmp_path_factory.mktemp("numbers")
     shutil.copytree(demo_folder, folder, dirs_exist_ok=True)
     now_ms = system_ms()
@@ -64,6 +81,7 @@ def pages(
         member = Member(inside)
         assert member.log_in(email).status == 303
         paths = [page.path for _, group in navigation() for page in group]
+        paths += [_TABLE, _PRODUCT, _DEMAND]
         replies = {path: member.get(path) for path in paths}
     return {
         path: (re.sub(r"\s+", " ", text_of(reply)), reply.body.decode())
@@ -88,10 +106,25 @@ def test_tiles_of_one_name_show_one_number(pages: dict[str, tuple[str, str]]) ->
 def test_a_number_is_the_same_in_other_words(
     pages: dict[str, tuple[str, str]], wordings: tuple[tuple[str, str], ...]
 ) -> None:
-    found = {path: re.search(wording, pages[path][0]) for path, wording in wordings}
+    texts = {path: pages[path][0] for path, _ in wordings}
+    found = _numbers(texts, wordings)
 
+    assert len(set(found.values())) == 1, found
+    # Control: another number in one place is noticed.
+    path, wording = wordings[-1]
+    match = re.search(wording, texts[path])
+    assert match is not None
+    begin, end = match.span(1)
+    texts[path] = f"{texts[path][:begin]}9{texts[path][begin:end]}{texts[path][end:]}"
+    assert len(set(_numbers(texts, wordings).values())) == 2
+
+
+def _numbers(
+    texts: dict[str, str], wordings: tuple[tuple[str, str], ...]
+) -> dict[str, str]:
+    found = {path: re.search(wording, texts[path]) for path, wording in wordings}
     assert all(found.values()), found
-    assert len({match[1].rstrip(".,") for match in found.values() if match}) == 1, found
+    return {path: match[1].rstrip(".,") for path, match in found.items() if match}
 
 
 def test_home_and_demand_count_the_same_alerts(pages: dict[str, tuple[str, str]]) -> None:
