@@ -45,7 +45,7 @@ def test_what_to_order_is_found_and_changed_with_the_keyboard_alone(
     focus(page, "section[aria-labelledby=orders] tbody a", 160)
     keys.press("Enter")
     expect(page.locator("dt", has_text="Days of cover")).to_be_visible()
-    focus(page, "main summary")
+    focus(page, ".chart summary")
     keys.press("Enter")
     expect(page.locator(".chart tbody tr").last).to_be_visible()
 
