@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -22,6 +23,7 @@ from productrecs.core.errors import (
     UnconfirmedWriteError,
 )
 from productrecs.entrypoints.cli import productrecs
+from productrecs.entrypoints.http.pipeline.readiness_checks import UNFIT_SECONDS
 from productrecs.storage import integrity_check
 from productrecs.storage.database import Database
 from productrecs.storage.integrity_check import DamageFile, IntegrityChecker
@@ -306,3 +308,17 @@ def test_both_databases_say_that_they_are_damaged(
     with pytest.raises(DamagedDatabaseError), database.reading() as connection:
         connection.exec_driver_sql(raising)
     assert isinstance(database.outcomes.failed_read, DamagedDatabaseError)
+
+
+def test_writes_that_fail_for_half_a_minute_make_it_unready(tmp_path: Path) -> None:
+    service = Service(tmp_path / "data").prepare()
+    with service, service.database() as other:
+        eventually(lambda: checks(service)[0] == 200, SAID_WITHIN)
+        began = time.monotonic()
+        with other.transaction():  # nobody else can write
+            eventually(lambda: checks(service)[1]["writes"] != "ok", 20)
+            assert checks(service)[0] == 200
+            eventually(lambda: checks(service)[0] == 503, 60)
+            assert time.monotonic() - began > UNFIT_SECONDS
+
+        eventually(lambda: checks(service)[0] == 200, 20)

@@ -23,6 +23,7 @@ LOG_EVENTS: Final[Mapping[str, str]] = MappingProxyType(
         "process ready": "A process is ready to work.",
         "process crashed": "A forked process ended with an exception.",
         "process died": "A process ended without being asked to; it is restarted.",
+        "process hung": "A process does nothing any more; it is killed and restarted.",
         "process killed": "A process did not stop in time and was killed.",
         "service stopping": "The supervisor asks every process to stop.",
         # requests

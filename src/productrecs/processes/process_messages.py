@@ -43,7 +43,13 @@ class Progress(Struct, array_like=True, tag="progress"):
     share: float
 
 
-FROM_CHILD: Final = Decoder(Ready | Progress)
+class Alive(Struct, array_like=True, tag="alive"):
+    """A child process is at work; one that says so and then falls silent hangs."""
+
+
+FROM_CHILD: Final = Decoder(Ready | Progress | Alive)
+ALIVE_SECONDS: Final = 2.0
+"""How often a child process says that it is at work."""
 _FROM_PARENT: Final = Decoder(Stop)
 
 
@@ -179,6 +185,22 @@ class ParentConnection(Connection):
     def progress(self, share: float) -> None:
         """Report the share of the work that is done."""
         self._report(Progress(share))
+
+    def alive(self) -> None:
+        """Report that this process is at work; never wait for the parent."""
+        with suppress(OSError):  # the parent is gone, or reads nothing
+            self._socket.send(encode_frame(Alive()), socket.MSG_DONTWAIT)
+
+    def report_alive(self, is_responsive: Callable[[], bool]) -> None:
+        """Report from a thread that this process is at work, while `is_responsive`."""
+
+        def report() -> None:
+            while True:
+                if is_responsive():
+                    self.alive()
+                time.sleep(ALIVE_SECONDS)
+
+        threading.Thread(target=report, name="alive", daemon=True).start()
 
     def watch(self, stop: Callable[[], None]) -> None:
         """Call `stop`, from a thread, when the parent sends Stop or ends."""

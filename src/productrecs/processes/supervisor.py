@@ -2,12 +2,14 @@
 
 It starts the first child alone. If that child cannot start, it reports the error itself and
 no other child starts. Once it is ready the others follow. A child that dies is restarted:
-at once, or after growing delays if it dies repeatedly. The supervisor does no other work,
-so that little can fail in it.
+at once, or after growing delays if it dies repeatedly. So is a child that hangs: it said
+that it is at work, and falls silent. systemd hears when the first child is ready, and as
+long as it is well. The supervisor does no other work, so that little can fail in it.
 """
 
 import contextlib
 import logging
+import os
 import selectors
 import signal
 import socket
@@ -17,11 +19,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from productrecs.processes.child_process import ChildProcess, fork_child, start_program
-from productrecs.processes.process_messages import FROM_CHILD, Stop
+from productrecs.processes.process_messages import FROM_CHILD, Alive, Stop
 
 _log = logging.getLogger(__name__)
 
 MAX_RESTART_DELAY: Final = 30.0
+RECENT_SECONDS: Final = 600.0
+"""How long the end of a process is remembered."""
 _WHOLE_MESSAGE_SECONDS: Final = 1.0
 
 
@@ -40,6 +44,18 @@ class ProcessRole:
     run: Callable[[Sequence[str]], int]
     inherits: tuple[int, ...] = ()
     program: tuple[str, ...] | None = None
+    hung_after: float = 120.0  # seconds of silence
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessState:
+    """What an operator may ask about a process."""
+
+    name: str
+    pid: int
+    is_ready: bool
+    is_silent: bool  # for half of the time after which it hangs
+    recent_ends: int  # of earlier processes of this role, in the last ten minutes
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +66,7 @@ class SupervisorTimeouts:
     stop: float = 45.0  # until all have drained; then they are killed
     steady: float = 10.0  # a child that lived longer started successfully
     first_pause: float = 0.1  # before a restart; doubles with each early death
+    turn: float = 2.0  # the longest wait for an event
 
 
 @dataclass(slots=True)
@@ -57,7 +74,29 @@ class _Running:
     role: ProcessRole
     child: ChildProcess
     began: float
+    heard_at: float
     is_ready: bool = False
+    says_alive: bool = False
+
+    def is_silent(self, now: float, share: float = 1.0) -> bool:
+        """Return whether it is silent for `share` of the time after which it hangs."""
+        limit = share * self.role.hung_after
+        return self.says_alive and now - self.heard_at > limit
+
+
+def notify_systemd(state: str) -> None:
+    """Tell systemd a state, such as READY=1, if it started this service and listens."""
+    address = os.environ.get("NOTIFY_SOCKET")
+    if not address:
+        return
+    if address.startswith("@"):
+        address = "\0" + address[1:]
+    with (
+        contextlib.suppress(OSError),  # systemd is being replaced: it asks again
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender,
+    ):
+        sender.settimeout(1.0)
+        sender.sendto(state.encode(), address)
 
 
 class Supervisor:
@@ -69,8 +108,9 @@ class Supervisor:
         on_ready: Callable[[], None],
         on_stop: Callable[[], None],
         limits: SupervisorTimeouts | None = None,
+        on_change: Callable[[Sequence[ProcessState]], None] = lambda _states: None,
     ) -> None:
-        """Prepare; `on_stop` is called at stop.
+        """Prepare; `on_stop` is called at stop, `on_change` with all changed states.
 
         `on_ready` is called once, when each role is ready or has failed to start: a
         background process that fails does not keep anybody from the API.
@@ -82,6 +122,10 @@ class Supervisor:
         self._running: list[_Running] = []
         self._due: list[tuple[float, ProcessRole]] = []
         self._early_exits: dict[str, int] = {}
+        self._ends: list[tuple[float, str]] = []
+        self._states: Sequence[ProcessState] = ()
+        self._on_change = on_change
+        self._turned_at = time.monotonic()
         self._signals = 0
         self._is_up = False
         self._awaited = {role.name for role in roles}
@@ -93,10 +137,12 @@ class Supervisor:
         self._start(self._roles[0])
         while not self._signals:
             self._wait(self._next())
+            self._end_hung()
             self._reap()
             if not self._is_up and not self._running:
                 return 1  # the first child could not start, and has reported the error
             self._start_due()
+            self._report()
         return self._stop()
 
     def _listen_to_signals(self) -> None:
@@ -124,24 +170,25 @@ class Supervisor:
             )
         else:
             child = start_program(command, role.inherits)
-        started = _Running(role, child, time.monotonic())
+        now = time.monotonic()
+        started = _Running(role, child, now, now)
         self._running.append(started)
         self._selector.register(child.connection, selectors.EVENT_READ, started)
         facts = {"role": role.name, "pid": child.process.pid}
         _log.info("process started", extra=facts)
 
-    def _next(self) -> float | None:
-        """Return the time of the next timeout or restart, or None."""
+    def _next(self) -> float:
+        """Return the time of the next timeout, restart or look at the processes."""
         due_times = [due_at for due_at, _ in self._due]
+        due_times.append(time.monotonic() + self._limits.turn)
         due_times += [
             one.began + self._limits.start for one in self._running if not one.is_ready
         ]
-        return min(due_times, default=None)
+        return min(due_times)
 
-    def _wait(self, until: float | None) -> None:
+    def _wait(self, until: float) -> None:
         """Wait for a signal, a message from a child, or the time `until`."""
-        pause = None if until is None else max(0.0, until - time.monotonic())
-        for key, _ in self._selector.select(pause):
+        for key, _ in self._selector.select(max(0.0, until - time.monotonic())):
             if isinstance(key.data, _Running):
                 self._receive(key.data)
             else:
@@ -151,15 +198,20 @@ class Supervisor:
     def _receive(self, one: _Running) -> None:
         connection = one.child.connection
         try:
-            connection.receive(FROM_CHILD, _WHOLE_MESSAGE_SECONDS)
+            message, _ = connection.receive(FROM_CHILD, _WHOLE_MESSAGE_SECONDS)
         except OSError:  # the child closed its end: it is about to exit
             self._selector.unregister(connection)
+            return
+        one.heard_at = time.monotonic()
+        if isinstance(message, Alive):
+            one.says_alive = True
             return
         one.is_ready = True
         seconds = round(time.monotonic() - one.began, 2)
         _log.info("process ready", extra={"role": one.role.name, "s": seconds})
         if not self._is_up:
             self._is_up = True
+            notify_systemd("READY=1")
             self._due = [(time.monotonic(), role) for role in self._roles[1:]]
         self._settle(one.role)
 
@@ -169,6 +221,41 @@ class Supervisor:
             self._awaited.discard(role.name)
             if not self._awaited:
                 self._on_ready()
+
+    def _end_hung(self) -> None:
+        """Kill the processes that hang; they are restarted like others that died."""
+        now = time.monotonic()
+        pause, self._turned_at = now - self._turned_at, now
+        if pause > 2 * self._limits.turn + _WHOLE_MESSAGE_SECONDS:
+            for one in self._running:  # this process was stopped, or the whole machine
+                one.heard_at += pause
+        for one in self._running:
+            if one.is_silent(now):
+                facts = {"role": one.role.name, "pid": one.child.process.pid}
+                _log.error("process hung", extra=facts)
+                one.child.process.kill()
+                one.heard_at = now  # it may take a while to end: do not say it again
+
+    def _report(self) -> None:
+        """Tell the states if one has changed, and systemd that all is well."""
+        now = time.monotonic()
+        self._ends = [end for end in self._ends if now - end[0] < RECENT_SECONDS]
+        states = [
+            ProcessState(
+                one.role.name,
+                one.child.process.pid,
+                one.is_ready,
+                one.is_silent(now, 0.5),
+                sum(name == one.role.name for _, name in self._ends),
+            )
+            for one in self._running
+        ]
+        if states != self._states:
+            self._states = states
+            self._on_change(states)
+        first = self._roles[0].name
+        if any(one.name == first and one.is_ready and not one.is_silent for one in states):
+            notify_systemd("WATCHDOG=1")
 
     def _reap(self) -> None:
         """Collect ended processes, and schedule their restarts."""
@@ -182,6 +269,7 @@ class Supervisor:
             with contextlib.suppress(KeyError):
                 self._selector.unregister(one.child.connection)
             one.child.close()
+            self._ends.append((now, one.role.name))
             if self._is_up and not self._signals:
                 self._due.append((now + self._pause(one, now), one.role))
                 self._settle(one.role)
@@ -206,6 +294,7 @@ class Supervisor:
 
     def _stop(self) -> int:
         _log.info("service stopping", extra={"processes": len(self._running)})
+        notify_systemd("STOPPING=1")
         self._on_stop()
         for one in self._running:
             with contextlib.suppress(OSError):

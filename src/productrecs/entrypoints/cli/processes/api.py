@@ -97,6 +97,7 @@ def _serve(
             click.echo(f"ProductRecs listens on {address}")
         else:
             supervisor.ready()
+            supervisor.alive()
 
     def create(services: "Services", state: "TransportState") -> "Application":
         service = create_application(
@@ -118,6 +119,7 @@ def _serve(
                     settings.connections or sys.maxsize,
                     settings.connections_per_address or sys.maxsize,
                 ),
+                on_check=(lambda: None) if supervisor is None else supervisor.alive,
             ),
             on_ready,
         )

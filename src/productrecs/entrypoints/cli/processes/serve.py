@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ import click
 
 from productrecs.core.errors import StorageError
 from productrecs.entrypoints.cli import run_command
-from productrecs.entrypoints.cli.installation import become_owner
+from productrecs.entrypoints.cli.installation import become_owner, record_service
 from productrecs.entrypoints.cli.processes.process_options_and_socket import (
     listen,
     listener_url,
@@ -107,6 +108,7 @@ def supervise(
                 ),
                 run_command,
                 (number,),
+                hung_after=30.0,
             )
             for index in range(settings.workers)
         ]
@@ -118,10 +120,9 @@ def supervise(
             "--fd",
             str(writer_listener.fileno()),
         )
+        inherited = (writer_listener.fileno(),)
         roles.append(
-            ProcessRole(
-                "writer", writer_arguments, run_command, (writer_listener.fileno(),)
-            )
+            ProcessRole("writer", writer_arguments, run_command, inherited, hung_after=30.0)
         )
         if with_worker:
             roles += background_roles(settings)
@@ -131,8 +132,11 @@ def supervise(
             with_slots(roles, metrics),
             on_ready=lambda: announce(settings, address),
             on_stop=listener.close,
+            on_change=partial(record_service, settings.data, address),
         )
-        return supervisor.run()
+        status = supervisor.run()
+        record_service(settings.data, address, ())
+        return status
 
 
 @contextlib.contextmanager

@@ -82,6 +82,7 @@ def worker(
             supervisor = ParentConnection.inherited(parent)
             supervisor.watch(worker_thread.stop)
             supervisor.ready()
+            supervisor.report_alive(getattr(worker_thread, "is_responsive", lambda: True))
         worker_thread.run()
 
 

@@ -31,6 +31,8 @@ _log = logging.getLogger(__name__)
 CHECKS: Final = ("process", "database", "migrations", "models", "objects", "writes", "jobs")
 """The names of the checks."""
 MAX_JOB_WAIT_MS: Final = 5 * MINUTE_MS
+UNFIT_SECONDS: Final = 30.0
+"""Writes that have failed for so long make the process unready."""
 _CHECK_SECONDS: Final = 5.0
 _RECHECK_SECONDS: Final = 1.0
 """The interval while writes fail, to notice a recovery within a second."""
@@ -108,7 +110,11 @@ class Dependencies:
             warnings["objects"] = OBJECTS_UNAVAILABLE
         if self._damage is not None or self._database.outcomes.failed_read is not None:
             warnings["database"] = DAMAGED
-        return Readiness(self._schema.reasons, warnings)
+        reasons = dict(self._schema.reasons)
+        is_lasting = self._database.outcomes.failed_write_seconds >= UNFIT_SECONDS
+        if unwritable is not None and is_lasting:
+            reasons["writes"] = unwritable
+        return Readiness(reasons, warnings)
 
     def _writes(self) -> str | None:
         """Return why writes fail: the last failed write, or a problem of the disk."""

@@ -131,6 +131,7 @@ class ServerOptions:
     timeouts: ClientTimeouts = field(default_factory=ClientTimeouts)
     limits: ConnectionLimits = field(default_factory=ConnectionLimits)
     parent: int | None = None
+    on_check: Callable[[], None] = lambda: None  # called once a second by the event loop
 
 
 def run_server(
@@ -299,6 +300,7 @@ class _Server(uvicorn.Server):
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(TIMEOUT_CHECK_SECONDS)
+            self._options.on_check()
             now = loop.time()
             for connection in self._connections():
                 if connection.is_overdue(now, self._options.timeouts):

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import sys
+import time
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import uvloop
@@ -38,6 +39,10 @@ STOP_SECONDS: Final = 40.0
 MEMORY_FACTOR: Final = 3
 """Memory of a decoded payload, as a multiple of its packed size."""
 _SWITCH_SECONDS: Final = 0.0005
+_TICK_SECONDS: Final = 1.0
+_LOOP_SECONDS: Final = 10.0
+_BATCH_SECONDS: Final = 120.0
+"""A batch that is written for longer hangs; the database's own waits are shorter."""
 
 
 class _RemoteFuture:
@@ -151,6 +156,19 @@ class WriteServer:
         self._is_stopping = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._changed = asyncio.Event()
+        self._writer: GroupCommit | None = None
+        self._ticked_at = time.monotonic()
+
+    def is_responsive(self) -> bool:
+        """Return whether the event loop runs and the writes advance; thread-safe."""
+        if self._writer is None:
+            return True
+        is_looping = time.monotonic() - self._ticked_at < _LOOP_SECONDS
+        return is_looping and self._writer.busy_seconds < _BATCH_SECONDS
+
+    def _tick(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._ticked_at = time.monotonic()
+        loop.call_later(_TICK_SECONDS, self._tick, loop)
 
     def run(self) -> None:
         """Serve until `stop`, then until every API process has disconnected."""
@@ -169,6 +187,8 @@ class WriteServer:
     async def _serve(self) -> None:
         loop = self._loop = asyncio.get_running_loop()
         writer = GroupCommit(self._services.database, exit_after_disk_failure)
+        self._tick(loop)
+        self._writer = writer
         handlers = write_handlers(self._services)
         budget = ByteBudget(self._services.settings.request_memory * MIB)
 
