@@ -107,3 +107,13 @@ def test_a_service_logs_requests_and_trainings_where_it_is_told_to(
     assert ('"path": "/v1/trending"' in log()) is is_logged
     assert ('"kind": "train"' in log()) is is_logged
     assert merchant.account.publishable not in log()
+
+
+def test_a_start_and_a_stop_are_no_warnings(tmp_path: Path) -> None:
+    service = Service(tmp_path / "data").prepare()
+    service.start()
+    service.stop()
+
+    lines = service.log_path.read_text("utf-8").splitlines()
+    levels = {json.loads(line)["level"] for line in lines if line.startswith("{")}
+    assert levels == {"info"}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import time
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -79,6 +81,24 @@ def test_lists_go_on_and_writes_are_refused_honestly_until_it_is_back(
         eventually(lambda: _order(merchant).status == 200, 20)
         assert _order(merchant, "again").json["duplicate"] is False
         eventually(lambda: service.client().ask("GET", "/health/ready").status == 200, 20)
+        for began, ended in OUTAGE_LINES.items():
+            eventually(lambda: logged(service, began) == logged(service, ended), 20)  # noqa: B023 - asked at once
+            assert set(logged(service, began).values()) == {1}, service.log
+
+
+OUTAGE_LINES: Final = {
+    "database read failed": "database read again",
+    "job queue unavailable": "job queue available again",
+}
+
+
+def logged(service: Service, event: str) -> Counter[str]:
+    """Return how many lines of an event each process wrote."""
+    lines = service.log_path.read_text("utf-8").splitlines()
+    found = [json.loads(line) for line in lines if f'"event": "{event}"' in line]
+    return Counter(
+        f"{line['process']} {line['logger']}" for line in found if "exception" not in line
+    )
 
 
 def test_a_database_that_hangs_keeps_no_list_waiting(data_folder: Path) -> None:

@@ -28,7 +28,8 @@ LOG_EVENTS: Final[Mapping[str, str]] = MappingProxyType(
         "service stopping": "The supervisor asks every process to stop.",
         # requests
         "request answered": "A request was answered (with `PRODUCTRECS_ACCESS_LOG`).",
-        "request rejected": "A request was answered with a 5xx on purpose.",
+        "request rejected": "A request was answered with a 5xx on purpose "
+        "(level `debug` if it was a health check).",
         "request failed": "A request was answered with a 500.",
         "requests cancelled": "Requests were running when the drain time was over.",
         "connection failed": "A connection was closed because of an exception.",
@@ -41,6 +42,7 @@ LOG_EVENTS: Final[Mapping[str, str]] = MappingProxyType(
         "metrics incomplete": "`/metrics` was answered without the database.",
         # reading
         "database read failed": "Store data could not be refreshed; memory serves.",
+        "database read again": "Store data is refreshed again.",
         "store refresh failed": "The changes of one store could not be read.",
         "store preload failed": "A store is opened by its first request instead.",
         "shopper history read failed": "A list was made without a history.",
@@ -74,6 +76,7 @@ LOG_EVENTS: Final[Mapping[str, str]] = MappingProxyType(
         "job failed": "A job failed and is tried again.",
         "job abandoned": "A job failed for the last time.",
         "job queue unavailable": "The job queue could not be read.",
+        "job queue available again": "The job queue is read again.",
         "job lease renewal failed": "A running job's lease was not renewed.",
         "forecast scheduler crashed": "Forecasts wait until the process restarts.",
         "training request failed": "An API process could not enqueue a training.",

@@ -21,6 +21,34 @@ FAILURE_MEMORY_SECONDS: Final = 300.0
 """How long a failed read counts: a damaged page stays so while other reads succeed."""
 
 
+OUTAGE_LOG_SECONDS: Final = 60.0
+
+
+class OutageNotes:
+    """Says when a line about an outage is due: at its start, once a minute, at its end."""
+
+    def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
+        """Start without an outage."""
+        self._seconds = seconds
+        self._next_at: float | None = None
+        self._noting = threading.Lock()
+
+    def is_due(self) -> bool:
+        """Return whether a failure is worth a line."""
+        now = self._seconds()
+        with self._noting:
+            if self._next_at is not None and now < self._next_at:
+                return False
+            self._next_at = now + OUTAGE_LOG_SECONDS
+        return True
+
+    def has_ended(self) -> bool:
+        """Return whether a success ends an outage, which is then over."""
+        with self._noting:
+            was_failing, self._next_at = self._next_at is not None, None
+        return was_failing
+
+
 class StorageHealth:
     """Records failures as they happen; safe to use from any thread."""
 

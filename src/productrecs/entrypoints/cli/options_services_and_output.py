@@ -87,7 +87,7 @@ def _migrate(services: Services, until: float) -> None:
             if time.monotonic() > until:
                 raise
             if is_first:
-                _log.warning("database awaited", extra={"error": operator_text(error)})
+                _log.info("database awaited", extra={"error": operator_text(error)})
             is_first = False
             time.sleep(_RETRY_SECONDS)
         else:

@@ -15,8 +15,10 @@ from productrecs.processes.child_process import release_freed_memory
 from productrecs.storage.job_queue import INSTALLATION, Job, JobQueue, JobState, NewJob
 from productrecs.storage.recurring_jobs import PeriodicTasks
 from productrecs.storage.sequence_and_item_numbers import StoreDeletedError
+from productrecs.storage.storage_health import OutageNotes
 
 _log = logging.getLogger(__name__)
+_outage = OutageNotes()  # of all workers of this process
 
 TICK: Final = timedelta(seconds=1)
 SPREAD_TICK: Final = timedelta(minutes=1)
@@ -205,8 +207,12 @@ class JobWorker:
             self._schedule.tick()
             has_run = self.run_one()
         except StorageError as error:
-            _log.warning("job queue unavailable", extra={"error": operator_text(error)})
+            if _outage.is_due():
+                facts = {"error": operator_text(error)}
+                _log.warning("job queue unavailable", extra=facts)
             return ERROR_PAUSE
+        if _outage.has_ended():
+            _log.info("job queue available again")
         self._idle_polls = 0 if has_run else self._idle_polls + 1
         if has_run:
             return timedelta()

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from productrecs.core.cache_registry import Cache
-from productrecs.core.errors import ProductRecsError, StorageError
+from productrecs.core.errors import ProductRecsError, StorageError, operator_text
 from productrecs.core.ids import StoreId
 from productrecs.entrypoints.http.caches.recommendation_cache import RecommendationCache
 from productrecs.entrypoints.http.caches.search_result_cache import SearchCache
@@ -41,6 +41,7 @@ from productrecs.storage.dialects import RawReader
 from productrecs.storage.job_queue import NewJob
 from productrecs.storage.model_files import BrokenModelError
 from productrecs.storage.snapshots import MODELS, PICTURES, SEARCH, SnapshotName
+from productrecs.storage.storage_health import OutageNotes
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
@@ -172,6 +173,7 @@ class StoreCache:
         self._stopping = threading.Event()
         self._polled_at = 0.0
         self._applied_version = 0  # version of the accounts whose settings are applied
+        self._outage = OutageNotes()
         self._thread = threading.Thread(
             target=self._poll_changes, name="follow", daemon=True
         )
@@ -299,6 +301,13 @@ class StoreCache:
                 reader = reader or self._services.database.raw_reader()
                 self._poll_once(reader)
                 self._polled_at = time.monotonic()
+                if self._outage.has_ended():
+                    _log.info("database read again")
+            except StorageError as error:
+                if self._outage.is_due():
+                    facts = {"error": operator_text(error)}
+                    _log.warning("database read failed", extra=facts)
+                reader = None
             except Exception:
                 _log.exception("database read failed")
                 reader = None

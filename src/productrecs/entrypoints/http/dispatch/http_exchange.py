@@ -55,6 +55,7 @@ _CLOSE: Final[Header] = (b"connection", b"close")
 _OK: Final = 200
 _NOT_MODIFIED: Final = 304
 _MULTIPLE_CHOICES: Final = 300
+_PROBES: Final = frozenset({"/", "/health/ready"})
 _SERVER_ERROR: Final = 500
 _TIMING_FOR_ANY_ORIGIN: Final[Header] = (b"timing-allow-origin", b"*")
 
@@ -198,6 +199,12 @@ class HttpExchange:
             "ms": round((time.monotonic() - self.started_at) * 1000, 1),
         }
 
+    def _log_rejection(self, status: int) -> None:
+        """Log a 5xx; a probe of a service that starts or stops is expected."""
+        is_probe = self.route is not None and self.scope["path"] in _PROBES
+        level = logging.DEBUG if is_probe else logging.WARNING
+        _log.log(level, "request rejected", extra=self.facts(status))
+
     def forget_shopper(self) -> None:
         """Answer a bot as a call without a shopper, whose searches are not counted."""
         query = without_shopper(self.scope["query_string"])
@@ -246,7 +253,7 @@ class HttpExchange:
         )
         await self._send({"type": "http.response.body", "body": body})
         if status >= _SERVER_ERROR:
-            _log.warning("request rejected", extra=self.facts(status))
+            self._log_rejection(status)
 
     async def reply_conditional(self, body: bytes, seconds: int) -> None:
         """Answer with a body that may be cached for `seconds` and revalidated by ETag."""
@@ -317,5 +324,5 @@ class HttpExchange:
                 added.append(_CLOSE)
             message = {**message, "headers": [*message["headers"], *added]}
             if message["status"] >= _SERVER_ERROR:
-                _log.warning("request rejected", extra=self.facts(message["status"]))
+                self._log_rejection(message["status"])
         await self._send(message)
