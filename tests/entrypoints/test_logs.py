@@ -104,6 +104,7 @@ def test_a_service_logs_requests_and_trainings_where_it_is_told_to(
         assert merchant.trending().status == 200
         if is_logged:
             eventually(lambda: '"kind": "train"' in log(), 30)
+            eventually(lambda: '"path": "/v1/trending"' in log(), 30)
     assert ('"path": "/v1/trending"' in log()) is is_logged
     assert ('"kind": "train"' in log()) is is_logged
     assert merchant.account.publishable not in log()
