@@ -535,17 +535,18 @@ def test_a_sale_after_a_click_is_credited(
 
 @pytest.fixture
 def taxes() -> Iterator[None]:
-    """Prices are entered without tax and shown with 19 %, to shoppers of the shop's country."""
+    """Prices are entered without tax; of the class `probe` they are shown with 19 %."""
     before = in_real_shop(
         """$told = array(); foreach (array('calc_taxes' => 'yes', 'prices_include_tax' => 'no', 'tax_display_shop' => 'incl',
             'tax_based_on' => 'shipping', 'default_customer_address' => 'base') as $name => $value) {
             $told[$name] = get_option("woocommerce_$name"); update_option("woocommerce_$name", $value); }
+        WC_Tax::create_tax_class('Probe');
         $told['rate'] = WC_Tax::_insert_tax_rate(array('tax_rate_country' => WC()->countries->get_base_country(),
-            'tax_rate' => '19', 'tax_rate_name' => 'Probe', 'tax_rate_priority' => 97));"""
+            'tax_rate' => '19', 'tax_rate_name' => 'Probe', 'tax_rate_priority' => 1, 'tax_rate_class' => 'probe'));"""
     )
     yield
     in_real_shop(
-        f"""$before = {php_value(before)}; WC_Tax::_delete_tax_rate($before['rate']); unset($before['rate']);
+        f"""$before = {php_value(before)}; WC_Tax::delete_tax_class_by('slug', 'probe'); WC_Tax::_delete_tax_rate($before['rate']); unset($before['rate']);
         foreach ($before as $name => $value) {{ update_option("woocommerce_$name", $value); }}"""
     )
 
@@ -559,7 +560,7 @@ def test_a_price_is_that_of_the_page_whoever_runs_the_queue(
         f"""if ('{who}' !== 'guest') {{ wp_set_current_user({customer}); WC()->customer = new WC_Customer({customer});
             WC()->customer->set_shipping_country('US'); WC()->customer->set_billing_country('US'); }}
         if ('{who}' === 'exempt') {{ WC()->customer->set_is_vat_exempt(true); }}
-        ProductRecs\\Sync::push(array({probe})); $told = get_permalink({probe});"""
+        $p = wc_get_product({probe}); $p->set_tax_class('probe'); $p->save(); ProductRecs\\Sync::push(array({probe})); $told = get_permalink({probe});"""
     )
 
     assert stored_items()[str(probe)]["price"] == 10.71
