@@ -16,7 +16,7 @@ def test_training_leaves_the_model_that_it_names(
     shell: CommandLine, shop: str, services: Services
 ) -> None:
     rows = "".join(f"B-{number % 9},item-{number % 4}\n" for number in range(40))
-    shell("import-orders", shop, "-", stdin="order_id,item_id\n" + rows)
+    shell("import-orders", shop, "-", "--ordered-today", stdin="order_id,item_id\n" + rows)
 
     told = shell.told("train", shop, "--engine", "buy")
 
