@@ -77,6 +77,8 @@ class Settings:
     new_store_plan: str = TRIAL.name
     smtp: SmtpServer | None = None
     objects: str | None = None
+    backup: str | None = None
+    backups_kept: int = 14
 
     @property
     def database_file(self) -> Path:
@@ -111,6 +113,17 @@ KNOBS: Final = (
         "",
         "where models, indexes and uploads are shared by several machines: "
         "s3://bucket/prefix or a folder; empty keeps them in the data folder",
+    ),
+    Knob(
+        "PRODUCTRECS_BACKUP",
+        "",
+        "where the service stores a backup each night: a folder or s3://bucket/prefix; "
+        "empty makes none",
+    ),
+    Knob(
+        "PRODUCTRECS_BACKUP_KEEP",
+        "14",
+        "how many backups stay there; older ones are deleted",
     ),
     Knob(
         "DATABASE_URL",
@@ -318,6 +331,10 @@ def from_environment(environment: Mapping[str, str], data: Path | None = None) -
         ),
         smtp=_smtp(environment),
         objects=environment.get("PRODUCTRECS_OBJECTS") or None,
+        backup=environment.get("PRODUCTRECS_BACKUP") or None,
+        backups_kept=max(
+            1, _whole(environment, "PRODUCTRECS_BACKUP_KEEP", defaults.backups_kept)
+        ),
     )
 
 

@@ -200,7 +200,19 @@ def build_eraser(services: Services) -> Eraser:
         services.touchpoint_folder,
         services.clock,
         services.snapshots,
+        backup_place(services.settings),
     )
+
+
+def backup_place(settings: Settings) -> ObjectStore | None:
+    """Return where scheduled backups are; None without PRODUCTRECS_BACKUP.
+
+    Raises:
+        ObjectStoreAddressError: when it is no folder or bucket.
+    """
+    if settings.backup is None:
+        return None
+    return ObjectStore(settings.backup, setting="PRODUCTRECS_BACKUP")
 
 
 class ForeignObjectsError(ProductRecsError):
@@ -208,27 +220,36 @@ class ForeignObjectsError(ProductRecsError):
 
 
 def check_objects_are_ours(services: Services) -> None:
-    """Write this installation's number into the object store, or compare it.
-
-    Purging deletes what the database does not name, so two installations with one bucket
-    and prefix would delete each other's models and uploads.
+    """Check the object store as `check_is_ours` does, if there is one.
 
     Raises:
         ForeignObjectsError: when another installation uses the bucket and prefix.
         ObjectStoreUnavailableError: when the object store does not answer.
     """
-    if services.objects is None:
-        return
-    with services.database.transaction() as transaction:
+    if services.objects is not None:
+        check_is_ours(services.objects, services.database)
+
+
+def check_is_ours(objects: ObjectStore, database: Database) -> None:
+    """Write this installation's number into an object store, or compare it.
+
+    Purging deletes what the database does not name, so two installations with one bucket
+    and prefix would delete each other's models, uploads and backups.
+
+    Raises:
+        ForeignObjectsError: when another installation uses the bucket and prefix.
+        ObjectStoreUnavailableError: when the object store does not answer.
+    """
+    with database.transaction() as transaction:
         number = str(AccountRepository(transaction).installation_number()).encode()
     try:
-        found = services.objects.get(_INSTALLATION_OBJECT)
+        found = objects.get(_INSTALLATION_OBJECT)
     except MissingObjectError:
-        services.objects.put(_INSTALLATION_OBJECT, number)
+        objects.put(_INSTALLATION_OBJECT, number)
         return
     if found != number:
         raise ForeignObjectsError(
-            f"{services.objects.address} belongs to another installation: give each a "
+            f"{objects.address} belongs to another installation: give each a "
             f"prefix of its own; if the other no longer exists, delete the object "
             f"{_INSTALLATION_OBJECT!r} there"
         )

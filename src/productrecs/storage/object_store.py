@@ -62,15 +62,17 @@ class StoredObject(NamedTuple):
 class ObjectStore:
     """The objects of one installation; safe to use from any thread, opened at first use."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, setting: str = "PRODUCTRECS_OBJECTS") -> None:
         """Use `address`: `s3://bucket/prefix`, `file:///folder` or a folder.
 
-        Credentials, region and endpoint are read from the usual `AWS_` variables.
+        `setting` is the variable that named it, for errors. Credentials, region and
+        endpoint are read from the usual `AWS_` variables.
 
         Raises:
             ObjectStoreAddressError: when it is none of them, or the endpoint is no URL.
         """
         self.address = _checked_address(address)
+        self._setting = setting
         _check_endpoint()
         self.trouble: str | None = None
         """Why the last call failed; None after a success."""
@@ -234,9 +236,7 @@ class ObjectStore:
     def _unavailable(self, error: Exception) -> ObjectStoreUnavailableError:
         reason = _reason(error)
         self._note(reason)
-        detail = (
-            f"{self.address}: {reason}; check PRODUCTRECS_OBJECTS and the AWS_ variables"
-        )
+        detail = f"{self.address}: {reason}; check {self._setting} and the AWS_ variables"
         return ObjectStoreUnavailableError("the object store cannot be used; retry", detail)
 
     def _note(self, trouble: str | None) -> None:

@@ -14,12 +14,14 @@ from productrecs.entrypoints.worker.forecast_ranking_and_tuning_jobs import (
     run_command_process,
 )
 from productrecs.entrypoints.worker.job_worker import JobInterruptedError, JobProgress
+from tests.support.migrated import bring
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 def test_a_failed_run_says_why(tmp_path: Path) -> None:
+    bring(tmp_path)
     words = ("forecast", "nobody.example", "--data", str(tmp_path))
 
     with pytest.raises(CommandProcessError, match="no store has the domain"):

@@ -62,6 +62,12 @@ env:
   - name: PRODUCTRECS_OBJECTS
     value: {{ . | quote }}
   {{- end }}
+  {{- if .Values.backup.place }}
+  - name: PRODUCTRECS_BACKUP
+    value: {{ .Values.backup.place | quote }}
+  - name: PRODUCTRECS_BACKUP_KEEP
+    value: {{ .Values.backup.keep | quote }}
+  {{- end }}
   {{- with .Values.baseUrl }}
   - name: PRODUCTRECS_BASE_URL
     value: {{ . | quote }}

@@ -29,7 +29,7 @@ from productrecs.records.erasures.repository import ErasedNameRepository, name_d
 from productrecs.records.search_counts.repository import SearchCountRepository
 from productrecs.storage.database import Database
 from productrecs.storage.model_files import remove_older_models
-from productrecs.storage.object_store import ObjectStore
+from productrecs.storage.object_store import ObjectStore, ObjectStoreUnavailableError
 from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.storage.snapshot_cache import SnapshotCache
 from productrecs.storage.tables import bot_events, events, purchase_lines
@@ -46,11 +46,12 @@ def append_erasure(
     store_id: StoreId,
     erased_at: Mapping[str, int],
     objects: ObjectStore | None = None,
+    backups: ObjectStore | None = None,
 ) -> None:
     """Append digests of erased ids with the times of their erasure; durable at return.
 
     An id may occur several times: the latest counts. Machines share the entries through
-    `objects`.
+    `objects`. The place of `backups` gets them too, now or with the next backup.
 
     Raises:
         OSError: when the disk fails.
@@ -64,13 +65,29 @@ def append_erasure(
         file.write("".join(lines))
         file.flush()
         os.fsync(file.fileno())
+    content = "".join(lines).encode()
+    key = f"{_ERASED}/{hashlib.sha256(content).hexdigest()}"
     if objects is not None:
-        content = "".join(lines).encode()
-        objects.put(f"{_ERASED}/{hashlib.sha256(content).hexdigest()}", content)
+        objects.put(key, content)
+    if backups is not None:
+        with contextlib.suppress(ObjectStoreUnavailableError):
+            backups.put(key, content)
+
+
+def share_erasures(folder: Path, objects: ObjectStore | None, place: ObjectStore) -> None:
+    """Copy the whole list of erasures to `place`, where backups are.
+
+    Raises:
+        OSError: when the list cannot be read.
+        ObjectStoreUnavailableError: when one of the stores does not answer.
+    """
+    content = "".join(f"{line}\n" for line in _lines(folder, objects)).encode()
+    if content:
+        place.put(f"{_ERASED}/{LEDGER_FILE}", content)
 
 
 def read_erasures(
-    folder: Path, objects: ObjectStore | None = None
+    folder: Path, *places: ObjectStore | None
 ) -> dict[StoreId, dict[str, int]]:
     """Return the erasures by store and digest; empty without any.
 
@@ -79,16 +96,10 @@ def read_erasures(
 
     Raises:
         OSError: when the file exists and cannot be read.
-        ObjectStoreUnavailableError: when `objects` does not answer.
+        ObjectStoreUnavailableError: when one of `places` does not answer.
     """
     found: dict[StoreId, dict[str, int]] = {}
-    lines: list[str] = []
-    with contextlib.suppress(FileNotFoundError):
-        lines = (folder / LEDGER_FILE).read_text("utf-8").splitlines()
-    if objects is not None:
-        for one in objects.list(_ERASED):
-            lines += objects.get(one.key).decode().splitlines()
-    for line in lines:
+    for line in _lines(folder, *places):
         try:
             entry = json.loads(line)
         except ValueError:
@@ -97,6 +108,16 @@ def read_erasures(
         name, erased_ms = str(entry["name"]), int(entry["erased_at"])
         erased_at[name] = max(erased_ms, erased_at.get(name, erased_ms))
     return found
+
+
+def _lines(folder: Path, *places: ObjectStore | None) -> list[str]:
+    lines: list[str] = []
+    with contextlib.suppress(FileNotFoundError):
+        lines = (folder / LEDGER_FILE).read_text("utf-8").splitlines()
+    for place in filter(None, places):
+        for one in place.list(_ERASED):
+            lines += place.get(one.key).decode().splitlines()
+    return lines
 
 
 _log = logging.getLogger(__name__)
@@ -118,6 +139,7 @@ class Eraser:
     touchpoint_folder: Path
     clock: Clock
     snapshots: SnapshotCache = field(default_factory=SnapshotCache)
+    backups: ObjectStore | None = None
 
     @property
     def objects(self) -> ObjectStore | None:
@@ -188,6 +210,7 @@ class Eraser:
             store_id,
             {name_digest(store_id, one): erasure.asked_at for one in names},
             self.objects,
+            self.backups,
         )
         with self.database.reading() as connection:
             searches = SearchCountRepository(connection, store_id)
@@ -260,17 +283,18 @@ class Eraser:
         return self.database.overwrite_deleted()
 
 
-def replay_erasures(eraser: Eraser) -> int:
+def replay_erasures(eraser: Eraser, *places: ObjectStore | None) -> int:
     """Erase again every shopper in the ledger who has records in the database.
 
-    Return the number of erased ids. The service must not run: its next start continues
+    `places` are further stores that hold a ledger, such as that of the backups. Return
+    the number of erased ids. The service must not run: its next start continues
     unfinished erasures.
 
     Raises:
         OSError, StorageError: call it again.
     """
     count = 0
-    erasures = read_erasures(eraser.data, eraser.objects)
+    erasures = read_erasures(eraser.data, eraser.objects, *places)
     for store in all_stores(eraser.database):
         if store.store_id in erasures:
             count += _erase_of(eraser, store.store_id, erasures[store.store_id])

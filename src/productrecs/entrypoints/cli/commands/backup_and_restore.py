@@ -2,16 +2,17 @@
 
 import contextlib
 import os
+import shutil
 import signal
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, NoReturn
 
 import click
 
-from productrecs import __version__
 from productrecs.entrypoints.cli.installation import DataFolderError, find_settings
 from productrecs.entrypoints.cli.options_services_and_output import (
     counted,
@@ -21,13 +22,21 @@ from productrecs.entrypoints.cli.options_services_and_output import (
     print_json,
     progress,
 )
-from productrecs.entrypoints.services import build_eraser, build_services
-from productrecs.features.privacy.erasure import replay_erasures
-from productrecs.records.uploads.order_upload import UploadFolder, is_upload_id
-from productrecs.records.uploads.repository import files_needed, files_of_open_imports
+from productrecs.entrypoints.scheduled_backups import (
+    BACKUP_FOLDER,
+    backup_request,
+    fetch_backup,
+    make_scheduled_backup,
+    required_backup_place,
+)
+from productrecs.entrypoints.services import backup_place, build_eraser, build_services
+from productrecs.features.privacy.erasure import LEDGER_FILE, replay_erasures
+from productrecs.records.uploads.order_upload import is_upload_id
 from productrecs.settings import Settings
 from productrecs.storage.backup_archive import Advance, BackupManifest, use_idle_io_priority
-from productrecs.storage.create_backup import BackupRequest, create_backup
+from productrecs.storage.create_backup import create_backup
+from productrecs.storage.folders_and_permissions import temp_folder
+from productrecs.storage.object_store import ObjectStore
 from productrecs.storage.restore_backup import (
     RestoreTarget,
     restore_backup,
@@ -41,45 +50,108 @@ _COUNTED_TABLES: Final = {"stores": "store", "items": "product", "events": "even
 _LINES: Final = "purchase_lines"
 
 
-@click.command()
-@click.argument("file", type=click.Path(path_type=Path))
+class _BackupGroup(click.Group):
+    """`productrecs backup FILE` is short for `productrecs backup create FILE`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        is_named = args and (args[0] in self.commands or args[0] in ctx.help_option_names)
+        return super().parse_args(ctx, args if is_named else ["create", *args])
+
+
+@click.group(cls=_BackupGroup)
+def backup() -> None:
+    """Save everything in one file, or verify what the service saved each night."""
+
+
+@backup.command("create")
+@click.argument("file", type=click.Path(path_type=Path), required=False)
 @click.option("--force", is_flag=True, help="Replace FILE if it exists.")
 @json_option
 @data_option
-def backup(file: Path, *, force: bool, as_json: bool, data: Path | None) -> None:
+def create(file: Path | None, *, force: bool, as_json: bool, data: Path | None) -> None:
     """Save everything in FILE while the service runs; compressed if it ends in .gz.
 
     FILE is a tar: the database at one moment, with every event and order that was
     acknowledged before the command began, and uploads that wait to be imported. It is
     verified before it gets its name. Trained models are left out: they are trained from
-    the database.
+    the database. `productrecs backup FILE` does the same.
 
-    Example: productrecs backup /backups/productrecs-$(date +%F).tar.gz
+    Without FILE, the backup goes where PRODUCTRECS_BACKUP says, as each night.
+
+    Example: productrecs backup create /backups/productrecs-$(date +%F).tar.gz
     """
     began = time.monotonic()
     with open_existing_services(find_settings(data)) as services, _stages() as stages:
-        folder = services.upload_folder
-        request = BackupRequest(
-            database=services.database,
-            needed=lambda snapshot: {
-                f"{folder.path.name}/{upload_id}": _upload_path(folder, upload_id)
-                for upload_id in files_needed(snapshot) | files_of_open_imports(snapshot)
-            },
-            target=file,
-            program=__version__,
-            replace=force,
-        )
         os.nice(NICENESS)
         use_idle_io_priority()
-        manifest = create_backup(request, stages.begin)
-    facts = _facts(file, manifest, time.monotonic() - began)
-    _print_summary(f"Saved {_summary(manifest)} in {file}", facts, as_json=as_json)
+        if file is None:
+            saved = make_scheduled_backup(services, stages.begin)
+            name, manifest = saved.name, saved.manifest
+            facts = _facts(name, saved.size, manifest, time.monotonic() - began)
+            place = required_backup_place(services.settings).address
+            summary = f"Saved {_summary(manifest)} as {name} in {place}"
+        else:
+            request = backup_request(services, file, replace=force)
+            manifest = create_backup(request, stages.begin)
+            size = file.stat().st_size
+            facts = _facts(str(file), size, manifest, time.monotonic() - began)
+            summary = f"Saved {_summary(manifest)} in {file}"
+    _print_summary(summary, facts, as_json=as_json)
+
+
+@backup.command("verify")
+@click.argument("name", required=False)
+@click.option(
+    "--restore",
+    "restores",
+    is_flag=True,
+    help="Also restore it into a temporary folder, and erase who was erased since.",
+)
+@json_option
+@data_option
+def verify(name: str | None, *, restores: bool, as_json: bool, data: Path | None) -> None:
+    """Verify the newest backup of PRODUCTRECS_BACKUP, or NAME; nothing is changed.
+
+    Its checksums, rows and schema are compared with its manifest. The data folder's disk
+    needs room for it.
+
+    Example: productrecs backup verify --restore
+    """
+    settings, began = find_settings(data), time.monotonic()
+    place = required_backup_place(settings)
+    with temp_folder(settings.data, ".verify-") as folder, _stages() as stages:
+        file = fetch_backup(place, name, folder)
+        erased = 0
+        if restores:
+            copy = replace(
+                settings,
+                data=folder / "restored",
+                database_url=None,
+                objects=None,
+                backup=None,
+            )
+            copy.data.mkdir()
+            target = RestoreTarget(copy.data, None)
+            manifest = restore_backup(file, target, stages.begin).manifest
+            with contextlib.suppress(FileNotFoundError):
+                shutil.copy(settings.data / LEDGER_FILE, copy.data)
+            erased = _replay_erasures(copy, place)
+        else:
+            manifest = verify_backup(file, folder, stages.begin)
+        size = file.stat().st_size
+    facts = _facts(file.name, size, manifest, time.monotonic() - began)
+    facts["restored"], facts["names_erased_again"] = restores, erased
+    done = "was restored into a temporary folder" if restores else "is valid"
+    _print_summary(f"{file.name} {done}: {_summary(manifest)}", facts, as_json=as_json)
 
 
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option(
-    "--verify", is_flag=True, help="Verify FILE as a restore would; change nothing."
+    "--verify",
+    "verifies",
+    is_flag=True,
+    help="Verify FILE as a restore would; change nothing.",
 )
 @click.option(
     "--force",
@@ -89,7 +161,7 @@ def backup(file: Path, *, force: bool, as_json: bool, data: Path | None) -> None
 @json_option
 @data_option
 def restore(
-    file: Path, *, verify: bool, force: bool, as_json: bool, data: Path | None
+    file: Path, *, verifies: bool, force: bool, as_json: bool, data: Path | None
 ) -> None:
     """Restore a backup into the data folder (or the database of DATABASE_URL).
 
@@ -107,17 +179,19 @@ def restore(
         message = f"the data folder {folder} cannot be created: {error.strerror}"
         raise DataFolderError(message) from error
     with _stages() as stages:
-        if verify:
+        if verifies:
             manifest = verify_backup(file, folder, stages.begin)
-            facts = _facts(file, manifest, time.monotonic() - began)
+            size = file.stat().st_size
+            facts = _facts(str(file), size, manifest, time.monotonic() - began)
             _print_summary(f"{file} is valid: {_summary(manifest)}", facts, as_json=as_json)
             return
         place = RestoreTarget(folder, settings.database_url, replace=force)
         restored = restore_backup(file, place, stages.begin)
-        erased = _replay_erasures(settings)
+        erased = _replay_erasures(settings, backup_place(settings), _place_of(file))
         _share_uploads(settings)
     manifest = restored.manifest
-    facts = _facts(file, manifest, time.monotonic() - began)
+    seconds = time.monotonic() - began
+    facts = _facts(str(file), file.stat().st_size, manifest, seconds)
     facts["names_erased_again"] = erased
     facts["former_data"] = (
         str(restored.replaced_folder) if restored.replaced_folder else None
@@ -137,13 +211,6 @@ def restore(
         click.echo("Start the service: it retrains its models within seconds.")
 
 
-def _upload_path(folder: UploadFolder, upload_id: str) -> Path:
-    """Return the path of an uploaded file, fetched first if another machine has it."""
-    with contextlib.suppress(FileNotFoundError):  # lost: the backup says so
-        return folder.fetch(upload_id)
-    return folder.path / upload_id
-
-
 def _share_uploads(settings: Settings) -> None:
     """Upload restored files to the object store, if there is one."""
     services = build_services(settings)
@@ -156,11 +223,17 @@ def _share_uploads(settings: Settings) -> None:
         services.close()
 
 
-def _replay_erasures(settings: Settings) -> int:
+def _place_of(file: Path) -> ObjectStore | None:
+    """Return the folder of scheduled backups that a file lies in, if it does."""
+    folder = file.absolute().parent
+    return ObjectStore(str(folder.parent)) if folder.name == BACKUP_FOLDER else None
+
+
+def _replay_erasures(settings: Settings, *places: ObjectStore | None) -> int:
     """Erase the shoppers who were erased since the backup; return how many ids."""
     services = build_services(settings)
     try:
-        return replay_erasures(build_eraser(services))
+        return replay_erasures(build_eraser(services), *places)
     finally:
         services.close()
 
@@ -205,10 +278,12 @@ def _summary(manifest: BackupManifest) -> str:
     return ", ".join(parts)
 
 
-def _facts(file: Path, manifest: BackupManifest, seconds: float) -> dict[str, object]:
+def _facts(
+    file: str, size: int | None, manifest: BackupManifest, seconds: float
+) -> dict[str, object]:
     return {
-        "file": str(file),
-        "bytes": file.stat().st_size,
+        "file": file,
+        "bytes": size,
         "seconds": round(seconds, 2),
         "made_at": manifest.made_at,
         "made_from": manifest.made_from,
@@ -223,8 +298,7 @@ def _print_summary(summary: str, facts: Mapping[str, object], *, as_json: bool) 
     if as_json:
         print_json(facts)
         return
-    size, seconds = facts["bytes"], facts["seconds"]
-    click.echo(f"{summary} ({_megabytes(size)}, {seconds} s).")
+    click.echo(f"{summary} ({_megabytes(facts['bytes'])}, {facts['seconds']} s).")
 
 
 def _megabytes(size: object) -> str:

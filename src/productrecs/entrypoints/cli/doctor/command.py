@@ -18,6 +18,7 @@ from productrecs.entrypoints.cli.doctor import CheckResult, Level, problem
 from productrecs.entrypoints.cli.doctor.installation_checks import (
     check_address,
     check_background,
+    check_backups,
     check_clock,
     check_configuration,
     check_folder,
@@ -96,6 +97,7 @@ def _examined(domain: str | None, data: Path | None) -> Iterator[CheckResult]:
             yield from check_text_model(services)
             yield from check_clock(services)
             yield from check_background(services)
+            yield from check_backups(services)
             database = services.database
             stores = [find_store(database, domain)] if domain else _real(database)
             for store in stores:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
-from productrecs.core.clock import MINUTE_MS, SECOND_MS, iso, system_ms
+from productrecs.core.clock import HOUR_MS, MINUTE_MS, SECOND_MS, iso, system_ms
 from productrecs.core.errors import operator_text
 from productrecs.entrypoints.cli import COMMANDS
 from productrecs.entrypoints.cli.doctor import CheckResult, notice, ok, problem
@@ -23,11 +23,13 @@ from productrecs.entrypoints.cli.doctor.repository import (
     waiting_jobs,
 )
 from productrecs.entrypoints.cli.installation import owner_of, user_name
+from productrecs.entrypoints.scheduled_backups import newest_backup_ms
 from productrecs.entrypoints.services import (
     ENCODER_FOLDER,
     TEXT_MODEL_FOLDER,
     ForeignObjectsError,
     Services,
+    backup_place,
     check_objects_are_ours,
 )
 from productrecs.records.pictures.onnx_model_check_and_writer import (
@@ -46,6 +48,7 @@ from productrecs.storage.folders_and_permissions import (
 )
 from productrecs.storage.object_store import (
     MissingObjectError,
+    ObjectStoreAddressError,
     ObjectStoreUnavailableError,
 )
 from productrecs.storage.server_clock import NOTABLE_MS
@@ -57,6 +60,7 @@ MIN_FREE_BYTES: Final = 512 * 1024 * 1024
 MIN_FREE_SHARE: Final = 0.05
 MAX_QUEUE_WAIT_MS: Final = 5 * MINUTE_MS
 MAX_CLOCK_SKEW_MS: Final = 5 * MINUTE_MS
+MAX_BACKUP_AGE_MS: Final = 48 * HOUR_MS
 EARLIEST_MS: Final = 1_793_491_200_000  # 2026-11-01: a correct clock is later
 HEARTBEAT: Final = "clean-jobs"
 """A periodic task that a worker runs once an hour."""
@@ -312,6 +316,26 @@ def check_background(services: Services) -> Iterator[CheckResult]:
         )
     if not failed and not waiting and not is_overdue:
         yield ok("background", "no job waits and none failed for good")
+
+
+def check_backups(services: Services) -> Iterator[CheckResult]:
+    """Yield whether the last scheduled backup is younger than two nights."""
+    try:
+        place = backup_place(services.settings)
+        newest = None if place is None else newest_backup_ms(place)
+    except (ObjectStoreAddressError, ObjectStoreUnavailableError) as error:
+        yield problem("backups", operator_text(error), "check PRODUCTRECS_BACKUP")
+        return
+    if place is None:
+        yield ok("backups", "none are scheduled; PRODUCTRECS_BACKUP names a place for them")
+        return
+    log = "the log of the worker says why (`backup`)"
+    if newest is None:
+        yield problem("backups", f"there is no backup in {place.address}", log)
+    elif newest < system_ms() - MAX_BACKUP_AGE_MS:
+        yield problem("backups", f"the last backup is from {iso(newest)}", log)
+    else:
+        yield ok("backups", f"the last backup is from {iso(newest)}")
 
 
 _PATH: Final = "/health/live?seen=true"

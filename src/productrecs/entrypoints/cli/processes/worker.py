@@ -101,6 +101,7 @@ def _build(lane: str, services: "Services", fd: int | None) -> "BackgroundLoop":
 
         return build_picture_worker(services)
     if lane == UPLOADS:
+        from productrecs.entrypoints.worker.backup_jobs import build_backup_worker  # noqa: PLC0415
         from productrecs.entrypoints.worker.file_import_jobs import build_importer  # noqa: PLC0415
         from productrecs.entrypoints.worker.forecast_ranking_and_tuning_jobs import (  # noqa: PLC0415
             ParallelLoops,
@@ -109,6 +110,8 @@ def _build(lane: str, services: "Services", fd: int | None) -> "BackgroundLoop":
 
         # The forecaster only waits for child processes, so it shares this process.
         loops = ParallelLoops(_build_file_workers(services), build_forecaster(services))
+        if services.settings.backup is not None:
+            loops = ParallelLoops(build_backup_worker(services), loops)
         return ParallelLoops(build_importer(services), loops)
     from productrecs.entrypoints.worker.store_jobs import build_worker  # noqa: PLC0415
     from productrecs.storage.integrity_check import IntegrityChecker  # noqa: PLC0415
