@@ -60,7 +60,10 @@ class _BackupGroup(click.Group):
 
 @click.group(cls=_BackupGroup)
 def backup() -> None:
-    """Save everything in one file, or verify what the service saved each night."""
+    """Save everything in one file, or verify what the service saved each night.
+
+    `productrecs backup FILE` is short for `productrecs backup create FILE`.
+    """
 
 
 @backup.command("create")
