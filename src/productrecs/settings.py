@@ -19,6 +19,10 @@ from productrecs.core.clock import (
 )
 from productrecs.core.errors import ProductRecsError
 from productrecs.storage.memory_budget import DEFAULT_MIB, MIN_MIB
+from productrecs.tenancy.accounts.store_settings import (
+    MAX_RETENTION_DAYS,
+    MIN_RETENTION_DAYS,
+)
 from productrecs.tenancy.billing.plans_and_subscriptions import (
     DEFAULT_PLANS,
     TRIAL,
@@ -77,6 +81,7 @@ class Settings:
     new_store_plan: str = TRIAL.name
     smtp: SmtpServer | None = None
     objects: str | None = None
+    retention_days: int = 0
     backup: str | None = None
     backups_kept: int = 14
 
@@ -239,6 +244,13 @@ KNOBS: Final = (
         "installation, and one of `productrecs store create`, is unlimited",
     ),
     Knob(
+        "PRODUCTRECS_RETENTION_DAYS",
+        "0",
+        "after how many days, at least 90, events are purged each night, searches and "
+        "impressions too; reports keep their daily sums, and orders stay; 0: never. A "
+        "store's setting retention_days can make it shorter",
+    ),
+    Knob(
         "PRODUCTRECS_SMTP_HOST",
         "",
         "the SMTP server for reset links and invitations, which needs "
@@ -331,11 +343,24 @@ def from_environment(environment: Mapping[str, str], data: Path | None = None) -
         ),
         smtp=_smtp(environment),
         objects=environment.get("PRODUCTRECS_OBJECTS") or None,
+        retention_days=_retention(environment),
         backup=environment.get("PRODUCTRECS_BACKUP") or None,
         backups_kept=max(
             1, _whole(environment, "PRODUCTRECS_BACKUP_KEEP", defaults.backups_kept)
         ),
     )
+
+
+def _retention(environment: Mapping[str, str]) -> int:
+    name = "PRODUCTRECS_RETENTION_DAYS"
+    found = _whole(environment, name, 0)
+    if found and not MIN_RETENTION_DAYS <= found <= MAX_RETENTION_DAYS:
+        message = (
+            f"{name} is {found}; use 0 for never, or {MIN_RETENTION_DAYS} to "
+            f"{MAX_RETENTION_DAYS} days"
+        )
+        raise SettingsError(message)
+    return found
 
 
 def _request_memory(environment: Mapping[str, str], default: int) -> int:

@@ -84,6 +84,7 @@ LOG_EVENTS: Final[Mapping[str, str]] = MappingProxyType(
         "visual model built": "A store's visual model was built.",
         "upload imported": "An uploaded file was imported.",
         "stale uploads deleted": "Files of unfinished uploads were deleted.",
+        "old events purged": "Events older than the retention were deleted.",
         "shopper erased": "A shopper's records were erased.",
         "mail not sent": "The mail server refused an e-mail or was not reached.",
         "confirmation not sent": "A link to confirm an e-mail could not be made or mailed.",

@@ -1,4 +1,4 @@
-"""Store jobs: the log announces the end of a plan in time."""
+"""Store jobs: the end of a plan is logged in time, and old events are purged."""
 
 from __future__ import annotations
 
@@ -7,14 +7,21 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS
 from productrecs.entrypoints.services import build_services
 from productrecs.entrypoints.worker.job_worker import JobProgress
 from productrecs.entrypoints.worker.store_jobs import StoreJobs, build_worker
 from productrecs.settings import Settings
-from productrecs.tenancy.accounts.store_management import Registration, register_store
+from productrecs.storage.tables import events
+from productrecs.tenancy.accounts.store_management import (
+    Registration,
+    change_settings,
+    register_store,
+)
 from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS
+from tests.features.insights.shop import Shop, click
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,3 +90,34 @@ def test_the_worker_looks_for_plans_that_end(
 
     said = [one for one in caplog.records if one.getMessage() == "plan ended"]
     assert len(said) == 1  # once a day
+
+
+@pytest.mark.parametrize(
+    ("of_installation", "of_store", "stored"),
+    [(0, "0", 2), (90, "0", 1), (0, "90", 1), (365, "90", 1), (90, "365", 1)],
+)
+def test_the_worker_purges_what_is_older_than_the_shorter_retention(
+    sqlite_database: Database,
+    data_folder: Path,
+    of_installation: int,
+    of_store: str,
+    stored: int,
+) -> None:
+    shop, now_ms = Shop(sqlite_database, data_folder), NOON + 120 * DAY_MS
+    change_settings(sqlite_database, shop.store, {"retention_days": of_store})
+    shop.send(click("tent"))
+    shop.send(click("tent"), at=now_ms)
+    settings = Settings(data=data_folder, now_ms=now_ms, retention_days=of_installation)
+    services = build_services(settings)
+    jobs = StoreJobs(services)
+    job: Any = type("Job", (), {"store_id": shop.store.store_id})()
+    jobs.attribute(job, JobProgress(threading.Event()))
+    for store_id in (due := jobs.stores_to_purge()):
+        assert store_id == shop.store.store_id
+        jobs.purge_events(job, JobProgress(threading.Event()))
+    assert not due or not jobs.stores_to_purge()  # once a night
+    services.close()
+
+    with sqlite_database.reading() as connection:
+        count = sa.select(sa.func.count()).select_from(events)
+        assert connection.execute(count).scalar() == stored

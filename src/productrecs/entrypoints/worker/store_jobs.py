@@ -24,6 +24,11 @@ from productrecs.features.insights.attribution.attributor import (
     Attributor,
     stores_to_attribute,
 )
+from productrecs.features.insights.attribution.repository import last_purges
+from productrecs.features.insights.attribution.retention import (
+    purge_events,
+    retention_days,
+)
 from productrecs.features.insights.customers.customer_report import (
     compute_customers,
     stores_due_for_segments,
@@ -63,12 +68,13 @@ from productrecs.storage.idempotency_keys import IdempotencyRepository
 from productrecs.storage.job_queue import Job, JobQueue, NewJob
 from productrecs.storage.recurring_jobs import PeriodicTasks
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
-from productrecs.tenancy.accounts.store import Store
+from productrecs.tenancy.accounts.store import Store, is_nightly_run_due
 from productrecs.training.training_run import Trainer, TrainingDeps, stale_stores
 
 _log = logging.getLogger(__name__)
 
 _ATTRIBUTING_SECONDS: Final = 2.0  # per run, so that training does not wait longer
+_PURGING_SECONDS: Final = 20.0  # per run, for the same reason
 _RESYNC_PAUSE_SECONDS: Final = 0.2  # time for the processes to read the changes
 
 
@@ -264,6 +270,39 @@ class StoreJobs:
         with self._services.database.transaction() as transaction:
             ExplorationRepository(transaction, job.store_id).delete_before(day)
 
+    def stores_to_purge(self) -> Sequence[StoreId]:
+        """Return the stores with a retention whose nightly window began."""
+        self._accounts.refresh()
+        chosen = [one for one in self._accounts.all() if self._retention_days(one)]
+        if not chosen:
+            return []
+        now_ms = self._services.clock()
+        with self._services.database.reading() as connection:
+            last = last_purges(connection)
+        return [
+            one.store_id
+            for one in chosen
+            if is_nightly_run_due(one.settings.zone, last.get(one.store_id, 0), now_ms)
+        ]
+
+    def purge_events(self, job: Job, progress: JobProgress) -> None:
+        """Purge events older than the retention, for a limited time per run."""
+        store, until = self._store(job), time.monotonic() + _PURGING_SECONDS
+        if days := self._retention_days(store):
+            deleted = purge_events(
+                self._services.database,
+                store,
+                days,
+                self._services.clock(),
+                lambda: progress.stopping or time.monotonic() >= until,
+            )
+            if deleted:
+                facts = {"store": store.store_id, "events": deleted, "days": days}
+                _log.info("old events purged", extra=facts)
+
+    def _retention_days(self, store: Store) -> int:
+        return retention_days(store, self._services.settings.retention_days)
+
     def stores_with_erasures(self) -> Sequence[StoreId]:
         """Return the stores with an unfinished erasure."""
         with self._services.database.reading() as connection:
@@ -306,6 +345,7 @@ def build_worker(services: Services) -> JobWorker:
         "forget-receipts": stores.delete_old_receipts,
         "forget-searches": stores.delete_old_searches,
         "index-earnings": stores.index_earnings,
+        "purge-events": stores.purge_events,
         "replay-earnings": stores.replay_earnings,
         "leave-out-excess": stores.leave_out_excess,
         "measure-tests": stores.measure_tests,
@@ -348,6 +388,9 @@ def build_worker(services: Services) -> JobWorker:
             "work-out-customers",
             every=timedelta(minutes=10),
             stores=stores.stores_to_segment,
+        ),
+        PeriodicJob(
+            "purge-events", every=timedelta(minutes=1), stores=stores.stores_to_purge
         ),
         PeriodicJob("tidy-objects", every=timedelta(minutes=10)),
         # Lists are at most a minute behind: the interval, the pause and the training.

@@ -235,7 +235,7 @@ class Eraser:
             seq = StoreLog(self.database, transaction, store_id).take_seqs(1)
             shoppers = ShopperRepository(transaction, store_id)
             shoppers.unlink(names)
-            shoppers.reset_views()
+            shoppers.reset_views(MAX_RARE_SEARCHES)
             ErasureRepository(transaction, store_id).clear(erasure.erasure_id, seq)
         return True
 

@@ -22,6 +22,7 @@ from productrecs.storage.tables import (
     insights,
     live_events,
     purchase_lines,
+    search_days,
     shopper_links,
     store_heads,
     uploads,
@@ -259,8 +260,21 @@ class ShopperRepository:
             )
             self._transaction.execute(deletion)
 
-    def reset_views(self) -> None:
-        """Reset attribution and customers, so that they are recomputed from the log."""
+    def reset_views(self, max_count: int) -> None:
+        """Reset attribution and customers, so that they are recomputed from the log.
+
+        Settled days are not. Their queries from fewer shoppers than `max_count` go, as the
+        events that would say who typed them may be purged.
+        """
+        settled = sa.select(attribution_marks.c.settled_day).where(
+            attribution_marks.c.store_id == self._store_id
+        )
+        rare = search_days.delete().where(
+            search_days.c.store_id == self._store_id,
+            search_days.c.day < settled.scalar_subquery(),
+            search_days.c.shoppers < max_count,
+        )
+        self._transaction.execute(rare)
         progress_update = attribution_marks.update().where(
             attribution_marks.c.store_id == self._store_id
         )

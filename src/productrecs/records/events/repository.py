@@ -32,6 +32,10 @@ _ADMIT: Final = (
     "ON CONFLICT (store_id, event_id) DO UPDATE SET received_at = excluded.received_at "
     "WHERE event_receipts.received_at <= ? RETURNING event_id"
 )
+_PURGE: Final = (
+    "DELETE FROM events WHERE store_id = ? AND seq IN "  # noqa: S608 - own words
+    f"(SELECT CAST(given.value ->> 0 AS BIGINT) FROM {ROWS_PLACEHOLDER})"
+)
 _CUSTOMERS: Final = ("shopper_links", "session", "customer")
 # Whether a name came as somebody's customer id: beside another session, or on an order.
 _IS_CUSTOMER: Final = (
@@ -196,11 +200,7 @@ class EventRepository:
         gone = events.delete().where(events.c.store_id == self._store_id, chosen)
         count = self._transaction.execute(gone).rowcount
         if count:
-            self._transaction.execute(
-                store_heads.update()
-                .where(store_heads.c.store_id == self._store_id)
-                .values(bots=store_heads.c.bots + 1)
-            )
+            self._count_lost_events()
         return count
 
     def purge_bots(self, before_ms: int) -> int:
@@ -209,6 +209,32 @@ class EventRepository:
             bot_events.c.store_id == self._store_id, bot_events.c.ts < before_ms
         )
         return self._transaction.execute(query).rowcount
+
+    def seqs_before(self, time_ms: int, after_seq: int, limit: int) -> list[int]:
+        """Return the next events after `after_seq` that are older than a time.
+
+        The last call of a purge reads the whole log: imported events are in no order.
+        """
+        query = (
+            sa.select(events.c.seq)
+            .where(
+                events.c.store_id == self._store_id,
+                events.c.seq > after_seq,
+                events.c.ts < time_ms,
+            )
+            .order_by(events.c.seq)
+            .limit(limit)
+        )
+        return [int(seq) for seq in self._transaction.execute(query).scalars()]
+
+    def purge(self, seqs: Sequence[int]) -> None:
+        """Delete events, and invalidate caches of the log."""
+        self._raw.run(_PURGE, (self._store_id, [[seq] for seq in seqs]))
+        self._count_lost_events()
+
+    def _count_lost_events(self) -> None:
+        own = store_heads.update().where(store_heads.c.store_id == self._store_id)
+        self._transaction.execute(own.values(bots=store_heads.c.bots + 1))
 
     def page(self, after_seq: int, limit: int) -> list[dict[str, Any]]:
         """Return up to `limit` log rows after `after_seq`, in order."""

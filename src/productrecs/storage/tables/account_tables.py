@@ -81,7 +81,7 @@ store_heads = sa.Table(
     sa.Column("index_id", sa.String(64)),
     # Number of erased shoppers: a change invalidates caches of the log.
     sa.Column("erasures", sa.BigInteger, nullable=False, server_default="0"),
-    # How often events that were stored became a bot's: it invalidates the same caches.
+    # How often stored events became a bot's or were purged: it invalidates the same caches.
     sa.Column("bots", sa.BigInteger, nullable=False, server_default="0"),
     # When the last order came with the secret key; null: none yet. To the hour.
     sa.Column("confirmed_order_at", sa.BigInteger),

@@ -25,6 +25,9 @@ attribution_marks = sa.Table(
     sa.Column("zone", sa.String(64), nullable=False),  # the time zone of its days
     sa.Column("version", sa.Integer, nullable=False),  # of the rows' format
     sa.Column("language", sa.String(16), nullable=False, server_default=""),  # of intents
+    # Events of earlier days may be purged: their sums are never computed again.
+    sa.Column("settled_before", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("settled_day", sa.String(10), nullable=False, server_default=""),
 )
 
 # Every live add-to-cart and line bought; `touch` null: not attributed.
@@ -49,6 +52,7 @@ outcomes = sa.Table(
     sa.Column("position", sa.BigInteger, nullable=False),  # 0: unknown
     sa.Column("search", sa.BigInteger),  # events.seq of the click on a search's result
     sa.Column("intent", sa.Text, nullable=False, server_default=""),  # of that search
+    sa.Column("look", sa.Text, nullable=False, server_default=""),  # of the touchpoint
     sa.Index(None, "store_id", "day"),
     sqlite_with_rowid=False,
 )

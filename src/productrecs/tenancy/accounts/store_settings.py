@@ -15,6 +15,9 @@ SettingValue = str | int | float | bool
 MAX_CURRENCY_LENGTH: Final = 8  # of events and orders, which may name any
 _REGION_LENGTH: Final = 2
 MAX_PRICE_FORMAT: Final = 40
+MIN_RETENTION_DAYS: Final = 90
+"""What models and reports need of the log; a purchase looks back 30 days of it."""
+MAX_RETENTION_DAYS: Final = 3650
 
 
 class SettingError(ProductRecsError):
@@ -55,6 +58,7 @@ class StoreSettings:
     service_level: float = 95.0
     order_every_days: int = 7
     overstock_days: int = 90
+    retention_days: int = 0
 
     @property
     def zone(self) -> ZoneInfo:
@@ -131,6 +135,16 @@ def _integer_reader(lowest: int, highest: int) -> Callable[[str], int]:
         return value
 
     return parse
+
+
+def _retention(text: str) -> int:
+    if text.strip() == "0":
+        return 0
+    try:
+        return _integer_reader(MIN_RETENTION_DAYS, MAX_RETENTION_DAYS)(text)
+    except ValueError as error:
+        message = f"0 or {error}"
+        raise ValueError(message) from error
 
 
 def _switch(text: str) -> bool:
@@ -336,6 +350,12 @@ SETTINGS: Final[tuple[StoreSetting, ...]] = (
         "overstock_days",
         _integer_reader(29, 730),
         "stock cover above this many days is reported as overstock",
+    ),
+    StoreSetting(
+        "retention_days",
+        _retention,
+        "after how many days events are purged, searches and impressions too; 0: as the "
+        "installation's PRODUCTRECS_RETENTION_DAYS says",
     ),
 )
 _BY_NAME: Final[Mapping[str, StoreSetting]] = {

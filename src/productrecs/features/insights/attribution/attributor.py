@@ -6,7 +6,7 @@ the result of reading everything. It runs in the background: no request waits fo
 """
 
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from pathlib import Path
@@ -37,6 +37,7 @@ from productrecs.features.insights.attribution.outcomes_and_daily_sums import (
 from productrecs.features.insights.attribution.repository import (
     AttributionProgress,
     AttributionRepository,
+    Place,
     ReachKey,
     Row,
     TouchpointColumns,
@@ -116,6 +117,7 @@ STEP: Final = 50_000
 _DELETING: Final = -1
 _DELETE_BATCH: Final = 5_000
 _LOOK_WIDGET: Final = "look"  # the widget
+_NO_PLACE: Final[Place] = (None, None, None, None)
 
 LookCounts = Mapping[tuple[str, str, int], tuple[int, int]]
 TouchpointCounts = Mapping[tuple[str, str, str, int], tuple[int, int]]
@@ -257,16 +259,27 @@ def _read_step(
     up_to: int,
     zone: tzinfo,
 ) -> AttributionStep:
+    settled = repository.settled()
     touchpoints, searches = repository.touchpoints(position.seq, up_to)
     index.add(touchpoints, searches, up_to)
-    days, intents = LocalDays(zone), Intents(position.language)
+    if settled.before_ms:
+        touchpoints = touchpoints.since(settled.before_ms)
+        searches = searches.since(settled.before_ms)
+    days = LocalDays(zone, settled.first_open_day)
+    intents = Intents(position.language)
     carts = repository.carts(position.seq, up_to)
     lines = repository.lines(position.seq, up_to)
-    changed = [row[0] for row in lines if row[0] <= position.seq]
+    changed = [row[0] for row in lines if row[0] <= position.seq or settled.before_ms]
     replaced = repository.outcomes_of(changed) if changed else []
     outcome_rows = [(CART, *row, None) for row in carts]
     outcome_rows += [(SALE, *row[:-1]) for row in lines if not row[-1]]
-    outcomes = _attributed(repository, index, outcome_rows, days, intents)
+    open_rows = [row for row in outcome_rows if row[2] >= settled.before_ms]
+    outcomes = _attributed(repository, index, open_rows, days, intents)
+    outcomes += _of_settled_days(
+        [row for row in outcome_rows if row[0] == SALE and row[2] < settled.before_ms],
+        replaced,
+        LocalDays(zone),
+    )
     removed = {one.fact for one in replaced}
     changed_days = sorted({one.day for one in (*outcomes, *replaced)})
     return AttributionStep(
@@ -280,7 +293,11 @@ def _read_step(
         look_counts=_look_counts(touchpoints, days),
         reach=updated_reach(repository, touchpoints, index.codes, days),
         searches=counted_searches(repository, searches, index.codes, days, intents),
-        hours=repository.hours(position.seq, up_to),
+        hours=[
+            row
+            for row in repository.hours(position.seq, up_to)
+            if row[0] >= settled.first_open_hour
+        ],
     )
 
 
@@ -335,6 +352,26 @@ def _attributed(
     ]
 
 
+def _of_settled_days(
+    rows: Sequence[Row], stored: Iterable[AttributedOutcome], days: LocalDays
+) -> list[AttributedOutcome]:
+    """Return lines of settled days with their present value and first touchpoint."""
+    before = {one.fact: one for one in stored}
+    found = []
+    for row in rows:
+        one = _outcome(row, _Touchpoint(-1, 0, clicked=False), {}, days)
+        if (first := before.get(one.fact)) is not None:
+            one = first._replace(
+                item=one.item,
+                basket=one.basket,
+                units=one.units,
+                value=one.value,
+                currency=one.currency,
+            )
+        found.append(one)
+    return found
+
+
 def _under_all_ids(
     repository: AttributionRepository, outcome_rows: Sequence[Row]
 ) -> list[tuple[int, Row]]:
@@ -376,12 +413,12 @@ def _touchpoints_of(found: LastTouchpoints) -> Iterator[_Touchpoint]:
 def _outcome(
     row: Row,
     touchpoint: _Touchpoint,
-    places: Mapping[int, tuple[str | None, str | None, int | None]],
+    places: Mapping[int, Place],
     days: LocalDays,
 ) -> AttributedOutcome:
     kind, fact, ts, item, _, quantity, value, currency, basket = row
     is_credited = touchpoint.seq >= 0
-    widget, source, position = places[touchpoint.seq] if is_credited else (None, None, None)
+    widget, source, position, look = places[touchpoint.seq] if is_credited else _NO_PLACE
     return AttributedOutcome(
         fact=fact,
         kind=kind,
@@ -400,6 +437,7 @@ def _outcome(
         position=position or 0,
         search=None,
         intent="",
+        look=(look or "") if widget == _LOOK_WIDGET else "",
     )
 
 

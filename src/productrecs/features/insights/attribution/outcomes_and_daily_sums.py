@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, tzinfo
 from typing import Final, NamedTuple
 
 from productrecs.core.cache_registry import BoundedCache, Cache
-from productrecs.core.clock import MINUTE_MS
+from productrecs.core.clock import HOUR_MS, MINUTE_MS
 from productrecs.records.events.event import EventKind
 
 CART: Final = int(EventKind.ADD_TO_CART)
@@ -35,6 +35,7 @@ class AttributedOutcome(NamedTuple):
     position: int  # from 1; 0 if unknown
     search: int | None  # the last click on a search result before it
     intent: str  # of that search; empty without one, and for queries without an intent
+    look: str  # the touchpoint's look; empty without one
 
 
 class CreditDay(NamedTuple):
@@ -231,12 +232,25 @@ QUARTER_MS: Final = 15 * MINUTE_MS
 """Zones change their offset in quarters of an hour."""
 
 
+class SettledDays(NamedTuple):
+    """The days whose sums are final, because their events may be purged."""
+
+    before_ms: int = 0  # 0: no day is settled
+    first_open_day: str = ""
+
+    @property
+    def first_open_hour(self) -> int:
+        """The first hour, in hours of UTC, that lies after them as a whole."""
+        return -(-self.before_ms // HOUR_MS)
+
+
 class LocalDays:
     """Maps a time to its calendar day in one time zone."""
 
-    def __init__(self, zone: tzinfo) -> None:
-        """Use the time zone `zone`."""
+    def __init__(self, zone: tzinfo, first_day: str = "") -> None:
+        """Use the time zone `zone`; what lies before `first_day` counts as of that day."""
         self._zone = zone
+        self._first_day = first_day
         self._cache: BoundedCache[int, str] = BoundedCache(Cache.LOCAL_DAYS)
 
     def of(self, moment_ms: int) -> str:
@@ -253,4 +267,4 @@ class LocalDays:
             moment = datetime.fromtimestamp(seconds, UTC).astimezone(self._zone)
         except (OverflowError, ValueError):  # the zone's offset leaves the calendar's range
             return (date.min if quarter < 0 else date.max).isoformat()
-        return moment.date().isoformat()
+        return max(moment.date().isoformat(), self._first_day)

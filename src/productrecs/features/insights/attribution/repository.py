@@ -10,6 +10,7 @@ from productrecs.features.insights.attribution.outcomes_and_daily_sums import (
     AttributedOutcome,
     DaySums,
     SearchDay,
+    SettledDays,
 )
 from productrecs.records.events.event import EventKind
 from productrecs.records.events.repository import EventRepository, OtherId
@@ -19,6 +20,7 @@ from productrecs.storage.tables import (
     attribution_marks,
     credit_days,
     event_hours,
+    insights,
     item_credit_days,
     look_days,
     outcome_days,
@@ -64,9 +66,15 @@ _LAST: Final = (
     "SELECT seq, ts FROM events WHERE store_id = ? AND seq > ? AND seq <= ? "
     "ORDER BY seq DESC LIMIT 1"
 )
+# A live event or order line of before a time that is not read yet.
+_UNREAD: Final = (
+    "SELECT 1 FROM events WHERE store_id = ? AND seq > ? AND ts < ? AND NOT imported "
+    "UNION ALL SELECT 1 FROM purchase_lines "
+    "WHERE store_id = ? AND line_seq > ? AND ts < ? AND NOT imported LIMIT 1"
+)
 _GIVEN_SEQS: Final = f"(SELECT CAST(given.value ->> 0 AS BIGINT) FROM {ROWS_PLACEHOLDER})"  # noqa: S608 - own words
 _PLACES: Final = (
-    "SELECT seq, widget, source, position FROM events "  # noqa: S608 - own words
+    "SELECT seq, widget, source, position, term FROM events "  # noqa: S608 - own words
     f"WHERE store_id = ? AND seq IN {_GIVEN_SEQS}"
 )
 _TERMS: Final = (
@@ -127,8 +135,7 @@ _DELETE_SEARCHES: Final = (
     "DELETE FROM search_days WHERE store_id = ? AND (day, intent) IN "  # noqa: S608 - own words
     f"(SELECT given.value ->> 0, given.value ->> 1 FROM {ROWS_PLACEHOLDER})"
 )
-_STORED_SEARCHES_SQL: Final = (
-    outcomes,
+_SUMS: Final = (
     credit_days,
     item_credit_days,
     outcome_days,
@@ -140,10 +147,11 @@ _STORED_SEARCHES_SQL: Final = (
     search_credit_days,
 )
 
+_PURGE_NAME: Final = "retention"  # of the last purge among the insights
 _RECOMMENDED: Final = frozenset({EventKind.REC_IMPRESSION, EventKind.REC_CLICK})
 
 Row = tuple[Any, ...]
-Place = tuple[str | None, str | None, int | None]
+Place = tuple[str | None, str | None, int | None, str | None]
 ReachKey = tuple[str, str, str]  # day, widget, source
 SearchKey = tuple[str, str]  # day, intent
 
@@ -161,6 +169,11 @@ class TouchpointColumns(NamedTuple):
     positions: tuple[int | None, ...] = ()
     looks: tuple[str | None, ...] = ()
 
+    def since(self, time_ms: int) -> "TouchpointColumns":
+        """Return those of a time and later."""
+        rows = [row for row in zip(*self, strict=True) if row[1] >= time_ms]
+        return TouchpointColumns(*zip(*rows, strict=True)) if rows else TouchpointColumns()
+
 
 class SearchColumns(NamedTuple):
     """Clicks on search results in the order of receipt, as columns."""
@@ -172,6 +185,11 @@ class SearchColumns(NamedTuple):
     shoppers: tuple[str, ...] = ()
     positions: tuple[int | None, ...] = ()
     terms: tuple[str | None, ...] = ()
+
+    def since(self, time_ms: int) -> "SearchColumns":
+        """Return those of a time and later."""
+        rows = [row for row in zip(*self, strict=True) if row[1] >= time_ms]
+        return SearchColumns(*zip(*rows, strict=True)) if rows else SearchColumns()
 
 
 class AttributionProgress(NamedTuple):
@@ -189,6 +207,13 @@ class LogPosition(NamedTuple):
     store_id: StoreId
     head: int
     progress: AttributionProgress | None
+
+
+def last_purges(connection: sa.Connection) -> dict[StoreId, int]:
+    """Return when the last purge of each store ended."""
+    query = sa.select(insights.c.store_id, insights.c.computed_at)
+    rows = connection.execute(query.where(insights.c.name == _PURGE_NAME))
+    return {StoreId(row[0]): int(row[1]) for row in rows}
 
 
 def log_positions(connection: sa.Connection) -> list[LogPosition]:
@@ -236,6 +261,53 @@ class AttributionRepository:
         row = self._transaction.execute(query).first()
         return None if row is None else AttributionProgress(*row)
 
+    def settled(self) -> SettledDays:
+        """Return the days whose sums are final."""
+        marks = attribution_marks.c
+        query = sa.select(marks.settled_before, marks.settled_day)
+        row = self._transaction.execute(
+            query.where(marks.store_id == self._store_id)
+        ).first()
+        return SettledDays() if row is None else SettledDays(*row)
+
+    def settle(self, progress: AttributionProgress, days: SettledDays) -> bool:
+        """Settle the days before a time; return False if their facts are not all counted.
+
+        The position must still be `progress`. Earlier settled days stay settled.
+        """
+        values = (self._store_id, progress.seq, days.before_ms)
+        if self._raw.all(_UNREAD, values * 2):
+            return False
+        marks = attribution_marks.c
+        query = attribution_marks.update().where(
+            marks.store_id == self._store_id,
+            marks.seq == progress.seq,
+            marks.zone == progress.zone,
+            marks.settled_before <= days.before_ms,
+            marks.settled_day <= days.first_open_day,
+        )
+        settled = {"settled_before": days.before_ms, "settled_day": days.first_open_day}
+        return self._transaction.execute(query.values(**settled)).rowcount == 1
+
+    def record_purge(self, now_ms: int) -> None:
+        """Store when the last purge of old events ended.
+
+        Raises:
+            StoreDeletedError: when the store was deleted.
+        """
+        AccountRepository(self._transaction).lock(self._store_id)
+        added = upsert(self._transaction, insights).values(
+            store_id=self._store_id,
+            name=_PURGE_NAME,
+            computed_at=now_ms,
+            applied_seq=0,
+            result="{}",
+        )
+        query = added.on_conflict_do_update(
+            index_elements=["store_id", "name"], set_={"computed_at": now_ms}
+        )
+        self._transaction.execute(query)
+
     def head(self) -> int:
         """Return the last sequence number of the log; 0 when the store was deleted."""
         query = sa.select(store_heads.c.seq)
@@ -275,9 +347,9 @@ class AttributionRepository:
         return (int(rows[0][0]), int(rows[0][1])) if rows else (0, 0)
 
     def places(self, seqs: Iterable[int]) -> dict[int, Place]:
-        """Return (widget, source, position) of events."""
+        """Return (widget, source, position, look) of impressions and clicks."""
         rows = self._raw.all(_PLACES, (self._store_id, [[seq] for seq in seqs]))
-        return {int(row[0]): (row[1], row[2], row[3]) for row in rows}
+        return {int(row[0]): (row[1], row[2], row[3], row[4]) for row in rows}
 
     def other_ids(self, names: Iterable[str]) -> dict[str, list[OtherId]]:
         """Return the customers' other ids, as the shop's server said."""
@@ -414,10 +486,16 @@ class AttributionRepository:
             self._raw.run(_COUNT_EVENTS, (self._store_id, rows))
 
     def empty(self, limit: int) -> bool:
-        """Delete up to `limit` outcomes, then all sums; return whether all are deleted."""
+        """Delete up to `limit` outcomes, then all sums; return whether all are deleted.
+
+        Those of settled days stay.
+        """
+        settled = self.settled()
         some = (
             sa.select(outcomes.c.fact)
-            .where(outcomes.c.store_id == self._store_id)
+            .where(
+                outcomes.c.store_id == self._store_id, outcomes.c.ts >= settled.before_ms
+            )
             .limit(limit)
         )
         deletion = outcomes.delete().where(
@@ -425,7 +503,12 @@ class AttributionRepository:
         )
         if self._transaction.execute(deletion).rowcount:
             return False
-        for table in _STORED_SEARCHES_SQL:
-            query = table.delete().where(table.c.store_id == self._store_id)
+        for table in _SUMS:
+            is_open = (
+                table.c.hour >= settled.first_open_hour
+                if table is event_hours
+                else table.c.day >= settled.first_open_day
+            )
+            query = table.delete().where(table.c.store_id == self._store_id, is_open)
             self._transaction.execute(query)
         return True

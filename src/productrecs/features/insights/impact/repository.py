@@ -13,7 +13,6 @@ from productrecs.records.events.event import EventKind
 from productrecs.storage.tables import (
     attribution_marks,
     credit_days,
-    events,
     item_credit_days,
     items,
     look_days,
@@ -205,7 +204,7 @@ class ImpactRepository:
 
     def look_counts(self, period: ReportQuery) -> dict[LookSpot, LookSums]:
         """Return what each product did in each look, by look and item id."""
-        days, one, touch = look_days.c, outcomes.c, events.c
+        days, one = look_days.c, outcomes.c
         seen = (
             sa.select(
                 days.look.label("look"),
@@ -219,22 +218,21 @@ class ImpactRepository:
         is_sale = one.kind == _SALE
         sold = (
             sa.select(
-                touch.term.label("look"),
+                one.look.label("look"),
                 one.item.label("item"),
                 _sum(~is_sale, 1),
                 _sum(is_sale & (one.units > 0), 1),
                 _sum(is_sale, one.value),
                 _sum(is_sale & one.clicked, one.value),
             )
-            .join(events, (touch.store_id == one.store_id) & (touch.seq == one.touch))
             .where(
                 one.store_id == self._store_id,
                 one.widget == "look",
-                touch.term.is_not(None),
+                one.look != "",
                 one.currency.in_(("", self._currency)),
                 *_in_period(outcomes, period),
             )
-            .group_by(touch.term, one.item)
+            .group_by(one.look, one.item)
         )
         found: dict[LookSpot, LookSums] = {}
         for key, (shown, clicked) in self._by_look(seen):

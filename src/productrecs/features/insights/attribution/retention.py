@@ -1,0 +1,100 @@
+"""Retention: purges old events of a store; the sums of their days stay.
+
+A purchase is attributed to what the shopper saw up to 30 days before. So the days of the
+oldest events that stay, and of 30 days after them, are settled before anything is
+deleted: a later recomputation leaves their sums alone (`AttributionRepository.settle`).
+"""
+
+from collections.abc import Callable
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from typing import Final
+
+from productrecs.core.clock import DAY_MS
+from productrecs.features.insights.attribution.attributor import VERSION
+from productrecs.features.insights.attribution.last_touch import WINDOW_MS
+from productrecs.features.insights.attribution.outcomes_and_daily_sums import SettledDays
+from productrecs.features.insights.attribution.repository import (
+    AttributionProgress,
+    AttributionRepository,
+)
+from productrecs.records.events.repository import EventRepository
+from productrecs.records.experiments.experiment import State
+from productrecs.records.experiments.repository import ExperimentRepository
+from productrecs.storage.database import Database
+from productrecs.tenancy.accounts.store import Store
+
+BATCH: Final = 1_000
+"""Events per transaction: other writes wait for it."""
+
+_LATE_MS: Final = DAY_MS  # how long the events of an ended test may be needed
+
+
+def retention_days(store: Store, of_installation: int) -> int:
+    """Return after how many days the events of a store are purged; 0: never."""
+    chosen = [one for one in (store.settings.retention_days, of_installation) if one]
+    return min(chosen, default=0)
+
+
+def purge_events(
+    database: Database,
+    store: Store,
+    days: int,
+    now_ms: int,
+    is_over: Callable[[], bool] = lambda: False,
+) -> int:
+    """Delete the events of more than `days` days ago; return their number.
+
+    Nothing is deleted while attribution has not read them, nor of the time of an A/B test
+    that still runs. An interrupted purge continues with the next call.
+    """
+    deleted = 0
+    before_ms = _settle(database, store, days, now_ms)
+    if before_ms is None:
+        return 0
+    after = -1
+    while not is_over():
+        with database.reading() as connection:
+            events = EventRepository(connection, store.store_id)
+            seqs = events.seqs_before(before_ms, after, BATCH)
+        if not seqs:
+            with database.transaction() as transaction:
+                AttributionRepository(transaction, store.store_id).record_purge(now_ms)
+            break
+        with database.transaction() as transaction:
+            EventRepository(transaction, store.store_id).purge(seqs)
+        deleted += len(seqs)
+        after = seqs[-1]
+    return deleted
+
+
+def _settle(database: Database, store: Store, days: int, now_ms: int) -> int | None:
+    """Settle the days of what is purged; return before which time events may go."""
+    settings = store.settings
+    with database.reading() as connection:
+        progress = AttributionRepository(connection, store.store_id).progress()
+        tests = ExperimentRepository(connection, store.store_id).all()
+    if progress is None or progress != AttributionProgress(
+        max(progress.seq, 0), settings.timezone, VERSION, settings.language
+    ):
+        return None  # the sums are being computed again
+    now = datetime.fromtimestamp(now_ms / 1000, UTC).astimezone(settings.zone)
+    oldest = now.date() - timedelta(days=days)
+    for test in tests:
+        needed = test.is_open or (
+            test.state is State.ENDED and (test.ended_at or 0) > now_ms - _LATE_MS
+        )
+        if needed and test.started_at is not None:
+            started = datetime.fromtimestamp(test.started_at / 1000, settings.zone)
+            oldest = min(oldest, started.date())
+    # One day more: a day may have 25 hours.
+    first_open = oldest + timedelta(milliseconds=WINDOW_MS) + timedelta(days=1)
+    settled = SettledDays(_start_of(first_open, settings.zone), first_open.isoformat())
+    with database.transaction() as transaction:
+        attribution = AttributionRepository(transaction, store.store_id)
+        if not attribution.settle(progress, settled):
+            return None
+    return _start_of(oldest, settings.zone)
+
+
+def _start_of(day: date, zone: tzinfo) -> int:
+    return int(datetime.combine(day, time.min, zone).timestamp() * 1000)
