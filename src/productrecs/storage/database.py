@@ -130,6 +130,24 @@ class Database:
         with self._translated(self.outcomes.write_failed):
             return self.dialect.overwrite_deleted()
 
+    def compact(self) -> None:
+        """Give the space of deleted rows back to the disk; writes wait meanwhile.
+
+        Raises:
+            StorageError: one of its kinds; then nothing changed.
+        """
+        self.dialect.compact()
+
+    def release_free_pages(self) -> bool:
+        """Give some of that space back, briefly; return whether there may be more.
+
+        Works after the first `compact`.
+
+        Raises:
+            StorageError: one of its kinds.
+        """
+        return self.dialect.release_free_pages()
+
     @contextlib.contextmanager
     def reading(self) -> Iterator[sa.Connection]:
         """Yield a connection that reads one snapshot of the database."""

@@ -157,6 +157,12 @@ class Dialect(Protocol):
     def overwrite_deleted(self) -> bool:
         """Overwrite deleted rows in files; return whether that was possible."""
 
+    def compact(self) -> None:
+        """Give the space of deleted rows back to the disk; may block writes."""
+
+    def release_free_pages(self) -> bool:
+        """Give some of that space back, briefly; return whether there may be more."""
+
     def close(self) -> None:
         """Close open resources other than the connections."""
 

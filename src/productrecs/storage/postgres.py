@@ -129,6 +129,13 @@ class PostgresDialect:
         """Return True: the server's autovacuum does it."""
         return True
 
+    def compact(self) -> None:
+        """Do nothing: autovacuum lets new rows use the space of deleted ones."""
+
+    def release_free_pages(self) -> bool:
+        """Return False, for the same reason."""
+        return False
+
     def close(self) -> None:
         """Do nothing: there are no other resources."""
 

@@ -10,7 +10,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from os import fdatasync
 from pathlib import Path
@@ -59,6 +59,8 @@ _LONG_PAGES: Final = 4 * WAL_PAGES
 _FEW_PAGES: Final = 400
 _MAX_PASSES: Final = 5
 _BUSY_TIMEOUT_MS: Final = 5
+_INCREMENTAL: Final = 2  # SQLite's number of this kind of vacuum
+_RELEASED_PAGES: Final = 500  # at a time: writes wait for about 10 ms
 _LOG_AGAIN_SECONDS: Final = 60.0
 
 
@@ -262,6 +264,30 @@ class SqliteDialect:
             except apsw.Error as error:
                 raise apsw_dbapi.to_dbapi_error(error) from error
         return True
+
+    def compact(self) -> None:
+        """Rewrite the file without free pages; `release_free_pages` works from then on."""
+        with self._translated_connection() as connection:
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+            connection.execute("VACUUM")
+            connection.wal_checkpoint(None, apsw.SQLITE_CHECKPOINT_TRUNCATE)
+
+    def release_free_pages(self) -> bool:
+        """Cut free pages off the file's end, if it was compacted once."""
+        with self._translated_connection() as connection:
+            if connection.execute("PRAGMA auto_vacuum").fetchall() != [(_INCREMENTAL,)]:
+                return False
+            connection.execute(f"PRAGMA incremental_vacuum({_RELEASED_PAGES})").fetchall()
+            return connection.execute("PRAGMA freelist_count").fetchall() != [(0,)]
+
+    @contextlib.contextmanager
+    def _translated_connection(self) -> Iterator[apsw.Connection]:
+        with contextlib.closing(apsw_dbapi.connect(str(self.path.resolve()))) as connection:
+            configure_connection(connection)
+            try:
+                yield connection.apsw
+            except apsw.Error as error:
+                raise storage_error(apsw_dbapi.to_dbapi_error(error)) from error
 
     def close(self) -> None:
         """Close the write-ahead log."""

@@ -22,6 +22,7 @@ COMMANDS: Final = {
     "api": ".processes.api:api",
     "backup": ".commands.backup_and_restore:backup",
     "bundles": ".commands.bundles:bundles",
+    "compact": ".commands.migrate:compact",
     "demo": "demo_store.command:demo",
     "doctor": ".doctor.command:doctor",
     "embed": ".commands.embed_tags:embed",

@@ -1,4 +1,4 @@
-"""`productrecs migrate --check` and `productrecs openapi`."""
+"""`productrecs migrate`, `compact` and `openapi`."""
 
 from __future__ import annotations
 
@@ -49,6 +49,33 @@ def test_a_present_database_needs_nothing(shell: CommandLine, shop: str) -> None
         "current": True,
         "migrated": False,
     }
+
+
+def test_compact_gives_space_back_and_so_do_later_purges(
+    shell: CommandLine, shop: str, services: Services
+) -> None:
+    assert shop
+    database, file = services.database, services.settings.database_file
+
+    def grow_and_shrink() -> int:
+        with database.transaction() as transaction:
+            transaction.execute(sa.text("CREATE TABLE filling AS SELECT zeroblob(9000000)"))
+        with database.transaction() as transaction:
+            transaction.execute(sa.text("DROP TABLE filling"))
+        assert database.overwrite_deleted()
+        return file.stat().st_size
+
+    full = grow_and_shrink()
+    assert not database.release_free_pages()  # not before the first `compact`
+    freed = shell.told("compact")["freed_bytes"]
+    assert freed == full - file.stat().st_size > 8_000_000
+
+    assert grow_and_shrink() > full - 1_000_000
+    while database.release_free_pages():
+        pass
+    assert database.overwrite_deleted()
+    assert file.stat().st_size < full - 8_000_000
+    assert database.find_damage() is None
 
 
 def test_the_description_is_that_of_the_service(shell: CommandLine, tmp_path: Path) -> None:

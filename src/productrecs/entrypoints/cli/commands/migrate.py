@@ -1,4 +1,4 @@
-"""`productrecs migrate`: upgrades the database schema, or checks that it is current."""
+"""`productrecs migrate` and `compact`: upgrade the schema, and give free space back."""
 
 import sys
 from pathlib import Path
@@ -63,3 +63,32 @@ def _migrated(settings: Settings) -> bool:
         return migrations.migrate(services.database)
     finally:
         services.close()
+
+
+@click.command()
+@json_option
+@data_option
+def compact(*, as_json: bool, data: Path | None) -> None:
+    """Give the space of purged events back to the disk.
+
+    For SQLite. Writes wait meanwhile, about 10 seconds per GB, so stop the service for a
+    large database. It needs as much free disk as the database has. From then on the
+    nightly purge gives space back itself, also while the service runs.
+
+    Example: productrecs compact
+    """
+    settings = find_settings(data)
+    become_owner(settings)
+    with open_existing_services(settings) as services:
+        if settings.database_url is not None:
+            message = "PostgreSQL reuses the space itself; nothing to do."
+            freed = 0
+        else:
+            before = settings.database_file.stat().st_size
+            services.database.compact()
+            freed = before - settings.database_file.stat().st_size
+            message = f"Gave {freed / 1e6:,.1f} MB back; nothing was deleted."
+    if as_json:
+        print_json({"freed_bytes": freed})
+    else:
+        click.echo(message)

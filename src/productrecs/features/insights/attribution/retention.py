@@ -57,6 +57,8 @@ def purge_events(
             events = EventRepository(connection, store.store_id)
             seqs = events.seqs_before(before_ms, after, BATCH)
         if not seqs:
+            while database.release_free_pages() and not is_over():
+                pass
             with database.transaction() as transaction:
                 AttributionRepository(transaction, store.store_id).record_purge(now_ms)
             break
