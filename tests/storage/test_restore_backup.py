@@ -345,6 +345,29 @@ def test_another_file_is_no_backup(tmp_path: Path, content: bytes) -> None:
         verify_backup(tmp_path / "file", tmp_path, silently)
 
 
+def _cut(content: bytes) -> bytes:
+    return content[:20]
+
+
+def _broken_at_the_start(content: bytes) -> bytes:
+    return content[:30] + bytes(40) + content[70:]
+
+
+def _broken_header(content: bytes) -> bytes:
+    return content[:2] + b"\xff" + content[3:]
+
+
+@pytest.mark.parametrize("damage", [_cut, _broken_at_the_start, _broken_header])
+def test_a_compressed_backup_that_breaks_before_its_manifest_is_damaged(
+    backup: Path, tmp_path: Path, damage: Callable[[bytes], bytes]
+) -> None:
+    broken = tmp_path / "broken.tar.gz"
+    broken.write_bytes(damage(gzip.compress(backup.read_bytes(), mtime=0)))
+
+    with pytest.raises(DamagedBackupError, match="this backup is damaged"):
+        verify_backup(broken, tmp_path, silently)
+
+
 def test_data_that_are_there_stay_unless_they_may_be_replaced(
     backup: Path, tmp_path: Path
 ) -> None:

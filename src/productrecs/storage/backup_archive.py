@@ -238,9 +238,9 @@ def read_archive(
         try:
             tar = tarfile.open(fileobj=decompressed, mode="r|", bufsize=_BLOCK)  # noqa: SIM115 - a stream: nothing of its own to close
             head = _small(tar, _MANIFEST)
-        except _BROKEN as error:
-            raise not_a_backup() from error
-        manifest, sums = read_manifest(head), _Sums()
+            manifest, sums = read_manifest(head), _Sums()
+        except (*_BROKEN, NotABackupError) as error:
+            raise _unreadable(decompressed) from error
         sums.add(_MANIFEST, head)
         accept(manifest)
         try:
@@ -256,6 +256,18 @@ def read_archive(
         except _BROKEN as error:
             raise damaged_backup(str(error) or "it ends too early") from error
     return manifest
+
+
+def _unreadable(decompressed: object) -> BackupError:
+    """Return the error for a file that has no manifest: damaged if its gzip data break."""
+    if isinstance(decompressed, gzip.GzipFile):
+        try:
+            decompressed.seek(0)
+            while decompressed.read(_BLOCK):
+                pass
+        except _BROKEN as error:
+            return damaged_backup(str(error) or "it ends too early")
+    return not_a_backup()
 
 
 class _Reading(io.RawIOBase):
