@@ -3,7 +3,7 @@
 import re
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, date, datetime, tzinfo
 
 Clock = Callable[[], int]
 """The business clock: UTC milliseconds since 1970. Replays may freeze it."""
@@ -16,6 +16,18 @@ DAY_MS = 24 * HOUR_MS
 _TIME = r"(?:,?[ T]+(\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?\s*(?:([AaPp])\.?[Mm]\.?)?)?"
 _YEAR_FIRST = re.compile(rf"(\d{{4}})([-/.])(\d{{1,2}})\2(\d{{1,2}}){_TIME}", re.ASCII)
 _YEAR_LAST = re.compile(rf"(\d{{1,2}})([-/.])(\d{{1,2}})\2(\d{{4}}){_TIME}", re.ASCII)
+_YEAR_SHORT = re.compile(
+    rf"\d{{1,2}}([-/.])(?:\d{{1,2}}|[A-Za-z]{{3,9}})\1\d{{2}}{_TIME}", re.ASCII
+)
+_WEEKDAY = r"(?:[A-Za-z]{3,9}\.?,? +)?"
+_NAME = r"([A-Za-z]{3,9})\.?"
+_DAY = r"(\d{1,2})(?:st|nd|rd|th)?"
+_NAME_FIRST = re.compile(rf"{_WEEKDAY}{_NAME} {_DAY},? (\d{{4}}){_TIME}", re.ASCII)
+_NAME_SECOND = re.compile(rf"{_WEEKDAY}{_DAY}[- ]{_NAME},?[- ](\d{{4}}){_TIME}", re.ASCII)
+_MONTH_NAMES = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
 _MONTHS = 12
 _NOON = 12
 
@@ -58,8 +70,8 @@ def iso(moment_ms: int) -> str:
 def written_date_to_iso(text: str, *, day_first: bool | None = None) -> str | None:
     """Return a date as people and programs write it (`25/10/2026 4:52 pm`) as ISO.
 
-    Dates with points begin with the day. `day_first` resolves ambiguous dates. Return None
-    for unreadable and ambiguous dates.
+    Dates with points begin with the day; English names of months are read. `day_first`
+    resolves ambiguous dates. Return None for unreadable and ambiguous dates.
     """
     stripped = text.strip()
     if found := _YEAR_FIRST.fullmatch(stripped):
@@ -71,16 +83,48 @@ def written_date_to_iso(text: str, *, day_first: bool | None = None) -> str | No
         if order is None and one != two:
             return None
         day, month = (one, two) if order else (two, one)
+    elif found := _NAME_FIRST.fullmatch(stripped):
+        name, day, year, *rest = found.groups()
+        month = _month_number(name)
+    elif found := _NAME_SECOND.fullmatch(stripped):
+        day, name, year, *rest = found.groups()
+        month = _month_number(name)
     else:
         return None
-    hour, minute, second, half = rest
+    return _to_iso((year, month, day), *rest)
+
+
+def has_short_year(text: str) -> bool:
+    """Return whether a text is a date whose year has only two digits, such as `3/10/26`."""
+    return _YEAR_SHORT.fullmatch(text.strip()) is not None
+
+
+def _month_number(name: str) -> str:
+    """Return the number of an English month, such as `oct`; `0` for another word."""
+    word = name.casefold()
+    found = (
+        n
+        for n, month in enumerate(_MONTH_NAMES, 1)
+        if word in {month, month[:3], month[:4]}
+    )
+    return str(next(found, 0))
+
+
+def _to_iso(
+    day: tuple[str, str, str],
+    hour: str | None,
+    minute: str,
+    second: str | None,
+    half: str | None,
+) -> str | None:
     try:
+        written = date(*map(int, day))
         if hour is None:
-            return datetime(int(year), int(month), int(day)).date().isoformat()  # noqa: DTZ001
+            return written.isoformat()
         hours = int(hour) if half is None else int(hour) % _NOON
         hours += _NOON if half in {"p", "P"} else 0
         moment = datetime(  # noqa: DTZ001 - the caller knows the time zone
-            int(year), int(month), int(day), hours, int(minute), int(second or 0)
+            written.year, written.month, written.day, hours, int(minute), int(second or 0)
         )
     except ValueError:
         return None

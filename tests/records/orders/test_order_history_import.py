@@ -178,6 +178,49 @@ def test_a_row_without_a_readable_time_gets_the_day_of_submission(
 
 
 @pytest.mark.parametrize(
+    ("written", "moment"),
+    [
+        ("Oct 3, 2025", "2025-10-03"),
+        ("October 3rd, 2025 4:52 pm", "2025-10-03T16:52"),
+        ("Sept. 3 2025", "2025-09-03"),
+        ("3 Oct 2025", "2025-10-03"),
+        ("03-Oct-2025 16:52", "2025-10-03T16:52"),
+        ("Fri, 03 Oct 2025 16:52:01", "2025-10-03T16:52:01"),
+    ],
+)
+def test_english_names_of_months_are_read(
+    database: Database, written: str, moment: str
+) -> None:
+    store = new_store(database)
+
+    content = f'order_id,item_id,timestamp\nB,a,"{written}"\n'
+    report = import_text(database, store, content)
+
+    assert not report.rows_undated
+    assert [one.ts for one in standing(database, store)] == [parse_timestamp(moment)]
+
+
+@pytest.mark.parametrize(
+    ("written", "problem"),
+    [
+        ("25/10/25", "has a year of two digits; write all four, such as 2026-12-31"),
+        ("03-Oct-25", "has a year of two digits; write all four, such as 2026-12-31"),
+        ("Okt 3, 2025", "is not a readable date or time"),
+        ("Feb 30, 2025", "is not a readable date or time"),
+    ],
+)
+def test_a_date_that_may_be_misread_is_named_with_its_row(
+    database: Database, written: str, problem: str
+) -> None:
+    store = new_store(database)
+
+    content = f'order_id,item_id,timestamp\nB,a,"{written}"\n'
+    report = import_text(database, store, content)
+
+    assert report.undated == [RowError(2, f"{written!r} {problem}")]
+
+
+@pytest.mark.parametrize(
     ("other", "day"),
     [
         ("25/10/2025", "2025-10-03"),

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final, NamedTuple, TypeVar
 
 from productrecs.core.cache_registry import Cache
-from productrecs.core.clock import parse_timestamp, written_date_to_iso
+from productrecs.core.clock import has_short_year, parse_timestamp, written_date_to_iso
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import control_character
 
@@ -67,6 +67,8 @@ class HistoryLine(NamedTuple):
 
 def time_problem(text: str) -> str:
     """Return why a text is no time."""
+    if has_short_year(text):
+        return "has a year of two digits; write all four, such as 2026-12-31"
     if written_date_to_iso(text, day_first=True) is None:
         return "is not a readable date or time"
     return "may have the day or the month first, and no other row of the file shows which"
