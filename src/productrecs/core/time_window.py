@@ -37,7 +37,9 @@ def normalise_timestamp(text: str) -> str:
     try:
         return _to_the_minute(datetime.fromisoformat(stripped)).isoformat()
     except (ValueError, OverflowError):
-        message = "write an ISO date (2026-03-01) or datetime (2026-03-01T09:00:00+01:00)"
+        message = (
+            "write a date such as 2026-03-01, or a date and time such as 2026-03-01T09:00"
+        )
         raise InvalidDateError(message) from None
 
 

@@ -111,7 +111,7 @@ def test_a_rule_that_will_begin_later_is_previewed_as_if_it_had_begun(
         ("strength", "0.5", "must be a number above 1"),
         ("priority", "1e9", "is not a number"),
         ("ends", "2020-01-01", "before it starts"),
-        ("starts", "soon", "write an ISO date"),
+        ("starts", "soon", "write a date such as 2026-03-01"),
     ],
 )
 def test_what_is_wrong_stands_beside_its_field_and_nothing_is_lost(

@@ -360,7 +360,7 @@ def test_a_row_of_a_csv_has_cells_for_fields() -> None:
         ({"id": ""}, "id: Field required"),
         ({"id": "a", "price": "1,5"}, "price: "),
         ({"id": "a", "stock_qty": "2.5"}, "stock_qty: "),
-        ({"id": "a", "available_from": "soon"}, "available_from: write an ISO date"),
+        ({"id": "a", "available_from": "soon"}, "available_from: write a date"),
     ],
 )
 def test_a_row_that_cannot_be_read_says_which_cell(row: dict[str, str], words: str) -> None:
