@@ -184,6 +184,15 @@ def test_a_result_says_how_many_more_visitors_are_needed(shop: Shop) -> None:
     assert "more visitors to show a lift of 10 %" in notes
 
 
+def test_the_most_that_one_order_counts_has_its_currency(shop: Shop) -> None:
+    for number in range(100):
+        meet(shop, f"s_{number}", Arm.SHOWN if number % 2 else Arm.HELD_OUT)
+        spend(shop, f"A-{number}", 30.0, session=f"s_{number}")
+    result(shop)
+
+    assert "One order counts 30.00 EUR at most" in " ".join(report(shop).notes)
+
+
 def test_a_test_that_is_off_says_since_when_and_estimates_nothing(shop: Shop) -> None:
     for number in range(40):
         meet(shop, f"s_{number}", Arm.SHOWN if number % 2 else Arm.HELD_OUT)

@@ -60,5 +60,5 @@ def test_a_forecast_follows_what_was_sold() -> None:
     chart = forecast_chart([("2026-11-01", 3.0)], ahead, FORMATS)
 
     assert [one.name for one in chart.layers] == ["Likely between", "Sold", "Expected"]
-    assert chart.rows[0][1:] == ("3.0", "\N{EN DASH}", "\N{EN DASH}", "\N{EN DASH}")
-    assert chart.rows[2][1:] == ("\N{EN DASH}", "0.4", "0.0", "0.4")
+    assert chart.rows[0][1:] == ("3", "\N{EN DASH}", "\N{EN DASH}", "\N{EN DASH}")
+    assert chart.rows[2][1:] == ("\N{EN DASH}", "0.4", "0", "0.4")

@@ -100,7 +100,8 @@ def forecast_chart(
     values["Likely at most"] = high
 
     def shown(value: float) -> str:
-        return formats.number(value, 0 if value >= _DECIMALS_BELOW else 1)
+        is_whole = value == int(value)
+        return formats.number(value, 0 if is_whole or value >= _DECIMALS_BELOW else 1)
 
     decimals = 0 if step >= 1 else 1
     axis = (top, step, lambda value: formats.number(value, decimals))

@@ -254,9 +254,10 @@ def _notes(
         yield from _collecting(result)
         yield from _power(result)
     if result["order_cap"] is not None:
+        most = f"{result['order_cap']:,.2f} {store.settings.currency}"
         yield (
-            f"One order counts {result['order_cap']:,.2f} at most, the 99th percentile, so "
-            "that a few large orders do not decide."
+            f"One order counts {most} at most, the 99th percentile, so that a few large "
+            "orders do not decide."
         )
     if result["foreign_orders"]:
         foreign = result["foreign_orders"]
