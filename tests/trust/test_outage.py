@@ -71,6 +71,8 @@ def test_lists_go_on_and_writes_are_refused_honestly_until_it_is_back(
         merchant.push({"id": "a"}, {"id": "b"})
         everywhere = service.everywhere(merchant)
         eventually(lambda: all(len(there.trending().ids) == 2 for there in everywhere))
+        eventually(lambda: logged(service, "search index started"), 60)
+        eventually(lambda: logged(service, "worker started"), 60)
 
         with away(postgres_cluster, migrated_url):
             until = time.monotonic() + OUTAGE
@@ -84,20 +86,44 @@ def test_lists_go_on_and_writes_are_refused_honestly_until_it_is_back(
         for began, ended in OUTAGE_LINES.items():
             eventually(lambda: logged(service, began) == logged(service, ended), 20)  # noqa: B023 - asked at once
             assert set(logged(service, began).values()) == {1}, service.log
+        assert set(logged(service, "writes failing").values()) == {1}, service.log
+        writers = logged(service, "writes failing").keys()
+        eventually(
+            lambda: len(writers & logged(service, "writes recovered").keys()) > 2, 20
+        )
+        refused = logged(service, "request rejected")
+        assert {path for name in refused for path in name.split()} >= {*REFUSED}
+        assert set(refused.values()) == {1}, service.log
+        eventually(lambda: says_accepted(service, everywhere), 20)
+
+
+def says_accepted(service: Service, everywhere: list[Merchant]) -> bool:
+    """Every process says that it takes orders again, once it has taken some for seconds."""
+    assert {_order(there).status for there in everywhere} == {200}
+    accepted = logged(service, "requests accepted again")
+    orders = {name: count for name, count in accepted.items() if "/v1/orders" in name}
+    assert set(orders.values()) <= {1}, accepted
+    return len(orders) == len(everywhere)
 
 
 OUTAGE_LINES: Final = {
     "database read failed": "database read again",
     "job queue unavailable": "job queue available again",
+    "catalog read failed": "catalog read again",
 }
+REFUSED: Final = ("/v1/orders", "/v1/events", "/v1/items")
 
 
 def logged(service: Service, event: str) -> Counter[str]:
-    """Return how many lines of an event each process wrote."""
+    """Return how many lines of an event each process wrote, of each route."""
     lines = service.log_path.read_text("utf-8").splitlines()
     found = [json.loads(line) for line in lines if f'"event": "{event}"' in line]
     return Counter(
-        f"{line['process']} {line['logger']}" for line in found if "exception" not in line
+        " ".join(
+            str(line.get(part, "")) for part in ("process", "logger", "method", "path")
+        )
+        for line in found
+        if "exception" not in line
     )
 
 

@@ -28,8 +28,9 @@ LOG_EVENTS: Final[Mapping[str, str]] = MappingProxyType(
         "service stopping": "The supervisor asks every process to stop.",
         # requests
         "request answered": "A request was answered (with `PRODUCTRECS_ACCESS_LOG`).",
-        "request rejected": "A request was answered with a 5xx on purpose "
-        "(level `debug` if it was a health check).",
+        "request rejected": "A request was answered with a 5xx on purpose: the first of "
+        "a route and one a minute (level `debug`: the others, and health checks).",
+        "requests accepted again": "A route that answered with 5xx has not for 5 seconds.",
         "request failed": "A request was answered with a 500.",
         "requests cancelled": "Requests were running when the drain time was over.",
         "connection failed": "A connection was closed because of an exception.",
@@ -102,6 +103,7 @@ LOG_EVENTS: Final[Mapping[str, str]] = MappingProxyType(
         "text model rejected": "It cannot be used; searches go without it.",
         "text model unavailable": "Search runs without the text model.",
         "catalog read failed": "The indexer could not read the catalogs.",
+        "catalog read again": "The indexer reads the catalogs again.",
         "search index started": "A search index is being built.",
         "search index built": "A search index was built.",
         "search index rebuilt": "A search index is built from scratch; `error` says why.",

@@ -71,7 +71,7 @@ class Database:
             StorageError: another of its kinds, when the database failed; then nothing of
                 this transaction is stored.
         """
-        failed = self.outcomes.write_failed
+        failed, before = self.outcomes.write_failed, self.outcomes.write_failures
         with (
             self._write_lock(),
             self._translated(failed),
@@ -84,6 +84,7 @@ class Database:
                 self._joined(connection)
             _commit(connection)
             self._joined = None
+        self.outcomes.write_succeeded(before)
 
     def joined(self, write: Callable[[sa.Connection], None]) -> Self:
         """Return this database; its next transaction also runs `write` before it commits.
@@ -164,12 +165,10 @@ class Database:
         Raises:
             StorageError: one of its kinds, when the write failed.
         """
-        before = self.outcomes.write_failures
         with self.transaction(synced=False) as connection:
             connection.exec_driver_sql(
                 "UPDATE alembic_version SET version_num = version_num"
             )
-        self.outcomes.write_succeeded(before)
 
     def find_damage(self) -> DatabaseProblem | None:
         """Return the damage in the stored data, if any; reads all of it.

@@ -31,22 +31,29 @@ class OutageNotes:
         """Start without an outage."""
         self._seconds = seconds
         self._next_at: float | None = None
+        self._failed_at = 0.0
         self._noting = threading.Lock()
 
     def is_due(self) -> bool:
         """Return whether a failure is worth a line."""
         now = self._seconds()
         with self._noting:
+            self._failed_at = now
             if self._next_at is not None and now < self._next_at:
                 return False
             self._next_at = now + OUTAGE_LOG_SECONDS
         return True
 
-    def has_ended(self) -> bool:
-        """Return whether a success ends an outage, which is then over."""
+    def has_ended(self, quiet_seconds: float = 0.0) -> bool:
+        """Return whether a success ends an outage, which is then over.
+
+        `quiet_seconds` must have passed since the last failure.
+        """
         with self._noting:
-            was_failing, self._next_at = self._next_at is not None, None
-        return was_failing
+            if self._next_at is None or self._seconds() < self._failed_at + quiet_seconds:
+                return False
+            self._next_at = None
+        return True
 
 
 class StorageHealth:
@@ -61,6 +68,8 @@ class StorageHealth:
         self._unconfirmed: UnconfirmedWriteError | None = None
         self._unconfirmed_at = 0.0
         self._writes_failed_at: float | None = None
+        self._outage = OutageNotes(seconds)
+        self._unconfirmed_outage = OutageNotes(seconds)
         self._read: StorageError | None = None
         self._read_at = 0.0
 
@@ -106,10 +115,9 @@ class StorageHealth:
             self._record_unconfirmed(error)
             return
         with self._lock:
-            is_new = self._write is None
             self._write = error
             self._failures += 1
-        if is_new:
+        if self._outage.is_due():
             _log.error("writes failing", extra={"error": operator_text(error)})
         self._record_damage(error)
 
@@ -118,6 +126,7 @@ class StorageHealth:
         if self._unconfirmed is None:
             return
         self._unconfirmed = None
+        self._unconfirmed_outage.has_ended()
         _log.info("writes confirmed again")
 
     def write_succeeded(self, failures_before: int) -> None:
@@ -126,7 +135,7 @@ class StorageHealth:
             is_over = self._write is not None and self._failures == failures_before
             if is_over:
                 self._write = None
-        if is_over:
+        if is_over and self._outage.has_ended():
             _log.info("writes recovered")
 
     def read_failed(self, error: StorageError) -> None:
@@ -137,9 +146,8 @@ class StorageHealth:
         self._record_damage(error)
 
     def _record_unconfirmed(self, error: UnconfirmedWriteError) -> None:
-        is_new = self._unconfirmed is None
         self._unconfirmed, self._unconfirmed_at = error, self._seconds()
-        if is_new:
+        if self._unconfirmed_outage.is_due():
             _log.error("writes unconfirmed", extra={"error": operator_text(error)})
 
     def _record_damage(self, error: StorageError) -> None:

@@ -21,6 +21,7 @@ from productrecs.storage.leases import Lease
 from productrecs.storage.object_store import ObjectStoreUnavailableError
 from productrecs.storage.search_index_files import exclusive_writer
 from productrecs.storage.snapshots import SnapshotStore
+from productrecs.storage.storage_health import OutageNotes
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.training.search.index_uploader import IndexUploader
 from productrecs.training.search.indexer import Indexer
@@ -61,6 +62,7 @@ class SearchIndexer:
             ModelFileError: when the operator's text model cannot be used.
         """
         self._services = services
+        self._outage = OutageNotes()
         self._encoders: dict[SpaceKind, TextEncoder] = {}
         if (model := services.text_model()) is not None:
             self._encoders[MEANING] = TextEmbedder(model)
@@ -83,7 +85,7 @@ class SearchIndexer:
             except ObjectStoreUnavailableError:  # logged once
                 pass
             except StorageError as error:
-                _log.warning("catalog read failed", extra={"error": operator_text(error)})
+                self._note_failure(error)
             self._stopping.wait(_TROUBLE_SECONDS)
 
     def _run_alone(self, uploader: IndexUploader | None) -> None:
@@ -130,15 +132,25 @@ class SearchIndexer:
                         uploader.renew()
                         if uploader.is_over:
                             break
-                    if not indexer.run_once(reader):
+                    has_read_all = not indexer.run_once(reader)
+                    self._note_success()
+                    if has_read_all:
                         self._stopping.wait(_pause(time.monotonic() - began))
         except StorageError as error:
-            _log.warning("catalog read failed", extra={"error": operator_text(error)})
+            self._note_failure(error)
         finally:
             if indexer is not None:
                 indexer.close()
             if reader is not None:
                 reader.close()
+
+    def _note_success(self) -> None:
+        if self._outage.has_ended():
+            _log.info("catalog read again")
+
+    def _note_failure(self, error: StorageError) -> None:
+        if self._outage.is_due():
+            _log.warning("catalog read failed", extra={"error": operator_text(error)})
 
     @contextlib.contextmanager
     def _embedding(self) -> Iterator[None]:
@@ -168,5 +180,5 @@ class SearchIndexer:
                 with contextlib.closing(self._services.database.raw_reader()) as reader:
                     builder.run(reader, over)
             except StorageError as error:
-                _log.warning("catalog read failed", extra={"error": operator_text(error)})
+                self._note_failure(error)
                 over.wait(_TROUBLE_SECONDS)

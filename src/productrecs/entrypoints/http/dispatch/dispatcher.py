@@ -157,6 +157,7 @@ class Dispatcher:
 
     def _record(self, exchange: HttpExchange) -> None:
         status = exchange.status
+        exchange.log_rejection()
         if self.logs_requests:
             _log.info("request answered", extra=exchange.facts(status))
         method, began = exchange.scope["method"], exchange.started_at

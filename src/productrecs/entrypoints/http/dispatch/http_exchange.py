@@ -34,6 +34,7 @@ from productrecs.entrypoints.http.transport.error_body import (
 )
 from productrecs.entrypoints.http.transport.request_parser import Header, valid_request_id
 from productrecs.entrypoints.http.writes.search_count_recorder import IS_BOT
+from productrecs.storage.storage_health import OutageNotes
 
 if TYPE_CHECKING:
     from productrecs.entrypoints.http.pipeline.authentication_and_cors import Route
@@ -57,6 +58,8 @@ _NOT_MODIFIED: Final = 304
 _MULTIPLE_CHOICES: Final = 300
 _PROBES: Final = frozenset({"/", "/health/ready"})
 _SERVER_ERROR: Final = 500
+_QUIET_SECONDS: Final = 5.0  # without a 5xx of a route before its outage is over
+_rejections: dict[tuple[int, str], OutageNotes] = {}  # of each route and method
 _TIMING_FOR_ANY_ORIGIN: Final[Header] = (b"timing-allow-origin", b"*")
 
 
@@ -199,11 +202,21 @@ class HttpExchange:
             "ms": round((time.monotonic() - self.started_at) * 1000, 1),
         }
 
-    def _log_rejection(self, status: int) -> None:
-        """Log a 5xx; a probe of a service that starts or stops is expected."""
+    def log_rejection(self) -> None:
+        """Log a 5xx: a route's first, one a minute and the end; others at debug.
+
+        A probe of a service that starts or stops is expected.
+        """
+        asked = id(self.route), self.scope["method"]
+        if self.status < _SERVER_ERROR:
+            notes = _rejections.get(asked)
+            if notes is not None and notes.has_ended(_QUIET_SECONDS):
+                _log.info("requests accepted again", extra=self.facts(self.status))
+            return
         is_probe = self.route is not None and self.scope["path"] in _PROBES
-        level = logging.DEBUG if is_probe else logging.WARNING
-        _log.log(level, "request rejected", extra=self.facts(status))
+        is_due = not is_probe and _rejections.setdefault(asked, OutageNotes()).is_due()
+        level = logging.WARNING if is_due else logging.DEBUG
+        _log.log(level, "request rejected", extra=self.facts(self.status))
 
     def forget_shopper(self) -> None:
         """Answer a bot as a call without a shopper, whose searches are not counted."""
@@ -252,8 +265,6 @@ class HttpExchange:
             {"type": "http.response.start", "status": status, "headers": headers}
         )
         await self._send({"type": "http.response.body", "body": body})
-        if status >= _SERVER_ERROR:
-            self._log_rejection(status)
 
     async def reply_conditional(self, body: bytes, seconds: int) -> None:
         """Answer with a body that may be cached for `seconds` and revalidated by ETag."""
@@ -323,6 +334,4 @@ class HttpExchange:
             if self._server.is_draining:
                 added.append(_CLOSE)
             message = {**message, "headers": [*message["headers"], *added]}
-            if message["status"] >= _SERVER_ERROR:
-                self._log_rejection(message["status"])
         await self._send(message)
