@@ -267,7 +267,8 @@ sightings = sa.Table(
 )
 
 
-# Table of signed identities that proved nothing: how many calls sent one.
+# Table of signed identities that proved nothing: how many calls sent one. The rows of the
+# installation (*) count calls with a key that no store has.
 refused_identities = sa.Table(
     "refused_identities",
     metadata,

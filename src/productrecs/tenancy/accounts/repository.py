@@ -349,6 +349,7 @@ class MisuseKind(StrEnum):
     FOREIGN_ORIGIN = "foreign_origin"  # a page whose origin is not in the allowlist
     LEAKED_SECRET = "leaked_secret"  # noqa: S105 - a secret key in a URL or a page
     INHUMAN_RATE = "inhuman_rate"  # a program that acts as a shopper
+    UNKNOWN_KEY = "unknown_key"  # of the installation: no store has the key
 
 
 @dataclass(frozen=True, slots=True)
@@ -430,9 +431,11 @@ class KeyMisuseRepository:
             )
             self._transaction.execute(query)
 
-    def delete(self, sign: MisuseKind) -> None:
-        """Delete all records of one kind, which the owner has resolved."""
+    def delete(self, sign: MisuseKind, before_ms: int | None = None) -> None:
+        """Delete the records of one kind, or those last seen before a time."""
         query = sightings.delete().where(
             sightings.c.store_id == self._store_id, sightings.c.kind == sign.value
         )
+        if before_ms is not None:
+            query = query.where(sightings.c.last_at < before_ms)
         self._transaction.execute(query)

@@ -146,3 +146,26 @@ def test_a_mail_server_that_does_not_answer_is_found(tmp_path: Path) -> None:
 
     assert found["level"] == "wrong"
     assert "the mail server 127.0.0.1:1 cannot be used" in found["message"]
+
+
+def test_callers_with_a_key_that_no_store_has_are_found(tmp_path: Path) -> None:
+    key = "pk_OfAnotherInstallation"
+    page = {"Origin": "https://shop.example"}
+    with Service(tmp_path / "data").prepare() as service:
+        assert keys_finding(service)["level"] == "ok"
+        for headers in (page, page, {}):
+            reply = service.client().ask("GET", f"/v1/trending?key={key}", headers=headers)
+            assert reply.status == 401
+
+        eventually(lambda: keys_finding(service)["message"].startswith("3 calls"), 60)
+
+        found = keys_finding(service)
+    assert found["level"] == "note"
+    assert "pk_OfAno... from https://shop.example" in found["message"]
+    assert "pk_OfAno... from 127.0.0.1" in found["message"]
+    assert key not in found["message"]
+
+
+def keys_finding(service: Service) -> dict[str, str]:
+    (found,) = [one for one in doctor(service) if one["subject"] == "keys"]
+    return found

@@ -7,7 +7,7 @@ from typing import Final
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from productrecs.core.clock import DAY_MS, HOUR_MS, MINUTE_MS, Clock, iso
+from productrecs.core.clock import DAY_MS, HOUR_MS, MINUTE_MS, Clock, iso, system_ms
 from productrecs.entrypoints.cli.doctor import CheckResult, notice, ok, problem
 from productrecs.entrypoints.cli.doctor.repository import (
     EventSample,
@@ -23,6 +23,7 @@ from productrecs.features.insights.tracking_health.tracking_issues import (
 )
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.storage.model_files import BrokenModelError, open_arrays
+from productrecs.tenancy.accounts.refused_keys.repository import refused_keys
 from productrecs.tenancy.accounts.repository import (
     KeyMisuse,
     KeyMisuseRepository,
@@ -38,6 +39,24 @@ from productrecs.training.trained_models import models_folder
 _RECENT_MS: Final = 7 * DAY_MS
 _MAX_NAMED: Final = 5
 _LOCAL: Final = {"localhost", "127.0.0.1", "::1"}
+
+
+def check_refused_keys(services: Services) -> Iterator[CheckResult]:
+    """Yield that calls come with a key that no store has."""
+    with services.database.reading() as connection:
+        refused = refused_keys(connection, system_ms())
+    if not refused.calls:
+        yield ok("keys", "no call since yesterday had a key that no store has")
+        return
+    said = "a call" if refused.calls == 1 else f"{refused.calls:,} calls"
+    omitted = len(refused.callers) - _MAX_NAMED
+    callers = ", ".join(refused.callers[:_MAX_NAMED])
+    more = f" and {omitted} more" if omitted > 0 else ""
+    yield notice(
+        "keys",
+        f"{said} since yesterday had a key that no store has: {callers}{more}",
+        "put the store's key there: productrecs store show",
+    )
 
 
 def check_key_usage(services: Services, store: Store) -> Iterator[CheckResult]:

@@ -89,6 +89,7 @@ from productrecs.entrypoints.http.writes.live_event_recorder import Sender
 from productrecs.entrypoints.http.writes.search_count_recorder import searcher_of_scope
 from productrecs.storage.memory_budget import Claim
 from productrecs.tenancy.accounts.api_keys import KeyUse
+from productrecs.tenancy.accounts.refused_keys.repository import RefusedKey
 from productrecs.tenancy.accounts.repository import KeyMisuse, MisuseKind
 from productrecs.tenancy.accounts.store import Store
 
@@ -293,6 +294,12 @@ def _record_misuse(exchange: HttpExchange, context: Context) -> None:
         _record_refused_event(context, exchange)
     if isinstance(admission.refusal, SecretKeyInUrlError):
         _record_leaked_key(exchange, context)
+    elif admission.is_key_unknown:
+        keys = keys_of(exchange.scope["query_string"], exchange.query, exchange.headers)
+        key = keys.secret or keys.query or keys.header or ""
+        address = address_of_client(peer_of(exchange.scope), exchange.headers)
+        refused = RefusedKey.of(key, origin, address, context.services.system_clock())
+        context.write_client.write_later(refused)
     elif admission.caller is None:
         return
     elif isinstance(admission.refusal, TooManyRequestsError):

@@ -25,6 +25,10 @@ from productrecs.records.experiments.repository import (
 )
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.api_keys import KeyUse
+from productrecs.tenancy.accounts.refused_keys.repository import (
+    RefusedKey,
+    store_refused_keys,
+)
 from productrecs.tenancy.accounts.repository import (
     KeyMisuse,
     store_key_misuse,
@@ -235,6 +239,13 @@ _KINDS: Final[dict[type[Record], RecordKind]] = {
     ),
     Exploration: RecordKind("explored items", _in_one_transaction(store_explorations), 2),
     KeyMisuse: RecordKind("key misuse", _in_one_transaction(store_key_misuse), 4),
+    RefusedKey: RecordKind(
+        "refused keys",
+        _in_one_transaction(store_refused_keys),
+        4,
+        limit=2_000,
+        is_loss_logged=False,  # doctor only counts fewer
+    ),
     KeyUse: RecordKind("key uses", _in_one_transaction(store_key_uses), 10),
     RefusedIdentity: RecordKind(
         "refused identities",

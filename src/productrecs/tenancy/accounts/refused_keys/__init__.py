@@ -1,0 +1,1 @@
+"""Refused keys: calls with a key that no store has."""

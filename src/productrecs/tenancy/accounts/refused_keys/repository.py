@@ -1,0 +1,96 @@
+"""Refused key repository: calls with a key of no store, by its start and the caller."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Self
+
+import sqlalchemy as sa
+
+from productrecs.core.clock import DAY_MS
+from productrecs.storage.dialects import upsert
+from productrecs.storage.job_queue import INSTALLATION
+from productrecs.storage.tables import refused_identities
+from productrecs.tenancy.accounts.repository import (
+    KeyMisuse,
+    KeyMisuseRepository,
+    MisuseKind,
+)
+
+_REASON: Final = "unknown_key"
+_START: Final = 8  # characters: the prefix, and five of forty or so
+_RETENTION_MS: Final = 7 * DAY_MS
+_INVISIBLE: Final = re.compile(r"[^A-Za-z0-9_-]")
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedKey:
+    """One call with a key that no store has."""
+
+    start: str
+    place: str
+    at_ms: int
+
+    @classmethod
+    def of(cls, key: str, origin: bytes | None, address: str, now_ms: int) -> Self:
+        """Return the call; of the key only its start, which is at most its half."""
+        start = _INVISIBLE.sub("?", key[: min(_START, len(key) // 2)])
+        page = KeyMisuse.of(INSTALLATION, MisuseKind.UNKNOWN_KEY, origin, now_ms).value
+        return cls(start, page or address, now_ms)
+
+    @property
+    def key(self) -> None:
+        """Return None: each call counts."""
+
+    @property
+    def caller(self) -> str:
+        """The key's start and the page's origin or the client's address."""
+        return f"{self.start}... from {self.place}"[:255]
+
+
+def store_refused_keys(transaction: sa.Connection, batch: Sequence[RefusedKey]) -> None:
+    """Count calls by day, and store their callers; delete what is older than a week."""
+    now_ms = max(one.at_ms for one in batch)
+    counts = refused_identities.c
+    is_ours = (counts.store_id == INSTALLATION) & (counts.reason == _REASON)
+    for day, calls in sorted(Counter(one.at_ms // DAY_MS for one in batch).items()):
+        row = upsert(transaction, refused_identities).values(
+            store_id=INSTALLATION, day=day, reason=_REASON, calls=calls
+        )
+        total = counts.calls + row.excluded.calls
+        keys = ["store_id", "day", "reason"]
+        row = row.on_conflict_do_update(index_elements=keys, set_={"calls": total})
+        transaction.execute(row)
+    oldest_ms = now_ms - _RETENTION_MS
+    is_old = counts.day < oldest_ms // DAY_MS
+    transaction.execute(refused_identities.delete().where(is_ours & is_old))
+    repository = KeyMisuseRepository(transaction, INSTALLATION)
+    repository.delete(MisuseKind.UNKNOWN_KEY, before_ms=oldest_ms)
+    latest = {one.caller: one.at_ms for one in batch}
+    repository.add(
+        [
+            KeyMisuse(INSTALLATION, MisuseKind.UNKNOWN_KEY, caller, at_ms)
+            for caller, at_ms in sorted(latest.items())
+        ]
+    )
+
+
+class RefusedKeys(NamedTuple):
+    """The calls since the start of a day, and their callers, the latest first."""
+
+    calls: int
+    callers: list[str]
+
+
+def refused_keys(connection: sa.Connection, now_ms: int) -> RefusedKeys:
+    """Return the calls of today and yesterday (UTC) with a key that no store has."""
+    since = now_ms // DAY_MS - 1
+    counts = refused_identities.c
+    calls = connection.execute(
+        sa.select(sa.func.coalesce(sa.func.sum(counts.calls), 0)).where(
+            counts.store_id == INSTALLATION, counts.reason == _REASON, counts.day >= since
+        )
+    ).scalar_one()
+    callers = KeyMisuseRepository(connection, INSTALLATION).all(since * DAY_MS)
+    return RefusedKeys(int(calls), [one.value for one in callers])
