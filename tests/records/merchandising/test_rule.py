@@ -177,8 +177,16 @@ def test_a_rule_is_kept_in_normal_form() -> None:
             "items",
             "after position 20",
         ),
-        (RuleContent(RuleAction.BOOST, SALE, starts="soon"), "starts", "ISO date"),
-        (RuleContent(RuleAction.BOOST, SALE, ends="2026-02-30"), "ends", "ISO date"),
+        (
+            RuleContent(RuleAction.BOOST, SALE, starts="soon"),
+            "starts",
+            "write a date such as",
+        ),
+        (
+            RuleContent(RuleAction.BOOST, SALE, ends="2026-02-30"),
+            "ends",
+            "write a date such as",
+        ),
         (
             RuleContent(RuleAction.BOOST, SALE, starts="2026-12-02", ends="2026-12-01"),
             "ends",

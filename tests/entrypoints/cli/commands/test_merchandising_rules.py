@@ -98,7 +98,7 @@ def test_a_rule_is_switched_and_removed_and_remembered(
         (["add", "SHOP", "exclude"], "say which products"),
         (["add", "SHOP", "pin", "--item", "a"], "position from 1 to 20"),
         (["add", "SHOP", "boost", "--item", "a", "--strength", "0.5"], "above 1"),
-        (["add", "SHOP", "boost", "--item", "a", "--from", "soon"], "ISO date"),
+        (["add", "SHOP", "boost", "--item", "a", "--from", "soon"], "write a date such as"),
         (["remove", "SHOP", "7"], "there is no rule 7; there are: none"),
         (["enable", "SHOP", "7"], "there is no rule 7"),
         (["list", "nowhere.example"], "no store has the domain"),
