@@ -111,7 +111,7 @@ def test_the_store_sees_history_band_and_error_in_words(owner: Member) -> None:
     assert "own sales" in text
     rows = chart_rows(body)
     assert len(rows) == 120 + 28
-    assert {row[1] for row in rows[:120]} == {"4.0", "8.0"}
+    assert {row[1] for row in rows[:120]} == {"4", "8"}
     ahead = [float(row[2]) for row in rows[120:]]
     assert min(ahead) == pytest.approx(4.0, abs=0.5)
     expected = re.search(r"Expected in 28 days (\d+) units likely between (\d+) and", text)
