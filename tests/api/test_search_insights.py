@@ -58,7 +58,7 @@ def test_what_was_searched_for_is_reported_by_what_it_was_about(
     ] == ["xylophone"]
     assert "mail" not in json.dumps(found)
     table = service.run("report", merchant.account.domain, "search", "--csv")
-    assert table.splitlines()[0].startswith("query,searches,")
+    assert table.splitlines()[0].startswith('"query","searches",')
 
 
 def test_shoppers_behind_one_address_are_told_apart_by_their_names(

@@ -147,7 +147,7 @@ CALLS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
                 "time_format": "",
                 "map-id": "",
             }
-            for form in ("", "/file", "/start", "/discard", "/failed-rows")
+            for form in ("", "/file", "/start", "/discard", "/undo", "/failed-rows")
         },
         "/dashboard/merchandising/settings": {"rec_num": "9"},
         "/dashboard/settings": {

@@ -207,6 +207,10 @@ CALLS: Final[dict[tuple[str, str], Callable[[A], Calls]]] = {
     ("POST", "/v1/items"): lambda _: [
         Call("/v1/items", body(items=[{"id": one, "price": 1}])) for one in (*IDS, "only-b")
     ],
+    ("GET", "/v1/items"): _plain("/v1/items", "/v1/items?fields=id"),
+    ("GET", "/v1/items/{item_id}"): _plain(*(f"/v1/items/{i}" for i in (ONLY_A, *IDS))),
+    ("GET", "/v1/orders"): _plain("/v1/orders", "/v1/orders?fields=id"),
+    ("GET", "/v1/orders/{order_id}"): _plain("/v1/orders/s_1-0", "/v1/orders/s_2-0"),
     ("DELETE", "/v1/items/{item_id}"): _plain(*(f"/v1/items/{i}" for i in (ONLY_A, *IDS))),
     ("POST", "/orders/upload"): lambda _: [
         Call("/orders/upload", form(f"order_id,item_id\ns_1-0,{IDS[5]}"), UPLOAD)
@@ -257,6 +261,12 @@ CALLS: Final[dict[tuple[str, str], Callable[[A], Calls]]] = {
     ("GET", "/integration/report"): _plain(
         *(f"/integration/report?name={one}" for one in REPORT_TYPES)
     ),
+    ("POST", "/integration/customer-ids"): lambda _: [
+        Call(
+            "/integration/customer-ids",
+            body(customers=[{"old": one, "new": f"{one}-new"} for one in SHOPPERS]),
+        )
+    ],
     ("POST", "/integration/dashboard-link"): lambda a: [
         Call(
             "/integration/dashboard-link", body(email=f"owner@{a.merchant.account.domain}")

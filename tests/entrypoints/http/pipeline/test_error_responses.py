@@ -44,10 +44,12 @@ ELSEWHERE = (
     "productrecs.storage.create_backup",
     "productrecs.storage.restore_backup",
     "productrecs.storage.model_files",
+    "productrecs.entrypoints.scheduled_backups",  # on the command line and by the worker
     "productrecs.storage.removed_rows",  # shown on the dashboard's page
     "productrecs.storage.object_store.MissingObjectError",  # whoever asks has another way
     "productrecs.storage.object_store.ObjectStoreAddressError",  # at a start
     "productrecs.entrypoints.services.ForeignObjectsError",  # purging, and doctor
+    "productrecs.entrypoints.scheduled_backups",  # on the command line and by the worker
     "productrecs.storage.removed_rows",  # told by the dashboard
     "productrecs.storage.snapshots",  # fetching in the background
     "productrecs.training.dask_cluster",  # on the command line
@@ -57,6 +59,7 @@ ELSEWHERE = (
     "productrecs.records.placements.",  # likewise
     "productrecs.records.orders.",  # reading a CSV
     "productrecs.records.uploads.order_upload",
+    "productrecs.records.uploads.undo.",  # shown on the dashboard's page
     "productrecs.tenancy.accounts.",  # registering and changing a store
     "productrecs.tenancy.users.",
     "productrecs.tenancy.billing.plans_and_subscriptions.PlansError",  # at a start

@@ -155,15 +155,14 @@ def test_any_row_is_read_or_refused(row: dict[str, str | None]) -> None:
 
 @settings(max_examples=300, derandomize=True, deadline=None)
 @given(
-    st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1),
-    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1),
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1)
 )
-def test_any_text_comes_back_as_it_was_sent(name: str, text: str) -> None:
-    sent = json.dumps({"items": [{"id": name, "title": text, "description": text}]})
+def test_any_text_comes_back_as_it_was_sent(text: str) -> None:
+    sent = json.dumps({"items": [{"id": text, "title": text, "description": text}]})
 
     (patch,) = parse_items(parse_json(sent.encode()))
 
-    assert (patch.item_id, patch.fields) == (name, {"title": text, "description": text})
+    assert (patch.item_id, patch.fields) == (text, {"title": text, "description": text})
 
 
 @pytest.mark.trust

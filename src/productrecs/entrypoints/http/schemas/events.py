@@ -20,13 +20,14 @@ from pydantic_core import PydanticCustomError, PydanticKnownError
 from productrecs.core.clock import parse_timestamp
 from productrecs.entrypoints.http.schemas.field_readers import (
     COUNT_SCHEMA,
-    IDENTIFIER_SCHEMA,
     INTEGER_SCHEMA,
+    ITEM_ID_SCHEMA,
     NAME_SCHEMA,
-    Identifier,
+    ItemId,
     OptionalCount,
     OptionalCurrency,
     OptionalIdentifier,
+    OptionalItemId,
     OptionalNumber,
     Schema,
     SignedIdentity,
@@ -309,10 +310,10 @@ _EventId = Annotated[
     WithJsonSchema(nullable(id_schema(0, MAX_EVENT_ID), INTEGER_SCHEMA)),
 ]
 _ItemIds = Annotated[
-    tuple[Identifier, ...],
+    tuple[ItemId, ...],
     list_of(MAX_SHOWN),
     BeforeValidator(_split),
-    _list_schema(IDENTIFIER_SCHEMA, string_schema(0, _MAX_TEXT)),
+    _list_schema(ITEM_ID_SCHEMA, string_schema(0, _MAX_TEXT)),
 ]
 _Sources = Annotated[
     tuple[_Name, ...] | None, list_of(MAX_SHOWN, None), _list_schema(NAME_SCHEMA)
@@ -336,7 +337,7 @@ class EventBody(BaseModel):
         PlainValidator(_read_kind),
         WithJsonSchema({"type": "string", "enum": list(EVENT_KINDS)}),
     ]
-    item_id: OptionalIdentifier = Field(
+    item_id: OptionalItemId = Field(
         None, description="A product; for category-view and metadata-pref, a name or value."
     )
     user_id: OptionalIdentifier = Field(

@@ -97,14 +97,24 @@ def check_id(value: str, maximum: int = MAX_ID) -> str:
 
 def read_identifier(value: object) -> str:
     """Return an id of 1 to 255 characters; an integer is read as its decimal string."""
+    return check_id(value) if type(value) is str and value else read_item_id(value)
+
+
+def read_item_id(value: object) -> str:
+    """Return an item's id, which may hold any character but NUL; else as other ids."""
     if type(value) is str:
         if not value:
             raise PydanticKnownError("string_too_short", {"min_length": 1})
-        return check_id(value)
+        return check_string(value, MAX_ID)
     if type(value) is int or type(value) is float:
         return str(_integral(value))
     message = "Input should be a string or an integer"
     raise PydanticCustomError("identifier_type", message)
+
+
+def read_optional_item_id(value: object) -> str | None:
+    """Return an item's id, or None for null and for the empty string."""
+    return None if value is None or value == "" else read_item_id(value)
 
 
 def read_optional_identifier(value: object) -> str | None:
@@ -326,6 +336,13 @@ Identifier = Annotated[
     str,
     PlainValidator(read_identifier),
     WithJsonSchema(IDENTIFIER_SCHEMA),
+]
+ITEM_ID_SCHEMA: Schema = {"anyOf": [string_schema(1, MAX_ID), INTEGER_SCHEMA]}
+ItemId = Annotated[str, PlainValidator(read_item_id), WithJsonSchema(ITEM_ID_SCHEMA)]
+OptionalItemId = Annotated[
+    str | None,
+    PlainValidator(read_optional_item_id),
+    WithJsonSchema(nullable(string_schema(0, MAX_ID), INTEGER_SCHEMA)),
 ]
 OptionalIdentifier = Annotated[
     str | None,

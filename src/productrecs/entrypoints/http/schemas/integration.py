@@ -16,6 +16,7 @@ from pydantic_core import PydanticCustomError
 
 from productrecs.entrypoints.http.schemas.field_readers import (
     Identifier,
+    ItemId,
     OptionalCount,
     OptionalCurrency,
     OptionalNumber,
@@ -102,7 +103,7 @@ _RecNum = Annotated[
 ]
 
 
-_BundleItems = Annotated[tuple[Identifier, ...], list_of(MAX_PARTS)]
+_BundleItems = Annotated[tuple[ItemId, ...], list_of(MAX_PARTS)]
 _BundleName = Annotated[
     str,
     PlainValidator(text_reader(MAX_NAME, "")),

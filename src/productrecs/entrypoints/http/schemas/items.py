@@ -20,7 +20,7 @@ from productrecs.core.errors import ProductRecsError
 from productrecs.entrypoints.http.schemas.field_readers import (
     INTEGER_SCHEMA,
     NUMERIC,
-    Identifier,
+    ItemId,
     OptionalAvailability,
     OptionalIdentifier,
     OptionalInteger,
@@ -281,7 +281,7 @@ class ItemBody(BaseModel):
 
     model_config = ConfigDict(title="Item", extra="ignore")
 
-    id: Identifier = Field(description="The id that events, orders and replies use.")
+    id: ItemId = Field(description="The id that events, orders and replies use.")
     sku: OptionalIdentifier = Field(
         None, description="The merchant's own code; only displayed."
     )

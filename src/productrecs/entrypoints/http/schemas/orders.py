@@ -11,6 +11,7 @@ from productrecs.core.clock import DAY_MS, MINUTE_MS
 from productrecs.core.time_window import window_start_ms
 from productrecs.entrypoints.http.schemas.field_readers import (
     Identifier,
+    ItemId,
     OptionalCount,
     OptionalCurrency,
     OptionalIdentifier,
@@ -51,7 +52,7 @@ class OrderLineBody(BaseModel):
 
     model_config = ConfigDict(title="OrderLine", extra="ignore")
 
-    item_id: Identifier
+    item_id: ItemId
     quantity: OptionalCount = None
     price: OptionalNumber = Field(None, description="The price of one unit.")
     total: OptionalNumber = Field(
