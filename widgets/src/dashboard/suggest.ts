@@ -220,6 +220,8 @@ class Suggest {
     this.set(this.values().filter((one) => one !== value).join("\n"));
     [...this.chips.children].find((one) => (one as HTMLElement).dataset.chip === value)?.remove();
     this.input.focus();
+    clearTimeout(this.timer); // it offers when somebody types, and covers nothing before
+    this.timer = 0;
   }
 
   // What was typed and not chosen is not lost: it becomes the value, and is looked up.
