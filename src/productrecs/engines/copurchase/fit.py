@@ -273,16 +273,16 @@ def _count(
     counting: _Counting, blocks: list[Ints]
 ) -> tuple[list[_Selected], list[_Selected]]:
     """Return the strongest pairs of some owners: their own, and pooled by variants."""
-    lines, weights, sales, variants, judge, options, widest_only = counting
+    lines, weights, sales, variants, pair_evidence, options, widest_only = counting
     plain: list[_Selected] = []
     pooled: list[_Selected] = []
     for owners, counted in count_pairs(lines, weights, blocks):
         pairs = counted if variants is None else variants.joined(counted, owners)
-        evidence = judge.of(pairs)
+        evidence = pair_evidence.of(pairs)
         if variants is not None:
             if pairs.shared is not None:  # pooled pairs have their products' evidence
-                lent = np.where(pairs.shared > 0, EVIDENT, CHANCE).astype(np.int8)
-                evidence = np.maximum(evidence, lent)
+                of_groups = np.where(pairs.shared > 0, EVIDENT, CHANCE).astype(np.int8)
+                evidence = np.maximum(evidence, of_groups)
             pooled.append(_strongest(pairs, evidence, sales, options))
             if widest_only:
                 continue

@@ -22,6 +22,10 @@ CHOICES: Final[Mapping[str, int]] = MappingProxyType({"7": 7, "30": 30, "90": 90
 REPORT_FILE_PATH: Final = "/dashboard/report.csv"
 
 
+def _query_fields(choice: str, first: str, last: str) -> dict[str, str]:
+    return {"days": choice} if choice else {"from": first, "until": last}
+
+
 @dataclass(frozen=True, slots=True)
 class Period:
     """The chosen days. If typed dates are invalid, `error` says why and 30 days are shown.
@@ -38,9 +42,7 @@ class Period:
     @property
     def fields(self) -> dict[str, str]:
         """The fields of a query that choose the same days."""
-        if self.choice:
-            return {"days": self.choice}
-        return {"from": self.first, "until": self.last}
+        return _query_fields(self.choice, self.first, self.last)
 
     def link(self, path: str, **fields: str) -> str:
         """Return the address of a page with the same days."""
@@ -87,9 +89,7 @@ class ChartDays:
     @property
     def fields(self) -> dict[str, str]:
         """The fields of a query that choose the same days."""
-        if self.choice:
-            return {"days": self.choice}
-        return {"from": self.first, "until": self.last}
+        return _query_fields(self.choice, self.first, self.last)
 
     def shows(self, day: str) -> bool:
         """Return whether the chart shows a day."""

@@ -21,7 +21,7 @@ from productrecs.tenancy.accounts.repository import (
 _REASON: Final = "unknown_key"
 _START: Final = 8  # characters: the prefix, and five of forty or so
 _RETENTION_MS: Final = 7 * DAY_MS
-_INVISIBLE: Final = re.compile(r"[^A-Za-z0-9_-]")
+_NOT_IN_KEYS: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class RefusedKey:
     @classmethod
     def of(cls, key: str, origin: bytes | None, address: str, now_ms: int) -> Self:
         """Return the call; of the key only its start, which is at most its half."""
-        start = _INVISIBLE.sub("?", key[: min(_START, len(key) // 2)])
+        start = _NOT_IN_KEYS.sub("?", key[: min(_START, len(key) // 2)])
         page = KeyMisuse.of(INSTALLATION, MisuseKind.UNKNOWN_KEY, origin, now_ms).value
         return cls(start, page or address, now_ms)
 
