@@ -12,11 +12,10 @@ from typing import Final, NamedTuple
 from productrecs import __version__
 from productrecs.core.clock import SECOND_MS
 from productrecs.core.errors import ProductRecsError
-from productrecs.entrypoints.services import Services, backup_place, check_is_ours
+from productrecs.entrypoints.services import Services, check_is_ours
 from productrecs.features.privacy.erasure import share_erasures
 from productrecs.records.uploads.order_upload import UploadFolder
 from productrecs.records.uploads.repository import files_needed, files_of_open_imports
-from productrecs.settings import Settings
 from productrecs.storage.backup_archive import BackupManifest
 from productrecs.storage.create_backup import BackupRequest, Begin, create_backup
 from productrecs.storage.folders_and_permissions import temp_folder
@@ -60,14 +59,12 @@ def _upload_path(folder: UploadFolder, upload_id: str) -> Path:
     return folder.path / upload_id
 
 
-def required_backup_place(settings: Settings) -> ObjectStore:
+def required_place(place: ObjectStore | None) -> ObjectStore:
     """Return where scheduled backups are.
 
     Raises:
         NoBackupError: when PRODUCTRECS_BACKUP is not set.
-        ObjectStoreAddressError: when it is no folder or bucket.
     """
-    place = backup_place(settings)
     if place is None:
         message = "set PRODUCTRECS_BACKUP to a folder or s3://bucket/prefix, or name a file"
         raise NoBackupError(message)
@@ -104,7 +101,7 @@ def make_scheduled_backup(services: Services, begin: Begin) -> SavedBackup:
         ObjectStoreUnavailableError: when the place does not answer.
         BackupError, StorageError, OSError: as `create_backup`.
     """
-    place = required_backup_place(services.settings)
+    place = required_place(services.backups)
     check_is_ours(place, services.database)
     now = datetime.fromtimestamp(services.system_clock() / SECOND_MS, UTC)
     name = now.strftime(_STAMP)

@@ -65,6 +65,7 @@ class Services:
     models: Path  # the folder of trained models, one folder per store
     system_clock: Clock = system_ms  # for logins, keys and jobs; tests never freeze it
     snapshots: SnapshotCache = field(default_factory=SnapshotCache)
+    backups: ObjectStore | None = None  # where the backups of each night are
 
     @property
     def indexes(self) -> Path:
@@ -162,7 +163,8 @@ def build_services(settings: Settings, *, creates_folder: bool = True) -> Servic
 
     Raises:
         UnsafeStorageError: when the database must not be opened.
-        ObjectStoreAddressError: when `PRODUCTRECS_OBJECTS` is no address.
+        ObjectStoreAddressError: when `PRODUCTRECS_OBJECTS` or `PRODUCTRECS_BACKUP` is no
+            address.
     """
     if creates_folder:
         make_private(settings.data)
@@ -180,6 +182,7 @@ def build_services(settings: Settings, *, creates_folder: bool = True) -> Servic
         models=settings.data / "models",
         system_clock=clock,
         snapshots=_snapshots(settings),
+        backups=backup_place(settings),
     )
 
 
@@ -200,7 +203,7 @@ def build_eraser(services: Services) -> Eraser:
         services.touchpoint_folder,
         services.clock,
         services.snapshots,
-        backup_place(services.settings),
+        services.backups,
     )
 
 

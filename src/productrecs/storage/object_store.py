@@ -71,7 +71,7 @@ class ObjectStore:
         Raises:
             ObjectStoreAddressError: when it is none of them, or the endpoint is no URL.
         """
-        self.address = _checked_address(address)
+        self.address = _checked_address(address, setting)
         self._setting = setting
         _check_endpoint()
         self.trouble: str | None = None
@@ -289,7 +289,7 @@ def _check_endpoint() -> None:
             raise ObjectStoreAddressError(message)
 
 
-def _checked_address(address: str) -> str:
+def _checked_address(address: str, setting: str) -> str:
     parts = urlsplit(address)
     if parts.scheme == "s3" and parts.netloc:
         return address.rstrip("/")
@@ -298,8 +298,7 @@ def _checked_address(address: str) -> str:
     if not parts.scheme and address:
         return Path(address).absolute().as_uri()
     message = (
-        f"{address!r} is no address of objects; write s3://bucket/prefix, a folder, or "
-        "file:///folder"
+        f"{setting} is {address!r}; write s3://bucket/prefix, a folder, or file:///folder"
     )
     raise ObjectStoreAddressError(message)
 

@@ -45,16 +45,13 @@ def build_backup_worker(services: Services) -> JobWorker:
         saved = make_scheduled_backup(services, begin)
         _log.info("backup stored", extra={"backup": saved.name, "bytes": saved.size})
 
-    def whenever() -> Sequence[StoreId]:
-        return [] if services.settings.backup is None else [INSTALLATION]
-
     def at_night() -> Sequence[StoreId]:
         hour = datetime.fromtimestamp(services.system_clock() / SECOND_MS, UTC).hour
-        return whenever() if hour in _NIGHT else []
+        return [INSTALLATION] if hour in _NIGHT else []
 
     tasks = [
         PeriodicJob(BACKUP_JOB, every=timedelta(hours=20), stores=at_night),
-        PeriodicJob(BACKUP_JOB, every=timedelta(hours=30), stores=whenever),
+        PeriodicJob(BACKUP_JOB, every=timedelta(hours=30)),
     ]
     periodic_tasks = PeriodicTasks(services.database, services.queue, services.system_clock)
     schedule = JobSchedule(periodic_tasks, tasks)

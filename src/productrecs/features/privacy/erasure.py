@@ -75,14 +75,17 @@ def append_erasure(
 
 
 def share_erasures(folder: Path, objects: ObjectStore | None, place: ObjectStore) -> None:
-    """Copy the whole list of erasures to `place`, where backups are.
+    """Add the whole list of erasures to that of `place`, where backups are.
+
+    The place may know others: of another machine, or from before a restore.
 
     Raises:
         OSError: when the list cannot be read.
         ObjectStoreUnavailableError: when one of the stores does not answer.
     """
-    content = "".join(f"{line}\n" for line in _lines(folder, objects)).encode()
-    if content:
+    lines = dict.fromkeys(_lines(folder, objects, place))
+    if lines:
+        content = "".join(f"{line}\n" for line in lines).encode()
         place.put(f"{_ERASED}/{LEDGER_FILE}", content)
 
 

@@ -27,7 +27,7 @@ from productrecs.entrypoints.scheduled_backups import (
     backup_request,
     fetch_backup,
     make_scheduled_backup,
-    required_backup_place,
+    required_place,
 )
 from productrecs.entrypoints.services import backup_place, build_eraser, build_services
 from productrecs.features.privacy.erasure import LEDGER_FILE, replay_erasures
@@ -91,8 +91,8 @@ def create(file: Path | None, *, force: bool, as_json: bool, data: Path | None) 
             saved = make_scheduled_backup(services, stages.begin)
             name, manifest = saved.name, saved.manifest
             facts = _facts(name, saved.size, manifest, time.monotonic() - began)
-            place = required_backup_place(services.settings).address
-            summary = f"Saved {_summary(manifest)} as {name} in {place}"
+            place = required_place(services.backups)
+            summary = f"Saved {_summary(manifest)} as {name} in {place.address}"
         else:
             request = backup_request(services, file, replace=force)
             manifest = create_backup(request, stages.begin)
@@ -121,7 +121,7 @@ def verify(name: str | None, *, restores: bool, as_json: bool, data: Path | None
     Example: productrecs backup verify --restore
     """
     settings, began = find_settings(data), time.monotonic()
-    place = required_backup_place(settings)
+    place = required_place(backup_place(settings))
     with temp_folder(settings.data, ".verify-") as folder, _stages() as stages:
         file = fetch_backup(place, name, folder)
         erased = 0

@@ -29,7 +29,6 @@ from productrecs.entrypoints.services import (
     TEXT_MODEL_FOLDER,
     ForeignObjectsError,
     Services,
-    backup_place,
     check_objects_are_ours,
 )
 from productrecs.records.pictures.onnx_model_check_and_writer import (
@@ -48,7 +47,6 @@ from productrecs.storage.folders_and_permissions import (
 )
 from productrecs.storage.object_store import (
     MissingObjectError,
-    ObjectStoreAddressError,
     ObjectStoreUnavailableError,
 )
 from productrecs.storage.server_clock import NOTABLE_MS
@@ -320,20 +318,20 @@ def check_background(services: Services) -> Iterator[CheckResult]:
 
 def check_backups(services: Services) -> Iterator[CheckResult]:
     """Yield whether the last scheduled backup is younger than two nights."""
-    try:
-        place = backup_place(services.settings)
-        newest = None if place is None else newest_backup_ms(place)
-    except (ObjectStoreAddressError, ObjectStoreUnavailableError) as error:
-        yield problem("backups", operator_text(error), "check PRODUCTRECS_BACKUP")
-        return
+    place = services.backups
     if place is None:
         yield ok("backups", "none are scheduled; PRODUCTRECS_BACKUP names a place for them")
         return
-    log = "the log of the worker says why (`backup`)"
+    try:
+        newest = newest_backup_ms(place)
+    except ObjectStoreUnavailableError as error:
+        yield problem("backups", operator_text(error), "check PRODUCTRECS_BACKUP")
+        return
+    remedy = "run `productrecs backup`, which says why if it fails"
     if newest is None:
-        yield problem("backups", f"there is no backup in {place.address}", log)
+        yield problem("backups", f"there is no backup in {place.address}", remedy)
     elif newest < system_ms() - MAX_BACKUP_AGE_MS:
-        yield problem("backups", f"the last backup is from {iso(newest)}", log)
+        yield problem("backups", f"the last backup is from {iso(newest)}", remedy)
     else:
         yield ok("backups", f"the last backup is from {iso(newest)}")
 

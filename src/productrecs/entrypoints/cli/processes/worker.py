@@ -110,7 +110,7 @@ def _build(lane: str, services: "Services", fd: int | None) -> "BackgroundLoop":
 
         # The forecaster only waits for child processes, so it shares this process.
         loops = ParallelLoops(_build_file_workers(services), build_forecaster(services))
-        if services.settings.backup is not None:
+        if services.backups is not None:
             loops = ParallelLoops(build_backup_worker(services), loops)
         return ParallelLoops(build_importer(services), loops)
     from productrecs.entrypoints.worker.store_jobs import build_worker  # noqa: PLC0415
