@@ -7,8 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from demo_store.assortment_types import DemoProduct, Department, Shelf
-from demo_store.departments import DEPARTMENTS
+from demo_store.departments import (
+    ALL_PRODUCTS,
+    DEPARTMENTS,
+    DemoProduct,
+    Department,
+    Shelf,
+)
 from demo_store.looks import LOOKS
 from demo_store.random_choice import WeightedChoice
 from demo_store.shopping_patterns import BUNDLES, REPEAT_PURCHASES
@@ -89,12 +94,7 @@ def create_assortment(days: Sequence[date], rng: random.Random) -> Assortment:
     Products of bundles, repeat purchases and looks are always on sale. Some others are new,
     not yet released, discontinued or sold out. Each shelf always has products on sale.
     """
-    sale_periods = {
-        product.id: SalePeriod(0, len(days))
-        for department in DEPARTMENTS
-        for shelf in department.shelves
-        for product in shelf.products
-    }
+    sale_periods = {product.id: SalePeriod(0, len(days)) for product in ALL_PRODUCTS}
     sale_periods.update(_limited_sale_periods(len(days) - 1, rng))
     return Assortment(sale_periods, rng)
 

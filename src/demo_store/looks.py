@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from demo_store.assortment_types import DemoProduct
-from demo_store.departments import DEPARTMENTS
+from demo_store.departments import ALL_PRODUCTS, DemoProduct
 from demo_store.pictures.canvas import Canvas, Drawing
 from demo_store.pictures.colours import COLOURS, WHITE, blended
 from demo_store.pictures.drawing_files import read_drawing
@@ -38,6 +37,11 @@ class DemoLook:
     ground: str
     colour: str
     products: tuple[LookProduct, ...]
+
+    @property
+    def item_ids(self) -> list[str]:
+        """The ids of its products, in their order."""
+        return [product.item_id for product in self.products]
 
 
 LOOKS: Final = (
@@ -99,12 +103,7 @@ LOOKS: Final = (
         ),
     ),
 )
-_PRODUCTS: Final[dict[str, DemoProduct]] = {
-    product.id: product
-    for department in DEPARTMENTS
-    for shelf in department.shelves
-    for product in shelf.products
-}
+_PRODUCTS: Final[dict[str, DemoProduct]] = {product.id: product for product in ALL_PRODUCTS}
 
 
 def find_look(look_id: str) -> DemoLook | None:
@@ -118,9 +117,8 @@ def published_id(look: DemoLook, item_id: str) -> int:
     Each picture takes a number first; then each page's look does, in this order.
     """
     before = LOOKS[: LOOKS.index(look)]
-    ids = [one.item_id for one in look.products]
-    earlier = len(LOOKS) + sum(len(one.products) for one in before)
-    return earlier + ids.index(item_id) + 1
+    earlier = len(LOOKS) + sum(len(other.products) for other in before)
+    return earlier + look.item_ids.index(item_id) + 1
 
 
 def draw_look(look: DemoLook, width: int = WIDTH) -> bytes:

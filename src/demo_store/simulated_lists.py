@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from demo_store.assortment import Assortment
-from demo_store.assortment_types import DemoProduct
+from demo_store.departments import DemoProduct
 from demo_store.random_choice import seeded_random
 from demo_store.shopping_patterns import BUNDLES
 

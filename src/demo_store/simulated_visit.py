@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from demo_store.assortment_types import DemoProduct
+from demo_store.departments import DemoProduct
 from demo_store.random_choice import happens_with_probability
 from demo_store.shoppers import Shopper
 from demo_store.simulated_lists import Card

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from demo_store.assortment_types import DemoProduct
+from demo_store.departments import DemoProduct
 from demo_store.looks import LOOKS, published_id
 from demo_store.random_choice import happens_with_probability
 from demo_store.shoppers import Shopper

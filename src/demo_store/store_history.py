@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, time
 from operator import itemgetter
 
 from demo_store.assortment import Assortment
-from demo_store.assortment_types import DemoProduct
+from demo_store.departments import DemoProduct
 from demo_store.random_choice import WeightedChoice
 from demo_store.seasonality import PEAKS, days_to_shop, hours_to_shop
 from demo_store.shoppers import ShopperPopulation

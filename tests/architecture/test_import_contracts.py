@@ -41,7 +41,7 @@ BREACHES = {
     ),
     "The service never imports the demo store": (
         "features/search/breach.py",
-        "import demo_store.assortment_types",
+        "import demo_store.departments",
     ),
     "No cycles anywhere": ("core/ids.py", "import productrecs.core.errors"),
     "SQL lives in repositories and storage": (

@@ -13,8 +13,8 @@ from playwright.sync_api import expect
 
 from demo_store.generator import DOMAIN
 from demo_store.looks import LOOKS
+from demo_store.storefront.application import EXAMPLE_QUERIES
 from demo_store.storefront.picture_files import PictureFiles, pictures_folder
-from demo_store.storefront.search_page import EXAMPLE_QUERIES
 from productrecs.records.events.event import EventKind
 from productrecs.storage.tables import events, items, outcomes
 from productrecs.tenancy.accounts.store_management import find_store

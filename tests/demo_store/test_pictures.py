@@ -31,7 +31,7 @@ from demo_store.pictures.product_picture import CARD, draw_product
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from demo_store.assortment_types import DemoProduct
+    from demo_store.departments import DemoProduct
 
 PRODUCTS = {
     product.id: product

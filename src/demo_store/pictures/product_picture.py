@@ -4,7 +4,7 @@ import io
 import re
 from typing import Final
 
-from demo_store.assortment_types import DemoProduct
+from demo_store.departments import DemoProduct
 from demo_store.pictures.canvas import Canvas, Drawing
 from demo_store.pictures.colours import COLOURS, backdrop
 from demo_store.pictures.drawing_files import drawing_of_product

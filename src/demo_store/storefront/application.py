@@ -1,226 +1,334 @@
-"""Storefront application: ASGI routes below /demo. All other requests go to the service."""
+"""Storefront application: the shop's pages below /demo; the rest goes to the service."""
 
-import asyncio
 import re
 import secrets
+from collections.abc import Awaitable, Callable, Mapping
+from types import MappingProxyType
 from typing import Final
+from urllib.parse import parse_qsl
 
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from demo_store.departments import DEPARTMENTS
 from demo_store.generator import DOMAIN
-from demo_store.looks import find_look
-from demo_store.storefront.assets import asset
-from demo_store.storefront.cart import COOKIE as CART
+from demo_store.looks import LOOKS, find_look
+from demo_store.storefront.assets import HOME, asset_response
 from demo_store.storefront.cart import Cart
-from demo_store.storefront.category_page import category_page
-from demo_store.storefront.checkout_pages import cart_page, checkout_page, thanks_page
-from demo_store.storefront.demo_customers import COOKIE as CUSTOMER
 from demo_store.storefront.demo_customers import demo_customer
-from demo_store.storefront.home_page import home_page
-from demo_store.storefront.html_parts import widget
-from demo_store.storefront.http_messages import (
-    HOME,
-    Application,
-    FormTooLongError,
-    PageRequest,
-    Receive,
-    Scope,
-    Send,
-    ShopReply,
-    html_reply,
-    json_reply,
-    read_request,
-    redirect,
-    send_reply,
-)
-from demo_store.storefront.page_layout import PageContext, render_page
+from demo_store.storefront.pages import ShopVisit, render_page
 from demo_store.storefront.picture_files import PictureFiles, pictures_folder
-from demo_store.storefront.product_page import look_page, product_page
-from demo_store.storefront.search_page import search_page
 from demo_store.storefront.service_client import ServiceClient
-from demo_store.storefront.shop_items import ShopItemReader, ShopItems
+from demo_store.storefront.shop_products import (
+    ShopProduct,
+    ShopProductReader,
+    ShopProducts,
+)
 from productrecs.entrypoints.services import Services
 from productrecs.tenancy.accounts.store_management import find_store
 
+EXAMPLE_QUERIES: Final = ("sleping bag", "wool moss", "umbrela", "espreso beans", "5 mm")
+"""The suggested searches; each has results in every season."""
 IS_DEMO: Final = "productrecs.demo"
 """Marks requests, so that the service's start page links to this shop."""
+CART: Final = "demo_cart"
+CUSTOMER: Final = "demo_customer"
 ORDER: Final = "demo_order"
-LOOKED_COOKIE: Final = "demo_looked"
+VIEWED: Final = "demo_looked"
 SESSION: Final = "pr_sid"
 _SESSION_ID: Final = re.compile(r"s_[A-Za-z0-9]{1,200}")
 _ORDER_ID: Final = re.compile(r"HO-[A-Z0-9]{8,20}")
-_EXPIRE: Final = 0
+_HALF_YEAR: Final = 15_552_000  # seconds, as interface section 5 suggests for pr_sid
+_LONGEST_FORM: Final = 20_000
+_LONGEST_QUERY: Final = 200
+_MAX_RESULTS: Final = 24
+_IN_SEASON: Final = 10  # whole rows of five, and of two
+_DEPARTMENT_PICTURES: Final = 4
+_ORDERS: Final = MappingProxyType(
+    {"": "As on the shelf", "low": "Price, low to high", "high": "Price, high to low"}
+)
+# A picture's URL has no version, so browsers revalidate it daily.
+_PICTURE_HEADERS: Final = MappingProxyType(
+    {"cache-control": "public, max-age=86400", "x-content-type-options": "nosniff"}
+)
 
 
 class Storefront:
     """ASGI middleware: the demo's shop in front of the service."""
 
-    def __init__(
-        self, service: Application, services: Services, domain: str = DOMAIN
-    ) -> None:
+    def __init__(self, service: ASGIApp, services: Services, domain: str = DOMAIN) -> None:
         """Show the shop of the store with `domain`."""
         self._api = service
         self._store = find_store(services.database, domain)
         self._service = ServiceClient(service, self._store.publishable_key)
-        self._stockroom = ShopItemReader(services, self._store)
+        self._reader = ShopProductReader(services, self._store)
         self._pictures = PictureFiles(pictures_folder(services.settings.data))
+        self._shop = Starlette(
+            routes=[
+                Route(HOME, self._home),
+                Route(f"{HOME}/category/{{department}}", self._category),
+                Route(f"{HOME}/category/{{department}}/{{shelf}}", self._category),
+                Route(f"{HOME}/product/{{item_id}}", self._product),
+                Route(f"{HOME}/look/{{look_id}}", self._look),
+                Route(f"{HOME}/search", self._search),
+                Route(f"{HOME}/cart", self._cart),
+                Route(f"{HOME}/checkout", self._checkout),
+                Route(f"{HOME}/thanks", self._thanks),
+                Route(f"{HOME}/cart", _form_route(self._change_cart), methods=["POST"]),
+                Route(f"{HOME}/checkout", _form_route(self._order), methods=["POST"]),
+                Route(f"{HOME}/as", _form_route(_choose_customer), methods=["POST"]),
+                Route(f"{HOME}/assets/{{name}}", asset_response),
+                Route(f"{HOME}/pictures/{{path:path}}", self._picture),
+            ],
+            exception_handlers={404: self._not_found},
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or pass it on."""
         path = scope.get("path", "")
-        if scope["type"] != "http" or not (path == HOME or path.startswith(f"{HOME}/")):
+        if scope["type"] == "http" and (path == HOME or path.startswith(f"{HOME}/")):
+            await self._shop(scope, receive, send)
+        else:
             await self._api({**scope, IS_DEMO: True}, receive, send)
-            return
-        if scope["method"] not in {"GET", "HEAD", "POST"}:
-            await send_reply(send, ShopReply(405, b"", [("allow", "GET, HEAD, POST")]))
-            return
-        try:
-            page_request = await read_request(scope, receive)
-        except FormTooLongError:
-            await send_reply(send, ShopReply(413))
-            return
-        reply = await self._reply(page_request)
-        await send_reply(send, reply, with_body=scope["method"] != "HEAD")
 
-    async def _reply(self, page_request: PageRequest) -> ShopReply:
-        first = page_request.path[0] if page_request.path else ""
-        if first == "pictures":
-            found = await asyncio.to_thread(self._pictures.reply, page_request.path[1:])
-            return found or ShopReply(404)
-        if first == "assets":
-            return asset("/".join(page_request.path[1:])) or ShopReply(404)
-        goods = await self._stockroom.goods()
-        cart = Cart.read(goods, page_request.cookies.get(CART, ""))
-        if page_request.method == "POST":
-            return await self._act(page_request, cart)
-        setting = self._setting(page_request, cart)
-        found = await self._page(page_request, setting, goods, cart)
-        return found or _not_found(setting)
+    async def _home(self, request: Request) -> Response:
+        products = await self._reader.products()
+        return render_page(
+            self._visit(request, products),
+            "home.html",
+            looks=LOOKS,
+            in_season=products.in_season(_IN_SEASON),
+            department_pictures=[
+                (department, _spread(products.on(department.id)))
+                for department in DEPARTMENTS
+            ],
+        )
 
-    async def _page(
-        self, page_request: PageRequest, setting: PageContext, goods: ShopItems, cart: Cart
-    ) -> ShopReply | None:
-        match page_request.path:
-            case ():
-                return home_page(setting, goods)
-            case ("category", *_):
-                return category_page(setting, goods, page_request)
-            case ("product", item_id) if shop_item := goods.get(item_id):
-                return product_page(setting, goods, shop_item).with_cookie(
-                    LOOKED_COOKIE, "1"
-                )
-            case ("look", look_id) if look := find_look(look_id):
-                return look_page(setting, goods, look)
-            case ("search",):
-                words = page_request.query.get("q", "")
-                return await search_page(setting, goods, self._service, words)
-            case _:
-                return self._checkout(page_request, setting, goods, cart)
+    async def _category(self, request: Request) -> Response:
+        department_id, shelf_id = (
+            request.path_params.get(name) for name in ("department", "shelf")
+        )
+        department = next((one for one in DEPARTMENTS if one.id == department_id), None)
+        shelves = () if department is None else department.shelves
+        shelf = next((one for one in shelves if one.id == shelf_id), None)
+        if department is None or (shelf is None and shelf_id is not None):
+            raise HTTPException(404)
+        products = await self._reader.products()
+        shown = products.on(department.id, shelf_id)
+        colours = sorted({product.colour for product in shown if product.colour})
+        colour = request.query_params.get("colour", "")
+        if colour in colours:
+            shown = [product for product in shown if product.colour == colour]
+        order = request.query_params.get("order", "")
+        if order in {"low", "high"}:
+            shown.sort(key=lambda product: product.price, reverse=order == "high")
+        return render_page(
+            self._visit(request, products),
+            "category.html",
+            department=department,
+            shelf=shelf,
+            products=shown,
+            colours=colours,
+            colour=colour if colour in colours else "",
+            orders=_ORDERS,
+            order=order,
+        )
 
-    def _checkout(
-        self, page_request: PageRequest, setting: PageContext, goods: ShopItems, cart: Cart
-    ) -> ShopReply | None:
-        match page_request.path:
-            case ("cart",):
-                return cart_page(setting, cart)
-            case ("checkout",) if cart.count:
-                return checkout_page(setting, cart, new_order_id())
-            case ("checkout",):
-                return redirect(f"{HOME}/cart")
-            case ("thanks",):
-                order_id, _, lines = page_request.cookies.get(ORDER, "").partition("~")
-                if not _ORDER_ID.fullmatch(order_id):
-                    return redirect(HOME)
-                return thanks_page(setting, Cart.read(goods, lines), order_id)
-            case _:
-                return None
+    async def _product(self, request: Request) -> Response:
+        products = await self._reader.products()
+        product = products.get(request.path_params["item_id"])
+        if product is None:
+            raise HTTPException(404)
+        look = next((one for one in LOOKS if product.id in one.item_ids), None)
+        page = render_page(
+            self._visit(request, products),
+            "product.html",
+            product=product,
+            path=product.breadcrumbs,
+            variants=products.variants(product),
+            facts=product.facts,
+            look=look,
+            look_products=[] if look is None else products.some(look.item_ids),
+        )
+        _set_cookie(page, VIEWED, "1")
+        return page
 
-    async def _act(self, page_request: PageRequest, cart: Cart) -> ShopReply:
-        if not page_request.is_same_origin:
-            return ShopReply(403)
-        match page_request.path:
-            case ("cart",):
-                return _put(page_request, cart)
-            case ("as",):
-                return _choose_customer(page_request)
-            case ("checkout",) if cart.count:
-                return await self._order(page_request, cart)
-            case _:
-                return redirect(f"{HOME}/cart")
+    async def _look(self, request: Request) -> Response:
+        look = find_look(request.path_params["look_id"])
+        if look is None:
+            raise HTTPException(404)
+        products = await self._reader.products()
+        return render_page(
+            self._visit(request, products),
+            "look.html",
+            look=look,
+            look_products=products.some(look.item_ids),
+        )
 
-    async def _order(self, page_request: PageRequest, cart: Cart) -> ShopReply:
-        """Send the order to the service, as a shop's server does after the payment."""
-        order_id = page_request.form.get("order_id", "")
+    async def _search(self, request: Request) -> Response:
+        products = await self._reader.products()
+        query = request.query_params.get("q", "").strip()[:_LONGEST_QUERY]
+        found = []
+        if query:
+            reply = await self._service.get("/v1/search", q=query, num=str(_MAX_RESULTS))
+            found = products.some(str(result["id"]) for result in reply.list("results"))
+        return render_page(
+            self._visit(request, products),
+            "search.html",
+            query=query,
+            products=found,
+            examples=EXAMPLE_QUERIES,
+        )
+
+    async def _cart(self, request: Request) -> Response:
+        return render_page(self._visit(request, await self._reader.products()), "cart.html")
+
+    async def _checkout(self, request: Request) -> Response:
+        visit = self._visit(request, await self._reader.products())
+        if not visit.cart.lines:
+            return _redirect(f"{HOME}/cart")
+        return render_page(visit, "checkout.html", order_id=_new_order_id())
+
+    async def _thanks(self, request: Request) -> Response:
+        order_id, _, bought = request.cookies.get(ORDER, "").partition("~")
         if not _ORDER_ID.fullmatch(order_id):
-            order_id = new_order_id()
-        customer = demo_customer(page_request.cookies.get(CUSTOMER, ""))
-        session = page_request.cookies.get(SESSION, "")
+            return _redirect(HOME)
+        products = await self._reader.products()
+        return render_page(
+            self._visit(request, products),
+            "thanks.html",
+            order_id=order_id,
+            bought=Cart.read(products, bought),
+        )
+
+    async def _not_found(self, request: Request, _error: Exception) -> Response:
+        products = await self._reader.products()
+        return render_page(self._visit(request, products), "not_found.html", 404)
+
+    def _picture(self, request: Request) -> Response:
+        content = self._pictures.get(tuple(request.path_params["path"].split("/")))
+        if content is None:
+            return Response(status_code=404)
+        return Response(content, 200, _PICTURE_HEADERS, "image/webp")
+
+    async def _change_cart(self, request: Request, form: Mapping[str, str]) -> Response:
+        cart = await self._cart_of(request)
+        item_id = form.get("item_id", "")
+        try:
+            if "exactly" in form:
+                cart = cart.with_quantity(item_id, int(form["exactly"]))
+            else:
+                cart = cart.put(item_id, int(form.get("more", "1")))
+        except ValueError:
+            raise HTTPException(400) from None
+        reply: Response = _redirect(f"{HOME}/cart")
+        if "application/json" in request.headers.get("accept", ""):
+            reply = JSONResponse({"count": cart.count, "total": cart.total})
+            reply.headers["cache-control"] = "no-store"
+        _set_cookie(reply, CART, cart.cookie())
+        return reply
+
+    async def _order(self, request: Request, form: Mapping[str, str]) -> Response:
+        """Send the order to the service, as a shop's server does after the payment."""
+        cart = await self._cart_of(request)
+        if not cart.lines:
+            return _redirect(f"{HOME}/cart")
+        order_id = form.get("order_id", "")
+        if not _ORDER_ID.fullmatch(order_id):
+            order_id = _new_order_id()
+        customer = demo_customer(request.cookies.get(CUSTOMER, ""))
+        session = request.cookies.get(SESSION, "")
         order = {
             "order_id": order_id,
-            "user_id": customer.customer if customer else None,
+            "user_id": customer.customer_id if customer else None,
             "session_id": session if _SESSION_ID.fullmatch(session) else None,
             "currency": "EUR",
             "items": [
                 {
-                    "item_id": line.shop_item.id,
+                    "item_id": line.product.id,
                     "quantity": line.quantity,
-                    "price": line.shop_item.price,
+                    "price": line.product.price,
                 }
                 for line in cart.lines
             ],
         }
         response = await self._service.post("/v1/orders", order)
         if response.status != 200:  # noqa: PLR2004 - HTTP
-            return redirect(f"{HOME}/checkout")
-        reply = redirect(f"{HOME}/thanks")
-        bought = f"{order_id}~{cart.cookie()}"
-        reply.with_cookie(ORDER, bought).with_cookie(CART, "", seconds=_EXPIRE)
+            return _redirect(f"{HOME}/checkout")
+        reply = _redirect(f"{HOME}/thanks")
+        _set_cookie(reply, ORDER, f"{order_id}~{cart.cookie()}")
+        _set_cookie(reply, CART, "")
         return reply
 
-    def _setting(self, page_request: PageRequest, cart: Cart) -> PageContext:
-        page_url = "/".join((HOME, *page_request.path))
-        words = page_request.query.get("q")
-        return PageContext(
-            key=self._store.publishable_key,
+    def _visit(self, request: Request, products: ShopProducts) -> ShopVisit:
+        return ShopVisit(
             domain=self._store.domain,
-            cart=cart.count,
-            regular=demo_customer(page_request.cookies.get(CUSTOMER, "")),
-            has_viewed_products=LOOKED_COOKIE in page_request.cookies,
-            page_url=page_url if words is None else HOME,
+            cart=Cart.read(products, request.cookies.get(CART, "")),
+            customer=demo_customer(request.cookies.get(CUSTOMER, "")),
+            has_viewed_products=VIEWED in request.cookies,
+            page_url=HOME if "q" in request.query_params else request.url.path,
         )
 
+    async def _cart_of(self, request: Request) -> Cart:
+        products = await self._reader.products()
+        return Cart.read(products, request.cookies.get(CART, ""))
 
-def new_order_id() -> str:
-    """Return a unique order id."""
+
+Handler = Callable[[Request, Mapping[str, str]], Awaitable[Response]]
+
+
+def _form_route(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+    """Return a route that passes a form of this shop's pages to `handler`."""
+
+    async def route(request: Request) -> Response:
+        origin = request.headers.get("origin")
+        if origin and origin.partition("://")[2] != request.headers.get("host", ""):
+            raise HTTPException(403)
+        body = b""
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > _LONGEST_FORM:
+                raise HTTPException(413)
+        return await handler(request, dict(parse_qsl(body.decode("utf-8", "replace"))))
+
+    return route
+
+
+async def _choose_customer(_request: Request, form: Mapping[str, str]) -> Response:
+    back = form.get("back", "")
+    is_shop_page = back == HOME or back.startswith((f"{HOME}/", f"{HOME}?"))
+    reply = _redirect(back if is_shop_page and not set(back) & set('\r\n\\"') else HOME)
+    customer = demo_customer(form.get("customer", ""))
+    _set_cookie(reply, CUSTOMER, customer.customer_id if customer else "")
+    return reply
+
+
+def _redirect(url: str) -> RedirectResponse:
+    """Return a redirect after a form, so that a reload does not repeat it."""
+    return RedirectResponse(url, 303, {"cache-control": "no-store"})
+
+
+def _set_cookie(reply: Response, name: str, value: str) -> None:
+    """Set a cookie of this shop; an empty value deletes it."""
+    reply.set_cookie(
+        name,
+        value,
+        max_age=_HALF_YEAR if value else 0,
+        path=HOME,
+        httponly=True,
+        samesite="lax",
+    )
+
+
+def _spread(products: list[ShopProduct]) -> list[ShopProduct]:
+    """Return a few of the products, evenly spread over all."""
+    step = max(1, len(products) // _DEPARTMENT_PICTURES)
+    return products[::step][:_DEPARTMENT_PICTURES]
+
+
+def _new_order_id() -> str:
     return f"HO-{secrets.token_hex(5).upper()}"
-
-
-def _put(page_request: PageRequest, cart: Cart) -> ShopReply:
-    item_id = page_request.form.get("item_id", "")
-    exactly = page_request.form.get("exactly")
-    try:
-        if exactly is not None:
-            new_cart = cart.with_quantity(item_id, int(exactly))
-        else:
-            new_cart = cart.put(item_id, int(page_request.form.get("more", "1")))
-    except ValueError:
-        return ShopReply(400)
-    if page_request.wants_json:
-        reply = json_reply({"count": new_cart.count, "total": new_cart.total})
-    else:
-        reply = redirect(f"{HOME}/cart")
-    return reply.with_cookie(CART, new_cart.cookie())
-
-
-def _choose_customer(page_request: PageRequest) -> ShopReply:
-    customer = demo_customer(page_request.form.get("customer", ""))
-    reply = redirect(page_request.back)
-    if customer is None:
-        return reply.with_cookie(CUSTOMER, "", seconds=_EXPIRE)
-    return reply.with_cookie(CUSTOMER, customer.customer)
-
-
-def _not_found(setting: PageContext) -> ShopReply:
-    content = f"""<h1>There is nothing at this address</h1>
-<p class="lead">It may be sold for good. The shop is still here:</p>
-<p><a class="button" href="{HOME}">To the shop</a></p>
-<section class="band">{widget("trending", num=8)}</section>"""
-    return html_reply(render_page(setting, "Not found", content), 404)

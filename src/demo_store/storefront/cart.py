@@ -1,68 +1,79 @@
 """Cart: item ids and quantities in a cookie, which is validated when read."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
-from urllib.parse import quote
+from typing import Final, Self
+from urllib.parse import quote, unquote
 
-from demo_store.storefront.shop_items import ShopItem, ShopItems
+from demo_store.storefront.shop_products import ShopProduct, ShopProducts
 
-COOKIE: Final = "demo_cart"
-MAX_QUANTITY: Final = 99
-LINES: Final = 40  # a cookie holds 4 KB
+_MAX_QUANTITY: Final = 99
+_MAX_LINES: Final = 40  # a cookie holds 4 KB
+_FREE_DELIVERY_FROM: Final = 50.0
+_DELIVERY: Final = 4.90
 
 
 @dataclass(frozen=True, slots=True)
 class CartLine:
     """Some units of a product."""
 
-    shop_item: ShopItem
+    product: ShopProduct
     quantity: int
 
     @property
-    def sum(self) -> float:
+    def price(self) -> float:
         """The price of all units."""
-        return round(self.shop_item.price * self.quantity, 2)
+        return round(self.product.price * self.quantity, 2)
 
 
 class Cart:
     """A shopper's cart, without products that are no longer sold."""
 
-    def __init__(self, goods: ShopItems, quantities: Mapping[str, int]) -> None:
+    def __init__(self, products: ShopProducts, quantities: Mapping[str, int]) -> None:
         """Fill the cart with quantities by id."""
-        self._goods = goods
+        self._products = products
         self._quantities = {
-            item_id: min(quantity, MAX_QUANTITY)
-            for item_id, quantity in list(quantities.items())[:LINES]
-            if quantity > 0
-            and (shop_item := goods.get(item_id))
-            and shop_item.can_be_bought
+            item_id: min(quantity, _MAX_QUANTITY)
+            for item_id, quantity in list(quantities.items())[:_MAX_LINES]
+            if quantity > 0 and (product := products.get(item_id)) and product.can_be_bought
         }
 
     @classmethod
-    def read(cls, goods: ShopItems, cookie: str) -> "Cart":
+    def read(cls, products: ShopProducts, cookie: str) -> Self:
         """Return the cart of a cookie; invalid parts are ignored."""
         quantities = {}
-        for part in cookie.split("|"):
+        for part in unquote(cookie).split("|"):
             item_id, _, quantity = part.rpartition("*")
             if quantity.isdecimal() and len(quantity) < 4:  # noqa: PLR2004 - up to 999
                 quantities[item_id] = int(quantity)
-        return cls(goods, quantities)
+        return cls(products, quantities)
+
+    def cookie(self) -> str:
+        """Return the cookie that `read` reads."""
+        quantities = self._quantities.items()
+        text = "|".join(f"{item_id}*{quantity}" for item_id, quantity in quantities)
+        return quote(text, safe="*-")
 
     def put(self, item_id: str, added: int) -> "Cart":
         """Return the cart with `added` units of a product, or fewer when it is negative."""
-        quantities = {**self._quantities, item_id: self._quantities.get(item_id, 0) + added}
-        return Cart(self._goods, quantities)
+        return self.with_quantity(item_id, self._quantities.get(item_id, 0) + added)
 
     def with_quantity(self, item_id: str, quantity: int) -> "Cart":
         """Return the cart with exactly this quantity of a product; 0 removes it."""
-        return Cart(self._goods, {**self._quantities, item_id: quantity})
+        return Cart(self._products, {**self._quantities, item_id: quantity})
 
     @property
     def lines(self) -> list[CartLine]:
         """The lines in the order of addition."""
-        found = self._goods.some(self._quantities)
-        return [CartLine(shop_item, self._quantities[shop_item.id]) for shop_item in found]
+        return [
+            CartLine(product, self._quantities[product.id])
+            for product in self._products.some(self._quantities)
+        ]
+
+    @property
+    def item_ids(self) -> list[str]:
+        """The ids of the products, in the order of addition."""
+        return list(self._quantities)
 
     @property
     def count(self) -> int:
@@ -71,16 +82,10 @@ class Cart:
 
     @property
     def total(self) -> float:
-        """The total price."""
-        return round(sum(line.sum for line in self.lines), 2)
+        """The price of all products."""
+        return round(sum(line.price for line in self.lines), 2)
 
-    def cookie(self) -> str:
-        """Return the cookie that `read` reads."""
-        return cookie_text(self._quantities.items())
-
-
-def cookie_text(units: Iterable[tuple[str, int]]) -> str:
-    """Return ids and quantities as a cookie's value."""
-    return quote(
-        "|".join(f"{item_id}*{quantity}" for item_id, quantity in units), safe="*-"
-    )
+    @property
+    def delivery(self) -> float:
+        """The price of the delivery."""
+        return 0.0 if self.total >= _FREE_DELIVERY_FROM else _DELIVERY

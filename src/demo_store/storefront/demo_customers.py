@@ -4,20 +4,18 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from demo_store.departments import DEPARTMENTS
+from demo_store.departments import ALL_PRODUCTS
 from demo_store.generator import SEED
 from demo_store.random_choice import seeded_random
 from demo_store.shoppers import create_shoppers
 from demo_store.shopping_patterns import PERSONAS
-
-COOKIE: Final = "demo_customer"
 
 
 @dataclass(frozen=True, slots=True)
 class DemoCustomer:
     """A customer of the demo with a display name and tastes."""
 
-    customer: str
+    customer_id: str
     name: str
     interests: str
 
@@ -36,14 +34,7 @@ _CUSTOMERS: Final = (
 @cache
 def demo_customers() -> tuple[DemoCustomer, ...]:
     """Return the customers to choose from: the most active one of each kind."""
-    colours = sorted(
-        {
-            product.colour
-            for department in DEPARTMENTS
-            for shelf in department.shelves
-            for product in shelf.products
-        }
-    )
+    colours = sorted({product.colour for product in ALL_PRODUCTS})
     shoppers = create_shoppers(colours, seeded_random(SEED, "crowd"))
     kinds = {shelves[0]: shelves for _, shelves in PERSONAS}
     return tuple(
@@ -52,6 +43,6 @@ def demo_customers() -> tuple[DemoCustomer, ...]:
     )
 
 
-def demo_customer(customer: str) -> DemoCustomer | None:
+def demo_customer(customer_id: str) -> DemoCustomer | None:
     """Return the demo customer with this id."""
-    return next((one for one in demo_customers() if one.customer == customer), None)
+    return next((one for one in demo_customers() if one.customer_id == customer_id), None)

@@ -12,15 +12,13 @@ from typing import Final
 from demo_store.departments import DEPARTMENTS
 from demo_store.looks import LOOKS, draw_look, find_look
 from demo_store.pictures.product_picture import CARD, LARGE, draw_product
-from demo_store.storefront.http_messages import HOME, ShopReply
-from demo_store.storefront.shop_items import product_of
+from demo_store.storefront.assets import HOME
+from demo_store.storefront.shop_products import product_of
 
 PICTURES: Final = f"{HOME}/pictures"
 """The URL prefix of the pictures."""
 
 _ENDING: Final = ".webp"
-# A picture's URL has no version, so browsers revalidate it daily.
-_CACHE_A_DAY: Final = ("cache-control", "public, max-age=86400")
 
 
 class PictureFiles:
@@ -29,16 +27,6 @@ class PictureFiles:
     def __init__(self, folder: Path) -> None:
         """Store them in `folder`, which is created with the first picture."""
         self._folder = folder
-
-    def reply(self, names: tuple[str, ...]) -> ShopReply | None:
-        """Return the picture at an address below /demo/pictures; None: there is none."""
-        found = self.get(names)
-        if found is None:
-            return None
-        kind = ("content-type", "image/webp")
-        return ShopReply(
-            200, found, [kind, _CACHE_A_DAY, ("x-content-type-options", "nosniff")]
-        )
 
     def get(self, names: tuple[str, ...]) -> bytes | None:
         """Return the picture as WebP: `(PRODUCT.webp)`, `(large|looks, NAME.webp)`."""

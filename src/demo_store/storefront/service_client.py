@@ -7,9 +7,9 @@ are those that every shop uses.
 import json
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import quote
+from urllib.parse import urlencode
 
-from demo_store.storefront.http_messages import Application, Message, Scope
+from starlette.types import ASGIApp, Message, Scope
 
 _OURSELVES: Final = ("127.0.0.1", 0)
 
@@ -21,16 +21,16 @@ class ServiceReply:
     status: int
     value: Any
 
-    def found(self, name: str) -> list[dict[str, Any]]:
+    def list(self, name: str) -> list[dict[str, Any]]:
         """Return a list of products in a reply; empty after an error."""
         reply = self.value if isinstance(self.value, dict) else {}
-        return list(reply.get(name) or [])
+        return reply.get(name) or []
 
 
 class ServiceClient:
     """The service, as a shop sees it: its routes and the shop's publishable key."""
 
-    def __init__(self, application: Application, key: str) -> None:
+    def __init__(self, application: ASGIApp, key: str) -> None:
         """Call `application` with `key`."""
         self._application = application
         self._key = key
@@ -54,7 +54,6 @@ class ServiceClient:
         async def send(message: Message) -> None:
             messages.append(message)
 
-        query_string = "&".join(f"{name}={quote(value)}" for name, value in query.items())
         scope: Scope = {
             "type": "http",
             "asgi": {"version": "3.0"},
@@ -63,7 +62,7 @@ class ServiceClient:
             "scheme": "http",
             "path": path,
             "raw_path": path.encode(),
-            "query_string": query_string.encode(),
+            "query_string": urlencode(query).encode(),
             "root_path": "",
             "client": _OURSELVES,
             "server": _OURSELVES,
@@ -75,13 +74,11 @@ class ServiceClient:
             ],
         }
         await self._application(scope, receive, send)
-        return _service_reply(messages)
-
-
-def _service_reply(messages: list[Message]) -> ServiceReply:
-    status = next((int(one["status"]) for one in messages if "status" in one), 500)
-    body = b"".join(one.get("body", b"") for one in messages)
-    try:
-        return ServiceReply(status, json.loads(body))
-    except ValueError:
-        return ServiceReply(status, None)
+        status = next(
+            (message["status"] for message in messages if "status" in message), 500
+        )
+        content = b"".join(message.get("body", b"") for message in messages)
+        try:
+            return ServiceReply(status, json.loads(content))
+        except ValueError:
+            return ServiceReply(status, None)

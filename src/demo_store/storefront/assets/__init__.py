@@ -7,38 +7,43 @@ from importlib import resources
 from types import MappingProxyType
 from typing import Final
 
-from demo_store.storefront.http_messages import HOME, ShopReply
+from starlette.requests import Request
+from starlette.responses import Response
+
 from productrecs.features.widgets.reserved_height import reserve_css
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 
-_KINDS: Final[Mapping[str, str]] = MappingProxyType(
+HOME: Final = "/demo"
+"""The path of the shop's home page; all its other pages are below."""
+
+_MEDIA_TYPES: Final[Mapping[str, str]] = MappingProxyType(
+    {"shop.css": "text/css", "shop.js": "text/javascript", "icon.svg": "image/svg+xml"}
+)
+_HEADERS: Final = MappingProxyType(
     {
-        "shop.css": "text/css; charset=utf-8",
-        "shop.js": "text/javascript; charset=utf-8",
-        "icon.svg": "image/svg+xml",
+        "cache-control": "public, max-age=31536000, immutable",
+        "x-content-type-options": "nosniff",
     }
 )
-_CACHE_FOREVER: Final = ("cache-control", "public, max-age=31536000, immutable")
 
 
-def address_of(name: str) -> str:
+def asset_url(name: str) -> str:
     """Return the address of a file, which browsers may cache forever."""
     digest = hashlib.sha256(_read(name)).hexdigest()[:12]
     return f"{HOME}/assets/{name}?v={digest}"
 
 
-def asset(name: str) -> ShopReply | None:
-    """Return a file; None if there is no file with this name."""
-    if name not in _KINDS:
-        return None
-    kind = ("content-type", _KINDS[name])
-    safe = ("x-content-type-options", "nosniff")
-    return ShopReply(200, _read(name), [kind, _CACHE_FOREVER, safe])
+async def asset_response(request: Request) -> Response:
+    """Return the file that a request names, or 404."""
+    name = request.path_params["name"]
+    if name not in _MEDIA_TYPES:
+        return Response(status_code=404)
+    return Response(_read(name), 200, _HEADERS, _MEDIA_TYPES[name])
 
 
 @cache
 def _read(name: str) -> bytes:
-    found = (resources.files(__package__) / name).read_bytes()
+    content = (resources.files(__package__) / name).read_bytes()
     if name == "shop.css":  # the shop's policy forbids inline styles
-        found += reserve_css(StoreSettings(), {}).encode()
-    return found
+        content += reserve_css(StoreSettings(), {}).encode()
+    return content
