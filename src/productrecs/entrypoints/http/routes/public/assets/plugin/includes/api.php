@@ -9,122 +9,6 @@ namespace ProductRecs;
 
 defined( 'ABSPATH' ) || exit;
 
-/** A reply: `status` is 0 when the service was not reached. */
-class Reply {
-
-	/**
-	 * The HTTP status.
-	 *
-	 * @var int
-	 */
-	public $status = 0;
-
-	/**
-	 * The decoded body.
-	 *
-	 * @var array
-	 */
-	public $json = array();
-
-	/**
-	 * The body as it came.
-	 *
-	 * @var string
-	 */
-	public $body = '';
-
-	/**
-	 * Why there is no reply.
-	 *
-	 * @var string
-	 */
-	public $error = '';
-
-	/**
-	 * Return whether the call succeeded.
-	 *
-	 * @return bool
-	 */
-	public function ok() {
-		return $this->status >= 200 && $this->status < 300;
-	}
-
-	/**
-	 * Return whether the same call may succeed later.
-	 *
-	 * @return bool
-	 */
-	public function retryable() {
-		// Any other refusal may come from a proxy, a wrong address or a replaced key.
-		$is_final = in_array( $this->status, array( 400, 402, 413, 415, 422 ), true );
-		return $this->ok() ? ! $this->json : ! $is_final;
-	}
-
-	/**
-	 * Return the error code of the service.
-	 *
-	 * @return string
-	 */
-	public function code() {
-		return isset( $this->json['code'] ) ? (string) $this->json['code'] : '';
-	}
-
-	/**
-	 * Return the type of the first problem of a refused body.
-	 *
-	 * @return string
-	 */
-	public function problem() {
-		return isset( $this->json['detail'][0]['type'] ) ? (string) $this->json['detail'][0]['type'] : '';
-	}
-
-	/**
-	 * Return the field of the first problem of a refused body.
-	 *
-	 * @return string
-	 */
-	public function problem_field() {
-		return isset( $this->json['detail'][0]['loc'] ) ? (string) implode( '.', array_slice( (array) $this->json['detail'][0]['loc'], -1 ) ) : '';
-	}
-
-	/**
-	 * Return what is wrong and what the merchant can do, in their language.
-	 *
-	 * @return string
-	 */
-	public function remedy() {
-		if ( 0 === $this->status ) {
-			/* translators: %s: a technical message. */
-			return sprintf( __( 'The service did not answer (%s). Check the address, and that the service runs and this server may reach it.', 'service-recommender' ), $this->error );
-		}
-		if ( 'secret_key_required' === $this->code() ) {
-			return __( 'A publishable key (pk_) is in the field of the secret key (sk_). Enter the secret key.', 'service-recommender' );
-		}
-		if ( 401 === $this->status ) {
-			return __( 'The service does not know this key. Copy it again; "productrecs keys rotate" makes a new secret key.', 'service-recommender' );
-		}
-		if ( 'plan_limit_catalog' === $this->code() ) {
-			return __( 'Your plan allows no more products. Products that the service knows are still updated. Choose a larger plan, then press "Sync again".', 'service-recommender' );
-		}
-		if ( 'billing_inactive' === $this->code() ) {
-			return __( 'Your trial or plan ended. Choose a plan, then press "Sync again". Orders are still counted.', 'service-recommender' );
-		}
-		if ( 404 === $this->status || ( $this->ok() && ! $this->json ) ) {
-			return __( 'There is no ProductRecs service at this address. Enter its address without a path, such as https://recs.example.com.', 'service-recommender' );
-		}
-		if ( 'other_store' === $this->problem() ) {
-			return __( 'These are keys of two stores. Copy both keys of one store.', 'service-recommender' );
-		}
-		$detail = isset( $this->json['detail'] ) ? $this->json['detail'] : '';
-		if ( is_array( $detail ) ) { // One entry for each field that was refused.
-			$first  = isset( $detail[0] ) && is_array( $detail[0] ) ? $detail[0] : array();
-			$detail = isset( $first['loc'], $first['msg'] ) ? implode( '.', (array) $first['loc'] ) . ': ' . $first['msg'] : '';
-		}
-		/* translators: 1: HTTP status, 2: message of the service. */
-		return sprintf( __( 'The service answered %1$d. %2$s', 'service-recommender' ), $this->status, $detail );
-	}
-}
-
 /** Calls of the service. */
 class Api {
 
@@ -133,26 +17,13 @@ class Api {
 	/**
 	 * Call the service with the secret key.
 	 *
-	 * @param string       $method  HTTP method.
-	 * @param string       $path    Path below the service's address.
-	 * @param array|null   $body    Sent as JSON.
-	 * @param string       $raw     Sent as it is, where $body is null.
-	 * @param string|false $type    Content type of $raw.
+	 * @param string     $method HTTP method.
+	 * @param string     $path   Path below the service's address.
+	 * @param array|null $body   Sent as JSON.
 	 * @return Reply
 	 */
-	public static function call( $method, $path, $body = null, $raw = '', $type = false ) {
-		$headers = array(
-			'X-API-Key' => Settings::secret(),
-			'Accept'    => 'application/json',
-		);
-		if ( null !== $body ) {
-			$raw  = (string) wp_json_encode( $body, JSON_UNESCAPED_SLASHES | JSON_INVALID_UTF8_SUBSTITUTE );
-			$type = 'application/json';
-		}
-		if ( $type ) {
-			$headers['Content-Type'] = $type;
-		}
-		return self::request( $method, Settings::get( 'url' ) . $path, $headers, $raw );
+	public static function call( $method, $path, $body = null ) {
+		return self::client()->call( $method, $path, $body );
 	}
 
 	/**
@@ -162,7 +33,7 @@ class Api {
 	 * @return Reply
 	 */
 	public static function read( $path ) {
-		return self::request( 'GET', Settings::get( 'url' ) . $path, array(), '' );
+		return self::client()->read( $path );
 	}
 
 	/**
@@ -172,14 +43,20 @@ class Api {
 	 * @return Reply
 	 */
 	public static function upload( $csv ) {
-		$boundary = 'productrecs' . md5( $csv );
-		$body     = "--$boundary\r\nContent-Disposition: form-data; name=\"file\"; filename=\"orders.csv\"\r\n"
-			. "Content-Type: text/csv\r\n\r\n$csv\r\n--$boundary--\r\n";
-		return self::call( 'POST', '/orders/upload', null, $body, 'multipart/form-data; boundary=' . $boundary );
+		return self::client()->upload( $csv );
 	}
 
 	/**
-	 * Send a request and read its reply.
+	 * Return a client of the service that the shop is connected to.
+	 *
+	 * @return Client
+	 */
+	private static function client() {
+		return new Client( (string) Settings::get( 'url' ), Settings::secret(), array( __CLASS__, 'send' ) );
+	}
+
+	/**
+	 * Carry a request.
 	 *
 	 * The safe variants of these functions refuse private addresses, where a self-hosted
 	 * service often is.
@@ -188,9 +65,9 @@ class Api {
 	 * @param string $url     Address.
 	 * @param array  $headers Headers.
 	 * @param string $body    Body.
-	 * @return Reply
+	 * @return array HTTP status, body, and what went wrong.
 	 */
-	private static function request( $method, $url, array $headers, $body ) {
+	public static function send( $method, $url, array $headers, $body ) {
 		$arguments = array(
 			'method'      => $method,
 			'timeout'     => self::TIMEOUT,
@@ -201,16 +78,10 @@ class Api {
 		if ( '' !== $body ) {
 			$arguments['body'] = $body;
 		}
-		$reply    = new Reply();
 		$response = wp_remote_request( $url, $arguments );
 		if ( is_wp_error( $response ) ) {
-			$reply->error = $response->get_error_message();
-			return $reply;
+			return array( 0, '', $response->get_error_message() );
 		}
-		$reply->status = (int) wp_remote_retrieve_response_code( $response );
-		$reply->body   = (string) wp_remote_retrieve_body( $response );
-		$decoded       = json_decode( $reply->body, true );
-		$reply->json   = is_array( $decoded ) ? $decoded : array();
-		return $reply;
+		return array( (int) wp_remote_retrieve_response_code( $response ), (string) wp_remote_retrieve_body( $response ), '' );
 	}
 }

@@ -30,7 +30,7 @@ class Customers {
 	 * @return string
 	 */
 	public static function id( $user ) {
-		return $user > 0 ? 'c_' . substr( hash_hmac( 'sha256', 'customer:' . (int) $user, self::secret() ), 0, 32 ) : '';
+		return $user > 0 ? Identity::id( (int) $user, self::secret() ) : '';
 	}
 
 	/**
@@ -42,12 +42,7 @@ class Customers {
 	 * @return string
 	 */
 	public static function identity( $id ) {
-		$secret = Settings::secret();
-		if ( '' === $id || '' === $secret ) {
-			return '';
-		}
-		$expires = ( (int) ( time() / DAY_IN_SECONDS ) + 2 ) * DAY_IN_SECONDS;
-		return $expires . '.' . hash_hmac( 'sha256', "identity:$expires:$id", hash( 'sha256', $secret ) );
+		return Identity::sign( $id, Settings::secret() );
 	}
 
 	/** Link the numbers that an earlier version sent to the ids of this one, once. */

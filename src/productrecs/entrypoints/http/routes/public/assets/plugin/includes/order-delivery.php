@@ -73,7 +73,7 @@ class Order_Delivery {
 			$order = wc_get_order( (int) $row->order_id );
 			$order = $order && 'shop_order' === $order->get_type() ? $order : null;
 			$body  = $order ? Orders::body( $order ) : array();
-			$left  = self::sums( $body );
+			$left  = Order_Lines::sums( $body );
 			$told  = Outbox::told( $row );
 			if ( null === $told && $order && ! $is_past ) {
 				$told = self::first( $order, $body, $left );
@@ -87,7 +87,7 @@ class Order_Delivery {
 				Outbox::done( $row, null ); // Not paid, or gone before it was told.
 				continue;
 			}
-			$change = self::changes( (array) $told, $left, $is_past );
+			$change = Order_Lines::changes( (array) $told, $left, $is_past );
 			if ( ! $change ) {
 				Outbox::done( $row, $told );
 				continue;
@@ -144,7 +144,7 @@ class Order_Delivery {
 		}
 		if ( $reply->ok() && ! empty( $reply->json['ok'] ) ) {
 			$known = empty( $reply->json['duplicate'] ) ? null : self::ask( $body['order_id'] );
-			return null === $known ? self::sums( $body ) : $known;
+			return null === $known ? Order_Lines::sums( $body ) : $known;
 		}
 		record_error( 'order ' . $order->get_id(), $reply->remedy() );
 		return in_array( $reply->status, array( 400, 413, 415, 422 ), true ) ? null : false;
@@ -159,49 +159,13 @@ class Order_Delivery {
 	public static function ask( $order_id ) {
 		$reply = Api::call( 'GET', '/v1/orders/' . rawurlencode( $order_id ) );
 		if ( $reply->ok() && isset( $reply->json['items'] ) ) {
-			return self::sums( $reply->json );
+			return Order_Lines::sums( $reply->json );
 		}
 		if ( 'order_unknown' === $reply->code() ) {
 			return null;
 		}
 		record_error( 'order ' . $order_id, $reply->remedy() );
 		return false;
-	}
-
-	/**
-	 * Return units and total of each product of an order.
-	 *
-	 * @param array $body The order.
-	 * @return array
-	 */
-	private static function sums( array $body ) {
-		$sums = array();
-		foreach ( isset( $body['items'] ) ? (array) $body['items'] : array() as $line ) {
-			$id          = (string) $line['item_id'];
-			$before      = isset( $sums[ $id ] ) ? $sums[ $id ] : array( 0, 0.0 );
-			$sums[ $id ] = array( $before[0] + (int) $line['quantity'], round( $before[1] + (float) $line['total'], 4 ) );
-		}
-		return $sums;
-	}
-
-	/**
-	 * Return what is left of the products of which something else was told.
-	 *
-	 * @param array $told   Units and totals that were told.
-	 * @param array $left   Those that are left.
-	 * @param bool  $is_all Whether to return those of which the same was told, too.
-	 * @return array
-	 */
-	private static function changes( array $told, array $left, $is_all ) {
-		$changes = array();
-		foreach ( $left + $told as $id => $sum ) {
-			$now    = isset( $left[ $id ] ) ? $left[ $id ] : array( 0, 0 );
-			$before = isset( $told[ $id ] ) ? $told[ $id ] : array( 0, 0 );
-			if ( ( $is_all && $now[0] ) || (int) $now[0] !== (int) $before[0] || abs( $now[1] - $before[1] ) > 0.01 ) {
-				$changes[ $id ] = $now;
-			}
-		}
-		return $changes;
 	}
 
 	/**
@@ -214,13 +178,8 @@ class Order_Delivery {
 	 * @return array
 	 */
 	private static function rows( $row, $order, array $body, array $changes ) {
-		$rows     = array();
-		$customer = isset( $body['user_id'] ) ? $body['user_id'] : '';
-		$time     = isset( $body['ordered_at'] ) ? $body['ordered_at'] : '';
-		foreach ( $changes as $id => $sum ) {
-			$price  = $sum[0] ? number_format( $sum[1] / $sum[0], 6, '.', '' ) : '';
-			$rows[] = array( $row->order_id, $id, $customer, $time, $sum[0], $price );
-		}
+		$time = isset( $body['ordered_at'] ) ? $body['ordered_at'] : '';
+		$rows = Order_Lines::rows( array( 'order_id' => $row->order_id ) + $body, $changes );
 		foreach ( $changes && $order ? array_merge( array( $order ), $order->get_refunds() ) : array() as $back ) {
 			// Version 1.0 told returns as orders of their own: they would count twice.
 			foreach ( $back->get_meta( self::RETURNED ) ? $back->get_items() : array() as $line ) {
@@ -237,11 +196,7 @@ class Order_Delivery {
 	 * @return bool
 	 */
 	private static function upload( array $rows ) {
-		$csv = "order_id,item_id,customer_id,timestamp,quantity,price\n";
-		foreach ( $rows as $row ) {
-			$csv .= implode( ',', $row ) . "\n";
-		}
-		$reply = Api::upload( $csv );
+		$reply = Api::upload( Order_Lines::csv( $rows ) );
 		if ( $reply->ok() && $reply->json ) {
 			return true;
 		}
