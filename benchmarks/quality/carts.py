@@ -22,7 +22,7 @@ from benchmarks.quality.bought_together import CUT, LARGEST_ASKED, trial
 from benchmarks.quality.datasets import age_days, online_retail, online_retail_titles
 from benchmarks.quality.shop_kinds import MOST, further_trials
 from benchmarks.quality.statistics import difference
-from benchmarks.quality.variants import products_of
+from benchmarks.quality.variants import variant_groups_of
 from benchmarks.report import Figure
 from productrecs.core.ids import StoreId
 from productrecs.engines.complementary import (
@@ -101,7 +101,7 @@ def _models_of(test: Trial, titles: Sequence[str], words: Sequence[str]) -> Trai
     orders, items, times = test.orders.lines_of(test.learned)
     n_items, ages = test.orders.n_items, age_days(times, test.now_ms)
     learned = fit_copurchase(
-        orders, items, ages.astype(np.float32), n_items, products=products_of(titles)
+        orders, items, ages.astype(np.float32), n_items, variants=variant_groups_of(titles)
     )
     names, places = np.unique(words, return_inverse=True)
     kinds = np.where(names[places] == "", -1, places).astype(np.int32)
@@ -110,8 +110,8 @@ def _models_of(test: Trial, titles: Sequence[str], words: Sequence[str]) -> Trai
     if (kinds >= 0).any():
         wide = learned.widest
         pairs = BoughtTogetherPairs(wide.offsets, wide.companions, wide.support)
-        families = products_of(titles).category_sets
-        complements = fit_complements(pairs, kinds, families, sold)
+        groups = variant_groups_of(titles).groups
+        complements = fit_complements(pairs, kinds, groups, sold)
     trending = np.argsort(-sold, kind="stable").astype(np.int32)
     return replace(
         empty_models(),

@@ -121,13 +121,13 @@ class Wardrobe:
         return garment.first + place * garment.sizes + step
 
 
-def products_of(titles: Sequence[str]) -> VariantGroups:
-    """Return which titles are one product's, as training tells it."""
+def variant_groups_of(titles: Sequence[str]) -> VariantGroups:
+    """Return which titles are one product's, as training decides it."""
     keys = [variant_key(title) or f"#{number}" for number, title in enumerate(titles)]
     _, where, sizes = np.unique(keys, return_inverse=True, return_counts=True)
-    families = np.where(sizes[where] > 1, where + 1, 0).astype(np.int32)
+    groups = np.where(sizes[where] > 1, where + 1, 0).astype(np.int32)
     return VariantGroups(
-        families, np.array([size_in_title(title) for title in titles], np.int32)
+        groups, np.array([size_in_title(title) for title in titles], np.int32)
     )
 
 
@@ -143,14 +143,14 @@ class Outcome:
 
 def ask(
     lines: tuple[Ints, Items, Floats],
-    products: VariantGroups | None,
+    variants: VariantGroups | None,
     asked: Sequence[Sequence[int]],
     product_of: Ints,
 ) -> Outcome:
     """Return how lists learned from `lines` (baskets, items, ages) tell later orders."""
     baskets, items, ages = lines
     model = fit_copurchase(
-        baskets, items, ages.astype(np.float32), len(product_of), products=products
+        baskets, items, ages.astype(np.float32), len(product_of), variants=variants
     ).widest
     questions = list(_questions(asked))
     known = {
@@ -213,13 +213,13 @@ def real() -> Case:
     """Return Online Retail, whose colours are mostly collected."""
     test, titles = trial(online_retail(), CUT), online_retail_titles()
     baskets, items, times = test.orders.lines_of(test.learned)
-    families = products_of(titles).category_sets
+    groups = variant_groups_of(titles).groups
     return Case(
         f"Online Retail from {CUT}",
         (baskets, items, age_days(times, test.now_ms)),
         [order.tolist() for order in test.asked],
         titles,
-        np.where(families > 0, families, -np.arange(1, len(titles) + 1)),
+        np.where(groups > 0, groups, -np.arange(1, len(titles) + 1)),
         _KEPT,
     )
 
@@ -233,7 +233,7 @@ def measure(report: Report) -> None:
 
 def _add(report: Report, case: Case) -> None:
     product_of = case.product_of
-    mine = ask(case.lines, products_of(case.titles), case.asked, product_of)
+    mine = ask(case.lines, variant_groups_of(case.titles), case.asked, product_of)
     before = ask(case.lines, None, case.asked, product_of)
     shown = f"coverage of the first four {mine.coverage:.3f}, before {before.coverage:.3f}"
     for what, hits, theirs in (

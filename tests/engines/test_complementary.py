@@ -1,4 +1,4 @@
-"""Complementary engine: products of other categories, with exceptions from baskets."""
+"""Complementary engine: products of other categories, unless people buy several of one."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from productrecs.engines.copurchase import CopurchaseOptions, fit_copurchase
 
 # Tents 0-2 (2 is 1 in green), stoves 3-5, mugs 6-8, of which people buy several; 9 unknown.
 TENTS, STOVES, MUGS, UNKNOWN = (0, 1, 2), (3, 4, 5), (6, 7, 8), 9
-KINDS = np.array([0, 0, 0, 1, 1, 1, 2, 2, 2, -1], np.int32)
-FAMILIES = np.array([0, 7, 7, 0, 8, 8, 0, 0, 0, 0], np.int32)
+CATEGORIES = np.array([0, 0, 0, 1, 1, 1, 2, 2, 2, -1], np.int32)
+VARIANT_GROUPS = np.array([0, 7, 7, 0, 8, 8, 0, 0, 0, 0], np.int32)
 BASKETS = [
     *[[0, 3]] * 12,
     *[[1, 4]] * 6,
@@ -36,83 +36,87 @@ BASKETS = [
 
 
 EVERY_PAIR = CopurchaseOptions(needs_evidence=False)
-Asked = Callable[[list[int], int], Ranked]
+Lists = Callable[[list[int], int], Ranked]
 
 
-def shop(options: ComplementOptions | None = None) -> tuple[ComplementModel, Asked]:
-    """Return the model of the camping shop, and what was bought together there."""
-    codes = np.repeat(np.arange(len(BASKETS)), [len(one) for one in BASKETS])
+def camping_store(
+    options: ComplementOptions | None = None,
+) -> tuple[ComplementModel, Lists]:
+    """Return the complements of a camping store, and its co-purchases."""
+    baskets = np.repeat(np.arange(len(BASKETS)), [len(one) for one in BASKETS])
     items = np.array([item for one in BASKETS for item in one], np.int32)
-    bought = fit_copurchase(codes, items, None, len(KINDS), EVERY_PAIR).plain
+    bought = fit_copurchase(baskets, items, None, len(CATEGORIES), EVERY_PAIR).plain
     pairs = BoughtTogetherPairs(bought.offsets, bought.companions, bought.support)
-    sold = np.bincount(items, minlength=len(KINDS))
-    return fit_complements(pairs, KINDS, FAMILIES, sold, options), bought.complete
+    sold = np.bincount(items, minlength=len(CATEGORIES))
+    return fit_complements(
+        pairs, CATEGORIES, VARIANT_GROUPS, sold, options
+    ), bought.complete
 
 
-def completing(*basket: int) -> list[int]:
-    model, together = shop()
-    found: list[int] = model.complements_among(
-        together(list(basket), 50), basket
+def complements_of(*basket: int) -> list[int]:
+    model, copurchases = camping_store()
+    items: list[int] = model.complements_among(
+        copurchases(list(basket), 50), basket
     ).items.tolist()
-    return found
+    return items
 
 
-def test_another_of_the_same_kind_completes_nothing() -> None:
-    _, together = shop()
+def test_products_of_the_same_category_are_no_complements() -> None:
+    _, copurchases = camping_store()
 
-    assert set(together([0], 50).items.tolist()) == {1, 2, 3, 9}
-    assert completing(0)[0] == 3
-    assert not {1, 2} & set(completing(0))
-
-
-def test_of_what_people_buy_several_more_of_the_same_completes() -> None:
-    model, _ = shop()
-
-    assert model.several.tolist() == [False, False, True]
-    assert {7, 8} <= set(completing(6))
+    assert set(copurchases([0], 50).items.tolist()) == {1, 2, 3, 9}
+    assert complements_of(0)[0] == 3
+    assert not {1, 2} & set(complements_of(0))
 
 
-def test_of_variants_the_strongest_stays_and_none_of_the_basket() -> None:
-    assert 4 in completing(1)
-    assert 5 not in completing(1)  # a stove like 4 in another colour
-    assert 2 not in completing(1)
+def test_a_category_of_which_people_buy_several_complements_itself() -> None:
+    model, _ = camping_store()
+
+    assert model.is_self_complementary.tolist() == [False, False, True]
+    assert {7, 8} <= set(complements_of(6))
+
+
+def test_the_strongest_variant_stays_but_none_of_the_basket() -> None:
+    assert 4 in complements_of(1)
+    assert 5 not in complements_of(1)  # a stove like 4 in another colour
+    assert 2 not in complements_of(1)
 
 
 def test_variants_that_are_often_bought_together_complete_one_another() -> None:
     # Mugs 1 and 2 are one mug in two colours; people take both, or just one of them.
     mugs = np.array([0, 7, 7, 0, 0], np.int32)
-    kinds = np.array([0, 0, 0, 1, 1], np.int32)
+    categories = np.array([0, 0, 0, 1, 1], np.int32)
 
-    def completing_a_mug(both: int, one: int) -> list[int]:
+    def complements_of_a_mug(both: int, one: int) -> list[int]:
         baskets = [[1, 2]] * both + [[0, 1]] * 15 + [[3, 4]] * 60 + [[1, 3]] * 9
         baskets += [[1], [2]] * one + [[0]] * 300
         codes = np.repeat(np.arange(len(baskets)), [len(each) for each in baskets])
         items = np.array([item for each in baskets for item in each], np.int32)
         bought = fit_copurchase(codes, items, None, 5).plain
         pairs = BoughtTogetherPairs(bought.offsets, bought.companions, bought.support)
-        model = fit_complements(pairs, kinds, mugs, np.bincount(items, minlength=5))
-        found: list[int] = model.complements_among(
+        model = fit_complements(pairs, categories, mugs, np.bincount(items, minlength=5))
+        complements: list[int] = model.complements_among(
             bought.complete([1], 9), [1]
         ).items.tolist()
-        return found
+        return complements
 
-    assert 2 in completing_a_mug(both=20, one=20)
-    assert 2 not in completing_a_mug(both=5, one=40)
-    assert 3 in completing_a_mug(both=5, one=40)
-
-
-def test_a_cart_is_completed_by_no_other_of_any_kind_in_it() -> None:
-    assert 4 not in completing(1, 3)  # a stove is there already
-    assert 8 in completing(1, 3)
+    assert 2 in complements_of_a_mug(both=20, one=20)
+    assert 2 not in complements_of_a_mug(both=5, one=40)
+    assert 3 in complements_of_a_mug(both=5, one=40)
 
 
-def test_what_is_of_no_known_kind_completes_nothing() -> None:
-    assert UNKNOWN not in completing(0)
-    assert completing(UNKNOWN) == []
+def test_a_cart_gets_no_products_of_its_own_categories() -> None:
+    assert 4 not in complements_of(1, 3)  # a stove is there already
+    assert 8 in complements_of(1, 3)
 
 
-def test_what_was_never_bought_is_completed_by_what_goes_with_its_kind() -> None:
-    model, _ = shop()
+def test_items_of_unknown_category_are_no_complements_and_have_none() -> None:
+    assert UNKNOWN not in complements_of(0)
+    assert complements_of(UNKNOWN) == []
+
+
+def test_an_unsold_item_gets_the_complements_of_its_category() -> None:
+    model, _ = camping_store()
 
     ranked = model.complements_among(NO_RANKED, [2])
 
@@ -125,8 +129,8 @@ def test_what_was_never_bought_is_completed_by_what_goes_with_its_kind() -> None
     assert model.category_lift(UNKNOWN, 3) is None
 
 
-def test_what_goes_with_the_kind_stands_below_what_goes_with_the_item() -> None:
-    model, _ = shop()
+def test_complements_of_the_category_come_after_those_of_the_item() -> None:
+    model, _ = camping_store()
 
     ranked = model.complements_among(
         Ranked(np.array([5], np.int32), np.array([0.5], np.float32)), [2]
@@ -136,39 +140,41 @@ def test_what_goes_with_the_kind_stands_below_what_goes_with_the_item() -> None:
     assert ranked.scores.tolist() == [0.5, 0.25]
 
 
-def test_without_few_nothing_is_told_by_kind() -> None:
-    model, _ = shop(ComplementOptions(min_complements=0))
+def test_without_a_minimum_no_complements_of_the_category_are_added() -> None:
+    model, _ = camping_store(ComplementOptions(min_complements=0))
 
     assert model.complements_among(NO_RANKED, [2]).items.tolist() == []
 
 
-def test_two_kinds_that_met_by_chance_do_not_go_together() -> None:
+def test_two_categories_that_met_by_chance_are_no_complements() -> None:
     rng = np.random.default_rng(1)
-    kinds = np.repeat(np.arange(10), 10).astype(np.int32)
+    categories = np.repeat(np.arange(10), 10).astype(np.int32)
     baskets = np.repeat(np.arange(4_000), 3)
     items = rng.integers(100, size=12_000).astype(np.int32)
     bought = fit_copurchase(baskets, items, None, 100).plain
     pairs = BoughtTogetherPairs(bought.offsets, bought.companions, bought.support)
 
-    model = fit_complements(pairs, kinds, np.zeros(100, np.int32), np.ones(100, np.int64))
+    model = fit_complements(
+        pairs, categories, np.zeros(100, np.int32), np.ones(100, np.int64)
+    )
 
-    assert len(model.kind_items) <= 2  # of ninety
-    assert 0 < model.several.sum() < 9  # each as chance has it: above or below
+    assert len(model.complement_items) <= 2  # of 90 pairs
+    assert 0 < model.is_self_complementary.sum() < 9  # by chance, half of them
 
 
 @pytest.mark.parametrize("basket", [[], [-1], [99]])
-def test_baskets_of_unknown_items_are_completed_by_nothing(basket: list[int]) -> None:
-    assert completing(*basket) == []
+def test_baskets_of_unknown_items_have_no_complements(basket: list[int]) -> None:
+    assert complements_of(*basket) == []
 
 
-def test_a_store_without_categories_says_nothing() -> None:
+def test_a_store_without_categories_has_no_complements() -> None:
     assert ComplementModel.empty().complements_among(NO_RANKED, [0]).items.tolist() == []
-    nobody = np.full(10, -1, np.int32)
+    no_categories = np.full(10, -1, np.int32)
     none = BoughtTogetherPairs(
         np.zeros(11, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32)
     )
 
-    model = fit_complements(none, nobody, FAMILIES, np.zeros(10, np.int64))
+    model = fit_complements(none, no_categories, VARIANT_GROUPS, np.zeros(10, np.int64))
 
     assert (
         model.complements_among(
@@ -178,12 +184,12 @@ def test_a_store_without_categories_says_nothing() -> None:
     )
 
 
-def test_a_model_kept_as_arrays_answers_as_before() -> None:
-    model, together = shop()
+def test_a_model_stored_as_arrays_gives_the_same_lists() -> None:
+    model, copurchases = camping_store()
     again = ComplementModel.from_arrays(dict(model.to_arrays()))
 
     for basket in ([0], [1, 3], [6], [2]):
-        found = together(basket, 50)
+        found = copurchases(basket, 50)
         assert (
             again.complements_among(found, basket).items.tolist()
             == model.complements_among(found, basket).items.tolist()

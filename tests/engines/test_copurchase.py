@@ -247,8 +247,8 @@ def with_categories(
     lines = orders(*_SALES, *extra)
     codes, items, _ = (np.array(column) for column in zip(*lines, strict=True))
     none = np.zeros(6, np.int32)
-    products = VariantGroups(none, none, kinds)
-    return fit_copurchase(codes, items.astype(np.int32), None, 6, products=products).plain
+    variants = VariantGroups(none, none, kinds)
+    return fit_copurchase(codes, items.astype(np.int32), None, 6, variants=variants).plain
 
 
 @pytest.mark.parametrize(
@@ -269,7 +269,7 @@ def test_a_pair_needs_evidence_beyond_chance(
     model = with_categories(extra, kinds)
 
     assert sorted(model.neighbours(JACKET).items.tolist()) == listed
-    assert model.certain_with(JACKET).tolist() == [WAX]
+    assert model.companions_with_certain_evidence(JACKET).tolist() == [WAX]
 
 
 def test_without_a_test_of_evidence_the_pair_of_one_order_is_listed() -> None:
@@ -293,7 +293,7 @@ def test_a_dozen_orders_are_enough_for_a_clear_pair(
 ) -> None:
     model = fitted(orders(*contents), 4)
 
-    assert model.certain_with(0).tolist() == certain
+    assert model.companions_with_certain_evidence(0).tolist() == certain
     assert model.complete([0], 9).items.tolist()[: len(certain)] == certain
 
 
@@ -304,7 +304,7 @@ def test_a_model_of_an_older_release_lists_all_its_pairs() -> None:
     older = CopurchaseModel.from_arrays(stored)
 
     assert COFFEE in older.neighbours(JACKET).items
-    assert not len(older.certain_with(JACKET))
+    assert not len(older.companions_with_certain_evidence(JACKET))
 
 
 def test_of_companions_met_once_the_better_seller_comes_first() -> None:

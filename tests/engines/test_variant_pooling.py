@@ -27,7 +27,7 @@ SHIRTS, TROUSERS, HATS = (list(range(at, at + SIZES)) for at in (0, SIZES, 2 * S
 UNSOLD: Final = SHIRTS[-1]
 OTHERS: Final = range(18, 78)  # each a product by itself
 N_ITEMS: Final = 80
-FAMILIES: Final = np.array([1] * SIZES + [2] * SIZES + [3] * SIZES + [0] * 62, np.int32)
+GROUPS: Final = np.array([1] * SIZES + [2] * SIZES + [3] * SIZES + [0] * 62, np.int32)
 NONE: Final = np.zeros(N_ITEMS, np.int32)
 
 
@@ -47,16 +47,16 @@ def shop() -> list[list[int]]:
 
 def fitted(
     orders: Sequence[Sequence[int]],
-    families: np.ndarray[tuple[int], np.dtype[np.int32]] = FAMILIES,
+    groups: np.ndarray[tuple[int], np.dtype[np.int32]] = GROUPS,
     options: CopurchaseOptions | None = None,
     sizes: np.ndarray[tuple[int], np.dtype[np.int32]] = NONE,
 ) -> CopurchaseModel:
-    return learned(orders, families, options, sizes).widest
+    return learned(orders, groups, options, sizes).widest
 
 
 def learned(
     orders: Sequence[Sequence[int]],
-    families: np.ndarray[tuple[int], np.dtype[np.int32]] = FAMILIES,
+    groups: np.ndarray[tuple[int], np.dtype[np.int32]] = GROUPS,
     options: CopurchaseOptions | None = None,
     sizes: np.ndarray[tuple[int], np.dtype[np.int32]] = NONE,
 ) -> CopurchaseModels:
@@ -66,7 +66,7 @@ def learned(
         None,
         N_ITEMS,
         options,
-        products=VariantGroups(families, sizes),
+        variants=VariantGroups(groups, sizes),
     )
 
 
@@ -153,7 +153,9 @@ def test_how_many_baskets_is_told_of_the_variants() -> None:
     trousers = next(i for i in model.complete([UNSOLD], 9).items.tolist() if i in TROUSERS)
 
     assert model.baskets_of(UNSOLD, trousers) == together
-    assert dict(model.baskets_with(UNSOLD))[trousers] == 0  # it was itself in none
+    assert (
+        dict(model.companions_and_baskets(UNSOLD))[trousers] == 0
+    )  # it was itself in none
 
 
 def test_what_is_collected_in_several_colours_is_not_one_product() -> None:
@@ -168,7 +170,7 @@ def test_what_is_collected_in_several_colours_is_not_one_product() -> None:
 def test_a_store_may_choose_that_variants_tell_nothing() -> None:
     options = CopurchaseOptions(siblings=0.0)
 
-    assert same(fitted(shop(), FAMILIES, options), fitted(shop(), NONE, options))
+    assert same(fitted(shop(), GROUPS, options), fitted(shop(), NONE, options))
 
 
 def test_how_many_are_joined_at_once_changes_nothing(
@@ -184,13 +186,13 @@ def test_the_widest_model_alone_is_that_of_both() -> None:
     orders = shop()
     baskets = np.repeat(np.arange(len(orders)), [len(one) for one in orders])
     items = np.array(list(chain.from_iterable(orders)), np.int32)
-    for families in (FAMILIES, NONE):
-        both = learned(orders, families)
-        assert (both.pooled is None) == (families is NONE)
+    for groups in (GROUPS, NONE):
+        both = learned(orders, groups)
+        assert (both.pooled is None) == (groups is NONE)
 
-        options, products = CopurchaseOptions(), VariantGroups(families, NONE)
+        options, variants = CopurchaseOptions(), VariantGroups(groups, NONE)
         alone = fit_widest_copurchase(
-            baskets, items, None, N_ITEMS, options, None, products
+            baskets, items, None, N_ITEMS, options, None, variants
         )
 
         assert same(alone, both.widest)

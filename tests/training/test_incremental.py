@@ -245,7 +245,7 @@ def test_control_lines_that_are_not_replaced_are_found(
             }
         )
 
-    monkeypatch.setattr(inputs_module, "_merged", never_replaced)
+    monkeypatch.setattr(inputs_module, "_replace_lines", never_replaced)
 
     with pytest.raises(AssertionError):
         test_reading_on_gives_the_model_of_the_whole_log(sqlite_database, 64, 40, 1)

@@ -54,7 +54,7 @@ def test_any_partition_gives_the_model_of_the_whole(
     assert expected["trending"].any()
 
     # Parts and pages of the log are as small as they are for a large store.
-    monkeypatch.setattr(training_inputs, "_PART", 97)
+    monkeypatch.setattr(training_inputs, "_RANGE_ROWS", 97)
     monkeypatch.setattr(repository, "_PAGE", 11)
     monkeypatch.setattr(search_repository, "_PAGE", 7)
     for partitions in (1, 2, 7):

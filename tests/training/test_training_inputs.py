@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from productrecs.records.events.event import EventKind
-from productrecs.training.engine_fitters import is_in_order, with_carts
+from productrecs.training.engine_fitters import merge_carts, order_line_mask
 from productrecs.training.partitioned_shopper_events import Behaviour
 from productrecs.training.training_inputs import CatalogInputs, FitCache, Purchases
 
@@ -16,42 +16,48 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-@pytest.fixture(name="learned")
-def _learned() -> list[int]:
+@pytest.fixture(name="fits")
+def _fits() -> list[int]:
     return []
 
 
-def ask(kept: FitCache, learned: list[int], facts: tuple[object, ...], by: int = 1) -> int:
-    def learn() -> int:
-        learned.append(len(learned))
-        return learned[-1]
+def fitted(
+    cache: FitCache, fits: list[int], inputs: tuple[object, ...], arguments: int = 1
+) -> int:
+    def fit() -> int:
+        fits.append(len(fits))
+        return fits[-1]
 
-    return kept.of("pairs", facts, by, learn)
-
-
-def test_the_same_objects_teach_once(learned: list[int]) -> None:
-    kept, facts = FitCache(), ([1], [2])
-
-    assert [ask(kept, learned, facts) for _ in range(3)] == [0, 0, 0]
+    number: int = cache.get_or_fit("pairs", inputs, arguments, fit)
+    return number
 
 
-def test_equal_facts_that_are_others_and_other_constants_teach_anew(
-    learned: list[int],
+def test_the_same_inputs_are_fitted_once(fits: list[int]) -> None:
+    cache, inputs = FitCache(), ([1], [2])
+
+    assert [fitted(cache, fits, inputs) for _ in range(3)] == [0, 0, 0]
+
+
+def test_equal_inputs_that_are_other_objects_and_other_arguments_are_fitted_again(
+    fits: list[int],
 ) -> None:
-    kept, facts = FitCache(), ([1], [2])
+    cache, inputs = FitCache(), ([1], [2])
 
-    found = [ask(kept, learned, one) for one in (facts, (facts[0], [2]), facts[:1], facts)]
-    found.append(ask(kept, learned, facts, by=2))
+    numbers = [
+        fitted(cache, fits, objects)
+        for objects in (inputs, (inputs[0], [2]), inputs[:1], inputs)
+    ]
+    numbers.append(fitted(cache, fits, inputs, arguments=2))
 
-    assert found == [0, 1, 2, 3, 4]
+    assert numbers == [0, 1, 2, 3, 4]
 
 
-def test_a_failure_is_not_kept(learned: list[int]) -> None:
-    kept, facts = FitCache(), ([1],)
+def test_a_failed_fit_is_not_cached(fits: list[int]) -> None:
+    cache, inputs = FitCache(), ([1],)
     with pytest.raises(ZeroDivisionError):
-        kept.of("pairs", facts, 1, lambda: 1 // 0)
+        cache.get_or_fit("pairs", inputs, 1, lambda: 1 // 0)
 
-    assert ask(kept, learned, facts) == 0
+    assert fitted(cache, fits, inputs) == 0
 
 
 TENT, GREEN, STOVE, GONE, BARE = range(5)
@@ -69,17 +75,17 @@ def read(*pages: Sequence[tuple[int, bool, str, str]]) -> tuple[list[int], list[
     catalog = CatalogInputs()
     for number, page in enumerate(pages):
         catalog.add(page, number)
-        catalog.kinds(6)
-    kinds, products = catalog.kinds(6)
-    return kinds.tolist(), products.category_sets.tolist()
+        catalog.categories_and_variants(6)
+    categories, variants = catalog.categories_and_variants(6)
+    return categories.tolist(), variants.groups.tolist()
 
 
-def test_the_narrowest_category_is_the_kind_and_variants_are_one_family() -> None:
-    kinds, families = read(ROWS)
+def test_the_narrowest_category_counts_and_variants_are_one_group() -> None:
+    categories, groups = read(ROWS)
 
-    assert kinds == [1, 1, 0, -1, -1, -1]
-    assert families[TENT] == families[GREEN] > 0
-    assert families[STOVE] == families[BARE] == families[5] == 0
+    assert categories == [1, 1, 0, -1, -1, -1]
+    assert groups[TENT] == groups[GREEN] > 0
+    assert groups[STOVE] == groups[BARE] == groups[5] == 0
 
 
 def test_reading_on_equals_reading_at_once() -> None:
@@ -98,23 +104,23 @@ def test_sizes_are_told_of_all_titles_and_go_with_them() -> None:
     catalog = CatalogInputs()
     catalog.add([(TENT, True, "Shirt XL", "[]"), (STOVE, True, "Skirt xl", "[]")], 1)
 
-    before = catalog.kinds(4)[1].sizes
-    again = catalog.kinds(4)[1].sizes
+    before = catalog.categories_and_variants(4)[1].sizes
+    again = catalog.categories_and_variants(4)[1].sizes
     catalog.add([(TENT, True, "Shirt", "[]"), (STOVE, False, "Skirt xl", "[]")], 2)
 
     assert before is again  # nothing is learned anew
     assert before[TENT] == before[STOVE] > 0
-    assert not catalog.kinds(4)[1].sizes.any()
+    assert not catalog.categories_and_variants(4)[1].sizes.any()
 
 
-def test_a_catalog_without_categories_has_no_kinds() -> None:
+def test_an_empty_catalog_has_no_categories() -> None:
     catalog, found = CatalogInputs(), []
     gone = [(TENT, False, "Tent", "[]")]
     pages = ROWS[:0], ROWS[4:], ROWS[:1], gone
 
     for number, page in enumerate(pages):
         catalog.add(page, number)
-        found.append(catalog.has_kinds)
+        found.append(catalog.has_categories)
 
     assert found == [False, False, True, False]
 
@@ -159,7 +165,7 @@ def test_what_is_free_in_many_orders_is_a_gift_and_a_best_seller_is_not(
     bought = purchases(*orders, *gifts)
     bought.totals[:] = np.where(bought.items == GIFT, price_of_gift, price_of_others)
 
-    counts = is_in_order(bought)
+    counts = order_line_mask(bought)
 
     assert counts[bought.items != GIFT].all()
     assert (counts[bought.items == GIFT] == remains).all()
@@ -178,7 +184,7 @@ def carted(*events: tuple[int, int, int]) -> Behaviour:
 
 
 def baskets(bought: Purchases, done: Behaviour) -> set[tuple[int, ...]]:
-    lines = with_carts(bought, done)
+    lines = merge_carts(bought, done)
     assert lines is not None
     return {
         tuple(np.unique(lines.items[lines.baskets == one]).tolist())
@@ -205,7 +211,7 @@ def test_other_visits_carts_and_nobodys_orders_stay_apart() -> None:
 def test_where_no_cart_tells_more_there_is_nothing_to_join() -> None:
     bought = purchases((7, TENT, 20, 1), (8, STOVE, 20, 0))
 
-    assert with_carts(bought, carted()) is None
-    assert with_carts(bought, carted((STOVE, 5, 4))) is None
-    assert with_carts(purchases((8, STOVE, 20, 0)), carted((STOVE, 5, 4))) is None
-    assert with_carts(purchases(), carted((STOVE, 5, 4))) is None
+    assert merge_carts(bought, carted()) is None
+    assert merge_carts(bought, carted((STOVE, 5, 4))) is None
+    assert merge_carts(purchases((8, STOVE, 20, 0)), carted((STOVE, 5, 4))) is None
+    assert merge_carts(purchases(), carted((STOVE, 5, 4))) is None

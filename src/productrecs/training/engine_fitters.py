@@ -51,14 +51,14 @@ def fit_copurchase_model(
     n_items: int,
     now_ms: int,
     options: CopurchaseOptions,
-    products: VariantGroups | None = None,
+    variants: VariantGroups | None = None,
     runner: Runner = HERE,
 ) -> CopurchaseModels:
     """Return the co-purchase models, fitted to the valid orders.
 
-    `products` as returned by `CatalogInputs.kinds`.
+    `variants` as returned by `CatalogInputs.categories_and_variants`.
     """
-    lines = _ordered(purchases)
+    lines = _order_lines(purchases)
     return fit_copurchase(
         lines.baskets,
         lines.items,
@@ -66,7 +66,7 @@ def fit_copurchase_model(
         n_items,
         options,
         lines.buyers,
-        products=products,
+        variants=variants,
         runner=runner,
     )
 
@@ -75,7 +75,7 @@ def fit_bundle_candidates(
     model: CopurchaseModel, purchases: Purchases, now_ms: int
 ) -> ItemSets:
     """Return the sets of items that the valid orders contain together."""
-    lines = _ordered(purchases)
+    lines = _order_lines(purchases)
     ages = _ages_days(lines.times, now_ms)
     return fit_item_sets(model, lines.baskets, lines.items, ages, lines.buyers)
 
@@ -93,12 +93,12 @@ def fit_cart_model(
     None if carts add nothing to the orders, or without categories: only the complementary
     engine uses this model, and it needs categories.
     """
-    if not inputs.catalog.has_kinds:
+    if not inputs.catalog.has_categories:
         return None
-    lines = with_carts(inputs.purchases, carts)
+    lines = merge_carts(inputs.purchases, carts)
     if lines is None:
         return None
-    products = inputs.catalog.kinds(n_items)[1]
+    variants = inputs.catalog.categories_and_variants(n_items)[1]
     return fit_widest_copurchase(
         lines.baskets,
         lines.items,
@@ -106,7 +106,7 @@ def fit_cart_model(
         n_items,
         options,
         lines.buyers,
-        products,
+        variants,
         runner,
     )
 
@@ -115,52 +115,55 @@ def fit_complement_model(
     model: CopurchaseModel, inputs: TrainingInputs, n_items: int
 ) -> ComplementModel:
     """Return the complement model; an empty one without categories."""
-    kinds, products = inputs.catalog.kinds(n_items)
-    if not len(model.companions) or not inputs.catalog.has_kinds:
+    categories, variants = inputs.catalog.categories_and_variants(n_items)
+    if not len(model.companions) or not inputs.catalog.has_categories:
         return ComplementModel.empty()
     purchases, arrays = inputs.purchases, model.to_arrays()
     sold = purchases.items[purchases.is_active & (purchases.quantities > 0)]
     return fit_complements(
         BoughtTogetherPairs(*(arrays[name] for name in BoughtTogetherPairs._fields)),
-        kinds,
-        products.category_sets,
+        categories,
+        variants.groups,
         np.bincount(sold, minlength=n_items),
     )
 
 
-def with_carts(purchases: Purchases, behaviour: Behaviour) -> BasketLines | None:
+def merge_carts(purchases: Purchases, behaviour: Behaviour) -> BasketLines | None:
     """Return the orders, each with the other items in the cart of the same visit.
 
     None if no cart adds an item. Carts of visits without a purchase are skipped.
     """
-    carted = (behaviour.kinds == EventKind.ADD_TO_CART) & (behaviour.visitors != 0)
-    lines, visitors = _ordered(purchases), purchases.visitors[is_in_order(purchases)]
-    identified = np.flatnonzero(visitors != 0)
-    carted_count = int(carted.sum())
-    if not carted_count or not len(identified):
+    is_cart_event = (behaviour.kinds == EventKind.ADD_TO_CART) & (behaviour.visitors != 0)
+    lines, visitors = (
+        _order_lines(purchases),
+        purchases.visitors[order_line_mask(purchases)],
+    )
+    identified_lines = np.flatnonzero(visitors != 0)
+    carted_count = int(is_cart_event.sum())
+    if not carted_count or not len(identified_lines):
         return None
     visit_codes = sessionize(
-        np.concatenate((behaviour.visitors[carted], visitors[identified])),
-        np.concatenate((behaviour.times[carted], lines.times[identified])),
+        np.concatenate((behaviour.visitors[is_cart_event], visitors[identified_lines])),
+        np.concatenate((behaviour.times[is_cart_event], lines.times[identified_lines])),
     )
     in_cart, at_checkout = visit_codes[:carted_count], visit_codes[carted_count:]
-    has_cart, has_bought = np.isin(at_checkout, in_cart), np.isin(in_cart, at_checkout)
+    has_cart, is_bought = np.isin(at_checkout, in_cart), np.isin(in_cart, at_checkout)
     if not has_cart.any():
         return None
     first_new_basket = int(lines.baskets.max()) + 1
-    lines.baskets[identified[has_cart]] = first_new_basket + at_checkout[has_cart]
-    lines.buyers[identified[has_cart]] = visitors[identified[has_cart]]
+    lines.baskets[identified_lines[has_cart]] = first_new_basket + at_checkout[has_cart]
+    lines.buyers[identified_lines[has_cart]] = visitors[identified_lines[has_cart]]
     return BasketLines(
-        np.concatenate((lines.baskets, first_new_basket + in_cart[has_bought])),
-        np.concatenate((lines.items, behaviour.items[carted][has_bought])),
-        np.concatenate((lines.times, behaviour.times[carted][has_bought])),
-        np.concatenate((lines.buyers, behaviour.visitors[carted][has_bought])),
+        np.concatenate((lines.baskets, first_new_basket + in_cart[is_bought])),
+        np.concatenate((lines.items, behaviour.items[is_cart_event][is_bought])),
+        np.concatenate((lines.times, behaviour.times[is_cart_event][is_bought])),
+        np.concatenate((lines.buyers, behaviour.visitors[is_cart_event][is_bought])),
     )
 
 
-def _ordered(purchases: Purchases) -> BasketLines:
+def _order_lines(purchases: Purchases) -> BasketLines:
     """Return copies of the lines that belong to an order."""
-    in_order = is_in_order(purchases)
+    in_order = order_line_mask(purchases)
     return BasketLines(
         purchases.baskets[in_order],
         purchases.items[in_order],
@@ -183,7 +186,7 @@ def fit_session_index(
     return join_sessions([part], n_items, options)
 
 
-def is_in_order(purchases: Purchases) -> npt.NDArray[np.bool_]:
+def order_line_mask(purchases: Purchases) -> npt.NDArray[np.bool_]:
     """Return which lines belong to an order: not void, not returned, and no gifts.
 
     A gift is an item that nobody paid for, in a fifth of the orders or more. Where no line

@@ -9,7 +9,7 @@ import numpy as np
 from productrecs.engines.arrays import Ints, Items, csr_offsets
 from productrecs.engines.browse import InteractionType, sessionize
 from productrecs.records.events.event import EventKind
-from productrecs.training.engine_fitters import is_in_order
+from productrecs.training.engine_fitters import order_line_mask
 from productrecs.training.partitioned_shopper_events import Behaviour
 from productrecs.training.training_inputs import Purchases
 
@@ -123,7 +123,7 @@ def steps_of_visits(behaviour: Behaviour) -> VisitSteps:
 
 def group_orders(purchases: Purchases) -> ItemGroups:
     """Return the orders; returns and lines without an order are left out."""
-    in_order = is_in_order(purchases)
+    in_order = order_line_mask(purchases)
     return ItemGroups.of(
         purchases.baskets[in_order], purchases.items[in_order], purchases.times[in_order]
     )

@@ -34,94 +34,90 @@ _UNKNOWN: Final[tuple[tuple[str, ...], int, int]] = ((), 0, 0)
 
 
 class CatalogInputs:
-    """A store's items for training: categories and title codes."""
+    """A store's items for training: categories, variant groups and sizes."""
 
     def __init__(self) -> None:
         """Start with an empty catalog."""
         self.seq = -1
         self._categories: dict[int, tuple[str, ...]] = {}
-        self._category_sets_by_item: dict[int, int] = {}
-        self._sets: dict[str, tuple[str, ...]] = {}
+        self._group_codes: dict[int, int] = {}
+        self._category_tuples: dict[str, tuple[str, ...]] = {}
         self._sizes: dict[int, int] = {}
         self._cached: tuple[Items, VariantGroups] | None = None
 
     def add(self, rows: Iterable[tuple[Any, ...]], seq: int) -> None:
         """Apply rows of (number, present, title, categories) up to a change's number."""
         for number, present, title, categories in rows:
-            rows_kept = (
+            previous = (
                 self._categories.get(number, ()),
-                self._category_sets_by_item.get(number, 0),
+                self._group_codes.get(number, 0),
                 self._sizes.get(number, 0),
             )
             current = _UNKNOWN
             if present:
                 key = variant_key(title)
                 code = visitor_hash(key) if key else 0
-                current = self._set_of(categories), code, size_in_title(title)
-            if current != rows_kept:  # most changes are of prices and stock only
+                current = self._distinct_categories(categories), code, size_in_title(title)
+            if current != previous:  # most changes are of prices and stock only
                 self._cached = None
                 _set_field(self._categories, number, current[0])
-                _set_field(self._category_sets_by_item, number, current[1])
+                _set_field(self._group_codes, number, current[1])
                 _set_field(self._sizes, number, current[2])
         self.seq = seq
 
     @property
-    def has_kinds(self) -> bool:
+    def has_categories(self) -> bool:
         """Whether any item has a category."""
         return bool(self._categories)
 
-    def kinds(self, n_items: int) -> tuple[Items, VariantGroups]:
-        """Return each item's kind [n_items], and the variant groups.
+    def categories_and_variants(self, n_items: int) -> tuple[Items, VariantGroups]:
+        """Return each item's category [n_items], and the variant groups.
 
-        A kind is the item's category with the fewest items, as a number from 0; -1 for
-        none. Items whose titles differ only in size or colour share a family; it is 0 for
-        none and for items without variants. The same objects are returned until the catalog
-        changes.
+        An item's category is the one with the fewest items, as a number from 0; -1 for
+        none. Items whose titles differ only in size or colour share a variant group; it is
+        0 for none and for items without variants. The same objects are returned until the
+        catalog changes.
         """
         if self._cached is None or len(self._cached[0]) != n_items:
-            category_sets = self._numbered_category_sets(n_items)
+            groups = self._numbered_groups(n_items)
             sizes = np.zeros(n_items, dtype=np.int32)
             for item, size in self._sizes.items():
                 if item < n_items:
                     sizes[item] = size
-            kinds = self._numbered(n_items)
-            self._cached = kinds, VariantGroups(category_sets, sizes, kinds)
+            categories = self._numbered_categories(n_items)
+            self._cached = categories, VariantGroups(groups, sizes, categories)
         return self._cached
 
-    def _numbered(self, n_items: int) -> Items:
+    def _numbered_categories(self, n_items: int) -> Items:
         counts = Counter(name for names in self._categories.values() for name in names)
         narrowest = {
             names: min(names, key=lambda one: (counts[one], one))
             for names in set(self._categories.values())
         }
-        used = sorted(set(narrowest.values()))
-        numbers = {name: number for number, name in enumerate(used)}
-        kinds = np.full(n_items, -1, dtype=np.int32)
+        names_in_use = sorted(set(narrowest.values()))
+        category_numbers = {name: number for number, name in enumerate(names_in_use)}
+        categories = np.full(n_items, -1, dtype=np.int32)
         for item, names in self._categories.items():
             if item < n_items:
-                kinds[item] = numbers[narrowest[names]]
-        return kinds
+                categories[item] = category_numbers[narrowest[names]]
+        return categories
 
-    def _numbered_category_sets(self, n_items: int) -> Items:
-        category_sets = np.zeros(n_items, dtype=np.int32)
-        items = array(
-            "q", (item for item in sorted(self._category_sets_by_item) if item < n_items)
-        )
-        codes = np.array(
-            [self._category_sets_by_item[item] for item in items], dtype=np.int64
-        )
+    def _numbered_groups(self, n_items: int) -> Items:
+        groups = np.zeros(n_items, dtype=np.int32)
+        items = array("q", (item for item in sorted(self._group_codes) if item < n_items))
+        codes = np.array([self._group_codes[item] for item in items], dtype=np.int64)
         _, code_index, sizes = np.unique(codes, return_inverse=True, return_counts=True)
         is_single = (codes == 0) | (sizes[code_index] == 1)
-        category_sets[np.asarray(items)] = np.where(is_single, 0, code_index + 1)
-        return category_sets
+        groups[np.asarray(items)] = np.where(is_single, 0, code_index + 1)
+        return groups
 
-    def _set_of(self, categories: str) -> tuple[str, ...]:
+    def _distinct_categories(self, categories: str) -> tuple[str, ...]:
         """Return an item's distinct categories; equal ones share one object."""
-        found = self._sets.get(categories)
-        if found is None:
-            found = tuple(dict.fromkeys(json.loads(categories)))
-            self._sets[categories] = found
-        return found
+        distinct = self._category_tuples.get(categories)
+        if distinct is None:
+            distinct = tuple(dict.fromkeys(json.loads(categories)))
+            self._category_tuples[categories] = distinct
+        return distinct
 
 
 def _set_field(values: dict[int, FieldValue], number: int, value: FieldValue) -> None:
@@ -156,39 +152,39 @@ class FitCache:
             for array in model.to_arrays().values()
         )
 
-    def of(
+    def get_or_fit(
         self,
         name: str,
-        facts: tuple[object, ...],
-        by: Hashable,
+        inputs: tuple[object, ...],
+        arguments: Hashable,
         compute: Callable[[], Fitted],
     ) -> Fitted:
-        """Return the result of `compute`, cached while `facts` and `by` are the same.
+        """Return the result of `compute`, cached for the same `inputs` and `arguments`.
 
-        `facts` are compared by identity, so they must not change in place; `by` holds all
-        other arguments. One result per name is cached.
+        `inputs` are compared by identity, so they must not change in place; `arguments`
+        holds all other arguments. One result per name is cached.
         """
         last = self._cached.get(name)
-        if last is not None and _are_same(last[0], facts) and last[1] == by:
-            found: Fitted = last[2]
-            return found
+        if last is not None and _are_same(last[0], inputs) and last[1] == arguments:
+            cached_result: Fitted = last[2]
+            return cached_result
         self._cached.pop(name, None)  # frees memory before the next fit
         if len(self._cached) >= Cache.FITS.limit:
             self._cached.clear()
         model = compute()
-        self._cached[name] = (facts, by, model)
+        self._cached[name] = (inputs, arguments, model)
         return model
 
 
-def _are_same(some: tuple[object, ...], other_values: tuple[object, ...]) -> bool:
-    if len(some) != len(other_values):
+def _are_same(first: tuple[object, ...], second: tuple[object, ...]) -> bool:
+    if len(first) != len(second):
         return False
-    return all(one is other for one, other in zip(some, other_values, strict=True))
+    return all(one is other for one, other in zip(first, second, strict=True))
 
 
 Floats = npt.NDArray[np.float64]
 _FACT_BYTES: Final = 30
-_PART: Final = 2_000_000  # rows of the log
+_RANGE_ROWS: Final = 2_000_000  # rows of the log
 MAX_LOG_ROWS: Final = 20_000_000  # rows whose events tuning and backtests read
 
 
@@ -274,18 +270,18 @@ class TrainingInputs:
         events_after: int = 0,
         searches: SearchEventRepository | None = None,
     ) -> int:
-        """Read the facts after `applied_seq`, events also after `events_after`.
+        """Read the log after `applied_seq`; of its events only those after `events_after`.
 
-        Read the searches, too, if they are given. Return the number of other facts.
+        Read searches only from a `searches` repository. Return the number of other rows.
         """
         read, signals, lines = 0, [], []
-        for after, last in _parts(self.applied_seq, up_to_seq):
+        for after, last in _log_ranges(self.applied_seq, up_to_seq):
             if searches is not None:
                 self.searches.read_on(searches, after, last)
             for page in repository.behaviour(max(events_after, after), last):
                 read += len(page)
                 with_shopper = [row for row in page if row[2] is not None]
-                self.events.add(_behaviour(with_shopper))
+                self.events.add(_behaviour_from(with_shopper))
                 if len(with_shopper) < len(page):
                     reported = [row for row in page if row[2] is None and row[4]]
                     signals.append(
@@ -294,7 +290,7 @@ class TrainingInputs:
                         )
                     )
             self.trials = self.trials.plus(repository.trials(after, last))
-            lines += [_purchases(page) for page in repository.purchases(after, last)]
+            lines += [_purchases_from(page) for page in repository.purchases(after, last)]
         self.signs.add(signals)
         self.add_purchases(lines)
         for page in repository.catalog(self.catalog.seq):
@@ -303,15 +299,15 @@ class TrainingInputs:
         return read + sum(len(page.items) for page in lines)
 
     def add_purchases(self, pages: Sequence[Purchases]) -> None:
-        """Add changed lines: a line that changed twice since is read once, at its end."""
+        """Add changed lines; each replaces its earlier version."""
         if pages:
-            self.purchases = _merged(self.purchases, _joined(pages))
+            self.purchases = _replace_lines(self.purchases, _concatenate(pages))
 
 
 def read_log(repository: TrainingRepository) -> tuple[TrainingInputs, TrainingHead]:
     """Return a store's log without searches, in memory, and its head.
 
-    Of a log longer than `MAX_LOG_ROWS` the events of the newest rows; always all orders.
+    A log longer than `MAX_LOG_ROWS` gives the events of its newest rows, and all orders.
 
     Raises:
         StoreDeletedError: when the store was deleted.
@@ -321,13 +317,13 @@ def read_log(repository: TrainingRepository) -> tuple[TrainingInputs, TrainingHe
     return inputs, head
 
 
-def _parts(after_seq: int, up_to_seq: int) -> Iterator[tuple[int, int]]:
-    """Yield the log part by part, as (after, last): each is in the system's cache once."""
-    for after in range(after_seq, up_to_seq, _PART):
-        yield after, min(after + _PART, up_to_seq)
+def _log_ranges(after_seq: int, up_to_seq: int) -> Iterator[tuple[int, int]]:
+    """Yield ranges of the log as (after, last), small enough for the page cache."""
+    for after in range(after_seq, up_to_seq, _RANGE_ROWS):
+        yield after, min(after + _RANGE_ROWS, up_to_seq)
 
 
-def _behaviour(page: Sequence[tuple[Any, ...]]) -> Behaviour:
+def _behaviour_from(page: Sequence[tuple[Any, ...]]) -> Behaviour:
     if not page:
         return Behaviour()
     times, kinds, items, visitors, *_ = zip(*page, strict=True)
@@ -335,11 +331,11 @@ def _behaviour(page: Sequence[tuple[Any, ...]]) -> Behaviour:
         times=np.array(times, np.int64),
         kinds=np.array(kinds, np.int8),
         items=np.array(items, np.int32),
-        visitors=_codes(visitors),
+        visitors=_visitor_hashes(visitors),
     )
 
 
-def _purchases(rows: Sequence[tuple[Any, ...]]) -> Purchases:
+def _purchases_from(rows: Sequence[tuple[Any, ...]]) -> Purchases:
     line_seqs, baskets, items, quantities, totals, times, voids, *shopper_columns = zip(
         *rows, strict=True
     )
@@ -352,8 +348,10 @@ def _purchases(rows: Sequence[tuple[Any, ...]]) -> Purchases:
         totals=_floats(totals),
         times=_ints(times),
         is_active=~np.array(voids, np.bool_),
-        buyers=_codes(buyers),
-        visitors=_codes([one or two for one, two in zip(sessions, buyers, strict=True)]),
+        buyers=_visitor_hashes(buyers),
+        visitors=_visitor_hashes(
+            [one or two for one, two in zip(sessions, buyers, strict=True)]
+        ),
     )
 
 
@@ -370,24 +368,24 @@ def bought_rows(purchases: Purchases) -> SearchRows:
     )
 
 
-def _joined(pages: Sequence[Purchases]) -> Purchases:
+def _concatenate(pages: Sequence[Purchases]) -> Purchases:
     names = Purchases.__dataclass_fields__
     return Purchases(
         **{name: np.concatenate([getattr(page, name) for page in pages]) for name in names}
     )
 
 
-def _codes(names: Sequence[str | None]) -> Ints:
+def _visitor_hashes(names: Sequence[str | None]) -> Ints:
     """Return each visitor's hash; 0 for an event without one."""
     codes = {name: visitor_hash(name) if name else 0 for name in set(names)}
     return np.array([codes[name] for name in names], dtype=np.int64)
 
 
-def _merged(old: Purchases, added: Purchases) -> Purchases:
+def _replace_lines(old: Purchases, added: Purchases) -> Purchases:
     names = Purchases.__dataclass_fields__
     if len(old.line_seqs):
         remaining = select_rows(old, ~np.isin(old.line_seqs, added.line_seqs))
-        added = _joined([remaining, added])
+        added = _concatenate([remaining, added])
     if np.all(np.diff(added.line_seqs) > 0):
         return added
     order = np.argsort(added.line_seqs, kind="stable")

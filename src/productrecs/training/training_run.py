@@ -60,7 +60,7 @@ from productrecs.training.engine_fitters import (
     fit_cart_model,
     fit_complement_model,
     fit_copurchase_model,
-    is_in_order,
+    order_line_mask,
 )
 from productrecs.training.engine_specs import OWN_MODELS
 from productrecs.training.interest_signals import Choices, Interactions, fit_indicators
@@ -89,59 +89,67 @@ _BLOCK: Final = 4_000_000  # entries that are hashed at once
 
 
 def item_fingerprints(
-    browse: Arrays, bought: Sequence[Arrays], other_arrays: Sequence[Ints] = ()
+    browse: Arrays,
+    copurchase_models: Sequence[Arrays],
+    own_fingerprints: Sequence[Ints] = (),
 ) -> Ints:
     """Return the fingerprint [n_items] of each item, from the arrays of these engines.
 
-    `bought` holds the arrays of each co-purchase model, at least one; `other_arrays` the
-    fingerprints [n_items] of engines with their own models.
+    `copurchase_models` holds the arrays of each co-purchase model, at least one;
+    `own_fingerprints` the fingerprints [n_items] of engines with their own models.
 
     Equal fingerprints mean equal evidence, except for one chance in 2^64.
     """
-    session_hashes = _sums(browse["offsets"], partial(_place_hashes, browse["items"]))
-    session_hashes = _hashed(session_hashes + _hashed(_words(browse["owners"])))
+    session_hashes = _hash_sums(
+        browse["offsets"], partial(_session_item_hashes, browse["items"])
+    )
+    session_hashes = _mix_bits(session_hashes + _mix_bits(_to_words(browse["owners"])))
     postings = browse["postings"]
-    viewed = _sums(
+    session_hash_sums = _hash_sums(
         browse["posting_offsets"], lambda rows, _: session_hashes[postings[rows]]
     )
-    hashes = _hashed(viewed + _hashed(_companion_hashes(bought[0])))
-    for other_array in bought[1:]:
-        hashes = _hashed(hashes + _companion_hashes(other_array))
-    for fingerprints in other_arrays:
-        hashes = _hashed(hashes + _words(fingerprints))
+    hashes = _mix_bits(
+        session_hash_sums + _mix_bits(_companion_hashes(copurchase_models[0]))
+    )
+    for copurchase_arrays in copurchase_models[1:]:
+        hashes = _mix_bits(hashes + _companion_hashes(copurchase_arrays))
+    for fingerprints in own_fingerprints:
+        hashes = _mix_bits(hashes + _to_words(fingerprints))
     return hashes.view(np.int64)
 
 
-def _place_hashes(items: npt.NDArray[Any], rows: slice, offsets: Ints) -> Words:
+def _session_item_hashes(items: npt.NDArray[Any], rows: slice, offsets: Ints) -> Words:
     """Return the hash of each item and its place in its session."""
     places = np.arange(len(items[rows])) - np.repeat(offsets[:-1], np.diff(offsets))
-    return _hashed(_words(items[rows]) * _MIX_ONE + _words(places))
+    return _mix_bits(_to_words(items[rows]) * _MIX_ONE + _to_words(places))
 
 
 def _companion_hashes(model: Arrays) -> Words:
     def hashes_of(rows: slice, _: Ints) -> Words:
-        hashes = _words(model["companions"][rows]) * _MIX_ONE
-        hashes += _words(model["support"][rows])
-        hashes = _hashed(hashes) + _words(model["evidence"][rows])
+        hashes = _to_words(model["companions"][rows]) * _MIX_ONE
+        hashes += _to_words(model["support"][rows])
+        hashes = _mix_bits(hashes) + _to_words(model["evidence"][rows])
         if len(model["shared"]):  # pooled baskets of variants
-            hashes = _hashed(hashes) + _words(model["shared"][rows])
-        return _hashed(hashes)
+            hashes = _mix_bits(hashes) + _to_words(model["shared"][rows])
+        return _mix_bits(hashes)
 
-    return _sums(model["offsets"], hashes_of)
+    return _hash_sums(model["offsets"], hashes_of)
 
 
-def _words(numbers: npt.NDArray[Any]) -> Words:
+def _to_words(numbers: npt.NDArray[Any]) -> Words:
     return numbers.astype(np.int64).view(np.uint64) + np.uint64(1)
 
 
-def _hashed(words: Words) -> Words:
+def _mix_bits(words: Words) -> Words:
     """Return words whose every bit depends on all input bits."""
     words = (words ^ (words >> _HASH_SHIFT)) * _MIX_TWO
     hashed: Words = (words ^ (words >> _HASH_SHIFT)) * _MIX_ONE
     return hashed
 
 
-def _sums(offsets: npt.NDArray[Any], hashes_of: Callable[[slice, Ints], Words]) -> Words:
+def _hash_sums(
+    offsets: npt.NDArray[Any], hashes_of: Callable[[slice, Ints], Words]
+) -> Words:
     """Return the sum (modulo 2^64) of the hashes of each run, including empty runs.
 
     `hashes_of` gets the entries of some runs, and where each of them starts and ends.
@@ -193,17 +201,17 @@ def train_store(
         with run_at_idle_priority(
             idle_seconds
         ):  # reading needs no low latency; the rest does
-            head, constants = _read_on(deps, store, inputs)
+            head, tuned = _read_new_log(deps, store, inputs)
             progress(0.5)
             now_ms = deps.clock()
-            arrays = fit(inputs, head.numbers, store.settings, now_ms, constants, runner)
-            arrays |= _order(deps, store)
+            arrays = fit(inputs, head.numbers, store.settings, now_ms, tuned, runner)
+            arrays |= _ranker_arrays(deps, store)
             progress(0.9)
             facts = {"store_id": store.store_id, "applied_seq": head.seq}
             facts |= impressions_and_clicks(inputs.trials)
             model_id = publish_arrays(folder, arrays, facts, head.model_id)
-        uploaded = SnapshotName(store.store_id, MODELS, model_id)
-        deps.snapshots.publish(uploaded, head.model_id)
+        snapshot = SnapshotName(store.store_id, MODELS, model_id)
+        deps.snapshots.publish(snapshot, head.model_id)
         model = TrainedModel(
             model_id=model_id,
             applied_seq=head.seq,
@@ -238,7 +246,7 @@ def _remove_on_failure(deps: TrainingDeps, store: Store, folder: Path) -> Iterat
         raise StoreDeletedError(message) from error
 
 
-def _order(deps: TrainingDeps, store: Store) -> dict[str, npt.NDArray[Any]]:
+def _ranker_arrays(deps: TrainingDeps, store: Store) -> dict[str, npt.NDArray[Any]]:
     """Return the trees of the store's ranker, if its backtest showed a gain."""
     with deps.database.reading() as connection:
         stored = RankingRepository(connection, store.store_id).load()
@@ -253,14 +261,14 @@ def fit(
     n_items: int,
     settings: StoreSettings,
     now_ms: int,
-    constants: Hyperparameters | None = None,
+    tuned: Hyperparameters | None = None,
     runner: Runner = HERE,
 ) -> dict[str, npt.NDArray[Any]]:
     """Return every engine's arrays, named `engine.array`, for numbers below `n_items`.
 
-    Engines use their default hyperparameters unless `constants` has others.
+    Engines use their default hyperparameters unless `tuned` has others.
     """
-    hyperparameters = constants or Hyperparameters()
+    hyperparameters = tuned or Hyperparameters()
     since_ms = now_ms - settings.trending_days * DAY_MS
     visits = hyperparameters.visits
     behaviour = summarize_behaviour(
@@ -271,29 +279,31 @@ def fit(
         runner,
     )
     # First what needs much memory for small results: the models below stay in memory.
-    signs = _interest_indicators(inputs, behaviour.choices, now_ms)
+    indicators = _interest_indicators(inputs, behaviour.choices, now_ms)
     behaviour = behaviour._replace(choices=[])
-    choices = _choices(inputs, settings, now_ms)
-    models, carts, complements, item_sets = _bought(
+    click_boosts = _search_click_boosts(inputs, settings, now_ms)
+    models, cart_model, complements, item_sets = _fit_purchase_models(
         inputs, behaviour.carts, n_items, hyperparameters.companions, now_ms, runner
     )
-    bought, viewed = models.to_arrays(), behaviour.sessions.to_arrays()
-    carted = {} if carts is None else carts.to_arrays()
-    pairs = [one.to_arrays() for one in (*models, carts) if one is not None]
+    copurchase_arrays, session_arrays = models.to_arrays(), behaviour.sessions.to_arrays()
+    cart_arrays = {} if cart_model is None else cart_model.to_arrays()
+    copurchase_models = [
+        one.to_arrays() for one in (*models, cart_model) if one is not None
+    ]
     own_models, fingerprints = _own_models(inputs, n_items, now_ms)
     return {
-        **bought,
-        **{f"browse.{name}": array for name, array in viewed.items()},
-        **{f"carts.{name}": array for name, array in carted.items()},
+        **copurchase_arrays,
+        **{f"browse.{name}": array for name, array in session_arrays.items()},
+        **{f"carts.{name}": array for name, array in cart_arrays.items()},
         **{f"complementary.{name}": a for name, a in complements.to_arrays().items()},
         **{f"sets.{name}": array for name, array in item_sets.to_arrays().items()},
         **own_models,
-        "marks": item_fingerprints(viewed, pairs, fingerprints),
+        "marks": item_fingerprints(session_arrays, copurchase_models, fingerprints),
         "personal_search": np.array(astuple(hyperparameters.search), np.float64),
-        **{f"choices.{name}": array for name, array in choices},
-        **{f"signs.{name}": array for name, array in signs},
-        **{f"trials.{name}": array for name, array in _trials(inputs, n_items)},
-        "intervals": _intervals(inputs, n_items),
+        **{f"choices.{name}": array for name, array in click_boosts},
+        **{f"signs.{name}": array for name, array in indicators},
+        **{f"trials.{name}": array for name, array in _impression_stats(inputs, n_items)},
+        "intervals": _repurchase_intervals(inputs, n_items),
         "trending": _trending(inputs, behaviour, settings, since_ms, now_ms),
     }
 
@@ -304,14 +314,18 @@ def _own_models(
     """Return the arrays of engines with their own models, and their fingerprints."""
     if not OWN_MODELS:
         return {}, []
-    bought, interactions, in_order = (
+    purchases, behaviour, in_order = (
         inputs.purchases,
         inputs.behaviour,
-        is_in_order(inputs.purchases),
+        order_line_mask(inputs.purchases),
     )
     facts = Facts(
-        *(bought.baskets[in_order], bought.items[in_order], bought.times[in_order]),
-        *(interactions.visitors, interactions.items, interactions.times),
+        *(
+            purchases.baskets[in_order],
+            purchases.items[in_order],
+            purchases.times[in_order],
+        ),
+        *(behaviour.visitors, behaviour.items, behaviour.times),
         n_items,
         now_ms,
     )
@@ -324,7 +338,7 @@ def _own_models(
     return arrays, fingerprints
 
 
-def _bought(
+def _fit_purchase_models(
     inputs: TrainingInputs,
     in_carts: Behaviour,
     n_items: int,
@@ -337,61 +351,73 @@ def _bought(
     Orders decay relative to the newest purchase, not `now_ms`, so time alone changes
     nothing.
     """
-    bought, cache = inputs.purchases, inputs.fit_cache
-    kinds, products = inputs.catalog.kinds(n_items)
-    past_purchases = bought.times[bought.times <= now_ms]
-    newest_ms = int(past_purchases.max()) if len(past_purchases) else now_ms
-    models = cache.of(
+    purchases, cache = inputs.purchases, inputs.fit_cache
+    categories, variants = inputs.catalog.categories_and_variants(n_items)
+    past_times = purchases.times[purchases.times <= now_ms]
+    newest_ms = int(past_times.max()) if len(past_times) else now_ms
+    models = cache.get_or_fit(
         "copurchase",
-        (bought, products),
+        (purchases, variants),
         (n_items, newest_ms, options),
-        lambda: fit_copurchase_model(bought, n_items, newest_ms, options, products, runner),
+        lambda: fit_copurchase_model(
+            purchases, n_items, newest_ms, options, variants, runner
+        ),
     )
-    carted = len(in_carts.items)  # only grows
-    carts = cache.of(
+    cart_event_count = len(in_carts.items)  # only grows
+    cart_model = cache.get_or_fit(
         "carts",
-        (bought, kinds, products),
-        (n_items, newest_ms, options, carted),
+        (purchases, categories, variants),
+        (n_items, newest_ms, options, cart_event_count),
         lambda: fit_cart_model(inputs, in_carts, n_items, newest_ms, options, runner),
     )
-    hashes = carts or models.widest
-    complements = cache.of(
+    model_for_complements = cart_model or models.widest
+    complements = cache.get_or_fit(
         "complementary",
-        (bought, kinds, products, hashes),
+        (purchases, categories, variants, model_for_complements),
         n_items,
-        lambda: fit_complement_model(hashes, inputs, n_items),
+        lambda: fit_complement_model(model_for_complements, inputs, n_items),
     )
-    item_sets = cache.of(
+    item_sets = cache.get_or_fit(
         "sets",
-        (bought, models),
+        (purchases, models),
         (n_items, newest_ms),
-        lambda: fit_bundle_candidates(models.plain, bought, newest_ms),
+        lambda: fit_bundle_candidates(models.plain, purchases, newest_ms),
     )
-    return models, carts, complements, item_sets
+    return models, cart_model, complements, item_sets
 
 
-def _intervals(inputs: TrainingInputs, n_items: int) -> Ints:
+def _repurchase_intervals(inputs: TrainingInputs, n_items: int) -> Ints:
     """Return each item's usual interval between two purchases by one buyer, in ms."""
-    bought = inputs.purchases
+    purchases = inputs.purchases
 
-    def learn() -> Ints:
-        counts = bought.is_active & (bought.quantities > 0) & (bought.buyers != 0)
-        lines = bought.buyers[counts], bought.items[counts], bought.times[counts]
+    def fit_intervals() -> Ints:
+        is_counted = (
+            purchases.is_active & (purchases.quantities > 0) & (purchases.buyers != 0)
+        )
+        lines = (
+            purchases.buyers[is_counted],
+            purchases.items[is_counted],
+            purchases.times[is_counted],
+        )
         return usual_intervals(*lines, n_items)
 
-    return inputs.fit_cache.of("intervals", (bought,), n_items, learn)
+    return inputs.fit_cache.get_or_fit("intervals", (purchases,), n_items, fit_intervals)
 
 
-def _choices(
+def _search_click_boosts(
     inputs: TrainingInputs, settings: StoreSettings, now_ms: int
 ) -> Iterable[tuple[str, npt.NDArray[Any]]]:
     """Return the click boosts of searches, by query intent."""
-    choices = inputs.searches.choices(now_ms, bought_rows(inputs.purchases))
+    clicks = inputs.searches.choices(now_ms, bought_rows(inputs.purchases))
     intents = inputs.searches.intents(LanguageAnalyzer(settings.language))
-    keys = {intent: number for number, intent in enumerate(dict.fromkeys(intents))}
-    numbers = np.array([keys[intent] for intent in intents], dtype=np.int64)
-    by_intent = choices._replace(queries=numbers[choices.queries])
-    model = ClickBoostModel.of(fit_click_boosts(by_intent, ClickBoostOptions()), list(keys))
+    intent_numbers = {
+        intent: number for number, intent in enumerate(dict.fromkeys(intents))
+    }
+    queries = np.array([intent_numbers[intent] for intent in intents], dtype=np.int64)
+    clicks_by_intent = clicks._replace(queries=queries[clicks.queries])
+    model = ClickBoostModel.of(
+        fit_click_boosts(clicks_by_intent, ClickBoostOptions()), list(intent_numbers)
+    )
     return model.to_arrays().items()
 
 
@@ -399,18 +425,20 @@ def _interest_indicators(
     inputs: TrainingInputs, choices: Sequence[Choices], now_ms: int
 ) -> Iterable[tuple[str, npt.NDArray[Any]]]:
     """Return the interest indicators of categories, brands and colours."""
-    bought = inputs.purchases
-    is_purchase = bought.is_active & (bought.quantities > 0) & (bought.buyers != 0)
+    lines = inputs.purchases
+    is_purchase = lines.is_active & (lines.quantities > 0) & (lines.buyers != 0)
     purchases = Interactions(
-        bought.buyers[is_purchase],
-        bought.times[is_purchase],
-        bought.items[is_purchase].astype(np.int64),
+        lines.buyers[is_purchase],
+        lines.times[is_purchase],
+        lines.items[is_purchase].astype(np.int64),
         np.full(int(is_purchase.sum()), PURCHASE),
     )
     return fit_indicators(inputs.signs, choices, purchases, now_ms).to_arrays().items()
 
 
-def _trials(inputs: TrainingInputs, n_items: int) -> Iterable[tuple[str, npt.NDArray[Any]]]:
+def _impression_stats(
+    inputs: TrainingInputs, n_items: int
+) -> Iterable[tuple[str, npt.NDArray[Any]]]:
     """Return impressions and clicks by item."""
     return inputs.trials.resized(n_items).to_arrays().items()
 
@@ -428,21 +456,26 @@ def _trending(
     since_ms: int,
     now_ms: int,
 ) -> npt.NDArray[np.int32]:
-    bought = inputs.purchases
-    is_active = bought.is_active
-    sold = TrendingSales(
-        items=bought.items[is_active],
-        baskets=bought.baskets[is_active],
-        units=bought.quantities[is_active],
-        revenue=np.nan_to_num(bought.totals[is_active]),
-        times=bought.times[is_active],
+    purchases = inputs.purchases
+    is_active = purchases.is_active
+    sales = TrendingSales(
+        items=purchases.items[is_active],
+        baskets=purchases.baskets[is_active],
+        units=purchases.quantities[is_active],
+        revenue=np.nan_to_num(purchases.totals[is_active]),
+        times=purchases.times[is_active],
     )
-    sales, before = sold.between(since_ms, now_ms), sold.between(-1, since_ms)
+    recent_sales, earlier_sales = (
+        sales.between(since_ms, now_ms),
+        sales.between(-1, since_ms),
+    )
     metric = settings.trending_metric
-    return rank_trending(sales, behaviour.carted, behaviour.viewed, metric, before)
+    return rank_trending(
+        recent_sales, behaviour.carted, behaviour.viewed, metric, earlier_sales
+    )
 
 
-def _read_on(
+def _read_new_log(
     deps: TrainingDeps, store: Store, inputs: TrainingInputs
 ) -> tuple[TrainingHead, Hyperparameters]:
     with deps.database.reading() as connection:
@@ -451,8 +484,8 @@ def _read_on(
         inputs.follow(head.removals)
         searches = SearchEventRepository(connection, store.store_id)
         inputs.read_on(repository, head.seq, searches=searches)
-        constants = HyperparameterRepository(connection, store.store_id).constants()
-    return head, constants
+        tuned = HyperparameterRepository(connection, store.store_id).constants()
+    return head, tuned
 
 
 def _models_to_keep(head: TrainingHead, model_id: str) -> set[str]:
@@ -464,8 +497,10 @@ _PAUSE_FACTOR: Final = 4.0  # limits training to a fifth of a core, at low prior
 _MAX_PAUSE_SECONDS: Final = 30.0
 _IDLE_FACTOR: Final = 5.0  # idle-priority time per CPU second of the last training
 _MAX_IDLE_SECONDS: Final = 5.0
-_AGED_SHARE: Final = 600  # each second one in so many stores is retrained for its age
-_STORE_FACTS: Final = 2_000  # a cached store counts as so many facts at least
+_AGED_STORES_SHARE: Final = (
+    600  # each second one in so many stores is retrained for its age
+)
+_MIN_STORE_FACTS: Final = 2_000  # a cached store counts as so many facts at least
 
 
 class Trainer:
@@ -491,7 +526,7 @@ class Trainer:
             ObjectStoreUnavailableError: when it could not be uploaded.
         """
         self._deps.snapshots.check()
-        spent = time.thread_time()
+        started_at = time.thread_time()
         # Not in the cache while it is read: after a failure the next training starts over.
         inputs = self._inputs.pop(store.store_id, None)
         self._sizes.pop(store.store_id, None)
@@ -503,9 +538,9 @@ class Trainer:
         idle_seconds = min(_IDLE_FACTOR * cpu_seconds, _MAX_IDLE_SECONDS)
         model = train_store(self._deps, store, inputs, progress, idle_seconds)
         self._inputs[store.store_id] = inputs
-        self._sizes[store.store_id] = inputs.size + _STORE_FACTS
+        self._sizes[store.store_id] = inputs.size + _MIN_STORE_FACTS
         self._evict()
-        cpu_seconds = self._cpu_seconds[store.store_id] = time.thread_time() - spent
+        cpu_seconds = self._cpu_seconds[store.store_id] = time.thread_time() - started_at
         pause = min(_PAUSE_FACTOR * cpu_seconds, _MAX_PAUSE_SECONDS)
         self._paused_until[store.store_id] = time.monotonic() + pause
         return model
@@ -532,20 +567,20 @@ def stale_stores(
     """
     with database.reading() as connection:
         rows = training_progress(connection)
-    with_news = [row.store_id for row in rows if _has_news(row, accounts)]
-    known = set(with_news)
+    stale = [row.store_id for row in rows if _needs_training(row, accounts)]
+    stale_ids = set(stale)
     aged = [
         row.store_id
         for row in rows
         if row.seq
-        and row.store_id not in known
+        and row.store_id not in stale_ids
         and abs(now_ms - (row.trained_at or 0)) >= HOUR_MS
         and accounts.by_id(row.store_id) is not None
     ]
-    return with_news + _in_turn(aged, -(-len(rows) // _AGED_SHARE), now_ms // 1_000)
+    return stale + _rotate(aged, -(-len(rows) // _AGED_STORES_SHARE), now_ms // 1_000)
 
 
-def _in_turn(stores: Sequence[StoreId], count: int, turn: int) -> list[StoreId]:
+def _rotate(stores: Sequence[StoreId], count: int, turn: int) -> list[StoreId]:
     """Return up to `count` of the stores, the following ones in the next turn."""
     if len(stores) <= count:
         return list(stores)
@@ -553,7 +588,7 @@ def _in_turn(stores: Sequence[StoreId], count: int, turn: int) -> list[StoreId]:
     return [*stores[start:], *stores[:start]][:count]
 
 
-def _has_news(row: TrainingProgress, accounts: AccountDirectory) -> bool:
+def _needs_training(row: TrainingProgress, accounts: AccountDirectory) -> bool:
     store = accounts.by_id(row.store_id)
     if store is None or row.seq == 0:
         return False

@@ -220,14 +220,14 @@ def test_a_proposal_follows_rules_and_people_who_buy_one_of_a_category(
 ) -> None:
     obey(shop, RuleContent(RuleAction.EXCLUDE, RuleTarget(items=(str(LAMP),))))
     assert proposed(shop, []) == CAMP
-    one_kind = replace(
+    one_category = replace(
         shop.models.complements,
-        kinds=np.zeros(len(NAMES), np.int32),
-        several=np.zeros(1, np.bool_),
+        categories=np.zeros(len(NAMES), np.int32),
+        is_self_complementary=np.zeros(1, np.bool_),
     )
     models = shop.models
     try:
-        shop.models = replace(models, complements=one_kind)
+        shop.models = replace(models, complements=one_category)
         assert proposed(shop, []) == {}
     finally:
         shop.models = models

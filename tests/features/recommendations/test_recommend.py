@@ -191,7 +191,7 @@ def test_who_may_be_shown_it_again_sees_first_what_they_keep_buying(
 
 def test_what_variants_lend_is_in_mix_and_never_in_buy(shop: StoreState) -> None:
     # The rope is a variant of the bolt, and was itself bought with nothing.
-    families = np.array([0, 0, 0, 1, 1, 0, 0], np.int32)
+    groups = np.array([0, 0, 0, 1, 1, 0, 0], np.int32)
     lines = [(number, item) for number in range(4) for item in (BOLT, LANTERN)]
     orders, bought = np.array(lines, np.int64).T
     learned = fit_copurchase(
@@ -199,7 +199,7 @@ def test_what_variants_lend_is_in_mix_and_never_in_buy(shop: StoreState) -> None
         bought.astype(np.int32),
         None,
         len(NAMES),
-        products=VariantGroups(families, np.zeros(len(NAMES), np.int32)),
+        variants=VariantGroups(groups, np.zeros(len(NAMES), np.int32)),
     )
     unseen = models(baskets=[], visits=[], trending=[])
     shop.models = replace(unseen, copurchase=learned.plain, pooled=learned.pooled)

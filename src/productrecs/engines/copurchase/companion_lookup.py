@@ -14,22 +14,22 @@ def complete(
 ) -> tuple[Items, Scores]:
     """Return up to `limit` items that several anchors vote for, best first."""
     discounts = layout.lean.astype(np.float64)
-    items, votes = [np.zeros(0, np.int32)], [np.zeros(0)]
+    item_runs, votes = [np.zeros(0, np.int32)], [np.zeros(0)]
     for anchor, count in zip(anchors.tolist(), counts.tolist(), strict=True):
         run = slice(*layout.offsets[anchor : anchor + 2].tolist())
         companions = layout.companions[run]
         vote = layout.likeness[run] * (discounts[companions] / discounts[anchor])
         for _ in range(int(layout.constants[0])):
             vote = vote * vote
-        items.append(companions)
+        item_runs.append(companions)
         votes.append(vote * count)
-    found, item_index = np.unique(np.concatenate(items), return_inverse=True)
-    sums = np.bincount(item_index, weights=np.concatenate(votes), minlength=len(found))
+    items, item_index = np.unique(np.concatenate(item_runs), return_inverse=True)
+    sums = np.bincount(item_index, weights=np.concatenate(votes), minlength=len(items))
     scores = sums.astype(np.float32)
-    is_candidate = np.isin(found, anchors, invert=True) & (scores > 0)
-    found, scores = found[is_candidate], scores[is_candidate]
-    places = top_places(found, scores, limit)
-    return found[places], scores[places]
+    is_candidate = np.isin(items, anchors, invert=True) & (scores > 0)
+    items, scores = items[is_candidate], scores[is_candidate]
+    places = top_places(items, scores, limit)
+    return items[places], scores[places]
 
 
 class CompanionArrays(NamedTuple):

@@ -53,7 +53,7 @@ def promote_for_coverage(
     owners: Ints,
     companions: Items,
     scores: Scores,
-    is_in_head: Bools,
+    is_observed: Bools,
     options: CopurchaseOptions,
 ) -> Scores:
     """Return the scores, with some raised to just above the last place of a list's head.
@@ -62,61 +62,63 @@ def promote_for_coverage(
     than `heads` lists is promoted in the lists where it is closest to the head, if its
     score is at least `least_fit` of the last score there. Each list promotes one item;
     items in no head come first. Pairs that only variants were bought in (not
-    `is_in_head`) are skipped: another variant is already listed.
+    `is_observed`) are skipped: another variant is already listed.
     """
     if options.places < 1:
         return scores
     ranks = ranks_within_runs(owners)
     last = np.flatnonzero(ranks == options.places - 1)
-    bars = np.zeros(int(owners.max(initial=-1)) + 1, dtype=np.float32)
-    bars[owners[last]] = scores[last]
+    head_scores = np.zeros(int(owners.max(initial=-1)) + 1, dtype=np.float32)
+    head_scores[owners[last]] = scores[last]
     list_counts = np.bincount(
         companions[ranks < options.places], minlength=int(companions.max(initial=-1)) + 1
     )
-    has_promotion = np.zeros(len(bars), dtype=np.bool_)  # lists with a promoted item
-    below = (ranks >= options.places) & (scores >= options.least_fit * bars[owners])
-    below &= is_in_head
+    has_promotion = np.zeros(len(head_scores), dtype=np.bool_)  # lists with a promoted item
+    is_below_head = (ranks >= options.places) & (
+        scores >= options.least_fit * head_scores[owners]
+    )
+    is_below_head &= is_observed
     promoted_scores = scores.copy()
-    for position in range(1, options.heads + 1):
+    for min_lists in range(1, options.heads + 1):
         is_candidate = (
-            below
-            & (list_counts[companions] < position)
+            is_below_head
+            & (list_counts[companions] < min_lists)
             & ~has_promotion[owners]
             & (promoted_scores == scores)
         )
-        for promoted in _matched(
-            np.flatnonzero(is_candidate), owners, companions, scores, bars
+        for promoted in _closest_pairs(
+            np.flatnonzero(is_candidate), owners, companions, scores, head_scores
         ):
             promoted_scores[promoted] = np.nextafter(
-                bars[owners[promoted]], np.float32(np.inf)
+                head_scores[owners[promoted]], np.float32(np.inf)
             )
             has_promotion[owners[promoted]] = True
             list_counts[companions[promoted]] += 1
     return promoted_scores
 
 
-def _matched(
-    candidates: Ints, owners: Ints, companions: Items, scores: Scores, bars: Scores
+def _closest_pairs(
+    candidates: Ints, owners: Ints, companions: Items, scores: Scores, head_scores: Scores
 ) -> list[Ints]:
     """Return indexes of pairs, no owner and no companion twice, the closest ones first."""
-    closeness = scores[candidates] / bars[owners[candidates]]
+    closeness = scores[candidates] / head_scores[owners[candidates]]
     order = np.lexsort((owners[candidates], companions[candidates], -closeness))
     candidates = candidates[order]
-    found: list[Ints] = []
+    chosen_pairs: list[Ints] = []
     for _ in range(_ROUNDS):
-        position = candidates[
+        closest_lists = candidates[
             _first_of_each(companions[candidates])
         ]  # each item's closest list ...
-        promoted = position[
-            _first_of_each(owners[position])
+        promoted = closest_lists[
+            _first_of_each(owners[closest_lists])
         ]  # ... and each list's closest item of these
         if not len(promoted):
             break
-        found.append(promoted)
+        chosen_pairs.append(promoted)
         is_available = ~np.isin(companions[candidates], companions[promoted])
         is_available &= ~np.isin(owners[candidates], owners[promoted])
         candidates = candidates[is_available]
-    return found
+    return chosen_pairs
 
 
 def _first_of_each(codes: Ints | Items) -> Bools:
@@ -126,8 +128,10 @@ def _first_of_each(codes: Ints | Items) -> Bools:
     return first
 
 
-_TRACE: Final = 1e-9  # lower bound of a divisor
-_BEHIND: Final = np.float32(1e-12)  # what remains of the strength that chance explains
+_MIN_DIVISOR: Final = 1e-9  # lower bound of a divisor
+_CHANCE_FACTOR: Final = np.float32(
+    1e-12
+)  # what remains of the strength that chance explains
 
 
 class CopurchaseModels(NamedTuple):
@@ -158,7 +162,7 @@ def fit_copurchase(
     options: CopurchaseOptions | None = None,
     buyers: Ints | None = None,
     *,
-    products: VariantGroups | None = None,
+    variants: VariantGroups | None = None,
     runner: Runner = HERE,
 ) -> CopurchaseModels:
     """Return every item's strongest companions from parallel arrays, one entry a line.
@@ -175,7 +179,7 @@ def fit_copurchase(
         ValueError: when an item number lies outside 0..n_items-1.
     """
     lines = _distinct_baskets(baskets, items, ages_days, n_items, buyers)
-    return fit_baskets(lines, options or CopurchaseOptions(), products, runner)
+    return fit_baskets(lines, options or CopurchaseOptions(), variants, runner)
 
 
 def fit_widest_copurchase(
@@ -185,12 +189,12 @@ def fit_widest_copurchase(
     n_items: int,
     options: CopurchaseOptions,
     buyers: Ints | None,
-    products: VariantGroups | None,
+    variants: VariantGroups | None,
     runner: Runner = HERE,
 ) -> CopurchaseModel:
     """Return the model of `fit_copurchase` with the highest coverage, and make no other."""
     lines = _distinct_baskets(baskets, items, ages_days, n_items, buyers)
-    return fit_baskets(lines, options, products, runner, widest_only=True).widest
+    return fit_baskets(lines, options, variants, runner, widest_only=True).widest
 
 
 def _distinct_baskets(
@@ -207,7 +211,7 @@ def _distinct_baskets(
 def fit_baskets(
     lines: Baskets,
     options: CopurchaseOptions,
-    products: VariantGroups | None = None,
+    variants: VariantGroups | None = None,
     runner: Runner = HERE,
     *,
     widest_only: bool = False,
@@ -218,24 +222,26 @@ def fit_baskets(
     """
     weights = basket_weights(lines, options)
     popularity = item_popularity(lines, weights)
-    variants = None
-    if products is not None:
-        variants = variant_pooling(lines, weights, products, options)
+    pooling = None
     if variants is not None:
-        popularity = variants.popularity
+        pooling = variant_pooling(lines, weights, variants, options)
+    if pooling is not None:
+        popularity = pooling.popularity
     seasons = _season_factors(lines, weights, options)
     sales = Sales(popularity, seasons, float(weights.sum()))
     plain, pooled = _TopCompanions(sales, options), _TopCompanions(sales, options)
-    widest_only &= variants is not None
-    kinds = None if products is None else products.kinds
-    evidence = PairEvidence(lines, kinds, options)
-    counting = _Counting(lines, weights, sales, variants, evidence, options, widest_only)
-    for of_items, of_variants in runner.run(_count, counting, _jobs(lines, runner)):
-        plain.add(of_items)
-        pooled.add(of_variants)
+    widest_only &= pooling is not None
+    categories = None if variants is None else variants.categories
+    evidence = PairEvidence(lines, categories, options)
+    counting = _Counting(lines, weights, sales, pooling, evidence, options, widest_only)
+    for item_pairs, pooled_pairs in runner.run(
+        _strongest_pairs, counting, _owner_blocks_by_job(lines, runner)
+    ):
+        plain.add(item_pairs)
+        pooled.add(pooled_pairs)
     if widest_only:
         return CopurchaseModels(pooled.model(), None)
-    return CopurchaseModels(plain.model(), None if variants is None else pooled.model())
+    return CopurchaseModels(plain.model(), None if pooling is None else pooled.model())
 
 
 class _Counting(NamedTuple):
@@ -244,7 +250,7 @@ class _Counting(NamedTuple):
     lines: Baskets
     weights: Floats
     sales: Sales
-    variants: VariantPooling | None
+    pooling: VariantPooling | None
     evidence: PairEvidence
     options: CopurchaseOptions
     widest_only: bool
@@ -257,7 +263,7 @@ class _Selected(NamedTuple):
     evidence: Bytes
 
 
-def _jobs(lines: Baskets, runner: Runner) -> list[tuple[list[Ints]]]:
+def _owner_blocks_by_job(lines: Baskets, runner: Runner) -> list[tuple[list[Ints]]]:
     """Return the blocks of owners of each job.
 
     Borders of blocks are the same for every runner: ties in a block are broken alike.
@@ -269,60 +275,66 @@ def _jobs(lines: Baskets, runner: Runner) -> list[tuple[list[Ints]]]:
     return [(blocks[at : at + size],) for at in range(0, len(blocks), size)]
 
 
-def _count(
+def _strongest_pairs(
     counting: _Counting, blocks: list[Ints]
 ) -> tuple[list[_Selected], list[_Selected]]:
     """Return the strongest pairs of some owners: their own, and pooled by variants."""
-    lines, weights, sales, variants, pair_evidence, options, widest_only = counting
+    lines, weights, sales, pooling, pair_evidence, options, widest_only = counting
     plain: list[_Selected] = []
     pooled: list[_Selected] = []
     for owners, counted in count_pairs(lines, weights, blocks):
-        pairs = counted if variants is None else variants.joined(counted, owners)
+        pairs = (
+            counted if pooling is None else pooling.with_borrowed_baskets(counted, owners)
+        )
         evidence = pair_evidence.of(pairs)
-        if variants is not None:
+        if pooling is not None:
             if pairs.shared is not None:  # pooled pairs have their products' evidence
-                of_groups = np.where(pairs.shared > 0, EVIDENT, CHANCE).astype(np.int8)
-                evidence = np.maximum(evidence, of_groups)
-            pooled.append(_strongest(pairs, evidence, sales, options))
+                group_evidence = np.where(pairs.shared > 0, EVIDENT, CHANCE).astype(np.int8)
+                evidence = np.maximum(evidence, group_evidence)
+            pooled.append(_select_strongest(pairs, evidence, sales, options))
             if widest_only:
                 continue
             observed = np.flatnonzero(pairs.support > 0)
             pairs, evidence = pairs[observed].without_shared(), evidence[observed]
-        plain.append(_strongest(pairs, evidence, sales, options))
+        plain.append(_select_strongest(pairs, evidence, sales, options))
     return plain, pooled
 
 
-def _strongest(
+def _select_strongest(
     pairs: PairCounts, evidence: Bytes, sales: Sales, options: CopurchaseOptions
 ) -> _Selected:
     """Return the pairs that may be stored, before promotion."""
-    considered = max(options.considered, options.neighbours)
+    candidate_count = max(options.considered, options.neighbours)
     selected = _Selected(pairs, evidence)
-    scores = _scores(selected, sales, options)
-    chosen = _chosen(selected, scores, considered, sales, options)
-    return _Selected(pairs[chosen], evidence[chosen])
+    scores = _ranking_scores(selected, sales, options)
+    best_index = _best_index(selected, scores, candidate_count, sales, options)
+    return _Selected(pairs[best_index], evidence[best_index])
 
 
-def _scores(selected: _Selected, sales: Sales, options: CopurchaseOptions) -> Scores:
+def _ranking_scores(
+    selected: _Selected, sales: Sales, options: CopurchaseOptions
+) -> Scores:
     """Return the strengths of pairs; those that chance explains come after all others."""
     strengths = pair_strengths(selected.pairs, sales, options)
-    strengths[selected.evidence == CHANCE] *= _BEHIND
+    strengths[selected.evidence == CHANCE] *= _CHANCE_FACTOR
     return strengths
 
 
-def _chosen(
+def _best_index(
     selected: _Selected,
     scores: Scores,
-    considered: int,
+    candidate_count: int,
     sales: Sales,
     options: CopurchaseOptions,
 ) -> Ints:
     """Return each owner's best indexes for its own list and for carts, ascending."""
     pairs, evidence = selected
-    for_lists = top_per_owner(pairs.owners, scores, considered)
-    counted = np.flatnonzero(evidence >= EVIDENT)
-    in_carts = cart_strengths(pairs[counted], sales.popularity, options)
-    for_carts = counted[top_per_owner(pairs.owners[counted], in_carts, options.neighbours)]
+    for_lists = top_per_owner(pairs.owners, scores, candidate_count)
+    evident_index = np.flatnonzero(evidence >= EVIDENT)
+    cart_scores = cart_strengths(pairs[evident_index], sales.popularity, options)
+    for_carts = evident_index[
+        top_per_owner(pairs.owners[evident_index], cart_scores, options.neighbours)
+    ]
     return unique_sorted(np.concatenate((for_lists, for_carts)))
 
 
@@ -343,10 +355,10 @@ class _TopCompanions:
     def model(self) -> CopurchaseModel:
         """Return the model of the added pairs, which are gone then."""
         options, popularity = self._options, self._sales.popularity
-        pairs = PairCounts.joined(self._pairs)
+        pairs = PairCounts.concatenate(self._pairs)
         evidence = np.concatenate(self._evidence)
         self._pairs.clear()  # half of the memory
-        scores = _scores(_Selected(pairs, evidence), self._sales, options)
+        scores = _ranking_scores(_Selected(pairs, evidence), self._sales, options)
         best_first = top_per_owner(pairs.owners, scores, len(scores))
         pairs, evidence = pairs[best_first], evidence[best_first]
         scores = promote_for_coverage(
@@ -357,8 +369,12 @@ class _TopCompanions:
             options,
         )
         selected = _Selected(pairs, evidence)
-        order = _chosen(selected, scores, options.neighbours, self._sales, options)
-        pairs, evidence, scores = pairs[order], evidence[order], scores[order]
+        best_index = _best_index(selected, scores, options.neighbours, self._sales, options)
+        pairs, evidence, scores = (
+            pairs[best_index],
+            evidence[best_index],
+            scores[best_index],
+        )
         best_first = top_per_owner(pairs.owners, scores, len(scores))
         pairs, evidence = pairs[best_first], evidence[best_first]
         cosines = _pair_cosines(pairs, popularity)
@@ -393,7 +409,7 @@ def _season_factors(lines: Baskets, weights: Floats, options: CopurchaseOptions)
     recent_sales = np.bincount(
         lines.items, weights=recent_weights[lines.baskets], minlength=lines.n_items
     )
-    share = float(recent_weights.sum()) / max(float(weights.sum()), _TRACE)
+    share = float(recent_weights.sum()) / max(float(weights.sum()), _MIN_DIVISOR)
     prior = max(options.prior, 1.0)
     ratios: Floats = (recent_sales + prior) / (sold * share + prior)
     seasons: Floats = ratios**options.season

@@ -66,14 +66,14 @@ class PairCounts:
     support: Items
     shared: Items | None = None
 
-    def __getitem__(self, chosen: Ints) -> PairCounts:
-        """Return the pairs at the indexes `chosen`, in that order."""
+    def __getitem__(self, index: Ints) -> PairCounts:
+        """Return the pairs at the indexes `index`, in that order."""
         return PairCounts(
-            self.owners[chosen],
-            self.companions[chosen],
-            self.weights[chosen],
-            self.support[chosen],
-            None if self.shared is None else self.shared[chosen],
+            self.owners[index],
+            self.companions[index],
+            self.weights[index],
+            self.support[index],
+            None if self.shared is None else self.shared[index],
         )
 
     def without_shared(self) -> PairCounts:
@@ -81,7 +81,7 @@ class PairCounts:
         return PairCounts(self.owners, self.companions, self.weights, self.support)
 
     @classmethod
-    def joined(cls, parts: list[PairCounts]) -> PairCounts:
+    def concatenate(cls, parts: list[PairCounts]) -> PairCounts:
         """Return the pairs of all parts, concatenated."""
         shared = [part.shared for part in parts if part.shared is not None]
         return PairCounts(
@@ -103,16 +103,16 @@ def gather_baskets(
     """
     check_item_numbers(items, n_items)
     ages = np.zeros(len(items), np.float32) if ages_days is None else ages_days
-    inside = baskets >= 0
-    items, ages = items[inside], ages[inside]
-    names, codes = np.unique(baskets[inside], return_inverse=True)
-    newest = np.full(len(names), np.inf)
-    np.minimum.at(newest, codes, ages)
-    lines = unique_sorted(codes * np.int64(n_items) + items)
+    in_basket = baskets >= 0
+    items, ages = items[in_basket], ages[in_basket]
+    basket_numbers, codes = np.unique(baskets[in_basket], return_inverse=True)
+    newest_ages = np.full(len(basket_numbers), np.inf)
+    np.minimum.at(newest_ages, codes, ages)
+    line_codes = unique_sorted(codes * np.int64(n_items) + items)
     return Baskets(
-        baskets=lines // max(n_items, 1),
-        items=(lines % max(n_items, 1)).astype(np.int32),
-        ages_days=np.maximum(newest, 0.0),
+        baskets=line_codes // max(n_items, 1),
+        items=(line_codes % max(n_items, 1)).astype(np.int32),
+        ages_days=np.maximum(newest_ages, 0.0),
         n_items=n_items,
     )
 
@@ -123,14 +123,16 @@ def without_repeated_baskets(lines: Baskets, baskets: Ints, buyers: Ints) -> Bas
     `lines` was gathered from `baskets` and `buyers` [n]; buyer 0 is unknown. A resent order
     under a new number is a duplicate, not new evidence.
     """
-    names, places = np.unique(baskets[baskets >= 0], return_index=True)
-    buyer = buyers[baskets >= 0][places]
-    contents = np.zeros(len(names), dtype=np.uint64)
-    np.add.at(contents, lines.baskets, _hashed(lines.items.astype(np.uint64)))
-    order = np.lexsort((lines.ages_days, contents, buyer))
-    is_repeated = np.zeros(len(names), dtype=np.bool_)
-    is_repeated[order[1:]] = (np.diff(contents[order]) == 0) & (np.diff(buyer[order]) == 0)
-    is_unique = ~is_repeated | (buyer == 0)
+    basket_numbers, first_line = np.unique(baskets[baskets >= 0], return_index=True)
+    buyer_of_basket = buyers[baskets >= 0][first_line]
+    content_hashes = np.zeros(len(basket_numbers), dtype=np.uint64)
+    np.add.at(content_hashes, lines.baskets, _hash(lines.items.astype(np.uint64)))
+    order = np.lexsort((lines.ages_days, content_hashes, buyer_of_basket))
+    is_repeated = np.zeros(len(basket_numbers), dtype=np.bool_)
+    is_repeated[order[1:]] = (np.diff(content_hashes[order]) == 0) & (
+        np.diff(buyer_of_basket[order]) == 0
+    )
+    is_unique = ~is_repeated | (buyer_of_basket == 0)
     renumbered = np.cumsum(is_unique) - 1
     is_kept = is_unique[lines.baskets]
     return Baskets(
@@ -141,7 +143,7 @@ def without_repeated_baskets(lines: Baskets, baskets: Ints, buyers: Ints) -> Bas
     )
 
 
-def _hashed(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+def _hash(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     """Return 64 well-mixed bits for each number (splitmix64)."""
     hashed = (numbers + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     hashed = (hashed ^ (hashed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -151,11 +153,9 @@ def _hashed(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 
 def basket_weights(lines: Baskets, options: CopurchaseOptions) -> Floats:
     """Return each basket's weight in 0..1: lower for wholesale and old orders."""
-    large = np.minimum(1.0, options.large_basket / np.maximum(lines.sizes, 1))
-    basket_weights_by_age: Floats = large * 0.5 ** (
-        lines.ages_days / options.half_life_days
-    )
-    return basket_weights_by_age
+    size_weights = np.minimum(1.0, options.large_basket / np.maximum(lines.sizes, 1))
+    weights: Floats = size_weights * 0.5 ** (lines.ages_days / options.half_life_days)
+    return weights
 
 
 def pair_blocks(lines: Baskets, block_pairs: int = _BLOCK_PAIRS) -> list[Ints]:
@@ -188,10 +188,10 @@ def count_pairs(
     ones = np.ones(len(lines.items))
     basket_matrix = sparse.csr_array((ones, lines.items, offsets), shape=shape)
     holders = sparse.csr_array(basket_matrix.T)
-    for some in pair_blocks(lines) if blocks is None else blocks:
-        product = sparse.csr_array(holders[some] @ contents)
+    for owners in pair_blocks(lines) if blocks is None else blocks:
+        product = sparse.csr_array(holders[owners] @ contents)
         product.sort_indices()
-        yield some, _without_self(some, product)
+        yield owners, _without_self(owners, product)
 
 
 def _without_self(owners: Ints, product: sparse.csr_array) -> PairCounts:
@@ -237,7 +237,7 @@ class CopurchaseOptions:
     neighbours: int = 40  # companions stored for lists of one item, and as many for carts
 
 
-_TRACE: Final = 1e-9  # popularity of items without sales
+_MIN_POPULARITY: Final = 1e-9  # popularity of items without sales
 
 
 class Sales(NamedTuple):
@@ -251,16 +251,18 @@ class Sales(NamedTuple):
 def item_popularity(lines: Baskets, weights: Floats) -> Floats:
     """Return the summed weight of each item's baskets, always above 0."""
     sums = np.bincount(lines.items, weights=weights[lines.baskets], minlength=lines.n_items)
-    return np.maximum(sums, _TRACE)
+    return np.maximum(sums, _MIN_POPULARITY)
 
 
 def pair_strengths(pairs: PairCounts, sales: Sales, options: CopurchaseOptions) -> Scores:
     """Return each pair's strength by `options`, above 0."""
     popularity, prior = sales.popularity, options.prior
-    prior_weights = popularity[pairs.companions] * (prior / max(sales.baskets, _TRACE))
+    prior_weights = popularity[pairs.companions] * (
+        prior / max(sales.baskets, _MIN_POPULARITY)
+    )
     probabilities = (pairs.weights + prior_weights) / (popularity[pairs.owners] + prior)
-    for_companion = sales.seasons / popularity**options.exponent
-    scores = probabilities * for_companion[pairs.companions]
+    companion_factors = sales.seasons / popularity**options.exponent
+    scores = probabilities * companion_factors[pairs.companions]
     return np.maximum(scores, np.finfo(np.float32).tiny).astype(np.float32)
 
 
@@ -279,6 +281,6 @@ def top_per_owner(owners: Ints, scores: Scores, limit: int) -> Ints:
     """
     # Bits of a positive float32 sort like its value: owner and inverted score form the key.
     inverted = ~scores.view(np.uint32)
-    places = run_numbers(owners).astype(np.uint64)
-    order = np.argsort((places << np.uint64(32)) | inverted, kind="stable")
+    owner_runs = run_numbers(owners).astype(np.uint64)
+    order = np.argsort((owner_runs << np.uint64(32)) | inverted, kind="stable")
     return order[ranks_within_runs(owners) < limit]  # owners keep their order

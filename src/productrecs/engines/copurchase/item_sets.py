@@ -76,11 +76,11 @@ class ItemSets:
         """
         if not arrays:
             return cls.empty()
-        return cls(**{one.name: np.asarray(arrays[one.name]) for one in fields(cls)})
+        return cls(**{field.name: np.asarray(arrays[field.name]) for field in fields(cls)})
 
     def to_arrays(self) -> Arrays:
         """Return the sets as plain arrays, named as the fields."""
-        return {one.name: getattr(self, one.name) for one in fields(self)}
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def members(self, index: int) -> tuple[int, ...]:
         """Return the items of one set."""
@@ -98,18 +98,20 @@ class ItemSets:
         common, and an item is in at most `most_per_item` sets.
         """
         chosen: list[int] = []
-        taken: set[tuple[int, int]] = set()
+        used_pairs: set[tuple[int, int]] = set()
         uses: dict[int, int] = {}
         for index in range(len(self.orders)):
             if len(chosen) == limit:
                 break
             members = self.members(index)
-            pairs = {(one, two) for one in members for two in members if one < two}
+            pairs = {
+                (first, second) for first in members for second in members if first < second
+            }
             is_crowded = any(uses.get(item, 0) >= most_per_item for item in members)
-            if is_crowded or pairs & taken or not may_use(members):
+            if is_crowded or pairs & used_pairs or not may_use(members):
                 continue
             chosen.append(index)
-            taken |= pairs
+            used_pairs |= pairs
             uses |= {item: uses.get(item, 0) + 1 for item in members}
         return chosen
 
@@ -143,22 +145,24 @@ def fit_item_sets(
     Parallel arrays as in `fit_copurchase`, of the same orders. Sets are ranked by the
     number of additional items that they sell: (size - 1) times the orders beyond chance.
     """
-    chosen = options or SetOptions()
-    recent = (ages_days <= chosen.recent_days) & (items < model.n_items)
-    lines = gather_baskets(baskets[recent], items[recent], ages_days[recent], model.n_items)
-    lines = without_repeated_baskets(lines, baskets[recent], buyers[recent])
+    options = options or SetOptions()
+    is_recent = (ages_days <= options.recent_days) & (items < model.n_items)
+    lines = gather_baskets(
+        baskets[is_recent], items[is_recent], ages_days[is_recent], model.n_items
+    )
+    lines = without_repeated_baskets(lines, baskets[is_recent], buyers[is_recent])
     if not len(lines.items) or not len(model.companions):
         return ItemSets.empty()
-    grower = _Grower(lines, chosen)
+    grower = _SetGrower(lines, options)
     sets = grower.pairs(model)
-    found = [sets]
+    sets_by_size = [sets]
     while sets.items.shape[1] < MAX_SET and len(sets.items):
-        sets = grower.grown(sets)
-        found.append(sets)
-    return grower.stored(found)
+        sets = grower.grow(sets)
+        sets_by_size.append(sets)
+    return grower.to_item_sets(sets_by_size)
 
 
-class _Grower:
+class _SetGrower:
     """Counts the orders of sets, and makes larger sets of smaller ones."""
 
     def __init__(self, lines: Baskets, options: SetOptions) -> None:
@@ -177,91 +181,107 @@ class _Grower:
     def pairs(self, model: CopurchaseModel) -> _Sets:
         """Return the best pairs of a model."""
         owners = np.repeat(np.arange(model.n_items), np.diff(model.offsets))
-        voting = np.flatnonzero(model.likeness > 0)
-        one, two = owners[voting], model.companions[voting].astype(np.int64)
-        codes = np.minimum(one, two) * model.n_items + np.maximum(one, two)
-        codes, first = np.unique(codes, return_index=True)
+        evident = np.flatnonzero(model.likeness > 0)
+        owner, companion = owners[evident], model.companions[evident].astype(np.int64)
+        codes = np.minimum(owner, companion) * model.n_items + np.maximum(owner, companion)
+        codes, first_index = np.unique(codes, return_index=True)
         pairs = np.column_stack((codes // model.n_items, codes % model.n_items))
-        ever = model.support[voting][first].astype(np.int64)  # at least the recent orders
-        likely = self._judged(pairs, ever).best(self._options.counted).items
-        return self._judged(likely, self._count(likely)).best(self._options.pairs)
+        support = model.support[evident][first_index].astype(
+            np.int64
+        )  # at least the recent orders
+        candidates = (
+            self._sets_beyond_chance(pairs, support).best(self._options.counted).items
+        )
+        return self._sets_beyond_chance(candidates, self._count_orders(candidates)).best(
+            self._options.pairs
+        )
 
-    def grown(self, sets: _Sets) -> _Sets:
+    def grow(self, sets: _Sets) -> _Sets:
         """Return the best sets that have one item more than the given ones."""
-        wanted = self._options.growths
-        larger, orders = [np.zeros((0, sets.items.shape[1] + 1), np.int64)], [_NONE]
+        max_growths = self._options.growths
+        larger, orders = [np.zeros((0, sets.items.shape[1] + 1), np.int64)], [_NO_COUNTS]
         for start in range(0, len(sets.items), _BLOCK):
             block = sets.items[start : start + _BLOCK]
-            counts = (self._holding(block).T @ self._orders).tocsr()
+            counts = (self._orders_containing(block).T @ self._orders).tocsr()
             owner = np.repeat(np.arange(len(block)), np.diff(counts.indptr))
-            least = self._options.min_share * sets.orders[start + owner]
-            frequent = np.flatnonzero(counts.data >= least)
+            min_orders = self._options.min_share * sets.orders[start + owner]
+            frequent = np.flatnonzero(counts.data >= min_orders)
             owner, item = owner[frequent], counts.indices[frequent].astype(np.int64)
             count = counts.data[frequent].astype(np.int64)
             is_new = (block[owner] != item[:, None]).all(axis=1)
             owner, item, count = owner[is_new], item[is_new], count[is_new]
-            chance = sets.orders[start + owner] * (self._counts[item] / self._n_orders)
-            rank = np.lexsort((item, -(self._low(count) - chance), owner))
-            places = np.arange(len(rank)) - np.searchsorted(owner[rank], owner[rank])
-            rank = rank[places < wanted]
+            expected = sets.orders[start + owner] * (self._counts[item] / self._n_orders)
+            rank = np.lexsort((item, -(self._lower_bound(count) - expected), owner))
+            rank_in_set = np.arange(len(rank)) - np.searchsorted(owner[rank], owner[rank])
+            rank = rank[rank_in_set < max_growths]
             larger.append(np.column_stack((block[owner[rank]], item[rank])))
             orders.append(count[rank])
         items, first = np.unique(
             np.sort(np.concatenate(larger), axis=1), axis=0, return_index=True
         )
-        return self._judged(items, np.concatenate(orders)[first]).best(self._options.pairs)
-
-    def stored(self, found: list[_Sets]) -> ItemSets:
-        """Return sets of all sizes, best first, each with its best sellers first."""
-        padded = np.full((sum(len(one.items) for one in found), MAX_SET), _NO_ITEM)
-        start = 0
-        for one in found:
-            size = one.items.shape[1]
-            by_sales = np.argsort(-self._counts[one.items], axis=1, kind="stable")
-            rows = slice(start, start + len(one.items))
-            padded[rows, :size] = np.take_along_axis(one.items, by_sales, axis=1)
-            start += len(one.items)
-        sold = np.concatenate([(one.items.shape[1] - 1) * one.excess for one in found])
-        order = np.lexsort((*padded.T[::-1], -sold))
-        return ItemSets(
-            padded[order].astype(np.int32),
-            np.concatenate([one.orders for one in found])[order].astype(np.int32),
-            np.concatenate([one.lifts for one in found])[order].astype(np.float32),
+        return self._sets_beyond_chance(items, np.concatenate(orders)[first]).best(
+            self._options.pairs
         )
 
-    def _judged(self, items: Ints, orders: Ints) -> _Sets:
+    def to_item_sets(self, sets_by_size: list[_Sets]) -> ItemSets:
+        """Return sets of all sizes, best first, each with its best sellers first."""
+        padded = np.full((sum(len(sets.items) for sets in sets_by_size), MAX_SET), _NO_ITEM)
+        start = 0
+        for sets in sets_by_size:
+            size = sets.items.shape[1]
+            sales_order = np.argsort(-self._counts[sets.items], axis=1, kind="stable")
+            rows = slice(start, start + len(sets.items))
+            padded[rows, :size] = np.take_along_axis(sets.items, sales_order, axis=1)
+            start += len(sets.items)
+        additional_items = np.concatenate(
+            [(sets.items.shape[1] - 1) * sets.excess for sets in sets_by_size]
+        )
+        order = np.lexsort((*padded.T[::-1], -additional_items))
+        return ItemSets(
+            padded[order].astype(np.int32),
+            np.concatenate([sets.orders for sets in sets_by_size])[order].astype(np.int32),
+            np.concatenate([sets.lifts for sets in sets_by_size])[order].astype(np.float32),
+        )
+
+    def _sets_beyond_chance(self, items: Ints, orders: Ints) -> _Sets:
         """Return the sets that chance does not explain."""
         size = items.shape[1]
-        chance = np.zeros(len(items))
+        expected = np.zeros(len(items))
         for place in range(size):
             others = np.delete(items, place, axis=1)
-            together = self._counts[others[:, 0]] if size == 2 else self._count(others)  # noqa: PLR2004 - a pair
-            joins = self._counts[items[:, place]] / self._n_orders
-            chance = np.maximum(chance, together * joins)
-        low = self._low(orders)
-        lifts = low / np.maximum(chance, 1e-9)
+            is_pair = size == 2  # noqa: PLR2004
+            together = self._counts[others[:, 0]] if is_pair else self._count_orders(others)
+            item_share = self._counts[items[:, place]] / self._n_orders
+            expected = np.maximum(expected, together * item_share)
+        lower_bound = self._lower_bound(orders)
+        lifts = lower_bound / np.maximum(expected, 1e-9)
         options = self._options
-        good = (orders >= options.min_orders) & (lifts >= options.min_lift)
-        return _Sets(items[good], orders[good], (low - chance)[good], lifts[good])
+        is_significant = (orders >= options.min_orders) & (lifts >= options.min_lift)
+        return _Sets(
+            items[is_significant],
+            orders[is_significant],
+            (lower_bound - expected)[is_significant],
+            lifts[is_significant],
+        )
 
-    def _low(self, orders: Ints) -> Floats:
+    def _lower_bound(self, orders: Ints) -> Floats:
         low: Floats = orders - self._options.standard_errors * np.sqrt(orders)
         return low
 
-    def _count(self, sets: Ints) -> Ints:
+    def _count_orders(self, sets: Ints) -> Ints:
         """Return how many orders contain each set."""
         blocks = [
-            self._holding(sets[start : start + _BLOCK]).sum(axis=0)
+            self._orders_containing(sets[start : start + _BLOCK]).sum(axis=0)
             for start in range(0, len(sets), _BLOCK)
         ]
-        return np.concatenate([_NONE, *blocks]).astype(np.int64)
+        return np.concatenate([_NO_COUNTS, *blocks]).astype(np.int64)
 
-    def _holding(self, sets: Ints) -> sparse.csc_array:
+    def _orders_containing(self, sets: Ints) -> sparse.csc_array:
         """Return the orders [n_orders, n_sets] that contain each set, as ones."""
-        holding = self._by_item[:, sets[:, 0]]
+        orders = self._by_item[:, sets[:, 0]]
         for place in range(1, sets.shape[1]):
-            holding = holding.multiply(self._by_item[:, sets[:, place]])
-        return holding.tocsc()
+            orders = orders.multiply(self._by_item[:, sets[:, place]])
+        return orders.tocsc()
 
 
-_NONE: Final = np.zeros(0, np.int64)
+_NO_COUNTS: Final = np.zeros(0, np.int64)

@@ -60,7 +60,7 @@ def vote(
 ) -> int:
     """Let several anchors vote for their companions; return the number of companions."""
     doublings = int(layout.constants[0])
-    found = 0
+    n_companions = 0
     for anchor in anchors:
         scratch_arrays.places[anchor] = -1
     for place in range(len(anchors)):
@@ -75,22 +75,22 @@ def vote(
                 share *= share
             if scratch_arrays.places[item] == 0:
                 scratch_arrays.places[item] = 1
-                scratch_arrays.touched[found] = item
-                found += 1
+                scratch_arrays.touched[n_companions] = item
+                n_companions += 1
             scratch_arrays.votes[item] += share * counts[place]
     for anchor in anchors:
         scratch_arrays.places[anchor] = 0
         scratch_arrays.votes[anchor] = 0.0
-    return found
+    return n_companions
 
 
 @jit_compiled(_I8(_SCRATCH_TYPE, _I8, _I4[::1], _F4[::1]))
 def take_best(
-    scratch_arrays: CompanionScratch, found: int, items: Items, scores: Scores
+    scratch_arrays: CompanionScratch, n_companions: int, items: Items, scores: Scores
 ) -> int:
     """Write the best items to `items` and `scores`, clear the votes; return the count."""
     count = 0
-    for place in range(found):
+    for place in range(n_companions):
         item = scratch_arrays.touched[place]
         score = np.float32(scratch_arrays.votes[item])
         scratch_arrays.votes[item] = 0.0
@@ -120,6 +120,6 @@ def complete(
     """Return up to `limit` items that several anchors vote for, best first."""
     items, scores = np.empty(limit, dtype=np.int32), np.empty(limit, dtype=np.float32)
     scratch_arrays = scratch(len(layout.lean))
-    found = _vote(layout, scratch_arrays, anchors, counts)
-    count = _take_best(scratch_arrays, found, items, scores)
+    n_companions = _vote(layout, scratch_arrays, anchors, counts)
+    count = _take_best(scratch_arrays, n_companions, items, scores)
     return items[:count], scores[:count]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _evaluators: list[Any] = [
     companion_lookup
 ]  # the last one is used: after warm-up, the kernel
-_NOT_STORED: Final = "layout"
+_DERIVED_FIELD: Final = "layout"
 _SHARED: Final = "shared"
 _EVIDENCE: Final = "evidence"
 
@@ -94,8 +94,8 @@ class CopurchaseModel:
             _SHARED: np.zeros(0, np.int32),
             _EVIDENCE: np.full(len(arrays["companions"]), EVIDENT, np.int8),
         }
-        complete_arrays: dict[str, Any] = {**missing, **arrays}
-        return cls(**{name: complete_arrays[name] for name in cls._stored_fields()})
+        with_defaults: dict[str, Any] = {**missing, **arrays}
+        return cls(**{name: with_defaults[name] for name in cls._stored_fields()})
 
     def to_arrays(self) -> Arrays:
         """Return the model as plain arrays, named as its fields."""
@@ -125,14 +125,14 @@ class CopurchaseModel:
         if not 0 <= anchor < self.n_items:
             return 0
         begin, end = self.offsets[anchor : anchor + 2].tolist()
-        found = np.flatnonzero(self.companions[begin:end] == item)
-        if not len(found):
+        matches = np.flatnonzero(self.companions[begin:end] == item)
+        if not len(matches):
             return 0
-        index = begin + int(found[0])
+        index = begin + int(matches[0])
         shared = self.shared[index] if len(self.shared) else 0
         return int(max(self.support[index], shared))
 
-    def certain_with(self, item: int) -> Items:
+    def companions_with_certain_evidence(self, item: int) -> Items:
         """Return the companions of an item that its own orders are enough evidence for."""
         if not 0 <= item < self.n_items:
             return self.companions[:0]
@@ -141,16 +141,16 @@ class CopurchaseModel:
         certain: Items = self.companions[begin:end][is_certain]
         return certain
 
-    def baskets_with(self, anchor: int) -> Iterator[tuple[int, int]]:
+    def companions_and_baskets(self, anchor: int) -> Iterator[tuple[int, int]]:
         """Yield an item's companions, best first, each with the number of common baskets.
 
         Pairs that chance explains are left out: best sellers co-occur with everything.
         """
         if 0 <= anchor < self.n_items:
             begin, end = self.offsets[anchor : anchor + 2].tolist()
-            counts = self.likeness[begin:end] > 0
-            items = self.companions[begin:end][counts].tolist()
-            yield from zip(items, self.support[begin:end][counts].tolist(), strict=True)
+            is_evident = self.likeness[begin:end] > 0
+            items = self.companions[begin:end][is_evident].tolist()
+            yield from zip(items, self.support[begin:end][is_evident].tolist(), strict=True)
 
     def complete(
         self, basket: Sequence[int], limit: int, counts: Mapping[int, float] | None = None
@@ -178,4 +178,4 @@ class CopurchaseModel:
 
     @classmethod
     def _stored_fields(cls) -> list[str]:
-        return [name for name in cls.__dataclass_fields__ if name != _NOT_STORED]
+        return [name for name in cls.__dataclass_fields__ if name != _DERIVED_FIELD]

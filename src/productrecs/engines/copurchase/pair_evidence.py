@@ -41,60 +41,64 @@ _CERTAIN_LIFT: Final = 1.5  # as for bundles
 _CERTAIN_ORDERS: Final = 3
 _CERTAIN_SHARE: Final = 0.3  # of an item's orders; where a store sells little else
 _LISTED_SHARE: Final = 0.05
-_YOUNG: Final = 50  # orders of a store below which every pair is listed
-_GROWTH: Final = 250  # orders of a store from which one more common order is needed
-_MOST_NEEDED: Final = 3
+_MIN_ORDERS: Final = 50  # orders of a store below which every pair is listed
+_ORDERS_PER_NEEDED: Final = (
+    250  # orders of a store from which one more common order is needed
+)
+_MAX_NEEDED: Final = 3
 _CATEGORY_PRIOR: Final = 5.0  # orders by chance that two categories' lift is shrunk by
 
 
 class _CategoryPairs(NamedTuple):
     """How often items of two categories stand together, and would by chance."""
 
-    kinds: Items  # [n_items] the last number is for unknown categories
-    codes: Ints  # owner's * n_kinds + companion's, ascending
-    together: Floats
-    lines: Floats  # [n_kinds] lines beside the category's items
+    categories: Items  # [n_items] the last number is for unknown categories
+    codes: Ints  # owner * n_categories + companion, ascending
+    together: Floats  # co-occurrences of the pair of categories
+    totals: Floats  # [n_categories] co-occurrences of the items of a category
 
 
 class PairEvidence:
     """Judges the pairs of one store's baskets."""
 
     def __init__(
-        self, lines: Baskets, kinds: Items | None, options: CopurchaseOptions
+        self, lines: Baskets, categories: Items | None, options: CopurchaseOptions
     ) -> None:
-        """Count what chance would do. `kinds` [n_items] are below 0 where unknown."""
+        """Count what chance would do. `categories` [n_items] are below 0 where unknown."""
         self._options = options
         self._counts = lines.counts
         self._orders = len(lines.ages_days)
         self._sold = int((self._counts > 0).sum())
-        beside = (lines.sizes - 1.0)[lines.baskets]
-        self._lines = np.zeros(lines.n_items)
-        np.add.at(self._lines, lines.items, beside)
-        self._all_lines = max(float(self._lines.sum()), 1.0)
+        neighbours = (lines.sizes - 1.0)[lines.baskets]
+        self._neighbours = np.zeros(lines.n_items)
+        np.add.at(self._neighbours, lines.items, neighbours)
+        self._total = max(float(self._neighbours.sum()), 1.0)
         self._categories = None
-        if kinds is not None and (kinds >= 0).any():
-            self._categories = _category_pairs(lines, kinds, self._lines)
+        if categories is not None and (categories >= 0).any():
+            self._categories = _category_pairs(lines, categories, self._neighbours)
 
     def of(self, pairs: PairCounts) -> Bytes:
         """Return `CHANCE` to `CERTAIN` for each of the pairs, which are sorted by owner."""
         if not self._options.needs_evidence:
             return np.full(len(pairs.owners), EVIDENT, np.int8)
         support = pairs.support.astype(np.float64)
-        expected = self._lines[pairs.owners] * self._lines[pairs.companions]
-        expected /= self._all_lines
-        shares = self._least_shares(pairs, support)
-        needed = min(_MOST_NEEDED, 1 + self._orders // _GROWTH)
-        frequent = (support >= needed) & (shares >= _LISTED_SHARE)
-        evidence = self._beyond_chance(pairs, support, expected)
-        evidence[frequent | (self._orders < _YOUNG)] = EVIDENT
+        expected = self._neighbours[pairs.owners] * self._neighbours[pairs.companions]
+        expected /= self._total
+        min_shares = self._min_shares(pairs, support)
+        min_orders = min(_MAX_NEEDED, 1 + self._orders // _ORDERS_PER_NEEDED)
+        is_frequent = (support >= min_orders) & (min_shares >= _LISTED_SHARE)
+        evidence = self._evidence_beyond_chance(pairs, support, expected)
+        evidence[is_frequent | (self._orders < _MIN_ORDERS)] = EVIDENT
         evidence[support == 0] = CHANCE  # only variants were bought together
-        low = support - _Z * np.sqrt(support)
-        certain = (low >= _CERTAIN_LIFT * expected) | (shares >= _CERTAIN_SHARE)
-        certain &= support >= _CERTAIN_ORDERS
-        evidence[certain] = CERTAIN
+        lower_bound = support - _Z * np.sqrt(support)
+        is_certain = (lower_bound >= _CERTAIN_LIFT * expected) | (
+            min_shares >= _CERTAIN_SHARE
+        )
+        is_certain &= support >= _CERTAIN_ORDERS
+        evidence[is_certain] = CERTAIN
         return evidence
 
-    def _least_shares(self, pairs: PairCounts, support: Floats) -> Floats:
+    def _min_shares(self, pairs: PairCounts, support: Floats) -> Floats:
         """Return the least share of the owner's orders: Wilson's lower limit."""
         orders = np.maximum(self._counts[pairs.owners], 1.0)
         share, scaled = support / orders, _Z**2 / orders
@@ -102,77 +106,95 @@ class PairEvidence:
         lower: Floats = (share + scaled / 2.0 - spread) / (1.0 + scaled)
         return lower
 
-    def _beyond_chance(self, pairs: PairCounts, support: Floats, expected: Floats) -> Bytes:
+    def _evidence_beyond_chance(
+        self, pairs: PairCounts, support: Floats, expected: Floats
+    ) -> Bytes:
         from scipy.special import gammainc  # noqa: PLC0415 - 20 MB, for training only
 
         # The chance of at least `support` orders, by the Poisson distribution.
         chances: Floats = -np.expm1(-expected)
-        several = np.flatnonzero(support > 1)
-        chances[several] = gammainc(support[several], expected[several])
+        repeated = np.flatnonzero(support > 1)
+        chances[repeated] = gammainc(support[repeated], expected[repeated])
         # Without categories, nothing tells related products from others.
         evidence = np.where(support > 1, EVIDENT, CHANCE).astype(np.int8)
         evidence[(support == 1) & (chances <= self._options.chance)] = POSSIBLE
         if self._categories is None:
             return evidence
-        lifts, known = self._lifts(self._categories, pairs, support, expected)
-        accepted = self._few_false(pairs.owners, chances / lifts)
-        evidence[known] = CHANCE
+        lifts, is_known = self._category_lifts(self._categories, pairs, support, expected)
+        accepted = self._pass_false_discovery_test(pairs.owners, chances / lifts)
+        evidence[is_known] = CHANCE
         evidence[accepted] = EVIDENT
         return evidence
 
-    def _few_false(self, owners: Ints, chances: Floats) -> Bools:
+    def _pass_false_discovery_test(self, owners: Ints, chances: Floats) -> Bools:
         """Return the pairs that Benjamini-Hochberg accepts among each owner's."""
         rate = self._options.false_discoveries / max(self._sold - 1, 1)
-        accepted = np.zeros(len(owners), np.bool_)
-        small = np.flatnonzero(chances <= self._options.false_discoveries)
-        if not len(small):
-            return accepted
-        order = small[np.lexsort((chances[small], owners[small]))]
-        places = ranks_within_runs(owners[order]) + 1
+        is_accepted = np.zeros(len(owners), np.bool_)
+        candidates = np.flatnonzero(chances <= self._options.false_discoveries)
+        if not len(candidates):
+            return is_accepted
+        order = candidates[np.lexsort((chances[candidates], owners[candidates]))]
+        ranks = ranks_within_runs(owners[order]) + 1
         runs = run_numbers(owners[order])
-        last = np.zeros(int(runs[-1]) + 1, np.int64)
-        np.maximum.at(last, runs, np.where(chances[order] <= rate * places, places, 0))
-        accepted[order[places <= last[runs]]] = True
-        return accepted
+        last_accepted = np.zeros(int(runs[-1]) + 1, np.int64)
+        np.maximum.at(
+            last_accepted, runs, np.where(chances[order] <= rate * ranks, ranks, 0)
+        )
+        is_accepted[order[ranks <= last_accepted[runs]]] = True
+        return is_accepted
 
-    def _lifts(
+    def _category_lifts(
         self,
-        categories: _CategoryPairs,
+        category_pairs: _CategoryPairs,
         pairs: PairCounts,
         support: Floats,
         expected: Floats,
     ) -> tuple[Floats, Bools]:
         """Return the lift of each pair's categories without it, and which are known."""
-        unknown = len(categories.lines) - 1
-        one, two = categories.kinds[pairs.owners], categories.kinds[pairs.companions]
-        codes = one.astype(np.int64) * len(categories.lines) + two
-        together = categories.together[np.searchsorted(categories.codes, codes)]
-        by_chance = categories.lines[one] * categories.lines[two] / self._all_lines
-        known = (one < unknown) & (two < unknown)
+        unknown = len(category_pairs.totals) - 1
+        owner_categories, companion_categories = (
+            category_pairs.categories[pairs.owners],
+            category_pairs.categories[pairs.companions],
+        )
+        codes = (
+            owner_categories.astype(np.int64) * len(category_pairs.totals)
+            + companion_categories
+        )
+        together = category_pairs.together[np.searchsorted(category_pairs.codes, codes)]
+        expected_together = (
+            category_pairs.totals[owner_categories]
+            * category_pairs.totals[companion_categories]
+            / self._total
+        )
+        is_known = (owner_categories < unknown) & (companion_categories < unknown)
         # Rounding may leave a little less than nothing without the pair.
         lifts = np.maximum(together - support, 0.0) + _CATEGORY_PRIOR
-        lifts /= np.maximum(by_chance - expected, 0.0) + _CATEGORY_PRIOR
-        return np.where(known, lifts, 1.0), known
+        lifts /= np.maximum(expected_together - expected, 0.0) + _CATEGORY_PRIOR
+        return np.where(is_known, lifts, 1.0), is_known
 
 
-def _category_pairs(lines: Baskets, kinds: Items, beside: Floats) -> _CategoryPairs:
+def _category_pairs(
+    lines: Baskets, categories: Items, neighbours: Floats
+) -> _CategoryPairs:
     from scipy import sparse  # noqa: PLC0415 - 20 MB, for training only
 
-    unknown = int(kinds.max()) + 1
-    kinds = np.where(kinds < 0, unknown, kinds).astype(np.int32)
-    size, of_lines = unknown + 1, kinds[lines.items]
+    unknown = int(categories.max()) + 1
+    categories = np.where(categories < 0, unknown, categories).astype(np.int32)
+    n_categories, line_categories = unknown + 1, categories[lines.items]
     orders = sparse.csr_array(
-        (np.ones(len(of_lines)), (lines.baskets, of_lines)),
-        shape=(len(lines.ages_days), size),
+        (np.ones(len(line_categories)), (lines.baskets, line_categories)),
+        shape=(len(lines.ages_days), n_categories),
     )
     product = sparse.coo_array(orders.T @ orders)
-    codes = product.coords[0].astype(np.int64) * size + product.coords[1]
+    codes = product.coords[0].astype(np.int64) * n_categories + product.coords[1]
     order = np.argsort(codes)
     together = product.data - np.where(
         product.coords[0] == product.coords[1],
-        np.bincount(of_lines, minlength=size)[product.coords[0]],  # an item beside itself
+        np.bincount(line_categories, minlength=n_categories)[
+            product.coords[0]
+        ],  # an item beside itself
         0,
     )
-    of_kinds = np.zeros(size)
-    np.add.at(of_kinds, kinds, beside)
-    return _CategoryPairs(kinds, codes[order], together[order], of_kinds)
+    totals = np.zeros(n_categories)
+    np.add.at(totals, categories, neighbours)
+    return _CategoryPairs(categories, codes[order], together[order], totals)

@@ -38,23 +38,28 @@ if TYPE_CHECKING:
     from productrecs.engines.copurchase.item_pairs import CopurchaseOptions
 
 _BLOCK_ITEMS: Final = 20_000  # items per block, which bounds the memory
-_PRODUCTS: Final = 40  # companion products per product
-_MEMBERS: Final = 3  # variants per companion product: one may be sold out
-_LATER: Final = 0.3  # decay of borrowed weight from one variant of a companion to the next
-_COLLECTED: Final = 0.2  # maximum share of baskets with several variants, to be one product
-_CHOICE: Final = 1e-3  # fit of a variant, in common baskets: per own sale,
-_SAME_SIZE: Final = 1.5  # and for the same size
+_COMPANION_PRODUCTS: Final = 40  # companion products per product
+_VARIANTS_PER_PRODUCT: Final = 3  # variants per companion product: one may be sold out
+_NEXT_VARIANT_DECAY: Final = (
+    0.3  # decay of borrowed weight from one variant of a companion to the next
+)
+_MAX_JOINT_SHARE: Final = (
+    0.2  # maximum share of baskets with several variants, to be one product
+)
+_FIT_PER_SALE: Final = 1e-3  # fit of a variant, in common baskets: per own sale,
+_FIT_OF_SAME_SIZE: Final = 1.5  # and for the same size
 
 
 class VariantGroups(NamedTuple):
     """Variant group, size and category of each item: all [n_items].
 
-    Equal sizes have equal numbers. Unknown groups and sizes are 0, unknown kinds below 0.
+    Equal sizes have equal numbers. Unknown groups and sizes are 0, unknown categories below
+    0.
     """
 
-    category_sets: Items
+    groups: Items
     sizes: Items
-    kinds: Items | None = None
+    categories: Items | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,18 +88,22 @@ class VariantPooling:
     pairs: PairCounts
     codes: Ints
 
-    def joined(self, own_pairs: PairCounts, owners: Ints) -> PairCounts:
+    def with_borrowed_baskets(self, own_pairs: PairCounts, owners: Ints) -> PairCounts:
         """Return the pairs of `owners`, a range of numbers, with borrowed baskets; sorted.
 
         `own_pairs` are their counted pairs.
         """
         blocks = []
-        for some in np.array_split(owners, -(-len(owners) // _BLOCK_ITEMS)):
-            begin, end = np.searchsorted(own_pairs.owners, (some[0], some[-1] + 1)).tolist()
-            blocks.append(self._joined(own_pairs[np.arange(begin, end)], some))
-        return PairCounts.joined(blocks)
+        for block_owners in np.array_split(owners, -(-len(owners) // _BLOCK_ITEMS)):
+            begin, end = np.searchsorted(
+                own_pairs.owners, (block_owners[0], block_owners[-1] + 1)
+            ).tolist()
+            blocks.append(
+                self._with_borrowed_baskets(own_pairs[np.arange(begin, end)], block_owners)
+            )
+        return PairCounts.concatenate(blocks)
 
-    def _joined(self, own_pairs: PairCounts, owners: Ints) -> PairCounts:
+    def _with_borrowed_baskets(self, own_pairs: PairCounts, owners: Ints) -> PairCounts:
         n_items = len(self.product)
         codes = own_pairs.owners * n_items + own_pairs.companions
         pair_codes = unique_sorted(np.concatenate((codes, self._candidate_codes(owners))))
@@ -114,25 +123,35 @@ class VariantPooling:
 
     def _with_pooled_weights(self, pairs: PairCounts) -> PairCounts:
         """Return the pairs with the weights and the support of their products."""
-        owners, companions, own_pairs = pairs.owners, pairs.companions, pairs.weights
+        owners, companions, own_weights = pairs.owners, pairs.companions, pairs.weights
         prior_weight = self.prior
         weights = (
-            own_pairs
+            own_weights
             * (self.popularity[owners] + prior_weight)
             / (self.sold[owners] + prior_weight)
         )
-        places = self._paired(owners, companions)
-        indices = np.flatnonzero(places >= 0)
-        places, owners, companions = places[indices], owners[indices], companions[indices]
-        share = np.maximum(self.shares[owners], self.shares[companions])
-        pooled_weights = share * (self.pairs.weights[places] - own_pairs[indices])
-        fit = own_pairs[indices] + _CHOICE * self.sold[companions]
+        product_pairs = self._product_pair_index(owners, companions)
+        paired_index = np.flatnonzero(product_pairs >= 0)
+        product_pairs, owners, companions = (
+            product_pairs[paired_index],
+            owners[paired_index],
+            companions[paired_index],
+        )
+        shares = np.maximum(self.shares[owners], self.shares[companions])
+        borrowed_weights = shares * (
+            self.pairs.weights[product_pairs] - own_weights[paired_index]
+        )
+        fit = own_weights[paired_index] + _FIT_PER_SALE * self.sold[companions]
         sizes = self.sizes[owners]
-        fit[(sizes > 0) & (sizes == self.sizes[companions])] += _SAME_SIZE
-        ranks = ranks_by_fit(owners, places, fit)  # rank among the variants of one product
-        weights[indices] = own_pairs[indices] + pooled_weights * _LATER**ranks
+        fit[(sizes > 0) & (sizes == self.sizes[companions])] += _FIT_OF_SAME_SIZE
+        ranks = ranks_by_fit(
+            owners, product_pairs, fit
+        )  # rank among the variants of one product
+        weights[paired_index] = (
+            own_weights[paired_index] + borrowed_weights * _NEXT_VARIANT_DECAY**ranks
+        )
         shared = np.zeros(len(weights), dtype=np.int32)
-        shared[indices] = self.pairs.support[places]
+        shared[paired_index] = self.pairs.support[product_pairs]
         return PairCounts(pairs.owners, pairs.companions, weights, pairs.support, shared)
 
     def _candidate_codes(self, owners: Ints) -> Ints:
@@ -143,53 +162,61 @@ class VariantPooling:
         products = self.product[owners]
         starts = np.searchsorted(self.pairs.owners, products)
         ends = np.searchsorted(self.pairs.owners, products, side="right")
-        owners_of_pairs, index = _runs(owners, starts, ends)
-        other_items = self.pairs.companions[index]
+        owners_of_pairs, index = _expand_runs(owners, starts, ends)
+        companion_products = self.pairs.companions[index]
         limits = np.minimum(
-            self.offsets[other_items] + _MEMBERS, self.offsets[other_items + 1]
+            self.offsets[companion_products] + _VARIANTS_PER_PRODUCT,
+            self.offsets[companion_products + 1],
         )
-        of_size = self._of_size(other_items, self.sizes[owners_of_pairs])
+        same_size_index = self._best_of_size(
+            companion_products, self.sizes[owners_of_pairs]
+        )
         owners_of_pairs, index = (
             np.concatenate(blocks)
             for blocks in zip(
-                _runs(owners_of_pairs, self.offsets[other_items], limits),
-                (owners_of_pairs[of_size >= 0], of_size[of_size >= 0]),
+                _expand_runs(owners_of_pairs, self.offsets[companion_products], limits),
+                (
+                    owners_of_pairs[same_size_index >= 0],
+                    same_size_index[same_size_index >= 0],
+                ),
                 strict=True,
             )
         )
         companions = self.members[index]
-        bought = self.sold[companions] > _CHOICE  # items without sales are no companions
-        codes: Ints = owners_of_pairs[bought] * len(self.product) + companions[bought]
+        has_sales = (
+            self.sold[companions] > _FIT_PER_SALE
+        )  # items without sales are no companions
+        codes: Ints = owners_of_pairs[has_sales] * len(self.product) + companions[has_sales]
         return codes
 
-    def _of_size(self, products: Ints | Items, sizes: Items) -> Ints:
+    def _best_of_size(self, products: Ints | Items, sizes: Items) -> Ints:
         """Return the index in `members` of each product's best of a size; -1 for none."""
         codes, first_index = self.by_size
         size_codes = products * self.size_limit + sizes
         index = np.minimum(np.searchsorted(codes, size_codes), len(codes) - 1)
-        places: Ints = np.where(
+        member_index: Ints = np.where(
             (codes[index] == size_codes) & (sizes > 0), first_index[index], -1
         )
-        return places
+        return member_index
 
-    def _paired(self, owners: Ints, companions: Items) -> Ints:
+    def _product_pair_index(self, owners: Ints, companions: Items) -> Ints:
         """Return the index in `pairs` of the items' products; -1 for none."""
         codes = self.product[owners] * (len(self.offsets) - 1) + self.product[companions]
         index = np.searchsorted(self.codes, codes)
         index[index == len(self.codes)] = 0
-        found = (
+        is_pair = (
             self.codes[index] == codes
             if len(self.codes)
             else np.zeros(len(index), np.bool_)
         )
-        places: Ints = np.where(found, index, -1)
-        return places
+        pair_index: Ints = np.where(is_pair, index, -1)
+        return pair_index
 
 
 def variant_pooling(
     lines: Baskets,
     weights: Floats,
-    products: VariantGroups,
+    variants: VariantGroups,
     options: CopurchaseOptions,
 ) -> VariantPooling | None:
     """Return the pooling of variant groups; None if no item has variants.
@@ -197,62 +224,62 @@ def variant_pooling(
     If several variants are often bought together (the colours of a mug), each of them is a
     separate product.
     """
-    category_sets = products.category_sets
-    if not category_sets.any() or not options.siblings:
+    groups = variants.groups
+    if not groups.any() or not options.siblings:
         return None
-    product = _without_collected(lines, _products(category_sets))
-    sizes = np.bincount(product)
-    if sizes.max(initial=0) < 2:  # noqa: PLR2004 - a single item has no variants
+    product = _split_joint_variants(lines, _number_products(groups))
+    variant_counts = np.bincount(product)
+    if variant_counts.max(initial=0) < 2:  # noqa: PLR2004 - a single item has no variants
         return None
-    of_products, _ = _lines_of(lines, product)
-    sold, sold_products = (item_popularity(one, weights) for one in (lines, of_products))
+    product_lines, _ = _product_baskets(lines, product)
+    sold, product_sales = (item_popularity(one, weights) for one in (lines, product_lines))
     shares = options.siblings / (options.siblings + sold)
-    kinds = products.kinds
-    if kinds is not None:  # variants of a product have its category
-        kinds = kinds[np.unique(product, return_index=True)[1]]
-    evidence = PairEvidence(of_products, kinds, options)
-    pairs = _pairs(of_products, weights, sizes > 1, evidence, options)
+    categories = variants.categories
+    if categories is not None:  # variants of a product have its category
+        categories = categories[np.unique(product, return_index=True)[1]]
+    evidence = PairEvidence(product_lines, categories, options)
+    pairs = _product_pairs(product_lines, weights, variant_counts > 1, evidence, options)
     members = np.lexsort((-sold, product))
-    size_limit = int(products.sizes.max(initial=0)) + 1
-    owned_sizes = product[members] * size_limit + products.sizes[members]
+    size_limit = int(variants.sizes.max(initial=0)) + 1
+    size_codes = product[members] * size_limit + variants.sizes[members]
     return VariantPooling(
         product=product,
         members=members,
-        offsets=csr_offsets(product, len(sizes)),
+        offsets=csr_offsets(product, len(variant_counts)),
         shares=shares,
-        sizes=products.sizes,
+        sizes=variants.sizes,
         size_limit=size_limit,
-        by_size=np.unique(owned_sizes, return_index=True),
+        by_size=np.unique(size_codes, return_index=True),
         sold=sold,
-        popularity=sold + shares * (sold_products[product] - sold),
+        popularity=sold + shares * (product_sales[product] - sold),
         prior=options.prior,
         pairs=pairs,
-        codes=pairs.owners * len(sizes) + pairs.companions,
+        codes=pairs.owners * len(variant_counts) + pairs.companions,
     )
 
 
-def ranks_by_fit(owners: Ints, places: Ints, fit: Floats) -> Ints:
+def ranks_by_fit(owners: Ints, product_pairs: Ints, fit: Floats) -> Ints:
     """Return each pair's rank, from 0, by `fit` among its owner's pairs of one product.
 
-    `owners` must be sorted; ties, to about nine digits, keep their order. `places` of one
-    owner are close together: they are one run of its product's pairs.
+    `owners` must be sorted; ties, to about nine digits, keep their order. `product_pairs`
+    of one owner are close together: they are one run of its product's pairs.
     """
-    owners_of_pairs = run_numbers(owners)
-    starts = np.full(int(owners_of_pairs.max(initial=-1)) + 1, len(places))
-    np.minimum.at(starts, owners_of_pairs, places)
-    indices = places - starts[owners_of_pairs]
-    groups = owners_of_pairs * (int(indices.max(initial=0)) + 1) + indices
+    owner_runs = run_numbers(owners)
+    starts = np.full(int(owner_runs.max(initial=-1)) + 1, len(product_pairs))
+    np.minimum.at(starts, owner_runs, product_pairs)
+    relative_index = product_pairs - starts[owner_runs]
+    owner_product = owner_runs * (int(relative_index.max(initial=0)) + 1) + relative_index
     # Bits of a positive float sort like its value: group and inverted fit form the key.
-    bits = np.uint64(max(int(groups.max(initial=0)).bit_length(), 1))
+    bits = np.uint64(max(int(owner_product.max(initial=0)).bit_length(), 1))
     inverted = ~(fit.view(np.uint64) << np.uint64(1)) >> bits
-    keys = (groups.astype(np.uint64) << (np.uint64(64) - bits)) | inverted
+    keys = (owner_product.astype(np.uint64) << (np.uint64(64) - bits)) | inverted
     order = np.argsort(keys, kind="stable")
     ranks = np.empty(len(order), dtype=np.int64)
-    ranks[order] = ranks_within_runs(groups[order])
+    ranks[order] = ranks_within_runs(owner_product[order])
     return ranks
 
 
-def _pairs(
+def _product_pairs(
     lines: Baskets,
     weights: Floats,
     has_variants: Bools,
@@ -260,47 +287,49 @@ def _pairs(
     options: CopurchaseOptions,
 ) -> PairCounts:
     """Return each product's strongest companions, of pairs with variants."""
-    popularity, blocks_kept = item_popularity(lines, weights), []
+    popularity, blocks = item_popularity(lines, weights), []
     sales = Sales(popularity, np.ones(lines.n_items), float(weights.sum()))
-    for _, counted in count_pairs(lines, weights):
-        size_codes = has_variants[counted.owners] | has_variants[counted.companions]
-        size_codes &= evidence.of(counted) >= EVIDENT
-        pairs = counted[np.flatnonzero(size_codes)]
+    for _, counts in count_pairs(lines, weights):
+        is_stored = has_variants[counts.owners] | has_variants[counts.companions]
+        is_stored &= evidence.of(counts) >= EVIDENT
+        pairs = counts[np.flatnonzero(is_stored)]
         scores = pair_strengths(pairs, sales, options)
-        blocks_kept.append(pairs[np.sort(top_per_owner(pairs.owners, scores, _PRODUCTS))])
-    return PairCounts.joined(blocks_kept)
+        blocks.append(
+            pairs[np.sort(top_per_owner(pairs.owners, scores, _COMPANION_PRODUCTS))]
+        )
+    return PairCounts.concatenate(blocks)
 
 
-def _products(category_sets: Items) -> Ints:
+def _number_products(groups: Items) -> Ints:
     """Return each item's product, numbered from 0."""
-    own_groups = category_sets.max() + 1 + np.arange(len(category_sets))
-    return np.unique(
-        np.where(category_sets > 0, category_sets, own_groups), return_inverse=True
-    )[1]
+    single_groups = groups.max() + 1 + np.arange(len(groups))
+    return np.unique(np.where(groups > 0, groups, single_groups), return_inverse=True)[1]
 
 
-def _without_collected(lines: Baskets, product: Ints) -> Ints:
+def _split_joint_variants(lines: Baskets, product: Ints) -> Ints:
     """Return the products; variants that are bought together are separate products."""
-    of_products, line_counts = _lines_of(lines, product)
-    baskets = of_products.counts
-    with_several = np.bincount(of_products.items[line_counts > 1], minlength=len(baskets))
-    collected = with_several >= _COLLECTED * baskets  # or never bought
-    return _products(np.where(collected[product], 0, product + 1).astype(np.int32))
-
-
-def _lines_of(lines: Baskets, product: Ints) -> tuple[Baskets, Ints]:
-    """Return the distinct products of each basket, and the number of items of each."""
-    size = int(product.max(initial=0)) + 1
-    codes, line_counts = np.unique(
-        lines.baskets * size + product[lines.items], return_counts=True
+    product_lines, line_counts = _product_baskets(lines, product)
+    baskets = product_lines.counts
+    joint_baskets = np.bincount(
+        product_lines.items[line_counts > 1], minlength=len(baskets)
     )
-    items = (codes % size).astype(np.int32)
-    return Baskets(codes // size, items, lines.ages_days, size), line_counts
+    is_joint = joint_baskets >= _MAX_JOINT_SHARE * baskets  # or never bought
+    return _number_products(np.where(is_joint[product], 0, product + 1).astype(np.int32))
 
 
-def _runs(owners: Ints, starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
+def _product_baskets(lines: Baskets, product: Ints) -> tuple[Baskets, Ints]:
+    """Return the distinct products of each basket, and the number of items of each."""
+    n_products = int(product.max(initial=0)) + 1
+    codes, line_counts = np.unique(
+        lines.baskets * n_products + product[lines.items], return_counts=True
+    )
+    items = (codes % n_products).astype(np.int32)
+    return Baskets(codes // n_products, items, lines.ages_days, n_products), line_counts
+
+
+def _expand_runs(owners: Ints, starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
     """Return each owner repeated for each index of its run, and these indexes."""
     lengths = ends - starts
-    before = np.cumsum(lengths) - lengths
-    places = np.arange(int(lengths.sum())) + np.repeat(starts - before, lengths)
-    return np.repeat(owners, lengths), places
+    run_starts = np.cumsum(lengths) - lengths
+    index = np.arange(int(lengths.sum())) + np.repeat(starts - run_starts, lengths)
+    return np.repeat(owners, lengths), index

@@ -302,12 +302,9 @@ class _Alternatives:
         catalog = self._shop.catalog
         if catalog.variants[item] and catalog.variants[item] == catalog.variants[other]:
             return True
-        kinds = catalog.narrowest[item], catalog.narrowest[other]
-        if kinds[0] != kinds[1]:
+        if catalog.narrowest[item] != catalog.narrowest[other]:
             return False
-        complements = self._shop.models.complements
-        kind = int(complements.kinds[item]) if item < complements.n_items else -1
-        if kind >= 0 and not complements.several[kind]:
+        if not self._shop.models.complements.combines_with_own_category(item):
             return True
         return are_designs(self._title(item), self._title(other))
 

@@ -62,7 +62,9 @@ def certain_companions(
     anchors = shop.catalog.numbers_of([*filter(None, [request.item_id]), *request.basket])
     model = shop.models.copurchase
     return frozenset(
-        item for anchor in anchors for item in model.certain_with(anchor).tolist()
+        item
+        for anchor in anchors
+        for item in model.companions_with_certain_evidence(anchor).tolist()
     )
 
 

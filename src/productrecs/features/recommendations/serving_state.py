@@ -212,7 +212,7 @@ class EligibleItems:
         """Return the category's share among the co-purchases of its top items."""
         same_category, total, size = 0, 0, len(self.catalog)
         for item in self.best_of_category(category)[:_MEMBERS]:
-            for other, baskets in self.models.copurchase.baskets_with(item):
+            for other, baskets in self.models.copurchase.companions_and_baskets(item):
                 total += baskets
                 if other < size and self.narrowest[other] == category:
                     same_category += baskets

@@ -55,7 +55,7 @@ from productrecs.training.tuning.repository import (
 
 MAX_LINES: Final = 300_000  # newest lines; more do not change the result
 _ANCHORS: Final = 10  # anchors per order
-_SHORT, _LONG = 4, 10  # list lengths: visible at once, and after scrolling
+_SHORT_LIST, _LONG_LIST = 4, 10  # list lengths: visible at once, and after scrolling
 _MIN_CART: Final = 3
 _HIDDEN_STEP: Final = 7_919  # a prime; selects the hidden product of a cart
 
@@ -82,8 +82,8 @@ CART_GRID: Final[tuple[tuple[Changes, ...], ...]] = (
     tuple({"lean": share} for share in (0.15, 0.45)),
     tuple({"doublings": times} for times in (1, 3)),
 )
-_LARGEST_COUNTED: Final = 100  # lines of an order; larger ones are too slow
-_COUNTING: Final = CopurchaseOptions(
+_MAX_ORDER_LINES: Final = 100  # lines of an order; larger ones are too slow
+_PLAIN_COUNTS: Final = CopurchaseOptions(
     prior=0.0,
     half_life_days=1e9,
     large_basket=10**9,
@@ -101,75 +101,78 @@ class OrderSplit(NamedTuple):
 
 
 def tune_copurchase_options(
-    bought: Purchases,
+    purchases: Purchases,
     n_items: int,
     on_trial: Callable[[], None],
     current: CopurchaseOptions | None = None,
-    products: VariantGroups | None = None,
+    variants: VariantGroups | None = None,
 ) -> CopurchaseOptions | None:
     """Return the co-purchase hyperparameters; None when there is too little data.
 
-    `on_trial` is called after each trial. `products` are the variant groups. Options with a
+    `on_trial` is called after each trial. `variants` are the variant groups. Options with a
     lower catalog coverage than plain counts are rejected.
     """
-    groups = group_orders(bought)
+    orders = group_orders(purchases)
     splits = [
-        OrderSplit(split, _before(bought, split.since_ms)) for split in time_splits(groups)
+        OrderSplit(split, _training_lines(purchases, split.since_ms))
+        for split in time_splits(orders)
     ]
     if not splits:
         return None
 
-    fit_model = partial(fit_copurchase_model, n_items=n_items, products=products)
+    fit_model = partial(fit_copurchase_model, n_items=n_items, variants=variants)
 
-    def on_pages(options: CopurchaseOptions) -> TuningTrial:
+    def evaluate_pages(options: CopurchaseOptions) -> TuningTrial:
         model = partial(fit_model, options=options)
-        return _evaluate(groups, splits, model, _page_scores, on_trial)
+        return _evaluate_copurchase(orders, splits, model, _page_scores, on_trial)
 
-    def in_carts(options: CopurchaseOptions) -> TuningTrial:
+    def evaluate_carts(options: CopurchaseOptions) -> TuningTrial:
         model = partial(fit_model, options=options)
-        return _evaluate(groups, splits, model, _cart_scores, on_trial)
+        return _evaluate_copurchase(orders, splits, model, _cart_scores, on_trial)
 
-    pages = (
+    page_grid = (
         PAGE_GRID
-        if products is None or not products.category_sets.any()
+        if variants is None or not variants.groups.any()
         else (*PAGE_GRID, VARIANT_GRID)
     )
-    counted = on_pages(_COUNTING).shown
-    best, _ = grid_search(current or CopurchaseOptions(), pages, on_pages, counted)
-    best, _ = grid_search(best, CART_GRID, in_carts)
+    baseline_coverage = evaluate_pages(_PLAIN_COUNTS).shown
+    best, _ = grid_search(
+        current or CopurchaseOptions(), page_grid, evaluate_pages, baseline_coverage
+    )
+    best, _ = grid_search(best, CART_GRID, evaluate_carts)
     return best
 
 
-def _before(bought: Purchases, until_ms: int) -> Purchases:
+def _training_lines(purchases: Purchases, until_ms: int) -> Purchases:
     """Return the newest lines before a moment, without very large orders."""
-    earlier = select_rows(bought, bought.times < until_ms)
+    earlier = select_rows(purchases, purchases.times < until_ms)
     _, basket_index = np.unique(earlier.baskets, return_inverse=True)
     earlier = select_rows(
-        earlier, np.bincount(basket_index)[basket_index] <= _LARGEST_COUNTED
+        earlier, np.bincount(basket_index)[basket_index] <= _MAX_ORDER_LINES
     )
     if len(earlier.times) <= MAX_LINES:
         return earlier
-    since = np.partition(earlier.times, -MAX_LINES)[-MAX_LINES]
-    return select_rows(earlier, earlier.times >= since)
+    since_ms = np.partition(earlier.times, -MAX_LINES)[-MAX_LINES]
+    return select_rows(earlier, earlier.times >= since_ms)
 
 
-def _evaluate(
-    groups: ItemGroups,
+def _evaluate_copurchase(
+    orders: ItemGroups,
     splits: list[OrderSplit],
     fit_model: Callable[..., CopurchaseModels],
     scores_of: Callable[[CopurchaseModel, list[list[int]], set[int]], Floats],
     on_trial: Callable[[], None],
 ) -> TuningTrial:
-    scores, shown, evaluated = [], 0, 0
+    scores, shown_count, item_count = [], 0, 0
     for split, before in splits:
         model = fit_model(before, now_ms=split.since_ms).widest
-        baskets = [groups.contents(order) for order in split.test_groups.tolist()]
+        baskets = [orders.contents(order) for order in split.test_groups.tolist()]
         shown_items: set[int] = set()
         scores.append(scores_of(model, baskets, shown_items))
-        shown += len(shown_items)
-        evaluated += len(np.unique(before.items))
+        shown_count += len(shown_items)
+        item_count += len(np.unique(before.items))
         on_trial()
-    return TuningTrial(tuple(scores), shown / max(evaluated, 1))
+    return TuningTrial(tuple(scores), shown_count / max(item_count, 1))
 
 
 def _page_scores(
@@ -185,10 +188,10 @@ def _page_scores(
         anchors, content = order[:_ANCHORS], set(order)
         for anchor in anchors:
             if anchor not in lists:
-                lists[anchor] = model.complete([anchor], _LONG).items.tolist()
-                shown_items.update(lists[anchor][:_SHORT])
+                lists[anchor] = model.complete([anchor], _LONG_LIST).items.tolist()
+                shown_items.update(lists[anchor][:_SHORT_LIST])
             shown = lists[anchor]
-            hits = not content.isdisjoint(shown[:_SHORT])
+            hits = not content.isdisjoint(shown[:_SHORT_LIST])
             scores[number] += hits + (hits or not content.isdisjoint(shown))
         scores[number] /= 2 * len(anchors)
     return scores
@@ -203,7 +206,9 @@ def _cart_scores(
         if len(order) < _MIN_CART:
             continue
         hidden_item = order[number * _HIDDEN_STEP % len(order)]
-        shown = model.complete([item for item in order if item != hidden_item], _LONG).items
+        shown = model.complete(
+            [item for item in order if item != hidden_item], _LONG_LIST
+        ).items
         shown_items.update(shown.tolist())
         scores.append(float(hidden_item in shown))
     return np.array(scores) if scores else np.zeros(1)
@@ -211,7 +216,7 @@ def _cart_scores(
 
 MAX_EVENTS: Final = 1_000_000  # newest events
 _STEPS: Final = 5  # newest steps of a visit
-_SHOWN: Final = 20
+_LIST_LENGTH: Final = 20
 
 # No option is slower than the defaults: larger neighbourhoods are not searched.
 GRID: Final[tuple[tuple[Changes, ...], ...]] = (
@@ -245,66 +250,70 @@ def tune_session_options(
     n_items: int,
     on_trial: Callable[[], None],
     current: SessionOptions | None = None,
-    bought: Purchases | None = None,
+    purchases: Purchases | None = None,
 ) -> SessionOptions | None:
     """Return the session hyperparameters; None when there is too little data.
 
-    `bought` marks steps that were purchases, which are no targets. `on_trial` is called
+    `purchases` marks steps that were purchases, which are no targets. `on_trial` is called
     after each trial.
     """
-    newest = _newest(behaviour)
-    walks = steps_of_visits(newest if bought is None else with_purchases(newest, bought))
+    recent = _newest_events(behaviour)
+    visits = steps_of_visits(
+        recent if purchases is None else with_purchases(recent, purchases)
+    )
     splits = [
-        VisitSplit(split, select_rows(newest, newest.times < split.since_ms))
-        for split in time_splits(walks.groups)
+        VisitSplit(split, select_rows(recent, recent.times < split.since_ms))
+        for split in time_splits(visits.groups)
     ]
     if not splits:
         return None
 
-    def judge(options: SessionOptions) -> TuningTrial:
+    def evaluate(options: SessionOptions) -> TuningTrial:
         scores = []
         for split, before in splits:
             index = fit_session_index(before, n_items, options)
-            scores.append(_scores(index, walks, split))
+            scores.append(_visit_scores(index, visits, split))
             on_trial()
         return TuningTrial(tuple(scores))
 
-    test_interactions = set(walks.interactions.tolist())
-    trials = [
+    test_interactions = set(visits.interactions.tolist())
+    action_grids = [
         values
         for interaction, values in ACTION_GRIDS.items()
         if interaction in test_interactions
     ]
-    return grid_search(current or SessionOptions(), [*GRID, *trials], judge)[0]
+    return grid_search(current or SessionOptions(), [*GRID, *action_grids], evaluate)[0]
 
 
-def _newest(behaviour: Behaviour) -> Behaviour:
+def _newest_events(behaviour: Behaviour) -> Behaviour:
     if len(behaviour.times) <= MAX_EVENTS:
         return behaviour
     since = np.partition(behaviour.times, -MAX_EVENTS)[-MAX_EVENTS]
     return select_rows(behaviour, behaviour.times >= since)
 
 
-def with_purchases(behaviour: Behaviour, bought: Purchases) -> Behaviour:
+def with_purchases(behaviour: Behaviour, purchases: Purchases) -> Behaviour:
     """Return the behaviour, including purchases since its first fact."""
-    evaluated = bought.is_active & (bought.quantities > 0) & (bought.visitors != 0)
-    evaluated &= bought.times >= behaviour.times.min(initial=2**62)
-    kinds = np.full(int(evaluated.sum()), EventKind.BUY, np.int8)
+    is_purchase = (
+        purchases.is_active & (purchases.quantities > 0) & (purchases.visitors != 0)
+    )
+    is_purchase &= purchases.times >= behaviour.times.min(initial=2**62)
+    kinds = np.full(int(is_purchase.sum()), EventKind.BUY, np.int8)
     return Behaviour(
-        times=np.concatenate((behaviour.times, bought.times[evaluated])),
+        times=np.concatenate((behaviour.times, purchases.times[is_purchase])),
         kinds=np.concatenate((behaviour.kinds, kinds)),
-        items=np.concatenate((behaviour.items, bought.items[evaluated])),
-        visitors=np.concatenate((behaviour.visitors, bought.visitors[evaluated])),
+        items=np.concatenate((behaviour.items, purchases.items[is_purchase])),
+        visitors=np.concatenate((behaviour.visitors, purchases.visitors[is_purchase])),
     )
 
 
-def _scores(index: SessionIndex, walks: VisitSteps, split: TimeSplit) -> Floats:
+def _visit_scores(index: SessionIndex, visits: VisitSteps, split: TimeSplit) -> Floats:
     """Return each visit's mean score, by the rank of the next product in the list."""
     scores = np.zeros(len(split.test_groups))
     for number, visit in enumerate(split.test_groups.tolist()):
         viewed, (first_interactions, interactions) = (
-            walks.groups.contents(visit),
-            walks.actions_in(visit),
+            visits.groups.contents(visit),
+            visits.actions_in(visit),
         )
         steps = [
             step
@@ -314,24 +323,28 @@ def _scores(index: SessionIndex, walks: VisitSteps, split: TimeSplit) -> Floats:
         steps = steps[-_STEPS:]
         for step in steps:
             prefix = viewed[:step]
-            count = _strongest(prefix, interactions) if index.weights_interactions else {}
+            strongest = (
+                _strongest_interactions(prefix, interactions)
+                if index.weights_interactions
+                else {}
+            )
             shown = index.next_items(
-                prefix, split.since_ms, _SHOWN, interactions=count
+                prefix, split.since_ms, _LIST_LENGTH, interactions=strongest
             ).items
-            found = np.flatnonzero(shown == viewed[step])
-            if len(found):
-                scores[number] += 1.0 + 1.0 / (1.0 + int(found[0]))
+            ranks = np.flatnonzero(shown == viewed[step])
+            if len(ranks):
+                scores[number] += 1.0 + 1.0 / (1.0 + int(ranks[0]))
         scores[number] /= 2 * max(len(steps), 1)
     return scores
 
 
-def _strongest(prefix: list[int], interactions: list[int]) -> dict[int, int]:
+def _strongest_interactions(prefix: list[int], interactions: list[int]) -> dict[int, int]:
     """Return the strongest interaction above a view with each item of a visit."""
-    found: dict[int, int] = {}
+    strongest: dict[int, int] = {}
     for item, interaction in zip(prefix, interactions, strict=False):
-        if interaction > found.get(item, InteractionType.VIEWED):
-            found[item] = interaction
-    return found
+        if interaction > strongest.get(item, InteractionType.VIEWED):
+            strongest[item] = interaction
+    return strongest
 
 
 MIN_FACTS: Final = 2_000  # minimum facts of a log for tuning
@@ -372,40 +385,49 @@ def tune_store(
             SearchEventRepository(connection, store.store_id), 0, head.seq
         )
         last = HyperparameterRepository(connection, store.store_id).last()
-    behaviour = 0
+    trial_count = 0
 
-    def count() -> None:
-        nonlocal behaviour
-        behaviour += 1
-        progress(min(behaviour / (_TRIALS + _SEARCH_TRIALS), 1.0))
+    def count_trial() -> None:
+        nonlocal trial_count
+        trial_count += 1
+        progress(min(trial_count / (_TRIALS + _SEARCH_TRIALS), 1.0))
 
-    bought, products = inputs.purchases, inputs.catalog.kinds(head.numbers)[1]
-    companions = tune_copurchase_options(bought, head.numbers, count, products=products)
+    purchases, variants = (
+        inputs.purchases,
+        inputs.catalog.categories_and_variants(head.numbers)[1],
+    )
+    companions = tune_copurchase_options(
+        purchases, head.numbers, count_trial, variants=variants
+    )
     session_options = tune_session_options(
-        inputs.behaviour, head.numbers, count, bought=bought
+        inputs.behaviour, head.numbers, count_trial, purchases=purchases
     )
     searches = None if last is None else last.searches
     if replay is not None:
-        facts = (inputs.behaviour, bought)
-        searches = tune_personal_search(inputs.searches, facts, replay, count)
+        facts = (inputs.behaviour, purchases)
+        searches = tune_personal_search(inputs.searches, facts, replay, count_trial)
     current = Hyperparameters()
-    tuned = (("companions", companions), ("visits", session_options), ("search", searches))
-    found = TunedParameters(
+    tuned_options = (
+        ("companions", companions),
+        ("visits", session_options),
+        ("search", searches),
+    )
+    result = TunedParameters(
         Hyperparameters(
             companions or current.companions,
             session_options or current.visits,
             current.search if searches is None else searches.options,
         ),
-        tuple(name for name, options in tuned if options is not None),
+        tuple(name for name, options in tuned_options if options is not None),
         clock(),
         head.seq,
         searches,
     )
     with database.transaction() as transaction:
         AccountRepository(transaction).lock(store.store_id)
-        HyperparameterRepository(transaction, store.store_id).store(found)
+        HyperparameterRepository(transaction, store.store_id).store(result)
     progress(1.0)
-    return found
+    return result
 
 
 def _is_due(status: TuningStatus, now_ms: int) -> bool:
