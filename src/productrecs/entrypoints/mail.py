@@ -20,8 +20,12 @@ class MailError(ProductRecsError):
     """The SMTP server did not accept a mail."""
 
 
-def send_mail(server: SmtpServer, to: str, subject: str, text: str) -> None:
+def send_mail(
+    server: SmtpServer, to: str, subject: str, text: str, *, reply_to: str = ""
+) -> None:
     """Send a plain text; blocks, with a timeout of about 20 seconds for each step.
+
+    Answers go to `reply_to`, else to the server's sender.
 
     Raises:
         MailError: when the server cannot be reached, or rejects the mail.
@@ -29,6 +33,8 @@ def send_mail(server: SmtpServer, to: str, subject: str, text: str) -> None:
     message = EmailMessage()
     message["From"], message["To"], message["Subject"] = server.sender, to, subject
     message["Date"], message["Message-ID"] = formatdate(), make_msgid(domain="productrecs")
+    if reply_to:
+        message["Reply-To"] = reply_to
     message["Auto-Submitted"] = "auto-generated"
     message.set_content(text)
     try:

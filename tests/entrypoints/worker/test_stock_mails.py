@@ -95,7 +95,8 @@ def test_a_product_to_order_is_told_once_and_the_next_one_too(
         base = "https://recs.example.com"
         settings = Settings(data=data_folder, smtp=smtp, base_url=base)
         services = replace(build_services(settings), clock=system_ms)
-        store = add_store(services, "stock.example", demand_forecast="true")
+        wanted = {"demand_forecast": "true", "contact_email": "buyer@stock.example"}
+        store = add_store(services, "stock.example", **wanted)
         stock(services, store, lamp=2, vase=900)
 
         def night() -> int:
@@ -122,6 +123,7 @@ def test_a_product_to_order_is_told_once_and_the_next_one_too(
         (True, False),
     ]
     assert server.mails[0]["To"] == "owner@stock.example"
+    assert server.mails[0]["Reply-To"] == "buyer@stock.example"
     assert server.mails[0]["Subject"] == "stock.example: 1 product to order"
     assert f"{base}/dashboard/demand" in texts[0]
 

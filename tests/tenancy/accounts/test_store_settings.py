@@ -1,12 +1,17 @@
-"""Store settings: only known codes of currencies, languages and time zones are stored."""
+"""Store settings: only known codes are stored; weeks begin on the store's day."""
 
 from __future__ import annotations
 
 import re
+from datetime import date
 
 import pytest
 
-from productrecs.tenancy.accounts.store_settings import SettingError, parse_setting
+from productrecs.tenancy.accounts.store_settings import (
+    SettingError,
+    StoreSettings,
+    parse_setting,
+)
 
 
 @pytest.mark.parametrize(
@@ -20,6 +25,8 @@ from productrecs.tenancy.accounts.store_settings import SettingError, parse_sett
         ("language", "german", "de (German)"),
         ("language", "xx", "such as en"),
         ("language", "en-XX", "such as en"),
+        ("week_start", "1", "one of monday, tuesday"),
+        ("contact_email", "call us", "such as help@shop.example.com"),
     ],
 )
 def test_an_unknown_code_is_refused_and_the_nearest_named(
@@ -37,7 +44,27 @@ def test_an_unknown_code_is_refused_and_the_nearest_named(
         ("timezone", "America/Argentina/Buenos_Aires", None),
         ("language", "zh-Hant-TW", None),
         ("language", "gsw", None),
+        ("contact_email", " Help@Shop.example ", "help@shop.example"),
+        ("contact_email", "", None),
     ],
 )
 def test_a_known_code_is_stored(name: str, text: str, stored: str | None) -> None:
     assert parse_setting(name, text) == (stored or text)
+
+
+@pytest.mark.parametrize(
+    ("week_start", "day", "first"),
+    [
+        ("monday", "2026-11-28", "2026-11-23"),  # a Saturday
+        ("monday", "2026-11-29", "2026-11-23"),
+        ("sunday", "2026-11-29", "2026-11-29"),
+        ("sunday", "2026-11-28", "2026-11-22"),
+        ("saturday", "2026-11-28", "2026-11-28"),
+        ("saturday", "2026-11-27", "2026-11-21"),
+    ],
+)
+def test_a_week_begins_on_the_stores_first_day(
+    week_start: str, day: str, first: str
+) -> None:
+    settings = StoreSettings(week_start=week_start)
+    assert settings.week_of(date.fromisoformat(day)) == date.fromisoformat(first)

@@ -57,7 +57,8 @@ def mail_stock_alerts(
         try:
             count = f"{len(new)} product{'s' if len(new) > 1 else ''}"
             subject = f"{store.domain}: {count} to order"
-            send_mail(server, reader.email or "", subject, text)
+            contact = store.settings.contact_email
+            send_mail(server, reader.email or "", subject, text, reply_to=contact)
             sent += 1
         except MailError:
             _log.warning("mail not sent", extra={"reason": "stock alert"})

@@ -1,20 +1,25 @@
 """Store settings: their names, meanings, defaults and parsers."""
 
+import calendar
 import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from datetime import date, timedelta
 from typing import Final, Literal
 from zoneinfo import ZoneInfo
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.tenancy.accounts.known_codes import known_codes, nearest_codes
+from productrecs.tenancy.users.dashboard_user import EmailError, normalise_email
 
 SettingValue = str | int | float | bool
 
 MAX_CURRENCY_LENGTH: Final = 8  # of events and orders, which may name any
 _REGION_LENGTH: Final = 2
 MAX_PRICE_FORMAT: Final = 40
+WEEKDAYS: Final = tuple(name.lower() for name in calendar.day_name)
+"""From Monday, as `date.weekday` counts."""
 MIN_RETENTION_DAYS: Final = 90
 """What models and reports need of the log; a purchase looks back 30 days of it."""
 MAX_RETENTION_DAYS: Final = 3650
@@ -33,6 +38,8 @@ class StoreSettings:
     price_format: str = ""
     public_price_groups: str = ""
     timezone: str = "UTC"
+    week_start: str = "monday"
+    contact_email: str = ""
     rec_num: int = 8
     allow_repeat_recommendations: bool = False
     repeat_after_days: int = 0
@@ -64,6 +71,10 @@ class StoreSettings:
     def zone(self) -> ZoneInfo:
         """The store's time zone."""
         return ZoneInfo(self.timezone)
+
+    def week_of(self, day: date) -> date:
+        """Return the first day of the week that has `day`."""
+        return day - timedelta(days=(day.weekday() - WEEKDAYS.index(self.week_start)) % 7)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +132,14 @@ def _timezone(text: str) -> str:
         message = f"the name of a time zone such as Europe/Berlin or UTC{near}"
         raise ValueError(message)
     return text
+
+
+def _contact_email(text: str) -> str:
+    try:
+        return normalise_email(text) if text.strip() else ""
+    except EmailError as error:
+        message = "an e-mail address such as help@shop.example.com; empty for none"
+        raise ValueError(message) from error
 
 
 def _integer_reader(lowest: int, highest: int) -> Callable[[str], int]:
@@ -226,6 +245,17 @@ SETTINGS: Final[tuple[StoreSetting, ...]] = (
     ),
     StoreSetting(
         "timezone", _timezone, ("the time zone in which the store's days start and end")
+    ),
+    StoreSetting(
+        "week_start",
+        _one_of(*WEEKDAYS),
+        "the day on which the weeks of reports and charts begin",
+    ),
+    StoreSetting(
+        "contact_email",
+        _contact_email,
+        "the address to which answers to the e-mails about the store go, and which its "
+        "team sees; empty: none",
     ),
     StoreSetting(
         "rec_num",

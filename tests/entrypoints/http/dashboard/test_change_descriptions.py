@@ -17,6 +17,14 @@ if TYPE_CHECKING:
 RULE = "/dashboard/merchandising/rule"
 PLACEMENT = "/dashboard/placements/placement"
 SEARCH = "/dashboard/search/improve"
+SHOP = {
+    "currency": "EUR",
+    "language": "en",
+    "timezone": "UTC",
+    "price_format": "",
+    "week_start": "monday",
+    "contact_email": "",
+}
 BOOST = {"action": "boost", "item": "lamp", "name": "Lamps first", "enabled": "on"}
 HERO = {"placement": "hero", "strategy": "new", "minimum": "1"}
 
@@ -72,8 +80,8 @@ def last_detail(member: Member) -> str:
         ),
         (
             "/dashboard/settings",
-            {"currency": "CHF", "language": "en", "timezone": "UTC", "price_format": ""},
-            "Currency: EUR → CHF",
+            {**SHOP, "currency": "CHF", "week_start": "sunday"},
+            "Currency: EUR → CHF; First day of the week: monday → sunday",
         ),
         (
             SEARCH,
@@ -85,8 +93,7 @@ def last_detail(member: Member) -> str:
 def test_a_change_is_told_with_old_and_new_values_and_titles(
     member: Member, path: str, fields: dict[str, str], said: str
 ) -> None:
-    defaults = {"currency": "EUR", "language": "en", "timezone": "UTC", "price_format": ""}
-    member.post("/dashboard/settings", **defaults)
+    member.post("/dashboard/settings", **SHOP)
     member.post(RULE, **BOOST)
     if "stored" in fields:
         member.post(PLACEMENT, **HERO)

@@ -109,7 +109,8 @@ def test_links_are_not_sent_without_end(mailing: Office, server: MailServer) -> 
 def test_an_invitation_goes_by_mail_else_its_link_is_shown(
     mailing: Office, server: MailServer
 ) -> None:
-    store = add_store(mailing.services, "team.example")
+    contact = {"contact_email": "help@team.example"}
+    store = add_store(mailing.services, "team.example", **contact)
     member, team = mailing.member(store), "/dashboard/team"
 
     sent = member.post(f"{team}/invite", page=team, email="bea@team.example", role="viewer")
@@ -120,6 +121,8 @@ def test_an_invitation_goes_by_mail_else_its_link_is_shown(
     assert sent.status == 303
     (link,) = links_in(server, "bea@team.example")
     assert "team.example" in text_of(Member(mailing.inside).get(link))
+    assert server.mails[-1]["Reply-To"] == "help@team.example"
+    assert "Questions? Write to help@team.example" in server.mails[-1].get_content()
     assert "/dashboard/invitation?token=" in text_of(shown)
 
 

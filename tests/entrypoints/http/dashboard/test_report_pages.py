@@ -5,13 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import re
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
+from productrecs.entrypoints.http.dashboard.formats import Formats
 from productrecs.features.insights.attribution.attributor import Attributor
 from tests.support.dashboard import add_store, text_of
-from tests.support.service import Account, Merchant
+from tests.support.service import Account, Merchant, eventually
 
 if TYPE_CHECKING:
     from productrecs.tenancy.accounts.store import Store
@@ -128,3 +130,33 @@ def test_a_holdout_test_is_started_and_ended(owner: Member) -> None:
     assert (begun.status, ended.status) == (303, 303)
     assert "The test “spring” shows 10" in running
     assert "Start a test" in text_of(owner.get(page))
+
+
+def test_weeks_begin_on_the_stores_first_day(office: Office, owner: Member) -> None:
+    today = datetime.fromtimestamp(office.now_ms / 1000, UTC).date()
+    begin = today - timedelta(days=2)
+    settings = "/dashboard/settings"
+    form = {"currency": "EUR", "language": "en", "timezone": "UTC", "price_format": ""}
+    form |= {"week_start": f"{begin:%A}".lower(), "contact_email": ""}
+    assert owner.post(settings, page=settings, **form).status == 303
+
+    def days(choice: str) -> tuple[str, ...]:
+        page = owner.get(f"/dashboard/impact?days={choice}").body.decode()
+        current = re.search(rf'days={choice}[^"]*" aria-current="true">', page)
+        assert current, "the choice is marked"
+        return tuple(re.findall(r'type="date" name="\w+" value="([\d-]+)"', page))
+
+    week = timedelta(days=7)
+    eventually(lambda: days("this-week") == (begin.isoformat(), today.isoformat()))
+    assert days("last-week") == (
+        (begin - week).isoformat(),
+        (begin - timedelta(days=1)).isoformat(),
+    )
+    file = owner.get("/dashboard/report.csv?days=last-week&report=attribution")
+    assert f"{begin - week}" in (file.header("content-disposition") or "")
+    long_ago = begin - 20 * week + timedelta(days=3)
+    page = owner.get(f"/dashboard/impact?from={long_ago}&until={today}").body.decode()
+    rows = page.partition("Week from")[2].partition("</tbody>")[0]
+    shown = re.findall(r"<tr><td>([^<]+)", rows)
+    weeks = [(begin - number * week).isoformat() for number in range(20, -1, -1)]
+    assert shown == [Formats.plain().day(one) for one in weeks]

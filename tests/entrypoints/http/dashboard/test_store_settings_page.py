@@ -16,6 +16,7 @@ from tests.support.service import eventually
 if TYPE_CHECKING:
     from productrecs.tenancy.accounts.store import Store
     from tests.entrypoints.http.dashboard.conftest import Office
+    from tests.support.service import Reply
 
 PAGE = "/dashboard/settings"
 SENT = {
@@ -23,6 +24,8 @@ SENT = {
     "language": "de-CH",
     "timezone": "Europe/Zurich",
     "price_format": "",
+    "week_start": "sunday",
+    "contact_email": "help@shop.example",
 }
 
 
@@ -61,7 +64,14 @@ def test_prices_are_shown_before_they_are_saved(
 
 
 @pytest.mark.parametrize(
-    ("name", "text"), [("currency", "EURO"), ("timezone", "Mars/Base"), ("language", "xx")]
+    ("name", "text"),
+    [
+        ("currency", "EURO"),
+        ("timezone", "Mars/Base"),
+        ("language", "xx"),
+        ("week_start", "noday"),
+        ("contact_email", "call us"),
+    ],
 )
 def test_an_unknown_code_is_refused(
     office: Office, store: Store, name: str, text: str
@@ -76,6 +86,39 @@ def test_only_an_owner_changes_them(office: Office, store: Store) -> None:
     editor.log_in(add_user(office.services, store, Role.EDITOR))
     assert "Only an owner can change" in text_of(editor.get(PAGE))
     assert editor.post(PAGE, page=PAGE, **SENT).status == 403
+
+
+def test_the_team_sees_the_contact_address(office: Office, store: Store) -> None:
+    member = office.member(store)
+    assert "Questions about" not in text_of(member.get("/dashboard/team"))
+    member.post(PAGE, page=PAGE, **SENT)
+    eventually(
+        lambda: (
+            f"Questions about {store.domain} go to help@shop.example"
+            in " ".join(text_of(member.get("/dashboard/team")).split())
+        )
+    )
+
+
+def test_the_api_stores_the_week_and_the_contact_or_says_why_not(
+    office: Office, store: Store
+) -> None:
+    key = {"x-api-key": rotate_secret(office.services.database, store)}
+
+    def init(**body: str) -> Reply:
+        sent = json.dumps(body).encode()
+        return office.inside.ask("POST", "/integration/engines/init", sent, key)
+
+    eventually(
+        lambda: office.inside.ask("GET", "/integration/status", b"", key).status == 200
+    )
+    refused = [init(week_start="someday"), init(contact_email="call us")]
+    assert [one.status for one in refused] == [422, 422]
+    assert "help@shop.example.com" in str(refused[1].json)
+    assert init(week_start="sunday", contact_email="help@shop.example").status == 200
+    assert init(currency="EUR").status == 200  # what is not sent stays
+    stored = find_store(office.services.database, store.domain).settings
+    assert (stored.week_start, stored.contact_email) == ("sunday", "help@shop.example")
 
 
 def test_a_plugin_is_told_that_its_currency_is_unknown(

@@ -19,6 +19,8 @@ from productrecs.core.report import (
 from productrecs.entrypoints.http.dashboard.page_and_visit import Visit
 
 CHOICES: Final[Mapping[str, int]] = MappingProxyType({"7": 7, "30": 30, "90": 90})
+WEEKS: Final[Mapping[str, int]] = MappingProxyType({"this-week": 0, "last-week": 1})
+"""How many weeks ago a week began, by its name in a query."""
 REPORT_FILE_PATH: Final = "/dashboard/report.csv"
 
 
@@ -30,7 +32,8 @@ def _query_fields(choice: str, first: str, last: str) -> dict[str, str]:
 class Period:
     """The chosen days. If typed dates are invalid, `error` says why and 30 days are shown.
 
-    `choice` is 7, 30 or 90, or empty for custom dates, which are in `first` and `last`.
+    `choice` is 7, 30, 90 or a name of `WEEKS`; it is empty for custom dates, which are
+    in `first` and `last`.
     """
 
     asked: ReportQuery
@@ -70,11 +73,22 @@ def chosen_period(visit: Visit) -> Period:
             error = f"{str(wrong)[:1].upper()}{str(wrong)[1:]}. The last 30 days are shown."
         else:
             return Period(asked, "", asked.first_day, asked.last_day)
+    if choice in WEEKS and not error:
+        return _week(visit, choice, today)
     days = CHOICES.get(choice, DEFAULT_DAYS)
     begin = (today - timedelta(days=days - 1)).isoformat()
     asked = report_query(visit.now_ms, zone, first_day=begin)
     shown = (first, last) if error else (asked.first_day, asked.last_day)
     return Period(asked, str(days), *shown, error)
+
+
+def _week(visit: Visit, choice: str, today: date) -> Period:
+    """Return a week of the store, as far as it has passed."""
+    settings = visit.store.settings
+    begin = settings.week_of(today) - timedelta(weeks=WEEKS[choice])
+    first, last = begin.isoformat(), min(begin + timedelta(days=6), today).isoformat()
+    asked = report_query(visit.now_ms, settings.zone, first_day=first, last_day=last)
+    return Period(asked, choice, first, last)
 
 
 @dataclass(frozen=True, slots=True)

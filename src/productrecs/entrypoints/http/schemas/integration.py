@@ -1,6 +1,6 @@
 """Integration schemas: the bodies of `/integration/...`."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal, TypeVar
 
@@ -46,6 +46,7 @@ from productrecs.records.placements.bundle import MAX_NAME, MAX_PARTS, BundleSta
 from productrecs.tenancy.accounts.store import PluginDetails, ShopPlatform
 from productrecs.tenancy.accounts.store_settings import (
     MAX_PRICE_FORMAT,
+    WEEKDAYS,
     SettingError,
     SettingValue,
     parse_setting,
@@ -60,15 +61,20 @@ MAX_CUSTOMER_IDS: Final = 1_000
 _Body = TypeVar("_Body", bound=BaseModel)
 
 
-def read_price_format(value: object) -> str | None:
-    """Return a price format; None without one, which leaves the setting unchanged."""
-    text = text_reader(MAX_PRICE_FORMAT, None)(value)
-    if text is not None:
+def _setting_reader(name: str, longest: int) -> Callable[[object], str | None]:
+    """Return a reader of a store's setting; None without one, which leaves it unchanged."""
+    read_text = text_reader(longest, None)
+
+    def read(value: object) -> str | None:
+        text = read_text(value)
+        if text is None:
+            return None
         try:
-            parse_setting("price_format", text)
+            return str(parse_setting(name, text))
         except SettingError as error:
-            raise PydanticCustomError("price_format", str(error)) from error
-    return text
+            raise PydanticCustomError(name, str(error)) from error
+
+    return read
 
 
 _Address = Annotated[
@@ -78,13 +84,23 @@ _Address = Annotated[
 ]
 _PriceFormat = Annotated[
     str | None,
-    PlainValidator(read_price_format),
+    PlainValidator(_setting_reader("price_format", MAX_PRICE_FORMAT)),
     WithJsonSchema(nullable(string_schema(0, MAX_PRICE_FORMAT))),
 ]
 _Email = Annotated[
     str | None,
     PlainValidator(text_reader(MAX_EMAIL, None)),
     WithJsonSchema(nullable(string_schema(0, MAX_EMAIL))),
+]
+_ContactEmail = Annotated[
+    str | None,
+    PlainValidator(_setting_reader("contact_email", MAX_EMAIL)),
+    WithJsonSchema(nullable(string_schema(0, MAX_EMAIL))),
+]
+_WeekStart = Annotated[
+    str | None,
+    PlainValidator(_setting_reader("week_start", MAX_EMAIL)),
+    WithJsonSchema(nullable({"type": "string", "enum": list(WEEKDAYS)})),
 ]
 _Version = Annotated[
     str | None,
@@ -150,6 +166,12 @@ class EnginesInitBody(BaseModel):
     )
     price_format: _PriceFormat = Field(
         None, description="The price 1234 as the shop writes it: `1.234,00 €`."
+    )
+    week_start: _WeekStart = Field(
+        None, description="The day on which the weeks of reports begin."
+    )
+    contact_email: _ContactEmail = Field(
+        None, description="Where answers to the e-mails about the store go."
     )
 
 

@@ -147,8 +147,10 @@ def ask_for_plan(visit: Visit) -> Reply:
             f"{store.domain} has the plan {store.subscription.plan} and asks for another."
         )
         text = f"{asked}\n\nAsked by: {visit.user.email or 'the owner'}\n\n{remedy}\n"
+        operator, subject = parseaddr(smtp.sender)[1], f"A plan for {store.domain}"
+        contact = store.settings.contact_email or visit.user.email or ""
         with contextlib.suppress(MailError):  # it is logged
-            send_mail(smtp, parseaddr(smtp.sender)[1], f"A plan for {store.domain}", text)
+            send_mail(smtp, operator, subject, text, reply_to=contact)
     return visit.redirect(
         f"{ACCOUNT_PATH}#plan", "We have told the operator of this service."
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import date
 from types import MappingProxyType
 from typing import Final
 from urllib.parse import urlencode
@@ -61,7 +62,6 @@ _RULE: Final = (
     "counted. Only the holdout test proves that lists cause sales."
 )
 _MOST_BARS: Final = 100
-_WEEK: Final = 7
 
 
 def show_impact(visit: Visit) -> Reply:
@@ -211,16 +211,18 @@ def _chart(visit: Visit, period: Period, days: Report) -> Chart | None:
         return None
     values: dict[str, tuple[float, float]] = {}
     asked = days_between(period.asked.first_day, period.asked.last_day)
-    step = 1 if len(asked) <= _MOST_BARS else _WEEK
-    for begin in range(0, len(asked), step):
-        some = [found.get(day, (0.0, 0.0)) for day in asked[begin : begin + step]]
-        values[asked[begin]] = (sum(one for one, _ in some), sum(one for _, one in some))
+    is_weekly, week_of = len(asked) > _MOST_BARS, visit.store.settings.week_of
+    for day in asked:
+        begin = week_of(date.fromisoformat(day)).isoformat() if is_weekly else day
+        clicked, seen = values.get(begin, (0.0, 0.0))
+        more_clicked, more_seen = found.get(day, (0.0, 0.0))
+        values[begin] = (clicked + more_clicked, seen + more_seen)
     parts = {
         "After a click": [clicked for clicked, _ in values.values()],
         "After an impression only": [seen for _, seen in values.values()],
     }
     chart = bar_chart(list(values), parts, visit.formats)
-    return chart if step == 1 else replace(chart, label="Week from")
+    return replace(chart, label="Week from") if is_weekly else chart
 
 
 PAGES: Final = (

@@ -1,4 +1,4 @@
-"""Store settings page: currency, language, time zone and price format with a preview."""
+"""Store settings page: currency, language, days, contact, and a preview of prices."""
 
 from dataclasses import asdict, replace
 from typing import Final
@@ -9,6 +9,7 @@ from productrecs.entrypoints.http.dashboard.pages.list_settings import setting_e
 from productrecs.features.widgets.widget_settings import price_locales
 from productrecs.tenancy.accounts.known_codes import known_codes
 from productrecs.tenancy.accounts.store_management import change_settings, find_store
+from productrecs.tenancy.accounts.store_settings import WEEKDAYS
 from productrecs.tenancy.users.dashboard_user import Role
 
 STORE_SETTINGS_PATH: Final = "/dashboard/settings"
@@ -17,6 +18,8 @@ LABELS: Final = {
     "language": "The language",
     "timezone": "The time zone",
     "price_format": "The price format",
+    "week_start": "The first day of the week",
+    "contact_email": "The contact address",
 }
 _SAMPLES: Final = (9.5, 1234.0)
 Options = list[tuple[str, str]]
@@ -87,6 +90,7 @@ def _page(
         currencies=currencies,
         languages=[(tag, known.language_name(tag)) for tag in tags],
         timezones=[(zone, zone.replace("_", " ")) for zone in zones],
+        weekdays=[(name, name.capitalize()) for name in WEEKDAYS],
         prices=_prices(visit, sent, errors),
         may_change=visit.user.role is Role.OWNER,
     )

@@ -86,9 +86,12 @@ def _mailed(visit: Visit, email: str, path: str) -> bool:
     settings = visit.services.settings
     if settings.smtp is None:
         return False
-    text = _TEXT.format(visit.store.domain, f"{settings.base_url}{path}")
+    domain, contact = visit.store.domain, visit.store.settings.contact_email
+    text = _TEXT.format(domain, f"{settings.base_url}{path}")
+    if contact:
+        text += f"\nQuestions? Write to {contact}, or answer this e-mail.\n"
     try:
-        send_mail(settings.smtp, email, f"Join {visit.store.domain}", text)
+        send_mail(settings.smtp, email, f"Join {domain}", text, reply_to=contact)
     except MailError:
         return False
     return True

@@ -77,7 +77,7 @@ else:
     response_class=Response,
 )
 async def init_engines(request: Request) -> Response:
-    """Provision the engines; store currency, price format and address, when given.
+    """Provision the engines; store the shop's currency, address and the like, when given.
 
     A currency that is no code of ISO 4217 is not stored; `warnings` then
     names the nearest ones.
@@ -186,10 +186,8 @@ def _store_options(
     work: WriteTransaction, store_id: StoreId, options: EnginesInitBody
 ) -> None:
     accounts = AccountRepository(work.connection)
-    told = {"currency": options.currency, "price_format": options.price_format}
-    accounts.merge_settings(
-        store_id, {name: value for name, value in told.items() if value is not None}
-    )
+    told = options.model_dump(exclude={"store_url"}, exclude_none=True)
+    accounts.merge_settings(store_id, told)
     if options.store_url is not None:
         connections = ConnectionRepository(work.connection, store_id)
         connections.put(connections.find().with_store_url(options.store_url))
