@@ -1,5 +1,6 @@
 """Order import: platform exports and mapped tables, stored or as a dry run."""
 
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -8,9 +9,12 @@ import pytest
 import sqlalchemy as sa
 
 from productrecs.core.clock import parse_timestamp
-from productrecs.entrypoints.cli.imports.order_file_reader import NAMED_HISTORY
+from productrecs.entrypoints.cli.imports.order_file_reader import (
+    NAMED_HISTORY,
+    detect_order_format,
+)
 from productrecs.entrypoints.services import Services
-from productrecs.records.orders.csv_reader import read_header
+from productrecs.records.orders.csv_reader import MissingColumnsError, read_header
 from productrecs.storage.tables import items, purchase_lines
 from tests.entrypoints.cli.conftest import BOTH, CommandLine
 
@@ -361,6 +365,93 @@ def test_columns_are_known_by_the_names_of_shop_systems_and_languages(
     assert {names[place]: name for name, place in found.items()} == dict(
         zip(names, ("order_id", "item_id", "timestamp", "quantity", "price"), strict=True)
     )
+
+
+SHOPIFY_HEADER = (
+    "Name,Email,Financial Status,Paid at,Created at,Lineitem quantity,Lineitem name,"
+    "Lineitem price,Lineitem sku"
+)
+
+
+@pytest.mark.parametrize(
+    ("header", "known"),
+    [
+        (ADVANCED, "woocommerce"),
+        (PER_ITEM, "woocommerce"),
+        (PER_ORDER, "woocommerce"),
+        (WEBTOFFEE, "woocommerce"),
+        (IN_CELLS, "woocommerce"),
+        (ANALYTICS, "woocommerce"),
+        (
+            (
+                "Order Number,Order Status,Order Date,Email (Billing),"
+                "Order Total Amount,SKU,Item #,Item Name,Quantity,Item Cost"
+            ),
+            "woocommerce",
+        ),
+        (SHOPIFY_HEADER, "shopify"),
+        ("Order ID,SKU,Order Date,Quantity", "csv"),
+        ("Order ID;SKU;Status;Date;Qty", "csv"),
+        ("order_number,product_name,order_date,quantity", "csv"),
+        ("increment_id,created_at,status,sku,name,qty_ordered,price", "csv"),  # Magento
+        (
+            (  # PrestaShop
+                "id_order;date_add;product_id;product_reference;product_name;"
+                "product_quantity;unit_price_tax_incl"
+            ),
+            "csv",
+        ),
+        (  # OpenCart
+            "order_id,order_status,date_added,product_id,name,model,quantity,price,total",
+            "csv",
+        ),
+        ("Order ID,Order Date,Order Status,Product SKU,Product Qty,Product Name", "csv"),
+        ("Order number,Date created,Item,SKU,Qty,Price", "csv"),  # Wix
+        ("Order ID,Email,Financial Status,Paid at,Lineitem quantity,Lineitem sku", "csv"),
+        ("ID,Purchase Point,Purchase Date,Bill-to Name,Grand Total (Base)", ""),  # Magento
+        ("id_order;reference;customer;total_paid_tax_incl;payment;state;date_add", ""),
+    ],
+    ids=lambda text: text.partition("\n")[0][:60],
+)
+def test_an_export_is_known_only_by_columns_that_only_its_system_writes(
+    header: str, known: str
+) -> None:
+    file = io.BytesIO(header.encode())
+    if known:
+        assert detect_order_format(file).value == known
+    else:  # orders without their products
+        with pytest.raises(MissingColumnsError):
+            detect_order_format(file)
+
+
+def test_a_table_may_name_products_by_sku_or_title_and_says_what_was_not_bought(
+    shell: CommandLine, shop: str, services: Services, write: Write
+) -> None:
+    content = (
+        "Order ID,SKU,Order Date,Order Status,Quantity,Unit price\n"
+        '1,"Tee; wide, soft - Red",2026-10-03,Completed,2,20\n'
+        "1,mug,2026-10-03,Completed,1,12.50\n"
+        "2,mug,2026-10-04,Refunded,1,12.50\n"
+        "3,no-such,2026-10-04,Shipped,1,5\n"
+    )
+    early = json.loads(
+        shell.run(
+            "import-orders", shop, write("a.csv", content), "--json", "--dry-run"
+        ).stdout
+    )
+    shell("import-items", shop, write("products.csv", WOO_PRODUCTS))
+
+    told = json.loads(
+        shell.run("import-orders", shop, write("a.csv", content), "--json").stdout
+    )
+
+    assert (early["not_bought"], early["orders"]) == ({"refunded": 1}, 2)
+    assert told["not_bought"] == {"refunded": 1}
+    assert {(row[0], row[1], *row[4:]) for row in lines(services)} == {
+        ("1", "44", 2, 20.0),
+        ("1", "12", 1, 12.5),
+        ("3", "no-such", 1, 5.0),
+    }
 
 
 def test_columns_that_nothing_reads_are_named_and_old_encodings_are_known(

@@ -39,6 +39,7 @@ _ORDER_NAMES: Final = {
         kod_zbozi kod_produktu cislo_produktu termekkod termek_azonosito cikkszam
         cod_produs id_produs produs urun_kodu urun_id urun
         артикул код_товара товар κωδικος_προιοντος προιον رقم_المنتج பொருள்_எண் sku model
+        product_name item_name product_title
     """,
     "customer_id": """
         customer_id user_id client_id customer_no customer_number customer_nr id_customer

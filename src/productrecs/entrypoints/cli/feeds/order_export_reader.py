@@ -16,7 +16,12 @@ from datetime import tzinfo
 from types import MappingProxyType
 from typing import Final
 
-from productrecs.records.orders.csv_reader import CsvFormat, CsvLayout
+from productrecs.records.orders.csv_reader import (
+    CsvFormat,
+    CsvLayout,
+    MissingColumnsError,
+    read_header,
+)
 from productrecs.records.orders.order_history_line import (
     HistoryLine,
     HistoryLineReader,
@@ -305,7 +310,7 @@ WOOCOMMERCE_LAYOUT: Final = CsvLayout(
     prose=True,
 )
 
-# WooCommerce's names, in the languages of its translated exports.
+# The names of shop systems, in the languages of translated exports.
 _NOT_BOUGHT: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
     {
         "cancelled": frozenset(
@@ -347,15 +352,40 @@ _QUANTITY_AND_TITLE: Final = re.compile(r"(\d+)\s*[\u00d7x]\s*(.*\S)", re.DOTALL
 _NEXT: Final = re.compile(r",\s+(?=\d+\s*[\u00d7x]\s)")
 
 
-def is_export(columns: Mapping[str, int]) -> bool:
-    """Return whether these columns are those of an order export."""
-    if "order" not in columns:
+WOOCOMMERCE_ONLY: Final = CsvLayout(
+    columns=MappingProxyType(
+        {
+            "only": (
+                *("line_items", "line_item_1", "Product Item 1 Name", "Product(s)"),
+                *("Customer User ID", "customer_user", "Email (Billing)"),
+                *("Order Total Amount", "Order Line (w/o tax)", "Order Line Total"),
+                *("Item #", "Item Cost", "Quantity (- Refund)"),
+                *("item_product_id", "item_refunded_qty", "order_number_formatted"),
+            )
+        }
+    ),
+    required=("only",),
+    example=WOOCOMMERCE_LAYOUT.example,
+)
+"""Columns that only exports of WooCommerce have; `SKU` or `Order Date` may be anybody's."""
+
+
+def is_export(head: bytes) -> bool:
+    """Return whether a file's first bytes are those of a WooCommerce order export."""
+    try:
+        read_header(head, WOOCOMMERCE_ONLY)
+        columns = read_header(head, WOOCOMMERCE_LAYOUT).columns.keys()
+    except MissingColumnsError:
         return False
-    if columns.keys() & {"lines", "products", "line1", "title1"}:
+    if columns & {"lines", "products", "line1", "title1"}:
         return True
-    names_product = columns.keys() & {"item", "sku", "title"}
-    counts = columns.keys() & {"net", "quantity"}
-    return bool(names_product and counts and columns.keys() & {"status", "created"})
+    return bool(columns & {"item", "sku", "title"} and columns & {"net", "quantity"})
+
+
+def reason_not_bought(status: str) -> str:
+    """Return why an order with this status is not a purchase; "" if it is one."""
+    simplified = status.casefold().removeprefix("wc-")
+    return next((one for one, words in _NOT_BOUGHT.items() if simplified in words), "")
 
 
 class WooCommerceOrders(OrderExportReader):
@@ -365,14 +395,11 @@ class WooCommerceOrders(OrderExportReader):
         """Return the order of a row."""
         customer = self.cell(cells, "customer")
         status = self.cell(cells, "status")
-        simplified = status.casefold().removeprefix("wc-")
         return ExportedOrder(
             order_id=self.cell(cells, "order"),
             created=self.cell(cells, "created"),
             customer="" if customer == "0" or "@" in customer else customer,
-            not_bought=next(
-                (reason for reason, words in _NOT_BOUGHT.items() if simplified in words), ""
-            ),
+            not_bought=reason_not_bought(status),
             status=status.removeprefix("wc-"),
         )
 

@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import tzinfo
 from enum import StrEnum
 from types import MappingProxyType
 from typing import BinaryIO, Final
@@ -18,6 +19,7 @@ from productrecs.entrypoints.cli.feeds.order_export_reader import (
     OrderExportReader,
     ShopifyOrders,
     WooCommerceOrders,
+    reason_not_bought,
 )
 from productrecs.entrypoints.services import Services
 from productrecs.records.catalog.repository import CatalogRepository
@@ -42,6 +44,7 @@ from productrecs.records.orders.order_history_import import (
 from productrecs.records.orders.order_history_line import (
     HistoryLine,
     HistoryLineReader,
+    NotAPurchaseError,
     TimeFormat,
 )
 from productrecs.tenancy.accounts.store import Store
@@ -80,7 +83,10 @@ NAMED_HISTORY: Final = replace(
 
 ORDER_LAYOUTS: Final[Mapping[OrderFileFormat, CsvLayout]] = MappingProxyType(
     {
-        OrderFileFormat.CSV: NAMED_HISTORY,
+        OrderFileFormat.CSV: replace(
+            NAMED_HISTORY,
+            columns=dict(NAMED_HISTORY.columns) | {"status": ("status", "order_status")},
+        ),
         OrderFileFormat.SHOPIFY: order_export_reader.SHOPIFY_LAYOUT,
         OrderFileFormat.WOOCOMMERCE: order_export_reader.WOOCOMMERCE_LAYOUT,
     }
@@ -93,9 +99,6 @@ _EXPORTS: Final[Mapping[OrderFileFormat | None, type[OrderExportReader]]] = (
         }
     )
 )
-_LINE_COLUMNS: Final = frozenset({"title", "quantity"})
-
-
 _OWN_NAMES: Final = MappingProxyType(
     {
         "order_id": "order",
@@ -180,7 +183,8 @@ def open_orders(
     """
     zone = store.settings.zone
     chosen = None if mapping is not None else kind or detect_order_format(file)
-    layout = NAMED_HISTORY if chosen is None else ORDER_LAYOUTS[chosen]
+    is_own = chosen is OrderFileFormat.CSV and _has_our_names(file)
+    layout = NAMED_HISTORY if is_own else ORDER_LAYOUTS[chosen or OrderFileFormat.CSV]
     if mapping is not None:
         mapping.check(file)
         layout = mapping.layout
@@ -194,19 +198,17 @@ def open_orders(
         if pattern is None
         else TimeFormat(pattern)
     )
-    if mapping is not None:
+    if is_own:
+        columns, separator = csv_format.columns, csv_format.separator
         return OrderFile(
-            csv_format, lambda: MappedReader(csv_format, mapping, store, times)
-        )
-    export = _EXPORTS.get(chosen) if chosen is not None else None
-    if export is None:
-        return OrderFile(
-            csv_format,
-            lambda: HistoryLineReader(
-                csv_format.columns, csv_format.separator, zone, times
-            ),
+            csv_format, lambda: HistoryLineReader(columns, separator, zone, times)
         )
     names = ItemMatcher(_catalog_items(services, store.store_id))
+    export = _EXPORTS.get(chosen)
+    if export is None:
+        return OrderFile(
+            csv_format, lambda: TableReader(csv_format, zone, times, names, mapping)
+        )
     if names.is_empty and "item" not in csv_format.columns:
         message = (
             "this export names products by SKU and title, and the catalog is empty; "
@@ -216,34 +218,54 @@ def open_orders(
     return OrderFile(csv_format, lambda: export(csv_format, zone, names, times))
 
 
-class MappedReader:
-    """Reads the rows of a table through a column mapping."""
+def _has_our_names(file: BinaryIO) -> bool:
+    file.seek(0)
+    try:
+        read_header(file.read(HEAD_BYTES), HISTORY_LAYOUT)
+    except MissingColumnsError:
+        return False
+    return True
+
+
+class TableReader:
+    """Reads the rows of a table whose columns are known by name, or mapped.
+
+    A table may name a product by its id, SKU or title, whatever the column is called.
+    """
 
     sums = False
 
     def __init__(
-        self, csv_format: CsvFormat, mapping: ColumnMapping, store: Store, times: TimeFormat
+        self,
+        csv_format: CsvFormat,
+        zone: tzinfo,
+        times: TimeFormat,
+        names: ItemMatcher,
+        mapping: ColumnMapping | None,
     ) -> None:
-        """Read with `mapping`; times without an offset are in the store's zone."""
-        self._mapping = mapping
-        self._places = csv_format.columns
-        columns = {name: place for place, name in enumerate(csv_format.columns)}
-        self._reader = HistoryLineReader(
-            columns, csv_format.separator, store.settings.zone, times
-        )
+        """Read with `mapping`, if any; times without an offset are in `zone`."""
+        self._places, self._names, self._mapping = csv_format.columns, names, mapping
+        columns = {name: place for place, name in enumerate(self._places)}
+        self._reader = HistoryLineReader(columns, csv_format.separator, zone, times)
 
     def lines(self, cells: list[str]) -> Sequence[HistoryLine]:
-        """Return the lines of a row.
+        """Return the line of a row.
 
         Raises:
             UnreadableRowError: when an id is missing or invalid, or a number is not one.
+            NotAPurchaseError: when its order was cancelled, refunded or never paid.
         """
         fields = {
             name: cells[place] if place < len(cells) else ""
             for name, place in self._places.items()
         }
-        fields = self._mapping.translated(fields)
-        return self._reader.lines(list(fields.values()))
+        if reason := reason_not_bought(fields.get("status", "").strip()):
+            raise NotAPurchaseError(reason)
+        if self._mapping is not None:
+            fields = self._mapping.translated(fields)
+        line = self._reader.read(list(fields.values()))
+        item_id = self._names.item_of(line.item_id, line.item_id, line.item_id)
+        return (line if item_id is None else line._replace(item_id=item_id),)
 
 
 def detect_order_format(file: BinaryIO) -> OrderFileFormat:
@@ -252,20 +274,15 @@ def detect_order_format(file: BinaryIO) -> OrderFileFormat:
     Raises:
         MissingColumnsError: when the format is unknown.
     """
+    is_own = _has_our_names(file)
     file.seek(0)
     head = file.read(HEAD_BYTES)
-    found: dict[OrderFileFormat, Mapping[str, int]] = {}
-    for kind, layout in {**ORDER_LAYOUTS, OrderFileFormat.CSV: HISTORY_LAYOUT}.items():
-        with contextlib.suppress(MissingColumnsError):
-            found[kind] = read_header(head, layout).columns
-    columns = found.get(OrderFileFormat.WOOCOMMERCE, {})
-    is_woocommerce = order_export_reader.is_export(columns)
+    is_woocommerce = order_export_reader.is_export(head)
     # One WooCommerce export has an `item_id` too: the line number.
-    if OrderFileFormat.CSV in found and not (
-        is_woocommerce and columns.keys() >= _LINE_COLUMNS
-    ):
+    if is_own and not is_woocommerce:
         return OrderFileFormat.CSV
-    if OrderFileFormat.SHOPIFY in found:
+    with contextlib.suppress(MissingColumnsError):
+        read_header(head, order_export_reader.SHOPIFY_LAYOUT)
         return OrderFileFormat.SHOPIFY
     if is_woocommerce:
         return OrderFileFormat.WOOCOMMERCE
