@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 Contents = dict[str, Counter[tuple[Any, ...]]]
 ROWS: Final = 3
+REBUILT: Final = frozenset(("look_days",))  # emptied, and filled again from the events
 SOME: Final = (KNOWN[0], KNOWN[len(KNOWN) // 2], KNOWN[-2])
 
 
@@ -120,7 +121,10 @@ def check_migrated(database: Database, before: Contents) -> None:
     """Check that a database has the present schema and kept what it had."""
     assert is_current(database)
     assert differences(database, metadata) == []
-    assert contents(database, before) == before
+    after = contents(database, before)
+    assert {name: rows for name, rows in after.items() if name not in REBUILT} == {
+        name: rows for name, rows in before.items() if name not in REBUILT
+    }
     with database.reading() as connection:
         assert database.dialect.find_damage(connection) is None
 
@@ -191,10 +195,10 @@ def spread(places: int) -> list[int]:
     return [2 + number * STATEMENTS // places for number in range(places)]
 
 
-STATEMENTS: Final = 90  # fewer than all migrations have, on either database
+STATEMENTS: Final = 40  # fewer than all migrations have, on either database
 
 
-@pytest.mark.parametrize("places", [4, pytest.param(50, marks=pytest.mark.trust)])
+@pytest.mark.parametrize("places", [4, pytest.param(40, marks=pytest.mark.trust)])
 def test_migrations_that_are_killed_anywhere_begin_anew_and_lose_nothing(
     data_folder: Path, empty_url: str | None, places: int
 ) -> None:

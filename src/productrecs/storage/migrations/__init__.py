@@ -8,12 +8,13 @@ import sqlalchemy as sa
 from productrecs.core.errors import OutdatedSchemaError, UnsafeStorageError
 from productrecs.storage.database import Database
 
-_LENGTH: Final = len("2026_11_21_0900")
+_LENGTH: Final = len("2026_11_26_0450")
 # A migration's file begins with its revision, so the newest is known without alembic, whose
 # import takes longer than all else that a process does before it can use its database.
 KNOWN: Final = tuple(
     sorted(file.name[:_LENGTH] for file in Path(__file__).parent.glob("versions/2*.py"))
 )
+_BASELINE_DAY: Final = "27 November 2026"  # the last one before the baseline was made
 
 
 def migrate(database: Database) -> bool:
@@ -23,7 +24,8 @@ def migrate(database: Database) -> bool:
     schema or the new one.
 
     Raises:
-        UnsafeStorageError: when the database belongs to a newer program.
+        UnsafeStorageError: when the database belongs to a newer program, or to one from
+            before the baseline.
     """
     with database.reading() as connection:
         if _revision(connection) == KNOWN[-1]:
@@ -93,12 +95,23 @@ def _revision(connection: sa.Connection) -> str | None:
         "SELECT version_num FROM alembic_version"
     ).scalar()
     if found is not None and found not in KNOWN:
-        message = (
-            f"this database was written by a newer ProductRecs (schema {found}). Start the "
-            "newer program, or restore a backup that was made before the upgrade"
-        )
-        raise UnsafeStorageError(message)
+        raise UnsafeStorageError(_too_new(found) if found > KNOWN[0] else _too_old(found))
     return found
+
+
+def _too_new(schema: str) -> str:
+    return (
+        f"this database was written by a newer ProductRecs (schema {schema}). Start the "
+        "newer program, or restore a backup that was made before the upgrade"
+    )
+
+
+def _too_old(schema: str) -> str:
+    return (
+        f"this database was written by a ProductRecs from before {_BASELINE_DAY} (schema "
+        f"{schema}), which this program cannot migrate. Migrate it with a version of that "
+        "day first"
+    )
 
 
 def _upgrade(transaction: sa.Connection) -> None:

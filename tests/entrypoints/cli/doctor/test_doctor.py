@@ -4,6 +4,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -496,18 +497,23 @@ def damaged(folder: Path) -> dict[str, str]:
     return {}
 
 
-def of_the_future(folder: Path) -> dict[str, str]:
+def set_schema(folder: Path, schema: str) -> dict[str, str]:
     database = Database.open(None, folder)
     migrate(database)
     with database.transaction() as transaction:
-        transaction.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+        change = sa.text("UPDATE alembic_version SET version_num = :schema")
+        transaction.execute(change, {"schema": schema})
     database.close()
     return {}
 
 
 BROKEN: dict[str, tuple[Callable[[Path], dict[str, str]], str]] = {
     "a damaged database": (damaged, "restore a backup"),
-    "a newer program's database": (of_the_future, "newer"),
+    "a newer program's database": (partial(set_schema, schema="9999"), "newer"),
+    "a database from before the baseline": (
+        partial(set_schema, schema="2026_11_21_0900"),
+        "Migrate it with a version of that day first",
+    ),
     "an unknown database": (lambda _: {"DATABASE_URL": "mysql://db/x"}, "postgresql://"),
     "an unreachable database": (
         lambda _: {"DATABASE_URL": "postgresql://127.0.0.1:1/x"},
