@@ -50,12 +50,6 @@ def in_real_shop(script: str) -> Any:
     return json.loads(said.rpartition("<<<")[2].partition(">>>")[0])
 
 
-def php_value(value: object) -> str:
-    """Return PHP that evaluates to a value: it travels as JSON."""
-    quoted = "'" + json.dumps(value).replace("\\", "\\\\").replace("'", "\\'") + "'"
-    return f"json_decode({quoted}, true)"
-
-
 def drain(script: str = "") -> Any:
     """Run the shop's queue until nothing that is due waits; then a script, for its `$told`."""
     left, told = in_real_shop(

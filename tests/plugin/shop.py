@@ -11,15 +11,26 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from tests.support.project import ROOT
+from tests.support.service import HOST, free_port
 
 if TYPE_CHECKING:
-    from tests.support.service import Merchant
+    from tests.support.service import Merchant, Service
 
 PLUGIN: Final = ROOT / "plugin"
 FAKE: Final = Path(__file__).parent / "fake" / "shop.php"
 SECONDS: Final = 60
 BARE: Final = ("-n",)
 """Without php.ini: no extension that a shop may lack, such as mbstring, is loaded."""
+
+
+def address(service: Service) -> str:
+    """Return where a service answers."""
+    return f"http://{HOST}:{service.port}"
+
+
+def nowhere() -> str:
+    """Return an address at which nothing answers."""
+    return f"http://{HOST}:{free_port()}"
 
 
 def php() -> str:
@@ -43,6 +54,12 @@ def run_php(script: str, options: tuple[str, ...] = BARE) -> str:
     assert done.returncode == 0, done.stdout + done.stderr
     assert not done.stderr, done.stderr
     return done.stdout
+
+
+def php_value(value: object) -> str:
+    """Return PHP that evaluates to a value: it travels as JSON."""
+    quoted = "'" + json.dumps(value).replace("\\", "\\\\").replace("'", "\\'") + "'"
+    return f"json_decode({quoted}, true)"
 
 
 def in_shop(

@@ -10,30 +10,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from productrecs.core.clock import parse_timestamp
-from tests.plugin.shop import in_shop
-from tests.support.service import HOST, Service, eventually, free_port
+from tests.plugin.shop import address, in_shop, nowhere
+from tests.support.service import eventually
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.support.service import Merchant
+    from tests.support.service import Merchant, Service
 
 LINES = "'line-a' => line(1, 3, 30.0), 'line-b' => line(2, 1, 50.0)"
 PAID = f"order(7, array({LINES})); do_action('woocommerce_order_status_processing', 7); end_request(); work();"
-
-
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    with Service(tmp_path_factory.mktemp("background").resolve()) as running:
-        yield running
-
-
-def address(service: Service) -> str:
-    return f"http://{HOST}:{service.port}"
-
-
-def nowhere() -> str:
-    return f"http://{HOST}:{free_port()}"
 
 
 def known_order(merchant: Merchant, order_id: str = "7") -> dict[str, tuple[int, float]]:

@@ -27,11 +27,11 @@ from tests.plugin.real_shop import (
     in_real_shop,
     is_credited,
     known_lines,
-    php_value,
     stored_items,
     stored_lines,
     stored_times,
 )
+from tests.plugin.shop import php_value
 from tests.support.service import eventually
 
 if TYPE_CHECKING:
