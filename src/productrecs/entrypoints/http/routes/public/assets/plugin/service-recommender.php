@@ -25,7 +25,7 @@ defined( 'ABSPATH' ) || exit;
 const VERSION = '1.1.0';
 const FILE    = __FILE__;
 
-foreach ( array( 'reply', 'client', 'identity', 'order-lines' ) as $product_recs_part ) {
+foreach ( array( 'reply', 'client', 'identity', 'order-lines', 'plain-text' ) as $product_recs_part ) {
 	require_once __DIR__ . '/core/' . $product_recs_part . '.php';
 }
 foreach ( array( 'guard', 'settings', 'api', 'queue', 'customers', 'items', 'sync', 'outbox', 'orders', 'order-delivery', 'history', 'shopper', 'placements', 'admin', 'health' ) as $product_recs_part ) {

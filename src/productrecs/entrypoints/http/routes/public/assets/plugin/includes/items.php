@@ -78,13 +78,13 @@ class Items {
 			return null;
 		}
 		$description = $product->get_description();
-		$text        = wp_strip_all_tags( strip_shortcodes( '' !== $description ? $description : $product->get_short_description() ) );
+		$text        = Plain_Text::of( strip_shortcodes( '' !== $description ? $description : $product->get_short_description() ) );
 		$image       = $product->get_image_id() ? wp_get_attachment_image_url( $product->get_image_id(), 'woocommerce_single' ) : '';
 		$sku         = (string) $product->get_sku();
 		$item        = array(
 			'id'           => (string) $id,
 			'sku'          => '' === $sku ? null : $sku,
-			'title'        => self::cut( html_entity_decode( wp_strip_all_tags( $product->get_name() ), ENT_QUOTES, 'UTF-8' ), 1000 ),
+			'title'        => self::cut( Plain_Text::line( $product->get_name() ), 1000 ),
 			'product_url'  => (string) $product->get_permalink(),
 			'image_url'    => $image ? (string) $image : null,
 			'price'        => self::price( $product ),
@@ -93,7 +93,7 @@ class Items {
 			'stock_qty'    => self::stock( $product ),
 			'categories'   => array(),
 			'category_ids' => array(),
-			'description'  => self::cut( html_entity_decode( $text, ENT_QUOTES, 'UTF-8' ), 20000 ),
+			'description'  => self::cut( $text, 20000 ),
 		);
 		foreach ( array_slice( $product->get_category_ids(), 0, 100 ) as $term_id ) {
 			$path = array();
@@ -198,7 +198,7 @@ class Items {
 			$values = $attribute->is_taxonomy() ? wc_get_product_terms( $product->get_id(), $attribute->get_name(), array( 'fields' => 'names' ) ) : $attribute->get_options();
 			$texts  = array();
 			foreach ( array_slice( (array) $values, 0, 100 ) as $value ) {
-				$texts[] = self::cut( html_entity_decode( wp_strip_all_tags( (string) $value ), ENT_QUOTES, 'UTF-8' ), 255 );
+				$texts[] = self::cut( Plain_Text::line( (string) $value ), 255 );
 			}
 			$name = trim( preg_replace( '/[\s:,]+/', ' ', wc_attribute_label( $attribute->get_name(), $product ) ) );
 			$slug = strtolower( preg_replace( '/^pa_/', '', $attribute->get_name() ) );
