@@ -59,9 +59,11 @@ LOG_EVENTS: Final[Mapping[str, str]] = MappingProxyType(
         "writes confirmed again": "The process that writes answers in time again.",
         "disk sync failed": "The disk could not make a write durable; the process stops.",
         "live view lookup failed": "Which live views are open could not be read.",
+        "live views read again": "Which live views are open is read again.",
         "write-behind flush failed": "Buffered records could not be stored; they wait.",
         "write-behind records lost": "A full buffer dropped records.",
         "usage write failed": "Metered calls could not be stored; they are kept.",
+        "usage written again": "Metered calls are stored again.",
         "widget build write failed": "The widgets' scripts could not be stored.",
         # storage
         "database awaited": "The database server does not answer yet; see `error`.",

@@ -13,10 +13,11 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple
 
-from productrecs.core.errors import StorageError
+from productrecs.core.errors import StorageError, operator_text
 from productrecs.core.ids import StoreId
 from productrecs.entrypoints.services import Services
 from productrecs.storage.dialects import RawReader
+from productrecs.storage.storage_health import OutageNotes
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.billing.call_meter import (
     Meter,
@@ -59,7 +60,7 @@ class UsageMetering:
         self._requested = threading.Event()
         self._stopping = threading.Event()
         self._due_at = 0.0
-        self._is_failing = False
+        self._outage = OutageNotes()
         self._thread = threading.Thread(target=self._run, name="metering", daemon=True)
 
     def start(self) -> None:
@@ -102,10 +103,12 @@ class UsageMetering:
                     reader = reader or self._services.database.raw_reader()
                     self._read_stored_counts(reader)
                     self._drop_idle_meters()
-                self._is_failing = False
-            except Exception:
+                if self._outage.has_ended():
+                    _log.info("usage written again")
+            except Exception as error:
                 self._due_at = time.monotonic() + FLUSH_SECONDS
-                self._log_failure()
+                if self._outage.is_due():
+                    _log_failure(error)
                 _close(reader)
                 reader = None
             cpu_seconds = time.thread_time() - began
@@ -113,14 +116,9 @@ class UsageMetering:
             self._stopping.wait(pause)
         try:
             self._flush()
-        except Exception:
-            _log.exception("usage write failed")
+        except Exception as error:
+            _log_failure(error)
         _close(reader)
-
-    def _log_failure(self) -> None:
-        if not self._is_failing:
-            self._is_failing = True
-            _log.exception("usage write failed")
 
     def _flush(self) -> None:
         """Store counts that the database does not have yet."""
@@ -172,6 +170,13 @@ class UsageMetering:
     def _drop(self, store_id: StoreId) -> None:
         self.meters.pop(store_id, None)
         self._idle_rounds.pop(store_id, None)
+
+
+def _log_failure(error: Exception) -> None:
+    is_expected = isinstance(error, StorageError)
+    level = logging.WARNING if is_expected else logging.ERROR
+    reason = {"error": operator_text(error)}
+    _log.log(level, "usage write failed", extra=reason, exc_info=not is_expected)
 
 
 def _close(reader: RawReader | None) -> None:

@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import Any, Final
 
 from productrecs.core.clock import MINUTE_MS, Clock
-from productrecs.core.errors import ProductRecsError, StorageError
+from productrecs.core.errors import ProductRecsError, StorageError, operator_text
 from productrecs.core.ids import StoreId
 from productrecs.entrypoints.http.limits.bot_detection import BotDetector, crawler_name
 from productrecs.entrypoints.http.limits.rate_and_connection_limits import (
@@ -39,6 +39,7 @@ from productrecs.features.insights.live_events.repository import (
 )
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.storage.database import Database
+from productrecs.storage.storage_health import OutageNotes
 from productrecs.tenancy.accounts.api_keys import SecretKeys
 from productrecs.tenancy.accounts.shopper_identity import check_identity
 
@@ -86,6 +87,7 @@ class EventWatch:
         self._background = background
         background.register(ReceivedRequest, _LIVE_EVENTS)
         self._read_lock = threading.Lock()
+        self._outage = OutageNotes()
 
     def open(self, store_id: StoreId) -> None:
         """Watch a store for two minutes, in every process within a second."""
@@ -142,13 +144,15 @@ class EventWatch:
             await asyncio.sleep(_SECONDS)
             try:
                 await asyncio.to_thread(self._read_watches)
-            except Exception as error:
-                expected = isinstance(error, StorageError)
-                _log.log(
-                    logging.WARNING if expected else logging.ERROR,
-                    "live view lookup failed",
-                    exc_info=not expected,
-                )
+            except StorageError as error:
+                if self._outage.is_due():
+                    reason = {"error": operator_text(error)}
+                    _log.warning("live view lookup failed", extra=reason)
+            except Exception:
+                _log.exception("live view lookup failed")
+            else:
+                if self._outage.has_ended():
+                    _log.info("live views read again")
 
     def _read_watches(self) -> None:
         with self._read_lock:
