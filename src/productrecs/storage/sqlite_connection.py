@@ -77,6 +77,7 @@ def configure_connection(
     connection.apsw.set_busy_handler(SqliteBusyHandler())
     _persist_wal(connection.apsw)
     for pragma in (
+        *_of_new_file(connection.apsw),
         "journal_mode = WAL",
         "synchronous = FULL",
         "mmap_size = 0",
@@ -95,6 +96,16 @@ def configure_connection(
             if _lacks_wal_on_read_only_disk(connection.apsw.filename):
                 raise UnsafeStorageError(_NO_LOG) from error
             raise storage_error(apsw_dbapi.to_dbapi_error(error)) from error
+
+
+def _of_new_file(connection: apsw.Connection) -> tuple[str, ...]:
+    """Return what must be set before a database has any content.
+
+    Incremental vacuum lets purges cut free pages off the file.
+    """
+    file = Path(connection.filename)
+    is_new = not file.exists() or file.stat().st_size == 0
+    return ("auto_vacuum = INCREMENTAL",) if is_new else ()
 
 
 def _lacks_wal_on_read_only_disk(path: str) -> bool:

@@ -68,6 +68,10 @@ env:
   - name: PRODUCTRECS_BACKUP_KEEP
     value: {{ .Values.backup.keep | quote }}
   {{- end }}
+  {{- with .Values.retentionDays }}
+  - name: PRODUCTRECS_RETENTION_DAYS
+    value: {{ . | quote }}
+  {{- end }}
   {{- with .Values.baseUrl }}
   - name: PRODUCTRECS_BASE_URL
     value: {{ . | quote }}

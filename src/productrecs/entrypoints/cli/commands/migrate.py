@@ -71,9 +71,9 @@ def _migrated(settings: Settings) -> bool:
 def compact(*, as_json: bool, data: Path | None) -> None:
     """Give the space of purged events back to the disk.
 
-    For SQLite. Writes wait meanwhile, about 10 seconds per GB, so stop the service for a
-    large database. It needs as much free disk as the database has. From then on the
-    nightly purge gives space back itself, also while the service runs.
+    For a SQLite database that an earlier release made; in others the nightly purge gives
+    space back itself. Writes wait meanwhile, about 10 seconds per GB, so stop the service
+    for a large database. It needs as much free disk as the database has.
 
     Example: productrecs compact
     """
