@@ -19,7 +19,7 @@ from benchmarks.quality.bought_together import CUT, Trial, trial
 from benchmarks.quality.datasets import age_days, online_retail, online_retail_titles
 from benchmarks.report import beside
 from productrecs.engines.copurchase import ItemSets, fit_copurchase, fit_item_sets
-from productrecs.features.recommendations.bundles import are_designs
+from productrecs.features.recommendations.bundles import are_designs_of_one_product
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -59,7 +59,8 @@ def _add(report: Report, test: Trial, titles: Sequence[str], name: str) -> None:
 
     def differ(members: tuple[int, ...]) -> bool:
         return not any(
-            are_designs(titles[one], titles[two]) for one, two in combinations(members, 2)
+            are_designs_of_one_product(titles[one], titles[two])
+            for one, two in combinations(members, 2)
         )
 
     def differing_pair(members: tuple[int, ...]) -> bool:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from productrecs.engines.arrays import Floats, Ints, Items
 
 MIX: Final = recipe_of(Source.MIX, StoreSettings())
-BEFORE: Final = replace(MIX, completing=None)
+BEFORE: Final = replace(MIX, blend_with_complements=None)
 SHOWN: Final = (4, 10)
 LEAST: Final = 0.98  # of what `mix` hits without it
 _CANDIDATES: Final = 60
@@ -100,7 +100,7 @@ def listed(store: Store, recipe: Recipe, place: PageType, given: list[int]) -> l
     models, companions = store.models, BasketCandidates(store.models)
     found = {
         Engine.BROWSE: models.sessions.next_items(given[-9:], 0, _CANDIDATES),
-        Engine.BUY: companions.goes_with(basket),
+        Engine.BUY: companions.pooled_copurchases(basket),
     }
     weights, ranked = with_complements(companions, recipe, place, basket, found)
     blended = fuse([one.items for one in ranked], tuple(weights.values())).items

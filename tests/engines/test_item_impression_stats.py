@@ -34,9 +34,9 @@ def test_reading_on_equals_reading_at_once() -> None:
 
 
 def test_what_was_shown_often_is_no_longer_new() -> None:
-    trials = ItemStats().plus([(False, 5, 3, NEW_ITEM_IMPRESSIONS - 1)])
-    before = trials.are_new(numbers(5, 999)).tolist()
-    after = trials.plus([(False, 5, 3, 1)]).are_new(numbers(5, 999)).tolist()
+    stats = ItemStats().plus([(False, 5, 3, NEW_ITEM_IMPRESSIONS - 1)])
+    before = stats.are_new(numbers(5, 999)).tolist()
+    after = stats.plus([(False, 5, 3, 1)]).are_new(numbers(5, 999)).tolist()
 
     assert before == [True, True]
     assert after == [False, True]

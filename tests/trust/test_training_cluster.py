@@ -120,9 +120,9 @@ def made_inputs(folder: Path, most_in_memory: int) -> TrainingInputs:
             )
         ]
     )
-    inputs.signs.keys = ["tents", "stoves"]
+    inputs.indicators.keys = ["tents", "stoves"]
     numbers = (items[::9] % 2).astype(np.int64)
-    inputs.signs.add([Signals(numbers, times[::9] - 1_000, visitors[::9])])
+    inputs.indicators.add([Signals(numbers, times[::9] - 1_000, visitors[::9])])
     catalog = [
         (one, True, f"Shirt {one // 3} {'SML'[one % 3]}", f'["kind {one // 30}"]')
         for one in range(N_ITEMS)

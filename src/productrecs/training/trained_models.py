@@ -23,8 +23,8 @@ from productrecs.engines.visual import VisualModel
 from productrecs.storage.model_files import BrokenModelError, open_arrays
 from productrecs.training.engine_specs import OWN_MODELS
 
-_NOBODY: Final = np.zeros(0)
-_NO_FINGERPRINTS: Final = np.zeros(0, dtype=np.int64)
+_NO_OPTIONS: Final = np.zeros(0)
+_NO_INTS: Final = np.zeros(0, dtype=np.int64)
 Ranks = npt.NDArray[np.int32]
 
 
@@ -36,30 +36,26 @@ class TrainedModels:
     copurchase: CopurchaseModel
     sessions: SessionIndex
     trending: npt.NDArray[np.int32]  # item numbers, most trending first
-    ranks: Ranks  # rank of each item in `trending`; its length for others
+    ranks: Ranks  # rank of each item in `trending`; `len(trending)` for items not in it
     complements: ComplementModel = field(default_factory=ComplementModel.empty)
     item_sets: ItemSets = field(default_factory=ItemSets.empty)  # candidates for bundles
     pooled: CopurchaseModel | None = None  # with pooled baskets of variants, if any
     carts: CopurchaseModel | None = None  # of orders and carts, if carts add pairs
-    choices: ClickBoostModel = field(default_factory=ClickBoostModel.empty)  # by query
+    click_boosts: ClickBoostModel = field(default_factory=ClickBoostModel.empty)  # by query
     personal: PersonalSearchOptions = field(default_factory=PersonalSearchOptions)
-    signs: ClickBoostModel = field(
-        default_factory=ClickBoostModel.empty
-    )  # by event.sign_key
-    trials: ItemStats = field(default_factory=ItemStats)  # impressions and clicks by item
-    trees: TreeEnsemble = field(
-        default_factory=TreeEnsemble.none
-    )  # the learned ranker, if any
+    # By `event.interest_key`.
+    indicators: ClickBoostModel = field(default_factory=ClickBoostModel.empty)
+    # Impressions and clicks by item.
+    impression_stats: ItemStats = field(default_factory=ItemStats)
+    # The learned ranker, if any.
+    trees: TreeEnsemble = field(default_factory=TreeEnsemble.none)
     visual: VisualModel = field(default_factory=VisualModel.empty)  # published separately
-    fingerprints: Ints = field(
-        default_factory=lambda: _NO_FINGERPRINTS
-    )  # see `item_fingerprints`
-    own_models: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # by engine: `OwnModel.load`
-    intervals: Ints = field(
-        default_factory=lambda: _NO_FINGERPRINTS
-    )  # see `usual_intervals`
+    # See `item_fingerprints`.
+    fingerprints: Ints = field(default_factory=lambda: _NO_INTS)
+    # By engine: `OwnModel.load`.
+    own_models: Mapping[str, Any] = field(default_factory=dict)
+    # See `usual_intervals`.
+    intervals: Ints = field(default_factory=lambda: _NO_INTS)
 
     @property
     def widest(self) -> CopurchaseModel:
@@ -109,15 +105,15 @@ class TrainedModels:
             item_sets=ItemSets.from_arrays(engine_arrays(arrays, "sets")),
             pooled=CopurchaseModel.from_arrays(pooled) if pooled else None,
             carts=CopurchaseModel.from_arrays(carts) if carts else None,
-            choices=ClickBoostModel.from_arrays(engine_arrays(arrays, "choices")),
+            click_boosts=ClickBoostModel.from_arrays(engine_arrays(arrays, "choices")),
             personal=PersonalSearchOptions(
-                *arrays.get("personal_search", _NOBODY).tolist()
+                *arrays.get("personal_search", _NO_OPTIONS).tolist()
             ),
-            signs=ClickBoostModel.from_arrays(engine_arrays(arrays, "signs")),
+            indicators=ClickBoostModel.from_arrays(engine_arrays(arrays, "signs")),
             trees=TreeEnsemble.from_arrays(engine_arrays(arrays, "trees")),
-            trials=ItemStats.from_arrays(engine_arrays(arrays, "trials")),
-            fingerprints=np.asarray(arrays.get("marks", _NO_FINGERPRINTS)),
-            intervals=np.asarray(arrays.get("intervals", _NO_FINGERPRINTS)),
+            impression_stats=ItemStats.from_arrays(engine_arrays(arrays, "trials")),
+            fingerprints=np.asarray(arrays.get("marks", _NO_INTS)),
+            intervals=np.asarray(arrays.get("intervals", _NO_INTS)),
             own_models={
                 name: model.load(own_arrays)
                 for name, model in OWN_MODELS

@@ -240,8 +240,8 @@ class TrainingInputs:
         self.events = ShopperEvents(self._folder)
         self.purchases = Purchases()
         self.searches = SearchInputs()
-        self.signs = IndicatorInputs()
-        self.trials = ItemStats()
+        self.indicators = IndicatorInputs()
+        self.impression_stats = ItemStats()
         self.catalog = CatalogInputs()
         self.fit_cache = FitCache()
 
@@ -250,7 +250,7 @@ class TrainingInputs:
         """Number of events and order lines in memory; caches count by their size."""
         facts = self.events.in_memory + len(self.purchases.items)
         facts += self.fit_cache.size // _FACT_BYTES
-        return facts + self.searches.size + len(self.signs.signals.times)
+        return facts + self.searches.size + len(self.indicators.signals.times)
 
     def before(self, until_ms: int) -> "TrainingInputs":
         """Return behaviour and purchases before a moment, without searches.
@@ -285,13 +285,15 @@ class TrainingInputs:
                 if len(with_shopper) < len(page):
                     reported = [row for row in page if row[2] is None and row[4]]
                     signals.append(
-                        self.signs.coded(
+                        self.indicators.coded(
                             [(row[0], row[1], row[4], row[3]) for row in reported]
                         )
                     )
-            self.trials = self.trials.plus(repository.trials(after, last))
+            self.impression_stats = self.impression_stats.plus(
+                repository.trials(after, last)
+            )
             lines += [_purchases_from(page) for page in repository.purchases(after, last)]
-        self.signs.add(signals)
+        self.indicators.add(signals)
         self.add_purchases(lines)
         for page in repository.catalog(self.catalog.seq):
             self.catalog.add([row[:-1] for row in page], max(row[-1] for row in page))

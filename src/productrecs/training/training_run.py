@@ -208,7 +208,7 @@ def train_store(
             arrays |= _ranker_arrays(deps, store)
             progress(0.9)
             facts = {"store_id": store.store_id, "applied_seq": head.seq}
-            facts |= impressions_and_clicks(inputs.trials)
+            facts |= impressions_and_clicks(inputs.impression_stats)
             model_id = publish_arrays(folder, arrays, facts, head.model_id)
         snapshot = SnapshotName(store.store_id, MODELS, model_id)
         deps.snapshots.publish(snapshot, head.model_id)
@@ -273,7 +273,7 @@ def fit(
     visits = hyperparameters.visits
     behaviour = summarize_behaviour(
         inputs.events,
-        inputs.signs.signals,
+        inputs.indicators.signals,
         BehaviourTask(n_items, visits.longest, since_ms, now_ms),
         visits,
         runner,
@@ -433,14 +433,14 @@ def _interest_indicators(
         lines.items[is_purchase].astype(np.int64),
         np.full(int(is_purchase.sum()), PURCHASE),
     )
-    return fit_indicators(inputs.signs, choices, purchases, now_ms).to_arrays().items()
+    return fit_indicators(inputs.indicators, choices, purchases, now_ms).to_arrays().items()
 
 
 def _impression_stats(
     inputs: TrainingInputs, n_items: int
 ) -> Iterable[tuple[str, npt.NDArray[Any]]]:
     """Return impressions and clicks by item."""
-    return inputs.trials.resized(n_items).to_arrays().items()
+    return inputs.impression_stats.resized(n_items).to_arrays().items()
 
 
 def settings_hash(settings: StoreSettings) -> str:

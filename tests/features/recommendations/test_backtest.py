@@ -185,8 +185,8 @@ def test_of_a_method_that_knows_nothing_nothing_is_told() -> None:
     for task in (Task.ORDER, Task.CART):
         scores = of(outcomes[task])
         for unlearned in ("browse", "complementary"):  # no visit, no category
-            assert scores[unlearned].verdict is RankingVerdict.UNTOLD
-            assert scores[unlearned].beside is None
+            assert scores[unlearned].verdict is RankingVerdict.UNKNOWN
+            assert scores[unlearned].difference is None
         assert scores["buy"].verdict is RankingVerdict.BETTER
 
 
@@ -203,4 +203,4 @@ def test_a_method_that_is_wrong_whenever_it_speaks_is_worse() -> None:
         for lists in (silent, wrong)
     ]
 
-    assert verdicts == [RankingVerdict.UNTOLD, RankingVerdict.WORSE]
+    assert verdicts == [RankingVerdict.UNKNOWN, RankingVerdict.WORSE]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from productrecs.engines.copurchase import fit_item_sets
-from productrecs.features.recommendations.bundles import offer_in, propose_bundles
+from productrecs.features.recommendations.bundles import offer_of_list, propose_bundles
 from productrecs.features.recommendations.explain import explain_placement
 from productrecs.features.recommendations.placement_lists import (
     place_requests,
@@ -118,7 +118,7 @@ def listed(
         (one.score for one in picks), reverse=True
     )
     assert requests.main is not None
-    offer = offer_in(shop, requests.main, picks, NOW)
+    offer = offer_of_list(shop, requests.main, picks, NOW)
     is_bundle = {one.engine for one in picks} == {Engine.BUNDLE}
     assert is_bundle is (offer is not None)
     assert all((one.bundle is not None) is is_bundle for one in told.products)

@@ -45,8 +45,8 @@ def new_shop(percent: float = 20.0, shown: int = 1_000) -> StoreState:
     visits = [[0, one] for one in range(1, 8) for _ in range(9 - one)]
     settings = StoreSettings(explore_percent=percent)
     shop = small_shop(rows, [], visits, [1, 2, 3], settings)
-    trials = ItemStats().plus([(False, one, 2, shown) for one in (*KNOWN, *ELSEWHERE)])
-    shop.models = replace(shop.models, trials=trials)
+    stats = ItemStats().plus([(False, one, 2, shown) for one in (*KNOWN, *ELSEWHERE)])
+    shop.models = replace(shop.models, impression_stats=stats)
     return shop
 
 
@@ -166,10 +166,10 @@ def test_what_a_rule_excludes_is_not_tried_and_a_pin_keeps_its_place() -> None:
 
 def test_what_turned_out_badly_is_tried_less() -> None:
     shop = new_shop()
-    trials = shop.models.trials.plus(
+    stats = shop.models.impression_stats.plus(
         [(False, 8, 1, 90), (False, 9, 1, 90), (True, 9, 1, 9)]
     )
-    shop.models = replace(shop.models, trials=trials)
+    shop.models = replace(shop.models, impression_stats=stats)
 
     items, promise = shop.eligible(NOW, "product", "mix").cold_start_items("tents")
 

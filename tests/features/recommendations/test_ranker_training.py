@@ -120,7 +120,7 @@ def test_where_clicks_tell_something_they_order_the_stores_lists(
     assert found.gain.low > 0
     assert found.serves
     assert len(models.trees)
-    rates = models.trials.rates(np.arange(ITEMS))
+    rates = models.impression_stats.rates(np.arange(ITEMS))
     rows = np.zeros((ITEMS, len(FEATURES)))
     rows[:, FEATURES.index("its click rate relative to all products")] = rates
     served = kernel.score(*models.trees.to_arrays().values(), rows)  # type: ignore[call-arg]  # six arrays
@@ -164,8 +164,8 @@ def click_shop(**settings: bool) -> StoreState:
         rows.add(name, [f"of {name}"])
     pairs = [[0, one] for one in range(1, 9) for _ in range(12 - one)]
     shop = small_shop(rows, pairs, pairs, [3], StoreSettings(**settings))  # type: ignore[arg-type]  # switches only
-    trials = ItemStats().plus([(False, one, 1, 300) for one in range(9)])
-    rates = trials.plus([(True, one, 1, 4 * one) for one in range(9)])
+    stats = ItemStats().plus([(False, one, 1, 300) for one in range(9)])
+    rates = stats.plus([(True, one, 1, 4 * one) for one in range(9)])
     trait = FEATURES.index("its click rate relative to all products")
     bounds = [rates.rates(np.array([one]))[0] + 1e-9 for one in range(1, 8)]
     trees = {
@@ -176,7 +176,9 @@ def click_shop(**settings: bool) -> StoreState:
         "values": [0.0, 1.0] * 7,
         "roots": list(range(7)),
     }
-    shop.models = replace(shop.models, trials=rates, trees=TreeEnsemble.from_arrays(trees))
+    shop.models = replace(
+        shop.models, impression_stats=rates, trees=TreeEnsemble.from_arrays(trees)
+    )
     return shop
 
 

@@ -28,7 +28,7 @@ from productrecs.features.recommendations.recommendation_request import (
     Source,
 )
 from productrecs.features.recommendations.reranking import (
-    MOST_PLACES,
+    MAX_MOVES,
     RELEVANCE_LOSS,
     earning_index,
     rank_by_earnings,
@@ -265,7 +265,7 @@ def test_the_loss_of_relevance_is_bounded(
     assert sorted(items(found)) == list(range(len(ranked)))
     assert [pick.score for pick in found] == ranked
     places = {item: place for place, item in enumerate(items(found))}
-    reach = np.ceil(MOST_PLACES * weight)
+    reach = np.ceil(MAX_MOVES * weight)
     for item, place in places.items():
         assert abs(place - item) <= reach
         passed = [one for one in range(item) if places[one] > place]
@@ -324,8 +324,8 @@ def test_the_index_survives_the_database(shop: Shop) -> None:
         found = repository.items()
         assert repository.computed_at() == 0
         index = earning_index(found.prices, found.costs, (), ())
-        repository.keep_index(index, NOON)
-        repository.keep_index(index, NOON + 1)
+        repository.store_index(index, NOON)
+        repository.store_index(index, NOON + 1)
     reader = shop.database.raw_reader()
     read, at = read_index(reader, store_id), index_time(reader, store_id)
     reader.close()

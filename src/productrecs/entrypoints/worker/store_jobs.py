@@ -209,7 +209,7 @@ class StoreJobs:
         index = earning_index(items.prices, items.costs, short, surplus)
         with services.database.transaction() as transaction:
             earnings = EarningsRepository(transaction, job.store_id)
-            earnings.keep_index(index, services.clock())
+            earnings.store_index(index, services.clock())
 
     def replay_earnings(self, job: Job, _progress: JobProgress) -> None:
         """Replay the store's past orders at several weights of earnings."""

@@ -54,7 +54,7 @@ class RankingVerdict(StrEnum):
     BETTER = "better"
     WORSE = "worse"
     LEVEL = "level"
-    UNTOLD = "untold"  # too few nonempty lists
+    UNKNOWN = "untold"  # too few nonempty lists
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class MethodMetrics:
     ndcg_at_10: float
     coverage: float
     novelty: float
-    beside: Interval | None = None
+    difference: Interval | None = None
     verdict: RankingVerdict | None = None
 
 
@@ -114,16 +114,18 @@ class CaseMetrics:
         for number, (case, ranked) in enumerate(zip(cases, lists, strict=True)):
             places = [rank for rank, item in enumerate(ranked) if item in case.answers]
             if places:
-                best = _DISCOUNTS[: len(case.answers)].sum()
-                head = [rank for rank in places if rank < HEAD]
+                best_gain = _DISCOUNTS[: len(case.answers)].sum()
+                head_places = [rank for rank in places if rank < HEAD]
                 metrics[:, number] = (
                     len(places) / len(case.answers),
                     1.0 / (places[0] + 1),
-                    _DISCOUNTS[head].sum() / best,
+                    _DISCOUNTS[head_places].sum() / best_gain,
                 )
         shown = [item for ranked in lists for item in ranked]
-        answered = sum(bool(ranked) for ranked in lists)
-        return cls(metrics[0], metrics[1], metrics[2], np.array(shown, np.int64), answered)
+        nonempty_count = sum(bool(ranked) for ranked in lists)
+        return cls(
+            metrics[0], metrics[1], metrics[2], np.array(shown, np.int64), nonempty_count
+        )
 
 
 def method_metrics(
@@ -145,22 +147,22 @@ def method_metrics(
         ndcg_at_10=float(metrics.ndcg.mean()),
         coverage=len(np.unique(metrics.shown)) / max(int((popularity > 0).sum()), 1),
         novelty=float(surprise[metrics.shown].mean()) if len(metrics.shown) else 0.0,
-        beside=difference if is_comparable else None,
-        verdict=(difference.verdict if is_comparable else RankingVerdict.UNTOLD)
+        difference=difference if is_comparable else None,
+        verdict=(difference.verdict if is_comparable else RankingVerdict.UNKNOWN)
         if difference
         else None,
     )
 
 
 def paired_difference(
-    one_method: CaseMetrics, other_method: CaseMetrics, groups: Ints
+    metrics: CaseMetrics, baseline: CaseMetrics, groups: Ints
 ) -> Interval:
     """Return the difference of recall@20, paired by case; the bootstrap draws groups.
 
     Cases of one visit or order form a group. The random draws are the same in every
     run.
     """
-    return confidence_interval(one_method.recalls - other_method.recalls, groups)
+    return confidence_interval(metrics.recalls - baseline.recalls, groups)
 
 
 def confidence_interval(values: Floats, groups: Ints, confidence: float = 0.95) -> Interval:
@@ -170,9 +172,9 @@ def confidence_interval(values: Floats, groups: Ints, confidence: float = 0.95) 
     sizes = np.bincount(group_index).astype(np.float64)
     rng = np.random.default_rng(_SEED)
     means = np.empty(_RESAMPLES)
-    for sample in range(_RESAMPLES):
-        chosen = rng.integers(len(sizes), size=len(sizes))
-        means[sample] = sums[chosen].sum() / sizes[chosen].sum()
+    for resample in range(_RESAMPLES):
+        sampled = rng.integers(len(sizes), size=len(sizes))
+        means[resample] = sums[sampled].sum() / sizes[sampled].sum()
     low, high = np.quantile(means, (0.5 - confidence / 2, 0.5 + confidence / 2))
     return Interval(float(sums.sum() / sizes.sum()), float(low), float(high))
 
@@ -180,13 +182,13 @@ def confidence_interval(values: Floats, groups: Ints, confidence: float = 0.95) 
 MIN_GROUPS: Final = 50  # minimum number of evaluated visits or orders
 POPULARITY: Final = "popularity"
 MIX: Final = "mix"
-_SHARES: Final = (
+_TEST_SHARES: Final = (
     0.1,
     0.2,
     0.3,
 )  # test shares; the first with `_PREFERRED_CASES` cases is used
 _PREFERRED_CASES: Final = 300
-_PREFIX: Final = 9
+_VISIT_ITEMS: Final = 9
 _CANDIDATES: Final = 60
 _EVALUATED_ENGINES: Final = tuple(map(Engine, EVALUATED))
 _HIDDEN_STEP: Final = 7_919  # a prime; selects the hidden product of a cart
@@ -202,7 +204,7 @@ class Task(StrEnum):
     CART = "cart"  # in a cart: the product of a later order that is not in it yet
 
 
-_PLACES: Final[Mapping[Task, PageType]] = MappingProxyType(
+_PAGE_TYPES: Final[Mapping[Task, PageType]] = MappingProxyType(
     {
         Task.VISIT: PageType.PRODUCT,
         Task.ORDER: PageType.PRODUCT,
@@ -225,7 +227,7 @@ class TaskResult:
 def first_test_group(groups: ItemGroups) -> int:
     """Return the number of the first group of the test part."""
     count = len(groups.starts)
-    for share in _SHARES:
+    for share in _TEST_SHARES:
         if count * share >= _PREFERRED_CASES:
             break
     return count - int(count * share)
@@ -243,19 +245,19 @@ def backtest(
         by_task = {task: _cases(task, groups, first, limit) for task in tasks}
         if not any(_has_enough(cases) for cases in by_task.values()):
             for task, cases in by_task.items():
-                yield _outcome(task, groups, first, cases)
+                yield _task_result(task, groups, first, cases)
             continue
         since_ms = int(groups.starts[first])
-        before = inputs.before(since_ms)
-        models = TrainedModels.of("", fit(before, n_items, settings, since_ms))
-        popularity = _popularity(before, n_items)
+        earlier = inputs.before(since_ms)
+        models = TrainedModels.of("", fit(earlier, n_items, settings, since_ms))
+        popularity = _popularity(earlier, n_items)
         for task, cases in by_task.items():
             scores: tuple[MethodMetrics, ...] = ()
             if _has_enough(cases):
-                place = _PLACES[task]
-                lists = _methods(_Engines(models, settings, place, since_ms))
-                scores = _scores(cases, lists, popularity)
-            yield _outcome(task, groups, first, cases, scores)
+                page_type = _PAGE_TYPES[task]
+                lists = _lists_by_method(_Engines(models, settings, page_type, since_ms))
+                scores = _method_scores(cases, lists, popularity)
+            yield _task_result(task, groups, first, cases, scores)
 
 
 def replayed_orders(
@@ -281,12 +283,12 @@ def _cases(task: Task, groups: ItemGroups, first: int, limit: int) -> list[Evalu
     cases = [
         case
         for group in range(first, len(groups.starts))
-        for case in _of_group(task, group, groups.contents(group))
+        for case in _group_cases(task, group, groups.contents(group))
     ]
     return cases[:: -(-len(cases) // limit)] if cases else []
 
 
-def _of_group(task: Task, group: int, items: list[int]) -> Iterator[EvaluationCase]:
+def _group_cases(task: Task, group: int, items: list[int]) -> Iterator[EvaluationCase]:
     if task is Task.VISIT:
         for step in range(1, len(items)):
             yield EvaluationCase(
@@ -305,7 +307,7 @@ def _has_enough(cases: list[EvaluationCase]) -> bool:
     return len({case.group for case in cases}) >= MIN_GROUPS
 
 
-def _outcome(
+def _task_result(
     task: Task,
     groups: ItemGroups,
     first: int,
@@ -319,12 +321,12 @@ def _outcome(
 
 def _popularity(inputs: TrainingInputs, n_items: int) -> Floats:
     """Return how often each item was viewed, carted or bought."""
-    counts = np.bincount(inputs.behaviour.items, minlength=n_items)
-    sold = np.bincount(inputs.purchases.items, minlength=n_items)
-    return (counts + sold).astype(np.float64)
+    event_counts = np.bincount(inputs.behaviour.items, minlength=n_items)
+    line_counts = np.bincount(inputs.purchases.items, minlength=n_items)
+    return (event_counts + line_counts).astype(np.float64)
 
 
-def _scores(
+def _method_scores(
     cases: list[EvaluationCase], methods: Mapping[str, Lists], popularity: Floats
 ) -> tuple[MethodMetrics, ...]:
     metrics = {
@@ -332,13 +334,15 @@ def _scores(
         for name, lists in methods.items()
     }
     groups = np.array([case.group for case in cases], dtype=np.int64)
-    popular = metrics[POPULARITY]
+    baseline = metrics[POPULARITY]
     return tuple(
         method_metrics(
             name,
             own_metrics,
             popularity,
-            None if name == POPULARITY else paired_difference(own_metrics, popular, groups),
+            None
+            if name == POPULARITY
+            else paired_difference(own_metrics, baseline, groups),
         )
         for name, own_metrics in metrics.items()
     )
@@ -348,65 +352,79 @@ class _Engines:
     """The engines, trained on the earlier data, for the lists of one page type."""
 
     def __init__(
-        self, models: TrainedModels, settings: StoreSettings, place: PageType, now_ms: int
+        self,
+        models: TrainedModels,
+        settings: StoreSettings,
+        page_type: PageType,
+        now_ms: int,
     ) -> None:
         self._companions = BasketCandidates(models)
         self._trending = models.trending[: LENGTH + MAX_GROUP_ITEMS]
         self._recipe = recipe_of(Source.MIX, settings)
-        self._place = place
+        self._page_type = page_type
         self._now_ms = now_ms
 
-    def popularity(self, given: tuple[int, ...]) -> list[int]:
+    def popularity(self, items: tuple[int, ...]) -> list[int]:
         """Return the trending list."""
-        return _first(self._trending, self._about(given))
+        return _first_allowed(self._trending, self._excluded(items))
 
     def single_engine(self, engine: Engine) -> Lists:
         """Return the lists of one engine by itself."""
-        return lambda given: _first(
-            self._proposed(engine, given, is_only_engine=True), self._about(given)
+        return lambda items: _first_allowed(
+            self._engine_candidates(engine, items, is_only_engine=True),
+            self._excluded(items),
         )
 
-    def mix(self, given: tuple[int, ...]) -> list[int]:
+    def mix(self, items: tuple[int, ...]) -> list[int]:
         """Return the fused list, filled up with trending products."""
-        return [pick.item for pick in self.picks(given)]
+        return [pick.item for pick in self.picks(items)]
 
-    def picks(self, given: tuple[int, ...]) -> list[Pick]:
+    def picks(self, items: tuple[int, ...]) -> list[Pick]:
         """Return the fused list with its scores; each filled place has nine tenths."""
-        found = {engine: self._proposed(engine, given) for engine in _EVALUATED_ENGINES}
-        found[Engine.BUY] = self._companions.goes_with(self._basket(given)).items
-        recipe, place = self._recipe, self._place
-        completing = recipe.completing if len(found[Engine.COMPLEMENTARY]) else None
-        weights = (completing or recipe.blend)[place]
-        fused = fuse([found[engine] for engine in weights], tuple(weights.values()))
+        candidates = {
+            engine: self._engine_candidates(engine, items) for engine in _EVALUATED_ENGINES
+        }
+        candidates[Engine.BUY] = self._companions.pooled_copurchases(
+            self._basket(items)
+        ).items
+        recipe, page_type = self._recipe, self._page_type
+        blend = recipe.blend
+        if recipe.blend_with_complements and len(candidates[Engine.COMPLEMENTARY]):
+            blend = recipe.blend_with_complements
+        weights = blend[page_type]
+        fused = fuse([candidates[engine] for engine in weights], tuple(weights.values()))
         scores = dict(zip(fused.items.tolist(), fused.scores.tolist(), strict=True))
-        about = self._about(given)
+        excluded = self._excluded(items)
         picks = [
-            Pick(item, Engine.BROWSE, scores[item]) for item in _first(fused.items, about)
+            Pick(item, Engine.BROWSE, scores[item])
+            for item in _first_allowed(fused.items, excluded)
         ]
         score = picks[-1].score if picks else 1.0
-        trending = _first(self._trending, about.union(pick.item for pick in picks))
+        trending = _first_allowed(
+            self._trending, excluded.union(pick.item for pick in picks)
+        )
         for item in trending[: LENGTH - len(picks)]:
             score *= 0.9
             picks.append(Pick(item, Engine.TRENDING, score))
         return picks
 
-    def _basket(self, given: tuple[int, ...]) -> tuple[int, ...]:
-        return given if self._place is PageType.CART else given[-1:]
+    def _basket(self, items: tuple[int, ...]) -> tuple[int, ...]:
+        return items if self._page_type is PageType.CART else items[-1:]
 
-    def _about(self, given: tuple[int, ...]) -> set[int]:
-        return set(self._basket(given))
+    def _excluded(self, items: tuple[int, ...]) -> set[int]:
+        return set(self._basket(items))
 
-    def _proposed(
-        self, engine: Engine, given: tuple[int, ...], *, is_only_engine: bool = False
+    def _engine_candidates(
+        self, engine: Engine, items: tuple[int, ...], *, is_only_engine: bool = False
     ) -> Items:
-        basket = self._basket(given)
-        request = CandidateRequest(basket, given[-_PREFIX:], self._now_ms, _CANDIDATES)
-        return _proposed(
+        basket = self._basket(items)
+        request = CandidateRequest(basket, items[-_VISIT_ITEMS:], self._now_ms, _CANDIDATES)
+        return _engine_candidates(
             self._companions, engine, request, is_only_engine=is_only_engine
         ).items
 
 
-def _methods(engines: _Engines) -> dict[str, Lists]:
+def _lists_by_method(engines: _Engines) -> dict[str, Lists]:
     """Return the compared methods: popularity, each engine by itself, and their fusion."""
     by_engine = {
         engine.value: engines.single_engine(engine) for engine in _EVALUATED_ENGINES
@@ -414,7 +432,7 @@ def _methods(engines: _Engines) -> dict[str, Lists]:
     return {POPULARITY: engines.popularity, **by_engine, MIX: engines.mix}
 
 
-def _proposed(
+def _engine_candidates(
     companions: BasketCandidates,
     engine: Engine,
     request: CandidateRequest,
@@ -423,9 +441,9 @@ def _proposed(
 ) -> Ranked:
     """Return the candidates of one engine, trained on the earlier data."""
     if engine is Engine.BUY:
-        return companions.bought_with(request.anchors)
+        return companions.copurchases(request.anchors)
     if engine is Engine.COMPLEMENTARY:
-        return companions.completing(request.anchors)
+        return companions.complements(request.anchors)
     if engine is not Engine.BROWSE:
         return own_candidates(companions.models, engine, request)
     return companions.models.sessions.next_items(
@@ -433,6 +451,6 @@ def _proposed(
     )
 
 
-def _first(items: Items, without: set[int]) -> list[int]:
+def _first_allowed(items: Items, without: set[int]) -> list[int]:
     allowed = [item for item in items.tolist() if item not in without]
     return allowed[:LENGTH]

@@ -27,7 +27,9 @@ from productrecs.records.placements.repository import BundleRepository
 from productrecs.storage.database import Database
 
 MAX_PROPOSALS: Final = 50
-_ALIKE: Final = 0.5  # share of common words from which titles name designs of one product
+_MIN_COMMON_WORDS: Final = (
+    0.5  # share of common words from which titles name designs of one product
+)
 
 
 class BundleOffer(NamedTuple):
@@ -50,25 +52,25 @@ class BundleProposal(NamedTuple):
     lift: float
 
 
-def offers(
-    shop: StoreState, anchors: Collection[int], now_ms: int
+def bundle_offers(
+    store: StoreState, anchors: Collection[int], now_ms: int
 ) -> Iterator[BundleOffer]:
     """Yield the bundles that a page can offer, the most fitting first.
 
     They contain an anchor and something else, and every part can be bought. Those with more
     anchors come first, then those that begin with one, then the older ones.
     """
-    catalog = shop.catalog
+    catalog = store.catalog
     anchor_ids = {
         item_id for anchor in anchors if (item_id := catalog.ids[anchor]) is not None
     }
     bundles = {
         bundle.bundle_id: bundle
         for item_id in anchor_ids
-        for bundle in shop.bundles.get(item_id, ())
+        for bundle in store.bundles.get(item_id, ())
     }
 
-    def rank(bundle: Bundle) -> tuple[int, bool, int]:
+    def sort_key(bundle: Bundle) -> tuple[int, bool, int]:
         items = bundle.content.items
         return (
             -len(anchor_ids.intersection(items)),
@@ -76,9 +78,9 @@ def offers(
             bundle.bundle_id,
         )
 
-    is_abroad = catalog.list_currency not in {"", shop.settings.currency}
-    for bundle in sorted(bundles.values(), key=rank):
-        if is_abroad and bundle.content.discount_amount is not None:
+    is_foreign_currency = catalog.list_currency not in {"", store.settings.currency}
+    for bundle in sorted(bundles.values(), key=sort_key):
+        if is_foreign_currency and bundle.content.discount_amount is not None:
             continue  # the amount is in the store's currency
         parts = catalog.numbers_of(bundle.content.items)
         missing = tuple(part for part in parts if part not in anchors)
@@ -86,35 +88,35 @@ def offers(
         price = price_of(prices, bundle.content)
         if (
             missing
-            and can_be_bought(shop, bundle.content.items, now_ms)
+            and can_buy_all(store, bundle.content.items, now_ms)
             and is_offerable(price, bundle.content)
         ):
             yield BundleOffer(bundle, missing, price)
 
 
-def can_be_bought(shop: StoreState, item_ids: Sequence[str], now_ms: int) -> bool:
+def can_buy_all(store: StoreState, item_ids: Sequence[str], now_ms: int) -> bool:
     """Return whether all these products are in the catalog and can be bought now."""
-    numbers = shop.catalog.numbers_of(item_ids)
-    buyable = shop.catalog.visible(now_ms, hide_sold_out=True)
+    numbers = store.catalog.numbers_of(item_ids)
+    buyable = store.catalog.visible(now_ms, hide_sold_out=True)
     return len(numbers) == len(item_ids) and all(
         number < len(buyable) and buyable[number] for number in numbers
     )
 
 
-def offer_in(
-    shop: StoreState, request: RecommendationRequest, picks: Sequence[Pick], now_ms: int
+def offer_of_list(
+    store: StoreState, request: RecommendationRequest, picks: Sequence[Pick], now_ms: int
 ) -> BundleOffer | None:
     """Return the bundle that a list shows; None for a list of other products."""
     if not picks or picks[0].engine is not Engine.BUNDLE:
         return None
-    anchors = shop.catalog.numbers_of([*filter(None, [request.item_id]), *request.basket])
-    shown = {pick.item for pick in picks}
-    bundle_offers = offers(shop, anchors, now_ms)
-    return next((offer for offer in bundle_offers if set(offer.missing) == shown), None)
+    anchors = store.catalog.numbers_of([*filter(None, [request.item_id]), *request.basket])
+    listed = {pick.item for pick in picks}
+    offers = bundle_offers(store, anchors, now_ms)
+    return next((offer for offer in offers if set(offer.missing) == listed), None)
 
 
 def propose_bundles(
-    shop: StoreState,
+    store: StoreState,
     stored: Sequence[Bundle],
     now_ms: int,
     limit: int = MAX_PROPOSALS,
@@ -125,9 +127,9 @@ def propose_bundles(
     variants, no two of a category of which people buy one, no designs of one product. A set
     that contains a rejected one, or more than one product of an accepted one, is left out.
     """
-    catalog, sets = shop.catalog, shop.models.item_sets
+    catalog, sets = store.catalog, store.models.item_sets
     catalog_size = len(catalog)
-    eligible = shop.eligible(now_ms, "product")
+    eligible = store.eligible(now_ms, "product")
     buyable = catalog.visible(now_ms, hide_sold_out=True)
     contents = [bundle.content for bundle in stored]
     by_state = {
@@ -137,7 +139,7 @@ def propose_bundles(
     accepted = by_state[BundleState.ACCEPTED]
     rejected = by_state[BundleState.REJECTED]
     rejected += [frozenset(content.proposed) for content in contents if content.proposed]
-    alternatives = _Alternatives(shop)
+    alternatives = _Alternatives(store)
 
     def may_use(members: tuple[int, ...]) -> bool:
         if any(
@@ -218,12 +220,12 @@ class BundleRow:
         }
 
 
-def bundle_rows(database: Database, shop: StoreState, now_ms: int) -> list[BundleRow]:
+def bundle_rows(database: Database, store: StoreState, now_ms: int) -> list[BundleRow]:
     """Return the store's bundles, the oldest first, then the proposals, best first."""
-    store_id = shop.catalog.store_id
+    store_id = store.catalog.store_id
     with database.reading() as connection:
         stored = BundleRepository(connection, store_id).all()
-        proposals = propose_bundles(shop, stored, now_ms)
+        proposals = propose_bundles(store, stored, now_ms)
         contents = [
             *(bundle.content for bundle in stored),
             *(BundleContent(proposal.item_ids) for proposal in proposals),
@@ -231,17 +233,17 @@ def bundle_rows(database: Database, shop: StoreState, now_ms: int) -> list[Bundl
         ids = {item_id for content in contents for item_id in content.items}
         rows_by_id = CatalogRepository(connection, store_id).find(ids)
     items = {item_id: row.item for item_id, row in rows_by_id.items() if row.present}
-    evidence = _evidence(shop, [content.items for content in contents])
+    evidence = _evidence_by_set(store, [content.items for content in contents])
     rows = []
     for bundle, content in zip_longest(stored, contents):
         orders, lift = evidence.get(frozenset(content.items), (None, None))
-        row = describe_bundle(shop, items, content, now_ms)
+        row = describe_bundle(store, items, content, now_ms)
         rows.append(replace(row, bundle=bundle, orders=orders, lift=lift))
     return rows
 
 
 def describe_bundle(
-    shop: StoreState, items: Mapping[str, Item], content: BundleContent, now_ms: int
+    store: StoreState, items: Mapping[str, Item], content: BundleContent, now_ms: int
 ) -> BundleRow:
     """Return the titles, price and cost of a bundle, from the catalog's items by id."""
     parts = [items.get(item_id) for item_id in content.items]
@@ -255,30 +257,30 @@ def describe_bundle(
         price=price,
         cost=sum_of([None if part is None else part.cost for part in parts]),
         is_shown=content.state is BundleState.ACCEPTED
-        and can_be_bought(shop, content.items, now_ms)
+        and can_buy_all(store, content.items, now_ms)
         and is_offerable(price, content),
     )
 
 
-def _evidence(
-    shop: StoreState, wanted: Sequence[tuple[str, ...]]
+def _evidence_by_set(
+    store: StoreState, item_id_sets: Sequence[tuple[str, ...]]
 ) -> dict[frozenset[str], tuple[int, float]]:
     """Return the number of orders and the lift of the sets that the model knows."""
-    sets, ids = shop.models.item_sets, shop.catalog.ids
-    looked_for = {frozenset(item_ids) for item_ids in wanted}
+    sets, ids = store.models.item_sets, store.catalog.ids
+    wanted = {frozenset(ids_of_set) for ids_of_set in item_id_sets}
     evidence = {}
     for index in range(len(sets.orders)):
-        names = frozenset(
+        item_ids = frozenset(
             item_id
             for item in sets.members(index)
             if item < len(ids) and (item_id := ids[item])
         )
-        if names in looked_for:
-            evidence[names] = int(sets.orders[index]), float(sets.lifts[index])
+        if item_ids in wanted:
+            evidence[item_ids] = int(sets.orders[index]), float(sets.lifts[index])
     return evidence
 
 
-def are_designs(title: str, other_title: str) -> bool:
+def are_designs_of_one_product(title: str, other_title: str) -> bool:
     """Return whether titles name designs of one product: they share half their words.
 
     Words for sizes and colours do not count.
@@ -287,42 +289,42 @@ def are_designs(title: str, other_title: str) -> bool:
         set(variant_key(title).split()),
         set(variant_key(other_title).split()),
     )
-    return len(words & other_words) >= _ALIKE * max(len(words | other_words), 1)
+    return len(words & other_words) >= _MIN_COMMON_WORDS * max(len(words | other_words), 1)
 
 
 class _Alternatives:
     """Which products replace each other; titles are read once."""
 
-    def __init__(self, shop: StoreState) -> None:
-        self._shop = shop
+    def __init__(self, store: StoreState) -> None:
+        self._store = store
         self._titles: dict[int, str] = {}
 
     def include(self, item: int, other: int) -> bool:
         """Return whether people choose between two products rather than buy both."""
-        catalog = self._shop.catalog
+        catalog = self._store.catalog
         if catalog.variants[item] and catalog.variants[item] == catalog.variants[other]:
             return True
         if catalog.narrowest[item] != catalog.narrowest[other]:
             return False
-        if not self._shop.models.complements.combines_with_own_category(item):
+        if not self._store.models.complements.combines_with_own_category(item):
             return True
-        return are_designs(self._title(item), self._title(other))
+        return are_designs_of_one_product(self._title(item), self._title(other))
 
     def _title(self, item: int) -> str:
         if item not in self._titles:
-            self._titles[item] = self._shop.catalog.title(item)
+            self._titles[item] = self._store.catalog.title(item)
         return self._titles[item]
 
 
 def listable_parts(
-    shop: StoreState,
+    store: StoreState,
     anchors: Collection[int],
     now_ms: int,
     may_list: Callable[[int], bool],
     num: int,
 ) -> tuple[int, ...]:
     """Return the missing parts of the first bundle that a list of `num` can show whole."""
-    for offer in offers(shop, anchors, now_ms):
+    for offer in bundle_offers(store, anchors, now_ms):
         if len(offer.missing) <= num and all(map(may_list, offer.missing)):
             return offer.missing
     return ()

@@ -18,8 +18,8 @@ from productrecs.features.recommendations.recommendation_request import (
     RecommendationRequest,
     Source,
 )
-from productrecs.features.recommendations.request_context import CANDIDATES as MOST
 from productrecs.features.recommendations.request_context import (
+    MAX_CANDIDATES,
     ShopperContext,
     context_basket,
     context_visit,
@@ -38,20 +38,20 @@ from productrecs.training.trained_models import TrainedModels
 _MIN_NEIGHBOURS: Final = 20
 """Minimum number of visible precomputed neighbours; with fewer, all items are searched."""
 
-_ANCHORS: Final = 5
+_MAX_ANCHORS: Final = 5
 
 
-def effective_source(shop: StoreState, request: RecommendationRequest) -> Source:
+def effective_source(store: StoreState, request: RecommendationRequest) -> Source:
     """Return the source that is used: `mix` for `similar` when its item has no picture."""
     if request.source is not Source.SIMILAR:
         return request.source
-    number = shop.catalog.number(request.item_id or "")
-    has_picture = number is not None and shop.models.visual.row_of(number) is not None
+    number = store.catalog.number(request.item_id or "")
+    has_picture = number is not None and store.models.visual.row_of(number) is not None
     return Source.SIMILAR if has_picture else Source.MIX
 
 
 def certain_companions(
-    shop: StoreState, request: RecommendationRequest | None
+    store: StoreState, request: RecommendationRequest | None
 ) -> frozenset[int] | None:
     """Return what is certainly bought together with the products of a bundle's request.
 
@@ -59,8 +59,8 @@ def certain_companions(
     """
     if request is None or not request.with_anchor or request.source is not Source.BUY:
         return None
-    anchors = shop.catalog.numbers_of([*filter(None, [request.item_id]), *request.basket])
-    model = shop.models.copurchase
+    anchors = store.catalog.numbers_of([*filter(None, [request.item_id]), *request.basket])
+    model = store.models.copurchase
     return frozenset(
         item
         for anchor in anchors
@@ -68,44 +68,42 @@ def certain_companions(
     )
 
 
-def visually_similar(eligible: EligibleItems, anchors: Sequence[int]) -> Ranked:
+def similar_items(eligible: EligibleItems, anchors: Sequence[int]) -> Ranked:
     """Return visible items that look like the first anchor, best first."""
     if not anchors:
         return NO_RANKED
     visual = eligible.models.visual
     precomputed = visual.similar_to_item(anchors[0])
-    shown = sum(eligible.may_show(item) for item in precomputed.items.tolist())
-    if shown >= min(_MIN_NEIGHBOURS, len(precomputed.items)) and shown:
+    visible_count = sum(eligible.may_show(item) for item in precomputed.items.tolist())
+    if visible_count >= min(_MIN_NEIGHBOURS, len(precomputed.items)) and visible_count:
         return precomputed
     return visual.similar_to_item_exhaustive(anchors[0], _MIN_NEIGHBOURS, eligible.visible)
 
 
-def visually_similar_to_each(
-    eligible: EligibleItems, anchors: Sequence[int]
-) -> Iterator[int]:
+def items_similar_to_each(eligible: EligibleItems, anchors: Sequence[int]) -> Iterator[int]:
     """Yield items that look like the anchors, those similar to several anchors first."""
     visual = eligible.models.visual
     if not len(visual):
         return
-    neighbours = [visual.similar_to_item(anchor) for anchor in anchors[:_ANCHORS]]
+    neighbours = [visual.similar_to_item(anchor) for anchor in anchors[:_MAX_ANCHORS]]
     if not any(len(ranked.items) for ranked in neighbours):
         return
     items = np.concatenate([ranked.items for ranked in neighbours])
     scores = np.concatenate([ranked.scores for ranked in neighbours])
-    distinct, places = np.unique(items, return_inverse=True)
-    totals = np.bincount(places, scores)
-    for place in np.lexsort((distinct, -totals)).tolist():
-        item = int(distinct[place])
+    distinct, item_index = np.unique(items, return_inverse=True)
+    totals = np.bincount(item_index, scores)
+    for index in np.lexsort((distinct, -totals)).tolist():
+        item = int(distinct[index])
         if eligible.may_show(item):
             yield item
 
 
-_CATEGORIES: Final = 6
+_MAX_CATEGORIES: Final = 6
 
 Backfill = Callable[[EligibleItems, Sequence[int]], Iterator[int]]
 
 
-def from_categories(eligible: EligibleItems, anchors: Sequence[int]) -> Iterator[int]:
+def category_items(eligible: EligibleItems, anchors: Sequence[int]) -> Iterator[int]:
     """Yield the top items of the anchors' categories, the narrowest category first."""
     for name in narrowest_categories(eligible, anchors):
         yield from eligible.best_of_category(name)
@@ -120,19 +118,19 @@ def narrowest_categories(eligible: EligibleItems, anchors: Sequence[int]) -> lis
         if anchor < len(catalog)
         for name in catalog.categories[anchor]
     }
-    return sorted(sizes, key=lambda name: (sizes[name], name))[:_CATEGORIES]
+    return sorted(sizes, key=lambda name: (sizes[name], name))[:_MAX_CATEGORIES]
 
 
-def trending(eligible: EligibleItems, _anchors: Sequence[int] = ()) -> Iterator[int]:
+def trending_items(eligible: EligibleItems, _anchors: Sequence[int] = ()) -> Iterator[int]:
     """Yield trending items, then the rest of the catalog, the newest first."""
     return eligible.trending()
 
 
 BACKFILLS: Final[Mapping[Engine, Backfill]] = MappingProxyType(
     {
-        Engine.SIMILAR: visually_similar_to_each,
-        Engine.CATEGORY: from_categories,
-        Engine.TRENDING: trending,
+        Engine.SIMILAR: items_similar_to_each,
+        Engine.CATEGORY: category_items,
+        Engine.TRENDING: trending_items,
     }
 )
 
@@ -140,7 +138,7 @@ BACKFILLS: Final[Mapping[Engine, Backfill]] = MappingProxyType(
 _PURCHASE_MEMORY_WEIGHT: Final = (
     0.6  # weight of purchases relative to the visit (algorithms.md 4.2)
 )
-_RANKED: Final = 400  # maximum length of an order that the whole store shares
+_MAX_LENGTH: Final = 400  # maximum length of an order that the whole store shares
 _COMPANION_WEIGHT: Final = 0.3  # weight relative to repurchased items
 
 
@@ -162,27 +160,32 @@ Candidates = Callable[[CandidateCall], Ranked]
 
 def _browse_candidates(call: CandidateCall) -> Ranked:
     """Return next items of similar visits, and items that match the shopper's interests."""
-    store, _, context, eligible, now_ms, is_only_engine, *_ = call
+    store, context = call.store, call.context
     visit, candidates = context_visit(context), NO_RANKED
     if visit:
-        sessions, visitor = store.models.sessions, context.visitor
-        arguments = (visit, now_ms, MOST, visitor, context.interactions)
-        candidates = sessions.next_items(*arguments, extend=is_only_engine)
+        candidates = store.models.sessions.next_items(
+            visit,
+            call.now_ms,
+            MAX_CANDIDATES,
+            context.visitor,
+            context.interactions,
+            extend=call.is_only_engine,
+        )
     if context.remembered_purchases:
-        candidates = _with_purchase_memory(store, candidates, context)
+        candidates = _fuse_purchase_memory(store, candidates, context)
     if not context.interest_signals:
         return candidates
     return with_interest_signals(
-        candidates, context.interest_signals, eligible, store.settings.language
+        candidates, context.interest_signals, call.eligible, store.settings.language
     )
 
 
-def _with_purchase_memory(
+def _fuse_purchase_memory(
     store: StoreState, candidates: Ranked, context: ShopperContext
 ) -> Ranked:
     """Return candidates of a visit, merged with those of all the shopper's purchases."""
-    bought, counts = context.remembered_purchases, context.purchase_weights
-    companions = store.models.widest.complete(bought, MOST, counts)
+    purchases, weights = context.remembered_purchases, context.purchase_weights
+    companions = store.models.widest.complete(purchases, MAX_CANDIDATES, weights)
     if not len(companions.items):
         return candidates
     fused = fuse([candidates.items, companions.items], (1.0, _PURCHASE_MEMORY_WEIGHT))
@@ -197,39 +200,39 @@ def _buy_candidates(call: CandidateCall) -> Ranked:
     companions, context = call.store.companions, call.context
     basket = context_basket(context)
     if not call.recipe.pools_variants:
-        return companions.bought_with(basket)
-    bought_together, regulars = companions.goes_with(basket), context.regulars
-    if not len(regulars.items):
-        return bought_together
-    fused = fuse([regulars.items, bought_together.items], (1.0, _COMPANION_WEIGHT))
+        return companions.copurchases(basket)
+    copurchases, rebuyable = companions.pooled_copurchases(basket), context.rebuyable
+    if not len(rebuyable.items):
+        return copurchases
+    fused = fuse([rebuyable.items, copurchases.items], (1.0, _COMPANION_WEIGHT))
     return Ranked(fused.items, fused.scores.astype(np.float32))
 
 
 def _complementary_candidates(call: CandidateCall) -> Ranked:
-    return call.store.companions.completing(call.context.anchors)
+    return call.store.companions.complements(call.context.anchors)
 
 
 def _similar_candidates(call: CandidateCall) -> Ranked:
-    return visually_similar(call.eligible, call.context.anchors)
+    return similar_items(call.eligible, call.context.anchors)
 
 
-def _recently_viewed(call: CandidateCall) -> Ranked:
+def _recently_viewed_candidates(call: CandidateCall) -> Ranked:
     """Return the shopper's latest items, newest first."""
-    return _in_order(dict.fromkeys(reversed(call.context.recent)))
+    return _ranked_by_position(dict.fromkeys(reversed(call.context.recent)))
 
 
-def _due_again(call: CandidateCall) -> Ranked:
-    return call.context.regulars
+def _due_candidates(call: CandidateCall) -> Ranked:
+    return call.context.rebuyable
 
 
-def _newest(call: CandidateCall) -> Ranked:
+def _new_candidates(call: CandidateCall) -> Ranked:
     """Return the newest visible items."""
     visible, newest = call.eligible.visible, call.store.catalog.newest()
     newest = newest[newest < len(visible)]
-    return _in_order(newest[visible[newest]][:_RANKED].tolist())
+    return _ranked_by_position(newest[visible[newest]][:_MAX_LENGTH].tolist())
 
 
-def _bundle_parts(call: CandidateCall) -> Ranked:
+def _bundle_candidates(call: CandidateCall) -> Ranked:
     """Return the other parts of a bundle that the list can show whole, in their order."""
     anchors, eligible = call.context.anchors, call.eligible
     rules = eligible.rules
@@ -239,41 +242,43 @@ def _bundle_parts(call: CandidateCall) -> Ranked:
     def may_list(item: int) -> bool:
         return item not in call.not_listable and eligible.may_show(item)
 
-    return _in_order(listable_parts(call.store, anchors, call.now_ms, may_list, call.num))
-
-
-def _best_selling(call: CandidateCall) -> Ranked:
-    """Return visible items by the store's trending metric, above its minimum price."""
-    prices, least = (
-        call.store.catalog.usual.prices,
-        call.store.settings.trending_min_price,
+    return _ranked_by_position(
+        listable_parts(call.store, anchors, call.now_ms, may_list, call.num)
     )
-    best = dict.fromkeys(islice(call.eligible.by_sales(), _RANKED))
-    if least > 0:
-        best = dict.fromkeys(item for item in best if prices[item] >= least)
-    return _in_order(best)
 
 
-def _in_order(items: Iterable[int]) -> Ranked:
+def _best_seller_candidates(call: CandidateCall) -> Ranked:
+    """Return visible items by the store's trending metric, above its minimum price."""
+    prices = call.store.catalog.usual.prices
+    min_price = call.store.settings.trending_min_price
+    best_sellers = dict.fromkeys(islice(call.eligible.by_sales(), _MAX_LENGTH))
+    if min_price > 0:
+        best_sellers = dict.fromkeys(
+            item for item in best_sellers if prices[item] >= min_price
+        )
+    return _ranked_by_position(best_sellers)
+
+
+def _ranked_by_position(items: Iterable[int]) -> Ranked:
     """Return items with scores by rank, as in the fusion."""
-    ordered = np.fromiter(items, np.int32)
-    scores = 1.0 / (RANK_OFFSET + np.arange(len(ordered)))
-    return Ranked(ordered, scores.astype(np.float32))
+    item_array = np.fromiter(items, np.int32)
+    scores = 1.0 / (RANK_OFFSET + np.arange(len(item_array)))
+    return Ranked(item_array, scores.astype(np.float32))
 
 
 def own_candidates(models: TrainedModels, engine: str, request: CandidateRequest) -> Ranked:
     """Return the candidates of an engine with its own model; none if it is untrained."""
-    model, source = models.own_models.get(engine), _OWN_MODELS.get(engine)
-    if model is None or source is None:
+    model, own_model = models.own_models.get(engine), _OWN_MODELS.get(engine)
+    if model is None or own_model is None:
         return NO_RANKED
-    return source.candidates(model, request)
+    return own_model.candidates(model, request)
 
 
 def _own_model_candidates(engine: str) -> Candidates:
     def candidates(call: CandidateCall) -> Ranked:
         context = call.context
         request = CandidateRequest(
-            context.anchors, context_visit(context), call.now_ms, MOST
+            context.anchors, context_visit(context), call.now_ms, MAX_CANDIDATES
         )
         return own_candidates(call.store.models, engine, request)
 
@@ -291,17 +296,17 @@ def _candidates_by_engine() -> dict[str, Candidates]:
         Engine.BROWSE: _browse_candidates,
         Engine.COMPLEMENTARY: _complementary_candidates,
         Engine.SIMILAR: _similar_candidates,
-        Engine.TRENDING: _best_selling,
-        Engine.RECENTLY_VIEWED: _recently_viewed,
-        Engine.BUY_AGAIN: _due_again,
-        Engine.NEW: _newest,
-        Engine.BUNDLE: _bundle_parts,
+        Engine.TRENDING: _best_seller_candidates,
+        Engine.RECENTLY_VIEWED: _recently_viewed_candidates,
+        Engine.BUY_AGAIN: _due_candidates,
+        Engine.NEW: _new_candidates,
+        Engine.BUNDLE: _bundle_candidates,
     }
     table |= {engine: _own_model_candidates(engine) for engine in _OWN_MODELS}
     backfills: Mapping[Any, object] = BACKFILLS
     for spec in ENGINES:
         if spec.name not in (backfills if spec.is_filler else table):
-            message = f"engine {spec.name!r}: nothing answers for it; give it a model"
+            message = f"engine {spec.name!r}: no candidate function; give it a model"
             raise ValueError(message)
     return table
 
@@ -320,7 +325,7 @@ class FusedCandidates(NamedTuple):
 
 
 def fuse_candidates(
-    weights: Mapping[Engine, float], proposals: Sequence[Ranked]
+    weights: Mapping[Engine, float], candidates: Sequence[Ranked]
 ) -> FusedCandidates:
     """Return every engine's candidates fused into one order.
 
@@ -328,17 +333,17 @@ def fuse_candidates(
     and a product is attributed to the engine with the largest share of its score.
     """
     engines = tuple(weights)
-    if len(proposals) == 1:
-        items, scores = proposals[0]
+    if len(candidates) == 1:
+        items, scores = candidates[0]
         return FusedCandidates(engines, items, scores, np.zeros(len(items), dtype=np.int8))
-    fused = fuse([proposal.items for proposal in proposals], tuple(weights.values()))
+    fused = fuse([ranked.items for ranked in candidates], tuple(weights.values()))
     return FusedCandidates(engines, *fused)
 
 
 def with_complements(
     companions: BasketCandidates,
     recipe: Recipe,
-    place: PageType,
+    page_type: PageType,
     basket: Basket,
     by_engine: Mapping[Engine, Ranked],
 ) -> tuple[Weights, tuple[Ranked, ...]]:
@@ -347,11 +352,11 @@ def with_complements(
     `by_engine` has the candidates of the recipe's other engines. They are used alone if no
     complements are known.
     """
-    weights = recipe.blend[place]
-    complements_of = (recipe.completing or {}).get(place)
-    if complements_of is not None:
-        complements = companions.completing(basket)
+    weights = recipe.blend[page_type]
+    blend = (recipe.blend_with_complements or {}).get(page_type)
+    if blend is not None:
+        complements = companions.complements(basket)
         if len(complements.items):
-            weights = complements_of
+            weights = blend
             by_engine = {**by_engine, Engine.COMPLEMENTARY: complements}
     return weights, tuple([by_engine[engine] for engine in weights])

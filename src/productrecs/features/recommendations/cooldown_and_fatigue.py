@@ -26,8 +26,8 @@ COOLDOWN_MS: Final = 14 * DAY_MS
 _VISIT_MS: Final = 30 * MINUTE_MS
 COOLDOWN_FACTOR: Final = 0.3  # score factor of a cooldown category in the backfill
 _CART_SHARE: Final = 0.02  # minimum share of the same category among co-purchases
-_OLDEST_MS: Final = 365 * DAY_MS  # age limit of purchases that show repurchase habits
-_LINES: Final = 200
+_MAX_HABIT_AGE_MS: Final = 365 * DAY_MS  # older purchases show no repurchase habit
+_MAX_LINES: Final = 200
 
 
 def cooldown_categories(
@@ -40,19 +40,23 @@ def cooldown_categories(
 
     A cart's items put their categories on cooldown; the item of a product page does not.
     """
-    found: set[str] = set()
+    recent_categories: set[str] = set()
     for history in histories:
         since_purchase_ms = (
             now_ms - history.bought_at[-1] if history.bought_at else COOLDOWN_MS
         )
         if _VISIT_MS <= since_purchase_ms < COOLDOWN_MS:
-            found |= _categories_on_cooldown(eligible, history, now_ms)
+            recent_categories |= _categories_on_cooldown(eligible, history, now_ms)
     is_cart = context.page_type is PageType.CART
-    if not (found or is_cart):
+    if not (recent_categories or is_cart):
         return frozenset()
     catalog_size = len(eligible.catalog)
-    found -= {eligible.narrowest[item] for item in context.anchors if item < catalog_size}
-    cooldown = {name for name in found if name and not eligible.sells_several_of(name)}
+    recent_categories -= {
+        eligible.narrowest[item] for item in context.anchors if item < catalog_size
+    }
+    cooldown = {
+        name for name in recent_categories if name and not eligible.sells_several_of(name)
+    }
     if is_cart:
         return cooldown_in_cart(eligible, context.anchors).union(cooldown)
     return frozenset(cooldown)
@@ -67,7 +71,7 @@ def cooldown_in_cart(eligible: EligibleItems, cart: Sequence[int]) -> frozenset[
     )
 
 
-def discount_factor(
+def discount_function(
     context: ShopperContext, eligible: EligibleItems
 ) -> Callable[[int], float] | None:
     """Return the score factor of an item in the backfill; None if no item is discounted."""
@@ -109,33 +113,37 @@ def _categories_on_cooldown(
     recently_bought = {
         item for item in history.purchases_since(since_ms) if item < catalog_size
     }
-    found = {narrowest[item] for item in recently_bought}
-    open_ = set(found)  # categories without a newer view yet
+    categories = {narrowest[item] for item in recently_bought}
+    unviewed = set(categories)  # categories without a newer view yet
     for item in reversed(history.recent):
-        if not open_:
+        if not unviewed:
             break
         category = narrowest[item] if item < catalog_size else ""
-        if category in open_:
-            open_.discard(category)
+        if category in unviewed:
+            unviewed.discard(category)
             if item not in recently_bought:
-                found.discard(category)
-    return found - _rebought_categories(eligible, history, since_ms) if found else found
+                categories.discard(category)
+    if not categories:
+        return categories
+    return categories - _rebought_categories(eligible, history, since_ms)
 
 
 def _rebought_categories(
     eligible: EligibleItems, history: ShopperHistory, since_ms: int
 ) -> set[str]:
     """Return the categories that a shopper bought on more than one day of the last year."""
-    catalog_size, found, last = len(eligible.catalog), set[str](), dict[str, int]()
-    lines = zip(history.bought[-_LINES:], history.bought_at[-_LINES:], strict=True)
+    catalog_size = len(eligible.catalog)
+    rebought: set[str] = set()
+    last_bought_at: dict[str, int] = {}
+    lines = zip(history.bought[-_MAX_LINES:], history.bought_at[-_MAX_LINES:], strict=True)
     for item, bought_at in lines:
-        if item >= catalog_size or bought_at < since_ms - _OLDEST_MS:
+        if item >= catalog_size or bought_at < since_ms - _MAX_HABIT_AGE_MS:
             continue
         category = eligible.narrowest[item]
-        if bought_at - last.setdefault(category, bought_at) > HALF_A_DAY_MS:
-            found.add(category)
-        last[category] = bought_at
-    return found
+        if bought_at - last_bought_at.setdefault(category, bought_at) > HALF_A_DAY_MS:
+            rebought.add(category)
+        last_bought_at[category] = bought_at
+    return rebought
 
 
 _FREE_IMPRESSIONS: Final = 2.0  # impressions without a discount
@@ -146,11 +154,11 @@ def ignored_impressions(
     histories: Sequence[ShopperHistory], now_ms: int
 ) -> Mapping[int, float]:
     """Return how often a shopper saw each ignored product."""
-    times: dict[int, float] = {}
+    impressions_by_item: dict[int, float] = {}
     for history in histories:
         for item, impressions in history.shown.ignored(now_ms).items():
-            times[item] = times.get(item, 0.0) + impressions
-    return times
+            impressions_by_item[item] = impressions_by_item.get(item, 0.0) + impressions
+    return impressions_by_item
 
 
 def fatigue_factors(ignored: Mapping[int, float]) -> Mapping[int, float]:
@@ -176,10 +184,10 @@ def discounted_order(
     if discount is None:
         yield from items
         return
-    order = dict.fromkeys(islice(items, 2 * head_size + 2))
-    head = sorted(
-        enumerate(order),
-        key=lambda placed: -discount(placed[1]) / (RANK_OFFSET + placed[0]),
+    distinct = dict.fromkeys(islice(items, 2 * head_size + 2))
+    ordered_head = sorted(
+        enumerate(distinct),
+        key=lambda ranked: -discount(ranked[1]) / (RANK_OFFSET + ranked[0]),
     )
-    yield from (item for _, item in head)
+    yield from (item for _, item in ordered_head)
     yield from items

@@ -10,7 +10,7 @@ from enum import StrEnum
 from productrecs.engines.arrays import Ranked
 from productrecs.engines.copurchase import CopurchaseModel
 from productrecs.engines.fusion import RANK_OFFSET
-from productrecs.features.recommendations.bundles import offer_in
+from productrecs.features.recommendations.bundles import offer_of_list
 from productrecs.features.recommendations.candidates import narrowest_categories
 from productrecs.features.recommendations.cooldown_and_fatigue import (
     COOLDOWN_FACTOR,
@@ -32,7 +32,7 @@ from productrecs.features.recommendations.request_context import (
     context_basket,
     context_visit,
 )
-from productrecs.features.recommendations.reranking import earning_of
+from productrecs.features.recommendations.reranking import earning_index_of
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.features.recommendations.trending import PLACE, trending_list
 from productrecs.records.catalog.availability import HiddenReason
@@ -164,17 +164,17 @@ class Explanation:
 
 
 def explain_recommendations(
-    shop: StoreState,
+    store: StoreState,
     request: RecommendationRequest,
     histories: Sequence[ShopperHistory],
     now_ms: int,
 ) -> Explanation:
     """Return the list that `recommend` returns for the same arguments, with its reasons."""
-    return _explained(shop, request, decide(shop, request, histories, now_ms), now_ms)
+    return _explain(store, request, decide(store, request, histories, now_ms), now_ms)
 
 
 def explain_placement(
-    shop: StoreState,
+    store: StoreState,
     placed: PlacedRequests,
     histories: Sequence[ShopperHistory],
     now_ms: int,
@@ -183,22 +183,26 @@ def explain_placement(
 
     Products of the fallback follow; candidates that were left out are the strategy's.
     """
-    decided = decide_placement(shop, placed, histories, now_ms)
-    explanations = [_explained(shop, *each, now_ms) for each in decided.decisions]
+    placement_decisions = decide_placement(store, placed, histories, now_ms)
+    explanations = [
+        _explain(store, *request_and_decision, now_ms)
+        for request_and_decision in placement_decisions.decisions
+    ]
     products = {
         product.item_id: product
         for explanation in explanations
         for product in explanation.products
     }
-    ids = shop.catalog.ids
+    ids = store.catalog.ids
     content = placed.placement.content
     listed = tuple(
-        replace(products[ids[pick.item] or ""], score=pick.score) for pick in decided.picks
+        replace(products[ids[pick.item] or ""], score=pick.score)
+        for pick in placement_decisions.picks
     )
-    first = explanations[0] if explanations else Explanation("", "", (), (), {}, {}, 0)
+    main = explanations[0] if explanations else Explanation("", "", (), (), {}, {}, 0)
     is_hidden = not listed and content.minimum > 0
     return replace(
-        first,
+        main,
         source=content.strategy,
         products=listed,
         placement=placed.placement.name,
@@ -206,26 +210,28 @@ def explain_placement(
     )
 
 
-def _explained(
-    shop: StoreState, request: RecommendationRequest, decision: Decision, now_ms: int
+def _explain(
+    store: StoreState, request: RecommendationRequest, decision: Decision, now_ms: int
 ) -> Explanation:
-    explainer = _Explainer(shop, decision, request, now_ms)
+    explainer = _Explainer(store, decision, request, now_ms)
     context = decision.context
-    struck = tuple(explainer.hidden_products())
-    ids = shop.catalog.ids
+    hidden = tuple(explainer.hidden_products())
+    ids = store.catalog.ids
     picked = {pick.item for pick in decision.picks}
-    shown = [item for item in decision.ranking.items.tolist() if explainer.may_show(item)]
+    listable = [
+        item for item in decision.ranking.items.tolist() if explainer.may_show(item)
+    ]
     return Explanation(
         source=request.source,
         page_type=context.page_type,
         products=tuple(explainer.product(pick) for pick in decision.picks),
-        struck=struck,
+        struck=hidden,
         weights={engine.value: weight for engine, weight in decision.weights.items()},
         proposals={
             engine.value: len(ranked.items)
-            for engine, ranked in zip(decision.weights, decision.proposals, strict=True)
+            for engine, ranked in zip(decision.weights, decision.candidates, strict=True)
         },
-        below=sum(item not in picked for item in shown),
+        below=sum(item not in picked for item in listable),
         is_learned=decision.is_learned,
         anchors=_known_ids(ids, context.anchors),
         recent=_known_ids(ids, context.recent[::-1]),
@@ -233,30 +239,30 @@ def _explained(
 
 
 def explain_trending(
-    shop: StoreState, num: int, now_ms: int, filters: Filters = NO_FILTERS
+    store: StoreState, num: int, now_ms: int, filters: Filters = NO_FILTERS
 ) -> Explanation:
     """Return the list of `trending_list` for the same arguments, with its reasons."""
-    book, place = shop.book, ListKind(PLACE)
-    picks = trending_list(shop, num, now_ms, filters=filters)
-    ids = shop.catalog.ids
+    book, place = store.book, ListKind(PLACE)
+    picks = trending_list(store, num, now_ms, filters=filters)
+    ids = store.catalog.ids
     products = []
     for pick in picks:
-        about = [] if book is None else book.about(pick.item, place)
+        rules = [] if book is None else book.about(pick.item, place)
         products.append(
             ExplainedProduct(
                 item_id=ids[pick.item] or "",
                 source=pick.engine,
                 score=pick.score,
-                trending_rank=_trending_rank(shop, pick.item),
-                rules=_applied(about),
-                pinned_by=_pinned_by(about),
+                trending_rank=_trending_rank(store, pick.item),
+                rules=_applied_rules(rules),
+                pinned_by=_pinning_rule_id(rules),
             )
         )
     struck = [
         HiddenProduct(
-            ids[item], RefusalReason.EXCLUDED, rules=_applied(book.about(item, place))
+            ids[item], RefusalReason.EXCLUDED, rules=_applied_rules(book.about(item, place))
         )
-        for item in shop.models.trending[:num].tolist()
+        for item in store.models.trending[:num].tolist()
         if book is not None and item in book.of(place).excluded
     ]
     return Explanation(PLACE, PLACE, tuple(products), tuple(struck), {}, {}, 0)
@@ -267,12 +273,12 @@ class _Explainer:
 
     def __init__(
         self,
-        shop: StoreState,
+        store: StoreState,
         decision: Decision,
         request: RecommendationRequest,
         now_ms: int,
     ) -> None:
-        self._shop = shop
+        self._store = store
         self._decision = decision
         self._request = request
         self._now_ms = now_ms
@@ -286,23 +292,23 @@ class _Explainer:
             "" if plan is None else plan.placement,
         )
         unfiltered = None if plan is None else plan._replace(filters=())
-        self._unfiltered = shop.eligible(now_ms, page_type, ruled, plan=unfiltered)
+        self._unfiltered = store.eligible(now_ms, page_type, ruled, plan=unfiltered)
         self._similar_visits, self._views_by_item = 0, dict[int, int]()
         if Engine.BROWSE in decision.weights:
             context = decision.context
             self._similar_visits, self._views_by_item = (
-                shop.models.sessions.voting_sessions(
+                store.models.sessions.voting_sessions(
                     context_visit(context), context.visitor, context.interactions
                 )
             )
 
     def product(self, pick: Pick) -> ExplainedProduct:
         """Return the evidence for one product of the list."""
-        about, explored = self._about(pick.item), self._decision.explored
+        rules, explored = self._rules_about(pick.item), self._decision.explored
         votes = self._votes(pick.item)
         engines = {vote.engine for vote in votes}
         return ExplainedProduct(
-            item_id=self._shop.catalog.ids[pick.item] or "",
+            item_id=self._store.catalog.ids[pick.item] or "",
             source=pick.engine,
             score=pick.score,
             voices=votes,
@@ -316,9 +322,9 @@ class _Explainer:
             ),
             return_share=self._return_share(pick.item, engines),
             category=self._category(pick),
-            trending_rank=_trending_rank(self._shop, pick.item),
-            rules=_applied(about),
-            pinned_by=_pinned_by(about),
+            trending_rank=_trending_rank(self._store, pick.item),
+            rules=_applied_rules(rules),
+            pinned_by=_pinning_rule_id(rules),
             tired=self._decision.context.fatigue.get(pick.item),
             rests=self._cooldown_factor(pick.item),
             tried=explored.probability
@@ -326,12 +332,12 @@ class _Explainer:
             else None,
             replaces=self._replaces(pick.item),
             bundle=self._bundle_name(),
-            earning=earning_of(self._shop, pick.item),
+            earning=earning_index_of(self._store, pick.item),
         )
 
     def _bundle_name(self) -> str | None:
         picks = self._decision.picks
-        offer = offer_in(self._shop, self._request, picks, self._now_ms)
+        offer = offer_of_list(self._store, self._request, picks, self._now_ms)
         if offer is None:
             return None
         return offer.bundle.content.name or f"no. {offer.bundle.bundle_id}"
@@ -343,10 +349,10 @@ class _Explainer:
         for item in dict.fromkeys([*self._decision.ranking.items.tolist(), *pinned]):
             reason = self._hidden_reason(item)
             if reason is not None:
-                ids = self._shop.catalog.ids
+                ids = self._store.catalog.ids
                 item_id = ids[item] if item < len(ids) else None
-                about = _applied(self._about(item))
-                yield HiddenProduct(item_id, reason, self._votes(item), about)
+                applied = _applied_rules(self._rules_about(item))
+                yield HiddenProduct(item_id, reason, self._votes(item), applied)
 
     def may_show(self, item: int) -> bool:
         """Return whether an item could be in the list."""
@@ -362,8 +368,8 @@ class _Explainer:
             return RefusalReason.ASKED_ABOUT
         if item in self._decision.context.bought:
             return RefusalReason.BOUGHT
-        hidden = self._shop.catalog.why_hidden(
-            item, self._now_ms, hide_sold_out=self._shop.settings.hide_out_of_stock
+        hidden = self._store.catalog.why_hidden(
+            item, self._now_ms, hide_sold_out=self._store.settings.hide_out_of_stock
         )
         if hidden is None and self._decision.eligible.may_show(item):
             return RefusalReason.RESTING
@@ -371,13 +377,13 @@ class _Explainer:
             return RefusalReason.FILTERED
         return hidden or RefusalReason.EXCLUDED
 
-    def _about(self, item: int) -> list[Rule]:
-        book = self._shop.book
+    def _rules_about(self, item: int) -> list[Rule]:
+        book = self._store.book
         return [] if book is None else book.about(item, *self._places)
 
     def _votes(self, item: int) -> tuple[EngineVote, ...]:
         decision = self._decision
-        is_single = len(decision.proposals) == 1
+        is_single = len(decision.candidates) == 1
         return tuple(
             EngineVote(
                 engine,
@@ -386,7 +392,7 @@ class _Explainer:
                 None if is_single else weight / (RANK_OFFSET + rank),
             )
             for (engine, weight), ranked in zip(
-                decision.weights.items(), decision.proposals, strict=True
+                decision.weights.items(), decision.candidates, strict=True
             )
             if (rank := _rank_in(ranked, item)) is not None
         )
@@ -395,7 +401,7 @@ class _Explainer:
         context = self._decision.context
         if Engine.BUY not in engines and not context.remembered_purchases:
             return ()
-        models = self._shop.models
+        models = self._store.models
         is_strict = self._source is Source.BUY  # `buy` ignores pooled variant baskets
         model = models.copurchase if is_strict else models.widest
         return self._bought_together(context_basket(context), item, model)
@@ -403,31 +409,31 @@ class _Explainer:
     def _completes(self, item: int, engines: set[Engine]) -> tuple[BoughtWith, ...]:
         if Engine.COMPLEMENTARY not in engines:
             return ()
-        anchors, models = self._decision.context.anchors, self._shop.models
+        anchors, models = self._decision.context.anchors, self._store.models
         return self._bought_together(anchors, item, models.carts or models.widest)
 
     def _bought_together(
         self, anchors: Sequence[int], item: int, model: CopurchaseModel
     ) -> tuple[BoughtWith, ...]:
         """Return the anchors that co-occur with an item in a model, most frequent first."""
-        ids = self._shop.catalog.ids
-        bought = [
+        ids = self._store.catalog.ids
+        cooccurrences = [
             BoughtWith(ids[anchor] or "", baskets)
             for anchor in anchors
             if (baskets := model.baskets_of(anchor, item))
         ]
-        return tuple(sorted(bought, key=lambda pair: -pair.baskets))
+        return tuple(sorted(cooccurrences, key=lambda cooccurrence: -cooccurrence.baskets))
 
     def _return_share(self, item: int, engines: set[Engine]) -> float | None:
         if Engine.BROWSE not in engines:
             return None
         visit = context_visit(self._decision.context)
-        return self._shop.models.sessions.return_share(visit, item) or None
+        return self._store.models.sessions.return_share(visit, item) or None
 
     def _goes_with(self, item: int, engines: set[Engine]) -> GoesWith | None:
         if Engine.COMPLEMENTARY not in engines or self._completes(item, engines):
             return None
-        eligible, complements = self._decision.eligible, self._shop.models.complements
+        eligible, complements = self._decision.eligible, self._store.models.complements
         for anchor in self._decision.context.anchors:
             lift = complements.category_lift(anchor, item)
             if lift is not None:
@@ -449,7 +455,7 @@ class _Explainer:
     def _replaces(self, item: int) -> str | None:
         if item not in self._decision.replacements:
             return None
-        return self._shop.catalog.ids[self._decision.context.anchors[0]]
+        return self._store.catalog.ids[self._decision.context.anchors[0]]
 
     def _category(self, pick: Pick) -> str | None:
         if pick.engine is not Engine.CATEGORY:
@@ -468,21 +474,21 @@ def _rank_in(ranked: Ranked, item: int) -> int | None:
     return items.index(item) if item in items else None
 
 
-def _trending_rank(shop: StoreState, item: int) -> int | None:
-    ranks = shop.models.ranks
-    if item >= len(ranks) or ranks[item] >= len(shop.models.trending):
+def _trending_rank(store: StoreState, item: int) -> int | None:
+    ranks = store.models.ranks
+    if item >= len(ranks) or ranks[item] >= len(store.models.trending):
         return None
     return int(ranks[item]) + 1
 
 
-def _applied(rules: Sequence[Rule]) -> tuple[AppliedRule, ...]:
+def _applied_rules(rules: Sequence[Rule]) -> tuple[AppliedRule, ...]:
     return tuple(
         AppliedRule(rule.rule_id, rule.title, rule.content.action, rule.content.factor)
         for rule in rules
     )
 
 
-def _pinned_by(rules: Sequence[Rule]) -> int | None:
+def _pinning_rule_id(rules: Sequence[Rule]) -> int | None:
     pins = (rule.rule_id for rule in rules if rule.content.action is RuleAction.PIN)
     return next(pins, None)
 

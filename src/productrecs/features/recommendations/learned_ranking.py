@@ -25,7 +25,7 @@ FEATURES: Final = (
     "how new it is",
 )
 _ENGINES: Final = (Engine.BROWSE, Engine.BUY)
-_NOT_PROPOSED: Final = 0.0
+_NO_CANDIDATE: Final = 0.0
 _PLACES: Final = tuple(RANK_OFFSET / (RANK_OFFSET + place) for place in range(1_000))
 _NEW_DAYS: Final = 30.0
 
@@ -34,7 +34,7 @@ _NEW_DAYS: Final = 30.0
 class RankingInput:
     """Input of the ranking features; items are numbers."""
 
-    proposals: Mapping[Engine, Items]  # best first
+    candidates: Mapping[Engine, Items]  # best first
     blend: Mapping[int, float]  # the blend's scores
     about: int | None  # the page's product, else the last that the shopper viewed
     recent: Sequence[int] = ()
@@ -48,16 +48,16 @@ def ranking_features(
     numbers: list[int] = items.tolist()
     catalog, ranks = eligible.catalog, eligible.models.ranks
     rows = np.empty((len(numbers), len(FEATURES)))
-    best = max(inputs.blend.values(), default=1.0)
-    rows[:, 0] = [inputs.blend.get(item, 0.0) / best for item in numbers]
+    best_score = max(inputs.blend.values(), default=1.0)
+    rows[:, 0] = [inputs.blend.get(item, 0.0) / best_score for item in numbers]
     for column, engine in enumerate(_ENGINES, 1):
-        proposed: list[int] = inputs.proposals.get(engine, _NO_ITEMS).tolist()
-        places = dict(zip(proposed, _PLACES, strict=False))
-        rows[:, column] = [places.get(item, _NOT_PROPOSED) for item in numbers]
-    trending = max(len(eligible.models.trending), 1)
+        engine_items: list[int] = inputs.candidates.get(engine, _NO_ITEMS).tolist()
+        rank_scores = dict(zip(engine_items, _PLACES, strict=False))
+        rows[:, column] = [rank_scores.get(item, _NO_CANDIDATE) for item in numbers]
+    trending_count = max(len(eligible.models.trending), 1)
     rows[:, 3] = 1.0
     is_ranked = items < len(ranks)
-    rows[is_ranked, 3] = np.log1p(ranks[items[is_ranked]]) / np.log1p(trending)
+    rows[is_ranked, 3] = np.log1p(ranks[items[is_ranked]]) / np.log1p(trending_count)
     rows[:, 4] = rates
     about = inputs.about
     if about is None or about >= len(catalog):
@@ -78,24 +78,24 @@ def ranking_features(
 
 def _relative_price(prices: Floats, price: float) -> Floats:
     """Return the log ratios of prices to one price, 0 where either is unknown."""
-    found = np.zeros(len(prices))
+    log_ratios = np.zeros(len(prices))
     if price > 0:
         has_price = prices > 0  # unknown prices are nan
-        found[has_price] = np.log(prices[has_price] / price).clip(-3.0, 3.0)
-    return found
+        log_ratios[has_price] = np.log(prices[has_price] / price).clip(-3.0, 3.0)
+    return log_ratios
 
 
 _NO_ITEMS: Final = np.zeros(0, np.int32)
 
 
 MIN_CANDIDATES: Final = 8  # minimum number of top candidates to re-rank
-LISTS: Final = 2  # list lengths to re-rank: deeper items have no impressions
+RERANKED_LISTS: Final = 2  # list lengths to re-rank: deeper items have no impressions
 
 
 class RankingContext(NamedTuple):
     """The context of one learned order."""
 
-    proposals: Mapping[Engine, Items]
+    candidates: Mapping[Engine, Items]
     about: int | None
     recent: Sequence[int]
     ignored: Mapping[int, float]
@@ -113,14 +113,14 @@ def learned_order(
     trees = eligible.models.trees
     if not len(trees) or len(items) < 2:  # noqa: PLR2004 - nothing to order
         return None
-    best = items[: max(LISTS * context.num, MIN_CANDIDATES)].astype(np.int64)
-    if int(best.max()) >= len(eligible.catalog):
+    top_items = items[: max(RERANKED_LISTS * context.num, MIN_CANDIDATES)].astype(np.int64)
+    if int(top_items.max()) >= len(eligible.catalog):
         return None  # the model may be newer than the catalog view
-    blend = dict(zip(best.tolist(), scores[: len(best)].tolist(), strict=True))
+    blend = dict(zip(top_items.tolist(), scores[: len(top_items)].tolist(), strict=True))
     inputs = RankingInput(
-        context.proposals, blend, context.about, context.recent, context.ignored
+        context.candidates, blend, context.about, context.recent, context.ignored
     )
-    rates = eligible.models.trials.rates(best)
-    rows = ranking_features(eligible, best, rates, inputs, context.now_ms)
+    rates = eligible.models.impression_stats.rates(top_items)
+    rows = ranking_features(eligible, top_items, rates, inputs, context.now_ms)
     order = (-trees.score(rows)).argsort(kind="stable")
-    return np.concatenate((order, np.arange(len(best), len(items))))
+    return np.concatenate((order, np.arange(len(top_items), len(items))))

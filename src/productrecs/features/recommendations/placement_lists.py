@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from productrecs.features.recommendations.recommend import (
     Decision,
     decide,
-    exploration_of,
+    exploration_record,
 )
 from productrecs.features.recommendations.recommendation_request import (
     ListPlan,
@@ -31,7 +31,7 @@ from productrecs.records.placements.placement import (
 )
 
 PRODUCT: Final = "{product}"  # in a title: the product that the list is about
-_CHEAPER, _DEARER = 0.8, 1.2  # a similar price, relative to the product's
+_CHEAPER, _MORE_EXPENSIVE = 0.8, 1.2  # a similar price, relative to the product's
 _ON_SALE: Final = Filters(on_sale=(True,))
 
 
@@ -44,7 +44,7 @@ class PlacedRequests(NamedTuple):
     fallback: RecommendationRequest | None
     about: int | None  # the product that the list is about
 
-    def title(self, shop: StoreState) -> str:
+    def title(self, store: StoreState) -> str:
         """Return the list's title; empty if the placement has none that fits."""
         title = self.placement.content.title
         if PRODUCT not in title:
@@ -52,7 +52,7 @@ class PlacedRequests(NamedTuple):
         return (
             ""
             if self.about is None
-            else title.replace(PRODUCT, shop.catalog.title(self.about))
+            else title.replace(PRODUCT, store.catalog.title(self.about))
         )
 
 
@@ -64,29 +64,33 @@ class PlacedDecisions(NamedTuple):
 
 
 def place_requests(
-    shop: StoreState,
+    store: StoreState,
     placement: Placement,
     call: RecommendationRequest,
     histories: Sequence[ShopperHistory],
 ) -> PlacedRequests:
     """Return the requests of a call; its own `num` and `filters` count too."""
     content = placement.content
-    usual = content.num or shop.settings.rec_num
-    num = call.num or usual
-    call = call._replace(num=num, shown=usual if num > usual else None)
-    viewed = _latest_viewed(shop, call, histories)
-    anchors = shop.catalog.numbers_of([*filter(None, [call.item_id]), *call.basket])
-    subject = next(iter(anchors), viewed)
-    about = viewed if content.strategy is Strategy.BECAUSE_VIEWED else subject
-    main = _request(shop, placement, content.strategy, call, subject, viewed)
+    default_num = content.num or store.settings.rec_num
+    num = call.num or default_num
+    call = call._replace(num=num, shown=default_num if num > default_num else None)
+    latest_viewed = _latest_viewed(store, call, histories)
+    anchors = store.catalog.numbers_of([*filter(None, [call.item_id]), *call.basket])
+    subject = next(iter(anchors), latest_viewed)
+    about = latest_viewed if content.strategy is Strategy.BECAUSE_VIEWED else subject
+    main = _strategy_request(
+        store, placement, content.strategy, call, subject, latest_viewed
+    )
     fallback = None
     if content.fallback is not None:
-        fallback = _request(shop, placement, content.fallback, call, subject, viewed)
+        fallback = _strategy_request(
+            store, placement, content.fallback, call, subject, latest_viewed
+        )
     return PlacedRequests(placement, num, main, fallback, about)
 
 
 def decide_placement(
-    shop: StoreState,
+    store: StoreState,
     placed: PlacedRequests,
     histories: Sequence[ShopperHistory],
     now_ms: int,
@@ -100,17 +104,17 @@ def decide_placement(
     picks: list[Pick] = []
     decisions: list[tuple[RecommendationRequest, Decision]] = []
     for request in (placed.main, placed.fallback):
-        is_whole = bool(picks) and content.strategy is Strategy.BUNDLE
-        if request is None or len(picks) >= num or is_whole:
+        is_complete = bool(picks) and content.strategy is Strategy.BUNDLE
+        if request is None or len(picks) >= num or is_complete:
             continue
-        ids = [shop.catalog.ids[pick.item] or "" for pick in picks]
+        ids = [store.catalog.ids[pick.item] or "" for pick in picks]
         excluded = (*request.excluded, *ids)
         request = request._replace(excluded=excluded)  # noqa: PLW2901 - the next list's
-        decision = decide(shop, request, histories, now_ms)
-        more = decision.picks
+        decision = decide(store, request, histories, now_ms)
+        new_picks = decision.picks
         if picks and request.plan is not None and request.plan.is_limited:
-            more = within_limits(more, decision.eligible, request.plan, picks)
-        picks = _joined(picks, more, num)
+            new_picks = within_limits(new_picks, decision.eligible, request.plan, picks)
+        picks = _append_picks(picks, new_picks, num)
         decisions.append((request, decision))
     if len(picks) < content.minimum:
         picks = []
@@ -118,45 +122,52 @@ def decide_placement(
 
 
 def recommend_placement(
-    shop: StoreState,
+    store: StoreState,
     placed: PlacedRequests,
     histories: Sequence[ShopperHistory],
     now_ms: int,
-    note: Callable[[Exploration], None] | None = None,
+    record_exploration: Callable[[Exploration], None] | None = None,
 ) -> list[Pick]:
-    """Return the list of a placement, best first; `note` receives explored items."""
-    decided = decide_placement(shop, placed, histories, now_ms)
-    listed = {pick.item for pick in decided.picks}
-    for _, decision in decided.decisions:
-        explored = exploration_of(shop.catalog.store_id, decision, now_ms)
-        if note is not None and explored is not None and explored.item in listed:
-            note(explored)
-    return decided.picks
+    """Return the list of a placement, best first.
+
+    `record_exploration` receives the record of an explored item.
+    """
+    decisions = decide_placement(store, placed, histories, now_ms)
+    listed = {pick.item for pick in decisions.picks}
+    for _, decision in decisions.decisions:
+        explored = exploration_record(store.catalog.store_id, decision, now_ms)
+        if (
+            record_exploration is not None
+            and explored is not None
+            and explored.item in listed
+        ):
+            record_exploration(explored)
+    return decisions.picks
 
 
-def _joined(first: list[Pick], then: Sequence[Pick], num: int) -> list[Pick]:
+def _append_picks(first: list[Pick], added: Sequence[Pick], num: int) -> list[Pick]:
     """Return two lists as one of up to `num` picks, by falling score."""
-    joined = list(first)
-    for pick in then[: num - len(first)]:
-        score = min(pick.score, joined[-1].score) if joined else pick.score
-        joined.append(pick._replace(score=score))
-    return joined
+    picks = list(first)
+    for pick in added[: num - len(first)]:
+        score = min(pick.score, picks[-1].score) if picks else pick.score
+        picks.append(pick._replace(score=score))
+    return picks
 
 
-def _request(
-    shop: StoreState,
+def _strategy_request(
+    store: StoreState,
     placement: Placement,
     strategy: Strategy,
     call: RecommendationRequest,
     subject: int | None,
-    viewed: int | None,
+    latest_viewed: int | None,
 ) -> RecommendationRequest | None:
     """Return the request of one strategy; None if it lacks the product it is based on."""
     content = placement.content
-    fixed = parse_filters(list(content.filters))
-    conditions = [fixed]
-    for relative in (*content.relative, *_implied(strategy, fixed)):
-        filters = _relative(shop, relative, subject)
+    own_filters = parse_filters(list(content.filters))
+    conditions = [own_filters]
+    for relative_filter in (*content.relative, *_implied_filters(strategy, own_filters)):
+        filters = _relative_filter(store, relative_filter, subject)
         if filters is None:
             return None
         conditions.append(filters)
@@ -169,59 +180,59 @@ def _request(
         content.most_per_category,
         content.most_per_brand,
     )
-    request = call._replace(plan=plan, source=_SOURCES.get(strategy, Source.MIX))
+    request = call._replace(plan=plan, source=_SOURCE_BY_STRATEGY.get(strategy, Source.MIX))
     if strategy is Strategy.SIMILAR and call.item_id is None:
         return None
     if strategy is Strategy.BECAUSE_VIEWED:
-        if viewed is None:
+        if latest_viewed is None:
             return None
         anchors = (*filter(None, [call.item_id]), *call.basket)
-        item_id = shop.catalog.ids[viewed]
+        item_id = store.catalog.ids[latest_viewed]
         return request._replace(
             item_id=item_id, basket=(), excluded=(*call.excluded, *anchors)
         )
     return request
 
 
-_SOURCES: Final = {Strategy(source.value): source for source in Source}
+_SOURCE_BY_STRATEGY: Final = {Strategy(source.value): source for source in Source}
 
 
-def _implied(strategy: Strategy, fixed: Filters) -> list[RelativeFilter]:
+def _implied_filters(strategy: Strategy, own_filters: Filters) -> list[RelativeFilter]:
     """Return the filter that a strategy means where the merchant's filters name none."""
-    if strategy is Strategy.TOP_OF_CATEGORY and not fixed.categories:
+    if strategy is Strategy.TOP_OF_CATEGORY and not own_filters.categories:
         return [RelativeFilter.SAME_CATEGORY]
-    has_brand = any(name.casefold() == "brand" for name, _ in fixed.attributes)
+    has_brand = any(name.casefold() == "brand" for name, _ in own_filters.attributes)
     if strategy is Strategy.TOP_OF_BRAND and not has_brand:
         return [RelativeFilter.SAME_BRAND]
     return []
 
 
-def _relative(
-    shop: StoreState, wanted: RelativeFilter, subject: int | None
+def _relative_filter(
+    store: StoreState, relative_filter: RelativeFilter, subject: int | None
 ) -> Filters | None:
     """Return a filter relative to a product; None if the product lacks the field."""
-    catalog = shop.catalog
+    catalog = store.catalog
     if subject is None:
         return None
-    if wanted is RelativeFilter.SAME_CATEGORY:
+    if relative_filter is RelativeFilter.SAME_CATEGORY:
         category = catalog.narrowest[subject]
         return Filters(categories=(category,)) if category else None
-    if wanted is RelativeFilter.SAME_BRAND:
+    if relative_filter is RelativeFilter.SAME_BRAND:
         brands = catalog.attributes.of(subject).get("brand", [])
         pairs = tuple(("brand", brand) for brand in brands)
         return Filters(attributes=pairs) if pairs else None
     price = float(catalog.prices[subject])
     if not price > 0:  # unknown prices are NaN
         return None
-    return Filters(prices=(PriceRange(_CHEAPER * price, _DEARER * price),))
+    return Filters(prices=(PriceRange(_CHEAPER * price, _MORE_EXPENSIVE * price),))
 
 
 def _latest_viewed(
-    shop: StoreState, call: RecommendationRequest, histories: Sequence[ShopperHistory]
+    store: StoreState, call: RecommendationRequest, histories: Sequence[ShopperHistory]
 ) -> int | None:
     """Return the shopper's latest product that is not on the page; None without any."""
-    anchors = set(shop.catalog.numbers_of([*filter(None, [call.item_id]), *call.basket]))
-    ids = shop.catalog.ids
+    anchors = set(store.catalog.numbers_of([*filter(None, [call.item_id]), *call.basket]))
+    ids = store.catalog.ids
     for history in histories:
         for item in reversed(history.recent):
             if item not in anchors and item < len(ids) and ids[item] is not None:

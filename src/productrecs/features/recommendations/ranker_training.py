@@ -52,11 +52,13 @@ from productrecs.training.tuning.hyperparameter_search import Hyperparameters
 
 WINDOW_DAYS: Final = 60
 MAX_LISTS: Final = 30_000
-_BEFORE: Final = 0.2  # share of the lists before which the engines are trained
+_ENGINE_TRAINING_SHARE: Final = (
+    0.2  # share of the lists before which the engines are trained
+)
 _TEST_SHARE: Final = 0.3  # share of the other lists that form the test part: the last ones
 CONFIDENCE: Final = 0.99  # level of the interval; high because the test repeats daily
 MIN_GAIN: Final = 0.02  # minimum lower bound: allows for underestimated examination
-_PREFIX: Final = 9
+_VISIT_ITEMS: Final = 9
 _CANDIDATES: Final = 60
 
 
@@ -103,14 +105,14 @@ def train_ranker(
         RankingLibraryMissingError: when the training library cannot be loaded.
     """
     store = training_data.store
-    reading = _read(database, store, now_ms)
-    shown, clicks = sum(reading.shown), sum(reading.clicked)
-    result, trees = RankerBacktest(reading.lists, shown, clicks), TreeEnsemble.none()
+    reader = _read_shown_lists(database, store, now_ms)
+    shown, clicks = sum(reader.shown), sum(reader.clicked)
+    result, trees = RankerBacktest(reader.lists, shown, clicks), TreeEnsemble.none()
     if shown >= minimum.shown and clicks >= minimum.clicks:
-        lists = reading.with_outcome[-MAX_LISTS:]
+        lists = reader.with_outcome[-MAX_LISTS:]
         data = _ranking_data(lists, training_data, now_ms)
         examination = examination_probabilities(
-            np.array(reading.shown), np.array(reading.clicked)
+            np.array(reader.shown), np.array(reader.clicked)
         )
         result, trees = _backtest_and_train(result, data, examination, threads)
     ranker = StoredRanker(
@@ -125,13 +127,13 @@ def train_ranker(
     return result
 
 
-def _read(database: Database, store: Store, now_ms: int) -> ShownListReader:
-    reading, since_ms = ShownListReader(), now_ms - WINDOW_DAYS * DAY_MS
-    with database.reading() as first, database.reading() as second:
-        facts = RankingRepository(first, store.store_id).facts(since_ms)
-        bought = RankingRepository(second, store.store_id).purchases(since_ms)
-        reading.read(facts, bought)
-    return reading
+def _read_shown_lists(database: Database, store: Store, now_ms: int) -> ShownListReader:
+    reader, since_ms = ShownListReader(), now_ms - WINDOW_DAYS * DAY_MS
+    with database.reading() as connection, database.reading() as other_connection:
+        facts = RankingRepository(connection, store.store_id).facts(since_ms)
+        purchases = RankingRepository(other_connection, store.store_id).purchases(since_ms)
+        reader.read(facts, purchases)
+    return reader
 
 
 def _backtest_and_train(
@@ -141,12 +143,12 @@ def _backtest_and_train(
     test_start = len(data) - int(len(data) * _TEST_SHARE)
     test = data.slice(test_start, len(data))
     candidate = fit_ranker(data.slice(0, test_start), threads)
-    gains, present = ranking_gains(test, candidate.score(test.rows), examination)
-    gain = confidence_interval(gains / present.mean(), test.persons, CONFIDENCE)
+    gains, current_gains = ranking_gains(test, candidate.score(test.rows), examination)
+    gain = confidence_interval(gains / current_gains.mean(), test.persons, CONFIDENCE)
     serves = gain.low > MIN_GAIN
     trees = fit_ranker(data, threads) if serves else TreeEnsemble.none()
     counts = np.bincount(candidate.traits, minlength=len(FEATURES)).tolist()
-    found = RankerBacktest(
+    backtest = RankerBacktest(
         lists=result.lists,
         shown=result.shown,
         clicks=result.clicks,
@@ -155,7 +157,7 @@ def _backtest_and_train(
         serves=serves,
         weights=dict(zip(FEATURES, counts, strict=True)),
     )
-    return found, trees
+    return backtest, trees
 
 
 def _ranking_data(
@@ -164,7 +166,7 @@ def _ranking_data(
     """Return the features of all but the first lists, by engines trained on the first."""
     catalog, settings = training_data.catalog, training_data.store.settings
     lists = [shown for shown in lists if max(shown.items) < len(catalog)]
-    first = int(len(lists) * _BEFORE)
+    first = int(len(lists) * _ENGINE_TRAINING_SHARE)
     since_ms = lists[first].ts
     arrays = fit(
         training_data.inputs.before(since_ms),
@@ -177,7 +179,7 @@ def _ranking_data(
     eligible = EligibleItems(catalog, TrainedModels.of("", arrays), visible, None)
     usable = lists[first:]
     companions = BasketCandidates(eligible.models)
-    rows = [_rows(shown, eligible, companions, settings) for shown in usable]
+    rows = [_list_features(shown, eligible, companions, settings) for shown in usable]
     sizes = [len(shown.items) for shown in usable]
     return RankingData(
         rows=np.concatenate(rows),
@@ -190,7 +192,7 @@ def _ranking_data(
     )
 
 
-def _rows(
+def _list_features(
     shown: ShownList,
     eligible: EligibleItems,
     companions: BasketCandidates,
@@ -198,22 +200,22 @@ def _rows(
 ) -> Floats:
     """Return the features of a list's products as of the moment when it was made."""
     models = companions.models
-    place = PageType.SHOPPER if shown.page is None else PageType.PRODUCT
-    recent = shown.recent[-_PREFIX:]
+    page_type = PageType.SHOPPER if shown.page is None else PageType.PRODUCT
+    recent = shown.recent[-_VISIT_ITEMS:]
     basket = (shown.page,) if shown.page is not None else tuple(dict.fromkeys(shown.recent))
     candidates = {
         Engine.BROWSE: models.sessions.next_items(
             recent, shown.ts, _CANDIDATES, visitor_hash(shown.person)
         ),
-        Engine.BUY: companions.bought_with(basket),
+        Engine.BUY: companions.copurchases(basket),
     }
     recipe = recipe_of(Source.MIX, settings)
-    weights, ranked = with_complements(companions, recipe, place, basket, candidates)
-    lists = [one_ranked.items for one_ranked in ranked]
-    proposals = dict(zip(weights, lists, strict=True))
+    weights, ranked = with_complements(companions, recipe, page_type, basket, candidates)
+    lists = [engine_candidates.items for engine_candidates in ranked]
+    items_by_engine = dict(zip(weights, lists, strict=True))
     fused = fuse(lists, tuple(weights.values()))
     ranking_input = RankingInput(
-        proposals=proposals,
+        candidates=items_by_engine,
         blend=dict(zip(fused.items.tolist(), fused.scores.tolist(), strict=True)),
         about=shown.page
         if shown.page is not None

@@ -33,48 +33,49 @@ class Recipe:
     blend: Mapping[PageType, Mapping[Engine, float]]
     backfill: tuple[Engine, ...] = ()
     is_varied: bool = False  # limits variants and single categories in a list
-    pools_variants: bool = (
-        False  # co-purchases include pooled variants and repurchased items
-    )
+    # Co-purchases include pooled variants and repurchased items.
+    pools_variants: bool = False
     uses_learned_ranker: bool = False  # the learned ranker may reorder candidates
     has_exploration: bool = False  # a share of lists has an explored item
     rebuys: bool = False  # lists the shopper's purchases that are due again
-    uses_purchase_memory: bool = (
-        False  # the shopper's purchases count in addition to the visit
-    )
+    # The shopper's purchases count in addition to the visit.
+    uses_purchase_memory: bool = False
     is_whole: bool = False  # one set in its order: nothing is added, moved or left out
     has_fatigue: bool = False  # often ignored products are discounted
     has_cooldown: bool = False  # categories just bought or in the cart are demoted
     habit_blend: Mapping[Engine, float] | None = None  # weights for habitual repurchasers
-    completing: Mapping[PageType, Mapping[Engine, float]] | None = (
-        None  # weights if complements are known
-    )
+    # The blend of a list whose complements are known.
+    blend_with_complements: Mapping[PageType, Mapping[Engine, float]] | None = None
 
 
 # Similar pictures come before items of the same category: interface 4.1, rule 5.
 _BACKFILL: Final = (Engine.SIMILAR, Engine.CATEGORY, Engine.TRENDING)
 
 
-def _in_all_placements(
+def _on_all_pages(
     weights: Mapping[Engine, float],
 ) -> Mapping[PageType, Mapping[Engine, float]]:
     return MappingProxyType(dict.fromkeys(PageType, weights))
 
 
-def _weights(place: PageType, engines: Iterable[EngineSpec]) -> dict[Engine, float]:
+def _weights(page_type: PageType, engines: Iterable[EngineSpec]) -> dict[Engine, float]:
     """Return how much engines count in `mix`, the heaviest first."""
     weights = {
-        Engine(spec.name): spec.weights[place] for spec in engines if place in spec.weights
+        Engine(spec.name): spec.weights[page_type]
+        for spec in engines
+        if page_type in spec.weights
     }
     return dict(sorted(weights.items(), key=lambda weighted: -weighted[1]))
 
 
 # Weights of the reciprocal ranks (requirements/algorithms.md 4.2).
-_MIX: Final = MappingProxyType({place: _weights(place, ENGINES) for place in PageType})
+_MIX: Final = MappingProxyType(
+    {page_type: _weights(page_type, ENGINES) for page_type in PageType}
+)
 _OWN_MODEL_ENGINES: Final = [spec for spec in ENGINES if spec.model is not None]
 
 # With complements, co-purchase keeps its total weight: half goes to the complements.
-_COMPLETING: Final = MappingProxyType(
+_BLEND_WITH_COMPLEMENTS: Final = MappingProxyType(
     {
         PageType.PRODUCT: {
             Engine.BROWSE: 1.0,
@@ -93,9 +94,9 @@ _COMPLETING: Final = MappingProxyType(
 _RECIPES: Final[Mapping[Source, Recipe]] = MappingProxyType(
     {
         # Co-purchases only, no backfill: interface 4.1, rule 2.
-        Source.BUY: Recipe(blend=_in_all_placements({Engine.BUY: 1.0})),
+        Source.BUY: Recipe(blend=_on_all_pages({Engine.BUY: 1.0})),
         Source.BROWSE: Recipe(
-            _in_all_placements({Engine.BROWSE: 1.0}),
+            _on_all_pages({Engine.BROWSE: 1.0}),
             _BACKFILL,
             is_varied=True,
             uses_purchase_memory=True,
@@ -105,7 +106,7 @@ _RECIPES: Final[Mapping[Source, Recipe]] = MappingProxyType(
         ),
         # An item without a picture is answered as `mix`: interface 4.1, rule 4.
         Source.SIMILAR: Recipe(
-            blend=_in_all_placements({Engine.SIMILAR: 1.0}), backfill=_BACKFILL
+            blend=_on_all_pages({Engine.SIMILAR: 1.0}), backfill=_BACKFILL
         ),
         Source.MIX: Recipe(
             _MIX,
@@ -117,7 +118,7 @@ _RECIPES: Final[Mapping[Source, Recipe]] = MappingProxyType(
             has_fatigue=True,
             has_cooldown=True,
             habit_blend=_MIX[PageType.CART],
-            completing=_COMPLETING,
+            blend_with_complements=_BLEND_WITH_COMPLEMENTS,
         ),
     }
 )
@@ -125,15 +126,13 @@ _RECIPES: Final[Mapping[Source, Recipe]] = MappingProxyType(
 _STRATEGIES: Final[Mapping[Strategy, Recipe]] = MappingProxyType(
     {
         Strategy.COMPLEMENTARY: Recipe(
-            _in_all_placements({Engine.COMPLEMENTARY: 1.0, Engine.BUY: 0.5}),
+            _on_all_pages({Engine.COMPLEMENTARY: 1.0, Engine.BUY: 0.5}),
             pools_variants=True,
         ),
-        Strategy.RECENTLY_VIEWED: Recipe(_in_all_placements({Engine.RECENTLY_VIEWED: 1.0})),
-        Strategy.BUY_AGAIN: Recipe(
-            _in_all_placements({Engine.BUY_AGAIN: 1.0}), rebuys=True
-        ),
-        Strategy.NEW: Recipe(_in_all_placements({Engine.NEW: 1.0})),
-        Strategy.BUNDLE: Recipe(_in_all_placements({Engine.BUNDLE: 1.0}), is_whole=True),
+        Strategy.RECENTLY_VIEWED: Recipe(_on_all_pages({Engine.RECENTLY_VIEWED: 1.0})),
+        Strategy.BUY_AGAIN: Recipe(_on_all_pages({Engine.BUY_AGAIN: 1.0}), rebuys=True),
+        Strategy.NEW: Recipe(_on_all_pages({Engine.NEW: 1.0})),
+        Strategy.BUNDLE: Recipe(_on_all_pages({Engine.BUNDLE: 1.0}), is_whole=True),
         **dict.fromkeys(
             (
                 Strategy.TRENDING,
@@ -141,11 +140,11 @@ _STRATEGIES: Final[Mapping[Strategy, Recipe]] = MappingProxyType(
                 Strategy.TOP_OF_BRAND,
                 Strategy.ON_SALE,
             ),
-            Recipe(_in_all_placements({Engine.TRENDING: 1.0})),
+            Recipe(_on_all_pages({Engine.TRENDING: 1.0})),
         ),
     }
 )
-_UNSEEING: Final[Mapping[Source, Recipe]] = MappingProxyType(
+_RECIPES_WITHOUT_PICTURES: Final[Mapping[Source, Recipe]] = MappingProxyType(
     {
         source: replace(
             recipe,
@@ -170,4 +169,4 @@ def recipe_of(
         return recipe
     if settings.visual_recommendations:
         return _RECIPES[source]
-    return _UNSEEING[Source.MIX if source is Source.SIMILAR else source]
+    return _RECIPES_WITHOUT_PICTURES[Source.MIX if source is Source.SIMILAR else source]

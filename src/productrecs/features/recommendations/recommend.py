@@ -22,7 +22,7 @@ from productrecs.features.recommendations.candidates import (
 from productrecs.features.recommendations.cooldown_and_fatigue import (
     backfill_anchors,
     cooldown_categories,
-    discount_factor,
+    discount_function,
     discounted_order,
     fatigue_factors,
     ignored_impressions,
@@ -44,14 +44,14 @@ from productrecs.features.recommendations.request_context import (
     with_purchases_due,
 )
 from productrecs.features.recommendations.reranking import (
-    FILL_SCORE,
+    BACKFILL_SCORE,
     DiversityFilter,
     ExploredItem,
     diverse_backfill,
-    earning_order,
     exploration_draw,
+    order_by_earnings,
     pick_exploration,
-    reserve_places,
+    reserve_count,
     with_pins,
     within_limits,
 )
@@ -80,7 +80,7 @@ class Decision(NamedTuple):
     context: ShopperContext
     eligible: EligibleItems
     weights: Mapping[Engine, float]
-    proposals: tuple[Ranked, ...]  # candidates of each engine in `weights`
+    candidates: tuple[Ranked, ...]  # of each engine in `weights`
     ranking: FusedCandidates  # the fused order after the store's rules
     not_listable: frozenset[int]  # never listed: anchors, excluded and bought items
     picks: list[Pick]
@@ -89,7 +89,7 @@ class Decision(NamedTuple):
     replacements: frozenset[int] = frozenset()  # of a sold-out anchor; they come first
 
 
-def exploration_of(
+def exploration_record(
     store_id: StoreId, decision: Decision, now_ms: int
 ) -> Exploration | None:
     """Return the record of a list's explored item, if it has one."""
@@ -109,7 +109,7 @@ def exploration_of(
 
 
 def recommend(
-    shop: StoreState,
+    store: StoreState,
     request: RecommendationRequest,
     histories: Sequence[ShopperHistory],
     now_ms: int,
@@ -123,62 +123,64 @@ def recommend(
     catalog has no more. `record_exploration` receives the record of the explored item, if
     the list has one.
     """
-    decision = decide(shop, request, histories, now_ms)
-    explored = exploration_of(shop.catalog.store_id, decision, now_ms)
+    decision = decide(store, request, histories, now_ms)
+    explored = exploration_record(store.catalog.store_id, decision, now_ms)
     if record_exploration is not None and explored is not None:
         record_exploration(explored)
     return decision.picks
 
 
 def decide(
-    shop: StoreState,
+    store: StoreState,
     request: RecommendationRequest,
     histories: Sequence[ShopperHistory],
     now_ms: int,
 ) -> Decision:
     """Return the picks of `recommend`, with every intermediate result."""
     plan = request.plan
-    recipe = recipe_of(effective_source(shop, request), shop.settings, plan)
-    context, eligible = _context_and_eligible(shop, request, recipe, histories, now_ms)
+    recipe = recipe_of(effective_source(store, request), store.settings, plan)
+    context, eligible = _context_and_eligible(store, request, recipe, histories, now_ms)
     not_listable = context.bought.union(
-        context.anchors, shop.catalog.numbers_of(request.excluded)
+        context.anchors, store.catalog.numbers_of(request.excluded)
     )
-    weights, proposals = _generate_candidates(
-        shop, recipe, context, eligible, now_ms, request.num, not_listable
+    weights, candidates = _generate_candidates(
+        store, recipe, context, eligible, now_ms, request.num, not_listable
     )
-    fused = fuse_candidates(weights, proposals)
+    fused = fuse_candidates(weights, candidates)
     if recipe.is_whole:
         picks = _eligible_picks(
             fused, context, eligible, not_listable, request.num, is_varied=False
         )
-        return Decision(context, eligible, weights, proposals, fused, not_listable, picks)
-    ordered = None
-    if recipe.uses_learned_ranker and shop.settings.learned_order:
-        ordered = _learned_order(fused, proposals, context, eligible, request.num, now_ms)
-    ranking = _with_rules_and_fatigue(ordered or fused, eligible.rules, context.fatigue)
+        return Decision(context, eligible, weights, candidates, fused, not_listable, picks)
+    learned = None
+    if recipe.uses_learned_ranker and store.settings.learned_order:
+        learned = _learned_order(fused, candidates, context, eligible, request.num, now_ms)
+    ranking = _with_rules_and_fatigue(learned or fused, eligible.rules, context.fatigue)
     is_limited = plan is not None and plan.is_limited
-    reach = _REACH * request.num if is_limited else request.num + reserve_places(shop)
+    reach = _REACH * request.num if is_limited else request.num + reserve_count(store)
     picks = _eligible_picks(
         ranking, context, eligible, not_listable, reach, is_varied=recipe.is_varied
     )
     replacements: list[Pick] = []
-    if (sold_out := sold_out_anchor(shop, request, now_ms)) is not None:
-        visit = dict(zip(weights, proposals, strict=True)).get(Engine.BROWSE, NO_RANKED)
-        candidates = FusedCandidates(
-            ENGINES, *rank_replacements(shop, eligible, sold_out, visit, now_ms)
+    if (sold_out := sold_out_anchor(store, request, now_ms)) is not None:
+        visit = dict(zip(weights, candidates, strict=True)).get(Engine.BROWSE, NO_RANKED)
+        replacement_candidates = FusedCandidates(
+            ENGINES, *rank_replacements(store, eligible, sold_out, visit, now_ms)
         )
-        candidates = _with_rules_and_fatigue(candidates, eligible.rules, context.fatigue)
+        replacement_candidates = _with_rules_and_fatigue(
+            replacement_candidates, eligible.rules, context.fatigue
+        )
         replacements = _replacement_picks(
-            candidates, picks, not_listable, leading_places(request.num)
+            replacement_candidates, picks, not_listable, leading_places(request.num)
         )
         picks = merge_leads(replacements, picks, reach)
     picks += _backfill(recipe, context, eligible, not_listable, picks, reach)
-    picks = earning_order(shop, picks, len(replacements))
+    picks = order_by_earnings(store, picks, len(replacements))
     if plan is not None and plan.is_limited:
         picks = within_limits(picks, eligible, plan)
     picks = picks[: request.num]
     if eligible.rules is not None and eligible.rules.pins:
-        picks = _pinned(
+        picks = _apply_pins(
             eligible,
             ranking,
             not_listable,
@@ -188,10 +190,16 @@ def decide(
         )
     explored = None
     if recipe.has_exploration and context.page_type is not PageType.CART:
-        shown = min(request.shown or request.num, request.num)
-        not_explorable = not_listable.union(pick.item for pick in picks[shown:])
+        shown_count = min(request.shown or request.num, request.num)
+        not_explorable = not_listable.union(pick.item for pick in picks[shown_count:])
         explored = _explored_item(
-            shop, context, eligible, picks[:shown], shown, not_explorable, now_ms
+            store,
+            context,
+            eligible,
+            picks[:shown_count],
+            shown_count,
+            not_explorable,
+            now_ms,
         )
     if explored is not None:
         picks[explored.place] = explored.pick
@@ -199,32 +207,32 @@ def decide(
         context,
         eligible,
         weights,
-        proposals,
+        candidates,
         ranking,
         not_listable,
         picks,
         explored,
-        is_learned=ordered is not None,
+        is_learned=learned is not None,
         replacements=frozenset(pick.item for pick in replacements),
     )
 
 
 def _context_and_eligible(
-    shop: StoreState,
+    store: StoreState,
     request: RecommendationRequest,
     recipe: Recipe,
     histories: Sequence[ShopperHistory],
     now_ms: int,
 ) -> tuple[ShopperContext, EligibleItems]:
     """Return the context that the recipe needs, and the eligible items."""
-    context = resolve_context(shop, request, histories, now_ms)
+    context = resolve_context(store, request, histories, now_ms)
     if recipe.has_fatigue and (ignored := ignored_impressions(histories, now_ms)):
         context = context._replace(ignored=ignored, fatigue=fatigue_factors(ignored))
     if recipe.uses_purchase_memory and context.page_type is PageType.SHOPPER:
         context = with_purchase_memory(context, histories)
     if recipe.rebuys:
-        context = with_purchases_due(shop, context, histories, now_ms)
-    eligible = shop.eligible(
+        context = with_purchases_due(store, context, histories, now_ms)
+    eligible = store.eligible(
         now_ms, context.page_type, request.ruled_source, request.filters, request.plan
     )
     if recipe.has_cooldown and (
@@ -235,7 +243,7 @@ def _context_and_eligible(
 
 
 def _generate_candidates(
-    shop: StoreState,
+    store: StoreState,
     recipe: Recipe,
     context: ShopperContext,
     eligible: EligibleItems,
@@ -244,24 +252,26 @@ def _generate_candidates(
     not_listable: frozenset[int],
 ) -> tuple[Mapping[Engine, float], tuple[Ranked, ...]]:
     """Return each engine's candidates and weight."""
-    place = context.page_type
-    weights = (context.has_habits and recipe.habit_blend) or recipe.blend[place]
-    is_only_engine = (
-        len(weights) == 1
-    )  # then `browse` also adds what follows later in visits
+    page_type = context.page_type
+    weights = (context.has_habits and recipe.habit_blend) or recipe.blend[page_type]
+    # A single engine `browse` also adds what follows later in visits.
+    is_only_engine = len(weights) == 1
     call = CandidateCall(
-        shop, recipe, context, eligible, now_ms, is_only_engine, num, not_listable
+        store, recipe, context, eligible, now_ms, is_only_engine, num, not_listable
     )
-    proposals = tuple([CANDIDATES[engine](call) for engine in weights])
-    if recipe.completing is None or place not in recipe.completing:
-        return weights, proposals
-    by_engine = dict(zip(weights, proposals, strict=True))
-    return with_complements(shop.companions, recipe, place, context.anchors, by_engine)
+    candidates = tuple([CANDIDATES[engine](call) for engine in weights])
+    if (
+        recipe.blend_with_complements is None
+        or page_type not in recipe.blend_with_complements
+    ):
+        return weights, candidates
+    by_engine = dict(zip(weights, candidates, strict=True))
+    return with_complements(store.companions, recipe, page_type, context.anchors, by_engine)
 
 
 def _learned_order(
     ranking: FusedCandidates,
-    proposals: Sequence[Ranked],
+    candidates: Sequence[Ranked],
     context: ShopperContext,
     eligible: EligibleItems,
     num: int,
@@ -276,7 +286,7 @@ def _learned_order(
         return None
     engines, items, scores, leaders = ranking
     ranking_context = RankingContext(
-        dict(zip(engines, (proposal.items for proposal in proposals), strict=True)),
+        dict(zip(engines, (ranked.items for ranked in candidates), strict=True)),
         next(iter(context.anchors or context.recent[::-1]), None),
         context.recent,
         context.ignored,
@@ -321,22 +331,22 @@ def _eligible_picks(
     items: list[int] = ranking.items.tolist()
     if is_varied:
         diversity = DiversityFilter(eligible, num, context.anchors, context.page_type)
-        chosen = diversity.choose(items, not_listable, context.cooldown)
+        places = diversity.choose(items, not_listable, context.cooldown)
     else:
-        shown = (
+        eligible_places = (
             place
             for place, item in enumerate(items)
             if item not in not_listable
             and eligible.may_show(item)
             and eligible.narrowest[item] not in context.cooldown
         )
-        chosen = list(islice(shown, num))
-    end = max(chosen, default=-1) + 1
+        places = list(islice(eligible_places, num))
+    end = max(places, default=-1) + 1
     scores: list[float] = ranking.scores[:end].tolist()
     leaders, engines = ranking.leaders[:end].tolist(), ranking.engines
     picks: list[Pick] = []
     lowest = math.inf
-    for place in chosen:
+    for place in places:
         score = scores[place]
         lowest = score if score < lowest else lowest
         picks.append(Pick(items[place], engines[leaders[place]], lowest))
@@ -351,11 +361,11 @@ def _replacement_picks(
 ) -> list[Pick]:
     """Return up to `limit` replacements, with scores above those of `picks`."""
     pairs = zip(candidates.items.tolist(), candidates.leaders.tolist(), strict=True)
-    chosen = list(islice((pair for pair in pairs if pair[0] not in not_listable), limit))
-    score = picks[0].score if picks else FILL_SCORE
+    leads = list(islice((pair for pair in pairs if pair[0] not in not_listable), limit))
+    score = picks[0].score if picks else BACKFILL_SCORE
     return [
-        Pick(item, candidates.engines[leader_index], score * 1.05 ** (len(chosen) - place))
-        for place, (item, leader_index) in enumerate(chosen)
+        Pick(item, candidates.engines[leader_index], score * 1.05 ** (len(leads) - rank))
+        for rank, (item, leader_index) in enumerate(leads)
     ]
 
 
@@ -370,31 +380,33 @@ def _backfill(
     """Return the backfill of `picks`, up to `num` items together."""
     if len(picks) >= num or not recipe.backfill:
         return []
-    anchors, discount = (
-        backfill_anchors(context, eligible),
-        discount_factor(context, eligible),
-    )
+    anchors = backfill_anchors(context, eligible)
+    discount = discount_function(context, eligible)
     listed = set(not_listable)
     listed.update([pick.item for pick in picks])
-    score = min([FILL_SCORE] + [pick.score for pick in picks])
+    score = min([BACKFILL_SCORE] + [pick.score for pick in picks])
     diversity = DiversityFilter(eligible, num, context.anchors, context.page_type)
     diversity.add_listed([pick.item for pick in picks])
     added: list[Pick] = []
     skipped_categories = context.cooldown if context.page_type is PageType.CART else ()
     for engine in recipe.backfill:
-        head = num + len(listed) + len(context.fatigue)
-        candidates = discounted_order(BACKFILLS[engine](eligible, anchors), discount, head)
-        filler: Iterator[int] = (item for item in candidates if item not in listed)
+        head_size = num + len(listed) + len(context.fatigue)
+        candidates = discounted_order(
+            BACKFILLS[engine](eligible, anchors), discount, head_size
+        )
+        backfill: Iterator[int] = (item for item in candidates if item not in listed)
         if skipped_categories and engine is not Engine.TRENDING:
-            filler = (
+            backfill = (
                 item
-                for item in filler
+                for item in backfill
                 if eligible.narrowest[item] not in skipped_categories
             )
         if recipe.is_varied:
-            of_any = engine is not Engine.TRENDING
-            filler = diverse_backfill(filler, diversity, of_any=of_any)
-        for item in filler:
+            ignore_categories = engine is not Engine.TRENDING
+            backfill = diverse_backfill(
+                backfill, diversity, ignore_categories=ignore_categories
+            )
+        for item in backfill:
             if len(picks) + len(added) == num:
                 return added
             if item not in listed:
@@ -405,7 +417,7 @@ def _backfill(
 
 
 def _explored_item(
-    shop: StoreState,
+    store: StoreState,
     context: ShopperContext,
     eligible: EligibleItems,
     picks: list[Pick],
@@ -414,10 +426,10 @@ def _explored_item(
     now_ms: int,
 ) -> ExploredItem | None:
     """Return the explored item of a full list's last place; None if that is pinned."""
-    percent = shop.settings.explore_percent
-    if len(picks) < num or not exploration_day(shop, now_ms):
+    percent = store.settings.explore_percent
+    if len(picks) < num or not exploration_day(store, now_ms):
         return None
-    anchors, catalog = backfill_anchors(context, eligible), shop.catalog
+    anchors, catalog = backfill_anchors(context, eligible), store.catalog
     draw = exploration_draw(catalog.store_id, context.person, context.anchors, now_ms)
     explored = pick_exploration(eligible, draw, percent, anchors, picks, not_listable)
     pins = eligible.rules.pins if eligible.rules is not None else ()
@@ -426,7 +438,7 @@ def _explored_item(
     return explored
 
 
-def _pinned(
+def _apply_pins(
     eligible: EligibleItems,
     ranking: FusedCandidates,
     not_listable: Container[int],
@@ -443,7 +455,7 @@ def _pinned(
     leader_by_item = dict(
         zip(ranking.items.tolist(), ranking.leaders.tolist(), strict=True)
     )
-    pinned: list[tuple[int, Pick]] = []
+    pins: list[tuple[int, Pick]] = []
     for place, item in eligible.rules.pins if eligible.rules is not None else ():
         if item in not_listable or not eligible.may_show(item):
             continue
@@ -453,5 +465,5 @@ def _pinned(
             engine = engines.get(item, Engine.TRENDING)
         else:
             continue
-        pinned.append((place, Pick(item, engine, FILL_SCORE)))
-    return with_pins(picks, pinned, num)
+        pins.append((place, Pick(item, engine, BACKFILL_SCORE)))
+    return with_pins(picks, pins, num)

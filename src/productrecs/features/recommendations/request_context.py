@@ -30,7 +30,7 @@ from productrecs.training.group_visits_and_orders import INTERACTION_BY_EVENT
 
 _SIGNAL_WEIGHT: Final = 0.8  # weight of the latest signal relative to the visit
 _DECAY: Final = 0.85  # weight factor of each later interaction
-_OLDEST: Final = 20  # maximum number of later interactions
+_MAX_LATER_INTERACTIONS: Final = 20  # maximum number of later interactions
 _MAX_SIGNALS: Final = 3
 _CATEGORY_ITEMS: Final = 20
 
@@ -45,7 +45,7 @@ def with_interest_signals(
     lists, weights = [visit.items], [1.0]
     for signal in signals[:_MAX_SIGNALS]:
         items = _items_for_signal(signal, eligible, language)
-        if items and signal[2] <= _OLDEST:
+        if items and signal[2] <= _MAX_LATER_INTERACTIONS:
             lists.append(np.array(items, dtype=np.int32))
             weights.append(_SIGNAL_WEIGHT * _DECAY ** signal[2])
     if len(lists) == 1:
@@ -60,15 +60,17 @@ def _items_for_signal(
     """Return what others chose after this signal, then the category's top items."""
     kind, term, _ = signal
     if kind == EventKind.SEARCH_PREF:
-        choices = eligible.models.choices
-        if not len(choices):
+        click_boosts = eligible.models.click_boosts
+        if not len(click_boosts):
             return []
-        return list(choices.boosts_of(AnalysedQuery.of(term, _language(language)).intent))
-    indicated = list(eligible.models.signs.boosts_of(interest_key(kind, term)))
+        return list(
+            click_boosts.boosts_of(AnalysedQuery.of(term, _language(language)).intent)
+        )
+    indicated_items = list(eligible.models.indicators.boosts_of(interest_key(kind, term)))
     if kind != EventKind.CATEGORY_VIEW:
-        return indicated
-    of_category = eligible.best_of_category(term.strip())[:_CATEGORY_ITEMS]
-    return list(dict.fromkeys([*indicated, *of_category]))
+        return indicated_items
+    category_items = eligible.best_of_category(term.strip())[:_CATEGORY_ITEMS]
+    return list(dict.fromkeys([*indicated_items, *category_items]))
 
 
 @memoized(Cache.LANGUAGES)
@@ -76,14 +78,14 @@ def _language(tag: str) -> LanguageAnalyzer:
     return LanguageAnalyzer(tag)
 
 
-CANDIDATES: Final = 60
-_LINES: Final = 2_000  # maximum number of purchase lines for repurchase prediction
+MAX_CANDIDATES: Final = 60
+_MAX_LINES: Final = 2_000  # maximum number of purchase lines for repurchase prediction
 _PURCHASE_DECAY_MS: Final = (
     90 * DAY_MS
 )  # age at which a purchase counts 1/e (algorithms.md 3.1)
 _MIN_WEIGHT: Final = 1e-3
-_PREFIX: Final = 9  # number of recent items that predict the next item
-_NONE: Final[Mapping[int, float]] = MappingProxyType({})
+_VISIT_ITEMS: Final = 9  # number of recent items that predict the next item
+_NO_WEIGHTS: Final[Mapping[int, float]] = MappingProxyType({})
 _NO_INTERACTIONS: Final[Mapping[int, int]] = MappingProxyType({})
 _NO_ITEMS: Final = frozenset[int]()
 
@@ -97,12 +99,12 @@ class ShopperContext(NamedTuple):
     bought: frozenset[int]  # purchases that the list may not repeat
     visitor: int | None  # code of the visit; its own sessions are left out
     page_type: PageType
-    regulars: Ranked = NO_RANKED  # visible items that they rebuy
+    rebuyable: Ranked = NO_RANKED  # visible items that they rebuy
     has_habits: bool = False  # whether they are habitual repurchasers
     remembered_purchases: tuple[
         int, ...
     ] = ()  # purchases that count in addition to the visit
-    purchase_weights: Mapping[int, float] = _NONE  # weights of `remembered_purchases`
+    purchase_weights: Mapping[int, float] = _NO_WEIGHTS  # weights of `remembered_purchases`
     person: str = ""  # the shopper's identity, if known
     interactions: Mapping[int, int] = (
         _NO_INTERACTIONS  # the strongest above a view, as `InteractionType`
@@ -110,20 +112,20 @@ class ShopperContext(NamedTuple):
     interest_signals: tuple[
         InterestSignal, ...
     ] = ()  # searches and category views, newest first
-    ignored: Mapping[int, float] = _NONE  # ignored products and their impressions
-    fatigue: Mapping[int, float] = _NONE  # ignored products and their score factors
+    ignored: Mapping[int, float] = _NO_WEIGHTS  # ignored products and their impressions
+    fatigue: Mapping[int, float] = _NO_WEIGHTS  # ignored products and their score factors
     cooldown: frozenset[str] = frozenset()  # just bought or in the cart
 
 
 def resolve_context(
-    shop: StoreState,
+    store: StoreState,
     request: RecommendationRequest,
     histories: Sequence[ShopperHistory],
     now_ms: int,
 ) -> ShopperContext:
     """Return the call's context; ids that the catalog does not know are ignored."""
-    anchors = _anchors(shop, request)
-    recent = _interleaved([history.recent for history in histories])
+    anchors = _anchor_numbers(store, request)
+    recent = _interleave([history.recent for history in histories])
     if request.basket:
         page_type = PageType.CART
     elif request.item_id:
@@ -133,27 +135,29 @@ def resolve_context(
         page_type = PageType.SHOPPER if has_history else PageType.NO_CONTEXT
     if not histories:
         return ShopperContext(anchors, recent, recent, _NO_ITEMS, None, page_type)
-    regulars, has_habits = (NO_RANKED, False) if anchors else _regulars(shop, histories)
+    rebuyable, has_habits = (
+        (NO_RANKED, False) if anchors else _rebuyable_items(store, histories)
+    )
     return ShopperContext(
         anchors=anchors,
         recent=recent,
-        purchases=() if anchors else _purchases(histories),
-        bought=_not_repeatable(shop.settings, histories, now_ms),
+        purchases=() if anchors else _recent_purchases(histories),
+        bought=_unrepeatable_items(store.settings, histories, now_ms),
         visitor=_current_visitor(histories),
         page_type=page_type,
-        regulars=regulars,
+        rebuyable=rebuyable,
         has_habits=has_habits,
         person=histories[0].person,
         interest_signals=_interest_signals(histories),
-        interactions=_interactions(histories)
-        if shop.models.sessions.weights_interactions
+        interactions=_strongest_interactions(histories)
+        if store.models.sessions.weights_interactions
         else _NO_INTERACTIONS,
     )
 
 
-def _anchors(shop: StoreState, request: RecommendationRequest) -> tuple[int, ...]:
+def _anchor_numbers(store: StoreState, request: RecommendationRequest) -> tuple[int, ...]:
     """Return the numbers of the request's items, each once."""
-    number_of = shop.catalog.number
+    number_of = store.catalog.number
     names = (request.item_id, *request.basket) if request.item_id else request.basket
     if len(names) == 1:
         number = number_of(names[0])
@@ -166,19 +170,19 @@ def with_purchase_memory(
     context: ShopperContext, histories: Sequence[ShopperHistory]
 ) -> ShopperContext:
     """Return a context based on the shopper's purchases; newer ones weigh more."""
-    bought = tuple(dict.fromkeys(context.purchases))
+    purchases = tuple(dict.fromkeys(context.purchases))
     return context._replace(
-        remembered_purchases=bought, purchase_weights=_purchase_weights(histories)
+        remembered_purchases=purchases, purchase_weights=_purchase_weights(histories)
     )
 
 
 def with_purchases_due(
-    shop: StoreState,
+    store: StoreState,
     context: ShopperContext,
     histories: Sequence[ShopperHistory],
     now_ms: int,
 ) -> ShopperContext:
-    """Return a context whose `regulars` are the purchases that are due again.
+    """Return a context whose `rebuyable` are the purchases that are due again.
 
     They may be listed although the shopper bought them.
     """
@@ -186,12 +190,12 @@ def with_purchases_due(
         (bought_at, item)
         for history in histories
         for item, bought_at in zip(
-            history.bought[-_LINES:], history.bought_at[-_LINES:], strict=True
+            history.bought[-_MAX_LINES:], history.bought_at[-_MAX_LINES:], strict=True
         )
     )
     times, items = np.array(lines, np.int64).reshape(-1, 2).T
-    due = due_again(items, times, shop.models.intervals, now_ms, CANDIDATES)
-    return context._replace(regulars=due, bought=_NO_ITEMS)
+    due = due_again(items, times, store.models.intervals, now_ms, MAX_CANDIDATES)
+    return context._replace(rebuyable=due, bought=_NO_ITEMS)
 
 
 def _purchase_weights(histories: Sequence[ShopperHistory]) -> dict[int, float]:
@@ -208,17 +212,17 @@ def _purchase_weights(histories: Sequence[ShopperHistory]) -> dict[int, float]:
     }
 
 
-def _interleaved(lists: Sequence[Sequence[int]]) -> Sequence[int]:
+def _interleave(lists: Sequence[Sequence[int]]) -> Sequence[int]:
     """Return the lists merged from their newest ends, the first list's newest last."""
     if len(lists) <= 1:
         return lists[0][:] if lists else ()  # a copy: the history may grow
-    tuples = zip_longest(*(reversed(one) for one in lists))
-    newest_first = [item for newest in tuples for item in newest if item is not None]
+    columns = zip_longest(*(reversed(items) for items in lists))
+    newest_first = [item for column in columns for item in column if item is not None]
     return newest_first[::-1]
 
 
-def _purchases(histories: Sequence[ShopperHistory]) -> Sequence[int]:
-    return _interleaved([history.recent_purchases for history in histories])
+def _recent_purchases(histories: Sequence[ShopperHistory]) -> Sequence[int]:
+    return _interleave([history.recent_purchases for history in histories])
 
 
 def context_basket(context: ShopperContext) -> tuple[int, ...]:
@@ -228,15 +232,15 @@ def context_basket(context: ShopperContext) -> tuple[int, ...]:
 
 def context_visit(context: ShopperContext) -> tuple[int, ...]:
     """Return the visit to compare with past sessions, newest item last."""
-    return (*context.recent[-_PREFIX:], *context.anchors)[-_PREFIX:]
+    return (*context.recent[-_VISIT_ITEMS:], *context.anchors)[-_VISIT_ITEMS:]
 
 
 def context_anchors(context: ShopperContext) -> tuple[int, ...]:
     """Return the items whose categories supply the backfill, most relevant first."""
-    return context.anchors or tuple(context.recent[: -_PREFIX - 1 : -1])
+    return context.anchors or tuple(context.recent[: -_VISIT_ITEMS - 1 : -1])
 
 
-def _not_repeatable(
+def _unrepeatable_items(
     settings: StoreSettings, histories: Sequence[ShopperHistory], now_ms: int
 ) -> frozenset[int]:
     """Return items that the store's settings do not allow to be shown again yet."""
@@ -251,11 +255,13 @@ def _not_repeatable(
 
 def _current_visitor(histories: Sequence[ShopperHistory]) -> int | None:
     """Return the visitor of the current visit: that of the newest interaction."""
-    current = max([one for one in histories if one.recent], key=_newest, default=None)
+    current = max(
+        [history for history in histories if history.recent], key=_newest_ms, default=None
+    )
     return None if current is None else current.visitor
 
 
-def _newest(history: ShopperHistory) -> int:
+def _newest_ms(history: ShopperHistory) -> int:
     return history.newest_ms
 
 
@@ -263,37 +269,41 @@ def _interest_signals(histories: Sequence[ShopperHistory]) -> tuple[InterestSign
     """Return the shopper's searches and category views, newest first."""
     return tuple(
         [
-            (sign.kind, sign.term, history.action_count - sign.action_count)
+            (signal.kind, signal.term, history.action_count - signal.action_count)
             for history in histories
-            for sign in reversed(history.signs)
+            for signal in reversed(history.signs)
         ]
     )
 
 
-def _interactions(histories: Sequence[ShopperHistory]) -> dict[int, int]:
+def _strongest_interactions(histories: Sequence[ShopperHistory]) -> dict[int, int]:
     """Return the strongest interaction above a view with each of the newest items."""
-    found: dict[int, int] = {}
+    strongest: dict[int, int] = {}
     for history in histories:
         for item, kind in zip(history.recent, history.recent_kinds, strict=False):
             interaction = INTERACTION_BY_EVENT.get(kind, InteractionType.VIEWED)
-            if interaction > found.get(item, InteractionType.VIEWED):
-                found[item] = interaction
-    return found
+            if interaction > strongest.get(item, InteractionType.VIEWED):
+                strongest[item] = interaction
+    return strongest
 
 
-def _regulars(shop: StoreState, histories: Sequence[ShopperHistory]) -> tuple[Ranked, bool]:
+def _rebuyable_items(
+    store: StoreState, histories: Sequence[ShopperHistory]
+) -> tuple[Ranked, bool]:
     """Return the visible items that the shopper rebuys, and whether it is a habit."""
-    settings = shop.settings
+    settings = store.settings
     if not (settings.allow_repeat_recommendations or settings.repeat_after_days):
         return NO_RANKED, False
-    bought = max(
-        (one for one in histories if one.bought_at), key=_last_purchase_ms, default=None
+    history = max(
+        (candidate for candidate in histories if candidate.bought_at),
+        key=_last_purchase_ms,
+        default=None,
     )
-    if bought is None:
+    if history is None:
         return NO_RANKED, False
-    items = np.array(bought.bought[-_LINES:], dtype=np.int64)
-    times = np.array(bought.bought_at[-_LINES:], dtype=np.int64)
-    rebuyable = buy_again(items, times, shop.models.ranks, CANDIDATES)
+    items = np.array(history.bought[-_MAX_LINES:], dtype=np.int64)
+    times = np.array(history.bought_at[-_MAX_LINES:], dtype=np.int64)
+    rebuyable = buy_again(items, times, store.models.ranks, MAX_CANDIDATES)
     return rebuyable, is_habitual_buyer(items, times)
 
 

@@ -42,7 +42,7 @@ from productrecs.records.catalog.title_words import fold_text
 
 SHARE_WITH_ANCHOR: Final = 0.75  # maximum share of one category in a list with an anchor
 SHARE_WITHOUT_ANCHOR: Final = 0.4  # and in a list without one
-_HEAD: Final = 100  # length of the diversified part of the backfill
+_DIVERSIFIED_ITEMS: Final = 100  # length of the diversified part of the backfill
 
 
 class DiversityFilter:
@@ -68,18 +68,20 @@ class DiversityFilter:
         self._listed_variants = {variants[anchor] for anchor in anchors if anchor < size}
         self._shares: dict[str, int] = {}
         self._anchors = anchors
-        self._sold_with = eligible.models.copurchase if page_type is PageType.CART else None
+        self._cart_copurchases = (
+            eligible.models.copurchase if page_type is PageType.CART else None
+        )
 
-    def admits(self, item: int, *, of_any: bool = False) -> bool:
+    def admits(self, item: int, *, ignore_categories: bool = False) -> bool:
         """Return whether an item is within the limits; if so, count it as listed.
 
-        With `of_any` only variants are limited, not categories.
+        With `ignore_categories` only variants are limited, not categories.
         """
         variant, category = self._variants[item], self._narrowest[item]
         share = self._shares.get(category, 0) + 1
         if variant and variant in self._listed_variants:
             return False
-        if category and share > self._max_per_category and not of_any:
+        if category and share > self._max_per_category and not ignore_categories:
             return False
         if variant:
             self._listed_variants.add(variant)
@@ -89,7 +91,7 @@ class DiversityFilter:
     def add_listed(self, items: Sequence[int]) -> None:
         """Count the items that are already in the list."""
         for item in items:
-            self.admits(item, of_any=True)
+            self.admits(item, ignore_categories=True)
 
     def choose(
         self, items: Sequence[int], not_listable: Container[int], cooldown: Container[str]
@@ -110,61 +112,69 @@ class DiversityFilter:
             self._num,
         )
         size = len(visible)
-        chosen: list[int] = []
+        places: list[int] = []
         deferred: list[int] = []
-        for place, item in enumerate(items):
+        for index, item in enumerate(items):
             if item in not_listable or item >= size or not visible[item]:
                 continue
             variant, category = variants[item], narrowest[item]
-            if category in cooldown and not self._is_kind_of_cart(item):
+            if category in cooldown and not self._may_repeat_category(item):
                 continue
             share = shares.get(category, 0)
             if (category and share >= max_per_category) or (
                 variant
                 and variant in listed_variants
-                and not self._is_collected(item, [items[index] for index in chosen])
+                and not self._is_bought_with_variant(
+                    item, [items[place] for place in places]
+                )
             ):
-                deferred.append(place)
+                deferred.append(index)
                 continue
             if variant:
                 listed_variants.add(variant)
             shares[category] = share + 1
-            chosen.append(place)
-            if len(chosen) == num:
-                return chosen
-        return chosen + deferred[: num - len(chosen)]
+            places.append(index)
+            if len(places) == num:
+                return places
+        return places + deferred[: num - len(places)]
 
-    def _is_kind_of_cart(self, item: int) -> bool:
+    def _may_repeat_category(self, item: int) -> bool:
         """Return whether a cart's list may show an item of a category on cooldown."""
-        return self._sold_with is not None and self._eligible.is_bought_with_same_category(
-            item, self._anchors
+        return (
+            self._cart_copurchases is not None
+            and self._eligible.is_bought_with_same_category(item, self._anchors)
         )
 
-    def _is_collected(self, item: int, listed: Sequence[int]) -> bool:
+    def _is_bought_with_variant(self, item: int, listed: Sequence[int]) -> bool:
         """Return whether orders combine an item with its variant in the cart or list."""
-        sold, variants = self._sold_with, self._variants
-        if sold is None:
+        copurchases, variants = self._cart_copurchases, self._variants
+        if copurchases is None:
             return False
         variant, size = variants[item], len(variants)
         return any(
-            other < size and variants[other] == variant and sold.baskets_of(other, item)
+            other < size
+            and variants[other] == variant
+            and copurchases.baskets_of(other, item)
             for other in (*self._anchors, *listed)
         )
 
 
 def diverse_backfill(
-    items: Iterator[int], diversity: DiversityFilter, *, of_any: bool
+    items: Iterator[int], diversity: DiversityFilter, *, ignore_categories: bool
 ) -> Iterator[int]:
     """Yield backfill items, diversified.
 
-    With `of_any` only variants are deferred, until the next backfill. Otherwise items of
-    the first hundred that exceed a limit come after the others; the rest keeps its order.
+    With `ignore_categories` only variants are deferred, until the next backfill. Otherwise
+    items of the first hundred that exceed a limit come after the others; the rest keeps its
+    order.
     """
-    if of_any:
-        yield from (item for item in items if diversity.admits(item, of_any=True))
+    if ignore_categories:
+        yield from (
+            item for item in items if diversity.admits(item, ignore_categories=True)
+        )
         return
     deferred = []
-    for item in islice(items, _HEAD):
+    for item in islice(items, _DIVERSIFIED_ITEMS):
         if diversity.admits(item):
             yield item
         else:
@@ -177,16 +187,16 @@ def within_limits(
     picks: Sequence[Pick],
     eligible: EligibleItems,
     plan: ListPlan,
-    held: Sequence[Pick] = (),
+    listed: Sequence[Pick] = (),
 ) -> list[Pick]:
     """Return the picks within a placement's limits for one category and one brand.
 
-    Picks in `held` are in the list already. Products without a category or a brand have
+    Picks in `listed` are in the list already. Products without a category or a brand have
     no limit.
     """
     counts = Counter[tuple[str, str]]()
-    chosen: list[Pick] = []
-    for place, pick in enumerate((*held, *picks)):
+    allowed: list[Pick] = []
+    for index, pick in enumerate((*listed, *picks)):
         brand = eligible.catalog.attributes.of(pick.item).get("brand", [""])[0]
         groups = [
             (kind, name, max_per_category)
@@ -196,17 +206,17 @@ def within_limits(
             )
             if name and max_per_category is not None
         ]
-        is_held = place < len(held)
-        if is_held or all(
+        is_listed = index < len(listed)
+        if is_listed or all(
             counts[kind, name] < max_per_category for kind, name, max_per_category in groups
         ):
             counts.update((kind, name) for kind, name, _ in groups)
-            if not is_held:
-                chosen.append(pick)
-    return chosen
+            if not is_listed:
+                allowed.append(pick)
+    return allowed
 
 
-MOST_PLACES: Final = 4
+MAX_MOVES: Final = 4
 """How many places a product moves at most, with the weight 1."""
 
 RELEVANCE_LOSS: Final = 0.3
@@ -227,74 +237,81 @@ def earning_index(
     `surplus` are those in overstock: their index is one half higher.
     """
     margins = prices - costs
-    known = np.isfinite(margins)
+    is_known = np.isfinite(margins)
     index = np.zeros(len(prices))
-    if known.any():
-        gains = margins[known]
-        typical = float(np.median(gains[gains > 0])) if (gains > 0).any() else 1.0
-        ratio = np.maximum(gains, 1e-9) / typical
-        index[known] = (np.log2(ratio) / _DOUBLINGS).clip(-1.0, 1.0)
+    if is_known.any():
+        known_margins = margins[is_known]
+        median_margin = (
+            float(np.median(known_margins[known_margins > 0]))
+            if (known_margins > 0).any()
+            else 1.0
+        )
+        ratios = np.maximum(known_margins, 1e-9) / median_margin
+        index[is_known] = (np.log2(ratios) / _DOUBLINGS).clip(-1.0, 1.0)
     index[list(surplus)] = (index[list(surplus)] + _SURPLUS).clip(-1.0, 1.0)
     index[list(runs_out)] = -1.0
     return index
 
 
-def reserve_places(shop: StoreState) -> int:
+def reserve_count(store: StoreState) -> int:
     """Return how many products beyond a list's end may move into it."""
-    return 0 if shop.earnings is None else _reach(shop.settings.earnings_weight)
+    return 0 if store.earnings is None else _max_moves(store.settings.earnings_weight)
 
 
-def earning_order(shop: StoreState, picks: list[Pick], fixed: int) -> list[Pick]:
+def order_by_earnings(store: StoreState, picks: list[Pick], fixed: int) -> list[Pick]:
     """Return the picks in the order of a store's setting, which may be relevance only.
 
     The first `fixed` keep their places.
     """
-    if shop.earnings is None:
+    if store.earnings is None:
         return picks
-    return rank_by_earnings(picks, shop.earnings, shop.settings.earnings_weight, fixed)
+    return rank_by_earnings(picks, store.earnings, store.settings.earnings_weight, fixed)
 
 
-def earning_of(shop: StoreState, item: int) -> float | None:
+def earning_index_of(store: StoreState, item: int) -> float | None:
     """Return an item's earning index; None where lists do not follow it."""
-    index = shop.earnings
+    index = store.earnings
     if index is None or item >= len(index):
         return None
     return float(index[item])
 
 
 def rank_by_earnings(
-    picks: Sequence[Pick], index: Floats, weight: float, fixed: int = 0
+    picks: Sequence[Pick], earnings: Floats, weight: float, fixed: int = 0
 ) -> list[Pick]:
     """Return the picks, those that earn more before others of similar relevance.
 
-    The first `fixed` keep their places. Scores are reassigned by place.
+    `earnings` is the `earning_index`. The first `fixed` keep their places. Scores are
+    reassigned by place.
     """
-    most, least = _reach(weight), 1.0 - RELEVANCE_LOSS * weight
-    waiting = list(enumerate(picks))[fixed:]
+    max_moves, min_score_share = _max_moves(weight), 1.0 - RELEVANCE_LOSS * weight
+    remaining = list(enumerate(picks))[fixed:]
     ordered = list(picks[:fixed])
-    while waiting:
+    while remaining:
         place = len(ordered)
-        first, head = waiting[0]
-        chosen, best = 0, -math.inf
-        for at, (rank, pick) in enumerate(waiting):
-            if rank > place + most or pick.score < least * head.score:
+        first_rank, first_pick = remaining[0]
+        best_index, best_value = 0, -math.inf
+        for index, (rank, pick) in enumerate(remaining):
+            if rank > place + max_moves or pick.score < min_score_share * first_pick.score:
                 break
-            worth = pick.score * (1.0 + weight * _STRENGTH * _index_of(pick, index))
-            if worth > best:
-                chosen, best = at, worth
-            if first + most <= place:  # the first cannot wait longer
+            value = pick.score * (
+                1.0 + weight * _STRENGTH * _earning_index_of(pick, earnings)
+            )
+            if value > best_value:
+                best_index, best_value = index, value
+            if first_rank + max_moves <= place:  # the first cannot wait longer
                 break
-        pick = waiting.pop(chosen)[1]
+        pick = remaining.pop(best_index)[1]
         ordered.append(pick._replace(score=picks[place].score))
     return ordered
 
 
-def _reach(weight: float) -> int:
-    return math.ceil(MOST_PLACES * weight)
+def _max_moves(weight: float) -> int:
+    return math.ceil(MAX_MOVES * weight)
 
 
-def _index_of(pick: Pick, index: Floats) -> float:
-    return float(index[pick.item]) if pick.item < len(index) else 0.0
+def _earning_index_of(pick: Pick, earnings: Floats) -> float:
+    return float(earnings[pick.item]) if pick.item < len(earnings) else 0.0
 
 
 MIN_PICKS: Final = 3  # minimum list length for exploration
@@ -365,14 +382,16 @@ def pick_exploration(
         )
         probability = percent / 100.0 * float(weights[is_explorable][index] / sums[-1])
         engine = Engine.CATEGORY if anchors else Engine.TRENDING
-        place = len(picks) - 1
+        last_place = len(picks) - 1
         return ExploredItem(
-            Pick(int(items[index]), engine, picks[place].score), place, probability
+            Pick(int(items[index]), engine, picks[last_place].score),
+            last_place,
+            probability,
         )
     return None
 
 
-FILL_SCORE: Final = 1e-3  # score of a backfill item
+BACKFILL_SCORE: Final = 1e-3  # score of a backfill item
 
 
 def with_pins(
@@ -391,26 +410,26 @@ def with_pins(
             place += 1  # noqa: PLW2901 - the next free position
         if place < num:
             places[place] = pick
-    fixed = {pick.item for pick in places.values()}
-    others = [pick for pick in picks if pick.item not in fixed]
-    placed: list[Pick] = []
-    used = 0
+    pinned_items = {pick.item for pick in places.values()}
+    others = [pick for pick in picks if pick.item not in pinned_items]
+    result: list[Pick] = []
+    used_others = 0
     for place in range(num):
         if place in places:
             pick = places.pop(place)
-            placed.append(pick._replace(score=_score_before(placed, others[used:])))
-        elif used < len(others):
-            placed.append(others[used])
-            used += 1
+            result.append(pick._replace(score=_score_before(result, others[used_others:])))
+        elif used_others < len(others):
+            result.append(others[used_others])
+            used_others += 1
         else:
             break
     for place in sorted(places):
-        placed.append(places[place]._replace(score=_score_before(placed, ())))
-    return placed
+        result.append(places[place]._replace(score=_score_before(result, ())))
+    return result
 
 
-def _score_before(placed: Sequence[Pick], others: Sequence[Pick]) -> float:
+def _score_before(result: Sequence[Pick], others: Sequence[Pick]) -> float:
     """Return the score of the next pick, which keeps the list in falling order."""
     if others:
         return others[0].score
-    return placed[-1].score * 0.9 if placed else FILL_SCORE
+    return result[-1].score * 0.9 if result else BACKFILL_SCORE

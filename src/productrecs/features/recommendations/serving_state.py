@@ -45,48 +45,50 @@ class BasketCandidates:
     arrays must not be changed.
     """
 
-    __slots__ = ("bought_with", "completing", "goes_with", "models")
+    __slots__ = ("complements", "copurchases", "models", "pooled_copurchases")
 
-    bought_with: _CandidateFunction
+    copurchases: _CandidateFunction
     """Returns items bought together with a basket, best first."""
-    goes_with: _CandidateFunction
+    pooled_copurchases: _CandidateFunction
     """Returns the same with the pooled baskets of variant groups, if there are any."""
-    completing: _CandidateFunction
+    complements: _CandidateFunction
     """Returns complements of a basket, best first; none if categories are unknown."""
 
     def __init__(self, models: TrainedModels) -> None:
         """Start with nothing computed."""
         self.models = models
         cached = memoized(Cache.BASKET_CANDIDATES)
-        self.bought_with = cached(partial(_bought_together, models.copurchase))
-        self.goes_with = self.bought_with
+        self.copurchases = cached(partial(_copurchases, models.copurchase))
+        self.pooled_copurchases = self.copurchases
         if models.pooled is not None:
-            self.goes_with = cached(partial(_bought_together, models.pooled))
-        self.completing = cached(partial(_complements, models, self.goes_with))
+            self.pooled_copurchases = cached(partial(_copurchases, models.pooled))
+        self.complements = cached(
+            partial(_category_complements, models, self.pooled_copurchases)
+        )
 
 
-def _bought_together(model: CopurchaseModel, basket: Basket) -> Ranked:
+def _copurchases(model: CopurchaseModel, basket: Basket) -> Ranked:
     return model.complete(basket, _CANDIDATES)
 
 
-def _complements(
-    models: TrainedModels, bought_with_pooled: _CandidateFunction, basket: Basket
+def _category_complements(
+    models: TrainedModels, pooled_copurchases: _CandidateFunction, basket: Basket
 ) -> Ranked:
     """Return complements, by the cart model if there is one."""
     if not models.complements.n_items:
         return NO_RANKED
     if models.carts is None:
-        bought_together = bought_with_pooled(basket)
+        copurchases = pooled_copurchases(basket)
     else:
-        bought_together = models.carts.complete(basket, _CANDIDATES)
-    return models.complements.complements_among(bought_together, basket)
+        copurchases = models.carts.complete(basket, _CANDIDATES)
+    return models.complements.complements_among(copurchases, basket)
 
 
-_BEST_LIMIT: Final = 200
+_CATEGORY_LIMIT: Final = 200
 _CHUNK: Final = 256
 _COLD_START_LIMIT: Final = 200
 _HEAD: Final = 4_096  # ranks of an order that a boost can change
-_MEMBERS: Final = 20  # top items that show whether people buy several of a category
+_TOP_ITEMS: Final = 20  # top items that show whether people buy several of a category
 _MIN_ORDERS: Final = 3  # minimum number of orders with two items of a category
 _MIN_OWN_SHARE: Final = 0.05  # minimum share of a category among its own co-purchases
 
@@ -145,13 +147,15 @@ class EligibleItems:
         They are the newest of a category, or of the catalog. Boosts and buries change the
         weights.
         """
-        found = self._cold_start_items.get(category)
-        if found is None:
-            found = self._cold_start_items[category] = self._find_cold_start_items(category)
-        return found
+        cold_start = self._cold_start_items.get(category)
+        if cold_start is None:
+            cold_start = self._cold_start_items[category] = self._compute_cold_start_items(
+                category
+            )
+        return cold_start
 
-    def _find_cold_start_items(self, category: str) -> tuple[Ints, Floats]:
-        catalog, item_stats = self.catalog, self.models.trials
+    def _compute_cold_start_items(self, category: str) -> tuple[Ints, Floats]:
+        catalog, item_stats = self.catalog, self.models.impression_stats
         if category:
             members = np.array(catalog.members.get(category, ()), dtype=np.int64)
             members = members[np.argsort(-catalog.created[members], kind="stable")]
@@ -175,43 +179,49 @@ class EligibleItems:
         An item may occur twice. With `subset`, a subset of `visible`, only its items
         occur.
         """
-        shown = self.visible if subset is None else subset
+        visible = self.visible if subset is None else subset
         if self.rules is None or self.rules.factors is None:
-            return self._trending(shown)
+            return self._trending(visible)
         if self._head is None:
-            first = dict.fromkeys(self._trending(self.visible, _HEAD))
-            ordered = np.fromiter(first, np.int64, len(first))
-            self._head = self._weighted(ordered).tolist()
-        return chain((item for item in self._head if shown[item]), self._trending(shown))
+            distinct = dict.fromkeys(self._trending(self.visible, _HEAD))
+            items = np.fromiter(distinct, np.int64, len(distinct))
+            self._head = self._apply_factors(items).tolist()
+        return chain(
+            (item for item in self._head if visible[item]), self._trending(visible)
+        )
 
     def by_sales(self) -> Iterator[int]:
         """Return the order of `trending` before any boost; an item may occur twice."""
         return self._trending(self.visible)
 
-    def _trending(self, shown: Mask, limit: int = 2**62) -> Iterator[int]:
-        for ordered in (self.models.trending, self.catalog.newest()):
-            for start in range(0, min(len(ordered), limit), _CHUNK):
-                chunk = ordered[start : start + _CHUNK]
-                chunk = chunk[chunk < len(shown)]
-                yield from chunk[shown[chunk]].tolist()
+    def _trending(self, visible: Mask, limit: int = 2**62) -> Iterator[int]:
+        for items in (self.models.trending, self.catalog.newest()):
+            for start in range(0, min(len(items), limit), _CHUNK):
+                chunk = items[start : start + _CHUNK]
+                chunk = chunk[chunk < len(visible)]
+                yield from chunk[visible[chunk]].tolist()
 
     def is_bought_with_same_category(self, item: int, cart: Sequence[int]) -> bool:
         """Return whether orders show an item with a cart's item of its narrowest category.
 
         At least three orders are needed: two may be chance.
         """
-        narrowest, sold, size = self.narrowest, self.models.copurchase, len(self.narrowest)
+        narrowest, copurchase, size = (
+            self.narrowest,
+            self.models.copurchase,
+            len(self.narrowest),
+        )
         return any(
-            one < size
-            and narrowest[one] == narrowest[item]
-            and sold.baskets_of(one, item) >= _MIN_ORDERS
-            for one in cart
+            other < size
+            and narrowest[other] == narrowest[item]
+            and copurchase.baskets_of(other, item) >= _MIN_ORDERS
+            for other in cart
         )
 
     def _same_category_share(self, category: str) -> float:
         """Return the category's share among the co-purchases of its top items."""
         same_category, total, size = 0, 0, len(self.catalog)
-        for item in self.best_of_category(category)[:_MEMBERS]:
+        for item in self.best_of_category(category)[:_TOP_ITEMS]:
             for other, baskets in self.models.copurchase.companions_and_baskets(item):
                 total += baskets
                 if other < size and self.narrowest[other] == category:
@@ -222,21 +232,23 @@ class EligibleItems:
         members = np.array(self.catalog.members.get(name, ()), dtype=np.int64)
         members = members[members < len(self.visible)]
         has_factors = self.rules is not None and self.rules.factors is not None
-        limit = _HEAD if has_factors else _BEST_LIMIT
+        limit = _HEAD if has_factors else _CATEGORY_LIMIT
         best = category_top_items(members[self.visible[members]], self.models.ranks, limit)
-        ranked: list[int] = self._weighted(best.astype(np.int64))[:_BEST_LIMIT].tolist()
-        return ranked
+        top_items: list[int] = self._apply_factors(best.astype(np.int64))[
+            :_CATEGORY_LIMIT
+        ].tolist()
+        return top_items
 
-    def _weighted(self, ordered: Ints) -> Ints:
+    def _apply_factors(self, items: Ints) -> Ints:
         """Return an order after the rules' boosts, scored by rank as in the fusion."""
         if self.rules is None or self.rules.factors is None:
-            return ordered
-        factors = self.rules.factors.take(ordered, mode="clip")
-        scores = factors / (RANK_OFFSET + np.arange(len(ordered)))
-        return ordered[np.argsort(-scores, kind="stable")]
+            return items
+        factors = self.rules.factors.take(items, mode="clip")
+        scores = factors / (RANK_OFFSET + np.arange(len(items)))
+        return items[np.argsort(-scores, kind="stable")]
 
 
-_WORDS: Final[Mapping[str, ListKind]] = MappingProxyType(
+_LIST_KINDS: Final[Mapping[str, ListKind]] = MappingProxyType(
     {one.value: one for one in ListKind}
 )
 MIN_IMPRESSIONS: Final = 1_000  # minimum number of store impressions for exploration
@@ -337,9 +349,9 @@ class StoreState:
             )
         rules = None
         if book is not None:
-            kind = None if source is None else _WORDS[source]
+            kind = None if source is None else _LIST_KINDS[source]
             placement = "" if plan is None else plan.placement
-            rules = book.of(_WORDS[page_type], kind, placement)
+            rules = book.of(_LIST_KINDS[page_type], kind, placement)
         eligible = cache.by_rules.get(rules)
         if eligible is None:
             eligible = EligibleItems(self.catalog, models, visible, rules)
@@ -350,12 +362,12 @@ class StoreState:
             return eligible
         filtered = cache.by_filters.get((rules, conditions))
         if filtered is None:
-            filtered_mask = self._filtered(visible, conditions, now_ms)
+            filtered_mask = self._filter_mask(visible, conditions, now_ms)
             filtered = EligibleItems(self.catalog, models, filtered_mask, rules)
             cache.by_filters.put((rules, conditions), filtered)
         return filtered
 
-    def _filtered(
+    def _filter_mask(
         self, visible: Mask, conditions: tuple[Filters, ...], now_ms: int
     ) -> Mask:
         """Return the items of `visible` that pass all filters."""
@@ -369,18 +381,21 @@ class StoreState:
         return filtered_mask
 
 
-def exploration_day(shop: StoreState, now_ms: int) -> int:
+def exploration_day(store: StoreState, now_ms: int) -> int:
     """Return the day of the current exploration; 0 if a store's lists do not explore.
 
     Anonymous lists are cached for as long as this value stays the same.
     """
-    if not shop.settings.explore_percent or shop.models.trials.total < MIN_IMPRESSIONS:
+    if (
+        not store.settings.explore_percent
+        or store.models.impression_stats.total < MIN_IMPRESSIONS
+    ):
         return 0
     return now_ms // DAY_MS
 
 
 def sold_out_anchor(
-    shop: StoreState, request: RecommendationRequest, now_ms: int
+    store: StoreState, request: RecommendationRequest, now_ms: int
 ) -> int | None:
     """Return the product whose page shows replacements; None if it can be bought.
 
@@ -389,8 +404,8 @@ def sold_out_anchor(
     """
     if request.ruled_source is not Source.MIX or request.basket or not request.item_id:
         return None
-    anchor = shop.catalog.number(request.item_id)
-    if anchor is None or not shop.settings.replace_sold_out:
+    anchor = store.catalog.number(request.item_id)
+    if anchor is None or not store.settings.replace_sold_out:
         return None
-    buyable = shop.catalog.visible(now_ms, hide_sold_out=True)
+    buyable = store.catalog.visible(now_ms, hide_sold_out=True)
     return None if anchor < len(buyable) and buyable[anchor] else anchor

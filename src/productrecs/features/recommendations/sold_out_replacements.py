@@ -27,8 +27,8 @@ ENGINES: Final = (Engine.BROWSE, Engine.SIMILAR, Engine.CATEGORY, Engine.CATEGOR
 
 _WEIGHTS: Final = (1.0, 0.7, 1.0, 0.3)
 _SHARE: Final = 0.5  # share of a list for replacements; companions follow
-_SAME_KIND: Final = 0.5  # minimum share of common categories
-_POOL: Final = 40  # enough candidates: wider categories are then not searched
+_MIN_CATEGORY_OVERLAP: Final = 0.5  # minimum share of common categories
+_ENOUGH_CANDIDATES: Final = 40  # enough candidates: wider categories are then not searched
 
 
 def leading_places(num: int) -> int:
@@ -37,39 +37,41 @@ def leading_places(num: int) -> int:
 
 
 def rank_replacements(
-    shop: StoreState, eligible: EligibleItems, anchor: int, visit: Ranked, now_ms: int
+    store: StoreState, eligible: EligibleItems, anchor: int, visit: Ranked, now_ms: int
 ) -> Fused:
     """Return replacements of `anchor`, scores and indexes into `ENGINES`; best first.
 
     `visit` are the candidates of similar visits. Every product may be shown and bought.
     """
-    is_visual = shop.settings.visual_recommendations
+    is_visual = store.settings.visual_recommendations
     orders = eligible.replacements.get((anchor, is_visual))
     if orders is None:
-        buyable = shop.catalog.visible(now_ms, hide_sold_out=True)
-        orders = _orders(eligible, anchor, buyable, is_visual=is_visual)
+        buyable = store.catalog.visible(now_ms, hide_sold_out=True)
+        orders = _replacement_orders(eligible, anchor, buyable, is_visual=is_visual)
         eligible.replacements[anchor, is_visual] = orders
     in_visits = visit.items[np.isin(visit.items, orders[1])]
     return fuse([in_visits, *orders], _WEIGHTS)
 
 
-def _orders(
+def _replacement_orders(
     eligible: EligibleItems, anchor: int, buyable: Mask, *, is_visual: bool
 ) -> tuple[Items, Items, Items]:
     """Return replacements in three orders: similar, closest, best-selling."""
     similar: list[int] = []
     if is_visual:
         similar = eligible.models.visual.similar_to_item(anchor).items.tolist()
-    kind = _same_kind(eligible, anchor, buyable)
+    same_category = _same_category_items(eligible, anchor, buyable)
     # A product without categories is compared by picture only.
-    members = set(kind or [one for one in similar if _is_in(one, eligible, buyable)])
+    members = set(
+        same_category or [item for item in similar if _may_replace(item, eligible, buyable)]
+    )
     members.discard(anchor)
     orders = (
         [item for item in similar if item in members],
-        _closest(eligible.catalog, anchor, sorted(members)),
-        [item for item in kind if item in members],
+        _by_closeness(eligible.catalog, anchor, sorted(members)),
+        [item for item in same_category if item in members],
     )
-    similar_items, closest, best_selling = (np.array(one, np.int32) for one in orders)
+    similar_items, closest, best_selling = (np.array(item, np.int32) for item in orders)
     return similar_items, closest, best_selling
 
 
@@ -86,44 +88,48 @@ def starts_with_replacement(
     if not picks:
         return False
     overlap = _category_overlap(catalog, anchor, picks[0].item)
-    return picks[0].engine is Engine.SIMILAR or overlap >= _SAME_KIND
+    return picks[0].engine is Engine.SIMILAR or overlap >= _MIN_CATEGORY_OVERLAP
 
 
-def _same_kind(eligible: EligibleItems, anchor: int, buyable: Mask) -> list[int]:
+def _same_category_items(eligible: EligibleItems, anchor: int, buyable: Mask) -> list[int]:
     """Return buyable items that share half of the anchor's categories, narrowest first."""
-    found: dict[int, None] = {}
+    items: dict[int, None] = {}
     for name in narrowest_categories(eligible, (anchor,)):
         for item in eligible.best_of_category(name):
-            is_same_kind = _category_overlap(eligible.catalog, anchor, item) >= _SAME_KIND
-            if is_same_kind and _is_in(item, eligible, buyable):
-                found[item] = None
-        if len(found) >= _POOL:
+            is_similar = (
+                _category_overlap(eligible.catalog, anchor, item) >= _MIN_CATEGORY_OVERLAP
+            )
+            if is_similar and _may_replace(item, eligible, buyable):
+                items[item] = None
+        if len(items) >= _ENOUGH_CANDIDATES:
             break
-    return list(found)
+    return list(items)
 
 
-def _category_overlap(catalog: CatalogView, one: int, other: int) -> float:
+def _category_overlap(catalog: CatalogView, item: int, other: int) -> float:
     """Return the share of two items' categories that both have, 0 to 1."""
     categories, other_categories = (
-        set(catalog.categories[one]),
+        set(catalog.categories[item]),
         set(catalog.categories[other]),
     )
     return len(categories & other_categories) / max(len(categories | other_categories), 1)
 
 
-def _is_in(item: int, eligible: EligibleItems, buyable: Mask) -> bool:
+def _may_replace(item: int, eligible: EligibleItems, buyable: Mask) -> bool:
     return eligible.may_show(item) and item < len(buyable) and bool(buyable[item])
 
 
-def _closest(catalog: CatalogView, anchor: int, items: Sequence[int]) -> list[int]:
+def _by_closeness(catalog: CatalogView, anchor: int, items: Sequence[int]) -> list[int]:
     """Return items by closeness of title words and price to the anchor, closest first."""
     words, price = folded_words(catalog.title(anchor)), catalog.prices[anchor]
 
     def closeness(item: int) -> float:
-        other_categories = folded_words(catalog.title(item))
-        shared = len(words & other_categories) / max(len(words | other_categories), 1)
-        kind = _category_overlap(catalog, anchor, item)
-        return kind * (0.2 + shared) * _price_closeness(price, catalog.prices[item])
+        other_words = folded_words(catalog.title(item))
+        common_words = len(words & other_words) / max(len(words | other_words), 1)
+        overlap = _category_overlap(catalog, anchor, item)
+        return (
+            overlap * (0.2 + common_words) * _price_closeness(price, catalog.prices[item])
+        )
 
     return sorted(items, key=closeness, reverse=True)
 

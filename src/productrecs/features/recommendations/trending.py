@@ -15,7 +15,7 @@ PLACE: Final = "trending"  # its name in rules
 
 
 def trending_list(
-    shop: StoreState,
+    store: StoreState,
     num: int,
     now_ms: int,
     excluded: Collection[str] = (),
@@ -29,45 +29,45 @@ def trending_list(
     and age. The store's rules boost, bury and pin. If the store sets a minimum price,
     cheaper products and products without a price are left out.
     """
-    eligible = shop.eligible(now_ms, PLACE, filters=filters)
-    shown = _above_min_price(shop, eligible.visible)
+    eligible = store.eligible(now_ms, PLACE, filters=filters)
+    visible = _mask_above_min_price(store, eligible.visible)
     if excluded:
-        shown = shown.copy()
-        numbers = shop.catalog.numbers_of(excluded)
-        shown[[number for number in numbers if number < len(shown)]] = False
-    picks = _first(eligible, shown, num)
+        visible = visible.copy()
+        numbers = store.catalog.numbers_of(excluded)
+        visible[[number for number in numbers if number < len(visible)]] = False
+    picks = _first_picks(eligible, visible, num)
     pins = eligible.rules.pins if eligible.rules is not None else ()
     if not pins:
         return picks
-    pinned = [
+    pinned_picks = [
         (pin.place, Pick(pin.item, Engine.TRENDING, 0.0))
         for pin in pins
-        if eligible.may_show(pin.item) and shown[pin.item]
+        if eligible.may_show(pin.item) and visible[pin.item]
     ]
-    return with_pins(picks, pinned, num)
+    return with_pins(picks, pinned_picks, num)
 
 
-def trending_of(shop: StoreState, visible: Mask, num: int) -> list[Pick]:
+def trending_picks(store: StoreState, visible: Mask, num: int) -> list[Pick]:
     """Return the trending list of the `visible` items, without rules."""
-    eligible = EligibleItems(shop.catalog, shop.models, visible, None)
-    return _first(eligible, _above_min_price(shop, visible), num)
+    eligible = EligibleItems(store.catalog, store.models, visible, None)
+    return _first_picks(eligible, _mask_above_min_price(store, visible), num)
 
 
-def _above_min_price(shop: StoreState, visible: Mask) -> Mask:
-    min_price = shop.settings.trending_min_price
+def _mask_above_min_price(store: StoreState, visible: Mask) -> Mask:
+    min_price = store.settings.trending_min_price
     if min_price <= 0:
         return visible
-    prices = shop.catalog.usual.prices[: len(visible)]
+    prices = store.catalog.usual.prices[: len(visible)]
     return visible & (np.nan_to_num(prices, nan=-1.0) >= min_price)
 
 
-def _first(eligible: EligibleItems, shown: Mask, num: int) -> list[Pick]:
+def _first_picks(eligible: EligibleItems, visible: Mask, num: int) -> list[Pick]:
     picks: list[Pick] = []
-    used_variants: set[int] = set()
-    for item in eligible.trending(shown):
+    listed_items: set[int] = set()
+    for item in eligible.trending(visible):
         if len(picks) == num:
             break
-        if item not in used_variants:
-            used_variants.add(item)
+        if item not in listed_items:
+            listed_items.add(item)
             picks.append(Pick(item, Engine.TRENDING, 1.0 / (1.0 + len(picks))))
     return picks

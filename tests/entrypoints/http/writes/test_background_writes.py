@@ -20,7 +20,7 @@ from productrecs.entrypoints.http.writes.background_writes import (
     RecordKind,
     _in_one_transaction,
 )
-from productrecs.features.recommendations.recommend import Decision, exploration_of
+from productrecs.features.recommendations.recommend import Decision, exploration_record
 from productrecs.records.experiments.arm_assignment import Arm, Exposure
 from productrecs.records.experiments.repository import (
     Exploration,
@@ -189,7 +189,7 @@ def test_what_cannot_be_stored_waits_and_too_much_is_lost(
 def note(
     background: BackgroundWriter, store_id: StoreId, decision: Decision, now_ms: int
 ) -> None:
-    explored = exploration_of(store_id, decision, now_ms)
+    explored = exploration_record(store_id, decision, now_ms)
     if explored is not None:
         background.add(explored)
 

@@ -122,9 +122,9 @@ def _lines(outcome: TaskResult) -> Iterator[str]:
 
 
 def _row(score: MethodMetrics) -> str:
-    comparison = _TOO_FEW_LISTS if score.verdict is RankingVerdict.UNTOLD else ""
-    if score.beside is not None:
-        comparison = _comparison(score.beside)
+    comparison = _TOO_FEW_LISTS if score.verdict is RankingVerdict.UNKNOWN else ""
+    if score.difference is not None:
+        comparison = _comparison(score.difference)
     return (
         f"  {score.method:<13} {score.recall_at_20:>9.3f}  {score.mrr_at_20:>6.3f}  "
         f"{score.ndcg_at_10:>7.3f}  {score.coverage:>8.1%}  {score.novelty:>7.1f}  "

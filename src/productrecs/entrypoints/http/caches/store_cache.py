@@ -574,6 +574,6 @@ def searchable_store(
         factors=None if book is None else book.rules_of(ListKind.SEARCH).factors,
         sold_out=settings.search_sold_out,
         by_meaning=settings.search_meaning,
-        choices=models.choices,
+        choices=models.click_boosts,
         language_setting=shop.settings.language,
     )

@@ -29,7 +29,7 @@ from productrecs.training.repository import TrainingRepository
 from productrecs.training.training_inputs import read_log
 
 WEIGHTS: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
-_MOST_CASES: Final = 2_000
+_MAX_CASES: Final = 2_000
 _COLUMNS: Final = (
     Definition("weight", "number", "the setting earnings_weight; 0 is relevance only"),
     Definition("found", "share", "lists that show a product of the same order"),
@@ -61,7 +61,7 @@ def replay_earnings(database: Database, store: Store, now_ms: int) -> None:
     with database.reading() as connection:
         inputs, head = read_log(TrainingRepository(connection, store_id))
         items = EarningsRepository(connection, store_id).items()
-    cases, lists = replayed_orders(inputs, head.numbers, store.settings, _MOST_CASES)
+    cases, lists = replayed_orders(inputs, head.numbers, store.settings, _MAX_CASES)
     index = earning_index(items.prices, items.costs, (), ())
     margins = items.prices - items.costs
     result: dict[str, Any] = {
@@ -74,21 +74,21 @@ def replay_earnings(database: Database, store: Store, now_ms: int) -> None:
     if result["orders"] >= MIN_GROUPS and result["costs"]:
         num = store.settings.rec_num
         groups = np.array([case.group for case in cases], np.int64)
-        made = [
-            _lists(
+        earnings = [
+            _list_earnings(
                 cases,
-                [rank_by_earnings(one, index, weight)[:num] for one in lists],
+                [rank_by_earnings(ranked, index, weight)[:num] for ranked in lists],
                 items.prices,
                 margins,
             )
             for weight in WEIGHTS
         ]
         result["rows"] = [
-            _row(weight, one, made[0], groups)
-            for weight, one in zip(WEIGHTS, made, strict=True)
+            _row(weight, earnings_of_weight, earnings[0], groups)
+            for weight, earnings_of_weight in zip(WEIGHTS, earnings, strict=True)
         ]
     with database.transaction() as transaction:
-        EarningsRepository(transaction, store_id).keep_replay(result, now_ms)
+        EarningsRepository(transaction, store_id).store_replay(result, now_ms)
 
 
 def earnings_report(database: Database, store: Store, query: ReportQuery) -> Report:
@@ -133,34 +133,34 @@ def earnings_report(database: Database, store: Store, query: ReportQuery) -> Rep
     )
 
 
-def _lists(
+def _list_earnings(
     cases: Sequence[EvaluationCase],
     lists: Sequence[Sequence[Pick]],
     prices: Floats,
     margins: Floats,
 ) -> _Lists:
-    prices, known = np.nan_to_num(prices), np.nan_to_num(margins)
-    right = [
-        [pick.item for pick in one if pick.item in case.answers]
-        for case, one in zip(cases, lists, strict=True)
+    prices, margins_or_zero = np.nan_to_num(prices), np.nan_to_num(margins)
+    hits = [
+        [pick.item for pick in ranked if pick.item in case.answers]
+        for case, ranked in zip(cases, lists, strict=True)
     ]
-    shown = np.array([pick.item for one in lists for pick in one], np.int64)
-    costed = margins[shown][np.isfinite(margins[shown])]
+    shown_items = np.array([pick.item for ranked in lists for pick in ranked], np.int64)
+    known_margins = margins[shown_items][np.isfinite(margins[shown_items])]
     return _Lists(
-        np.array([bool(items) for items in right], np.float64),
-        np.array([prices[items].sum() for items in right]),
-        np.array([known[items].sum() for items in right]),
-        float(costed.mean()) if len(costed) else 0.0,
+        np.array([bool(items) for items in hits], np.float64),
+        np.array([prices[items].sum() for items in hits]),
+        np.array([margins_or_zero[items].sum() for items in hits]),
+        float(known_margins.mean()) if len(known_margins) else 0.0,
     )
 
 
-def _row(weight: float, made: _Lists, plain: _Lists, groups: Ints) -> list[float]:
-    change = confidence_interval(made.hits - plain.hits, groups)
+def _row(weight: float, earnings: _Lists, baseline: _Lists, groups: Ints) -> list[float]:
+    change = confidence_interval(earnings.hits - baseline.hits, groups)
     return [
         weight,
-        float(made.hits.mean()),
+        float(earnings.hits.mean()),
         *(change.mean, change.low, change.high),
-        round(float(made.revenue.mean()) * 1_000, 2),
-        round(float(made.margin.mean()) * 1_000, 2),
-        round(made.shown, 2),
+        round(float(earnings.revenue.mean()) * 1_000, 2),
+        round(float(earnings.margin.mean()) * 1_000, 2),
+        round(earnings.shown, 2),
     ]

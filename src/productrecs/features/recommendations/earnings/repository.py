@@ -83,14 +83,14 @@ class EarningsRepository:
         rows = raw_connection(self._transaction).all(_TIME, (self._store_id, _INDEX))
         return int(rows[0][0]) if rows else 0
 
-    def keep_index(self, index: Floats, now_ms: int) -> None:
+    def store_index(self, index: Floats, now_ms: int) -> None:
         """Store the earning index, replacing the last one."""
         packed = base64.b64encode(index.astype("<f4").tobytes()).decode()
-        self._keep(_INDEX, packed, now_ms)
+        self._store(_INDEX, packed, now_ms)
 
-    def keep_replay(self, result: Mapping[str, Any], now_ms: int) -> None:
+    def store_replay(self, result: Mapping[str, Any], now_ms: int) -> None:
         """Store the result of a replay, replacing the last one."""
-        self._keep(_REPLAY, result, now_ms)
+        self._store(_REPLAY, result, now_ms)
 
     def replay(self) -> StoredReplay | None:
         """Return the last replay; None before the first."""
@@ -100,7 +100,7 @@ class EarningsRepository:
         row = self._transaction.execute(query).first()
         return None if row is None else StoredReplay(int(row[0]), json.loads(row[1]))
 
-    def _keep(self, name: str, result: object, now_ms: int) -> None:
+    def _store(self, name: str, result: object, now_ms: int) -> None:
         values = {
             "computed_at": now_ms,
             "applied_seq": 0,

@@ -29,7 +29,7 @@ from productrecs.entrypoints.http.schemas.product_cards_and_replies import (
     with_placement,
     with_sold_out,
 )
-from productrecs.features.recommendations.bundles import offer_in
+from productrecs.features.recommendations.bundles import offer_of_list
 from productrecs.features.recommendations.candidates import certain_companions
 from productrecs.features.recommendations.placement_lists import (
     place_requests,
@@ -260,7 +260,7 @@ def _making(
             body = with_sold_out(body)
         if placed is None:
             return body
-        offer = None if main is None else offer_in(shop, main, picks, now_ms)
+        offer = None if main is None else offer_of_list(shop, main, picks, now_ms)
         return with_placement(body, placed, shop, offer)
 
     return _Making(pick, write, sold_out)

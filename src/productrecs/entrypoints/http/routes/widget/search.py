@@ -57,7 +57,7 @@ from productrecs.entrypoints.http.writes.search_count_recorder import (
     Searcher,
     searcher_of_scope,
 )
-from productrecs.features.recommendations.trending import trending_of
+from productrecs.features.recommendations.trending import trending_picks
 from productrecs.features.search.product_search import (
     PersonalLift,
     SearchableStore,
@@ -451,7 +451,9 @@ async def _browsed(
     store_id = shop.catalog.store_id
 
     def trending(visible: Mask) -> Iterator[int]:
-        return (pick.item for pick in trending_of(cached_store.shop, visible, MAX_FILTERED))
+        return (
+            pick.item for pick in trending_picks(cached_store.shop, visible, MAX_FILTERED)
+        )
 
     page = await context.search_pool.run(
         lambda: results_page(shop, listing, now_ms, trending)
@@ -513,7 +515,8 @@ def _headers(relaxed: Relaxed, address: str | None) -> list[Header]:
 def _trending(cached_store: CachedStore, search: SearchRequest, now_ms: int) -> bytes:
     visible = searchable_store(cached_store).visible(now_ms, in_stock=search.in_stock)
     return trending_search_body(
-        trending_of(cached_store.shop, visible, search.num), cached_store.shop.catalog.cards
+        trending_picks(cached_store.shop, visible, search.num),
+        cached_store.shop.catalog.cards,
     )
 
 
