@@ -10,7 +10,7 @@ from productrecs.engines.personal_search import (
     ItemTraits,
     PersonalSearchOptions,
     ShopperProfile,
-    lifted,
+    lift_scores,
 )
 
 NAN = float("nan")
@@ -65,9 +65,9 @@ def test_no_match_passes_a_product_that_is_more_relevant_than_the_weight() -> No
     options = PersonalSearchOptions(weight=0.2)
     scores, everything, nothing = np.array([1.21, 1.0]), np.ones(5), np.zeros(5)
 
-    ranked = lifted(scores, np.array([nothing, everything]), options)
+    ranked = lift_scores(scores, np.array([nothing, everything]), options)
 
     assert ranked.tolist() == pytest.approx([1.21, 1.2])
-    assert lifted(scores, np.array([nothing, everything]), PersonalSearchOptions()) == (
-        pytest.approx(scores)
-    )
+    assert lift_scores(
+        scores, np.array([nothing, everything]), PersonalSearchOptions()
+    ) == (pytest.approx(scores))

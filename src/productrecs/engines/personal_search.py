@@ -1,4 +1,4 @@
-"""Personal search: how well a product suits a shopper, by traits of their earlier choices.
+"""Personal search: how well a product suits a shopper, by traits of items chosen earlier.
 
 Five traits are compared: the product itself, its narrowest category, brand, size and price
 level. The match lifts a product's score by at most `weight`, so that a product never passes
@@ -15,7 +15,7 @@ import numpy as np
 from productrecs.engines.arrays import Floats
 
 TRAITS: Final = ("seen", "category", "brand", "size", "price")
-_LEAST_PRICED: Final = 3  # products from which a shopper's price level is read
+_MIN_PRICED: Final = 3  # products from which a shopper's price level is read
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +60,16 @@ class ShopperProfile:
     level: float  # NaN: unknown
 
     @classmethod
-    def of(cls, chosen: Iterable[tuple[int, float]], traits_of: TraitsOf) -> Self | None:
+    def of(
+        cls, weighted_items: Iterable[tuple[int, float]], traits_of: TraitsOf
+    ) -> Self | None:
         """Return the profile of (item, weight) pairs; None without items."""
         categories: dict[str, float] = defaultdict(float)
         brands: dict[int, float] = defaultdict(float)
         sizes: dict[int, float] = defaultdict(float)
         levels: list[tuple[float, float]] = []
         seen: set[int] = set()
-        for item, weight in chosen:
+        for item, weight in weighted_items:
             traits = traits_of(item)
             seen.add(item)
             if traits.category:
@@ -81,35 +83,39 @@ class ShopperProfile:
         if not seen:
             return None
         level = float("nan")
-        if len(levels) >= _LEAST_PRICED:
+        if len(levels) >= _MIN_PRICED:
             values, weights = np.array(levels).T
             level = float(np.average(values, weights=weights))
         return cls(
-            frozenset(seen), _shares(categories), _shares(brands), _shares(sizes), level
+            frozenset(seen),
+            _relative_weights(categories),
+            _relative_weights(brands),
+            _relative_weights(sizes),
+            level,
         )
 
     def matches(self, items: Sequence[int], traits_of: TraitsOf) -> Floats:
         """Return how well each item [n] matches by each of `TRAITS` [5], from 0 to 1."""
-        found = np.zeros((len(items), len(TRAITS)))
+        matches = np.zeros((len(items), len(TRAITS)))
         for row, item in enumerate(items):
             traits = traits_of(item)
             price = 1.0 - abs(traits.level - self.level)
-            found[row] = (
+            matches[row] = (
                 item in self.seen,
                 self.categories.get(traits.category, 0.0),
-                max((self.brands.get(one, 0.0) for one in traits.brands), default=0.0),
-                max((self.sizes.get(one, 0.0) for one in traits.sizes), default=0.0),
+                max((self.brands.get(brand, 0.0) for brand in traits.brands), default=0.0),
+                max((self.sizes.get(size, 0.0) for size in traits.sizes), default=0.0),
                 price if price == price else 0.0,  # noqa: PLR0124 - not NaN
             )
-        return found
+        return matches
 
 
-def lifted(scores: Floats, matches: Floats, options: PersonalSearchOptions) -> Floats:
+def lift_scores(scores: Floats, matches: Floats, options: PersonalSearchOptions) -> Floats:
     """Return the scores [n], each raised by its match [n, 5], at most by `weight`."""
-    raised: Floats = scores * (1.0 + options.weight * (matches @ options.shares()))
-    return raised
+    lifted: Floats = scores * (1.0 + options.weight * (matches @ options.shares()))
+    return lifted
 
 
-def _shares(weights: dict[_Key, float]) -> dict[_Key, float]:
-    most = max(weights.values(), default=0)
-    return {key: weight / most for key, weight in weights.items()}
+def _relative_weights(weights: dict[_Key, float]) -> dict[_Key, float]:
+    max_weight = max(weights.values(), default=0)
+    return {key: weight / max_weight for key, weight in weights.items()}

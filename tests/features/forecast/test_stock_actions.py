@@ -162,9 +162,9 @@ def certain(*paces: float) -> ExpectedDemand:
 
 
 def plan(
-    stock: list[float], outlook: ExpectedDemand, supply: ReplenishmentPolicy = SUPPLY
+    stock: list[float], expected: ExpectedDemand, supply: ReplenishmentPolicy = SUPPLY
 ) -> StockPlan:
-    return plan_stock(np.array(stock, np.float64), outlook, supply)
+    return plan_stock(np.array(stock, np.float64), expected, supply)
 
 
 def test_an_order_is_due_when_what_is_left_lasts_for_the_lead_time() -> None:
@@ -177,10 +177,10 @@ def test_an_order_is_due_when_what_is_left_lasts_for_the_lead_time() -> None:
 
 
 def test_more_service_orders_earlier_and_more() -> None:
-    outlook = ExpectedDemand(np.full((1, 28), 2.0), np.full((1, 28), 5.0), np.ones(1))
+    expected = ExpectedDemand(np.full((1, 28), 2.0), np.full((1, 28), 5.0), np.ones(1))
 
-    modest = plan([60], outlook)
-    careful = plan([60], outlook, ReplenishmentPolicy(10, 0.99, 5, 60))
+    modest = plan([60], expected)
+    careful = plan([60], expected, ReplenishmentPolicy(10, 0.99, 5, 60))
 
     assert careful.order_in[0] < modest.order_in[0]
     assert careful.quantity[0] > modest.quantity[0]
@@ -208,12 +208,12 @@ def test_orders_at_the_point_keep_the_promised_service(service: float) -> None:
     rng = np.random.default_rng(5)
     demand = rng.poisson(rng.gamma(4, 1, (4_000, 10)))  # mean 4, variance 8 a day
     p90 = 4 + 1.2816 * np.sqrt(8)
-    outlook = ExpectedDemand(np.full((1, 28), 4.0), np.full((1, 28), p90), np.ones(1))
+    expected = ExpectedDemand(np.full((1, 28), 4.0), np.full((1, 28), p90), np.ones(1))
     supply = ReplenishmentPolicy(
         lead_days=10, service=service, order_days=5, overstock_days=60
     )
     points = [
-        stock for stock in range(30, 90) if plan([stock], outlook, supply).order_in[0] == 0
+        stock for stock in range(30, 90) if plan([stock], expected, supply).order_in[0] == 0
     ]
 
     lasted = (demand.sum(axis=1) <= max(points)).mean()
@@ -225,8 +225,8 @@ def test_expected_loss_is_what_is_lost_on_average() -> None:
     rng = np.random.default_rng(6)
     demand = rng.poisson(rng.gamma(4, 1, (20_000, 10))).sum(axis=1)
     p90 = 4 + 1.2816 * np.sqrt(8)
-    outlook = ExpectedDemand(np.full((1, 28), 4.0), np.full((1, 28), p90), np.ones(1))
+    expected = ExpectedDemand(np.full((1, 28), 4.0), np.full((1, 28), p90), np.ones(1))
 
     for stock in (20, 40, 50):
         lost = np.maximum(demand - stock, 0).mean()
-        assert plan([stock], outlook).lost[0] == pytest.approx(lost, rel=0.2, abs=0.1)
+        assert plan([stock], expected).lost[0] == pytest.approx(lost, rel=0.2, abs=0.1)

@@ -15,8 +15,8 @@ from productrecs.engines.text.language_detection_and_stemming import (
 from productrecs.features.search.search_rule_book import (
     SearchRuleBook,
     SearchRuleEditor,
-    address_of,
-    items_of,
+    item_ids_of,
+    redirect_address,
 )
 from productrecs.features.search.search_rules import (
     SearchRule,
@@ -119,8 +119,8 @@ def test_a_rule_is_for_its_query_in_every_form_and_for_no_other() -> None:
         assert bool(found) is (query != "coats for the winter"), query
     for query in ("winter", "winter coat red", ""):
         assert said.rules_for(AnalysedQuery.of(query, ENGLISH), NOW, UTC) == []
-    assert address_of([rule]) == "/coats"
-    assert address_of([]) is None
+    assert redirect_address([rule]) == "/coats"
+    assert redirect_address([]) is None
 
 
 def test_a_rule_is_in_force_on_its_days() -> None:
@@ -138,4 +138,4 @@ def test_a_rule_is_in_force_on_its_days() -> None:
         found = said.rules_for(
             AnalysedQuery.of("tent", ENGLISH), parse_timestamp(moment), UTC
         )
-        assert items_of(found, SearchRuleAction.HIDE) == (["t"] if is_on else [])
+        assert item_ids_of(found, SearchRuleAction.HIDE) == (["t"] if is_on else [])

@@ -135,7 +135,7 @@ def test_money_is_what_was_paid_in_the_stores_currency(
     run(database, store)
 
     with database.reading() as connection:
-        stocked = ForecastRepository(connection, store.store_id).stocked()
+        stocked = ForecastRepository(connection, store.store_id).stocked_items()
         pages = TrainingRepository(connection, store.store_id).purchases(0, 10**6)
         earnings = EarningsRepository(connection, store.store_id).items()
         totals = Counter(row[4] for page in pages for row in page)

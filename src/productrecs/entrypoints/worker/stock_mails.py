@@ -34,7 +34,7 @@ _log = logging.getLogger(__name__)
 def alerted_products(services: Services, store: Store) -> frozenset[str]:
     """Return the products that e-mails have named; call before the next forecast."""
     with services.database.reading() as connection:
-        return ForecastRepository(connection, store.store_id).alerted()
+        return ForecastRepository(connection, store.store_id).alerted_items()
 
 
 def mail_stock_alerts(
@@ -66,7 +66,7 @@ def mail_stock_alerts(
         return 0
     with services.database.transaction() as transaction:
         repository = ForecastRepository(transaction, store.store_id)
-        repository.record_alerted({one.item_id for one in due})
+        repository.record_alerted_items({one.item_id for one in due})
     return sent
 
 
@@ -74,7 +74,7 @@ def _due(services: Services, store: Store) -> list[StockAction]:
     """Return the products to order, by money at stake."""
     with services.database.reading() as connection:
         repository = ForecastRepository(connection, store.store_id)
-        run, stocked = repository.run(), repository.stocked()
+        run, stocked = repository.run(), repository.stocked_items()
     if run is None:
         return []
     actions = plan_stock_actions(stocked, run, store.settings, services.clock())

@@ -197,7 +197,7 @@ class StoreJobs:
             items = EarningsRepository(connection, job.store_id).items()
             forecasts = ForecastRepository(connection, job.store_id)
             run = forecasts.run() if store.settings.demand_forecast else None
-            stocked = None if run is None else forecasts.stocked()
+            stocked = None if run is None else forecasts.stocked_items()
         planned = None
         if run is not None and stocked is not None:
             planned = plan_stock_actions(stocked, run, store.settings, services.clock())

@@ -104,28 +104,32 @@ def item_days_ahead(item: ItemForecast, first: str, zone: tzinfo) -> list[DayAhe
     if item.available_until is not None:
         closes = window_end_ms(item.available_until, zone)
     return [
-        day if _is_open(one, zone, opens, closes) else NO_DAYS_AHEAD
-        for day, one in zip(days, dates_from(first, len(days)), strict=True)
+        day if _is_open(calendar_day, zone, opens, closes) else NO_DAYS_AHEAD
+        for day, calendar_day in zip(days, dates_from(first, len(days)), strict=True)
     ]
 
 
 def sellable_days(items: Sequence[StockedItem], dates: list[date], zone: tzinfo) -> Bools:
     """Return on which of the `dates` each item can be sold: [items, dates]."""
-    begins = np.array([window_start_ms(one.isoformat(), zone) for one in dates], np.int64)
-    offered = np.ones((len(items), len(dates)), np.bool_)
+    day_starts = np.array(
+        [window_start_ms(day.isoformat(), zone) for day in dates], np.int64
+    )
+    is_offered = np.ones((len(items), len(dates)), np.bool_)
     for row, item in enumerate(items):
         if item.availability == Availability.DISCONTINUED:
-            offered[row] = False
+            is_offered[row] = False
         if item.available_from is not None:
-            offered[row] &= window_start_ms(item.available_from, zone) < begins + DAY_MS
+            is_offered[row] &= (
+                window_start_ms(item.available_from, zone) < day_starts + DAY_MS
+            )
         if item.available_until is not None:
-            offered[row] &= window_end_ms(item.available_until, zone) >= begins
-    return offered
+            is_offered[row] &= window_end_ms(item.available_until, zone) >= day_starts
+    return is_offered
 
 
 def _is_open(day: date, zone: tzinfo, opens: int, closes: int) -> bool:
-    begins = window_start_ms(day.isoformat(), zone)
-    return opens < begins + DAY_MS and closes >= begins
+    day_start = window_start_ms(day.isoformat(), zone)
+    return opens < day_start + DAY_MS and closes >= day_start
 
 
 def item_forecast_reply(
@@ -156,12 +160,16 @@ def item_forecast_reply(
         "target_mode": run.target_mode,
         "generated_at": iso(run.generated_at),
         "forecast": [
-            {"date": one.isoformat(), **day._asdict()}
-            for one, day in zip(dates, days, strict=True)
+            {"date": calendar_day.isoformat(), **day._asdict()}
+            for calendar_day, day in zip(dates, days, strict=True)
         ],
     }
     today = today_of(now_ms, zone)
-    means = [day.mean for one, day in zip(dates, days, strict=True) if one > today]
+    means = [
+        day.mean
+        for calendar_day, day in zip(dates, days, strict=True)
+        if calendar_day > today
+    ]
     cover = days_of_cover(item.stock_qty, means)
     if cover is not None:
         reply["days_of_cover"] = round(cover, 1)

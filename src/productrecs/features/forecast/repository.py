@@ -95,7 +95,7 @@ class StockedItems:
     p90s: Floats
 
 
-_STOCKED: Final = (
+_STOCKED_ITEMS: Final = (
     "SELECT i.item_id, i.sku, i.title, COALESCE(f.paid, i.price), i.cost, i.stock_qty, "
     "i.availability, i.available_from, i.available_until, f.method, f.spread, f.sold, "
     "f.ahead, CASE WHEN f.ahead IS NULL THEN f.days END FROM item_forecasts f "
@@ -131,49 +131,51 @@ class ForecastRepository:
             seconds=row["seconds"],
         )
 
-    def alerted(self) -> frozenset[str]:
+    def alerted_items(self) -> frozenset[str]:
         """Return the products that alert e-mails about the newest run have named."""
         query = sa.select(forecast_runs.c.alerted).where(
             forecast_runs.c.store_id == self._store_id
         )
         return frozenset(json.loads(self._connection.execute(query).scalar() or "[]"))
 
-    def record_alerted(self, item_ids: Collection[str]) -> None:
+    def record_alerted_items(self, item_ids: Collection[str]) -> None:
         """Record the products that alert e-mails have named."""
         query = forecast_runs.update().where(forecast_runs.c.store_id == self._store_id)
         self._connection.execute(query.values(alerted=json.dumps(sorted(item_ids))))
 
     def item(self, item_id: str) -> ItemForecast | None:
         """Return a catalog item and its forecast; None when it is not in the catalog."""
-        query = self._items(item_forecasts.c.daily).where(items.c.item_id == item_id)
+        query = self._select_items(item_forecasts.c.daily).where(items.c.item_id == item_id)
         row = self._connection.execute(query).mappings().first()
         if row is None:
             return None
         stored = row["daily"]
         return replace(
-            _read(row), daily=None if stored is None else dict(json.loads(stored))
+            _item_forecast(row), daily=None if stored is None else dict(json.loads(stored))
         )
 
     def items(self, item_ids: Sequence[str]) -> list[ItemForecast]:
         """Return the given items that are in the catalog, with their forecasts."""
-        query = self._items().where(items.c.item_id.in_(item_ids))
-        return [_read(row) for row in self._connection.execute(query).mappings()]
+        query = self._select_items().where(items.c.item_id.in_(item_ids))
+        return [_item_forecast(row) for row in self._connection.execute(query).mappings()]
 
-    def stocked(self, item_id: str | None = None) -> StockedItems:
+    def stocked_items(self, item_id: str | None = None) -> StockedItems:
         """Return every catalog item that has a forecast, or only the one with this id."""
-        query, values = _STOCKED, [str(self._store_id)]
+        query, values = _STOCKED_ITEMS, [str(self._store_id)]
         if item_id is not None:
             query += " AND i.item_id = ?"
             values.append(item_id)
         rows = raw_connection(self._connection).all(query, values)
         rows.sort(key=lambda row: str(row[0]))
-        paths = b"".join(_on_sale_mask(row[-2], row[-1]) for row in rows)
-        predicted = np.frombuffer(paths, "<f4").astype(np.float64)
-        predicted = predicted.reshape(len(rows), 2, -1) if rows else np.zeros((0, 2, 0))
+        packed = b"".join(_packed_means_and_p90s(row[-2], row[-1]) for row in rows)
+        means_and_p90s = np.frombuffer(packed, "<f4").astype(np.float64)
+        means_and_p90s = (
+            means_and_p90s.reshape(len(rows), 2, -1) if rows else np.zeros((0, 2, 0))
+        )
         items = [StockedItem._make(row[:-2]) for row in rows]
-        return StockedItems(items, predicted[:, 0], predicted[:, 1])
+        return StockedItems(items, means_and_p90s[:, 0], means_and_p90s[:, 1])
 
-    def _items(self, *columns: sa.ColumnElement[Any]) -> sa.Select[Any]:
+    def _select_items(self, *columns: sa.ColumnElement[Any]) -> sa.Select[Any]:
         joined = items.outerjoin(
             item_forecasts,
             (item_forecasts.c.store_id == items.c.store_id)
@@ -200,16 +202,16 @@ class ForecastRepository:
         )
 
 
-def _on_sale_mask(stored: bytes | None, days: str | None) -> bytes:
+def _packed_means_and_p90s(packed: bytes | None, days: str | None) -> bytes:
     """Return an item's means and p90s; rows of an earlier release have only the means."""
-    if stored is not None:
-        return bytes(stored)
+    if packed is not None:
+        return bytes(packed)
     values = np.array(_DAYS.decode(days or "[]"), "<f4")
     return values[:, [0, 3]].T.tobytes()
 
 
-def _read(row: sa.RowMapping) -> ItemForecast:
-    given, days = row["availability"], row["days"]
+def _item_forecast(row: sa.RowMapping) -> ItemForecast:
+    availability, days = row["availability"], row["days"]
     return ItemForecast(
         item_id=row["item_id"],
         sku=row["sku"],
@@ -217,7 +219,7 @@ def _read(row: sa.RowMapping) -> ItemForecast:
         price=row["price"],
         cost=row["cost"],
         stock_qty=row["stock_qty"],
-        availability=None if given is None else Availability(given),
+        availability=None if availability is None else Availability(availability),
         available_from=row["available_from"],
         available_until=row["available_until"],
         created_at=row["created_at"],

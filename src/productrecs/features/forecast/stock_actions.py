@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _NORMAL: Final = NormalDist()
 _NORMAL_P90: Final = 1.2816
-_FARTHEST: Final = 365  # maximum days until a reported order
+_MAX_ORDER_DAYS: Final = 365  # maximum days until a reported order
 _MIN_DAILY_SALES: Final = 1e-12
 
 
@@ -61,7 +61,7 @@ class ExpectedDemand:
     p90s: Floats
     spreads: Floats
 
-    def by(self, day: Floats | float) -> Floats:
+    def sales_until(self, day: Floats | float) -> Floats:
         """Return the expected sales up to the end of `day` ([items] or one)."""
         known_days = self.means.shape[1]
         if not isinstance(day, np.ndarray):
@@ -76,7 +76,7 @@ class ExpectedDemand:
         """Mean sales per day: [items]."""
         return np.asarray(self.means.mean(axis=1))
 
-    def scatter(self, days: int) -> Floats:
+    def standard_deviation(self, days: int) -> Floats:
         """Return the standard deviation of the sum of `days` days: [items]."""
         upper = np.maximum(self.p90s - self.means, 0) / _NORMAL_P90
         variance = np.maximum(upper**2, self.means).mean(axis=1)
@@ -94,7 +94,7 @@ class StockPlan:
 
 
 def plan_stock(
-    stock: Floats, outlook: ExpectedDemand, supply: ReplenishmentPolicy
+    stock: Floats, demand: ExpectedDemand, policy: ReplenishmentPolicy
 ) -> StockPlan:
     """Return the plan for items with `stock` [items] units now, NaN if unknown.
 
@@ -102,56 +102,58 @@ def plan_stock(
     the service level. It covers lead time and `order_days` at that level. Demand is
     modelled as normal. Goods in transit are unknown.
     """
-    factor = _NORMAL.inv_cdf(supply.service)
-    cycle = supply.lead_days + supply.order_days
-    safety = factor * outlook.scatter(supply.lead_days)
-    known_days = np.isfinite(stock)
-    stock_left = np.where(known_days, stock, 0.0)
-    order_in = _first_day(stock_left - safety, outlook, supply.lead_days)
-    target_stock = outlook.by(np.maximum(order_in, 0) + cycle) + factor * outlook.scatter(
-        cycle
+    z_score = _NORMAL.inv_cdf(policy.service)
+    cycle_days = policy.lead_days + policy.order_days
+    safety = z_score * demand.standard_deviation(policy.lead_days)
+    is_known = np.isfinite(stock)
+    stock_left = np.where(is_known, stock, 0.0)
+    order_in = _first_order_day(stock_left - safety, demand, policy.lead_days)
+    target_stock = demand.sales_until(
+        np.maximum(order_in, 0) + cycle_days
+    ) + z_score * demand.standard_deviation(cycle_days)
+    is_due = is_known & (order_in >= 0)
+    quantity = np.where(is_due, np.ceil(np.maximum(target_stock - stock_left, 0)), 0.0)
+    lead_demand = demand.sales_until(policy.lead_days)
+    lost_sales = _shortfall(
+        np.maximum(stock_left, 0), lead_demand, demand.standard_deviation(policy.lead_days)
     )
-    due = known_days & (order_in >= 0)
-    quantity = np.where(due, np.ceil(np.maximum(target_stock - stock_left, 0)), 0.0)
-    lead_demand = outlook.by(supply.lead_days)
-    lost = _shortfall(
-        np.maximum(stock_left, 0), lead_demand, outlook.scatter(supply.lead_days)
+    surplus = np.floor(
+        np.maximum(stock_left - demand.sales_until(policy.overstock_days), 0)
     )
-    surplus = np.floor(np.maximum(stock_left - outlook.by(supply.overstock_days), 0))
     return StockPlan(
-        np.where(due & (quantity > 0), order_in, -1),
+        np.where(is_due & (quantity > 0), order_in, -1),
         quantity,
-        np.where(known_days, lost, np.nan),
-        np.where(known_days, surplus, np.nan),
+        np.where(is_known, lost_sales, np.nan),
+        np.where(is_known, surplus, np.nan),
     )
 
 
-def _first_day(stock_left: Floats, outlook: ExpectedDemand, lead_days: int) -> Ints:
+def _first_order_day(stock_left: Floats, demand: ExpectedDemand, lead_days: int) -> Ints:
     """Return the first day when `stock_left` does not cover the lead time.
 
     -1 beyond a year.
     """
-    known_days = outlook.means.shape[1]
-    summed = np.cumsum(outlook.means, axis=1)
+    known_days = demand.means.shape[1]
+    summed = np.cumsum(demand.means, axis=1)
     is_sold_out = summed >= stock_left[:, None]
-    daily_sales = np.maximum(outlook.daily_sales, _MIN_DAILY_SALES)
+    daily_sales = np.maximum(demand.daily_sales, _MIN_DAILY_SALES)
     days_beyond = known_days + np.ceil((stock_left - summed[:, -1]) / daily_sales)
     last_days = np.where(
         is_sold_out.any(axis=1), np.argmax(is_sold_out, axis=1) + 1, days_beyond
     )
     days = np.maximum(np.where(stock_left <= 0, 0, last_days) - lead_days, 0)
-    is_finite = (outlook.daily_sales > 0) & (days <= _FARTHEST)
+    is_finite = (demand.daily_sales > 0) & (days <= _MAX_ORDER_DAYS)
     return np.asarray(np.where(is_finite, days, -1), np.int64)
 
 
-def _shortfall(stock: Floats, mean: Floats, scatter: Floats) -> Floats:
+def _shortfall(stock: Floats, mean: Floats, standard_deviation: Floats) -> Floats:
     """Return the expected demand beyond `stock`, at least 0."""
-    spread = np.maximum(scatter, 1e-9)
+    spread = np.maximum(standard_deviation, 1e-9)
     gap = (stock - mean) / spread
     density = np.exp(-(gap**2) / 2) / np.sqrt(2 * np.pi)
-    days_beyond = np.array([_NORMAL.cdf(-one) for one in gap.tolist()])
-    missing = np.maximum(spread * (density - gap * days_beyond), 0)
-    return np.where(mean > 0, np.where(stock > 0, missing, mean), 0.0)
+    tail_probabilities = np.array([_NORMAL.cdf(-value) for value in gap.tolist()])
+    shortfalls = np.maximum(spread * (density - gap * tail_probabilities), 0)
+    return np.where(mean > 0, np.where(stock > 0, shortfalls, mean), 0.0)
 
 
 _MIN_UNITS_AT_RISK: Final = 0.5  # units at risk from which an alert is raised
@@ -204,26 +206,26 @@ class StockActions:
     ) -> None:
         """Compute the actions for a `run` that has days ahead."""
         self._items, self._today = stocked.items, today
-        means, p90s = _coming_days(stocked, run, settings.zone, today)
+        means, p90s = _expected_from_tomorrow(stocked, run, settings.zone, today)
         spreads = np.array([item.spread for item in self._items], np.float64)
-        supply = ReplenishmentPolicy(
+        policy = ReplenishmentPolicy(
             lead_days=settings.lead_time_days,
             service=settings.service_level / 100,
             order_days=settings.order_every_days,
             overstock_days=settings.overstock_days,
         )
-        self._stock = np.array([_units(item) for item in self._items], np.float64)
-        self._plan = plan_stock(self._stock, ExpectedDemand(means, p90s, spreads), supply)
+        self._stock = np.array([_units_in_stock(item) for item in self._items], np.float64)
+        self._plan = plan_stock(self._stock, ExpectedDemand(means, p90s, spreads), policy)
         self._expected = means.sum(axis=1)
-        self._cover = days_of_cover_each(self._stock, means)
-        prices = _numbers([item.price for item in self._items])
-        costs = _numbers([item.cost for item in self._items])
-        self._at_risk = np.round(self._plan.lost * prices, 2)
+        self._days_of_cover = days_of_cover_each(self._stock, means)
+        prices = _nan_if_none([item.price for item in self._items])
+        costs = _nan_if_none([item.cost for item in self._items])
+        self._revenue_at_risk = np.round(self._plan.lost * prices, 2)
         unit_values = np.where(np.isnan(costs), prices, costs)
-        self._bound = np.round(self._plan.surplus * unit_values, 2)
+        self._overstock_values = np.round(self._plan.surplus * unit_values, 2)
         self._alerts = _alerts(self._stock, self._plan)
         is_overstock = self._alerts == _ALERTS.index(StockAlert.OVERSTOCK)
-        self._money = np.where(is_overstock, self._bound, self._at_risk)
+        self._money = np.where(is_overstock, self._overstock_values, self._revenue_at_risk)
 
     def __len__(self) -> int:
         """Return how many products there are."""
@@ -232,12 +234,12 @@ class StockActions:
     @property
     def revenue_at_risk(self) -> float:
         """The revenue at risk of all products."""
-        return round(float(np.nansum(self._at_risk)), 2)
+        return round(float(np.nansum(self._revenue_at_risk)), 2)
 
     @property
     def overstock_value(self) -> float:
         """The overstock value of all products."""
-        return round(float(np.nansum(self._bound)), 2)
+        return round(float(np.nansum(self._overstock_values)), 2)
 
     @property
     def healthy(self) -> int:
@@ -250,27 +252,32 @@ class StockActions:
         return int((self._alerts == _ALERTS.index(alert)).sum())
 
     def first(self, limit: int, by: str | None = None) -> list[StockAction]:
-        """Return the first `limit` actions, sorted by money, or by one of ORDERS.
+        """Return the first `limit` actions, sorted by money, or by one of `SORT_ORDERS`.
 
         Ties are sorted by money, then by id.
         """
         order = np.lexsort((-self._expected, -np.nan_to_num(self._money), self._alerts < 0))
         if by is not None:
-            order = order[np.argsort(self._keys(by)[order], kind="stable")]
+            order = order[np.argsort(self._sort_keys(by)[order], kind="stable")]
         return [self._action(row) for row in order[:limit].tolist()]
 
-    def _keys(self, by: str) -> Floats:
+    def _sort_keys(self, by: str) -> Floats:
         if by == "stockout_date":
-            return np.nan_to_num(np.floor(self._cover), nan=np.inf)
+            return np.nan_to_num(np.floor(self._days_of_cover), nan=np.inf)
         if by == "order_date":
-            due = self._plan.order_in.astype(np.float64)
-            return np.where(due < 0, np.inf, due)
-        return -np.nan_to_num(self._bound if by == "overstock_value" else self._expected)
+            order_days = self._plan.order_in.astype(np.float64)
+            return np.where(order_days < 0, np.inf, order_days)
+        return -np.nan_to_num(
+            self._overstock_values if by == "overstock_value" else self._expected
+        )
 
     def _action(self, row: int) -> StockAction:
         item, plan = self._items[row], self._plan
         order_in = int(plan.order_in[row])
-        surplus, cover = _rounded(plan.surplus[row]), _rounded(self._cover[row])
+        surplus, cover = (
+            _none_if_nan(plan.surplus[row]),
+            _none_if_nan(self._days_of_cover[row]),
+        )
         code = int(self._alerts[row])
         sold = (None, None, None) if item.sold is None else json.loads(item.sold)
         return StockAction(
@@ -279,7 +286,7 @@ class StockActions:
             title=item.title,
             method=item.method,
             alert=None if code < 0 else _ALERTS[code],
-            money=_rounded(self._money[row]),
+            money=_none_if_nan(self._money[row]),
             stock_qty=item.stock_qty,
             sold_30_days=sold[0],
             sold_60_days=sold[1],
@@ -289,9 +296,9 @@ class StockActions:
             stockout_date=None if cover is None else stockout_day(self._today, cover),
             order_date=None if order_in < 0 else self._today + timedelta(days=order_in),
             order_quantity=None if order_in < 0 else int(plan.quantity[row]),
-            revenue_at_risk=_rounded(self._at_risk[row]),
+            revenue_at_risk=_none_if_nan(self._revenue_at_risk[row]),
             overstock_units=None if surplus is None else int(surplus),
-            overstock_value=_rounded(self._bound[row]),
+            overstock_value=_none_if_nan(self._overstock_values[row]),
         )
 
 
@@ -311,7 +318,7 @@ def plan_stock_actions(
     return StockActions(stocked, run, settings, today)
 
 
-def _coming_days(
+def _expected_from_tomorrow(
     stocked: StockedItems, run: ForecastRun, zone: tzinfo, today: date
 ) -> tuple[Floats, Floats]:
     """Return means and p90s from tomorrow on; 0 on days when an item is not offered.
@@ -319,43 +326,44 @@ def _coming_days(
     Days of the run that have passed are replaced at the end by the average of the rest.
     """
     dates = dates_from(run.first_day, stocked.means.shape[1])
-    skipped_days = sum(one <= today for one in dates)
-    offered = sellable_days(stocked.items, dates, zone)[:, skipped_days:]
-    later = (
-        stocked.means[:, skipped_days:] * offered,
-        stocked.p90s[:, skipped_days:] * offered,
+    skipped_days = sum(day <= today for day in dates)
+    is_offered = sellable_days(stocked.items, dates, zone)[:, skipped_days:]
+    remaining = (
+        stocked.means[:, skipped_days:] * is_offered,
+        stocked.p90s[:, skipped_days:] * is_offered,
     )
     means, p90s = (
         np.concatenate(
-            (part, np.repeat(part.mean(axis=1)[:, None], skipped_days, axis=1)), axis=1
+            (expected, np.repeat(expected.mean(axis=1)[:, None], skipped_days, axis=1)),
+            axis=1,
         )
-        for part in later
+        for expected in remaining
     )
     return means, p90s
 
 
-def _units(item: StockedItem) -> float:
+def _units_in_stock(item: StockedItem) -> float:
     """Return the units in stock, NaN for products without a stock count."""
     if item.stock_qty is not None:
         return float(item.stock_qty)
     return 0.0 if item.availability == Availability.OUT_OF_STOCK else np.nan
 
 
-def _numbers(values: list[float | None]) -> Floats:
-    return np.array([np.nan if one is None else one for one in values], np.float64)
+def _nan_if_none(values: list[float | None]) -> Floats:
+    return np.array([np.nan if value is None else value for value in values], np.float64)
 
 
 def _alerts(stock: Floats, plan: StockPlan) -> Ints:
     """Return each item's most urgent alert as an index into _ALERTS; -1 for none."""
     lost, is_due = np.nan_to_num(plan.lost), plan.order_in == 0
-    pressing = (
+    conditions = (
         (stock <= 0) & (lost > 0),
         (stock > 0) & is_due & (lost > _MIN_UNITS_AT_RISK),
         (stock > 0) & is_due,
         (stock > 0) & (np.nan_to_num(plan.surplus) >= 1),
     )
-    return np.select(pressing, range(len(_ALERTS)), -1)
+    return np.select(conditions, range(len(_ALERTS)), -1)
 
 
-def _rounded(value: float) -> float | None:
+def _none_if_nan(value: float) -> float | None:
     return None if np.isnan(value) else float(value)

@@ -25,7 +25,7 @@ from productrecs.storage.database import Database
 from productrecs.storage.job_queue import job_progress
 from productrecs.tenancy.accounts.store import Store
 
-_NOT_YET: Final = (
+_NO_FORECAST: Final = (
     "No forecast yet: `productrecs store enable-demand` enables the add-on of a store"
 )
 _UNITS_OF_LINES: Final = (
@@ -85,15 +85,15 @@ def demand_report(
     Raises:
         ReportError: for any other order.
     """
-    order = _order(query)
+    sort_order = _sort_order(query)
     with database.reading() as connection:
         repository = ForecastRepository(connection, store.store_id)
         run = repository.run()
         item_id = dict(query.where).get("item_id")
-        stocked = repository.stocked(item_id) if run is not None else None
+        stocked = repository.stocked_items(item_id) if run is not None else None
     title = f"Stock and demand of {store.domain}"
     if run is None or stocked is None:
-        return Report("demand", title, columns=COLUMNS, notes=(_NOT_YET,))
+        return Report("demand", title, columns=COLUMNS, notes=(_NO_FORECAST,))
     actions = plan_stock_actions(stocked, run, store.settings, now_ms)
     notes = [_TOO_OLD if actions is None else _SUPPLIES_NOTE]
     if run.target_mode == "order_lines":
@@ -103,11 +103,13 @@ def demand_report(
     return Report(
         "demand",
         f"{title}, forecast {iso(run.generated_at)}, money in {store.settings.currency}",
-        figures=() if actions is None else _sums(actions),
+        figures=() if actions is None else _sum_figures(actions),
         columns=COLUMNS,
         rows=()
         if actions is None
-        else tuple(_row(one) for one in actions.first(query.limit, order)),
+        else tuple(
+            _action_row(action) for action in actions.first(query.limit, sort_order)
+        ),
         notes=tuple(notes),
     )
 
@@ -128,7 +130,7 @@ def forecast_report(database: Database, store: Store, query: ReportQuery) -> Rep
     title = f"The next 28 days of {store.domain}"
     columns = _day_columns("amounts" if run is None else run.target_mode.replace("_", " "))
     if run is None:
-        return Report("forecast", title, columns=columns, notes=notes or (_NOT_YET,))
+        return Report("forecast", title, columns=columns, notes=notes or (_NO_FORECAST,))
     summary = store_summary(run, store.settings.currency, enabled=True)
     names = [column.name for column in columns]
     return Report(
@@ -141,7 +143,7 @@ def forecast_report(database: Database, store: Store, query: ReportQuery) -> Rep
     )
 
 
-def _order(query: ReportQuery) -> str | None:
+def _sort_order(query: ReportQuery) -> str | None:
     if not query.by:
         return None
     if len(query.by) > 1 or query.by[0] not in SORT_ORDERS:
@@ -150,16 +152,16 @@ def _order(query: ReportQuery) -> str | None:
     return query.by[0]
 
 
-def _row(action: StockAction) -> tuple[ReportValue, ...]:
+def _action_row(action: StockAction) -> tuple[ReportValue, ...]:
     cells = [getattr(action, column.name) for column in COLUMNS]
-    return tuple(None if one is None else _report_value(one) for one in cells)
+    return tuple(None if cell is None else _report_value(cell) for cell in cells)
 
 
 def _report_value(value: Any) -> ReportValue:
     return value if isinstance(value, str | int | float) else str(value.isoformat())
 
 
-def _sums(actions: StockActions) -> tuple[Figure, ...]:
+def _sum_figures(actions: StockActions) -> tuple[Figure, ...]:
     alerts = [
         Figure(
             Definition(alert.value, "count", f"products with the alert {alert.value}"),
@@ -167,7 +169,7 @@ def _sums(actions: StockActions) -> tuple[Figure, ...]:
         )
         for alert in StockAlert
     ]
-    definition_suffix = "of all products"
+    meaning = "of all products"
     return (
         *alerts,
         Figure(
@@ -175,17 +177,17 @@ def _sums(actions: StockActions) -> tuple[Figure, ...]:
             actions.healthy,
         ),
         Figure(
-            Definition("revenue_at_risk", "money", definition_suffix),
+            Definition("revenue_at_risk", "money", meaning),
             actions.revenue_at_risk,
         ),
         Figure(
-            Definition("overstock_value", "money", definition_suffix),
+            Definition("overstock_value", "money", meaning),
             actions.overstock_value,
         ),
     )
 
 
-_SUMS: Final = {
+_TOTAL_MEANINGS: Final = {
     "next_7_days": (
         "expected total of the first 7 days; between p10 and p90 in 8 of 10 cases"
     ),
@@ -205,7 +207,7 @@ def _day_columns(mode: str) -> tuple[Definition, ...]:
 
 def _figures(run: ForecastRun, summary: Mapping[str, Any]) -> tuple[Figure, ...]:
     figures = [
-        Figure(Definition(f"{days} {band}", "number", _SUMS[days]), amount)
+        Figure(Definition(f"{days} {band}", "number", _TOTAL_MEANINGS[days]), amount)
         for days, bands in summary["totals"].items()
         for band, amount in bands.items()
     ]
@@ -227,7 +229,10 @@ def _figures(run: ForecastRun, summary: Mapping[str, Any]) -> tuple[Figure, ...]
         ("learned", "of them, forecast with the learned model", run.learned),
         ("seconds", "duration of the run", run.seconds),
     )
-    figures += [Figure(Definition(name, "number", why), one) for name, why, one in counts]
+    figures += [
+        Figure(Definition(name, "number", meaning), amount)
+        for name, meaning, amount in counts
+    ]
     return (*figures, *_accuracy_figures(run))
 
 
@@ -265,13 +270,13 @@ def _accuracy_figures(run: ForecastRun) -> list[Figure]:
         return []
     return [
         Figure(
-            Definition(f"items {prefix}{name}", "number", f"{title}: {why}"),
-            round(_rounded(run.judged[stored_name][name]), 4),
+            Definition(f"items {prefix}{name}", "number", f"{title}: {meaning}"),
+            round(_mean(run.judged[stored_name][name]), 4),
         )
-        for name, why in _SCORES.items()
+        for name, meaning in _SCORES.items()
         for stored_name, (prefix, title) in _ACCURACY_FIELDS.items()
     ]
 
 
-def _rounded(value: float | Sequence[float]) -> float:
+def _mean(value: float | Sequence[float]) -> float:
     return float(value) if isinstance(value, int | float) else sum(value) / len(value)

@@ -15,7 +15,7 @@ from productrecs.engines.personal_search import (
     PersonalSearchOptions,
     ShopperProfile,
     TraitsOf,
-    lifted,
+    lift_scores,
 )
 from productrecs.engines.text.language_detection_and_stemming import (
     AnalysedQuery,
@@ -25,8 +25,8 @@ from productrecs.engines.text.query_interpreter import Synonyms
 from productrecs.engines.text.search_index import IndexHits, IndexQuery, Relaxed
 from productrecs.features.search.search_rule_book import (
     SearchRuleBook,
-    address_of,
-    items_of,
+    item_ids_of,
+    redirect_address,
 )
 from productrecs.features.search.search_rules import SearchRule, SearchRuleAction
 from productrecs.records.catalog.catalog_view import CatalogView, Mask
@@ -52,17 +52,17 @@ class PersonalLift:
     ) -> Self | None:
         """Return the lift of a shopper; None for one who did too little yet."""
         recent = zip(history.recent, map(choice_weight, history.recent_kinds), strict=True)
-        chosen = [*recent, *((item, PURCHASE) for item in history.recent_purchases)]
-        profile = ShopperProfile.of(chosen, traits_of)
-        if profile is None or len(chosen) < LEAST_CHOSEN:
+        weighted_items = [*recent, *((item, PURCHASE) for item in history.recent_purchases)]
+        profile = ShopperProfile.of(weighted_items, traits_of)
+        if profile is None or len(weighted_items) < LEAST_CHOSEN:
             return None
         return cls(profile, traits_of, options)
 
     def lift(self, items: Sequence[int], scores: Sequence[float]) -> list[float]:
         """Return the scores of `items`, each raised by its match."""
         matches = self.profile.matches(items, self.traits_of)
-        raised = lifted(np.array(scores, dtype=np.float64), matches, self.options)
-        return [float(score) for score in raised]
+        lifted = lift_scores(np.array(scores, dtype=np.float64), matches, self.options)
+        return [float(score) for score in lifted]
 
 
 LONGEST_QUERY: Final = 256
@@ -109,7 +109,7 @@ _MIN_CANDIDATES_REORDERED: Final = (
     200  # minimum candidates if boosts or rules change the order
 )
 _SOLD_OUT: Final = 0.05  # score factor of sold-out products that come last
-_CHOICE: Final = 1.0
+_CLICK_BOOST: Final = 1.0
 """Score boost at the maximum click boost of 1: doubles the score."""
 
 _POPULARITY: Final = 0.08
@@ -123,14 +123,14 @@ class SearchableStore:
     catalog: CatalogView
     index: ServedIndex
     ranks: Ranks  # popularity rank of each item number
-    trending: int  # number of trending items
+    trending_count: int  # number of trending items
     search_rules: SearchRuleBook
     rules: ListRules | None = None  # exclusions, boosts and buries
     factors: Floats | None = None  # score factors by item; the last one is for newer items
     sold_out: SoldOut = "mixed"
-    choices: ClickBoostModel = field(default_factory=ClickBoostModel.empty)
+    click_boosts: ClickBoostModel = field(default_factory=ClickBoostModel.empty)
     language_setting: str = (
-        ""  # the store's language setting, which the keys of `choices` use
+        ""  # the store's language setting, which the keys of `click_boosts` use
     )
     shopper: PersonalLift | None = None  # set for personal results
     by_meaning: bool = True  # whether products of similar meaning follow the words
@@ -143,19 +143,19 @@ class SearchableStore:
 
     def click_boosts_of(self, query: AnalysedQuery) -> Mapping[int, float]:
         """Return the click boosts of a query, by item."""
-        if not len(self.choices):
+        if not len(self.click_boosts):
             return {}
-        named = query.in_language(_language(self.language_setting))
-        return self.choices.boosts_of(named.intent)
+        in_store_language = query.in_language(_language(self.language_setting))
+        return self.click_boosts.boosts_of(in_store_language.intent)
 
     def popularity(self, item: int) -> float:
         """Return an item's popularity, from 0 for no sales to 1 for the best seller."""
         if item >= len(self.ranks):
             return 0.0
         rank = int(self.ranks[item])
-        if rank >= self.trending:
+        if rank >= self.trending_count:
             return 0.0
-        return 1.0 - math.log1p(rank) / math.log1p(self.trending)
+        return 1.0 - math.log1p(rank) / math.log1p(self.trending_count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ class ResolvedQuery:
 
     def factor(self, item: int) -> float:
         """Return the score factor of click boosts, rules and stock."""
-        factor = 1.0 + _CHOICE * self.click_boosts.get(item, 0.0)
+        factor = 1.0 + _CLICK_BOOST * self.click_boosts.get(item, 0.0)
         if self.factors is not None:
             factor *= float(self.factors[min(item, len(self.factors) - 1)])
         if self.buyable is not None and not (
@@ -209,27 +209,27 @@ class Pages(NamedTuple):
 
 
 def resolve_query(
-    shop: SearchableStore, request: SearchRequest, now_ms: int
+    store: SearchableStore, request: SearchRequest, now_ms: int
 ) -> ResolvedQuery:
     """Return the resolved query of a request at `now_ms`."""
-    query = shop.index.analyse(request.query)
-    rules = shop.search_rules.rules_for(query, now_ms, shop.catalog.zone)
-    visible = _shown(shop, request, rules, now_ms)
+    query = store.index.analyse(request.query)
+    rules = store.search_rules.rules_for(query, now_ms, store.catalog.zone)
+    visible = _visible_items(store, request, rules, now_ms)
     return ResolvedQuery(
         query=query,
         visible=visible,
-        synonyms=shop.search_rules.synonyms_in(query.language),
-        pinned=_pinned(shop, rules, visible),
-        address=address_of(rules),
-        click_boosts=shop.click_boosts_of(query),
-        factors=shop.factors,
-        buyable=shop.visible(now_ms, in_stock=True) if shop.sold_out == "last" else None,
-        shopper=shop.shopper,
+        synonyms=store.search_rules.synonyms_in(query.language),
+        pinned=_pinned_items(store, rules, visible),
+        address=redirect_address(rules),
+        click_boosts=store.click_boosts_of(query),
+        factors=store.factors,
+        buyable=store.visible(now_ms, in_stock=True) if store.sold_out == "last" else None,
+        shopper=store.shopper,
     )
 
 
 def find_products(
-    shop: SearchableStore, request: SearchRequest, now_ms: int
+    store: SearchableStore, request: SearchRequest, now_ms: int
 ) -> SearchResults:
     """Return up to `request.num` products, best first, with falling scores.
 
@@ -240,13 +240,13 @@ def find_products(
     Raises:
         BrokenIndexError: when the index is damaged.
     """
-    query = resolve_query(shop, request, now_ms)
-    found = shop.index.find(_index_query(shop, query, request))
-    return _ranked(shop, query, request.num, found)
+    query = resolve_query(store, request, now_ms)
+    index_hits = store.index.find(_index_query(store, query, request))
+    return _rank_hits(store, query, request.num, index_hits)
 
 
 def _index_query(
-    shop: SearchableStore, query: ResolvedQuery, request: SearchRequest
+    store: SearchableStore, query: ResolvedQuery, request: SearchRequest
 ) -> IndexQuery:
     """Return the query for the index."""
     candidate_limit = query.candidate_limit(request.num)
@@ -259,12 +259,12 @@ def _index_query(
         # apply.
         min_complete=candidate_limit if query.has_boosts else request.num,
         with_feedback=not query.has_boosts,
-        by_meaning=shop.by_meaning,
+        by_meaning=store.by_meaning,
     )
 
 
-def hits_for_anybody(
-    shop: SearchableStore, text: str, now_ms: int
+def hits_without_personalization(
+    store: SearchableStore, text: str, now_ms: int
 ) -> tuple[list[int], list[float]]:
     """Return what a query finds without click boosts, best first, and the scores.
 
@@ -274,42 +274,46 @@ def hits_for_anybody(
         BrokenIndexError: when the index is damaged.
     """
     request = SearchRequest(f"{truncate_query(text).strip()} ", _MIN_CANDIDATES)
-    plain = replace(shop, choices=ClickBoostModel.empty(), shopper=None)
+    plain = replace(store, click_boosts=ClickBoostModel.empty(), shopper=None)
     query = resolve_query(plain, request, now_ms)
-    found = shop.index.find(_index_query(plain, query, request))
-    if found.exact:
+    index_hits = store.index.find(_index_query(plain, query, request))
+    if index_hits.exact:
         return [], []  # an id or SKU: its product comes first, whoever searches
-    scores = weigh_scores(plain, query, found.items, found.scores)
+    scores = weigh_scores(plain, query, index_hits.items, index_hits.scores)
     ranked = sorted(
-        zip(found.items, scores, strict=True), key=lambda one: (-one[1], one[0])
+        zip(index_hits.items, scores, strict=True), key=lambda hit: (-hit[1], hit[0])
     )
     return [item for item, _ in ranked], [score for _, score in ranked]
 
 
-def _ranked(
-    shop: SearchableStore, query: ResolvedQuery, num: int, found: IndexHits
+def _rank_hits(
+    store: SearchableStore, query: ResolvedQuery, num: int, index_hits: IndexHits
 ) -> SearchResults:
     """Return the first `num` hits after all boosts and factors."""
-    scores = weigh_scores(shop, query, found.items, found.scores)
-    named = list(map(Hit, found.items[: found.exact], scores[: found.exact]))
+    scores = weigh_scores(store, query, index_hits.items, index_hits.scores)
+    exact_hits = list(
+        map(Hit, index_hits.items[: index_hits.exact], scores[: index_hits.exact])
+    )
     # Best first, ties by item number; no more than `num` are shown.
-    lower_scores = [-score for score in scores[found.exact :]]
-    partial_matches = sorted(zip(lower_scores, found.items[found.exact :], strict=True))[
-        :num
-    ]
-    hits = [*named, *(Hit(item, -score) for score, item in partial_matches)]
-    return SearchResults(with_pins(query.pinned, hits)[:num], found.relaxed, query.address)
+    lower_scores = [-score for score in scores[index_hits.exact :]]
+    other_hits = sorted(
+        zip(lower_scores, index_hits.items[index_hits.exact :], strict=True)
+    )[:num]
+    hits = [*exact_hits, *(Hit(item, -score) for score, item in other_hits)]
+    return SearchResults(
+        with_pins(query.pinned, hits)[:num], index_hits.relaxed, query.address
+    )
 
 
 def weigh_scores(
-    shop: SearchableStore,
+    store: SearchableStore,
     query: ResolvedQuery,
     items: Sequence[int],
     scores: Sequence[float],
 ) -> list[float]:
     """Return the scores of `items` after boosts, factors and popularity."""
-    if shop.trending:
-        popularity = shop.popularity
+    if store.trending_count:
+        popularity = store.popularity
         scores = [
             score * (1.0 + _POPULARITY * popularity(item))
             for item, score in zip(items, scores, strict=True)
@@ -330,10 +334,10 @@ def paginate(hits: Sequence[Hit], exact: int, pages: Pages, until: int) -> list[
     one ended: boosts move a product only a few positions across pages.
     """
     ranked = list(hits[:exact])
-    following = list(hits[exact:])
+    other_hits = list(hits[exact:])
     num = pages.size
-    pool = following[: max(pages.candidate_limit - exact, 0)]
-    remaining = iter(following[len(pool) :])
+    pool = other_hits[: max(pages.candidate_limit - exact, 0)]
+    remaining = iter(other_hits[len(pool) :])
     while pool and len(ranked) < until:
         pool.sort(key=_by_score)
         ranked += pool[:num]
@@ -350,24 +354,26 @@ def _by_score(hit: Hit) -> tuple[float, int]:
     return (-hit.score, hit.item)
 
 
-def _shown(
-    shop: SearchableStore, request: SearchRequest, rules: list[SearchRule], now_ms: int
+def _visible_items(
+    store: SearchableStore, request: SearchRequest, rules: list[SearchRule], now_ms: int
 ) -> Mask:
     """Return the visible items, without those that rules hide for this query."""
-    visible = shop.visible(now_ms, in_stock=request.in_stock)
-    hidden = [shop.catalog.number(one) for one in items_of(rules, SearchRuleAction.HIDE)]
-    numbers = [one for one in hidden if one is not None and one < len(visible)]
+    visible = store.visible(now_ms, in_stock=request.in_stock)
+    hidden = map(store.catalog.number, item_ids_of(rules, SearchRuleAction.HIDE))
+    numbers = [number for number in hidden if number is not None and number < len(visible)]
     if not numbers:
         return visible
-    visible_items = visible.copy()
-    visible_items[numbers] = False
-    return visible_items
+    mask = visible.copy()
+    mask[numbers] = False
+    return mask
 
 
-def _pinned(shop: SearchableStore, rules: list[SearchRule], visible: Mask) -> list[int]:
-    numbers = (shop.catalog.number(one) for one in items_of(rules, SearchRuleAction.PIN))
-    present = (one for one in numbers if one is not None and one < len(visible))
-    return [one for one in dict.fromkeys(present) if visible[one]]
+def _pinned_items(
+    store: SearchableStore, rules: list[SearchRule], visible: Mask
+) -> list[int]:
+    numbers = map(store.catalog.number, item_ids_of(rules, SearchRuleAction.PIN))
+    known = (number for number in numbers if number is not None and number < len(visible))
+    return [number for number in dict.fromkeys(known) if visible[number]]
 
 
 def with_pins(pinned: list[int], hits: list[Hit]) -> list[Hit]:
@@ -375,9 +381,9 @@ def with_pins(pinned: list[int], hits: list[Hit]) -> list[Hit]:
     if not pinned:
         return hits
     top = max((hit.score for hit in hits), default=0.0) + 1.0
-    first = [Hit(item, top + len(pinned) - n) for n, item in enumerate(pinned)]
+    pinned_hits = [Hit(item, top + len(pinned) - n) for n, item in enumerate(pinned)]
     pinned_items = set(pinned)
-    return [*first, *(hit for hit in hits if hit.item not in pinned_items)]
+    return [*pinned_hits, *(hit for hit in hits if hit.item not in pinned_items)]
 
 
 def find_by_photo(
@@ -402,9 +408,10 @@ def find_by_photo(
     visible = catalog.visible(now_ms, hide_sold_out=in_stock)
     if rules is not None:
         visible = rules.shown(visible)
-    found = photo_search.alike(photo, num, visible)
+    similar = photo_search.alike(photo, num, visible)
     return [
-        Hit(*one) for one in zip(found.items.tolist(), found.scores.tolist(), strict=True)
+        Hit(*pair)
+        for pair in zip(similar.items.tolist(), similar.scores.tolist(), strict=True)
     ]
 
 
@@ -438,17 +445,17 @@ def search_catalog(
     """
     query = truncate_query(text).strip()
     if not query:
-        numbers = _newest_first(catalog, subset)
-        return CatalogMatches(numbers[page].tolist(), len(numbers), is_cut=False)
+        all_numbers = _newest_first(catalog, subset)
+        return CatalogMatches(all_numbers[page].tolist(), len(all_numbers), is_cut=False)
     words = index.analyse(query)
     index_query = IndexQuery(
         words, MAX_FOUND, subset, min_complete=1, with_feedback=False, by_meaning=False
     )
-    found = dict.fromkeys(index.find(index_query).items)
-    named = catalog.number(query)
-    if named is not None and named < len(subset) and subset[named]:
-        found = {named: None, **found}
-    items = list(found)
+    numbers = dict.fromkeys(index.find(index_query).items)
+    exact_number = catalog.number(query)
+    if exact_number is not None and exact_number < len(subset) and subset[exact_number]:
+        numbers = {exact_number: None, **numbers}
+    items = list(numbers)
     return CatalogMatches(items[page], len(items), is_cut=len(items) >= MAX_FOUND)
 
 

@@ -70,7 +70,7 @@ _TEXTS: Final = (
 )
 _SEARCHED_TEXTS: Final = _TEXTS.replace("{table}", "search_counts")
 _CLICKED_TEXTS: Final = _TEXTS.replace("{table}", "search_days")
-_CREDITS: Final = (
+_ATTRIBUTED_SALES: Final = (
     "SELECT intent, CAST(sum(carts) AS BIGINT), CAST(sum(lines) AS BIGINT), "
     "CAST(sum(units) AS BIGINT), sum(revenue) "
     "FROM search_credit_days WHERE store_id = ? AND day >= ? AND day <= ? "
@@ -100,7 +100,7 @@ def read_synonyms(reader: RawReader, store_id: StoreId) -> dict[int, Synonym]:
 
 def read_rules(reader: RawReader, store_id: StoreId) -> dict[int, SearchRule]:
     """Return a store's search rules by id, the oldest first."""
-    return {int(row[0]): _rule(row[1:]) for row in reader.all(_RULES_SQL, (store_id,))}
+    return {int(row[0]): _read_rule(row[1:]) for row in reader.all(_RULES_SQL, (store_id,))}
 
 
 class QueryCount(NamedTuple):
@@ -154,22 +154,22 @@ class SearchFigureRepository:
 
     def counts(self) -> dict[str, QueryCount]:
         """Return the searches by intent."""
-        found = {
+        counts = {
             row[0]: QueryCount._make(row[1:])
             for row in self._raw.all(_COUNTS, self._period)
         }
         for intent, sketch in self._raw.all(_LARGE_SKETCHES, self._period):
-            count = found[intent]
+            count = counts[intent]
             searchers = count.searchers + cardinality(bytes(sketch))
-            found[intent] = count._replace(searchers=searchers)
-        return found
+            counts[intent] = count._replace(searchers=searchers)
+        return counts
 
     def clicks(self) -> dict[str, QueryClicks]:
         """Return the clicks by intent, including clicks on photo results."""
         rows = self._raw.all(_CLICKS, self._period)
         return {row[0]: QueryClicks._make(row[1:]) for row in rows}
 
-    def observed(self) -> list[ObservedSearches]:
+    def observed_searches(self) -> list[ObservedSearches]:
         """Return the days and intents with searches and clicks."""
         return [
             ObservedSearches(
@@ -181,9 +181,9 @@ class SearchFigureRepository:
             for row in self._raw.all(_OBSERVED, self._period)
         ]
 
-    def credits(self, currency: str) -> dict[str, QuerySales]:
+    def attributed_sales(self, currency: str) -> dict[str, QuerySales]:
         """Return carts and sales after those clicks, by intent, in the store's currency."""
-        rows = self._raw.all(_CREDITS, (*self._period, currency))
+        rows = self._raw.all(_ATTRIBUTED_SALES, (*self._period, currency))
         return {row[0]: QuerySales._make(row[1:]) for row in rows}
 
     def searched_texts(self, days: Mapping[str, str]) -> dict[str, str]:
@@ -198,14 +198,14 @@ class SearchFigureRepository:
         keys = [[day, intent] for intent, day in days.items()]
         return dict(self._raw.all(sql, (self._store_id, keys))) if keys else {}
 
-    def behind(self) -> int:
+    def uncounted(self) -> int:
         """Return the number of log entries that are not counted yet."""
         head = sa.select(store_heads.c.seq).where(store_heads.c.store_id == self._store_id)
-        mark = sa.select(attribution_marks.c.seq).where(
+        counted_seq = sa.select(attribution_marks.c.seq).where(
             attribution_marks.c.store_id == self._store_id
         )
-        read = int(self._transaction.execute(mark).scalar() or 0)
-        return int(self._transaction.execute(head).scalar() or 0) - max(0, read)
+        counted = int(self._transaction.execute(counted_seq).scalar() or 0)
+        return int(self._transaction.execute(head).scalar() or 0) - max(0, counted)
 
 
 class SearchRuleRepository:
@@ -255,16 +255,18 @@ class SearchRuleRepository:
             .where(columns.store_id == self._store_id)
             .order_by(columns.rule_id)
         )
-        return {int(row[0]): _rule(row[1:]) for row in self._transaction.execute(query)}
+        return {
+            int(row[0]): _read_rule(row[1:]) for row in self._transaction.execute(query)
+        }
 
-    def add_synonym(self, number: int, one: Synonym, now_ms: int) -> None:
+    def add_synonym(self, number: int, synonym: Synonym, now_ms: int) -> None:
         """Store a synonym."""
         self._transaction.execute(
             synonyms.insert().values(
                 store_id=self._store_id,
                 synonym_id=number,
-                texts=json.dumps(one.texts, ensure_ascii=False),
-                one_way=one.one_way,
+                texts=json.dumps(synonym.texts, ensure_ascii=False),
+                one_way=synonym.one_way,
                 created_at=now_ms,
             )
         )
@@ -300,7 +302,7 @@ class SearchRuleRepository:
         return self._transaction.execute(query).rowcount > 0
 
 
-def _rule(row: Any) -> SearchRule:
+def _read_rule(row: Any) -> SearchRule:
     action, query, items, address, starts, ends = row
     return SearchRule(
         SearchRuleAction(action), query, tuple(json.loads(items)), address, starts, ends

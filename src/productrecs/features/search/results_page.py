@@ -65,7 +65,7 @@ class StockCount:
     no: int
 
 
-def matching(items: Items, masks: list[Mask]) -> Items:
+def filter_items(items: Items, masks: list[Mask]) -> Items:
     """Return the `items` that pass every mask, in their order."""
     for mask in masks:
         items = items[items < len(mask)]
@@ -80,7 +80,9 @@ def category_counts(catalog: CatalogView, items: Items) -> list[ValueCount]:
     for names, count in sets.items():
         for name in names:
             counts[name] += count
-    ranked = sorted(counts.items(), key=lambda one: (-one[1], one[0]))[:MAX_COUNTED]
+    ranked = sorted(counts.items(), key=lambda counted: (-counted[1], counted[0]))[
+        :MAX_COUNTED
+    ]
     return [ValueCount(name, count) for name, count in ranked]
 
 
@@ -191,7 +193,7 @@ class _Results(NamedTuple):
     complete: int  # number of exact results and results with every word
     relaxed: Relaxed
 
-    def passing(self, masks: Iterable[Mask]) -> "_Results":
+    def filter_by(self, masks: Iterable[Mask]) -> "_Results":
         """Return the results that pass every mask, in the same order."""
         is_match = np.ones(len(self.items), dtype=np.bool_)
         for mask in masks:
@@ -205,7 +207,7 @@ class _Results(NamedTuple):
 
 
 def results_page(
-    shop: SearchableStore, listing: ResultsPageRequest, now_ms: int, trending: Trending
+    store: SearchableStore, listing: ResultsPageRequest, now_ms: int, trending: Trending
 ) -> ResultsPage:
     """Return one page of the results of `find_products`, filtered, sorted and counted.
 
@@ -216,46 +218,50 @@ def results_page(
     Raises:
         BrokenIndexError: when the index is damaged.
     """
-    query = resolve_query(shop, listing.request, now_ms)
-    buyable = shop.visible(now_ms, in_stock=True)
-    masks = filter_masks(shop.catalog, listing.filters, buyable)
+    query = resolve_query(store, listing.request, now_ms)
+    buyable = store.visible(now_ms, in_stock=True)
+    masks = filter_masks(store.catalog, listing.filters, buyable)
     if query.has_words:
-        results = _searched(shop, query, listing, masks)
+        results = _search_words(store, query, listing, masks)
     else:
-        results = _listed(query, trending)
-    matching = results.passing(masks.values())
-    suggested = _suggested(shop, query, listing.suggest)
+        results = _list_trending(query, trending)
+    matches = results.filter_by(masks.values())
+    suggestions = _suggestions(store, query, listing.suggest)
     return ResultsPage(
-        hits=_falling(_page(shop, query, listing, matching, masks)),
+        hits=_with_falling_scores(_page_hits(store, query, listing, matches, masks)),
         relaxed=results.relaxed,
         address=query.address,
-        total=len(matching.items) if listing.counts else None,
+        total=len(matches.items) if listing.counts else None,
         facets={
-            facet: _counted(shop.catalog, facet, results, masks, buyable)
+            facet: _facet_counts(store.catalog, facet, results, masks, buyable)
             for facet in listing.facets
         },
-        next=suggested.next,
-        meant=suggested.meant,
+        next=suggestions.next,
+        meant=suggestions.meant,
     )
 
 
-def _searched(
-    shop: SearchableStore,
+def _search_words(
+    store: SearchableStore,
     query: ResolvedQuery,
     listing: ResultsPageRequest,
     masks: Mapping[str, Mask],
 ) -> _Results:
     """Return the results of the words, with partial matches if filters leave few."""
     num = listing.request.num
-    results = _results(shop, query, num)
+    results = _results(store, query, num)
     has_partial_matches = results.complete < len(results.items)
-    if masks and not has_partial_matches and results.passing(masks.values()).complete < num:
-        results = _results(shop, query, MAX_FILTERED)
+    if (
+        masks
+        and not has_partial_matches
+        and results.filter_by(masks.values()).complete < num
+    ):
+        results = _results(store, query, MAX_FILTERED)
     return results
 
 
-def _results(shop: SearchableStore, query: ResolvedQuery, min_complete: int) -> _Results:
-    found = shop.index.find(
+def _results(store: SearchableStore, query: ResolvedQuery, min_complete: int) -> _Results:
+    index_hits = store.index.find(
         IndexQuery(
             query.query,
             MAX_FILTERED,
@@ -263,33 +269,35 @@ def _results(shop: SearchableStore, query: ResolvedQuery, min_complete: int) -> 
             query.synonyms,
             min_complete=min_complete,
             with_feedback=not query.has_boosts,
-            by_meaning=shop.by_meaning,
+            by_meaning=store.by_meaning,
         )
     )
     return _Results(
-        np.array(found.items, dtype=np.int64),
-        np.array(found.scores, dtype=np.float64),
-        found.exact,
-        found.with_every_word,
-        found.relaxed,
+        np.array(index_hits.items, dtype=np.int64),
+        np.array(index_hits.scores, dtype=np.float64),
+        index_hits.exact,
+        index_hits.with_every_word,
+        index_hits.relaxed,
     )
 
 
-def _listed(query: ResolvedQuery, trending: Trending) -> _Results:
+def _list_trending(query: ResolvedQuery, trending: Trending) -> _Results:
     order = dict.fromkeys(islice(trending(query.visible), 2 * MAX_FILTERED))
     items = np.fromiter(order, np.int64, len(order))[:MAX_FILTERED]
     scores = 1.0 / np.arange(1.0, len(items) + 1)
     return _Results(items, scores, 0, len(items), Relaxed.NOTHING)
 
 
-def _suggested(shop: SearchableStore, query: ResolvedQuery, limit: int) -> QuerySuggestions:
+def _suggestions(
+    store: SearchableStore, query: ResolvedQuery, limit: int
+) -> QuerySuggestions:
     if not limit or not query.has_words:
         return QuerySuggestions([], None)
-    return shop.index.suggest(query.query, limit, query.visible, query.synonyms)
+    return store.index.suggest(query.query, limit, query.visible, query.synonyms)
 
 
-def _page(
-    shop: SearchableStore,
+def _page_hits(
+    store: SearchableStore,
     query: ResolvedQuery,
     listing: ResultsPageRequest,
     page_results: _Results,
@@ -301,10 +309,12 @@ def _page(
             page_results.items[: page_results.complete],
             page_results.items[page_results.complete :],
         )
-        items = np.concatenate([_sorted(shop, listing.sort, tier) for tier in tiers])
+        items = np.concatenate([_sort_items(store, listing.sort, tier) for tier in tiers])
         ranked = enumerate(items[: offset + num].tolist())
         return [Hit(item, 1.0 / (1.0 + place)) for place, item in ranked][offset:]
-    pins = matching(np.array(query.pinned, dtype=np.int64), list(masks.values())).tolist()
+    pins = filter_items(
+        np.array(query.pinned, dtype=np.int64), list(masks.values())
+    ).tolist()
     until = offset + num + len(pins)
     pages = Pages(num, query.candidate_limit(num))
     last_rank = (
@@ -316,34 +326,34 @@ def _page(
     )
     if not query.has_words:
         return with_pins(pins, list(map(Hit, items, scores)))[offset : offset + num]
-    scores = weigh_scores(shop, query, items, scores)
+    scores = weigh_scores(store, query, items, scores)
     hits = paginate(list(map(Hit, items, scores)), page_results.exact, pages, until)
     return with_pins(pins, hits)[offset : offset + num]
 
 
-def _sorted(shop: SearchableStore, sort: Sort, items: Items) -> Items:
+def _sort_items(store: SearchableStore, sort: Sort, items: Items) -> Items:
     """Return the items in another order; ties keep their order."""
-    catalog = shop.catalog
+    catalog = store.catalog
     if sort is Sort.NEWEST:
         keys = -catalog.created[items].astype(np.float64)
     elif sort is Sort.BEST_SELLING:
-        keys = np.array([-shop.popularity(item) for item in items.tolist()])
+        keys = np.array([-store.popularity(item) for item in items.tolist()])
     else:
         prices = catalog.prices[items]
         keys = prices if sort is Sort.PRICE_UP else -prices
     return items[np.argsort(keys, kind="stable")]  # products without a price come last
 
 
-def _falling(hits: list[Hit]) -> list[Hit]:
+def _with_falling_scores(hits: list[Hit]) -> list[Hit]:
     """Return the hits with non-increasing scores across pages."""
-    falling: list[Hit] = []
+    result: list[Hit] = []
     for hit in hits:
-        score = min(hit.score, falling[-1].score) if falling else hit.score
-        falling.append(Hit(hit.item, score))
-    return falling
+        score = min(hit.score, result[-1].score) if result else hit.score
+        result.append(Hit(hit.item, score))
+    return result
 
 
-def _counted(
+def _facet_counts(
     catalog: CatalogView,
     facet: Facet,
     results: _Results,
@@ -351,15 +361,15 @@ def _counted(
     buyable: Mask,
 ) -> Counts:
     other_masks = [mask for name, mask in masks.items() if name != facet]
-    items = results.passing(other_masks).items
+    items = results.filter_by(other_masks).items
     if facet is Facet.CATEGORIES:
         return category_counts(catalog, items)
     if facet is Facet.PRICE:
         return price_facet(catalog, items)
     if facet is Facet.IN_STOCK or facet is Facet.ON_SALE:
         mask = buyable if facet is Facet.IN_STOCK else catalog.is_on_sale()
-        chosen = len(matching(items, [mask]))
-        return StockCount(chosen, len(items) - chosen)
+        match_count = len(filter_items(items, [mask]))
+        return StockCount(match_count, len(items) - match_count)
     if facet is not Facet.ATTRIBUTES:
         return catalog.attributes.counts(items).get(facet.value, [])
     return _attribute_counts(catalog, results, masks)
@@ -375,14 +385,14 @@ def _attribute_counts(
     counts = {
         name: values
         for name, values in catalog.attributes.counts(
-            results.passing(masks.values()).items
+            results.filter_by(masks.values()).items
         ).items()
         if name not in ATTRIBUTE_FIELDS
     }
-    for filtered in masks:
-        other_masks = [mask for name, mask in masks.items() if name != filtered]
+    for filtered_kind in masks:
+        other_masks = [mask for name, mask in masks.items() if name != filtered_kind]
         for name in counts:
-            if attribute_kind(name) == filtered:
-                items = results.passing(other_masks).items
+            if attribute_kind(name) == filtered_kind:
+                items = results.filter_by(other_masks).items
                 counts[name] = catalog.attributes.counts(items).get(name, [])
     return counts

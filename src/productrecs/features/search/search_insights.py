@@ -159,39 +159,49 @@ def _insights(
 ) -> dict[QueryFilter, SearchInsights]:
     with database.reading() as connection:
         repository = SearchFigureRepository(connection, store.store_id, days)
-        found = _read(repository, store.settings.currency)
-        chosen = {one: found.matching(one) for one in query_filters}
-        listed = {one: found.most_frequent(limit, chosen[one]) for one in query_filters}
-        texts = found.texts(repository, {*chain.from_iterable(listed.values())})
-        behind = repository.behind()
+        figures = _read_figures(repository, store.settings.currency)
+        intents_by_filter = {
+            query_filter: figures.intents_of(query_filter) for query_filter in query_filters
+        }
+        listed_by_filter = {
+            query_filter: figures.most_frequent(limit, intents_by_filter[query_filter])
+            for query_filter in query_filters
+        }
+        texts = figures.texts(repository, {*chain.from_iterable(listed_by_filter.values())})
+        uncounted = repository.uncounted()
     return {
-        one: SearchInsights(
-            total=found.total,
-            intents=len(found.intents),
-            image_searches=found.image_searches,
-            image_clicks=found.image_clicks,
-            queries=[found.of(intent, texts[intent]) for intent in listed[one]],
-            omitted=max(0, len(chosen[one]) - limit),
-            behind=behind,
+        query_filter: SearchInsights(
+            total=figures.total,
+            intents=len(figures.intents),
+            image_searches=figures.image_searches,
+            image_clicks=figures.image_clicks,
+            queries=[
+                figures.insight(intent, texts[intent])
+                for intent in listed_by_filter[query_filter]
+            ],
+            omitted=max(0, len(intents_by_filter[query_filter]) - limit),
+            behind=uncounted,
         )
-        for one in query_filters
+        for query_filter in query_filters
     }
 
 
-def _read(repository: SearchFigureRepository, currency: str) -> "_Found":
+def _read_figures(repository: SearchFigureRepository, currency: str) -> "_FiguresByIntent":
     counts, clicks = repository.counts(), repository.clicks()
-    observed = repository.observed()
+    observed = repository.observed_searches()
     image_searches = counts.pop(PHOTO_SEARCHES, _NO_COUNT).searches
     image_clicks = clicks.pop(PHOTO_SEARCHES, _NO_CLICKS).clicks
-    clicked = Counter[str]()
+    searchers_clicked = Counter[str]()
     for day, count in zip(observed, searchers_who_clicked(observed), strict=True):
-        clicked[day.intent] += count
-    sales = repository.credits(currency)
-    return _Found(counts, clicks, sales, clicked, image_searches, image_clicks)
+        searchers_clicked[day.intent] += count
+    sales = repository.attributed_sales(currency)
+    return _FiguresByIntent(
+        counts, clicks, sales, searchers_clicked, image_searches, image_clicks
+    )
 
 
 @dataclass(frozen=True)
-class _Found:
+class _FiguresByIntent:
     """All figures by intent; there may be tens of thousands."""
 
     counts: Mapping[str, QueryCount]
@@ -204,10 +214,10 @@ class _Found:
     @functools.cached_property
     def intents(self) -> set[str]:
         """All intents with figures."""
-        found = self.counts.keys() | self.clicks.keys() | self.sales.keys()
-        return found - {OTHER_INTENTS}
+        intents = self.counts.keys() | self.clicks.keys() | self.sales.keys()
+        return intents - {OTHER_INTENTS}
 
-    def matching(self, query_filter: QueryFilter) -> Collection[str]:
+    def intents_of(self, query_filter: QueryFilter) -> Collection[str]:
         """Return the intents that belong on a list."""
         if query_filter is QueryFilter.ALL:
             return self.intents
@@ -230,33 +240,35 @@ class _Found:
         counts = self.counts
         searches = [counts.get(intent, _NO_COUNT).searches for intent in intents]
         if len(searches) > limit:
-            fewest = min(nlargest(limit, searches), default=0)
+            min_searches = min(nlargest(limit, searches), default=0)
             pairs = zip(intents, searches, strict=True)
-            intents = [intent for intent, count in pairs if count >= fewest]
+            intents = [intent for intent, count in pairs if count >= min_searches]
         return nsmallest(limit, intents, key=self._rank)
 
     def _rank(self, intent: str) -> tuple[int, int, str]:
         count = self.counts.get(intent, _NO_COUNT)
-        return -count.searches, -self._clicked(intent).clicks, intent
+        return -count.searches, -self._clicks_of(intent).clicks, intent
 
     def texts(
         self, repository: SearchFigureRepository, intents: Collection[str]
     ) -> dict[str, str]:
         """Return the latest spelling of intents: of a search, or else of a click."""
         counts, clicks = self.counts, self.clicks
-        days = {one: counts[one].last_day for one in intents if one in counts}
+        days = {intent: counts[intent].last_day for intent in intents if intent in counts}
         texts = repository.searched_texts(days)
-        without = [one for one in intents if not texts.get(one)]
-        days = {one: clicks[one].last_day for one in without if one in clicks}
+        without_text = [intent for intent in intents if not texts.get(intent)]
+        days = {
+            intent: clicks[intent].last_day for intent in without_text if intent in clicks
+        }
         texts |= repository.clicked_texts(days)
-        return {one: texts.get(one) or one for one in intents}
+        return {intent: texts.get(intent) or intent for intent in intents}
 
-    def of(self, intent: str, text: str) -> QueryInsight:
+    def insight(self, intent: str, text: str) -> QueryInsight:
         """Return the figures of one intent."""
         return _insight(
             text,
             self.counts.get(intent, _NO_COUNT),
-            self._clicked(intent),
+            self._clicks_of(intent),
             self.sales.get(intent, _NO_SALES),
             self.searchers_clicked.get(intent, 0),
         )
@@ -290,7 +302,7 @@ class _Found:
             sum(self.searchers_clicked.values()),
         )
 
-    def _clicked(self, intent: str) -> QueryClicks:
+    def _clicks_of(self, intent: str) -> QueryClicks:
         return self.clicks.get(intent, _NO_CLICKS)
 
 
@@ -341,7 +353,7 @@ _CLICKERS_NOTE: Final = (
     "counted: send user_id with /v1/search, the same as in events."
 )
 
-_FOLLOWED: Final = (
+_SALES_COLUMNS: Final = (
     Definition("carts", "count", "add-to-carts of products clicked on in results"),
     Definition("sales", "count", "order lines of such products, without returns"),
     Definition("units", "count", "units in them, net of returns; unknown counts as 1"),
@@ -365,7 +377,7 @@ COLUMNS: Final = (
     _CLICKED,
     Definition("click_through", "share", "searchers_clicked / searchers"),
     Definition("mean_position", "number", "the position of the clicked results, from 1"),
-    *_FOLLOWED,
+    *_SALES_COLUMNS,
 )
 _FIGURES: Final = (
     Definition("searches", "count", "searches with a query"),
@@ -379,7 +391,7 @@ _FIGURES: Final = (
     Definition("mean_position", "number", "the position of the clicked results, from 1"),
     Definition("image_searches", "count", "searches by photo"),
     Definition("image_clicks", "count", "clicks on results of image searches"),
-    *_FOLLOWED,
+    *_SALES_COLUMNS,
 )
 
 
@@ -398,8 +410,8 @@ def search_report(
         message = "searches are grouped by query alone"
         raise ReportError(message)
     days = (period.first_day, period.last_day)
-    found = search_insights(database, store, days, query_filter, period.limit)
-    return _report(period, query_filter, found)
+    insights = search_insights(database, store, days, query_filter, period.limit)
+    return _report(period, query_filter, insights)
 
 
 def every_search_report(
@@ -407,64 +419,67 @@ def every_search_report(
 ) -> dict[str, Report]:
     """Return the same report for each filter, by name, from one reading."""
     days = (period.first_day, period.last_day)
-    found = every_search_insight(database, store, days, period.limit)
-    made = [_report(period, query_filter, one) for query_filter, one in found.items()]
-    return {report.name: report for report in made}
+    insights = every_search_insight(database, store, days, period.limit)
+    reports = [
+        _report(period, query_filter, insights_of_filter)
+        for query_filter, insights_of_filter in insights.items()
+    ]
+    return {report.name: report for report in reports}
 
 
 def _report(
-    period: ReportQuery, query_filter: QueryFilter, found: SearchInsights
+    period: ReportQuery, query_filter: QueryFilter, insights: SearchInsights
 ) -> Report:
     name, title = TITLES[query_filter]
     notes = [RULE]
-    if found.omitted:
-        notes.append(f"{found.omitted} more queries are not shown.")
-    if only_clickers := found.total.clickers - found.total.searchers_clicked:
+    if insights.omitted:
+        notes.append(f"{insights.omitted} more queries are not shown.")
+    if only_clickers := insights.total.clickers - insights.total.searchers_clicked:
         notes.append(_CLICKERS_NOTE.format(only_clickers))
-    if found.behind:
-        notes.append(f"The newest {found.behind:,} records are not counted yet.")
+    if insights.behind:
+        notes.append(f"The newest {insights.behind:,} records are not counted yet.")
     return Report(
         name=name,
         title=f"{title}, {period.first_day} to {period.last_day}",
-        figures=tuple(map(Figure, _FIGURES, _values(found))),
+        figures=tuple(map(Figure, _FIGURES, _figure_values(insights))),
         columns=COLUMNS,
-        rows=tuple(_row(one) for one in found.queries),
+        rows=tuple(_query_row(query) for query in insights.queries),
         notes=tuple(notes),
     )
 
 
-def _values(found: SearchInsights) -> tuple[ReportValue, ...]:
-    total = found.total
-    through = total.click_through
+def _figure_values(insights: SearchInsights) -> tuple[ReportValue, ...]:
+    total = insights.total
+    click_through = total.click_through
     return (
         total.searches,
-        found.intents,
+        insights.intents,
         total.empty_share,
         total.searchers,
         total.searchers_clicked,
-        through,
-        None if through is None else 1.0 - through,
+        click_through,
+        None if click_through is None else 1.0 - click_through,
         total.clicks,
         total.mean_position,
-        found.image_searches,
-        found.image_clicks,
-        *_followed(total),
+        insights.image_searches,
+        insights.image_clicks,
+        *_sales_values(total),
     )
 
 
-def _row(one: QueryInsight) -> tuple[ReportValue, ...]:
+def _query_row(query: QueryInsight) -> tuple[ReportValue, ...]:
     return (
-        one.text,
-        one.searches,
-        one.empty,
-        one.clicks,
-        one.searchers,
-        one.searchers_clicked,
-        one.click_through,
-        one.mean_position,
-        *_followed(one),
+        query.text,
+        query.searches,
+        query.empty,
+        query.clicks,
+        query.searchers,
+        query.searchers_clicked,
+        query.click_through,
+        query.mean_position,
+        *_sales_values(query),
     )
 
 
-def _followed(one: QueryInsight) -> tuple[ReportValue, ...]:
-    return one.carts, one.sales, one.units, one.revenue, one.revenue_per_search
+def _sales_values(query: QueryInsight) -> tuple[ReportValue, ...]:
+    return query.carts, query.sales, query.units, query.revenue, query.revenue_per_search

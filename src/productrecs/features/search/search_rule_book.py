@@ -25,8 +25,8 @@ from productrecs.features.search.search_rules import (
     SearchRuleError,
     Synonym,
     UnknownSearchRuleError,
-    checked_rule,
-    checked_synonym,
+    validate_rule,
+    validate_synonym,
 )
 from productrecs.storage.database import Database
 from productrecs.storage.dialects import RawReader
@@ -40,7 +40,7 @@ class SearchRuleBook:
     seq: int = 0
     synonyms: Mapping[int, Synonym] = field(default_factory=dict)
     rules: Mapping[int, SearchRule] = field(default_factory=dict)
-    _read: dict[str, tuple[Synonyms, dict[Words, list[SearchRule]]]] = field(
+    _by_language: dict[str, tuple[Synonyms, dict[Words, list[SearchRule]]]] = field(
         default_factory=dict
     )
 
@@ -61,45 +61,45 @@ class SearchRuleBook:
         """Return the active rules of a query, in any form of its words."""
         if not self.rules:
             return []
-        found = self._for_language(query.language)[1].get(query.stems, [])
-        return [rule for rule in found if rule.is_on(now_ms, zone)]
+        rules = self._for_language(query.language)[1].get(query.stems, [])
+        return [rule for rule in rules if rule.is_active(now_ms, zone)]
 
     def _for_language(
         self, language: LanguageAnalyzer
     ) -> tuple[Synonyms, dict[Words, list[SearchRule]]]:
-        cached = self._read.get(language.code)
+        cached = self._by_language.get(language.code)
         if cached is None:
             by_query: dict[Words, list[SearchRule]] = {}
             for rule in self.rules.values():
                 key = AnalysedQuery.of(rule.query, language).stems
                 by_query.setdefault(key, []).append(rule)
-            cached = self._read[language.code] = (self._synonyms(language), by_query)
+            cached = self._by_language[language.code] = (self._synonyms(language), by_query)
         return cached
 
     def _synonyms(self, language: LanguageAnalyzer) -> Synonyms:
         if not self.synonyms:
             return NO_SYNONYMS
-        found: dict[Words, list[Words]] = {}
-        for one in self.synonyms.values():
-            texts = [tuple(query_words(text)) for text in one.texts]
-            for source in texts[:1] if one.one_way else texts:
+        synonyms: dict[Words, list[Words]] = {}
+        for synonym in self.synonyms.values():
+            texts = [tuple(query_words(text)) for text in synonym.texts]
+            for source in texts[:1] if synonym.one_way else texts:
                 other_texts = [other for other in texts if other and other != source]
                 key = tuple(language.stems(source))
                 if key:
-                    found.setdefault(key, []).extend(other_texts)
+                    synonyms.setdefault(key, []).extend(other_texts)
         return {
-            key: tuple(dict.fromkeys(other_texts)) for key, other_texts in found.items()
+            key: tuple(dict.fromkeys(other_texts)) for key, other_texts in synonyms.items()
         }
 
 
-def items_of(rules: list[SearchRule], action: SearchRuleAction) -> list[str]:
+def item_ids_of(rules: list[SearchRule], action: SearchRuleAction) -> list[str]:
     """Return the item ids of the rules of one kind, in the rules' order."""
     return [item for rule in rules if rule.action is action for item in rule.items]
 
 
-def address_of(rules: list[SearchRule]) -> str | None:
+def redirect_address(rules: list[SearchRule]) -> str | None:
     """Return the address of the newest redirect; None without one."""
-    return next((one.address for one in reversed(rules) if one.address), None)
+    return next((rule.address for rule in reversed(rules) if rule.address), None)
 
 
 class SearchRuleEditor:
@@ -128,13 +128,13 @@ class SearchRuleEditor:
             SearchRuleError: when it is invalid, or above the limit.
             StoreDeletedError: when the store was deleted.
         """
-        one = checked_synonym(texts, one_way=one_way)
+        synonym = validate_synonym(texts, one_way=one_way)
         with self._database.transaction() as transaction:
             repository = SearchRuleRepository(transaction, self._store_id)
             number = repository.next_id()
             _check_limit(len(repository.synonyms()), MAX_SYNONYMS)
-            repository.add_synonym(number, one, self._clock())
-        return number, one
+            repository.add_synonym(number, synonym, self._clock())
+        return number, synonym
 
     def add_rule(self, rule: SearchRule) -> tuple[int, SearchRule]:
         """Store a rule; return it as stored, with its id.
@@ -143,13 +143,13 @@ class SearchRuleEditor:
             SearchRuleError: when it is invalid, or above the limit.
             StoreDeletedError: when the store was deleted.
         """
-        checked = checked_rule(rule)
+        valid_rule = validate_rule(rule)
         with self._database.transaction() as transaction:
             repository = SearchRuleRepository(transaction, self._store_id)
             number = repository.next_id()
             _check_limit(len(repository.rules()), MAX_RULES)
-            repository.add_rule(number, checked, self._clock())
-        return number, checked
+            repository.add_rule(number, valid_rule, self._clock())
+        return number, valid_rule
 
     def remove_synonym(self, number: int) -> None:
         """Delete a synonym.

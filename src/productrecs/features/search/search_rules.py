@@ -57,30 +57,32 @@ class SearchRule:
     starts: str | None = None
     ends: str | None = None
 
-    def is_on(self, now_ms: int, zone: tzinfo) -> bool:
+    def is_active(self, now_ms: int, zone: tzinfo) -> bool:
         """Return whether the rule is in force."""
         if self.starts and now_ms < window_start_ms(self.starts, zone):
             return False
         return not self.ends or now_ms <= window_end_ms(self.ends, zone)
 
 
-def checked_synonym(texts: Sequence[str], *, one_way: bool) -> Synonym:
+def validate_synonym(texts: Sequence[str], *, one_way: bool) -> Synonym:
     """Return a synonym in its stored form.
 
     Raises:
         SearchRuleError: when it does not have two different texts.
     """
-    texts_once = tuple(dict.fromkeys(" ".join(text.split()) for text in texts))
-    if not MIN_WORDS <= len(texts_once) <= MAX_WORDS or not all(map(_is_text, texts_once)):
+    distinct_texts = tuple(dict.fromkeys(" ".join(text.split()) for text in texts))
+    if not MIN_WORDS <= len(distinct_texts) <= MAX_WORDS or not all(
+        map(_is_text, distinct_texts)
+    ):
         message = (
             f"a synonym is 2 to {MAX_WORDS} different texts of up to {LONGEST_TEXT} "
             "characters, such as couch sofa"
         )
         raise SearchRuleError(message)
-    return Synonym(texts_once, one_way)
+    return Synonym(distinct_texts, one_way)
 
 
-def checked_rule(rule: SearchRule) -> SearchRule:
+def validate_rule(rule: SearchRule) -> SearchRule:
     """Return a rule in its stored form.
 
     Raises:
@@ -96,14 +98,16 @@ def checked_rule(rule: SearchRule) -> SearchRule:
         message = f"{rule.action} needs 1 to {MAX_ITEMS} items, and no address"
         raise SearchRuleError(message)
     items = tuple(dict.fromkeys(rule.items))
-    starts, ends = _checked_time(rule.starts), _checked_time(rule.ends)
+    starts, ends = _validate_time(rule.starts), _validate_time(rule.ends)
     return SearchRule(rule.action, query, items, rule.address, starts, ends)
 
 
 def _check_redirect(rule: SearchRule) -> None:
     address = rule.address or ""
-    fits = len(address) <= LONGEST_ADDRESS and address.isprintable() and address.isascii()
-    if rule.items or not fits or not address.startswith(("https://", "http://", "/")):
+    is_valid = (
+        len(address) <= LONGEST_ADDRESS and address.isprintable() and address.isascii()
+    )
+    if rule.items or not is_valid or not address.startswith(("https://", "http://", "/")):
         message = (
             "redirect needs an address that begins with https://, http:// or /, in ASCII, "
             "and no items"
@@ -111,7 +115,7 @@ def _check_redirect(rule: SearchRule) -> None:
         raise SearchRuleError(message)
 
 
-def _checked_time(text: str | None) -> str | None:
+def _validate_time(text: str | None) -> str | None:
     try:
         return normalise_timestamp(text) if text else None
     except InvalidDateError as error:

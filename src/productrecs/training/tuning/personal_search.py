@@ -18,7 +18,7 @@ from productrecs.engines.personal_search import (
     PersonalSearchOptions,
     ShopperProfile,
     TraitsOf,
-    lifted,
+    lift_scores,
 )
 from productrecs.records.catalog.catalog_view import CatalogView
 from productrecs.records.events.event import EventKind
@@ -141,7 +141,7 @@ class _Case:
 
     def score(self, options: PersonalSearchOptions) -> float:
         """Return the reciprocal rank of the clicked product."""
-        scores = lifted(self.scores, self.matches, options)
+        scores = lift_scores(self.scores, self.matches, options)
         mine = scores[self.clicked]
         ahead = int((scores > mine).sum()) + int((scores[: self.clicked] == mine).sum())
         return 1.0 / (1.0 + ahead)

@@ -18,7 +18,7 @@ from productrecs.entrypoints.cli.options_services_and_output import (
 )
 from productrecs.entrypoints.http.caches.store_cache import load_store, searchable_store
 from productrecs.entrypoints.services import Services
-from productrecs.features.search.product_search import hits_for_anybody
+from productrecs.features.search.product_search import hits_without_personalization
 from productrecs.processes.process_messages import ParentConnection
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import find_store
@@ -94,7 +94,9 @@ def tune(
 def _search_replay(services: Services, store: Store) -> SearchReplay:
     opened, now_ms = load_store(services, store), services.clock()
     shop = searchable_store(opened)
-    return SearchReplay(opened.traits.of, lambda text: hits_for_anybody(shop, text, now_ms))
+    return SearchReplay(
+        opened.traits.of, lambda text: hits_without_personalization(shop, text, now_ms)
+    )
 
 
 def _parameter_fields(found: TunedParameters | None) -> Mapping[str, object]:

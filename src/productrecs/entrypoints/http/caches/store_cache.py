@@ -561,19 +561,19 @@ def searchable_store(
     cached_store: CachedStore, settings: StoreSettings | None = None
 ) -> SearchableStore:
     """Return the present search state of a store; `settings` are those of a variant."""
-    shop = cached_store.shop
-    settings = settings or shop.settings
-    models, book = shop.models, shop.book
+    state = cached_store.shop
+    settings = settings or state.settings
+    models, book = state.models, state.book
     return SearchableStore(
-        catalog=shop.catalog,
+        catalog=state.catalog,
         index=cached_store.index,
         ranks=models.ranks,
-        trending=len(models.trending),
+        trending_count=len(models.trending),
         search_rules=cached_store.search_rules,
         rules=None if book is None else book.of(ListKind.SEARCH),
         factors=None if book is None else book.rules_of(ListKind.SEARCH).factors,
         sold_out=settings.search_sold_out,
         by_meaning=settings.search_meaning,
-        choices=models.click_boosts,
-        language_setting=shop.settings.language,
+        click_boosts=models.click_boosts,
+        language_setting=state.settings.language,
     )

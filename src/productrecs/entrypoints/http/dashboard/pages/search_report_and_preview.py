@@ -40,8 +40,8 @@ from productrecs.features.search.search_rules import (
     SearchRuleError,
     Synonym,
     UnknownSearchRuleError,
-    checked_rule,
-    checked_synonym,
+    validate_rule,
+    validate_synonym,
 )
 
 SHOWN: Final = 8
@@ -255,13 +255,13 @@ class Improvement:
         """
         if self.action == "synonym":
             texts = [one for one in self.texts.split(",") if one.strip()]
-            return checked_synonym([self.query, *texts], one_way=False)
+            return validate_synonym([self.query, *texts], one_way=False)
         if self.action == "pin":
             rule = SearchRule(SearchRuleAction.PIN, self.query, items=self.pins)
         else:
             action, address = SearchRuleAction.REDIRECT, self.address
             rule = SearchRule(action, self.query, address=address)
-        return checked_rule(rule)
+        return validate_rule(rule)
 
 
 def show_search(visit: Visit) -> Reply:
