@@ -94,7 +94,7 @@ def history(amounts: Amounts, first_day: int) -> Demand:
     sold = amounts > 0
     began = np.where(sold.any(axis=1), np.argmax(sold, axis=1), amounts.shape[1])
     on_sale = np.arange(amounts.shape[1])[None, :] >= began[:, None]
-    closed = closed_days(amounts.sum(axis=0, dtype=np.float64), first_day)
+    closed = closed_days(amounts.sum(axis=0, dtype=np.float64))
     nothing = np.full(len(amounts), -1, np.int32)
     return Demand(amounts, on_sale & ~closed, nothing, first_day)
 

@@ -157,7 +157,11 @@ def test_an_engine_in_three_places_is_everywhere(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "guide", "said"),
     [
-        (LINE.replace("        model=next_number.MODEL,\n", ""), GUIDE, "no candidate function"),
+        (
+            LINE.replace("        model=next_number.MODEL,\n", ""),
+            GUIDE,
+            "no candidate function",
+        ),
         (LINE.replace('{"product": 3.0, "cart": 3.0}', "{}"), GUIDE, "in no list"),
         (LINE.replace("next-number", "buy"), GUIDE, "the same name"),
         (LINE, "\n", "without a word in their guide: next-number"),

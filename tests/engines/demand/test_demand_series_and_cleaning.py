@@ -59,7 +59,7 @@ def test_a_weekday_that_was_always_closed_stays_closed() -> None:
     totals = shop(weeks=10, closed_on=6)
     ahead = MONDAY + 70 + np.arange(28)
 
-    shut = closed_in_future(closed_days(totals, MONDAY), MONDAY, ahead)
+    shut = closed_in_future(closed_days(totals), MONDAY, ahead)
 
     assert shut.tolist() == [day % 7 == 6 for day in range(28)]
 
@@ -68,9 +68,9 @@ def test_one_closed_sunday_does_not_close_the_next() -> None:
     totals = np.full(70, 50.0)
     totals[69] = 0
 
-    assert closed_days(totals, MONDAY)[69]
+    assert closed_days(totals)[69]
     ahead = MONDAY + 70 + np.arange(28)
-    assert not closed_in_future(closed_days(totals, MONDAY), MONDAY, ahead).any()
+    assert not closed_in_future(closed_days(totals), MONDAY, ahead).any()
 
 
 def test_christmas_day_is_believed_to_be_closed_after_one_year() -> None:
@@ -79,7 +79,7 @@ def test_christmas_day_is_believed_to_be_closed_after_one_year() -> None:
     totals[24] = totals[100] = 0  # 25 December, and some day in March
     ahead = date(2025, 12, 16).toordinal() + np.arange(28)
 
-    shut = closed_in_future(closed_days(totals, first), first, ahead)
+    shut = closed_in_future(closed_days(totals), first, ahead)
 
     assert shut.nonzero()[0].tolist() == [9]
 
@@ -87,4 +87,4 @@ def test_christmas_day_is_believed_to_be_closed_after_one_year() -> None:
 def test_a_small_shop_is_not_closed_on_days_without_a_sale() -> None:
     totals = np.array([0, 1, 0, 0, 2, 0, 0] * 10, np.float64)
 
-    assert not closed_days(totals, MONDAY).any()
+    assert not closed_days(totals).any()

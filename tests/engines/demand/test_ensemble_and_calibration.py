@@ -120,7 +120,7 @@ def a_past(spread: float) -> PastForecasts:
 
 def held(past: PastForecasts) -> float:
     """Return the share of days inside the band once it is calibrated by themselves."""
-    moved = fit_calibration(past).applied(past.paths, past.levels, past.classes)
+    moved = fit_calibration(past).calibrate(past.paths, past.levels, past.classes)
     low, _, high = moved.quantiles
     return float(((past.actual >= low) & (past.actual <= high)).mean())
 

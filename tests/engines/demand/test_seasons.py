@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from productrecs.engines.demand.demand_series_and_cleaning import DEFAULT_SHRINKAGE, HORIZON
-from productrecs.engines.demand.forecast_features import shrunk_season
+from productrecs.engines.demand.forecast_features import shrink_season
 from productrecs.engines.demand.store_total_forecast import YearlySeasonality
 
 if TYPE_CHECKING:
@@ -41,12 +41,12 @@ def missed(sold: Floats, origin: int) -> tuple[float, float]:
 
 
 def test_large_moves_are_believed_and_small_ones_hardly() -> None:
-    moves = shrunk_season(np.array([0.4, 0.95, 1.0, 1.05, 2.5]), DEFAULT_SHRINKAGE)
+    moves = shrink_season(np.array([0.4, 0.95, 1.0, 1.05, 2.5]), DEFAULT_SHRINKAGE)
 
     assert moves == pytest.approx([0.4, 1.0, 1.0, 1.0, 2.5], rel=0.06)
     assert moves[0] > 0.4
     assert moves[-1] < 2.5
-    assert shrunk_season(np.array([0.7, 1.3]), 0.0).tolist() == [0.7, 1.3]
+    assert shrink_season(np.array([0.7, 1.3]), 0.0).tolist() == [0.7, 1.3]
 
 
 def test_a_season_that_always_told_is_believed_to_the_end() -> None:

@@ -108,7 +108,7 @@ class ItemBacktest:
 
 
 @dataclass(slots=True, eq=False)
-class _Candidates:
+class _PastMethodForecasts:
     """The methods' forecasts at all origins, the actual sales, and the scales."""
 
     methods: list[MethodForecasts]
@@ -124,7 +124,7 @@ def run_backtest(
     demand: Demand, options: DemandOptions, progress: Callable[[float], None]
 ) -> BacktestResult:
     """Return the backtest result; without enough history, the uncalibrated ladder."""
-    origins = origins_of(demand.days, options)
+    origins = backtest_origins(demand.days, options)
     evaluated_items = _evaluated_items(demand)
     if not origins or not len(evaluated_items):
         return BacktestResult(
@@ -138,16 +138,19 @@ def run_backtest(
             )
         except BoostingLibraryMissingError:
             model = None
-    found = _Candidates([], [], [], [], [], [], [])
-    for place, origin in enumerate(origins):
-        _add(found, demand, origin, evaluated_items, model, options)
-        progress(0.6 + 0.35 * (place + 1) / len(origins))
-    return _choose(
-        found, has_model=model is not None, demand=demand, evaluated_items=evaluated_items
+    past_forecasts = _PastMethodForecasts([], [], [], [], [], [], [])
+    for index, origin in enumerate(origins):
+        _add_origin(past_forecasts, demand, origin, evaluated_items, model, options)
+        progress(0.6 + 0.35 * (index + 1) / len(origins))
+    return _fit_and_score(
+        past_forecasts,
+        has_model=model is not None,
+        demand=demand,
+        evaluated_items=evaluated_items,
     )
 
 
-def origins_of(days: int, options: DemandOptions) -> list[int]:
+def backtest_origins(days: int, options: DemandOptions) -> list[int]:
     """Return the backtest origins, newest first; none in a short history."""
     first = days - HORIZON
     back = options.backtest_origins if 2 * days >= 3 * options.model_days else 4
@@ -162,8 +165,8 @@ def has_enough_history(demand: Demand, options: DemandOptions, days: int) -> boo
     """Return whether `days` days of history are enough for a trained model."""
     if days < options.model_days:
         return False
-    has_regular_sales = (demand.amounts > 0).sum(axis=1) >= options.model_sale_days
-    return int(has_regular_sales.sum()) >= options.model_items
+    has_enough_sales = (demand.amounts > 0).sum(axis=1) >= options.model_sale_days
+    return int(has_enough_sales.sum()) >= options.model_items
 
 
 def items_for_model(demand: Demand, origin: int, options: DemandOptions) -> Items:
@@ -188,7 +191,7 @@ def reconcile_with_total(
     weekly_totals = total.reshape(-1, WEEK).sum(axis=1)
     factors = np.where(sums > 0, weekly_totals / np.maximum(sums, 1e-9), 1.0)
     factors = np.clip(factors, _MIN_FACTOR, _MAX_FACTOR) ** (_TOTALS_SHARE * trust)
-    return paths.times(np.repeat(factors, WEEK))
+    return paths.multiply(np.repeat(factors, WEEK))
 
 
 def trust_in_total(demand: Demand) -> float:
@@ -209,21 +212,21 @@ def trust_in_total(demand: Demand) -> float:
 def moving_average(demand: Demand, origin: int) -> ForecastPaths:
     """Return the mean of the last 28 open days, with the quantiles of the last 56."""
     mean = np.nan_to_num(mean_amounts(demand, origin, HORIZON))
-    quantiles = [np.nan_to_num(one) for one in own_quantiles(demand, origin, 2 * HORIZON)]
+    quantiles = [
+        np.nan_to_num(quantile) for quantile in own_quantiles(demand, origin, 2 * HORIZON)
+    ]
     flat = np.ones((1, HORIZON), np.float32)
     return ForecastPaths(
         mean[:, None].astype(np.float32) * flat,
-        np.stack([one[:, None].astype(np.float32) * flat for one in quantiles]),
+        np.stack([quantile[:, None].astype(np.float32) * flat for quantile in quantiles]),
     )
 
 
 def _evaluated_items(demand: Demand) -> Ints:
-    has_regular_sales = np.argsort(-(demand.amounts > 0).sum(axis=1), kind="stable")
-    has_regular_sales = has_regular_sales[
-        : int((demand.amounts[has_regular_sales] > 0).any(axis=1).sum())
-    ]
-    step = max(1, -(-len(has_regular_sales) // _MAX_ITEMS))
-    return has_regular_sales[::step]
+    items = np.argsort(-(demand.amounts > 0).sum(axis=1), kind="stable")
+    items = items[: int((demand.amounts[items] > 0).any(axis=1).sum())]
+    step = max(1, -(-len(items) // _MAX_ITEMS))
+    return items[::step]
 
 
 def method_forecasts(
@@ -233,28 +236,30 @@ def method_forecasts(
     origin = demand.days
     seasons = YearlySeasonality(store_totals(demand), demand.first_day)
     total, shrinkage = seasons.mean(origin), seasons.best_shrinkage(origin)
-    closed, trust = seasons.outlook(origin).closed[None], trust_in_total(demand)
-    statistical = statistical_forecast(demand, origin, options, shrinkage).closed_on(closed)
+    is_closed, trust = seasons.outlook(origin).closed[None], trust_in_total(demand)
+    statistical = statistical_forecast(demand, origin, options, shrinkage).closed_on(
+        is_closed
+    )
     if model is None:
         statistical = apply_item_weekdays(demand, statistical)
-    modelled, items = statistical, np.zeros(0, np.int32)
+    model_paths, items = statistical, np.zeros(0, np.int32)
     if model is not None:
         items = items_for_model(demand, origin, options)
-        by_model = model.expect(demand, origin, items).closed_on(closed)
-        modelled = reconcile_with_total(
-            _replaced(statistical, items, by_model), total, trust
+        boosted_paths = model.expect(demand, origin, items).closed_on(is_closed)
+        model_paths = reconcile_with_total(
+            _replace_items(statistical, items, boosted_paths), total, trust
         )
     statistical = reconcile_with_total(statistical, total, trust)
-    idle = np.flatnonzero(~demand.on_sale[:, -HORIZON:].any(axis=1)).astype(np.int32)
-    moving_forecast = moving_average(demand, origin).closed_on(closed)
-    moving_forecast = _replaced(moving_forecast, idle, statistical.of(idle))
+    idle_items = np.flatnonzero(~demand.on_sale[:, -HORIZON:].any(axis=1)).astype(np.int32)
+    moving_paths = moving_average(demand, origin).closed_on(is_closed)
+    moving_paths = _replace_items(moving_paths, idle_items, statistical.of(idle_items))
     return MethodForecasts(
-        statistical, statistical if model is None else modelled, moving_forecast
+        statistical, statistical if model is None else model_paths, moving_paths
     ), items
 
 
-def _add(
-    found: _Candidates,
+def _add_origin(
+    past_forecasts: _PastMethodForecasts,
     demand: Demand,
     origin: int,
     evaluated_items: Ints,
@@ -263,19 +268,21 @@ def _add(
 ) -> None:
     demand_so_far = demand.until(origin)
     methods, _ = method_forecasts(demand_so_far, options, model)
-    found.methods.append(methods.of(evaluated_items))
+    past_forecasts.methods.append(methods.of(evaluated_items))
     span = slice(origin, origin + HORIZON)
-    found.actual.append(demand.amounts[evaluated_items, span])
-    found.on_sale.append(demand.on_sale[evaluated_items, span])
-    found.levels.append(item_levels(demand_so_far, origin)[evaluated_items])
-    steps = np.diff(demand_so_far.amounts[evaluated_items], axis=1)
-    jumps = np.sqrt((steps**2).mean(axis=1, dtype=np.float64))
-    found.jumps.append(np.where(jumps > 0, jumps, np.inf))
-    found.classes.append(sale_classes(demand_so_far, origin)[evaluated_items])
-    found.origins.append(np.full(len(evaluated_items), len(found.origins)))
+    past_forecasts.actual.append(demand.amounts[evaluated_items, span])
+    past_forecasts.on_sale.append(demand.on_sale[evaluated_items, span])
+    past_forecasts.levels.append(item_levels(demand_so_far, origin)[evaluated_items])
+    daily_changes = np.diff(demand_so_far.amounts[evaluated_items], axis=1)
+    change_scales = np.sqrt((daily_changes**2).mean(axis=1, dtype=np.float64))
+    past_forecasts.jumps.append(np.where(change_scales > 0, change_scales, np.inf))
+    past_forecasts.classes.append(sale_classes(demand_so_far, origin)[evaluated_items])
+    past_forecasts.origins.append(
+        np.full(len(evaluated_items), len(past_forecasts.origins))
+    )
 
 
-def _replaced(
+def _replace_items(
     paths: ForecastPaths, items: Items, other_paths: ForecastPaths
 ) -> ForecastPaths:
     mean, quantiles = paths.mean.copy(), paths.quantiles.copy()
@@ -283,32 +290,40 @@ def _replaced(
     return ForecastPaths(mean, quantiles)
 
 
-def _joined(paths: list[ForecastPaths]) -> ForecastPaths:
+def _concatenate(paths: list[ForecastPaths]) -> ForecastPaths:
     return ForecastPaths(
-        np.concatenate([one.mean for one in paths]),
-        np.concatenate([one.quantiles for one in paths], axis=1),
+        np.concatenate([part.mean for part in paths]),
+        np.concatenate([part.quantiles for part in paths], axis=1),
     )
 
 
-def _choose(
-    found: _Candidates, *, has_model: bool, demand: Demand, evaluated_items: Ints
+def _fit_and_score(
+    past_forecasts: _PastMethodForecasts,
+    *,
+    has_model: bool,
+    demand: Demand,
+    evaluated_items: Ints,
 ) -> BacktestResult:
     methods = MethodForecasts(
-        _joined([one.statistical for one in found.methods]),
-        _joined([one.model for one in found.methods]),
-        _joined([one.moving for one in found.methods]),
+        _concatenate([paths.statistical for paths in past_forecasts.methods]),
+        _concatenate([paths.model for paths in past_forecasts.methods]),
+        _concatenate([paths.moving for paths in past_forecasts.methods]),
     )
-    actual, on_sale = np.concatenate(found.actual), np.concatenate(found.on_sale)
-    scale, classes = np.concatenate(found.levels), np.concatenate(found.classes)
-    observed = ObservedDemand(actual, on_sale, scale, np.concatenate(found.jumps))
-    mixture, served = fit_ensemble_weights(methods, observed, classes, has_model=has_model)
-    observed_history = PastForecasts(served, actual, on_sale, scale, classes)
-    origins = np.concatenate(found.origins)
+    actual = np.concatenate(past_forecasts.actual)
+    on_sale = np.concatenate(past_forecasts.on_sale)
+    levels = np.concatenate(past_forecasts.levels)
+    classes = np.concatenate(past_forecasts.classes)
+    observed = ObservedDemand(actual, on_sale, levels, np.concatenate(past_forecasts.jumps))
+    ensemble_weights, ensemble_paths = fit_ensemble_weights(
+        methods, observed, classes, has_model=has_model
+    )
+    past = PastForecasts(ensemble_paths, actual, on_sale, levels, classes)
+    origins = np.concatenate(past_forecasts.origins)
     return BacktestResult(
-        mixture,
-        fit_calibration(observed_history),
-        _sum_spread(observed_history),
-        _figures(observed_history, origins, demand, evaluated_items),
+        ensemble_weights,
+        fit_calibration(past),
+        _sum_overdispersion(past),
+        _item_accuracy(past, origins, demand, evaluated_items),
     )
 
 
@@ -319,44 +334,44 @@ def day_spread(paths: ForecastPaths) -> Floats:
     return np.asarray(np.maximum(upper, day_deviation), np.float64)
 
 
-def _sum_spread(observed_history: PastForecasts) -> Floats:
+def _sum_overdispersion(history: PastForecasts) -> Floats:
     """Return the overdispersion of two weeks' sums against independent days."""
-    errors = (
-        (observed_history.actual - observed_history.paths.mean) * observed_history.on_sale
-    )[:, :_SUM_DAYS].sum(axis=1)
-    day_deviation = (day_spread(observed_history.paths) ** 2 * observed_history.on_sale)[
-        :, :_SUM_DAYS
-    ].sum(axis=1)
-    spread = np.ones(CLASSES)
-    for one in range(CLASSES):
-        members = (observed_history.classes == one) & (day_deviation > 0)
+    errors = ((history.actual - history.paths.mean) * history.on_sale)[:, :_SUM_DAYS].sum(
+        axis=1
+    )
+    variance = (day_spread(history.paths) ** 2 * history.on_sale)[:, :_SUM_DAYS].sum(axis=1)
+    overdispersion = np.ones(CLASSES)
+    for sale_class in range(CLASSES):
+        members = (history.classes == sale_class) & (variance > 0)
         if members.any():
-            ratio = errors[members] ** 2 / day_deviation[members]
-            spread[one] = float(np.sqrt(np.minimum(ratio, 25).mean()))
-    return np.clip(spread, 1.0, 4.0)
+            ratio = errors[members] ** 2 / variance[members]
+            overdispersion[sale_class] = float(np.sqrt(np.minimum(ratio, 25).mean()))
+    return np.clip(overdispersion, 1.0, 4.0)
 
 
-def _figures(
-    observed_history: PastForecasts, origins: Ints, demand: Demand, evaluated_items: Ints
+def _item_accuracy(
+    past: PastForecasts, origins: Ints, demand: Demand, evaluated_items: Ints
 ) -> ItemBacktest:
     """Return the accuracy; each origin's interval is calibrated on the other origins."""
-    paths = observed_history.paths
+    paths = past.paths
     mean, quantiles = paths.mean, paths.quantiles.copy()
     count = int(origins.max()) + 1
     for origin in range(count) if count > 1 else ():
         rows = np.flatnonzero(origins == origin)
-        calibration = fit_calibration(observed_history.of(origins != origin))
-        calibrated = calibration.applied(
-            paths.of(rows), observed_history.levels[rows], observed_history.classes[rows]
+        calibration = fit_calibration(past.of(origins != origin))
+        calibrated = calibration.calibrate(
+            paths.of(rows), past.levels[rows], past.classes[rows]
         )
         quantiles[:, rows] = calibrated.quantiles
     oldest = demand.days - HORIZON - WEEK * (count - 1)
     history = demand.amounts[evaluated_items, :oldest].astype(np.float64)
-    squared = np.tile((np.diff(history, axis=1) ** 2).mean(axis=1), count)
-    weekly = np.tile(np.abs(history[:, WEEK:] - history[:, :-WEEK]).mean(axis=1), count)
-    has_regular_sales = np.tile((history > 0).sum(axis=1) >= _MIN_SALE_DAYS, count)
-    is_measured = (squared > 0) & (weekly > 0) & has_regular_sales
-    actual, is_on_sale = observed_history.actual, observed_history.on_sale
+    squared_changes = np.tile((np.diff(history, axis=1) ** 2).mean(axis=1), count)
+    weekly_changes = np.tile(
+        np.abs(history[:, WEEK:] - history[:, :-WEEK]).mean(axis=1), count
+    )
+    has_enough_sales = np.tile((history > 0).sum(axis=1) >= _MIN_SALE_DAYS, count)
+    is_measured = (squared_changes > 0) & (weekly_changes > 0) & has_enough_sales
+    actual, is_on_sale = past.actual, past.on_sale
     sold = max(float(actual.sum(dtype=np.float64)), 1e-9)
 
     def scores(means: Amounts, bands: Amounts) -> MethodScores:
@@ -365,7 +380,7 @@ def _figures(
             float(
                 (
                     pinball_loss(actual, band, share).mean(axis=1)[is_measured]
-                    / weekly[is_measured]
+                    / weekly_changes[is_measured]
                 ).mean()
             )
             if is_measured.any()
@@ -374,7 +389,7 @@ def _figures(
         ]
         inside = (actual >= bands[0]) & (actual <= bands[2]) & is_on_sale
         return MethodScores(
-            rmsse=float(np.sqrt(errors / squared[is_measured]).mean())
+            rmsse=float(np.sqrt(errors / squared_changes[is_measured]).mean())
             if is_measured.any()
             else 0.0,
             pinball=(losses[0], losses[1], losses[2]),
@@ -384,31 +399,33 @@ def _figures(
         )
 
     starts = [demand.days - HORIZON - WEEK * back for back in range(count)]
-    naive, moving_forecast = (
-        _joined([method(demand, start, evaluated_items) for start in starts])
-        for method in (_last_week, _last_days)
+    naive, moving = (
+        _concatenate([method(demand, start, evaluated_items) for start in starts])
+        for method in (_seasonal_naive, _moving_average_of_days)
     )
     return ItemBacktest(
         items=int(is_measured.sum()) // count,
         origins=count,
         ours=scores(mean, quantiles),
         naive=scores(naive.mean, naive.quantiles),
-        moving=scores(moving_forecast.mean, moving_forecast.quantiles),
+        moving=scores(moving.mean, moving.quantiles),
     )
 
 
-def _last_week(demand: Demand, origin: int, evaluated_items: Ints) -> ForecastPaths:
+def _seasonal_naive(demand: Demand, origin: int, evaluated_items: Ints) -> ForecastPaths:
     """Return last week repeated, with the weekday's quantiles of 8 weeks."""
     demand_so_far = demand.amounts[evaluated_items, :origin]
     weeks = HORIZON // WEEK
-    observed_history = demand_so_far[:, -8 * WEEK :].reshape(len(evaluated_items), -1, WEEK)
-    quantiles = np.tile(np.quantile(observed_history, QUANTILES, axis=1), (1, 1, weeks))
+    last_weeks = demand_so_far[:, -8 * WEEK :].reshape(len(evaluated_items), -1, WEEK)
+    quantiles = np.tile(np.quantile(last_weeks, QUANTILES, axis=1), (1, 1, weeks))
     return ForecastPaths(
         np.tile(demand_so_far[:, -WEEK:], (1, weeks)), quantiles.astype(np.float32)
     )
 
 
-def _last_days(demand: Demand, origin: int, evaluated_items: Ints) -> ForecastPaths:
+def _moving_average_of_days(
+    demand: Demand, origin: int, evaluated_items: Ints
+) -> ForecastPaths:
     """Return the mean of the last 28 days, with the quantiles of 56."""
     demand_so_far = demand.amounts[evaluated_items, :origin]
     mean = demand_so_far[:, -HORIZON:].mean(axis=1)

@@ -187,7 +187,7 @@ _FEAST = (12, 24), (12, 25), (12, 26), (12, 31), (1, 1)
 """Fixed dates that count as closed after one year, for shops often close then."""
 
 
-def closed_days(totals: Floats, first_day: int) -> Bools:
+def closed_days(totals: Floats) -> Bools:
     """Return for each day whether the store was closed: [days].
 
     `totals` [days] are the store's sales. In a store with few sales, days without a sale
@@ -196,12 +196,6 @@ def closed_days(totals: Floats, first_day: int) -> Bools:
     sold = totals > 0
     if not sold.any() or float(np.median(totals[sold])) < _BUSY:
         return np.zeros(len(totals), dtype=np.bool_)
-    days = weekdays(first_day + np.arange(len(totals), dtype=np.int64))
-    weekday_sums = np.zeros(WEEK)
-    for weekday in range(WEEK):
-        weekday_sums[weekday] = (
-            sold[days == weekday].mean() if (days == weekday).any() else 0
-        )
     share = float(sold.mean())
     # If most days have sales, a day without any is closed.
     return ~sold & (share >= 0.5)  # noqa: PLR2004 - most
@@ -221,8 +215,11 @@ def closed_in_future(closed: Bools, first_day: int, future_days: Ints) -> Bools:
         closed_weekdays[weekday] = len(occurrences) >= _MIN_OCCURRENCES and bool(
             occurrences.all()
         )
-    by_date = {int(one): bool(was) for one, was in zip(past_days, closed, strict=True)}
-    dates = [_is_closed_date(int(one), by_date) for one in future_days.tolist()]
+    by_date = {
+        int(ordinal): bool(is_closed)
+        for ordinal, is_closed in zip(past_days, closed, strict=True)
+    }
+    dates = [_is_closed_date(int(ordinal), by_date) for ordinal in future_days.tolist()]
     return closed_weekdays[weekdays(future_days)] | np.array(dates, dtype=np.bool_)
 
 
@@ -230,10 +227,10 @@ def _is_closed_date(ordinal: int, closed: dict[int, bool]) -> bool:
     day = date.fromordinal(ordinal)
     if (day.month, day.day) == (2, 29):
         return False
-    past_days = []
+    was_closed = []
     for back in (1, 2, 3):
-        before = day.replace(year=day.year - back).toordinal()
-        if before in closed:
-            past_days.append(closed[before])
-    needed = 1 if (day.month, day.day) in _FEAST else _MIN_YEARS
-    return len(past_days) >= needed and all(past_days)
+        ordinal_before = day.replace(year=day.year - back).toordinal()
+        if ordinal_before in closed:
+            was_closed.append(closed[ordinal_before])
+    min_years = 1 if (day.month, day.day) in _FEAST else _MIN_YEARS
+    return len(was_closed) >= min_years and all(was_closed)

@@ -36,12 +36,12 @@ class ForecastPaths:
             np.where(closed, 0, self.quantiles).astype(np.float32),
         )
 
-    def times(self, factors: Floats) -> ForecastPaths:
+    def multiply(self, factors: Floats) -> ForecastPaths:
         """Return the paths multiplied by `factors` ([days], or [n, days])."""
         scale = factors.astype(np.float32)
         return ForecastPaths(self.mean * scale, self.quantiles * scale)
 
-    def in_order(self) -> ForecastPaths:
+    def with_sorted_quantiles(self) -> ForecastPaths:
         """Return the paths clipped at 0, with quantiles in ascending order."""
         quantiles = np.sort(np.maximum(self.quantiles, 0), axis=0)
         return ForecastPaths(np.maximum(self.mean, 0), quantiles)
@@ -61,13 +61,13 @@ MIN_SALES_A_WEEK: Final = 2
 
 _LOOK_BACK: Final = 112
 _MIN_ERRORS: Final = 200  # minimum errors for a class to have its own calibration
-_OUTSIDE: Final = 0.1  # share of days outside each end
+_OUTSIDE_SHARE: Final = 0.1  # share of days outside each end
 _MAX_OUTSIDE: Final = 0.24
 _MAX_ABOVE: Final = 0.22
 """Maximum share of days above p90. If p10 is 0, no day lies below the interval, and p90 is
 lowered towards this share to keep the interval narrow."""
 
-_NARROWED: Final = 0.6
+_INWARD_SHARE: Final = 0.6
 """Part of an inward shift that is applied: errors of past weeks are correlated, so that
 intervals are narrowed carefully but widened at once. The nominal shares outside are
 therefore above a fifth."""
@@ -101,14 +101,18 @@ class Calibration:
     lower: Floats
     upper: Floats
 
-    def applied(self, paths: ForecastPaths, levels: Floats, classes: Ints) -> ForecastPaths:
+    def calibrate(
+        self, paths: ForecastPaths, levels: Floats, classes: Ints
+    ) -> ForecastPaths:
         """Return `paths` with shifted interval ends; p50 stays inside."""
         weeks = np.arange(HORIZON) // WEEK
         low = self.lower[classes][:, weeks] * levels[:, None]
         high = self.upper[classes][:, weeks] * levels[:, None]
         p10, p50, p90 = paths.quantiles
         ends = (np.minimum(p10 - low, p50), p50, np.maximum(p90 + high, p50))
-        return ForecastPaths(paths.mean, np.stack(ends).astype(np.float32)).in_order()
+        return ForecastPaths(
+            paths.mean, np.stack(ends).astype(np.float32)
+        ).with_sorted_quantiles()
 
 
 def sale_classes(demand: Demand, origin: int) -> Ints:
@@ -132,36 +136,40 @@ def fit_calibration(history: PastForecasts) -> Calibration:
     weeks = np.broadcast_to(np.arange(HORIZON) // WEEK, history.actual.shape)
     classes = np.broadcast_to(history.classes[:, None], history.actual.shape)
     levels = np.broadcast_to(history.levels[:, None], history.actual.shape)
-    days_on_sale = history.on_sale
-    below = ((history.paths.quantiles[0] - history.actual) / levels)[days_on_sale]
-    above = ((history.actual - history.paths.quantiles[2]) / levels)[days_on_sale]
-    weeks, classes = weeks[days_on_sale], classes[days_on_sale]
+    is_on_sale = history.on_sale
+    below = ((history.paths.quantiles[0] - history.actual) / levels)[is_on_sale]
+    above = ((history.actual - history.paths.quantiles[2]) / levels)[is_on_sale]
+    weeks, classes = weeks[is_on_sale], classes[is_on_sale]
     if len(below) < _MIN_ERRORS:
         return no_calibration()
     lower, upper = np.zeros((CLASSES, WEEKS)), np.zeros((CLASSES, WEEKS))
     for week in range(WEEKS):
-        of_week = weeks == week
-        for one in range(CLASSES):
-            chosen = of_week & (classes == one)
-            if chosen.sum() < _MIN_ERRORS:
-                chosen = of_week if of_week.sum() >= _MIN_ERRORS else np.ones_like(of_week)
-            lower[one, week], upper[one, week] = _shifts(below[chosen], above[chosen])
-    return Calibration(_shrunk(lower), _shrunk(upper))
+        is_week = weeks == week
+        for sale_class in range(CLASSES):
+            is_chosen = is_week & (classes == sale_class)
+            if is_chosen.sum() < _MIN_ERRORS:
+                is_chosen = (
+                    is_week if is_week.sum() >= _MIN_ERRORS else np.ones_like(is_week)
+                )
+            lower[sale_class, week], upper[sale_class, week] = _interval_shifts(
+                below[is_chosen], above[is_chosen]
+            )
+    return Calibration(_shrink_inward_shifts(lower), _shrink_inward_shifts(upper))
 
 
-def _shifts(below: Floats, above: Floats) -> tuple[float, float]:
-    low = _corrected(below, 1 - _OUTSIDE)
-    missed = float((below > low).mean())
-    outside = min(_MAX_ABOVE, max(_OUTSIDE, _MAX_OUTSIDE - missed))
-    return low, _corrected(above, 1 - outside)
+def _interval_shifts(below: Floats, above: Floats) -> tuple[float, float]:
+    low = _conformal_quantile(below, 1 - _OUTSIDE_SHARE)
+    share_below = float((below > low).mean())
+    share_above = min(_MAX_ABOVE, max(_OUTSIDE_SHARE, _MAX_OUTSIDE - share_below))
+    return low, _conformal_quantile(above, 1 - share_above)
 
 
-def _shrunk(shifts: Floats) -> Floats:
+def _shrink_inward_shifts(shifts: Floats) -> Floats:
     """Return outward shifts unchanged, and a part of inward ones (below 0)."""
-    return np.where(shifts < 0, _NARROWED * shifts, shifts)
+    return np.where(shifts < 0, _INWARD_SHARE * shifts, shifts)
 
 
-def _corrected(misses: Floats, share: float) -> float:
+def _conformal_quantile(misses: Floats, share: float) -> float:
     """Return the conformal quantile: corrected for one more draw."""
     count = len(misses)
     return float(np.quantile(misses, min(1.0, share * (count + 1) / count)))
@@ -174,7 +182,7 @@ _WITH_MODEL: Final = (
     (0.0, 1.0, 0.0),
     (_THIRD, _THIRD, _THIRD),
 )
-_WITHOUT: Final = ((1.0, 0.0, 0.0), (0.5, 0.0, 0.5), (0.0, 0.0, 1.0))
+_WITHOUT_MODEL: Final = ((1.0, 0.0, 0.0), (0.5, 0.0, 0.5), (0.0, 0.0, 1.0))
 """Weights of the ladder, the trained model and the moving average."""
 
 
@@ -192,16 +200,19 @@ class MethodForecasts:
             self.statistical.of(rows), self.model.of(rows), self.moving.of(rows)
         )
 
-    def blended(self, means: Floats, bands: Floats) -> ForecastPaths:
+    def blend(self, means: Floats, bands: Floats) -> ForecastPaths:
         """Return the ensemble by weights [n, 3] of the means and of the intervals."""
         methods = (self.statistical, self.model, self.moving)
-        by_row = [shares.astype(np.float32).T[:, :, None] for shares in (means, bands)]
+        row_shares = [
+            weights.astype(np.float32).T[:, :, None] for weights in (means, bands)
+        ]
         mean = sum(
-            share * method.mean for share, method in zip(by_row[0], methods, strict=True)
+            share * method.mean
+            for share, method in zip(row_shares[0], methods, strict=True)
         )
         quantiles = sum(
             share * method.quantiles
-            for share, method in zip(by_row[1], methods, strict=True)
+            for share, method in zip(row_shares[1], methods, strict=True)
         )
         return ForecastPaths(np.asarray(mean), np.asarray(quantiles))
 
@@ -224,12 +235,12 @@ class EnsembleWeights:
 
     def of(self, methods: MethodForecasts, classes: Ints) -> ForecastPaths:
         """Return the ensemble forecast of items of `classes` [n]."""
-        return methods.blended(self.means[classes], self.bands[classes])
+        return methods.blend(self.means[classes], self.bands[classes])
 
 
 def statistical_only() -> EnsembleWeights:
     """Return the weights without a backtest: the ladder alone."""
-    statistical_share = np.tile(np.array(_WITHOUT[0]), (CLASSES, 1))
+    statistical_share = np.tile(np.array(_WITHOUT_MODEL[0]), (CLASSES, 1))
     return EnsembleWeights(statistical_share, statistical_share)
 
 
@@ -237,26 +248,30 @@ def fit_ensemble_weights(
     methods: MethodForecasts, observed: ObservedDemand, classes: Ints, *, has_model: bool
 ) -> tuple[EnsembleWeights, ForecastPaths]:
     """Return the ensemble with the least error against `observed`, and its forecast."""
-    options = _WITH_MODEL + _WITHOUT[1:] if has_model else _WITHOUT
+    options = _WITH_MODEL + _WITHOUT_MODEL[1:] if has_model else _WITHOUT_MODEL
     rows = len(classes)
     losses = []
     for shares in options:
         row_weights = np.tile(np.array(shares), (rows, 1))
-        paths = methods.blended(row_weights, row_weights)
-        losses.append((observed.missed(paths.mean), observed.pinball(paths.quantiles)))
-    found = statistical_only()
-    means, bands = found.means.copy(), found.bands.copy()
-    for one in range(CLASSES):
-        members = classes == one
+        paths = methods.blend(row_weights, row_weights)
+        losses.append(
+            (observed.scaled_errors(paths.mean), observed.pinball(paths.quantiles))
+        )
+    default_weights = statistical_only()
+    means, bands = default_weights.means.copy(), default_weights.bands.copy()
+    for sale_class in range(CLASSES):
+        members = classes == sale_class
         if members.any():
             sums = np.array([[loss[members].sum() for loss in pair] for pair in losses])
             if (
-                one < MIN_SALES_A_WEEK
+                sale_class < MIN_SALES_A_WEEK
             ):  # four weeks are too short to compare rarely sold items
                 sums[-1] = np.inf
-            means[one], bands[one] = (options[best] for best in sums.argmin(axis=0))
-    mixture = EnsembleWeights(means, bands)
-    return mixture, mixture.of(methods, classes)
+            means[sale_class], bands[sale_class] = (
+                options[best] for best in sums.argmin(axis=0)
+            )
+    ensemble_weights = EnsembleWeights(means, bands)
+    return ensemble_weights, ensemble_weights.of(methods, classes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -268,7 +283,7 @@ class ObservedDemand:
     levels: Floats
     jumps: Floats  # the root mean square of day-to-day changes
 
-    def missed(self, mean: Amounts) -> Floats:
+    def scaled_errors(self, mean: Amounts) -> Floats:
         """Return the root mean square scaled error of each row: [n]."""
         squared = (((self.actual - mean) ** 2) * self.on_sale).sum(axis=1)
         return np.asarray(np.sqrt(squared / self._days) / self.jumps)
@@ -288,5 +303,5 @@ class ObservedDemand:
 
 def pinball_loss(actual: Amounts, quantile: Amounts, share: float) -> Amounts:
     """Return the pinball loss of each value."""
-    missed = actual - quantile
-    return np.asarray(np.maximum(share * missed, (share - 1) * missed), np.float32)
+    errors = actual - quantile
+    return np.asarray(np.maximum(share * errors, (share - 1) * errors), np.float32)

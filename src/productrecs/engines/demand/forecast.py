@@ -30,7 +30,7 @@ from productrecs.engines.demand.store_total_forecast import (
     backtest_totals,
     error_quantiles,
     forecast_total,
-    shifted_forecast,
+    shift_forecast,
 )
 
 if TYPE_CHECKING:
@@ -83,21 +83,21 @@ def forecast_demand(
     totals = store_totals(demand)
     history = backtest_totals(totals, demand.first_day)
     days_before = on_sale.shape[1] - HORIZON
-    total = shifted_forecast(
+    total = shift_forecast(
         forecast_total(totals, demand.first_day, history),
         totals,
         demand.first_day,
         days_before,
     )
-    paths, by_model = _items(demand, options, backtest, progress)
+    paths, uses_model = _item_paths(demand, options, backtest, progress)
     classes = sale_classes(demand, demand.days)
-    paths = backtest.calibration.applied(paths, item_levels(demand, demand.days), classes)
+    paths = backtest.calibration.calibrate(paths, item_levels(demand, demand.days), classes)
     is_closed = ~on_sale[:, days_before:] | total.closed[None]
-    paths = _weeks_on(paths, days_before).closed_on(is_closed)
+    paths = _paths_from_day(paths, days_before).closed_on(is_closed)
     progress(1.0)
     return DemandForecast(
         paths,
-        by_model,
+        uses_model,
         backtest.sums[classes],
         total,
         _accuracy(totals, history),
@@ -105,29 +105,29 @@ def forecast_demand(
     )
 
 
-def _items(
+def _item_paths(
     demand: Demand,
     options: DemandOptions,
     backtest: BacktestResult,
     progress: Callable[[float], None],
 ) -> tuple[ForecastPaths, Bools]:
     """Return the paths before calibration, and which items the model contributed to."""
-    mixture, model = backtest.mixture, None
-    if mixture.needs_model:
+    ensemble_weights, model = backtest.mixture, None
+    if ensemble_weights.needs_model:
         with suppress(BoostingLibraryMissingError):
             model = fit_boosted_model(demand, options, progress)
     methods, items = method_forecasts(demand, options, model)
     classes = sale_classes(demand, demand.days)
-    by_model = np.zeros(demand.items, np.bool_)
-    by_model[items] = mixture.uses_model(classes[items])
-    return mixture.of(methods, classes), by_model
+    uses_model = np.zeros(demand.items, np.bool_)
+    uses_model[items] = ensemble_weights.uses_model(classes[items])
+    return ensemble_weights.of(methods, classes), uses_model
 
 
-def _weeks_on(paths: ForecastPaths, days_before: int) -> ForecastPaths:
+def _paths_from_day(paths: ForecastPaths, days_before: int) -> ForecastPaths:
     """Return the paths from day `days_before` on; days beyond the last week repeat it."""
-    places = np.arange(days_before, days_before + HORIZON)
-    places = np.where(places < HORIZON, places, places - WEEK)
-    return ForecastPaths(paths.mean[:, places], paths.quantiles[:, :, places])
+    day_index = np.arange(days_before, days_before + HORIZON)
+    day_index = np.where(day_index < HORIZON, day_index, day_index - WEEK)
+    return ForecastPaths(paths.mean[:, day_index], paths.quantiles[:, :, day_index])
 
 
 def _accuracy(totals: Floats, history: TotalBacktest) -> TotalAccuracy | None:
@@ -140,14 +140,16 @@ def _accuracy(totals: Floats, history: TotalBacktest) -> TotalAccuracy | None:
     actual, forecast = history.actual[:count], history.forecast[:count]
     if scale <= 0 or actual.sum() <= 0:
         return None
-    inside = 0
+    inside_count = 0
     for row in range(count):
         is_other_origin = np.arange(history.origins) != row
         low, _, high = error_quantiles(
             history.forecast[is_other_origin], history.actual[is_other_origin]
         )
         observed, expected = actual[row], forecast[row]
-        inside += int(((observed >= low * expected) & (observed <= high * expected)).sum())
+        inside_count += int(
+            ((observed >= low * expected) & (observed <= high * expected)).sum()
+        )
 
     def rmsse(expected: Floats) -> float:
         return float(np.sqrt(((actual - expected) ** 2).mean(axis=1) / scale).mean())
@@ -156,6 +158,6 @@ def _accuracy(totals: Floats, history: TotalBacktest) -> TotalAccuracy | None:
         wape=float(np.abs(actual - forecast).sum() / actual.sum()),
         rmsse=rmsse(forecast),
         bias=float(forecast.sum() / actual.sum()) - 1,
-        coverage=inside / actual.size,
+        coverage=inside_count / actual.size,
         baseline_rmsse=min(rmsse(history.naive[:count]), rmsse(history.moving[:count])),
     )

@@ -32,7 +32,7 @@ SALES_RATE_HALF_LIFE: Final = 14.0
 _WINDOWS: Final = (7, 28, 56, 112)
 _LEVEL_DAYS: Final = 56
 _LEVEL_FLOOR: Final = 0.1
-_LONGEST: Final = 365.0
+_MAX_AGE: Final = 365.0
 _HALF_LIVES: Final = (7.0, SALES_RATE_HALF_LIFE, 28.0, 56.0)
 _RECENT_DAYS: Final = 12 * WEEK
 _CLIP_QUANTILE: Final = 0.97
@@ -62,8 +62,8 @@ def item_levels(demand: Demand, origin: int, caps: Floats | None = None) -> Floa
 
     `caps` are its `bulk_order_caps`, if already computed.
     """
-    held_amounts = bulk_order_caps(demand, origin) if caps is None else caps
-    recent = mean_amounts(demand, origin, _LEVEL_DAYS, held_amounts)
+    caps_of_items = bulk_order_caps(demand, origin) if caps is None else caps
+    recent = mean_amounts(demand, origin, _LEVEL_DAYS, caps_of_items)
     longer = mean_amounts(demand, origin, origin)
     return np.nan_to_num(np.where(np.isnan(recent), longer, recent)) + _LEVEL_FLOOR
 
@@ -74,7 +74,7 @@ def sales_rates(ordinary_days: Demand, profile: Floats, half_life: float) -> Flo
     `ordinary_days` have no bulk orders; `profile` [7] are the store's weekday factors.
     """
     days = profile[weekdays(ordinary_days.ordinals(0, ordinary_days.days))]
-    return recent_weighted(ordinary_days, ordinary_days.days, half_life, days)
+    return decayed_mean(ordinary_days, ordinary_days.days, half_life, days)
 
 
 class OriginFeatures:
@@ -97,9 +97,11 @@ class OriginFeatures:
         rates = [sales_rates(without_bulk, self._store_profile, one) for one in _HALF_LIVES]
         self.daily_sales = rates[1] + _LEVEL_FLOOR
         self.added = bulk_order_additions(demand, origin, self.caps)
-        self._item = np.concatenate((self._of_items(), self._of_rates(rates)), axis=1)
+        self._item = np.concatenate(
+            (self._item_features(), self._rate_features(rates)), axis=1
+        )
         self._store = _store_features(all_demand, origin)
-        self._profile, self._last = self._of_weekdays()
+        self._profile, self._last = self._weekday_profiles()
         demand_so_far = all_demand.until(origin)
         self._last_year = _year_ratio(store_totals(demand_so_far), origin)
 
@@ -124,7 +126,7 @@ class OriginFeatures:
         store = np.broadcast_to(self._store, (len(items), len(self._store)))
         return np.concatenate((self._item[items], store, per_row), axis=1)
 
-    def _of_items(self) -> Amounts:
+    def _item_features(self) -> Amounts:
         demand, origin = self._demand, self._origin
         columns = [np.log(self.levels)]
         amounts, on_sale = demand.amounts[:, :origin], demand.on_sale[:, :origin]
@@ -132,53 +134,55 @@ class OriginFeatures:
         columns += [by_window[window] / self.levels for window in _WINDOWS]
         for window in (28, 112):
             window_amounts = amounts[:, -window:]
-            held_amounts = on_sale[:, -window:]
+            is_on_sale = on_sale[:, -window:]
             mean = np.nan_to_num(by_window[window])[:, None]
-            count = np.maximum(held_amounts.sum(axis=1), 1)
+            count = np.maximum(is_on_sale.sum(axis=1), 1)
             spread = np.sqrt(
-                (np.where(held_amounts, window_amounts - mean, 0) ** 2).sum(axis=1) / count
+                (np.where(is_on_sale, window_amounts - mean, 0) ** 2).sum(axis=1) / count
             )
-            sold = (window_amounts > 0) & held_amounts
+            sold = (window_amounts > 0) & is_on_sale
             columns += [
                 spread / self.levels,
                 sold.sum(axis=1) / count,
                 window_amounts.max(axis=1, initial=0) / self.levels,
-                held_amounts.mean(axis=1),
+                is_on_sale.mean(axis=1),
             ]
         sold = amounts > 0
         has_sold = sold.any(axis=1)
-        since = np.where(has_sold, np.argmax(sold[:, ::-1], axis=1), origin)
+        days_since_sale = np.where(has_sold, np.argmax(sold[:, ::-1], axis=1), origin)
         age = np.where(has_sold, origin - np.argmax(sold, axis=1), 0)
         for window in (56, 112):
-            columns += [one / self.levels for one in own_quantiles(demand, origin, window)]
-        columns += [np.minimum(since, _LONGEST), np.minimum(age, _LONGEST)]
-        columns.append(recent_weighted(demand, origin, 14.0) / self.levels)
-        columns.append(self._of_categories())
-        columns.append(_lag_year(demand, origin) / self.levels)
+            columns += [
+                quantile / self.levels for quantile in own_quantiles(demand, origin, window)
+            ]
+        columns += [np.minimum(days_since_sale, _MAX_AGE), np.minimum(age, _MAX_AGE)]
+        columns.append(decayed_mean(demand, origin, 14.0) / self.levels)
+        columns.append(self._category_trends_of_items())
+        columns.append(_last_year_means(demand, origin) / self.levels)
         return np.stack(columns, axis=1).astype(np.float32)
 
-    def _of_rates(self, rates: list[Floats]) -> Amounts:
+    def _rate_features(self, rates: list[Floats]) -> Amounts:
         """Return the trend of the pace, and the deviation of days from it, in paces."""
         demand_so_far = self._demand.amounts[:, : self._origin]
-        jumps = np.sqrt(
+        change_scales = np.sqrt(
             (np.diff(demand_so_far, axis=1) ** 2).mean(axis=1, dtype=np.float64)
         )
         largest = np.minimum(self.caps, demand_so_far.max(axis=1))
-        columns = [*rates, self.added, largest, jumps]
-        return np.stack([one / self.daily_sales for one in columns], axis=1).astype(
+        columns = [*rates, self.added, largest, change_scales]
+        return np.stack([column / self.daily_sales for column in columns], axis=1).astype(
             np.float32
         )
 
-    def _of_categories(self) -> Floats:
+    def _category_trends_of_items(self) -> Floats:
         """Return the trend of each item's category: [items], NaN without one."""
         codes = self._demand.categories
         if not (codes >= 0).any():
             return np.full(len(codes), np.nan)
         return np.where(
-            codes >= 0, _by_category(self._full_demand, self._origin)[codes], np.nan
+            codes >= 0, _category_trends(self._full_demand, self._origin)[codes], np.nan
         )
 
-    def _of_weekdays(self) -> tuple[Floats, Floats]:
+    def _weekday_profiles(self) -> tuple[Floats, Floats]:
         """Return each item's mean and last amount by weekday, in levels: [items, 7]."""
         demand, origin = self._demand, self._origin
         start = max(0, origin - 8 * WEEK)
@@ -187,9 +191,9 @@ class OriginFeatures:
         last = np.full((demand.items, WEEK), np.nan)
         for weekday in range(WEEK):
             weekday_columns = start + np.flatnonzero(days == weekday)
-            held_amounts = demand.on_sale[:, weekday_columns]
-            sums = np.where(held_amounts, demand.amounts[:, weekday_columns], 0).sum(axis=1)
-            count = held_amounts.sum(axis=1)
+            is_on_sale = demand.on_sale[:, weekday_columns]
+            sums = np.where(is_on_sale, demand.amounts[:, weekday_columns], 0).sum(axis=1)
+            count = is_on_sale.sum(axis=1)
             profile[:, weekday] = np.where(count > 0, sums / np.maximum(count, 1), np.nan)
             if len(weekday_columns):
                 last[:, weekday] = demand.amounts[:, weekday_columns[-1]]
@@ -199,18 +203,22 @@ class OriginFeatures:
 def own_quantiles(demand: Demand, origin: int, window: int) -> list[Floats]:
     """Return the quantiles of each item's open days: one [items] for each of QUANTILES."""
     start = max(0, origin - window)
-    held_amounts = demand.on_sale[:, start:origin]
-    ordered = np.sort(
-        np.where(held_amounts, demand.amounts[:, start:origin], np.inf), axis=1
+    is_on_sale = demand.on_sale[:, start:origin]
+    sorted_amounts = np.sort(
+        np.where(is_on_sale, demand.amounts[:, start:origin], np.inf), axis=1
     )
-    count = held_amounts.sum(axis=1)
+    count = is_on_sale.sum(axis=1)
     rows = np.arange(demand.items)
-    found = []
+    quantiles = []
     for share in QUANTILES:
-        place = np.maximum(np.round(share * (count - 1)), 0).astype(np.int64)
-        value = ordered[rows, place] if ordered.shape[1] else np.full(demand.items, np.inf)
-        found.append(np.where(count > 0, value, np.nan).astype(np.float64))
-    return found
+        index = np.maximum(np.round(share * (count - 1)), 0).astype(np.int64)
+        value = (
+            sorted_amounts[rows, index]
+            if sorted_amounts.shape[1]
+            else np.full(demand.items, np.inf)
+        )
+        quantiles.append(np.where(count > 0, value, np.nan).astype(np.float64))
+    return quantiles
 
 
 def store_totals(demand: Demand) -> Floats:
@@ -242,9 +250,7 @@ def weekday_factors(totals: Floats, ordinals: Ints) -> Floats:
     either.
     """
     recent = slice(max(0, len(totals) - _RECENT_DAYS), len(totals))
-    combined = _regular_weeks(totals, ordinals) + _mean_week(
-        totals[recent], ordinals[recent]
-    )
+    combined = _median_week(totals, ordinals) + _mean_week(totals[recent], ordinals[recent])
     return (
         np.asarray(combined / combined[combined > 0].mean())
         if combined.any()
@@ -260,33 +266,36 @@ def _mean_week(totals: Floats, ordinals: Ints) -> Floats:
         return factors
     capped = np.minimum(totals, np.quantile(totals[sold], _CLIP_QUANTILE))
     for weekday in range(WEEK):
-        weekday_columns = capped[(days == weekday) & sold]
-        factors[weekday] = weekday_columns.mean() if len(weekday_columns) else 0.0
+        weekday_totals = capped[(days == weekday) & sold]
+        factors[weekday] = weekday_totals.mean() if len(weekday_totals) else 0.0
     return np.asarray(factors / factors[factors > 0].mean())
 
 
-def _regular_weeks(totals: Floats, ordinals: Ints) -> Floats:
+def _median_week(totals: Floats, ordinals: Ints) -> Floats:
     """Return each weekday's share of the median week, or the mean if sales are few."""
     factors = np.zeros(WEEK)
     weeks = len(totals) // WEEK
-    full_demand = totals[len(totals) - weeks * WEEK :].reshape(weeks, WEEK)
-    sold = full_demand > 0
-    typical = full_demand.sum(axis=1) / np.maximum(sold.sum(axis=1), 1)
-    has_sales = typical > 0
+    weekly_totals = totals[len(totals) - weeks * WEEK :].reshape(weeks, WEEK)
+    sold = weekly_totals > 0
+    mean_open_days = weekly_totals.sum(axis=1) / np.maximum(sold.sum(axis=1), 1)
+    has_sales = mean_open_days > 0
     if not has_sales.any():
         return factors
-    shares, sold = full_demand[has_sales] / typical[has_sales][:, None], sold[has_sales]
-    for place, weekday in enumerate(
+    shares, sold = (
+        weekly_totals[has_sales] / mean_open_days[has_sales][:, None],
+        sold[has_sales],
+    )
+    for column, weekday in enumerate(
         weekdays(ordinals[len(totals) - weeks * WEEK :])[:WEEK]
     ):
-        held_amounts = sold[:, place]
-        is_regular = held_amounts.mean() >= _MIN_WEEK_SHARE
-        values = shares[held_amounts, place] if is_regular else shares[:, place]
+        is_open = sold[:, column]
+        is_regular = is_open.mean() >= _MIN_WEEK_SHARE
+        values = shares[is_open, column] if is_regular else shares[:, column]
         factors[weekday] = np.median(values) if is_regular else values.mean()
     return np.asarray(factors / factors[factors > 0].mean())
 
 
-def recent_weighted(
+def decayed_mean(
     demand: Demand, origin: int, half_life: float, profile: Floats | None = None
 ) -> Floats:
     """Return each item's mean on open days, newer days weighing more: [items].
@@ -297,10 +306,10 @@ def recent_weighted(
     ages = origin - 1 - np.arange(start, origin)
     weights = (0.5 ** (ages / half_life)).astype(np.float32)
     day_weights = np.ones_like(weights) if profile is None else profile[start:origin]
-    held_amounts = demand.on_sale[:, start:origin] * weights
-    sums = (demand.amounts[:, start:origin] * held_amounts).sum(axis=1)
+    weighted_days = demand.on_sale[:, start:origin] * weights
+    sums = (demand.amounts[:, start:origin] * weighted_days).sum(axis=1)
     return np.asarray(
-        sums / np.maximum((held_amounts * day_weights).sum(axis=1), 1e-6), dtype=np.float64
+        sums / np.maximum((weighted_days * day_weights).sum(axis=1), 1e-6), dtype=np.float64
     )
 
 
@@ -313,23 +322,23 @@ def _store_features(demand: Demand, origin: int) -> Amounts:
     )
 
 
-def _by_category(demand: Demand, origin: int) -> Floats:
+def _category_trends(demand: Demand, origin: int) -> Floats:
     """Return each category's current sales relative to its last 56 days: [codes]."""
-    demand_so_far = demand.categories >= 0
-    codes = demand.categories[demand_so_far]
-    window_amounts = demand.amounts[demand_so_far, max(0, origin - 56) : origin]
-    newest = np.bincount(codes, window_amounts[:, -14:].mean(axis=1))
-    longer = np.bincount(codes, window_amounts.mean(axis=1))
-    return np.asarray(newest / np.maximum(longer, _LEVEL_FLOOR))
+    has_category = demand.categories >= 0
+    codes = demand.categories[has_category]
+    amounts = demand.amounts[has_category, max(0, origin - 56) : origin]
+    recent_means = np.bincount(codes, amounts[:, -14:].mean(axis=1))
+    window_means = np.bincount(codes, amounts.mean(axis=1))
+    return np.asarray(recent_means / np.maximum(window_means, _LEVEL_FLOOR))
 
 
-def _lag_year(demand: Demand, origin: int) -> Floats:
+def _last_year_means(demand: Demand, origin: int) -> Floats:
     """Return each item's daily mean of the same 28 days a year before: [items]."""
     if origin < YEAR:
         return np.full(demand.items, np.nan)
     start = origin - YEAR
-    same = demand.amounts[:, start : start + HORIZON]
-    return np.asarray(same.mean(axis=1, dtype=np.float64))
+    amounts = demand.amounts[:, start : start + HORIZON]
+    return np.asarray(amounts.mean(axis=1, dtype=np.float64))
 
 
 def _year_ratio(totals: Floats, origin: int) -> Floats:
@@ -340,13 +349,13 @@ def _year_ratio(totals: Floats, origin: int) -> Floats:
     start = origin - YEAR
     if start < HORIZON:
         return np.full(HORIZON, np.nan)
-    before = totals[start - HORIZON : start].mean()
-    if before <= 0:
+    level_before = totals[start - HORIZON : start].mean()
+    if level_before <= 0:
         return np.full(HORIZON, np.nan)
-    half = WEEK // 2
-    window_totals = totals[start - half : start + HORIZON + half]
+    half_week = WEEK // 2
+    window_totals = totals[start - half_week : start + HORIZON + half_week]
     weeks = np.convolve(window_totals, np.ones(WEEK) / WEEK, mode="valid")
-    return np.asarray(weeks / before)
+    return np.asarray(weeks / level_before)
 
 
 def year_factors_of(totals: Floats, origin: int) -> Floats:
@@ -358,7 +367,7 @@ def year_factors_of(totals: Floats, origin: int) -> Floats:
     return np.clip(ratio, _MIN_YEAR_FACTOR, _MAX_YEAR_FACTOR)
 
 
-def shrunk_season(season: Floats, shrinkage: float) -> Floats:
+def shrink_season(season: Floats, shrinkage: float) -> Floats:
     """Return a shrunken `season`: large moves are kept, small ones almost removed.
 
     A move as large as `shrinkage` (as a logarithm) is halved. Most small moves are random;
@@ -375,4 +384,4 @@ def shrunk_season(season: Floats, shrinkage: float) -> Floats:
 def year_factors(demand: Demand, origin: int, shrinkage: float) -> Floats:
     """Return the shrunken seasonal factors of the store."""
     totals = store_totals(demand.until(origin))
-    return shrunk_season(year_factors_of(totals, origin), shrinkage)
+    return shrink_season(year_factors_of(totals, origin), shrinkage)

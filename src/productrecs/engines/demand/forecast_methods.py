@@ -64,7 +64,7 @@ _SPREAD_DAYS: Final = 56
 """Open days at which an item's own days determine its spread."""
 
 _MIN_DISPERSION, _MAX_DISPERSION = 0.05, 20.0
-_CLASSES: Final = np.array([0.05, 0.2, 1.0, 5.0, 25.0])
+_VOLUME_CLASS_LIMITS: Final = np.array([0.05, 0.2, 1.0, 5.0, 25.0])
 """Limits of volume classes, as mean per day."""
 
 
@@ -104,23 +104,25 @@ def statistical_forecast(
 
     `shrinkage` is the shrinkage of the store's season.
     """
-    future_ordinals = demand.ordinals(origin, HORIZON)
+    future_days = demand.ordinals(origin, HORIZON)
     demand_classes = classify_demand(demand, origin, options)
     profile = store_profile(demand, origin)
     caps = bulk_order_caps(demand, origin)
     without_bulk = without_bulk_orders(demand, origin, caps)
-    levels, trends = _levels(
+    levels, growth = _levels(
         without_bulk, bulk_order_additions(demand, origin, caps), profile, demand_classes
     )
-    shape = profile[weekdays(future_ordinals)] * year_factors(demand, origin, shrinkage)
-    quantiles = _with_own_weekdays(without_bulk, demand, levels[:, None] * shape)
-    mean = ((levels * trends)[:, None] * shape).astype(np.float32)
+    shape = profile[weekdays(future_days)] * year_factors(demand, origin, shrinkage)
+    quantiles = _item_quantiles(without_bulk, demand, levels[:, None] * shape)
+    mean = ((levels * growth)[:, None] * shape).astype(np.float32)
     open_days = demand.on_sale[:, max(0, origin - _LOOK_BACK) : origin].sum(axis=1)
-    irregular = np.flatnonzero(demand_classes.young | (open_days < _SPREAD_DAYS))
-    if len(irregular):
-        sizes = _dispersions(demand, origin)[irregular]
-        quantiles[:, irregular] = negative_binomial(mean[irregular], sizes[:, None])
-    return ForecastPaths(mean, quantiles.astype(np.float32)).in_order()
+    irregular_items = np.flatnonzero(demand_classes.young | (open_days < _SPREAD_DAYS))
+    if len(irregular_items):
+        sizes = _dispersions(demand, origin)[irregular_items]
+        quantiles[:, irregular_items] = negative_binomial(
+            mean[irregular_items], sizes[:, None]
+        )
+    return ForecastPaths(mean, quantiles.astype(np.float32)).with_sorted_quantiles()
 
 
 def _levels(
@@ -130,18 +132,18 @@ def _levels(
 
     `without_bulk` excludes bulk orders; [items] each.
     """
-    classes = sale_classes(without_bulk, without_bulk.days)
+    frequency_classes = sale_classes(without_bulk, without_bulk.days)
     recent_rates = sales_rates(without_bulk, profile, SALES_RATE_HALF_LIFE)
     levels = np.where(
-        classes >= MIN_SALES_A_WEEK,
+        frequency_classes >= MIN_SALES_A_WEEK,
         recent_rates,
         sales_rates(without_bulk, profile, _SPARSE_HALF_LIFE),
     )
-    trends = bulk_order_growth(levels, additions)
+    growth = bulk_order_growth(levels, additions)
     levels = np.where(
         demand_classes.young, _young_levels(without_bulk, demand_classes), levels
     )
-    return np.where(demand_classes.obsolete, 0.0, levels), trends
+    return np.where(demand_classes.obsolete, 0.0, levels), growth
 
 
 def _young_levels(demand: Demand, demand_classes: DemandClasses) -> Floats:
@@ -165,15 +167,17 @@ def _young_levels(demand: Demand, demand_classes: DemandClasses) -> Floats:
     return levels
 
 
-def _with_own_weekdays(
+def _item_quantiles(
     without_bulk: Demand, demand: Demand, mean: Floats | np.ndarray
 ) -> Floats:
     """Return the quantiles of an item's own days, shifted to its `mean` [items, h]."""
-    recent = own_quantiles(demand, without_bulk.days, _LOOK_BACK)
+    item_quantiles = own_quantiles(demand, without_bulk.days, _LOOK_BACK)
     is_on_sale = without_bulk.on_sale[:, -_LOOK_BACK:]
     sums = (without_bulk.amounts[:, -_LOOK_BACK:] * is_on_sale).sum(axis=1)
     average = sums / np.maximum(is_on_sale.sum(axis=1), 1)
-    ratios = [np.nan_to_num(one) / np.maximum(average, 1e-6) for one in recent]
+    ratios = [
+        np.nan_to_num(quantile) / np.maximum(average, 1e-6) for quantile in item_quantiles
+    ]
     return np.stack([ratio[:, None] * mean for ratio in ratios])
 
 
@@ -188,12 +192,12 @@ def _dispersions(demand: Demand, origin: int) -> Floats:
     average = (amounts * is_on_sale).sum(axis=1) / days
     variance = (np.where(is_on_sale, amounts - average[:, None], 0) ** 2).sum(axis=1) / days
     excess = (variance - average) / np.maximum(average, 1e-6) ** 2
-    classes = np.searchsorted(_CLASSES, average)
-    dispersion = np.full(len(_CLASSES) + 1, 1.0)
-    for one in range(len(dispersion)):
-        members = (classes == one) & (average > 0)
+    classes = np.searchsorted(_VOLUME_CLASS_LIMITS, average)
+    dispersion = np.full(len(_VOLUME_CLASS_LIMITS) + 1, 1.0)
+    for volume_class in range(len(dispersion)):
+        members = (classes == volume_class) & (average > 0)
         if members.any():
-            dispersion[one] = np.median(excess[members])
+            dispersion[volume_class] = np.median(excess[members])
     return np.asarray(np.clip(dispersion, _MIN_DISPERSION, _MAX_DISPERSION)[classes])
 
 
@@ -204,13 +208,15 @@ def negative_binomial(mean: Floats | np.ndarray, dispersion: Floats) -> Floats:
     """
     size = np.broadcast_to(1 / dispersion, mean.shape)
     pairs = np.stack((np.round(mean, 2).ravel(), size.ravel()))
-    distinct, places = np.unique(pairs, axis=1, return_inverse=True)
-    mu, r = distinct
-    found = [
+    distinct_pairs, pair_index = np.unique(pairs, axis=1, return_inverse=True)
+    mu, r = distinct_pairs
+    quantiles = [
         np.where(mu > 0, stats.nbinom.ppf(share, r, r / (r + np.maximum(mu, 1e-9))), 0)
         for share in QUANTILES
     ]
-    return np.stack([one[places.ravel()].reshape(mean.shape) for one in found])
+    return np.stack(
+        [quantile[pair_index.ravel()].reshape(mean.shape) for quantile in quantiles]
+    )
 
 
 _MIN_WEEKS, _MAX_WEEKS = 8, 16
@@ -238,20 +244,20 @@ def apply_item_weekdays(demand: Demand, paths: ForecastPaths) -> ForecastPaths:
         np.float64
     )
     profile = store_profile(demand, demand.days)[weekdays(demand.ordinals(start, WEEK))]
-    weights = _profile_weights(sold, is_on_sale, profile)
+    weights = _item_weekday_weights(sold, is_on_sale, profile)
     rows = np.flatnonzero(weights > 0)
     if not len(rows):
         return paths
     days = np.where(is_on_sale[rows], sold[rows], np.nan)
-    own_profile = _own_profile(days, paths.of(rows))
-    share = weights[rows, None].astype(np.float32)
+    item_paths = _item_weekday_paths(days, paths.of(rows))
+    weights_of_rows = weights[rows, None].astype(np.float32)
     mean, quantiles = paths.mean.copy(), paths.quantiles.copy()
-    mean[rows] += share * (own_profile.mean - mean[rows])
-    quantiles[:, rows] += share * (own_profile.quantiles - quantiles[:, rows])
-    return ForecastPaths(mean, quantiles).in_order()
+    mean[rows] += weights_of_rows * (item_paths.mean - mean[rows])
+    quantiles[:, rows] += weights_of_rows * (item_paths.quantiles - quantiles[:, rows])
+    return ForecastPaths(mean, quantiles).with_sorted_quantiles()
 
 
-def _profile_weights(sold: Floats, is_on_sale: Bools, profile: Floats) -> Floats:
+def _item_weekday_weights(sold: Floats, is_on_sale: Bools, profile: Floats) -> Floats:
     """Return the weight of each item's own weekdays, from 0 to 1: [items].
 
     A James-Stein estimate: the variance between weekdays relative to that between weeks, 0
@@ -261,39 +267,39 @@ def _profile_weights(sold: Floats, is_on_sale: Bools, profile: Floats) -> Floats
     weekday_means = sold.sum(axis=1) / np.maximum(counts, 1)
     expected = (counts * profile).sum(axis=1)
     level = sold.sum(axis=(1, 2)) / np.maximum(expected, _EPSILON)
-    between = (counts * (weekday_means - level[:, None] * profile) ** 2).sum(axis=1) / (
-        WEEK - 1
-    )
+    variance_between = (counts * (weekday_means - level[:, None] * profile) ** 2).sum(
+        axis=1
+    ) / (WEEK - 1)
     degrees_of_freedom = np.maximum(counts.sum(axis=1) - WEEK, 1)
     variance_within = (np.where(is_on_sale, sold - weekday_means[:, None], 0) ** 2).sum(
         axis=(1, 2)
     ) / degrees_of_freedom
     # Identical days have no variance except rounding errors.
-    differs = between > _MAX_RANDOM_RATIO * variance_within + _EPSILON
+    is_significant = variance_between > _MAX_RANDOM_RATIO * variance_within + _EPSILON
     has_enough_weeks = (
         counts.min(axis=1, where=profile > 0, initial=_MAX_WEEKS) >= _MIN_WEEKS
     )
-    ratio = _MAX_RANDOM_RATIO * variance_within / np.maximum(between, _EPSILON)
-    return np.where(differs & has_enough_weeks, 1 - ratio, 0.0)
+    shrinkage = _MAX_RANDOM_RATIO * variance_within / np.maximum(variance_between, _EPSILON)
+    return np.where(is_significant & has_enough_weeks, 1 - shrinkage, 0.0)
 
 
-def _own_profile(days: Floats, paths: ForecastPaths) -> ForecastPaths:
+def _item_weekday_paths(days: Floats, paths: ForecastPaths) -> ForecastPaths:
     """Return `paths` with the shape of `days` [items, weeks, 7], NaN where not on sale."""
-    closed = np.asarray(np.isnan(days).all(axis=1))  # [items, 7]
-    is_known = np.where(closed[:, None], 0, days)
+    is_closed = np.asarray(np.isnan(days).all(axis=1))  # [items, 7]
+    amounts = np.where(is_closed[:, None], 0, days)
     weeks = HORIZON // WEEK
-    weekday_means = np.nanmean(is_known, axis=1)
-    future_ordinals = paths.mean.reshape(len(days), weeks, WEEK).astype(np.float64)
-    shape = weekday_means[:, None] * (future_ordinals > 0)
+    weekday_means = np.nanmean(amounts, axis=1)
+    weekly_paths = paths.mean.reshape(len(days), weeks, WEEK).astype(np.float64)
+    shape = weekday_means[:, None] * (weekly_paths > 0)
     sums = shape.sum(axis=2, keepdims=True)
-    factor = future_ordinals.sum(axis=2, keepdims=True) / np.maximum(sums, _EPSILON)
-    bands = (
-        np.nanquantile(is_known, QUANTILES, axis=1)[:, :, None]
-        * (future_ordinals > 0)
-        * factor
+    factors = weekly_paths.sum(axis=2, keepdims=True) / np.maximum(sums, _EPSILON)
+    quantiles = (
+        np.nanquantile(amounts, QUANTILES, axis=1)[:, :, None]
+        * (weekly_paths > 0)
+        * factors
     )
-    mean = (shape * factor).reshape(paths.mean.shape).astype(np.float32)
-    return ForecastPaths(mean, bands.reshape(paths.quantiles.shape).astype(np.float32))
+    mean = (shape * factors).reshape(paths.mean.shape).astype(np.float32)
+    return ForecastPaths(mean, quantiles.reshape(paths.quantiles.shape).astype(np.float32))
 
 
 _FIRST_ORIGIN: Final = 56
@@ -324,17 +330,17 @@ class GradientBoostedModel:
         days_ahead = np.arange(1, HORIZON + 1, dtype=np.int64)
         blocks: list[list[Amounts]] = []
         for start in range(0, len(items), _ITEMS_PER_BATCH):
-            some = items[start : start + _ITEMS_PER_BATCH]
-            rows = features.of(np.repeat(some, HORIZON), np.tile(days_ahead, len(some)))
+            batch = items[start : start + _ITEMS_PER_BATCH]
+            rows = features.of(np.repeat(batch, HORIZON), np.tile(days_ahead, len(batch)))
             daily_sales, level = (
-                features.daily_sales[some][:, None],
-                features.levels[some][:, None],
+                features.daily_sales[batch][:, None],
+                features.levels[batch][:, None],
             )
             mean, *quantiles = self._boosters
             blocks.append(
                 [
                     self._predict(mean, rows, daily_sales),
-                    *(self._predict(one, rows, level) for one in quantiles),
+                    *(self._predict(booster, rows, level) for booster in quantiles),
                 ]
             )
         if not blocks:
@@ -342,14 +348,14 @@ class GradientBoostedModel:
             return ForecastPaths(
                 no_forecast, np.zeros((len(QUANTILES), 0, HORIZON), np.float32)
             )
-        mean_forecast, *bands = (
+        mean_forecast, *quantile_forecasts = (
             np.concatenate(column) for column in zip(*blocks, strict=True)
         )
         growth = bulk_order_growth(features.daily_sales[items], features.added[items])
-        found = ForecastPaths(
-            mean_forecast * growth[:, None].astype(np.float32), np.stack(bands)
+        paths = ForecastPaths(
+            mean_forecast * growth[:, None].astype(np.float32), np.stack(quantile_forecasts)
         )
-        return found.in_order()
+        return paths.with_sorted_quantiles()
 
     def _predict(self, booster: Booster, rows: Amounts, level: Floats) -> Amounts:
         values = np.asarray(booster.predict(rows, num_threads=self._threads))
@@ -369,7 +375,7 @@ def fit_boosted_model(
     except (ImportError, OSError) as error:
         message = f"boosted trees cannot be loaded ({error}); on Debian install libgomp1"
         raise BoostingLibraryMissingError(message) from error
-    rows, mean_forecast, targets = _examples(demand, options)
+    rows, mean_targets, quantile_targets = _training_examples(demand, options)
     base: dict[str, Any] = {
         "verbose": -1,
         "seed": options.seed,
@@ -377,29 +383,31 @@ def fit_boosted_model(
         "num_threads": options.threads,
         "learning_rate": options.learning_rate,
         "num_leaves": options.leaves,
-        "min_data_in_leaf": min(options.least_rows, max(20, len(targets) // 500)),
+        "min_data_in_leaf": min(options.least_rows, max(20, len(quantile_targets) // 500)),
         "feature_fraction": 0.6,
         "bagging_fraction": 0.7,
         "bagging_freq": 1,
     }
-    kinds: list[dict[str, Any]] = [
+    objectives: list[dict[str, Any]] = [
         _MEAN,
         *({"objective": "quantile", "alpha": share} for share in QUANTILES),
     ]
     boosters = []
-    for place, kind in enumerate(kinds):
-        parameters = base | kind
-        if kind is _MEAN:
-            min_leaf = min(_MIN_LEAF_ROWS, max(20, len(targets) // 300))
+    for index, objective in enumerate(objectives):
+        parameters = base | objective
+        if objective is _MEAN:
+            min_leaf = min(_MIN_LEAF_ROWS, max(20, len(quantile_targets) // 300))
             parameters["min_data_in_leaf"] = min_leaf
-        goal = mean_forecast if kind is _MEAN else targets
-        data = lightgbm.Dataset(rows, goal, params=parameters)
+        target = mean_targets if objective is _MEAN else quantile_targets
+        data = lightgbm.Dataset(rows, target, params=parameters)
         boosters.append(lightgbm.train(parameters, data, options.trees))
-        progress((place + 1) / len(kinds))
+        progress((index + 1) / len(objectives))
     return GradientBoostedModel(boosters, options.threads)
 
 
-def _examples(demand: Demand, options: DemandOptions) -> tuple[Amounts, Amounts, Amounts]:
+def _training_examples(
+    demand: Demand, options: DemandOptions
+) -> tuple[Amounts, Amounts, Amounts]:
     """Return a sample of [rows]: features, amounts in paces and in levels.
 
     Those in paces exclude bulk orders.
@@ -407,38 +415,38 @@ def _examples(demand: Demand, options: DemandOptions) -> tuple[Amounts, Amounts,
     rng = np.random.default_rng(options.seed)
     origins = list(range(demand.days - 7, _FIRST_ORIGIN, -_STEP))[:_MAX_ORIGINS]
     rows_per_origin = max(1, options.training_rows // max(1, len(origins)))
-    rows, mean_forecast, targets = [], [], []
+    rows, mean_targets, quantile_targets = [], [], []
     for origin in origins:
-        items, days_ahead = _sampled(demand, origin, rows_per_origin, rng)
+        items, days_ahead = _sample_targets(demand, origin, rows_per_origin, rng)
         if not len(items):
             continue
-        chosen, places = np.unique(items, return_inverse=True)
-        some = demand.of(chosen)
-        features = OriginFeatures(some, origin, full_demand=demand)
-        rows.append(features.of(places.astype(np.int32), days_ahead))
-        observed = demand.amounts[items, origin - 1 + days_ahead]
-        caps = np.maximum(features.caps, _MIN_CAP)[places]
-        mean_forecast.append(np.minimum(observed, caps) / features.daily_sales[places])
-        targets.append(observed / features.levels[places])
+        distinct_items, item_index = np.unique(items, return_inverse=True)
+        subset = demand.of(distinct_items)
+        features = OriginFeatures(subset, origin, full_demand=demand)
+        rows.append(features.of(item_index.astype(np.int32), days_ahead))
+        amounts = demand.amounts[items, origin - 1 + days_ahead]
+        caps = np.maximum(features.caps, _MIN_CAP)[item_index]
+        mean_targets.append(np.minimum(amounts, caps) / features.daily_sales[item_index])
+        quantile_targets.append(amounts / features.levels[item_index])
     return (
         np.concatenate(rows),
-        np.concatenate(mean_forecast).astype(np.float32),
-        np.concatenate(targets).astype(np.float32),
+        np.concatenate(mean_targets).astype(np.float32),
+        np.concatenate(quantile_targets).astype(np.float32),
     )
 
 
-def _sampled(
+def _sample_targets(
     demand: Demand, origin: int, count: int, rng: np.random.Generator
 ) -> tuple[Ints, Ints]:
     """Return items and lead times of `count` targets on days with the item on sale."""
-    before = demand.amounts[:, max(0, origin - 112) : origin]
-    items = np.flatnonzero((before > 0).sum(axis=1) >= _MIN_SALES)
+    earlier_amounts = demand.amounts[:, max(0, origin - 112) : origin]
+    items = np.flatnonzero((earlier_amounts > 0).sum(axis=1) >= _MIN_SALES)
     last_day = min(HORIZON, demand.days - origin)
     total = len(items) * last_day
     if not total:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    places = np.sort(rng.choice(total, min(total, 2 * count), replace=False))
-    sampled, days_ahead = items[places // last_day], places % last_day + 1
+    target_numbers = np.sort(rng.choice(total, min(total, 2 * count), replace=False))
+    sampled, days_ahead = items[target_numbers // last_day], target_numbers % last_day + 1
     is_on_sale = demand.on_sale[sampled, origin - 1 + days_ahead]
     sampled, days_ahead = sampled[is_on_sale], days_ahead[is_on_sale]
     if len(sampled) > count:

@@ -23,7 +23,7 @@ from productrecs.engines.demand.demand_series_and_cleaning import (
 )
 from productrecs.engines.demand.forecast_features import (
     YEAR,
-    shrunk_season,
+    shrink_season,
     weekday_factors,
     year_factors_of,
 )
@@ -82,7 +82,7 @@ class SeasonOutlook:
 
     def mean(self, shrinkage: float) -> Floats:
         """Return the expected totals; without `shrinkage` the season has full weight."""
-        expected = np.maximum(self.level * shrunk_season(self.season, shrinkage), 0.0)
+        expected = np.maximum(self.level * shrink_season(self.season, shrinkage), 0.0)
         return np.where(self.closed, 0.0, expected)
 
 
@@ -97,7 +97,7 @@ class YearlySeasonality:
     def outlook(self, day: int) -> SeasonOutlook:
         """Return the outlook after `day` known days."""
         if day not in self._outlooks:
-            self._outlooks[day] = _outlook(self._totals[:day], self._first_day)
+            self._outlooks[day] = _compute_outlook(self._totals[:day], self._first_day)
         return self._outlooks[day]
 
     def mean(self, day: int) -> Floats:
@@ -112,31 +112,35 @@ class YearlySeasonality:
         origins = range(day - HORIZON, YEAR + HORIZON - 1, -WEEK)[:_MAX_ORIGINS]
         if len(origins) < _MIN_ORIGINS:
             return DEFAULT_SHRINKAGE
-        return min(_SHRINKAGES, key=lambda one: self._missed(origins, one))
+        return min(_SHRINKAGES, key=lambda shrinkage: self._total_error(origins, shrinkage))
 
-    def _missed(self, origins: range, shrinkage: float) -> float:
+    def _total_error(self, origins: range, shrinkage: float) -> float:
         return sum(
-            float(np.abs(self._observed(one) - self.outlook(one).mean(shrinkage)).sum())
-            for one in origins
+            float(
+                np.abs(
+                    self._actual_totals(origin) - self.outlook(origin).mean(shrinkage)
+                ).sum()
+            )
+            for origin in origins
         )
 
-    def _observed(self, origin: int) -> Floats:
+    def _actual_totals(self, origin: int) -> Floats:
         return self._totals[origin : origin + HORIZON]
 
 
-def _outlook(totals: Floats, first_day: int) -> SeasonOutlook:
+def _compute_outlook(totals: Floats, first_day: int) -> SeasonOutlook:
     days = len(totals)
     ordinals = first_day + np.arange(days, dtype=np.int64)
     future_days = first_day + days + np.arange(HORIZON, dtype=np.int64)
-    closed = closed_days(totals, first_day)
+    closed = closed_days(totals)
     is_closed = closed_in_future(closed, first_day, future_days)
     recent = slice(max(0, days - _PROFILE_DAYS), days)
     profile = weekday_factors(totals[recent], ordinals[recent])
     levels = [
-        np.full(HORIZON, _weighted(totals, closed, profile, ordinals, half_life))
+        np.full(HORIZON, _weighted_level(totals, closed, profile, ordinals, half_life))
         for half_life in _HALF_LIVES
     ]
-    levels.append(_damped(totals, closed, profile, ordinals))
+    levels.append(_damped_trend_levels(totals, closed, profile, ordinals))
     level = np.mean(levels, axis=0) * profile[weekdays(future_days)]
     return SeasonOutlook(level, year_factors_of(totals, days), is_closed)
 
@@ -144,9 +148,14 @@ def _outlook(totals: Floats, first_day: int) -> SeasonOutlook:
 def backtest_totals(totals: Floats, first_day: int) -> TotalBacktest:
     """Return the forecasts from one horizon ago, one week earlier, and so on."""
     origins = range(len(totals) - HORIZON, FIRST_ORIGIN - 1, -WEEK)
-    chosen, seasons = list(origins)[:_MAX_ORIGINS], YearlySeasonality(totals, first_day)
-    forecast, actual, naive, moving = (np.zeros((len(chosen), HORIZON)) for _ in range(4))
-    for row, origin in enumerate(chosen):
+    newest_origins, seasons = (
+        list(origins)[:_MAX_ORIGINS],
+        YearlySeasonality(totals, first_day),
+    )
+    forecast, actual, naive, moving = (
+        np.zeros((len(newest_origins), HORIZON)) for _ in range(4)
+    )
+    for row, origin in enumerate(newest_origins):
         totals_so_far = totals[:origin]
         forecast[row] = seasons.mean(origin)
         actual[row] = totals[origin : origin + HORIZON]
@@ -162,24 +171,29 @@ def forecast_total(
     seasons, days = YearlySeasonality(totals, first_day), len(totals)
     mean, is_closed = seasons.mean(days), seasons.outlook(days).closed
     if backtest.origins < _MIN_ORIGINS:
-        return _uncertain(totals, mean, is_closed)
-    served, future_days = backtest.forecast, mean
-    for rival, expected in (
+        return _forecast_without_errors(totals, mean, is_closed)
+    best_past, best_mean = backtest.forecast, mean
+    for other_past, other_mean in (
         (backtest.naive, np.tile(totals[-WEEK:], HORIZON // WEEK)),
         (backtest.moving, np.full(HORIZON, totals[-HORIZON:].mean())),
     ):
-        if np.abs(backtest.actual - rival).sum() < np.abs(backtest.actual - served).sum():
-            served, future_days = rival, np.where(is_closed, 0.0, expected)
-    quantiles = error_quantiles(served, backtest.actual)[:, None] * future_days
+        if (
+            np.abs(backtest.actual - other_past).sum()
+            < np.abs(backtest.actual - best_past).sum()
+        ):
+            best_past, best_mean = other_past, np.where(is_closed, 0.0, other_mean)
+    quantiles = error_quantiles(best_past, backtest.actual)[:, None] * best_mean
     sums = [
-        error_quantiles(_sum(served, length), _sum(backtest.actual, length))
-        * future_days[:length].sum()
+        error_quantiles(
+            _sum_first_days(best_past, length), _sum_first_days(backtest.actual, length)
+        )
+        * best_mean[:length].sum()
         for length in (WEEK, HORIZON)
     ]
-    return TotalForecast(future_days, quantiles, sums[0], sums[1], is_closed)
+    return TotalForecast(best_mean, quantiles, sums[0], sums[1], is_closed)
 
 
-def shifted_forecast(
+def shift_forecast(
     total: TotalForecast, totals: Floats, first_day: int, shift_days: int
 ) -> TotalForecast:
     """Return the HORIZON days that begin `shift_days` days later (below a week).
@@ -187,15 +201,18 @@ def shifted_forecast(
     Days beyond the last week repeat it; closed days are 0.
     """
     days = len(totals)
-    places = np.arange(shift_days, shift_days + HORIZON)
-    future_days = first_day + days + places
-    places = np.where(places < HORIZON, places, places - WEEK)
-    is_closed = closed_in_future(closed_days(totals, first_day), first_day, future_days)
-    mean = np.where(is_closed, 0.0, total.mean[places])
-    quantiles = np.where(is_closed, 0.0, total.quantiles[:, places])
+    day_index = np.arange(shift_days, shift_days + HORIZON)
+    future_days = first_day + days + day_index
+    day_index = np.where(day_index < HORIZON, day_index, day_index - WEEK)
+    is_closed = closed_in_future(closed_days(totals), first_day, future_days)
+    mean = np.where(is_closed, 0.0, total.mean[day_index])
+    quantiles = np.where(is_closed, 0.0, total.quantiles[:, day_index])
     sums = [
-        band * (mean[:length].sum() / max(float(total.mean[:length].sum()), 1e-9))
-        for band, length in ((total.next_7_days, WEEK), (total.next_28_days, HORIZON))
+        sums_of_period * (mean[:length].sum() / max(float(total.mean[:length].sum()), 1e-9))
+        for sums_of_period, length in (
+            (total.next_7_days, WEEK),
+            (total.next_28_days, HORIZON),
+        )
     ]
     return TotalForecast(mean, quantiles, sums[0], sums[1], is_closed)
 
@@ -204,27 +221,29 @@ def error_quantiles(forecast: Floats, actual: Floats) -> Floats:
     """Return the QUANTILES of actual over forecast: [3], for equal shapes."""
     has_forecast = forecast > 0
     ratios = actual[has_forecast] / forecast[has_forecast]
-    return np.array([_quantile_of(ratios, share) for share in QUANTILES])
+    return np.array([_conformal_quantile(ratios, share) for share in QUANTILES])
 
 
-def _sum(values: Floats, length: int) -> Floats:
+def _sum_first_days(values: Floats, length: int) -> Floats:
     return np.asarray(values[:, :length].sum(axis=1))
 
 
-def _quantile_of(ratios: Floats, share: float) -> float:
+def _conformal_quantile(ratios: Floats, share: float) -> float:
     """Return the conformal quantile: corrected for one more draw."""
     count = len(ratios)
     if not count:
         return 1.0
-    wider = 0.5 + (share - 0.5) * (count + 1) / count
-    return float(np.quantile(ratios, min(max(wider, 0.0), 1.0)))
+    corrected_share = 0.5 + (share - 0.5) * (count + 1) / count
+    return float(np.quantile(ratios, min(max(corrected_share, 0.0), 1.0)))
 
 
-def _uncertain(totals: Floats, mean: Floats, is_closed: Bools) -> TotalForecast:
+def _forecast_without_errors(
+    totals: Floats, mean: Floats, is_closed: Bools
+) -> TotalForecast:
     """Return an interval from the variance of days, without past errors."""
-    sold = totals[totals > 0]
-    average = sold.mean() if len(sold) else 0.0
-    ratios = sold / average if average > 0 else np.ones(1)
+    open_totals = totals[totals > 0]
+    average = open_totals.mean() if len(open_totals) else 0.0
+    ratios = open_totals / average if average > 0 else np.ones(1)
     quantiles = np.stack([mean * float(np.quantile(ratios, share)) for share in QUANTILES])
     # Chance averages out over more days, but the error of the level does not.
     sums = [
@@ -239,7 +258,7 @@ def _uncertain(totals: Floats, mean: Floats, is_closed: Bools) -> TotalForecast:
     return TotalForecast(mean, quantiles, sums[0], sums[1], is_closed)
 
 
-def _weighted(
+def _weighted_level(
     totals: Floats, closed: Bools, profile: Floats, ordinals: Ints, half_life: float
 ) -> float:
     ages = len(totals) - 1 - np.arange(len(totals))
@@ -248,23 +267,25 @@ def _weighted(
     return float((weights * totals).sum()) / total_weight if total_weight > 0 else 0.0
 
 
-def _damped(totals: Floats, closed: Bools, profile: Floats, ordinals: Ints) -> Floats:
+def _damped_trend_levels(
+    totals: Floats, closed: Bools, profile: Floats, ordinals: Ints
+) -> Floats:
     """Return the level of each future day by a damped trend of the last weeks: [28]."""
-    total_weight = np.where(closed, 0, profile[weekdays(ordinals)])
+    weekday_shares = np.where(closed, 0, profile[weekdays(ordinals)])
     weeks = min(_WEEKS, len(totals) // WEEK)
     if weeks < 2:  # noqa: PLR2004 - too few for a trend
-        return np.full(HORIZON, _weighted(totals, closed, profile, ordinals, 14.0))
+        return np.full(HORIZON, _weighted_level(totals, closed, profile, ordinals, 14.0))
     span = slice(len(totals) - weeks * WEEK, len(totals))
     sums = totals[span].reshape(weeks, WEEK).sum(axis=1)
-    open_days = total_weight[span].reshape(weeks, WEEK).sum(axis=1)
-    values = (sums[open_days > 0] / open_days[open_days > 0]).tolist()
+    open_day_shares = weekday_shares[span].reshape(weeks, WEEK).sum(axis=1)
+    values = (sums[open_day_shares > 0] / open_day_shares[open_day_shares > 0]).tolist()
     if not values:
         return np.zeros(HORIZON)
     level, trend = float(np.mean(values[:4])), 0.0
     for value in values:
-        before = level
+        previous_level = level
         level = _SMOOTHING * value + (1 - _SMOOTHING) * (level + _DAMPING * trend)
-        trend = _TREND * (level - before) + (1 - _TREND) * _DAMPING * trend
+        trend = _TREND * (level - previous_level) + (1 - _TREND) * _DAMPING * trend
     steps = np.arange(HORIZON) // WEEK + 1
     damping_sums = np.cumsum(_DAMPING ** np.arange(1, HORIZON // WEEK + 1))
     return np.maximum(level + trend * damping_sums[steps - 1], 0.0)

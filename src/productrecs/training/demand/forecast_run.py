@@ -106,11 +106,11 @@ TargetMode: TypeAlias = Literal["units", "order_lines"]
 DAYS_AHEAD: Final = HORIZON + 1
 """Today, whose sales are incomplete, and the 28 days after it."""
 
-_LONGEST: Final = 800  # days of history: two years and their comparison period
-_SHORTEST: Final = 200
+_MAX_DAYS: Final = 800  # days of history: two years and their comparison period
+_MIN_DAYS: Final = 200
 _MAX_CELLS: Final = 60_000_000  # items x days, 5 bytes each plus temporary copies
-_COUNTED_DAYS: Final = 90
-_COUNTED_SHARE: Final = 0.95
+_RECENT_DAYS: Final = 90
+_MIN_QUANTITY_SHARE: Final = 0.95
 _UNSOLD_DAYS: Final = 180  # a product without sales is forecast this long
 
 _Ints = npt.NDArray[np.int64]
@@ -134,94 +134,94 @@ class _SoldLines:
     items: _Ints
     times: _Ints
     quantities: _Ints  # 1 if unknown
-    is_catalog_item: _Bools
+    has_quantity: _Bools
 
 
 def read_inputs(repository: DemandRepository, zone: tzinfo, now_ms: int) -> DemandInputs:
     """Return the store's history up to yesterday, by day in its time zone."""
-    ends = today(now_ms, zone)
-    days = days_between(ends - timedelta(days=_LONGEST), ends, zone)
-    lines = _read(repository, int(days.midnights[0]), int(days.midnights[-1]))
-    mode = target_mode(
-        lines.is_catalog_item[lines.times >= now_ms - _COUNTED_DAYS * DAY_MS]
-    )
+    today_date = today(now_ms, zone)
+    days = days_between(today_date - timedelta(days=_MAX_DAYS), today_date, zone)
+    lines = _read_lines(repository, int(days.midnights[0]), int(days.midnights[-1]))
+    mode = target_mode(lines.has_quantity[lines.times >= now_ms - _RECENT_DAYS * DAY_MS])
     catalog = sorted(repository.catalog())
-    numbers = _numbers(lines.items, catalog, now_ms)
-    days, lines = _shortened(days, lines, len(numbers))
-    amounts = _amounts(lines, numbers, days, mode)
-    facts = {one.number: one for one in catalog}
+    numbers = _item_numbers(lines.items, catalog, now_ms)
+    days, lines = _shorten_history(days, lines, len(numbers))
+    amounts = _daily_amounts(lines, numbers, days, mode)
+    facts = {item.number: item for item in catalog}
     item_facts = [facts.get(number) for number in numbers.tolist()]
     outs = repository.stock_outs(int(days.midnights[0]))
-    on_sale = _on_sale(amounts, item_facts, days, zone)
+    on_sale = _past_sale_days(amounts, item_facts, days, zone)
     _exclude_days(on_sale, amounts, outs, numbers, days)
-    on_sale &= ~closed_days(amounts.sum(axis=0, dtype=np.float64), days.first.toordinal())
+    on_sale &= ~closed_days(amounts.sum(axis=0, dtype=np.float64))
     demand = Demand(amounts, on_sale, _categories(item_facts), days.first.toordinal())
-    ahead = days_between(ends, ends + timedelta(days=DAYS_AHEAD), zone)
-    future = _offered(item_facts, ahead, zone)
-    return DemandInputs(demand, future, numbers, days, mode, repository.seq())
+    days_ahead = days_between(today_date, today_date + timedelta(days=DAYS_AHEAD), zone)
+    future_sale_days = _future_sale_days(item_facts, days_ahead, zone)
+    return DemandInputs(demand, future_sale_days, numbers, days, mode, repository.seq())
 
 
-def target_mode(item_facts: _Bools) -> TargetMode:
+def target_mode(has_quantity: _Bools) -> TargetMode:
     """Return the unit of demand: units if at least 95 % of the lines carry a quantity."""
-    is_counted = len(item_facts) > 0 and float(item_facts.mean()) >= _COUNTED_SHARE
+    is_counted = len(has_quantity) > 0 and float(has_quantity.mean()) >= _MIN_QUANTITY_SHARE
     return "units" if is_counted else "order_lines"
 
 
-def _read(repository: DemandRepository, since_ms: int, until_ms: int) -> _SoldLines:
+def _read_lines(repository: DemandRepository, since_ms: int, until_ms: int) -> _SoldLines:
     pages: list[_SoldLines] = []
     for page in repository.sales(since_ms, until_ms):
         items, times, quantities = zip(*page, strict=True)
-        item_facts = np.array([one is not None for one in quantities], np.bool_)
+        has_quantity = np.array([quantity is not None for quantity in quantities], np.bool_)
         known_quantities = np.array(
-            [1 if one is None else one for one in quantities], np.int64
+            [1 if quantity is None else quantity for quantity in quantities], np.int64
         )
         pages.append(
             _SoldLines(
                 np.array(items, np.int64),
                 np.array(times, np.int64),
                 known_quantities,
-                item_facts,
+                has_quantity,
             )
         )
     empty = np.zeros(0, np.int64)
     if not pages:
         return _SoldLines(empty, empty, empty, np.zeros(0, np.bool_))
     return _SoldLines(
-        np.concatenate([one.items for one in pages]),
-        np.concatenate([one.times for one in pages]),
-        np.concatenate([one.quantities for one in pages]),
-        np.concatenate([one.is_catalog_item for one in pages]),
+        np.concatenate([quantity.items for quantity in pages]),
+        np.concatenate([quantity.times for quantity in pages]),
+        np.concatenate([quantity.quantities for quantity in pages]),
+        np.concatenate([quantity.has_quantity for quantity in pages]),
     )
 
 
-def _numbers(sold: _Ints, catalog: Sequence[ItemFacts], now_ms: int) -> _Ints:
+def _item_numbers(sold: _Ints, catalog: Sequence[ItemFacts], now_ms: int) -> _Ints:
     """Return the items to forecast: items with sales, and new items."""
-    since = now_ms - _UNSOLD_DAYS * DAY_MS
-    new = [one.number for one in catalog if one.present and one.created_at >= since]
-    return np.union1d(np.unique(sold), np.array(new, np.int64))
+    since_ms = now_ms - _UNSOLD_DAYS * DAY_MS
+    new_items = [
+        item.number for item in catalog if item.present and item.created_at >= since_ms
+    ]
+    return np.union1d(np.unique(sold), np.array(new_items, np.int64))
 
 
-def _shortened(
+def _shorten_history(
     days: StoreDays, lines: _SoldLines, items: int
 ) -> tuple[StoreDays, _SoldLines]:
     """Drop the days before the first sale and those above the memory limit."""
-    sold = days.numbers(lines.times)
-    first = int(sold.min()) if len(sold) else days.count
-    max_days = max(_SHORTEST, _MAX_CELLS // max(items, 1))
+    day_numbers = days.numbers(lines.times)
+    first = int(day_numbers.min()) if len(day_numbers) else days.count
+    max_days = max(_MIN_DAYS, _MAX_CELLS // max(items, 1))
     first = max(first, days.count - max_days)
     first = min(first, days.count - 1)
-    recent = sold >= first
-    shorter = StoreDays(days.first + timedelta(days=first), days.midnights[first:])
-    chosen = _SoldLines(
-        lines.items[recent],
-        lines.times[recent],
-        lines.quantities[recent],
-        lines.is_catalog_item[recent],
+    is_recent = day_numbers >= first
+    kept_days = StoreDays(days.first + timedelta(days=first), days.midnights[first:])
+    kept_lines = _SoldLines(
+        lines.items[is_recent],
+        lines.times[is_recent],
+        lines.quantities[is_recent],
+        lines.has_quantity[is_recent],
     )
-    return shorter, chosen
+    return kept_days, kept_lines
 
 
-def _amounts(
+def _daily_amounts(
     lines: _SoldLines, numbers: _Ints, days: StoreDays, mode: TargetMode
 ) -> Amounts:
     values = lines.quantities if mode == "units" else np.sign(lines.quantities)
@@ -232,33 +232,38 @@ def _amounts(
     return net_returns(summed.reshape(len(numbers), days.count))
 
 
-def _on_sale(
+def _past_sale_days(
     amounts: Amounts, item_facts: Sequence[ItemFacts | None], days: StoreDays, zone: tzinfo
 ) -> _Bools:
     """Return the days on which each item was on sale: from its first day, in its window."""
-    sold = amounts > 0
-    first = np.where(sold.any(axis=1), np.argmax(sold, axis=1), days.count)
-    pushed = np.array(
-        [days.count if one is None else one.created_at for one in item_facts], np.int64
+    has_sales = amounts > 0
+    first_sale_days = np.where(
+        has_sales.any(axis=1), np.argmax(has_sales, axis=1), days.count
     )
-    created = np.where(
-        [one is not None for one in item_facts], days.numbers(pushed), days.count
+    created_at = np.array(
+        [days.count if facts is None else facts.created_at for facts in item_facts],
+        np.int64,
     )
-    first_day = np.minimum(first, np.maximum(created, 0))
+    created_days = np.where(
+        [facts is not None for facts in item_facts], days.numbers(created_at), days.count
+    )
+    first_day = np.minimum(first_sale_days, np.maximum(created_days, 0))
     on_sale = np.arange(days.count)[None, :] >= first_day[:, None]
-    for row, one in enumerate(item_facts):
-        if one is None or (one.available_from is None and one.available_until is None):
+    for row, facts in enumerate(item_facts):
+        if facts is None or (
+            facts.available_from is None and facts.available_until is None
+        ):
             continue
-        starts, ends = window_days(days, zone, one.available_from, one.available_until)
+        starts, ends = window_days(days, zone, facts.available_from, facts.available_until)
         on_sale[row, :starts] = on_sale[row, ends:] = False
     # Items that sold were on sale then, whatever the catalog says now.
-    return np.asarray(on_sale | sold)
+    return np.asarray(on_sale | has_sales)
 
 
 def _exclude_days(
     on_sale: _Bools,
     amounts: Amounts,
-    outs: Sequence[StockOut],
+    stock_outs: Sequence[StockOut],
     numbers: _Ints,
     days: StoreDays,
 ) -> None:
@@ -267,42 +272,48 @@ def _exclude_days(
     The days on which stock ran out and returned are masked as well. For an item that is
     sold out now, so are the days since its last sale.
     """
-    rows = np.searchsorted(numbers, [one.item for one in outs])
-    for row, one in zip(rows.tolist(), outs, strict=True):
-        if row >= len(numbers) or numbers[row] != one.item:
+    rows = np.searchsorted(numbers, [stock_out.item for stock_out in stock_outs])
+    for row, stock_out in zip(rows.tolist(), stock_outs, strict=True):
+        if row >= len(numbers) or numbers[row] != stock_out.item:
             continue
-        ends = days.midnights[-1] if one.until is None else one.until
-        first, last = days.numbers(np.array([one.since, ends], np.int64)).tolist()
+        ends = days.midnights[-1] if stock_out.until is None else stock_out.until
+        first, last = days.numbers(np.array([stock_out.since, ends], np.int64)).tolist()
         first = max(first, 0)
-        if one.until is None:
+        if stock_out.until is None:
             sales = np.flatnonzero(amounts[row, : first + 1] > 0)
             first = min(first, int(sales[-1]) + 1 if len(sales) else first)
         on_sale[row, first : last + 1] = False
 
 
-def _offered(
-    item_facts: Sequence[ItemFacts | None], ahead: StoreDays, zone: tzinfo
+def _future_sale_days(
+    item_facts: Sequence[ItemFacts | None], days_ahead: StoreDays, zone: tzinfo
 ) -> _Bools:
     """Return the future days on which each item is on sale, in stock or not."""
-    offered = np.zeros((len(item_facts), ahead.count), np.bool_)
-    for row, one in enumerate(item_facts):
-        if one is None or not one.present or one.availability is Availability.DISCONTINUED:
+    is_on_sale = np.zeros((len(item_facts), days_ahead.count), np.bool_)
+    for row, facts in enumerate(item_facts):
+        if (
+            facts is None
+            or not facts.present
+            or facts.availability is Availability.DISCONTINUED
+        ):
             continue
-        starts, ends = window_days(ahead, zone, one.available_from, one.available_until)
-        offered[row, starts:ends] = True
-    return offered
+        starts, ends = window_days(
+            days_ahead, zone, facts.available_from, facts.available_until
+        )
+        is_on_sale[row, starts:ends] = True
+    return is_on_sale
 
 
 def _categories(item_facts: Sequence[ItemFacts | None]) -> npt.NDArray[np.int32]:
     """Return a code for each item's narrowest category; -1 without one."""
     codes: dict[str, int] = {}
-    found = [
+    category_codes = [
         -1
-        if one is None or one.category is None
-        else codes.setdefault(one.category, len(codes))
-        for one in item_facts
+        if facts is None or facts.category is None
+        else codes.setdefault(facts.category, len(codes))
+        for facts in item_facts
     ]
-    return np.array(found, np.int32)
+    return np.array(category_codes, np.int32)
 
 
 Progress = Callable[[float], None]
@@ -310,9 +321,9 @@ Progress = Callable[[float], None]
 HISTORY_DAYS: Final = 182
 """Past days that a summary shows beside the forecast."""
 
-_READ: Final = 0.1
+_READ_SHARE: Final = 0.1
 _BACKTEST_SHARE: Final = 0.55
-_FORECAST: Final = 0.95
+_FORECAST_SHARE: Final = 0.95
 _MEAN, _P90 = 0, 3  # indexes of a day's four numbers
 _DIGITS: Final = 3
 _SOLD_DAYS: Final = (30, 60, 90)
@@ -330,21 +341,28 @@ def forecast_store(
     Raises:
         StoreDeletedError: when the store was deleted.
     """
-    began, now_ms, zone = time.monotonic(), clock(), store.settings.zone
+    started_at, now_ms, zone = time.monotonic(), clock(), store.settings.zone
     with database.reading() as connection:
         inputs = read_inputs(DemandRepository(connection, store.store_id), zone, now_ms)
-    progress(_READ)
+    progress(_READ_SHARE)
     options = DemandOptions(threads=threads)
     backtest = _run_or_resume_backtest(database, store, inputs, options, progress)
-    found = forecast_demand(
+    forecast = forecast_demand(
         inputs.demand,
         inputs.on_sale,
         options,
-        lambda share: progress(_BACKTEST_SHARE + (_FORECAST - _BACKTEST_SHARE) * share),
+        lambda share: progress(
+            _BACKTEST_SHARE + (_FORECAST_SHARE - _BACKTEST_SHARE) * share
+        ),
         backtest,
     )
-    run = _run(inputs, found, now_ms, time.monotonic() - began)
-    _publish(database, store, run, _rows(inputs, found, _paid(database, store, now_ms)))
+    run = _stored_run(inputs, forecast, now_ms, time.monotonic() - started_at)
+    _publish(
+        database,
+        store,
+        run,
+        _forecast_rows(inputs, forecast, _mean_prices_paid(database, store, now_ms)),
+    )
     progress(1.0)
     return run
 
@@ -359,13 +377,13 @@ def _run_or_resume_backtest(
     """Return the backtest's result, reused from an interrupted run if there is one."""
     fingerprint = _fingerprint(inputs)
     with database.reading() as connection:
-        draft = DemandRepository(connection, store.store_id).draft(fingerprint)
+        draft = DemandRepository(connection, store.store_id).load_draft(fingerprint)
     if draft is not None:
         return _backtest_from_dict(draft)
     backtest = run_backtest(
         inputs.demand,
         options,
-        lambda share: progress(_READ + (_BACKTEST_SHARE - _READ) * share),
+        lambda share: progress(_READ_SHARE + (_BACKTEST_SHARE - _READ_SHARE) * share),
     )
     with database.transaction() as transaction:
         repository = DemandRepository(transaction, store.store_id)
@@ -411,77 +429,77 @@ def _item_backtest_from_dict(stored: Mapping[str, Any]) -> ItemBacktest:
     return ItemBacktest(stored["items"], stored["origins"], ours, naive, moving_average)
 
 
-def _run(
-    inputs: DemandInputs, found: DemandForecast, now_ms: int, seconds: float
+def _stored_run(
+    inputs: DemandInputs, forecast: DemandForecast, now_ms: int, seconds: float
 ) -> StoredRun:
     totals = store_totals(inputs.demand)[-HISTORY_DAYS:]
     first = inputs.days.count - len(totals)
-    total = found.total
+    total = forecast.total
     return StoredRun(
         generated_at=now_ms,
         first_day=inputs.days.iso(inputs.days.count + 1),
         target_mode=inputs.target_mode,
         history=[
-            (inputs.days.iso(first + place), round(float(amount), _DIGITS))
-            for place, amount in enumerate(totals)
+            (inputs.days.iso(first + index), round(float(amount), _DIGITS))
+            for index, amount in enumerate(totals)
         ],
         total={
-            "mean": _rounded(total.mean),
-            "p10": _rounded(total.quantiles[0]),
-            "p50": _rounded(total.quantiles[1]),
-            "p90": _rounded(total.quantiles[2]),
-            "next_7_days": _rounded(total.next_7_days),
-            "next_28_days": _rounded(total.next_28_days),
+            "mean": _round_all(total.mean),
+            "p10": _round_all(total.quantiles[0]),
+            "p50": _round_all(total.quantiles[1]),
+            "p90": _round_all(total.quantiles[2]),
+            "next_7_days": _round_all(total.next_7_days),
+            "next_28_days": _round_all(total.next_28_days),
         },
-        accuracy=None if found.accuracy is None else asdict(found.accuracy),
-        judged=None if found.judged is None else asdict(found.judged),
+        accuracy=None if forecast.accuracy is None else asdict(forecast.accuracy),
+        judged=None if forecast.judged is None else asdict(forecast.judged),
         items=len(inputs.numbers),
-        learned=int(found.learned.sum()),
+        learned=int(forecast.learned.sum()),
         seconds=round(seconds, 1),
     )
 
 
-def _rounded(values: Any) -> list[float]:
+def _round_all(values: Any) -> list[float]:
     return [round(float(value), _DIGITS) for value in values]
 
 
-def _paid(database: Database, store: Store, now_ms: int) -> dict[int, float]:
+def _mean_prices_paid(database: Database, store: Store, now_ms: int) -> dict[int, float]:
     """Return the mean price that was paid for each item lately."""
-    since_ms = now_ms - _COUNTED_DAYS * DAY_MS
+    since_ms = now_ms - _RECENT_DAYS * DAY_MS
     with database.reading() as connection:
         repository = DemandRepository(connection, store.store_id)
-        return repository.paid(since_ms, store.settings.currency)
+        return repository.mean_prices_paid(since_ms, store.settings.currency)
 
 
-def _rows(
-    inputs: DemandInputs, found: DemandForecast, paid: Mapping[int, float]
+def _forecast_rows(
+    inputs: DemandInputs, forecast: DemandForecast, prices_paid: Mapping[int, float]
 ) -> list[Sequence[object]]:
     """Return the columns of `item_forecasts` after the store, for each item."""
     days = np.round(
-        np.concatenate((found.paths.mean[None], found.paths.quantiles)), _DIGITS
+        np.concatenate((forecast.paths.mean[None], forecast.paths.quantiles)), _DIGITS
     )
     by_item = np.moveaxis(days, 0, 2)  # [items, days, 4]
-    expected = found.paths.mean.sum(axis=1, dtype=np.float64)
+    expected = forecast.paths.mean.sum(axis=1, dtype=np.float64)
     amounts = inputs.demand.amounts
     sold = [amounts[:, -days:].sum(axis=1, dtype=np.float64) for days in _SOLD_DAYS]
     return [
         (
             number,
-            "lgbm" if by_model else "statistical",
-            json.dumps(_short(path)),
+            "lgbm" if uses_model else "statistical",
+            json.dumps(_round_path(path)),
             round(float(amount), _DIGITS),
             round(float(spread), _DIGITS),
-            json.dumps(_rounded(recent)),
+            json.dumps(_round_all(recent)),
             path[:, [_MEAN, _P90]].T.astype("<f4").tobytes(),
-            json.dumps(_daily(series)),
-            paid.get(number),
+            json.dumps(_daily_sales(series)),
+            prices_paid.get(number),
         )
-        for number, by_model, path, amount, spread, recent, series in zip(
+        for number, uses_model, path, amount, spread, recent, series in zip(
             inputs.numbers.tolist(),
-            found.learned.tolist(),
+            forecast.learned.tolist(),
             by_item,
             expected,
-            found.spreads,
+            forecast.spreads,
             np.stack(sold, axis=1),
             amounts[:, -DAILY_DAYS:],
             strict=True,
@@ -489,13 +507,15 @@ def _rows(
     ]
 
 
-def _daily(series: Any) -> list[tuple[int, float]]:
+def _daily_sales(series: Any) -> list[tuple[int, float]]:
     """Return (days before the run, sold) of the days with sales, the oldest first."""
-    places = np.flatnonzero(series).tolist()
-    return [(len(series) - place, round(float(series[place]), _DIGITS)) for place in places]
+    days_with_sales = np.flatnonzero(series).tolist()
+    return [
+        (len(series) - day, round(float(series[day]), _DIGITS)) for day in days_with_sales
+    ]
 
 
-def _short(path: Any) -> list[list[float]]:
+def _round_path(path: Any) -> list[list[float]]:
     return [[round(float(value), _DIGITS) for value in day] for day in path]
 
 

@@ -108,7 +108,7 @@ class DemandRepository:
         for page in result.partitions(_PAGE):
             yield [tuple(row) for row in page]
 
-    def paid(self, since_ms: int, currency: str) -> dict[int, float]:
+    def mean_prices_paid(self, since_ms: int, currency: str) -> dict[int, float]:
         """Return the mean price per unit that was paid for each item since a moment.
 
         Only lines in the store's `currency` count, and no returns.
@@ -127,7 +127,7 @@ class DemandRepository:
             )
             .group_by(lines.item)
         )
-        return {int(item): float(paid) for item, paid in self._transaction.execute(query)}
+        return {int(item): float(price) for item, price in self._transaction.execute(query)}
 
     def catalog(self) -> list[ItemFacts]:
         """Return the facts of every product id of the store, present and past."""
@@ -141,7 +141,7 @@ class DemandRepository:
             columns.available_from,
             columns.available_until,
         ).where(columns.store_id == self._store_id)
-        return [_facts(row) for row in self._transaction.execute(query).mappings()]
+        return [_item_facts(row) for row in self._transaction.execute(query).mappings()]
 
     def stock_outs(self, since_ms: int) -> list[StockOut]:
         """Return the stock-outs that ended after `since_ms` or have not ended."""
@@ -186,14 +186,14 @@ class DemandRepository:
         )
         self._transaction.execute(query)
 
-    def draft(self, fingerprint: str) -> dict[str, Any] | None:
+    def load_draft(self, fingerprint: str) -> dict[str, Any] | None:
         """Return the draft of an interrupted run of the same `fingerprint`, if any."""
         query = sa.select(forecast_drafts.c.verdict).where(
             forecast_drafts.c.store_id == self._store_id,
             forecast_drafts.c.fingerprint == fingerprint,
         )
-        found = self._transaction.execute(query).scalar()
-        return None if found is None else dict(json.loads(found))
+        draft = self._transaction.execute(query).scalar()
+        return None if draft is None else dict(json.loads(draft))
 
     def store_draft(self, fingerprint: str, backtest: Mapping[str, object]) -> None:
         """Store the run's draft; replaces any other."""
@@ -237,13 +237,13 @@ class DemandRepository:
         database.insert_rows(self._transaction, item_forecasts, own_rows)
 
 
-def _facts(row: sa.RowMapping) -> ItemFacts:
-    names, given = json.loads(row["categories"]), row["availability"]
+def _item_facts(row: sa.RowMapping) -> ItemFacts:
+    names, availability = json.loads(row["categories"]), row["availability"]
     return ItemFacts(
         number=int(row["number"]),
         present=bool(row["present"]),
         created_at=int(row["created_at"]),
-        availability=None if given is None else Availability(given),
+        availability=None if availability is None else Availability(availability),
         category=names[-1] if names else None,
         available_from=row["available_from"],
         available_until=row["available_until"],
@@ -275,8 +275,12 @@ def track_stock_outs(database: Database, store_id: StoreId, now_ms: int) -> int:
     """Record items that ran out or came back since the last check; return their number."""
     with database.reading() as connection:
         repository = DemandRepository(connection, store_id)
-        recorded = {one.item for one in repository.stock_outs(now_ms) if one.until is None}
-        started, ended = _changes(recorded, repository.sold_out())
+        recorded = {
+            stock_out.item
+            for stock_out in repository.stock_outs(now_ms)
+            if stock_out.until is None
+        }
+        started, ended = _stock_changes(recorded, repository.sold_out())
     if not started and not ended:
         return 0
     with database.transaction() as transaction:
@@ -289,5 +293,5 @@ def track_stock_outs(database: Database, store_id: StoreId, now_ms: int) -> int:
     return len(started) + len(ended)
 
 
-def _changes(recorded: set[int], out: set[int]) -> tuple[list[int], list[int]]:
-    return sorted(out - recorded), sorted(recorded - out)
+def _stock_changes(recorded: set[int], sold_out: set[int]) -> tuple[list[int], list[int]]:
+    return sorted(sold_out - recorded), sorted(recorded - sold_out)
