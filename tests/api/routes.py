@@ -240,6 +240,9 @@ TABLE: Final[Mapping[tuple[str, str], Row]] = MappingProxyType(
         ("GET", "/plugin/service-recommender.zip"): Row(
             NOBODY, _always("/plugin/service-recommender.zip")
         ),
+        ("GET", "/plugin/productrecs.ocmod.zip"): Row(
+            NOBODY, _always("/plugin/productrecs.ocmod.zip")
+        ),
         ("GET", "/look-pictures/{store_domain}/{picture_id}.jpg"): Row(
             NOBODY, _look_picture
         ),

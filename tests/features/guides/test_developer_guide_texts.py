@@ -48,7 +48,7 @@ PHP_IDENTITY: Final = re.compile(
 )
 
 
-@pytest.mark.parametrize("slug", ["keys", "opencart", "prestashop"])
+@pytest.mark.parametrize("slug", ["keys", "prestashop"])
 def test_the_php_of_a_guide_signs_as_the_service_checks(slug: str) -> None:
     php = shutil.which("php")
     if php is None:

@@ -61,6 +61,7 @@ from productrecs.entrypoints.http.routes.public import (
     look_pictures,
     mcp,
     metrics,
+    shop_module_downloads,
     widget_scripts,
     woocommerce_plugin_download,
 )
@@ -194,6 +195,7 @@ def declared_routes(lifespan: Lifespan[FastAPI] | None = None) -> FastAPI:
         developer_guides.router,
         widget_scripts.router,
         woocommerce_plugin_download.router,
+        shop_module_downloads.router,
         look_pictures.router,
         mcp.router,
         landing_page.router,

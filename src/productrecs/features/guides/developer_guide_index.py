@@ -64,7 +64,7 @@ GUIDES: Final = (
     Guide(
         "opencart",
         "OpenCart",
-        "Import products and orders, and add the widgets to your theme.",
+        "Install the extension: products, orders and widgets in three values.",
         _INSTALL,
     ),
     Guide(

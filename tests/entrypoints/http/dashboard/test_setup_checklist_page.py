@@ -120,7 +120,7 @@ def test_the_secret_key_is_made_here_and_shown_once(office: Office, store: Store
         ("shopify", "/guides/shopify"),
         ("magento", "/guides/magento"),
         ("prestashop", "/guides/prestashop"),
-        ("opencart", "/guides/opencart"),
+        ("opencart", "/plugin/productrecs.ocmod.zip"),
         ("custom", "YOUR_PRODUCT_ID"),
         ("unknown", "YOUR_PRODUCT_ID"),
     ],

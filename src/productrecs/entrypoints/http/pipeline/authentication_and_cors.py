@@ -86,6 +86,7 @@ SEARCH_SCRIPT_PATH: Final = "/widget/v1/search-{store_domain}.js"
 LOOK_SCRIPT_PATH: Final = "/widget/v1/look-{store_domain}.js"
 BUILD_PATH: Final = "/widget/v1/_/{build}.js"
 PLUGIN_PATH: Final = "/plugin/service-recommender.zip"
+OPENCART_PATH: Final = "/plugin/productrecs.ocmod.zip"
 
 # Every route of the service. A route that is not listed here does not exist.
 ROUTES: Final[Mapping[str, Route]] = MappingProxyType(
@@ -174,6 +175,7 @@ ROUTES: Final[Mapping[str, Route]] = MappingProxyType(
         LOOK_SCRIPT_PATH: Route({"GET": Credential.NONE}),
         BUILD_PATH: Route({"GET": Credential.NONE}),
         PLUGIN_PATH: Route({"GET": Credential.NONE}),
+        OPENCART_PATH: Route({"GET": Credential.NONE}),
         LOOK_PICTURE_PATH: Route({"GET": Credential.NONE}),
         "/mcp": Route({"POST": Credential.NONE}),
         "/": Route({"GET": Credential.NONE}),

@@ -5,9 +5,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from productrecs.entrypoints.http.dashboard.page_and_visit import Group, Page, Reply, Visit
+from productrecs.entrypoints.http.pipeline.authentication_and_cors import (
+    OPENCART_PATH,
+    PLUGIN_PATH,
+)
 from productrecs.entrypoints.http.routes.public.embed_code import live_tags, widget_element
 from productrecs.features.insights.tracking_health.repository import DiagnosisRepository
 from productrecs.records.catalog.repository import CatalogRepository
@@ -25,6 +29,16 @@ from productrecs.tenancy.accounts.store_management import (
 from productrecs.tenancy.users.dashboard_user import Role
 
 START_PATH: Final = "/dashboard/start"
+
+
+class Download(NamedTuple):
+    """An archive that a merchant installs in their shop."""
+
+    path: str
+    kind: str
+    steps: str
+
+
 PLATFORMS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "woocommerce": "WooCommerce",
@@ -36,6 +50,20 @@ PLATFORMS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 _PLUGIN: Final = "woocommerce"
+_DOWNLOADS: Final = MappingProxyType(
+    {
+        _PLUGIN: Download(
+            PLUGIN_PATH, "plugin", "In WordPress, choose Plugins, Add New, Upload Plugin."
+        ),
+        "opencart": Download(
+            OPENCART_PATH,
+            "extension",
+            "In OpenCart, choose Extensions, Installer, and upload it without renaming it. "
+            "Install it there, and once more under Extensions, Extensions, Modules.",
+        ),
+    }
+)
+"""What connects a shop system by itself."""
 _OWN: Final = "custom"
 _LOCAL_NAMES: Final = (".local", ".localhost", ".test", ".internal")
 
@@ -86,6 +114,7 @@ def _page(visit: Visit, secret: str = "") -> Reply:
         done=done,
         first=first,
         platforms=PLATFORMS,
+        downloads=_DOWNLOADS,
         platform=_platform(visit),
         secret=secret,
         has_secret=bool(store.secrets.active(visit.system_ms)),

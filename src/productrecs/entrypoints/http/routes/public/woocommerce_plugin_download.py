@@ -176,20 +176,30 @@ async def store_plugin(request: Request) -> Response:
 @memoized(Cache.PLUGIN_ARCHIVES)
 def build_archive(base_url: str) -> bytes:
     """Return the archive for a service at this address: sorted, with fixed times."""
-    files = dict(_walk(resources.files(__package__) / "assets" / "plugin"))
-    files["server.php"] = _SERVER.replace("{}", _php_string(base_url)).encode()
+    files = read_folder("plugin")
+    files["server.php"] = _SERVER.replace("{}", php_string(base_url)).encode()
     files["assets/reserve.css"] = reserve_css(StoreSettings(), {}).encode()
     files["assets/release.js"] = release_js().encode()
     files |= compile_translations(files, SLUG, _SCRIPTS)
+    return pack(files, f"{SLUG}/")
+
+
+def pack(files: Mapping[str, bytes], folder: str = "") -> bytes:
+    """Return a zip of these files in a folder, sorted and with fixed times."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in sorted(files):
-            entry = zipfile.ZipInfo(f"{SLUG}/{name}", _EPOCH)
+            entry = zipfile.ZipInfo(f"{folder}{name}", _EPOCH)
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.create_system = 3
             entry.external_attr = _FILE
             archive.writestr(entry, files[name])
     return packed.getvalue()
+
+
+def read_folder(name: str) -> dict[str, bytes]:
+    """Return the files of a folder of the package's assets, by their path in it."""
+    return dict(_walk(resources.files(__package__) / "assets" / name))
 
 
 def _walk(folder: Traversable, path: str = "") -> list[tuple[str, bytes]]:
@@ -202,6 +212,6 @@ def _walk(folder: Traversable, path: str = "") -> list[tuple[str, bytes]]:
     return found
 
 
-def _php_string(text: str) -> str:
+def php_string(text: str) -> str:
     r"""Return a PHP literal in single quotes: only `\` and `'` are special in one."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -84,6 +84,7 @@
   addEventListener("pagehide", mirror);
   addEventListener("pageshow", both);
   document.addEventListener("wc-blocks_added_to_cart", drain, true);
+  document.addEventListener("product-recs:cart-changed", drain);
   addEventListener("load", function () {
     both();
     ask();
