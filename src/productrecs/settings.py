@@ -78,6 +78,7 @@ class Settings:
     has_packaged_search_model: bool = False  # as with pictures
     registration: str = "invitation"
     hsts_seconds: int = 0
+    dashboard_key: str | None = field(default=None, repr=False)
     new_store_plan: str = TRIAL.name
     smtp: SmtpServer | None = None
     objects: str | None = None
@@ -232,6 +233,14 @@ KNOBS: Final = (
         "how long browsers that saw the dashboard stay with HTTPS (HSTS); 0: no header",
     ),
     Knob(
+        "PRODUCTRECS_DASHBOARD_KEY",
+        "",
+        "the key that encrypts the secrets of two-factor login, the same on every machine; "
+        "make one with openssl rand -hex 32; empty: with SQLite the file dashboard.key in "
+        "the data folder, with PostgreSQL the secrets are not encrypted",
+        is_secret=True,
+    ),
+    Knob(
         "PRODUCTRECS_REGISTRATION",
         "invitation",
         "who may register a store: open, invitation or closed; the service prints the link "
@@ -336,6 +345,7 @@ def from_environment(environment: Mapping[str, str], data: Path | None = None) -
         image_hosts=_hosts(environment.get("PRODUCTRECS_IMAGE_HOSTS")),
         registration=_choice(environment, "PRODUCTRECS_REGISTRATION", REGISTRATION),
         hsts_seconds=_whole(environment, "PRODUCTRECS_HSTS_SECONDS", defaults.hsts_seconds),
+        dashboard_key=_token(environment, "PRODUCTRECS_DASHBOARD_KEY"),
         new_store_plan=_choice(
             environment,
             "PRODUCTRECS_NEW_STORE_PLAN",

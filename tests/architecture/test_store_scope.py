@@ -35,6 +35,7 @@ ACCOUNTS = "accounts, a small table that every shard holds whole"
 ATTEMPTS = "names that anybody may type; a table of its own on one shard"
 SEVERAL_STORES = {
     "cli/doctor/repository.py: failed_jobs": OPERATOR,
+    "cli/doctor/repository.py: totp_secrets": OPERATOR,
     "cli/doctor/repository.py: purchases": "several selections from rows of one store",
     "placements/repository.py: _written": "the key that it is given begins with the store",
     "cli/doctor/repository.py: newest_job": OPERATOR,

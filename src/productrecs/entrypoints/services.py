@@ -33,6 +33,7 @@ from productrecs.storage.server_clock import ServerClock
 from productrecs.storage.snapshot_cache import SnapshotCache
 from productrecs.storage.snapshots import KINDS, SnapshotStore
 from productrecs.tenancy.accounts.repository import AccountRepository
+from productrecs.tenancy.users.secret_cipher import KEY_FILE, SecretCipher
 from productrecs.training.repository import serving_snapshots
 from productrecs.training.search.multilingual_text_model import (
     MultilingualModel,
@@ -149,6 +150,17 @@ class Services:
     def builds(self) -> Path:
         """The folder of all widget script builds that this installation has published."""
         return self.settings.data / "builds"
+
+    @property
+    def cipher(self) -> SecretCipher:
+        """The cipher of secrets in the database.
+
+        On PostgreSQL only with the operator's key: other machines need the same one.
+        """
+        settings = self.settings
+        has_own_file = settings.database_url is None
+        key_file = settings.data / KEY_FILE if has_own_file else None
+        return SecretCipher(settings.dashboard_key, key_file)
 
     def close(self) -> None:
         """Close the database."""

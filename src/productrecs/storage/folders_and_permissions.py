@@ -18,6 +18,7 @@ _OTHERS_MASK: Final = 0o077
 _DATABASE: Final = "productrecs.db"
 _PRIVATE_NAMES: Final = (
     "productrecs.db*",
+    "dashboard.key",
     "damaged",
     "builds",
     "demo",

@@ -204,13 +204,14 @@ dashboard_resets = sa.Table(
     sa.Column("mailed", sa.Boolean),  # the link went to the e-mail alone; null: no
 )
 
-# The shared secret of an authenticator app (TOTP), which the server needs unhashed.
+# The shared secret of an authenticator app (TOTP), which the server needs unhashed:
+# encrypted, else in base32.
 dashboard_second_factors = sa.Table(
     "dashboard_second_factors",
     metadata,
     store_id_column(),
     sa.Column("user_id", sa.String(32), primary_key=True),
-    sa.Column("secret", sa.String(64), nullable=False),  # base32
+    sa.Column("secret", sa.String(255), nullable=False),
     sa.Column("enabled_at", sa.BigInteger),  # null: no code has confirmed it yet
     sa.Column("last_step", sa.BigInteger, nullable=False),  # of the last code used
     sa.Column("recovery", sa.Text, nullable=False),  # JSON: hashes of codes not used yet

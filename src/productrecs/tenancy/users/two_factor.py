@@ -4,6 +4,7 @@ import base64
 import hashlib
 import hmac
 import secrets
+from dataclasses import replace
 from typing import Final
 from urllib.parse import quote, urlencode
 
@@ -20,6 +21,11 @@ from productrecs.tenancy.users.memberships.repository import LoginRepository
 from productrecs.tenancy.users.repository import (
     FactorRepository,
     SecondFactor,
+)
+from productrecs.tenancy.users.secret_cipher import (
+    SecretCipher,
+    UnreadableSecretError,
+    is_encrypted,
 )
 
 STEP_MS: Final = 30_000
@@ -76,6 +82,11 @@ class FactorError(ProductRecsError):
 
 
 _WRONG: Final = "this code is wrong, too old, or was used before; wait for the next one"
+_UNREADABLE: Final = (
+    "codes of authenticator apps cannot be checked, because the key that encrypts their "
+    "secrets is missing or is another one. Use a recovery code, or ask the operator of "
+    "this service to restore the key or to turn two-factor login off"
+)
 
 
 def has_second_factor(database: Database, user: DashboardUser) -> bool:
@@ -84,7 +95,7 @@ def has_second_factor(database: Database, user: DashboardUser) -> bool:
         return LoginRepository(connection).has_factor(user)
 
 
-def begin_factor(database: Database, user: DashboardUser) -> str:
+def begin_factor(database: Database, cipher: SecretCipher, user: DashboardUser) -> str:
     """Return a new secret, which a code must confirm.
 
     Raises:
@@ -97,19 +108,27 @@ def begin_factor(database: Database, user: DashboardUser) -> str:
         if found is not None and found.enabled_at is not None:
             message = "turn off the second factor that you have first"
             raise FactorError(message)
-        logins.put_factor(user, SecondFactor(user.user_id, secret, None, 0, ()))
+        stored = cipher.encrypt(secret)
+        logins.put_factor(user, SecondFactor(user.user_id, stored, None, 0, ()))
     return secret
 
 
-def pending_secret(database: Database, user: DashboardUser) -> str | None:
-    """Return the secret that waits for its first code."""
+def pending_secret(
+    database: Database, cipher: SecretCipher, user: DashboardUser
+) -> str | None:
+    """Return the secret that waits for its first code; None if it cannot be decrypted."""
     with database.reading() as connection:
         factor = FactorRepository(connection, user.store_id).find(user.user_id)
-    return None if factor is None or factor.enabled_at is not None else factor.secret
+    if factor is None or factor.enabled_at is not None:
+        return None
+    try:
+        return cipher.decrypt(factor.secret)
+    except UnreadableSecretError:
+        return None  # a new one is made
 
 
 def confirm_factor(
-    database: Database, user: DashboardUser, code: str, now_ms: int
+    database: Database, cipher: SecretCipher, user: DashboardUser, code: str, now_ms: int
 ) -> list[str]:
     """Enable the second factor; return its recovery codes, which are shown only once.
 
@@ -122,7 +141,8 @@ def confirm_factor(
         factor = logins.lock_factor(user)
         if factor is None or factor.enabled_at is not None:
             raise WrongCodeError(_WRONG)
-        step = find_step(factor.secret, _normalised(code), now_ms, factor.last_step)
+        secret = _decrypted(cipher, factor)
+        step = find_step(secret, _normalised(code), now_ms, factor.last_step)
         if step is None:
             raise WrongCodeError(_WRONG)
         hashes = tuple(hash_token(_normalised(one)) for one in codes)
@@ -131,25 +151,30 @@ def confirm_factor(
     return codes
 
 
-def use_code(database: Database, user: DashboardUser, code: str, now_ms: int) -> None:
+def use_code(
+    database: Database, cipher: SecretCipher, user: DashboardUser, code: str, now_ms: int
+) -> None:
     """Use up a TOTP or recovery code.
 
     Raises:
-        WrongCodeError: it is wrong or already used.
+        WrongCodeError: it is wrong or already used, or the secret cannot be decrypted.
     """
     with database.transaction() as transaction:
         logins = LoginRepository(transaction)
         factor = logins.lock_factor(user)
         if factor is None or factor.enabled_at is None:
             raise WrongCodeError(_WRONG)
-        step = find_step(factor.secret, _normalised(code), now_ms, factor.last_step)
         hashed = hash_token(_normalised(code))
-        if step is not None:
-            logins.put_factor(user, factor.used_at(step))
-        elif hashed in factor.recovery:
+        if hashed in factor.recovery:
             logins.put_factor(user, factor.without(hashed))
-        else:
+            return
+        secret = _decrypted(cipher, factor)
+        step = find_step(secret, _normalised(code), now_ms, factor.last_step)
+        if step is None:
             raise WrongCodeError(_WRONG)
+        if not is_encrypted(factor.secret):  # an earlier release stored it
+            factor = replace(factor, secret=cipher.encrypt(secret))
+        logins.put_factor(user, factor.used_at(step))
 
 
 def remove_factor(database: Database, user: DashboardUser) -> None:
@@ -183,6 +208,13 @@ def complete_challenge(database: Database, user: DashboardUser, token: str) -> b
     with database.transaction() as transaction:
         factors = FactorRepository(transaction, user.store_id)
         return factors.remove_challenge(hash_token(token))
+
+
+def _decrypted(cipher: SecretCipher, factor: SecondFactor) -> str:
+    try:
+        return cipher.decrypt(factor.secret)
+    except UnreadableSecretError as error:
+        raise WrongCodeError(_UNREADABLE) from error
 
 
 def _recovery_code() -> str:

@@ -25,9 +25,13 @@ from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.storage.tables import jobs, stores
 from productrecs.storage.tables.account_tables import duties
 from productrecs.tenancy.accounts.repository import KeyMisuse, MisuseKind, store_key_misuse
-from productrecs.tenancy.accounts.store_management import find_store
+from productrecs.tenancy.accounts.store_management import find_store, owner_of
 from productrecs.tenancy.billing.call_meter import month_at
 from productrecs.tenancy.billing.repository import add_calls
+from productrecs.tenancy.users.memberships.repository import LoginRepository
+from productrecs.tenancy.users.repository import SecondFactor
+from productrecs.tenancy.users.secret_cipher import SecretCipher
+from productrecs.tenancy.users.two_factor import new_totp_secret
 from tests.entrypoints.cli.conftest import BOTH, CommandLine
 from tests.support.service import eventually
 
@@ -667,3 +671,31 @@ def test_an_http_address_for_pages_of_https(
     assert f"{healthy}: its pages are HTTPS, where browsers block http://recs" in found
     assert wrongs(shell, PRODUCTRECS_BASE_URL="https://recs.shop.example") == []
     assert wrongs(shell, PRODUCTRECS_BASE_URL="http://127.0.0.1:8000") == []
+
+
+def test_second_factors_whose_key_is_missing_or_that_have_none(
+    shell: CommandLine, healthy: str, services: Services
+) -> None:
+    key = "PRODUCTRECS_DASHBOARD_KEY"
+    first, second = (
+        {key: "the first key of this service"},
+        {key: "the second key, a wrong one"},
+    )
+    store = find_store(services.database, healthy)
+    user = owner_of(services.database, store)
+    cipher = SecretCipher(first[key], None)
+    for secret in (cipher.encrypt(new_totp_secret()), new_totp_secret()):
+        with services.database.transaction() as transaction:
+            factor = SecondFactor(user.user_id, secret, 1, 0, ())
+            LoginRepository(transaction).put_factor(user, factor)
+        if secret.startswith("fernet:"):
+            assert wrongs(shell, **first) == []
+            (found,) = wrongs(shell, **second)
+            assert found.startswith("logins: 1 of 1 secrets of two-factor login cannot be")
+            assert "--turn-off-two-factor" in found
+    assert wrongs(shell, **first) == []
+    is_server = services.settings.database_url is not None
+    noted = [one for one in wrongs(shell, "note") if one.startswith("logins: ")]
+    warning = "logins: 1 secrets of two-factor login are not encrypted in the database"
+    remedy = f"set {key}, the same on every machine"
+    assert noted == ([f"{warning} -> {remedy}"] if is_server else [])

@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import sqlalchemy as sa
+
+from productrecs.storage.tables import dashboard_second_factors
 from productrecs.tenancy.accounts.store_management import owner_of
 from productrecs.tenancy.users.login_and_sessions import new_reset_token
+from productrecs.tenancy.users.secret_cipher import KEY_FILE, is_encrypted
 from productrecs.tenancy.users.two_factor import CHALLENGE_MS, STEP_MS, totp_code
 from tests.support.dashboard import Member, text_of
 
@@ -46,6 +50,21 @@ def challenge(office: Office, store: Store) -> tuple[Member, Reply, str]:
 def send(guest: Member, token: str, code: str) -> int:
     sent = {"token": token, "code": code}
     return guest.post(CODE, page="/dashboard/login", **sent).status
+
+
+def stored_secret(office: Office, store: Store) -> str:
+    factors = dashboard_second_factors.c
+    query = sa.select(factors.secret).where(factors.store_id == store.store_id)
+    with office.services.database.reading() as connection:
+        return str(connection.execute(query).scalar_one())
+
+
+def store_secret(office: Office, store: Store, secret: str) -> None:
+    query = dashboard_second_factors.update().values(secret=secret)
+    with office.services.database.transaction() as transaction:
+        transaction.execute(
+            query.where(dashboard_second_factors.c.store_id == store.store_id)
+        )
 
 
 def test_a_code_is_asked_for_and_works_once(office: Office, store: Store) -> None:
@@ -139,3 +158,51 @@ def test_it_is_turned_off_with_a_code(office: Office, store: Store) -> None:
 
     assert (again.status, wrong.status, right.status) == (422, 422, 303)
     assert Member(office.inside).log_in(store.domain).status == 303
+
+
+def test_the_database_never_holds_the_secret(office: Office, store: Store) -> None:
+    member = office.member(store)
+    assert member.post(PAGE, page=PAGE).status == 303
+    begun = stored_secret(office, store)
+
+    secret, _codes = set_up(office, member)
+
+    for stored in (begun, stored_secret(office, store)):
+        assert is_encrypted(stored)
+        assert secret not in stored
+
+
+def test_a_secret_of_an_earlier_release_is_encrypted_when_its_code_is_used(
+    office: Office, store: Store
+) -> None:
+    secret, _codes = set_up(office, office.member(store))
+    store_secret(office, store, secret)
+    office.now_ms += STEP_MS
+
+    for _ in range(2):
+        guest, _reply, token = challenge(office, store)
+        assert send(guest, token, code_now(office, secret)) == 303
+        assert is_encrypted(stored_secret(office, store))
+        office.now_ms += STEP_MS
+
+
+def test_without_its_key_the_page_says_what_to_do_and_recovery_codes_work(
+    office: Office, store: Store
+) -> None:
+    secret, codes = set_up(office, office.member(store))
+    office.now_ms += STEP_MS
+    key_file = office.services.settings.data / KEY_FILE
+    key = key_file.read_text()
+    key_file.write_text("the key of another installation")
+    try:
+        guest, _reply, token = challenge(office, store)
+        sent = {"token": token, "code": code_now(office, secret)}
+        refused = guest.post(CODE, page="/dashboard/login", **sent)
+
+        assert refused.status == 422
+        assert "Use a recovery code, or ask the operator" in text_of(refused)
+        assert send(guest, token, codes[0]) == 303
+        assert guest.post(f"{PAGE}/off", page=PAGE, code=codes[1]).status == 303
+    finally:
+        key_file.write_text(key)
+    set_up(office, office.member(store))

@@ -30,7 +30,11 @@ from productrecs.entrypoints.cli.doctor.installation_checks import (
     check_text_model,
 )
 from productrecs.entrypoints.cli.doctor.service_checks import check_mail, check_service
-from productrecs.entrypoints.cli.doctor.store_checks import check_refused_keys, check_store
+from productrecs.entrypoints.cli.doctor.store_checks import (
+    check_refused_keys,
+    check_second_factors,
+    check_store,
+)
 from productrecs.entrypoints.cli.installation import DataFolderError, find_settings
 from productrecs.entrypoints.cli.options_services_and_output import (
     data_option,
@@ -99,6 +103,7 @@ def _examined(domain: str | None, data: Path | None) -> Iterator[CheckResult]:
             yield from check_background(services)
             yield from check_backups(services)
             yield from check_refused_keys(services)
+            yield from check_second_factors(services)
             database = services.database
             stores = [find_store(database, domain)] if domain else _real(database)
             for store in stores:

@@ -9,7 +9,14 @@ from productrecs.core.ids import StoreId
 from productrecs.records.catalog.availability import Availability
 from productrecs.records.orders.order_and_purchase_ledger import PurchaseChannel
 from productrecs.storage.job_queue import INSTALLATION, JobState
-from productrecs.storage.tables import events, items, jobs, purchase_lines, store_heads
+from productrecs.storage.tables import (
+    dashboard_second_factors,
+    events,
+    items,
+    jobs,
+    purchase_lines,
+    store_heads,
+)
 from productrecs.storage.tables.account_tables import duties
 
 _EVENTS: Final = 20_000
@@ -185,3 +192,10 @@ def next_due_at(connection: sa.Connection, task: str) -> int | None:
     )
     found: int | None = connection.execute(query).scalar()
     return found
+
+
+def totp_secrets(connection: sa.Connection) -> list[str]:
+    """Return the stored secrets of all logins with a second factor."""
+    factors = dashboard_second_factors.c
+    query = sa.select(factors.secret).where(factors.enabled_at.is_not(None))
+    return list(connection.execute(query).scalars())

@@ -14,6 +14,7 @@ from productrecs.entrypoints.cli.doctor.repository import (
     ItemGaps,
     PurchaseSample,
     StoreSampler,
+    totp_secrets,
 )
 from productrecs.entrypoints.services import Services
 from productrecs.features.forecast.repository import ForecastRepository
@@ -33,6 +34,11 @@ from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import PlanUsage, read_plan_usage
 from productrecs.tenancy.billing.call_meter import BillingStatus
 from productrecs.tenancy.billing.plans_and_subscriptions import NEAR_END_MS
+from productrecs.tenancy.users.secret_cipher import (
+    KEY_FILE,
+    UnreadableSecretError,
+    is_encrypted,
+)
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.trained_models import models_folder
 
@@ -57,6 +63,43 @@ def check_refused_keys(services: Services) -> Iterator[CheckResult]:
         f"{said} since yesterday had a key that no store has: {callers}{more}",
         "put the store's key there: productrecs store show",
     )
+
+
+def check_second_factors(services: Services) -> Iterator[CheckResult]:
+    """Yield whether the secrets of two-factor login are encrypted and can be read."""
+    with services.database.reading() as connection:
+        stored = totp_secrets(connection)
+    if not stored:
+        return
+    unreadable = sum(not _is_readable(services, one) for one in stored)
+    plain = sum(not is_encrypted(one) for one in stored)
+    if unreadable:
+        message = (
+            f"{unreadable} of {len(stored)} secrets of two-factor login cannot be "
+            "decrypted: their key is missing or is another one"
+        )
+        remedy = (
+            f"put the key back ({KEY_FILE} in the data folder, or "
+            "PRODUCTRECS_DASHBOARD_KEY, the same on every machine), or turn them off: "
+            "productrecs account reset-link DOMAIN --turn-off-two-factor"
+        )
+        yield problem("logins", message, remedy)
+    elif plain and not services.cipher.has_key:
+        message = f"{plain} secrets of two-factor login are not encrypted in the database"
+        remedy = "set PRODUCTRECS_DASHBOARD_KEY, the same on every machine"
+        yield notice("logins", message, remedy)
+    else:
+        later = f"; {plain} will be, at their next login" if plain else ""
+        message = f"the secrets of two-factor login are encrypted{later}"
+        yield ok("logins", message)
+
+
+def _is_readable(services: Services, stored: str) -> bool:
+    try:
+        services.cipher.decrypt(stored)
+    except UnreadableSecretError:
+        return False
+    return True
 
 
 def check_key_usage(services: Services, store: Store) -> Iterator[CheckResult]:

@@ -144,7 +144,7 @@ def show_two_factor(visit: Visit) -> Reply:
 def set_up(visit: Visit) -> Reply:
     """Create a secret and show its QR code; a code has to confirm it."""
     try:
-        begin_factor(visit.database, visit.user)
+        begin_factor(visit.database, visit.services.cipher, visit.user)
     except FactorError as error:
         return _page(visit, status=422, error=sentence(error))
     return visit.redirect(TWO_FACTOR_PATH)
@@ -192,11 +192,13 @@ def log_in_with_code(visit: Visit) -> Reply:
 
 
 def _confirm(visit: Visit) -> list[str]:
-    return confirm_factor(visit.database, visit.user, visit.form["code"], visit.system_ms)
+    cipher, code = visit.services.cipher, visit.form["code"]
+    return confirm_factor(visit.database, cipher, visit.user, code, visit.system_ms)
 
 
 def _use(visit: Visit, user: DashboardUser) -> list[str]:
-    use_code(visit.database, user, visit.form["code"], visit.system_ms)
+    cipher, code = visit.services.cipher, visit.form["code"]
+    use_code(visit.database, cipher, user, code, visit.system_ms)
     return []
 
 
@@ -223,7 +225,7 @@ def _limited(
 def _page(
     visit: Visit, status: int = 200, error: str = "", codes: Sequence[str] = ()
 ) -> Reply:
-    secret = pending_secret(visit.database, visit.user)
+    secret = pending_secret(visit.database, visit.services.cipher, visit.user)
     name = visit.user.email or visit.store.domain
     uri = "" if secret is None else provisioning_uri(secret, name, _ISSUER)
     return visit.render(
