@@ -18,6 +18,7 @@ _ITEM_PREFIX: Final = b"/v1/items/"
 ORDER_PREFIX: Final = b"/v1/orders/"
 FORECAST_PREFIX: Final = b"/v1/forecast/items/"
 
+_NAMES_HOST: Final = "productrecs.names_host"
 _HOST: Final = re.compile(
     r"[A-Za-z0-9._-]{1,253}(:\d{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:\d{1,5})?"
 )
@@ -68,12 +69,18 @@ def base_url_of(request: Request) -> str:
     """Return the base URL that the caller used, without a trailing slash.
 
     The setting `PRODUCTRECS_BASE_URL` decides where it is set; else the Host header and,
-    behind a proxy with TLS, X-Forwarded-Proto.
+    behind a proxy with TLS, X-Forwarded-Proto. Shared caches may not store such a reply:
+    one caller's Host header would reach the others.
     """
     exchange: RequestContext = request.scope["productrecs"]
-    return base_url_by_headers(
-        dict(request.scope["headers"]), exchange.context.services.settings
-    )
+    settings = exchange.context.services.settings
+    request.scope[_NAMES_HOST] = settings.base_url is None
+    return base_url_by_headers(dict(request.scope["headers"]), settings)
+
+
+def names_host(request: Request) -> bool:
+    """Return whether the reply holds an address that the caller's headers gave."""
+    return bool(request.scope.get(_NAMES_HOST))
 
 
 def base_url_by_headers(headers: Mapping[bytes, bytes], settings: "Settings") -> str:

@@ -18,6 +18,7 @@ from productrecs.entrypoints.http.pipeline.etag_responses import (
     content_digest,
     matches_etag,
 )
+from productrecs.entrypoints.http.pipeline.url_decoding import names_host
 
 GZIP_LEVEL: Final = 9
 GZIP_WINDOW_BITS: Final = 31  # zlib's window of 32 KiB, in gzip's clothes
@@ -66,12 +67,15 @@ def cacheable_response(
 ) -> Response:
     """Return a cacheable reply; 304 without a body when the caller has it.
 
+    Only the caller's own browser may store a reply that names the Host of the request.
     From a kilobyte on it is compressed with gzip if the caller accepts it.
     """
     body = shown.encode() if isinstance(shown, str) else shown
     is_large = len(body) >= _MIN_GZIP_BYTES
     is_compressed = is_large and accepts_gzip(request)
     tag = f'"{content_digest(body)}{"-gzip" if is_compressed else ""}"'
+    if names_host(request):
+        cache = f"private, {cache}"
     headers = {"etag": tag, "cache-control": cache, **_SAFE}
     varies = [vary] if vary else []
     if is_large:
