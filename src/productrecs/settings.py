@@ -249,8 +249,9 @@ KNOBS: Final = (
     Knob(
         "PRODUCTRECS_NEW_STORE_PLAN",
         TRIAL.name,
-        "the plan of a store that is registered in the dashboard; the first store of an "
-        "installation, and one of `productrecs store create`, is unlimited",
+        "the plan of a store that is registered where registration is open; the first "
+        "store of an installation, one by an invitation and one of `productrecs store "
+        "create` is unlimited",
     ),
     Knob(
         "PRODUCTRECS_RETENTION_DAYS",

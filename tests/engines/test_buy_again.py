@@ -89,6 +89,8 @@ def test_the_usual_interval_is_the_median_over_all_buyers_from_three_repeats_on(
         ({0: [70], 1: [60]}, [0, 1]),  # an item without an interval follows
         ({1: [0, 50], 0: [5]}, [1, 0]),  # their own interval; 3 intervals are long over
         ({1: [80, 90]}, [1]),  # their own 10 days
+        ({1: [86], 0: [70]}, [0, 1]),  # nobody bought it twice: after two weeks
+        ({1: [87]}, []),
         ({}, []),
     ],
 )

@@ -18,6 +18,7 @@ _REPEATS: Final = 3  # minimum number of repeats that show a usual interval
 _DUE: Final = 0.75  # share of the interval after which a product is due
 _LONG_OVER: Final = 3.0  # intervals after which the buyer has probably stopped
 _DAY_MS: Final = 24 * 60 * 60 * 1000
+_UNKNOWN_DUE_MS: Final = 14 * _DAY_MS
 _HEAD: Final = 20.0  # popularity ranks up to here count almost as the first
 
 
@@ -82,7 +83,8 @@ def due_again(items: Ints, times: Ints, usual: Ints, now_ms: int, limit: int) ->
     `items` and `times` [n] are the buyer's lines, `usual` the result of `usual_intervals`.
     An item's interval is the median of the buyer's own, else the usual one. It is due from
     three quarters of the interval on, scores 1 at the whole interval, and less again when
-    three intervals have passed. Items without an interval follow, the latest first.
+    three intervals have passed. Items without an interval, which nobody has bought twice,
+    follow from two weeks after the purchase on, the latest first.
     """
     if not len(items):
         return NO_RANKED
@@ -101,7 +103,7 @@ def due_again(items: Ints, times: Ints, usual: Ints, now_ms: int, limit: int) ->
     scores = np.minimum(share, 1.0) * np.where(share > _LONG_OVER, 0.5, 1.0)
     unknown = intervals == 0
     scores[unknown] = 0.1 / (1.0 + passed[unknown] / _DAY_MS)
-    due = np.flatnonzero(unknown | (share >= _DUE))
+    due = np.flatnonzero(np.where(unknown, passed >= _UNKNOWN_DUE_MS, share >= _DUE))
     best = due[top_places(distinct[due], scores[due], limit)]
     return Ranked(distinct[best].astype(np.int32), scores[best].astype(np.float32))
 

@@ -25,6 +25,7 @@ from productrecs.features.forecast.repository import ForecastRepository
 from productrecs.features.recommendations.earnings.repository import EarningsRepository
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push_items import upsert_items
+from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.orders.ingest_events_and_orders import ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.storage.sequence_and_item_numbers import StoreDeletedError, StoreLog
@@ -274,6 +275,29 @@ def test_days_without_stock_are_censored(database: Database, store: Store) -> No
 
     tent = found.demand.on_sale[0 if found.demand.on_sale[1].all() else 1]
     assert (~tent).nonzero()[0].tolist() == [52, 53, 54, 55]  # 22 to 25 February
+
+
+def test_what_nobody_bought_of_the_first_catalog_is_no_novelty(
+    database: Database, store: Store
+) -> None:
+    sell_daily(database, store)
+    stock(database, store, NIGHT - 6 * DAY_MS, tent={}, lamp={})
+    stock(database, store, NIGHT - 5 * DAY_MS, vase={})
+    stock(database, store, NIGHT - 2 * DAY_MS, kite={})
+
+    found = inputs(database, store)
+
+    rows = dict(zip(found.numbers.tolist(), found.demand.on_sale, strict=True))
+    with database.reading() as connection:
+        stored = CatalogRepository(connection, store.store_id).find(["vase", "kite"])
+    assert rows[stored["vase"].number].all()
+    assert rows[stored["kite"].number].sum() <= 2
+    run(database, store)
+    expected = {
+        name: sum(day["mean"] for day in item(database, store, name)["forecast"])
+        for name in ("vase", "kite")
+    }
+    assert expected["vase"] < 2 < expected["kite"]
 
 
 def test_an_interrupted_run_goes_on_from_its_backtest(

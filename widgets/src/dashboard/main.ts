@@ -61,6 +61,13 @@ document.addEventListener("DOMContentLoaded", () => {
     document.querySelector("[data-side]")?.removeAttribute("open");
   }
 });
+// What was wrong with a field is no longer known once it was changed.
+document.addEventListener("input", ({ target }) => {
+  if (!(target instanceof Element) || !target.matches("[aria-invalid]")) return;
+  target.removeAttribute("aria-invalid");
+  const message = target.closest(".field")?.querySelector("p.error");
+  if (message) message.className = "away";
+});
 document.addEventListener("htmx:load", (event) => {
   if (event.target instanceof Element) prepare(event.target);
 });

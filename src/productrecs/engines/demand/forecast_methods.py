@@ -58,7 +58,12 @@ if TYPE_CHECKING:
 _SPARSE_HALF_LIFE: Final = 56.0
 _LOOK_BACK: Final = 112
 _PRIOR_DAYS: Final = 14.0
-"""Prior weight of the category's rate, in days."""
+_PRIOR_SALES: Final = 3.0
+"""The most that the category's rate weighs, in days and in sales.
+
+Items of one category differ widely, so a rate of several sales a day says little about an
+item that was on sale for weeks without one.
+"""
 
 _SPREAD_DAYS: Final = 56
 """Open days at which an item's own days determine its spread."""
@@ -147,8 +152,9 @@ def _levels(
 
 
 def _young_levels(demand: Demand, demand_classes: DemandClasses) -> Floats:
-    """Return (sold + 14 days of the category's rate) / (days on sale + 14): [items].
+    """Return (sold + prior) / (days on sale + days of the prior): [items].
 
+    The prior is 14 days of the category's rate, or the time of three sales at that rate.
     The category's rate is the median of its items with enough data; the whole store's if
     there are none.
     """
@@ -163,7 +169,8 @@ def _young_levels(demand: Demand, demand_classes: DemandClasses) -> Floats:
     for code in np.unique(demand.categories[grouped]).tolist():
         members = demand.categories == code
         prior[members] = float(np.median(rates[members & is_known]))
-    levels: Floats = (sums + _PRIOR_DAYS * prior) / (days + _PRIOR_DAYS)
+    prior_days = np.minimum(_PRIOR_DAYS, _PRIOR_SALES / np.maximum(prior, _EPSILON))
+    levels: Floats = (sums + prior_days * prior) / (days + prior_days)
     return levels
 
 

@@ -109,8 +109,8 @@ def _check_redirect(rule: SearchRule) -> None:
     )
     if rule.items or not is_valid or not address.startswith(("https://", "http://", "/")):
         message = (
-            "redirect needs an address that begins with https://, http:// or /, in ASCII, "
-            "and no items"
+            "a redirect needs the address that it leads to: it begins with https://, "
+            "http:// or /, without spaces and accents; and no items"
         )
         raise SearchRuleError(message)
 

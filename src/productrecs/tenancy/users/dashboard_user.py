@@ -81,6 +81,17 @@ def normalise_email(text: str) -> str:
 
 
 MIN_PASSWORD_LENGTH: Final = 8
+_FEWEST_DIFFERENT: Final = 4
+_TRIED_FIRST: Final = frozenset(
+    (
+        *("12345678", "123456789", "1234567890", "87654321", "01234567", "1q2w3e4r"),
+        *("password", "passwort", "password1", "passw0rd", "password123", "motdepasse"),
+        *("contrasena", "qwertyui", "qwertyuiop", "qwertzui", "qwerty123", "1qaz2wsx"),
+        *("iloveyou", "sunshine", "princess", "football", "baseball", "superman"),
+        *("trustno1", "letmein1", "welcome1", "admin123", "administrator", "abcd1234"),
+        *("abcdefgh", "productrecs"),
+    )
+)
 MAX_PASSWORD_LENGTH: Final = 200
 _HASHER: Final = argon2.PasswordHasher(time_cost=2, memory_cost=19_456, parallelism=1)
 
@@ -93,10 +104,14 @@ def hash_password(password: str) -> str:
     """Return the hash of a password. Takes about 20 ms and 19 MiB.
 
     Raises:
-        WeakPasswordError: under eight characters, or over two hundred.
+        WeakPasswordError: under eight characters, over two hundred, or one of those that
+            are tried first.
     """
     if len(password) < MIN_PASSWORD_LENGTH:
         message = f"a password needs at least {MIN_PASSWORD_LENGTH} characters"
+        raise WeakPasswordError(message)
+    if password.casefold() in _TRIED_FIRST or len(set(password)) < _FEWEST_DIFFERENT:
+        message = "this password is one of the first that attackers try; choose another"
         raise WeakPasswordError(message)
     if len(password) > MAX_PASSWORD_LENGTH:
         message = f"a password has at most {MAX_PASSWORD_LENGTH} characters"

@@ -113,6 +113,8 @@ _RECENT_DAYS: Final = 90
 _MIN_QUANTITY_SHARE: Final = 0.95
 _UNSOLD_DAYS: Final = 180  # a product without sales is forecast this long
 
+_FIRST_CATALOG_MS: Final = 2 * DAY_MS  # a large catalog takes so long to arrive
+
 _Ints = npt.NDArray[np.int64]
 _Bools = npt.NDArray[np.bool_]
 
@@ -143,7 +145,7 @@ def read_inputs(repository: DemandRepository, zone: tzinfo, now_ms: int) -> Dema
     days = days_between(today_date - timedelta(days=_MAX_DAYS), today_date, zone)
     lines = _read_lines(repository, int(days.midnights[0]), int(days.midnights[-1]))
     mode = target_mode(lines.has_quantity[lines.times >= now_ms - _RECENT_DAYS * DAY_MS])
-    catalog = sorted(repository.catalog())
+    catalog = _on_sale_since(sorted(repository.catalog()), lines.times)
     numbers = _item_numbers(lines.items, catalog, now_ms)
     days, lines = _shorten_history(days, lines, len(numbers))
     amounts = _daily_amounts(lines, numbers, days, mode)
@@ -190,6 +192,24 @@ def _read_lines(repository: DemandRepository, since_ms: int, until_ms: int) -> _
         np.concatenate([quantity.quantities for quantity in pages]),
         np.concatenate([quantity.has_quantity for quantity in pages]),
     )
+
+
+def _on_sale_since(catalog: Sequence[ItemFacts], sale_times: _Ints) -> list[ItemFacts]:
+    """Return the catalog with the time since which each item can have sold.
+
+    A store's first products were on sale before it sent them, for as long as it has orders:
+    those that nobody bought since then are no novelties.
+    """
+    if not catalog or not len(sale_times):
+        return list(catalog)
+    end = min(item.created_at for item in catalog) + _FIRST_CATALOG_MS
+    first_sale = int(sale_times.min())
+    return [
+        item._replace(created_at=min(item.created_at, first_sale))
+        if item.created_at < end
+        else item
+        for item in catalog
+    ]
 
 
 def _item_numbers(sold: _Ints, catalog: Sequence[ItemFacts], now_ms: int) -> _Ints:

@@ -74,19 +74,41 @@ def test_who_registers_has_a_trial_and_sees_the_checklist(
 
 
 @pytest.mark.parametrize(
-    ("chosen", "plans"),
-    [("trial", ["unlimited", "trial"]), ("growth", ["unlimited", "growth"])],
+    ("accepted", "language"), [("de-AT,de;q=0.9,en;q=0.8", "de"), ("xx", "en"), ("", "en")]
+)
+def test_the_language_of_the_shop_is_guessed_from_the_browser(
+    office: Office, accepted: str, language: str
+) -> None:
+    guest = Member(office.inside, headers={"accept-language": accepted})
+
+    form = guest.get("/dashboard/register")
+
+    assert re.search(rf'<option value="{language}(-\w+)?" selected', form.body.decode())
+
+
+@pytest.mark.parametrize(
+    ("chosen", "registration", "plans"),
+    [
+        ("trial", "open", ["unlimited", "trial"]),
+        ("growth", "open", ["unlimited", "growth"]),
+        ("trial", "invitation", ["unlimited", "unlimited"]),
+    ],
 )
 def test_the_first_store_has_no_limits_and_later_ones_the_plan_of_the_setting(
-    tmp_path: Path, chosen: str, plans: list[str]
+    tmp_path: Path, chosen: str, registration: str, plans: list[str]
 ) -> None:
     place = Service(tmp_path).prepare()
-    settings = Settings(data=place.folder, new_store_plan=chosen, registration="open")
+    settings = Settings(data=place.folder, new_store_plan=chosen, registration=registration)
     services = build_services(settings)
     add_store(services, "demo.localhost")
     found = Office(services, None, system_ms())  # type: ignore[arg-type]  # it follows
     with Inside(create_application(services, draining=[])) as found.inside:
-        welcomes = [register(found)[0].get("/dashboard/start") for _ in plans]
+        welcomes = []
+        for _ in plans:
+            token = invite_to_register(services.database, None, found.now_ms)
+            page = f"/dashboard/register?token={token}"
+            member, _reply = register(found, token=token, page=page)
+            welcomes.append(member.get("/dashboard/start"))
 
     stores = sorted(all_stores(services.database), key=lambda one: one.created_at)[1:]
     assert [one.subscription.plan for one in stores] == plans
@@ -135,8 +157,12 @@ def test_a_plan_counts_down_and_the_store_can_ask_for_another(
     ("name", "value", "told"),
     [
         ("domain", "no domain", "domain"),
+        ("domain", "Bergladen", "like bergladen.com"),
         ("email", "anna", "e-mail"),
         ("password", "short", "at least 8"),
+        ("password", "12345678", "first that attackers try"),
+        ("password", "Passwort", "first that attackers try"),
+        ("password", "aaaabbbb", "first that attackers try"),
         ("currency", "", ""),
     ],
 )

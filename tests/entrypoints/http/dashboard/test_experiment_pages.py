@@ -95,7 +95,7 @@ def test_a_test_is_made_started_and_its_winner_chosen(office: Office, shop: Fill
     assert "four against the control" in page
     assert "Go on: there is too little data yet." in page
     removed = member.post("/dashboard/placements/remove", placement="cart")
-    assert removed.status == 303
+    assert removed.status == 409
     assert "cart" in text_of(member.get("/dashboard/placements"))
     chosen = member.post(TEST, test="cart-size", then="choose", variant="four")
     assert chosen.status == 303
@@ -108,7 +108,7 @@ def test_a_test_is_made_started_and_its_winner_chosen(office: Office, shop: Fill
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"test": "Cart"}, "lower-case letters"),
+        ({"test": "†"}, "lower-case letters"),
         ({"share": "half"}, "a number of per cent"),
         ({"share": "100"}, "from 1 to 99"),
         ({"num": "21"}, "four: num must be"),

@@ -71,7 +71,7 @@ def test_a_placement_is_made_changed_and_removed(office: Office, shop: Filled) -
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"placement": "Home Hero"}, "A placement's name has 1 to 64"),
+        ({"placement": "†"}, "A placement's name has 1 to 64"),
         ({"num": "many"}, "Write a whole number."),
         ({"minimum": "9"}, "The minimum (9) is above the number of products (3)"),
         ({"filters": "colour"}, "A filter is categories:NAME"),
@@ -89,6 +89,39 @@ def test_an_error_stands_at_its_field_and_in_the_preview(
     assert said in text_of(reply)
     if "placement" not in changes:
         assert said in text_of(member.post(PREVIEW, **(WHOLE | changes)))
+
+
+def test_a_name_in_words_becomes_one_that_pages_can_call(
+    office: Office, shop: Filled
+) -> None:
+    member = office.member(shop.store)
+
+    saved = member.post(FORM, **(WHOLE | {"placement": "Große Müsli-Seite, unten"}))
+
+    assert saved.status == 303
+    assert shop.merchant.recommend(placement="grosse-musli-seite-unten").status == 200
+    member.post(f"{PAGE}/remove", placement="grosse-musli-seite-unten")
+
+
+def test_a_placement_that_a_test_uses_stays_and_offers_no_undo(
+    office: Office, shop: Filled
+) -> None:
+    member = office.member(shop.store)
+    assert member.post(FORM, **(WHOLE | {"placement": "tested"})).status == 303
+    test = {"subject": "placement:tested", "variant": "b", "share": "50", "num": "2"}
+    assert member.post("/dashboard/tests/new", test="sizes", **test).status == 303
+    started = member.post("/dashboard/tests/test", test="sizes", then="start")
+    assert started.status == 303
+
+    refused = member.post(f"{PAGE}/remove", placement="tested")
+
+    assert refused.status == 409
+    assert "stop it first" in text_of(refused)
+    assert "Undo" not in text_of(member.get(PAGE))
+    assert "Removed a placement" not in text_of(member.get("/dashboard/audit"))
+    member.post("/dashboard/tests/test", test="sizes", then="stop")
+    member.post("/dashboard/tests/test", test="sizes", then="remove")
+    member.post(f"{PAGE}/remove", placement="tested")
 
 
 def test_filters_that_match_nothing_are_saved_after_a_yes_only(

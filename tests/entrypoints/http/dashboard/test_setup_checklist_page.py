@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
+from productrecs.features.insights.attribution.attributor import Attributor
 from productrecs.tenancy.accounts.store_management import (
     change_origins,
     find_store,
@@ -39,6 +41,14 @@ def send(office: Office, store: Store, origin: str = "", **fields: object) -> No
     body = json.dumps({"session_id": "s_1", **fields}).encode()
     headers = {"origin": origin} if origin else {}
     assert office.inside.ask("POST", path, body, headers).status == 200
+
+
+def is_served(member: Member) -> bool:
+    """Return whether the step of the first recommendation is done."""
+    page = " ".join(text_of(member.get(PAGE)).split())
+    found = re.search(r"Serve the first recommendation ?, (done|not done yet)", page)
+    assert found is not None, page
+    return found[1] == "done"
 
 
 def test_the_script_is_seen_with_a_view_of_a_product_of_the_catalog(
@@ -89,6 +99,49 @@ def test_the_page_says_where_the_script_ran_last(
     page = text_of(member.get(PAGE))
     assert (warning or "Seen on") in page
     assert ("The last events" in page or "own network" in page) is (warning is not None)
+
+
+def test_a_list_counts_as_served_once_there_are_products(
+    office: Office, store: Store
+) -> None:
+    member = office.member(store)
+    ask = f"/v1/recommendations?key={store.publishable_key}"
+    assert office.inside.ask("GET", ask).status == 200
+    eventually(lambda: "no products to show yet" in text_of(member.get(PAGE)))
+    assert not is_served(member)
+
+    push_tent(office, store)
+
+    eventually(lambda: is_served(member))
+
+
+def test_events_are_counted_as_on_the_home_page(office: Office, store: Store) -> None:
+    member = office.member(store)
+    assert "None yet" in text_of(member.get(PAGE))
+    push_tent(office, store)
+    send(office, store, event="rec-impression", item_ids=["tent", "a", "b", "c"])
+    eventually(lambda: "Received" in text_of(member.get(PAGE)))
+
+    Attributor(office.services.database, office.services.touchpoint_folder).catch_up(store)
+
+    assert "1 in 24 hours" in text_of(member.get(PAGE))
+    assert re.search(r"Events in 24 hours\s+1\b", text_of(member.get("/dashboard")))
+
+
+def test_a_check_says_when_it_looked(office: Office, store: Store) -> None:
+    member = office.member(store)
+
+    checking = replace(member, headers={"hx-request": "true"})
+
+    assert "Checked at" in text_of(checking.get(PAGE))
+    assert "Checked at" not in text_of(member.get(PAGE))
+
+
+def test_a_guide_opens_with_the_stores_key_and_domain(office: Office, store: Store) -> None:
+    page = office.member(store).get(f"{PAGE}?platform=shopify").body.decode()
+
+    wanted = f"/guides/shopify?key={store.publishable_key}&amp;shop={store.domain}"
+    assert wanted in page
 
 
 def test_the_secret_key_is_made_here_and_shown_once(office: Office, store: Store) -> None:

@@ -194,5 +194,9 @@ def _logins(services: Services) -> list[LoginRow]:
 
 def _link(services: Services, base_url: str | None, path: str) -> str:
     settings = services.settings
-    base = base_url or settings.base_url or f"http://localhost:{settings.port}"
+    base = base_url or settings.base_url
+    if not base:
+        base = f"http://localhost:{settings.port}"
+        note = f"The link assumes that the service is at {base}: else give --base-url."
+        click.echo(note, err=True)
     return f"{base.rstrip('/')}{path}"

@@ -118,7 +118,10 @@ def _issues(visit: Visit) -> Iterator[Alert]:
         text = f"{issue.message[:1].upper()}{issue.message[1:]}. {issue.remedy[:1].upper()}"
         text += f"{issue.remedy[1:]}."
         level = "bad" if issue.is_serious else "note"
-        yield Alert(level, text, "See the numbers", "/dashboard/impact#doctor")
+        if issue.code == "pictures_fail":
+            yield Alert(level, text, "See the products", "/dashboard/products")
+        else:
+            yield Alert(level, text, "See the numbers", "/dashboard/impact#doctor")
 
 
 def _stock(visit: Visit) -> Iterator[Alert]:

@@ -50,7 +50,7 @@ from productrecs.entrypoints.http.dashboard.page_registry import (
 from productrecs.entrypoints.http.dashboard.pages.email_confirmation import (
     needs_confirmation,
 )
-from productrecs.entrypoints.http.dashboard.pages.registration import OPEN
+from productrecs.entrypoints.http.dashboard.pages.registration import INVITATION, OPEN
 from productrecs.entrypoints.http.limits.rate_and_connection_limits import (
     address_of_client,
     peer_of,
@@ -107,7 +107,7 @@ def render_page(visit: Visit, reply: Reply, flash: str) -> str:
         "stores": _stores_of(visit),
         "may_add_store": user is not None
         and not user.is_from_shop
-        and visit.services.settings.registration == OPEN,
+        and visit.services.settings.registration in {OPEN, INVITATION},
         "asks_to_confirm": needs_confirmation(visit),
         "current": current_page(visit.page.path),
         "navigation": [] if user is None else list(navigation()),

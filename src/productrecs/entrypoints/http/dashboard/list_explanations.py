@@ -155,7 +155,8 @@ def _reasons(visit: Visit, one: ExplainedProduct, named: NameOf) -> Iterator[str
     yield from _orders(visit, one, named)
     yield from _views(visit, one)
     if one.category is not None:
-        yield f"Sells well in {one.category}"
+        is_known = one.trending_rank is not None
+        yield f"{'Popular in' if is_known else 'Also in'} {one.category}"
     if one.trending_rank is not None and one.source is Engine.TRENDING:
         yield f"No. {visit.formats.number(one.trending_rank)} in trending"
     yield from (_weighed(visit, rule) for rule in one.rules if rule.factor != 1)

@@ -125,7 +125,7 @@ def picture_status(status: PictureStatus | None, item: Item) -> tuple[str, str, 
     if status.is_indexed:
         return "Indexed", "good", status.reason or ""
     if status.state is PictureState.FAILED:
-        return "Failed", "bad", status.reason or "The picture could not be fetched."
+        return "Not fetched", "bad", status.reason or "The picture could not be fetched."
     return "Waiting", "", status.reason or "The picture will be fetched in a moment."
 
 
@@ -133,7 +133,10 @@ def _state(visit: Visit, number: int, item: Item) -> tuple[str, str]:
     hidden = visit.opened.shop.catalog.why_hidden(number, visit.now_ms, hide_sold_out=False)
     if hidden is not None and hidden in _WINDOWS:
         return _WINDOWS[hidden]
-    return STATES[effective_availability(item.availability, item.stock_qty)]
+    state = effective_availability(item.availability, item.stock_qty)
+    if state is Availability.IN_STOCK and (item.stock_qty or 0) < 0:
+        state = Availability.BACKORDER  # sold beyond the stock
+    return STATES[state]
 
 
 def _cover(

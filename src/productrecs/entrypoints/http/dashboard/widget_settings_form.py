@@ -34,7 +34,10 @@ _GROUPS: Final = (
 # The label and the help text of each setting.
 _WORDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
     {
-        "layout": ("Layout", "fbt shows the product, its add-ons and their sum."),
+        "layout": (
+            "Layout",
+            "Bought together shows the product, its add-ons and their sum.",
+        ),
         "title": ("Heading", "Empty: a usual heading in the shop's language."),
         "columns": ("Columns", "Products side by side on a wide screen, 1 to 12."),
         "columns_mobile": ("Columns on phones", "Side by side on a phone, 1 to 6."),

@@ -162,7 +162,7 @@ def _no_visitors_yet(store: Store, other_tests: list[str]) -> Iterator[str]:
 def _not_yet(experiment: Experiment) -> str:
     if experiment.state is State.DRAFT:
         return "The test is a draft: start it."
-    return "No visitors yet: a call needs the shopper's id to take part."
+    return "No visitors yet. Visitors take part once a page shows them the list."
 
 
 def _rows(stored: StoredResult) -> Iterator[tuple[ReportValue, ...]]:

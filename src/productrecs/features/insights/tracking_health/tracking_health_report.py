@@ -106,6 +106,12 @@ def recent_events(database: Database, store: Store, now_ms: int) -> tuple[Figure
     return tuple(_flow(counts, last))
 
 
+def events_in_24_hours(database: Database, store: Store, now_ms: int) -> int:
+    """Return the number of live events of this hour and the 23 before."""
+    (day, *_) = recent_events(database, store, now_ms)
+    return int(day.value or 0)
+
+
 def _flow(counts: Mapping[tuple[int, int], int], last: int) -> Iterator[Figure]:
     day = sum(
         count for (hour, _), count in counts.items() if last - _DAY_HOURS < hour <= last

@@ -259,7 +259,8 @@ def _pictures(
         "search by photo and similar products leave them out"
     )
     remedy = (
-        "make them reachable for this service; it tries again within a week, or at once: "
+        "make them reachable for this service; it tries again within a week, or at once "
+        "with the button on the dashboard's page Products or with "
         f"productrecs pictures retry {store.domain}"
     )
     yield DataIssue("pictures_fail", is_serious=False, message=message, remedy=remedy)

@@ -14,7 +14,11 @@ from productrecs.entrypoints.http.dashboard.page_and_visit import (
     Reply,
     Visit,
 )
-from productrecs.entrypoints.http.dashboard.pages.placements import STRATEGIES, editor_of
+from productrecs.entrypoints.http.dashboard.pages.placements import (
+    STRATEGIES,
+    code_name,
+    editor_of,
+)
 from productrecs.entrypoints.http.dashboard.report_period import (
     as_number,
     figures_of,
@@ -202,7 +206,7 @@ def save_test(visit: Visit) -> Reply:
         {name: column[at] if at < len(column) else "" for name, column in columns.items()}
         for at in range(len(names))
     )
-    draft = _Draft(form["subject"], form["test"], form["goal"], variants)
+    draft = _Draft(form["subject"], code_name(form["test"]), form["goal"], variants)
     try:
         made = _editor(visit).add(draft.name, draft.content())
     except (ExperimentError, UnknownPlacementError) as error:

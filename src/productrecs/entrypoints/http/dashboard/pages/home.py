@@ -65,6 +65,8 @@ def show_home(visit: Visit) -> Reply:
         chart=None if is_empty else _sales_by_day(visit, sales, asked),
         is_empty=is_empty,
         setup=setup_progress(visit),
+        orders=visit.context.activity.of(visit.store.store_id).orders,
+        has_shown=bool(impact["shown"]),
     )
 
 

@@ -1,5 +1,7 @@
 """Placements pages: the store's placements, and one placement's form with a preview."""
 
+import re
+import unicodedata
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, Self
@@ -85,7 +87,7 @@ class PlacementDraft:
         """Return the submitted placement."""
         return cls(
             is_stored=bool(form["stored"]),
-            name=form["stored"] or form["placement"],
+            name=form["stored"] or code_name(form["placement"]),
             strategy=form["strategy"] if form["strategy"] in STRATEGIES else Strategy.MIX,
             title=form["title"],
             filters=form["filters"],
@@ -154,6 +156,13 @@ class PlacementPreview:
     hidden_below: int | None = None
 
 
+def code_name(typed: str) -> str:
+    """Return a name that pages can call: `Produktseite unten` as `produktseite-unten`."""
+    decomposed = unicodedata.normalize("NFKD", typed.casefold())
+    letters = decomposed.encode("ascii", "ignore").decode()
+    return re.sub(r"[^a-z0-9_]+", "-", letters).strip("-")
+
+
 def editor_of(visit: Visit) -> PlacementEditor:
     """Return the editor of the store's placements."""
     return PlacementEditor(visit.database, visit.store, visit.context.clock)
@@ -161,11 +170,21 @@ def editor_of(visit: Visit) -> PlacementEditor:
 
 def show_placements(visit: Visit) -> Reply:
     """Show every placement with its embed code."""
+    return _list(visit)
+
+
+def _list(visit: Visit, error: str = "") -> Reply:
     rows = [
         (one, STRATEGIES[one.content.strategy], _limits(visit, one.content))
         for one in editor_of(visit).all()
     ]
-    return visit.render("placements.html", rows=rows, strategies=STRATEGIES)
+    return visit.render(
+        "placements.html",
+        status=409 if error else 200,
+        rows=rows,
+        strategies=STRATEGIES,
+        error=error,
+    )
 
 
 def show_placement(visit: Visit) -> Reply:
@@ -209,7 +228,7 @@ def remove_placement(visit: Visit) -> Reply:
     except UnknownPlacementError as error:
         raise NotFoundError(_sentence(error)) from error
     except PlacementError as error:
-        return visit.redirect(PLACEMENTS_PATH, _sentence(error))
+        return _list(visit, _sentence(error))
     visit.refresh_store()
     message = f"“{removed.name}” is removed. Pages that name it show nothing there now."
     return visit.redirect(PLACEMENTS_PATH, message)

@@ -34,6 +34,7 @@ from productrecs.records.catalog.price_lists import parse_list_name
 from productrecs.records.merchandising.rule import Rule, RuleAction, RuleContent, RuleTarget
 from productrecs.records.merchandising.rule_editor import RuleEditor
 from productrecs.records.pictures.fetch_picture import absolute_url
+from productrecs.records.pictures.repository import PictureRepository
 
 PRODUCTS_PATH: Final = "/dashboard/products"
 PAGE_SIZE: Final = 25
@@ -58,6 +59,9 @@ def show_products(visit: Visit) -> Reply:
         shop.catalog, visit.opened.index, query, among, slice(first, first + PAGE_SIZE)
     )
     ids = [one for item in found.items if (one := shop.catalog.ids[item]) is not None]
+    with visit.database.reading() as connection:
+        pictures = PictureRepository(connection, visit.store.store_id)
+        counts, usual_failure = pictures.counts(), pictures.usual_failure()
     return visit.render(
         "products_table.html" if visit.is_partial else "products.html",
         rows=product_rows(visit, ids),
@@ -73,7 +77,18 @@ def show_products(visit: Visit) -> Reply:
         ),
         catalog_size=len(shop.catalog.numbers),
         has_forecast=visit.store.settings.demand_forecast,
+        pictures=counts,
+        usual_failure=usual_failure,
     )
+
+
+def retry_pictures(visit: Visit) -> Reply:
+    """Fetch every picture again that could not be fetched."""
+    with visit.database.transaction() as transaction:
+        pictures = PictureRepository(transaction, visit.store.store_id)
+        count = pictures.retry_failed(visit.system_ms)
+    found = visit.formats.count(count, "picture")
+    return visit.redirect(PRODUCTS_PATH, f"{found} will be fetched again in a moment.")
 
 
 def page_number(text: str) -> int:
@@ -235,6 +250,13 @@ PAGES: Final = (
         show_products,
         group=Group.CATALOG,
         shows_pictures=True,
+    ),
+    Page(
+        f"{PRODUCTS_PATH}/pictures",
+        "Products",
+        None,
+        retry_pictures,
+        action="Fetched pictures again",
     ),
     Page(ITEM_PATH, "Product", show_item, shows_pictures=True),
 )

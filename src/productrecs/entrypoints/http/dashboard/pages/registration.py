@@ -9,8 +9,11 @@ from productrecs.entrypoints.http.dashboard.pages.email_confirmation import (
     mail_confirmation,
 )
 from productrecs.entrypoints.http.dashboard.pages.login import enter, start_session
-from productrecs.entrypoints.http.dashboard.pages.store_settings import currency_options
-from productrecs.tenancy.accounts.domains_and_origins import DomainError
+from productrecs.entrypoints.http.dashboard.pages.store_settings import (
+    currency_options,
+    language_options,
+)
+from productrecs.tenancy.accounts.domains_and_origins import DomainError, normalise_domain
 from productrecs.tenancy.accounts.known_codes import known_codes
 from productrecs.tenancy.accounts.repository import DomainTakenError
 from productrecs.tenancy.accounts.store_management import (
@@ -20,7 +23,7 @@ from productrecs.tenancy.accounts.store_management import (
     register_store,
     revoke_secret,
 )
-from productrecs.tenancy.accounts.store_settings import SettingError
+from productrecs.tenancy.accounts.store_settings import SettingError, StoreSettings
 from productrecs.tenancy.accounts.team_members import find_invitation
 from productrecs.tenancy.billing.plans_and_subscriptions import (
     UNLIMITED,
@@ -108,6 +111,10 @@ def register(visit: Visit) -> Reply:
 
 def _wanted(visit: Visit, settings: Mapping[str, str]) -> Registration:
     form, owner = visit.form, _login_of(visit)
+    host = normalise_domain(form["domain"])
+    if "." not in host and host != "localhost" and not host.startswith("["):
+        message = f"{host!r} is not a domain; write where your shop is, like {host}.com"
+        raise DomainError(message)
     email = form["email"] if owner is None else owner.email
     if owner is None and "@" not in form["email"]:
         message = "write an e-mail address like anna@example.com"
@@ -130,11 +137,14 @@ def _login_of(visit: Visit) -> DashboardUser | None:
 
 
 def _first_plan(visit: Visit) -> Plan:
-    """Return a new store's plan: the first store of an installation has no limits.
+    """Return a new store's plan: no limits for the first store and for invited ones.
 
-    Stores of this machine alone, such as the demo store, do not count.
+    The operator makes the invitations. Stores of this machine alone, such as the demo
+    store, do not count.
     """
     settings = visit.services.settings
+    if settings.registration == INVITATION:
+        return UNLIMITED
     names = [one.domain for one in all_stores(visit.database)]
     is_first = all(name.endswith(".localhost") for name in names)
     name = UNLIMITED.name if is_first else settings.new_store_plan
@@ -162,7 +172,18 @@ def _form(
         login=_login_of(visit),
         plan=_first_plan(visit),
         currencies=currency_options(),
+        languages=language_options(),
+        language=visit.form["language"] or _language_of_browser(visit),
     )
+
+
+def _language_of_browser(visit: Visit) -> str:
+    """Return the first language that the browser asks for, where a store may have it."""
+    known = dict(language_options())
+    accepted = visit.request.headers.get("accept-language", "")
+    tags = [part.partition(";")[0].strip() for part in accepted.split(",")]
+    wanted = [form for tag in tags for form in (tag, tag.partition("-")[0])]
+    return next((tag for tag in wanted if tag in known), StoreSettings().language)
 
 
 def _sentence(text: str) -> str:

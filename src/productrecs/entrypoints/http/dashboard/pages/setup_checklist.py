@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, NamedTuple
+from urllib.parse import urlencode
 
 from productrecs.entrypoints.http.dashboard.page_and_visit import Group, Page, Reply, Visit
 from productrecs.entrypoints.http.pipeline.authentication_and_cors import (
@@ -14,6 +15,9 @@ from productrecs.entrypoints.http.pipeline.authentication_and_cors import (
 )
 from productrecs.entrypoints.http.routes.public.embed_code import live_tags, widget_element
 from productrecs.features.insights.tracking_health.repository import DiagnosisRepository
+from productrecs.features.insights.tracking_health.tracking_health_report import (
+    events_in_24_hours,
+)
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.tenancy.accounts.api_keys import PAGES_KEY_ID
 from productrecs.tenancy.accounts.repository import (
@@ -119,6 +123,7 @@ def _page(visit: Visit, secret: str = "") -> Reply:
         secret=secret,
         has_secret=bool(store.secrets.active(visit.system_ms)),
         is_owner=visit.user.role is Role.OWNER,
+        guide_query=urlencode({"key": store.publishable_key, "shop": store.domain}),
     )
 
 
@@ -167,6 +172,7 @@ def _steps(visit: Visit) -> list[Step]:
         is_seen = DiagnosisRepository(connection, store.store_id).has_product_view()
         uses = KeyUseRepository(connection, store.store_id).last_addresses()
     activity = visit.context.activity.of(store.store_id)
+    recent = events_in_24_hours(visit.database, store, visit.now_ms)
     usage = read_plan_usage(
         visit.database, store, visit.services.settings.plans, visit.now_ms
     )
@@ -178,9 +184,10 @@ def _steps(visit: Visit) -> list[Step]:
             "key",
             "Connect your shop",
             is_done=bool(items or activity.events or usage.calls),
-            told="In use" if usage.calls else "Ready",
+            told="In use" if usage.calls else "Not used yet",
             help="The publishable key stands in your shop's pages; anyone may see it. "
-            "The secret key is for your shop's server or plugin only.",
+            "The secret key is for your shop's server or plugin only. This step is done "
+            "when the first products, events or calls arrive.",
             snippet=store.publishable_key,
             language="key",
         ),
@@ -189,8 +196,7 @@ def _steps(visit: Visit) -> list[Step]:
             "Send your products",
             is_done=items > 0,
             told=f"{fmt.number(items)} received",
-            help="Your shop's plugin sends them, or you import a file. Your own server can "
-            "send them with the secret key.",
+            help=_how_products_come(_platform(visit)),
             snippet=_push(base),
             language="shell",
         ),
@@ -209,7 +215,7 @@ def _steps(visit: Visit) -> list[Step]:
             "event",
             "See the first event",
             is_done=activity.events > 0,
-            told=f"{fmt.number(activity.events)} in 30 days",
+            told=_events_text(visit, recent, activity.events),
             help="Open a product page of your shop. The script sends the page view.",
             snippet=_event(base, store.publishable_key),
             language="shell",
@@ -227,13 +233,32 @@ def _steps(visit: Visit) -> list[Step]:
         Step(
             "served",
             "Serve the first recommendation",
-            is_done=usage.calls > 0,
-            told=f"{fmt.count(usage.calls, 'call')} this month",
-            help="This call is what the script makes. Its products appear on your page.",
+            is_done=usage.calls > 0 and items > 0,
+            told=f"{fmt.count(usage.calls, 'call')} this month"
+            + (", no products to show yet" if usage.calls and not items else ""),
+            help="This call is what the script makes. Its products appear on your page "
+            "as soon as your catalog has some.",
             snippet=f'curl "{base}/v1/recommendations?num=4&key={store.publishable_key}"',
             language="shell",
         ),
     ]
+
+
+def _events_text(visit: Visit, recent: int, of_a_month: int) -> str:
+    """Return how many events came, as the home page counts them, a minute later."""
+    if recent:
+        return f"{visit.formats.number(recent)} in 24 hours"
+    return "Received" if of_a_month else "None yet"
+
+
+def _how_products_come(platform: str) -> str:
+    if platform in _DOWNLOADS:
+        kind = _DOWNLOADS[platform].kind
+        return f"The {kind} sends them when it is connected. A file can add what it lacks."
+    return (
+        "Import the file that your shop exports, and repeat it when prices or stock "
+        "change; or let your shop's server send them with the secret key."
+    )
 
 
 def _push(base: str) -> str:

@@ -70,6 +70,20 @@ def _prices(visit: Visit, sent: dict[str, str], errors: dict[str, str]) -> list[
     ]
 
 
+def language_options(chosen: str = "") -> list[tuple[str, str]]:
+    """Return the tag and the name of each language that a store may have, by name."""
+    known = known_codes()
+    tags = {*price_locales(), *filter(None, [chosen])}
+    return [
+        (tag, known.language_name(tag)) for tag in sorted(tags, key=known.language_name)
+    ]
+
+
+def _is_place(timezone: str) -> bool:
+    """Return whether a time zone is that of a place, not an old name such as `ROC`."""
+    return timezone == "UTC" or ("/" in timezone and not timezone.startswith("Etc/"))
+
+
 def _page(
     visit: Visit,
     sent: dict[str, str],
@@ -77,8 +91,7 @@ def _page(
     status: int = 200,
 ) -> Reply:
     known, errors = known_codes(), errors or {}
-    tags = sorted({*price_locales(), sent["language"]}, key=known.language_name)
-    zones = sorted({*known.timezones, sent["timezone"]})
+    zones = sorted({*filter(_is_place, known.timezones), sent["timezone"]})
     currencies = currency_options()
     if sent["currency"] not in known.currencies:  # stored before only known ones were
         currencies.insert(0, (sent["currency"], sent["currency"]))
@@ -88,7 +101,7 @@ def _page(
         sent=sent,
         errors=errors,
         currencies=currencies,
-        languages=[(tag, known.language_name(tag)) for tag in tags],
+        languages=language_options(sent["language"]),
         timezones=[(zone, zone.replace("_", " ")) for zone in zones],
         weekdays=[(name, name.capitalize()) for name in WEEKDAYS],
         prices=_prices(visit, sent, errors),

@@ -56,7 +56,10 @@ Open this link within seven days:
 """
 ROLES: Final = (
     ("viewer", "Viewer: sees everything, changes nothing"),
-    ("editor", "Editor: changes rules, search, looks, widgets and settings"),
+    (
+        "editor",
+        "Editor: changes rules, search, looks, lists and widgets",
+    ),
     ("owner", "Owner: also keys, origins and the team"),
 )
 

@@ -40,7 +40,8 @@ _CONTENT: Final = """<main id="content">
 orders and what shoppers do. The service learns from them within a minute and answers which
 products to show on each page.</p>
 <p class="actions">
-{demo}<a class="button{second}" href="/guides/quickstart">Quick start</a>
+{demo}<a class="button{second}" href="/dashboard">Open the dashboard</a>
+<a class="button second" href="/guides/quickstart">Quick start</a>
 <a class="button second" href="/guides">Guides</a></p>
 <p class="state" role="status">Ready to answer</p>
 </div>
