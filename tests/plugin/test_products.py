@@ -118,6 +118,55 @@ def test_a_product_that_shoppers_cannot_see_is_deleted(
     assert merchant.delete("1").status == 404
 
 
+@pytest.mark.parametrize(
+    ("change", "pushed"),
+    [
+        ("do_action('delete_attachment', 70);", [1]),
+        ("do_action('pre_delete_term', 5, 'product_cat');", [1, 2, 9]),
+        ("do_action('pre_delete_term', 5, 'post_tag');", []),
+        ("do_action('deleted_term_relationships', 2, array(6), 'product_cat');", [2, 9]),
+        ("do_action('woocommerce_update_product', 2);", [2, 9]),
+        ("do_action('update_option_woocommerce_tax_display_shop');", [1, 2, 9]),
+        ("do_action('woocommerce_tax_rate_updated', 1);", [1, 2, 9]),
+    ],
+    ids=["picture", "category above", "tag", "term removed", "of a group", "taxes", "rate"],
+)
+def test_a_change_that_names_no_product_is_told_at_once(
+    service: Service, change: str, pushed: list[int]
+) -> None:
+    merchant = service.register()
+    script = f"""$below = array(5 => array(6)); product(1, array('category_ids' => array(5), 'image_id' => 70));
+        product(2, array('category_ids' => array(6))); product(9, array('type' => 'grouped', 'children' => array(2)));
+        {change} end_request(); run_jobs(); $told = array();
+        foreach (calls('POST', '/v1/items') as $call) {{ foreach (json_decode($call[2], true)['items'] as $item) {{ $told[] = (int) $item['id']; }} }}"""
+
+    assert in_shop(script, address(service), merchant) == pushed
+
+
+@pytest.mark.parametrize(
+    ("children", "price", "availability"),
+    [
+        ("product(2, array('price' => '5', 'status' => 'draft'));", 8.0, "in_stock"),
+        ("product(2, array('price' => '5', 'stock_status' => 'outofstock'));", 5.0, "in_stock"),
+        ("product(2, array('price' => ''));", 8.0, "in_stock"),
+        ("product(3, array('price' => '8', 'stock_status' => 'outofstock')); product(2, array('price' => ''));", 8.0, "out_of_stock"),
+        ("$objects[3]->facts['price'] = ''; product(2, array('price' => ''));", None, "out_of_stock"),
+    ],
+    ids=["draft", "one sold out", "one without a price", "all sold out", "no prices"],
+)  # fmt: skip
+def test_a_group_has_the_price_of_its_page_and_is_there_while_a_part_is(
+    service: Service, children: str, price: float | None, availability: str
+) -> None:
+    merchant = service.register()
+    script = f"""product(3, array('price' => '8')); {children} product(9, array('type' => 'grouped', 'children' => array(2, 3), 'price' => ''));
+        do_action('woocommerce_update_product', 9); end_request(); run_jobs(); $told = 1;"""
+
+    in_shop(script, address(service), merchant)
+
+    item = stored.item(service, merchant, "9")
+    assert (item.price, item.availability) == (price, availability)
+
+
 def test_a_deleted_variation_pushes_its_parent(service: Service) -> None:
     script = """product(1); $posts[9] = array('type' => 'product_variation', 'parent' => 1, 'status' => 'publish');
         do_action('before_delete_post', 9); unset($posts[9]); do_action('woocommerce_delete_product_variation', 9);

@@ -146,7 +146,7 @@ BY_CODE: Final[dict[str, tuple[str, dict[str, Any] | None]]] = {
     "published on schedule": (
         """wp_update_post(array('ID' => $id, 'post_status' => 'future', 'edit_date' => true,
             'post_date' => '2099-01-01 00:00:00', 'post_date_gmt' => '2099-01-01 00:00:00'));
-        ProductRecs\\Sync::flush(); wp_publish_post($id);""",
+        ProductRecs\\Product_Changes::flush(); wp_publish_post($id);""",
         {"price": 9.0},
     ),
     "private": ("wp_update_post(array('ID' => $id, 'post_status' => 'private'));", None),
@@ -154,7 +154,7 @@ BY_CODE: Final[dict[str, tuple[str, dict[str, Any] | None]]] = {
     "password": ("wp_update_post(array('ID' => $id, 'post_password' => 'x'));", None),
     "trash": ("wp_trash_post($id);", None),
     "untrash": (
-        "wp_trash_post($id); ProductRecs\\Sync::flush(); wp_untrash_post($id); wp_publish_post($id);",
+        "wp_trash_post($id); ProductRecs\\Product_Changes::flush(); wp_untrash_post($id); wp_publish_post($id);",
         {"price": 9.0},
     ),
     "delete": ("wp_delete_post($id, true);", None),

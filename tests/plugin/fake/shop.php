@@ -50,9 +50,14 @@ namespace {
 	function wp_get_post_parent_id( $id ) { return $GLOBALS['posts'][ $id ]['parent'] ?? 0; }
 	function get_post_field( $field, $id ) { return ''; }
 	function get_ancestors() { return array(); }
+	function wp_get_attachment_image_url( $id ) { return "http://shop.example/$id.png"; }
+	function maybe_unserialize( $value ) { return $value; }
+	function get_term_children( $id ) { return $GLOBALS['below'][ $id ] ?? array(); }
+	function get_objects_in_term( $ids ) { return array_keys( array_filter( $GLOBALS['objects'], fn( $one ) => array_intersect( $ids, $one->get_category_ids() ) ) ); }
 	function get_term( $id ) { return (object) array( 'name' => "Category $id" ); }
 	class Fake_Wpdb {
 		public $posts = 'wp_posts';
+		public $postmeta = 'wp_postmeta';
 		public $users = 'wp_users';
 		public $options = 'wp_options';
 		public $term_relationships = 'wp_term_relationships';
@@ -66,6 +71,7 @@ namespace {
 		private function numbers( $text ) { preg_match_all( '/\d+/', $text, $found ); return array_map( 'intval', $found[0] ); }
 		public function esc_like( $text ) { return $text; }
 		public function get_col( $sql ) {
+			if ( preg_match( "/meta_key = '_thumbnail_id' AND meta_value = '(\d+)'/", $sql, $found ) ) { return array_keys( array_filter( $GLOBALS['objects'], fn( $one ) => (int) $found[1] === ( $one->facts['image_id'] ?? 0 ) ) ); }
 			if ( preg_match( "/option_name LIKE '(.*)%'/", $sql, $found ) ) { return array_filter( array_keys( $GLOBALS['options'] ), fn( $name ) => 0 === strpos( $name, $found[1] ) ); }
 			if ( preg_match( '/ID IN \((.*)\)/', $sql, $found ) ) { return array_intersect( $this->published(), $this->numbers( $found[1] ) ); }
 			preg_match( '/ID > (\d+) ORDER BY ID LIMIT (\d+)/', $sql, $found );
@@ -83,6 +89,7 @@ namespace {
 			return $due;
 		}
 		public function get_results( $sql ) {
+			if ( strpos( $sql, "meta_key = '_children'" ) ) { return array_map( fn( $one ) => (object) array( 'post_id' => $one->get_id(), 'meta_value' => $one->facts['children'] ), array_filter( $GLOBALS['objects'], fn( $one ) => $one->is_type( 'grouped' ) ) ); }
 			$rows = array();
 			foreach ( array_slice( $this->due(), 0, $this->numbers( strrchr( $sql, ' ' ) )[0], true ) as $id => $row ) { $rows[] = (object) ( array( 'order_id' => $id ) + $row ); }
 			return $rows;
@@ -227,6 +234,7 @@ namespace {
 		public function is_type( $type ) { return ( $this->facts['type'] ?? 'simple' ) === $type; }
 		public function has_status( $statuses ) { return in_array( $this->facts['status'] ?? '', (array) $statuses, true ); }
 		public function get_category_ids() { return $this->facts['category_ids'] ?? array(); }
+		public function get_variation_prices() { return array( 'price' => array( 1 => $this->facts['variation_price'] ), 'regular_price' => array( 1 => $this->facts['variation_regular_price'] ) ); }
 		public function get_attributes() { return $this->facts['attributes'] ?? array(); }
 		public function get_global_unique_id() { return $this->facts['gtin'] ?? ''; }
 		public function get_items() { return $this->facts['items'] ?? array(); }

@@ -28,7 +28,7 @@ const FILE    = __FILE__;
 foreach ( array( 'reply', 'client', 'identity', 'order-lines', 'plain-text' ) as $product_recs_part ) {
 	require_once __DIR__ . '/core/' . $product_recs_part . '.php';
 }
-foreach ( array( 'guard', 'settings', 'api', 'queue', 'customers', 'items', 'sync', 'outbox', 'orders', 'order-delivery', 'history', 'shopper', 'placements', 'admin', 'health' ) as $product_recs_part ) {
+foreach ( array( 'guard', 'settings', 'api', 'queue', 'customers', 'items', 'product-changes', 'sync', 'outbox', 'orders', 'order-delivery', 'history', 'shopper', 'placements', 'admin', 'health' ) as $product_recs_part ) {
 	require_once __DIR__ . '/includes/' . $product_recs_part . '.php';
 }
 unset( $product_recs_part );
@@ -62,6 +62,7 @@ function start() {
 	if ( wp_doing_cron() || ( is_admin() && ! wp_doing_ajax() ) ) {
 		add_action( 'init', guarded( array( 'ProductRecs\\Queue', 'watch' ) ), 20 );
 	}
+	Product_Changes::hooks();
 	Sync::hooks();
 	Orders::hooks();
 	History::hooks();

@@ -140,9 +140,8 @@ class Items {
 			$price = $product->get_variation_price( 'min', true );
 		} elseif ( $product->is_type( 'grouped' ) ) {
 			$prices = array();
-			foreach ( $product->get_children() as $id ) {
-				$child = wc_get_product( $id );
-				if ( $child && '' !== (string) $child->get_price() ) {
+			foreach ( self::shown_children( $product ) as $child ) {
+				if ( '' !== (string) $child->get_price() ) {
 					$prices[] = (float) wc_get_price_to_display( $child );
 				}
 			}
@@ -151,6 +150,21 @@ class Items {
 			$price = '' === (string) $product->get_price() ? '' : wc_get_price_to_display( $product );
 		}
 		return is_numeric( $price ) ? round( (float) $price, 4 ) : null;
+	}
+
+	/**
+	 * Return the products that the page of a grouped product lists.
+	 *
+	 * @param \WC_Product $product The grouped product.
+	 * @return array
+	 */
+	private static function shown_children( $product ) {
+		return array_filter(
+			array_map( 'wc_get_product', $product->get_children() ),
+			function ( $child ) {
+				return $child && 'publish' === $child->get_status() && ! $child->is_type( 'grouped' );
+			}
+		);
 	}
 
 	/**
@@ -164,7 +178,8 @@ class Items {
 			return null;
 		}
 		if ( $product->is_type( 'variable' ) ) {
-			$regular = $product->get_variation_regular_price( 'min', true );
+			$prices  = $product->get_variation_prices( true ); // Sorted by price: the first one's is shown.
+			$regular = isset( $prices['regular_price'][ key( $prices['price'] ) ] ) ? $prices['regular_price'][ key( $prices['price'] ) ] : '';
 		} else {
 			$regular = $product->get_regular_price();
 			$regular = '' === (string) $regular ? '' : wc_get_price_to_display( $product, array( 'price' => $regular ) );
@@ -230,13 +245,21 @@ class Items {
 	}
 
 	/**
-	 * Return the availability by the service's names.
+	 * Return the availability by the service's names. Nobody can buy a product without a price.
 	 *
 	 * @param \WC_Product $product The product.
 	 * @return string
 	 */
 	private static function availability( $product ) {
+		if ( null === self::price( $product ) ) {
+			return 'out_of_stock';
+		}
 		$status = $product->get_stock_status();
+		if ( $product->is_type( 'grouped' ) ) { // Its own status says nothing of what is in it.
+			$found  = array_unique( array_map( array( __CLASS__, 'availability' ), self::shown_children( $product ) ) );
+			$found  = array_values( array_intersect( array( 'in_stock', 'backorder' ), $found ) );
+			return $found ? $found[0] : 'out_of_stock';
+		}
 		if ( 'onbackorder' === $status ) {
 			return 'backorder';
 		}

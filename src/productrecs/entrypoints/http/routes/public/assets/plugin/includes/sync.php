@@ -1,6 +1,6 @@
 <?php
 /**
- * Catalog sync: every way in which a shop changes its products, and a nightly comparison.
+ * Catalog sync: pushes products in jobs, all of them at first, and compares them each night.
  *
  * @package ProductRecs
  */
@@ -9,139 +9,22 @@ namespace ProductRecs;
 
 defined( 'ABSPATH' ) || exit;
 
-/** Collects the ids that change in a request, and pushes them in jobs. */
+/** The jobs of the catalog. */
 class Sync {
 
-	const BATCH = 500;
 	const PAGE  = 200; // products of one step of a full sync.
 	const STATE = 'product_recs_sync';
 	const IDS   = 1000; // of a page of the service's list.
 
-	/**
-	 * Products that changed in this request.
-	 *
-	 * @var array
-	 */
-	private static $changed = array();
-
-	/** Listen to all changes. */
+	/** Listen to the jobs, and to how the shop writes prices. */
 	public static function hooks() {
-		$changed = guarded( array( __CLASS__, 'changed' ) );
-		foreach ( array( 'new_product', 'update_product', 'new_product_variation', 'update_product_variation', 'delete_product', 'trash_product', 'delete_product_variation', 'trash_product_variation', 'product_set_stock_status', 'variation_set_stock_status', 'product_set_visibility' ) as $hook ) {
-			add_action( 'woocommerce_' . $hook, $changed );
-		}
-		foreach ( array( 'product_set_stock', 'variation_set_stock' ) as $hook ) {
-			add_action( 'woocommerce_' . $hook, $changed );
-		}
-		// Trash, delete and untrash in wp-admin fire no hook of WooCommerce.
-		foreach ( array( 'wp_trash_post', 'trashed_post', 'before_delete_post', 'untrashed_post', 'save_post_product', 'woocommerce_save_product_variation' ) as $hook ) {
-			add_action( $hook, $changed );
-		}
-		add_action(
-			'transition_post_status',
-			guarded(
-				function ( $now, $before, $post ) {
-					if ( $now !== $before ) {
-						self::changed( $post->ID );
-					}
-				}
-			),
-			10,
-			3
-		);
-		foreach ( array( 'added_post_meta', 'updated_post_meta', 'deleted_post_meta' ) as $hook ) {
-			add_action(
-				$hook,
-				guarded(
-					function ( $meta_id, $id, $key ) {
-						if ( in_array( $key, array( '_thumbnail_id', '_price', '_regular_price', '_sale_price', '_stock', '_stock_status', '_sku', '_global_unique_id', '_product_attributes' ), true ) ) {
-							self::changed( $id );
-						}
-					}
-				),
-				10,
-				3
-			);
-		}
-		add_action(
-			'set_object_terms',
-			guarded(
-				function ( $id, $terms, $term_ids, $taxonomy ) {
-					if ( 'product_visibility' === $taxonomy || self::is_told( $taxonomy ) ) {
-						self::changed( $id );
-					}
-				}
-			),
-			10,
-			4
-		);
-		add_action( 'edited_term', guarded( array( __CLASS__, 'term_changed' ) ), 10, 3 );
-		add_action(
-			'delete_term',
-			guarded(
-				function ( $term, $taxonomy_id, $taxonomy, $deleted, $ids ) {
-					if ( self::is_told( $taxonomy ) ) {
-						array_map( array( __CLASS__, 'changed' ), (array) $ids );
-					}
-				}
-			),
-			10,
-			5
-		);
 		foreach ( array( 'currency', 'currency_pos', 'price_thousand_sep', 'price_decimal_sep', 'price_num_decimals' ) as $option ) {
 			add_action( 'update_option_woocommerce_' . $option, guarded( array( __CLASS__, 'currency_changed' ) ), 10, 0 );
 		}
 		add_action( 'product_recs_currency', guarded( array( __CLASS__, 'currency_job' ) ) );
-		add_action( 'shutdown', guarded( array( __CLASS__, 'flush' ) ), 5 );
 		add_action( 'product_recs_push', guarded( array( __CLASS__, 'push_job' ) ), 10, 2 );
 		add_action( 'product_recs_full', guarded( array( __CLASS__, 'full_job' ) ) );
 		add_action( 'product_recs_nightly', guarded( array( __CLASS__, 'nightly' ) ) );
-	}
-
-	/**
-	 * Note that a product changed; of a variation, its parent.
-	 *
-	 * The parent is looked up now: when a variation is deleted its row is gone by the time of
-	 * WooCommerce's own hook.
-	 *
-	 * @param mixed $product A product or its id; posts of other types are ignored.
-	 */
-	public static function changed( $product ) {
-		$id   = is_object( $product ) ? ( method_exists( $product, 'get_id' ) ? $product->get_id() : 0 ) : (int) $product;
-		$type = $id ? get_post_type( $id ) : '';
-		if ( 'product_variation' === $type ) {
-			$id = (int) wp_get_post_parent_id( $id );
-		}
-		if ( $id && ( 'product' === $type || 'product_variation' === $type ) ) {
-			self::$changed[ $id ] = true;
-		}
-	}
-
-	/**
-	 * Return whether the service is told the terms of a taxonomy: categories, brands, attributes.
-	 *
-	 * @param string $taxonomy Its name.
-	 * @return bool
-	 */
-	private static function is_told( $taxonomy ) {
-		return in_array( $taxonomy, array( 'product_cat', 'product_brand' ), true ) || 0 === strpos( (string) $taxonomy, 'pa_' );
-	}
-
-	/**
-	 * Note every product of a category, brand or attribute value whose name or parent changed.
-	 *
-	 * @param int    $term_id  The term.
-	 * @param int    $row      Its row in the taxonomy.
-	 * @param string $taxonomy The taxonomy's name.
-	 */
-	public static function term_changed( $term_id, $row, $taxonomy ) {
-		if ( ! self::is_told( $taxonomy ) ) {
-			return;
-		}
-		$ids = get_objects_in_term( array_merge( array( $term_id ), (array) get_term_children( $term_id, $taxonomy ) ), $taxonomy );
-		if ( is_array( $ids ) ) {
-			array_map( array( __CLASS__, 'changed' ), $ids );
-		}
 	}
 
 	/** Note that the currency, or how the shop writes prices, changed. */
@@ -180,19 +63,6 @@ class Sync {
 		return Api::call( 'POST', '/integration/engines/init', $told );
 	}
 
-	/** Put the ids of this request into the queue, each once. */
-	public static function flush() {
-		$ids           = array_keys( self::$changed );
-		self::$changed = array();
-		if ( ! $ids || ! Settings::connected() ) {
-			return;
-		}
-		sort( $ids );
-		foreach ( array_chunk( $ids, self::BATCH ) as $chunk ) {
-			Queue::add( 'product_recs_push', array( $chunk ) );
-		}
-	}
-
 	/**
 	 * Job: push these products as they are now; what shoppers cannot see is deleted.
 	 *
@@ -200,10 +70,28 @@ class Sync {
 	 * @param int   $attempt Attempts made so far.
 	 */
 	public static function push_job( $ids, $attempt = 0 ) {
-		$left = self::push( array_map( 'intval', (array) $ids ) );
+		$ids  = array_map( 'intval', (array) $ids );
+		$left = self::push( $attempt ? $ids : array_values( array_unique( array_merge( $ids, self::groups_of( $ids ) ) ) ) );
 		if ( $left && ! Queue::retry( 'product_recs_push', array( $left ), (int) $attempt ) ) {
 			record_error( 'products', 'gave up after a month: ' . implode( ', ', $left ) );
 		}
+	}
+
+	/**
+	 * Return the grouped products that show the prices of some products.
+	 *
+	 * @param array $ids Ids of products.
+	 * @return array
+	 */
+	private static function groups_of( array $ids ) {
+		global $wpdb;
+		$groups = array();
+		foreach ( $wpdb->get_results( "SELECT post_id, meta_value FROM {$wpdb->postmeta} WHERE meta_key = '_children'" ) as $row ) { // phpcs:ignore WordPress.DB -- WooCommerce cannot look for a child.
+			if ( array_intersect( array_map( 'intval', (array) maybe_unserialize( $row->meta_value ) ), $ids ) ) {
+				$groups[] = (int) $row->post_id;
+			}
+		}
+		return $groups;
 	}
 
 	/**
