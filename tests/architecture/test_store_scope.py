@@ -58,6 +58,8 @@ SEVERAL_STORES = {
     "storage/create_backup.py: count_rows": OPERATOR,
     "storage/create_backup.py: delete_rows": OPERATOR,
     "storage/create_backup.py: _read": OPERATOR,
+    "storage/data_sizes.py: _table_sizes": OPERATOR,
+    "storage/data_sizes.py: _log_sizes": OPERATOR,
     "storage/job_queue.py: _due": "a worker claims the next job, whichever store's it is",
     "storage/job_queue.py: backlogs": OPERATOR,
     "storage/job_queue.py: waiting_stores": "a periodic task asks for all stores at once",

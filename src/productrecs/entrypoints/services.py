@@ -11,6 +11,7 @@ from typing import Final
 from productrecs.core.clock import Clock, system_ms
 from productrecs.core.errors import ProductRecsError
 from productrecs.features.privacy.erasure import Eraser
+from productrecs.records.events.event import EventKind
 from productrecs.records.pictures.onnx_model_check_and_writer import (
     EMBEDDER,
     ModelFile,
@@ -20,6 +21,7 @@ from productrecs.records.pictures.onnx_model_check_and_writer import (
 from productrecs.records.pictures.packaged_encoder import packaged_encoder
 from productrecs.records.uploads.order_upload import UploadFolder
 from productrecs.settings import Settings
+from productrecs.storage.data_sizes import DataPart, Sizes, measure
 from productrecs.storage.database import Database
 from productrecs.storage.folders_and_permissions import make_private
 from productrecs.storage.job_queue import JobQueue
@@ -166,6 +168,16 @@ class Services:
         """Close the database."""
         self.server_clock.close()
         self.database.close()
+
+
+def measure_data(services: Services) -> Sizes:
+    """Measure what each kind of data takes, of each store and of the installation."""
+    folders = {
+        DataPart.MODELS: (services.models, services.indexes, services.touchpoint_folder),
+        DataPart.PHOTOS: (services.pictures,),
+    }
+    impression = int(EventKind.REC_IMPRESSION)
+    return measure(services.database, folders, impression, services.clock())
 
 
 def build_services(settings: Settings, *, creates_folder: bool = True) -> Services:

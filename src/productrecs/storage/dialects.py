@@ -163,6 +163,9 @@ class Dialect(Protocol):
     def release_free_pages(self) -> bool:
         """Give some of that space back, briefly; return whether there may be more."""
 
+    def table_bytes(self, connection: sa.Connection) -> dict[str, int]:
+        """Return what each table takes with its indexes; may read the whole database."""
+
     def close(self) -> None:
         """Close open resources other than the connections."""
 

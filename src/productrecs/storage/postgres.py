@@ -69,6 +69,10 @@ def connection_parameters(url: str, options: str) -> dict[str, Any]:
     return parameters
 
 
+_TABLE_BYTES: Final = (
+    "SELECT relname, pg_total_relation_size(oid) FROM pg_class "
+    "WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace"
+)
 _REPLICATION: Final = (
     "SELECT current_setting('synchronous_commit'), "
     "current_setting('synchronous_standby_names'), count(*), "
@@ -135,6 +139,10 @@ class PostgresDialect:
     def release_free_pages(self) -> bool:
         """Return False, for the same reason."""
         return False
+
+    def table_bytes(self, connection: sa.Connection) -> dict[str, int]:
+        """Ask the server for the sizes of the tables."""
+        return {name: int(size) for name, size in connection.exec_driver_sql(_TABLE_BYTES)}
 
     def close(self) -> None:
         """Do nothing: there are no other resources."""

@@ -59,6 +59,11 @@ _LONG_PAGES: Final = 4 * WAL_PAGES
 _FEW_PAGES: Final = 400
 _MAX_PASSES: Final = 5
 _BUSY_TIMEOUT_MS: Final = 5
+_TABLE_BYTES: Final = (
+    "SELECT coalesce(tbl_name, dbstat.name), sum(pgsize) FROM dbstat "
+    "LEFT JOIN sqlite_schema ON sqlite_schema.name = dbstat.name "
+    "WHERE aggregate = TRUE GROUP BY 1"
+)
 _INCREMENTAL: Final = 2  # SQLite's number of this kind of vacuum
 _RELEASED_PAGES: Final = 500  # at a time: writes wait for about 10 ms
 _LOG_AGAIN_SECONDS: Final = 60.0
@@ -279,6 +284,13 @@ class SqliteDialect:
                 return False
             connection.execute(f"PRAGMA incremental_vacuum({_RELEASED_PAGES})").fetchall()
             return connection.execute("PRAGMA freelist_count").fetchall() != [(0,)]
+
+    def table_bytes(self, connection: sa.Connection) -> dict[str, int]:
+        """Count pages, each of which is read; those of no table are `free`."""
+        sizes = {name: int(size) for name, size in connection.exec_driver_sql(_TABLE_BYTES)}
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
+        page = connection.exec_driver_sql("PRAGMA page_size").scalar_one()
+        return sizes | {"free": max(0, pages * page - sum(sizes.values()))}
 
     @contextlib.contextmanager
     def _translated_connection(self) -> Iterator[apsw.Connection]:

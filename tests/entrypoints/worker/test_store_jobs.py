@@ -14,6 +14,7 @@ from productrecs.entrypoints.services import build_services
 from productrecs.entrypoints.worker.job_worker import JobProgress
 from productrecs.entrypoints.worker.store_jobs import StoreJobs, build_worker
 from productrecs.settings import Settings
+from productrecs.storage.data_sizes import DataPart, DataSize, newest_sizes
 from productrecs.storage.tables import events
 from productrecs.tenancy.accounts.store_management import (
     Registration,
@@ -22,6 +23,7 @@ from productrecs.tenancy.accounts.store_management import (
 )
 from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS
 from tests.features.insights.shop import Shop, click
+from tests.support.service import eventually
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -121,3 +123,29 @@ def test_the_worker_purges_what_is_older_than_the_shorter_retention(
     with sqlite_database.reading() as connection:
         count = sa.select(sa.func.count()).select_from(events)
         assert connection.execute(count).scalar() == stored
+
+
+def test_the_worker_measures_what_data_take(
+    sqlite_database: Database, data_folder: Path
+) -> None:
+    shop = Shop(sqlite_database, data_folder)
+    shop.send(click("tent"))
+    services = build_services(Settings(data=data_folder, now_ms=NOON))
+
+    def sizes() -> list[DataSize]:
+        with sqlite_database.reading() as connection:
+            return newest_sizes(connection, shop.store.store_id)
+
+    worker = build_worker(services)
+    working = threading.Thread(target=worker.run)
+    working.start()
+    try:
+        eventually(lambda: bool(sizes()))
+    finally:
+        worker.stop()
+        working.join()
+        services.close()
+
+    first = sizes()[0]
+    assert (first.part, first.rows) == (DataPart.EVENTS, 1)
+    assert first.bytes > 0

@@ -6,9 +6,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from productrecs.core.clock import SECOND_MS, Clock
 from productrecs.core.errors import ProductRecsError, StorageError, operator_text
 from productrecs.core.ids import StoreId
 from productrecs.processes.child_process import release_freed_memory
@@ -22,6 +23,7 @@ _outage = OutageNotes()  # of all workers of this process
 
 TICK: Final = timedelta(seconds=1)
 SPREAD_TICK: Final = timedelta(minutes=1)
+_NIGHT: Final = range(1, 5)  # hours of UTC
 
 
 def _once() -> Sequence[StoreId]:
@@ -44,6 +46,22 @@ class PeriodicJob:
     every: timedelta
     stores: Callable[[], Sequence[StoreId]] = _once
     spread: bool = False
+
+
+def nightly_jobs(kind: str, system_clock: Clock) -> list[PeriodicJob]:
+    """Return the periodic jobs of one that runs at once, and then each night.
+
+    A night that was missed, because no worker ran, is made up for when one runs again.
+    """
+
+    def at_night() -> Sequence[StoreId]:
+        hour = datetime.fromtimestamp(system_clock() / SECOND_MS, UTC).hour
+        return _once() if hour in _NIGHT else ()
+
+    return [
+        PeriodicJob(kind, every=timedelta(hours=20), stores=at_night),
+        PeriodicJob(kind, every=timedelta(hours=30)),
+    ]
 
 
 class JobSchedule:

@@ -8,7 +8,7 @@ from typing import Final
 
 from productrecs.core.clock import HOUR_MS, iso
 from productrecs.core.ids import StoreId
-from productrecs.entrypoints.services import Services, build_eraser
+from productrecs.entrypoints.services import Services, build_eraser, measure_data
 from productrecs.entrypoints.worker.job_worker import (
     JobHandler,
     JobProgress,
@@ -16,6 +16,7 @@ from productrecs.entrypoints.worker.job_worker import (
     JobSchedule,
     JobWorker,
     PeriodicJob,
+    nightly_jobs,
 )
 from productrecs.entrypoints.worker.object_jobs import ObjectJobs
 from productrecs.features.forecast.repository import ForecastRepository
@@ -64,6 +65,7 @@ from productrecs.records.search_counts.repository import (
     SearchCountRepository,
 )
 from productrecs.storage.audit_log import AuditRepository
+from productrecs.storage.data_sizes import record
 from productrecs.storage.idempotency_keys import IdempotencyRepository
 from productrecs.storage.job_queue import Job, JobQueue, NewJob
 from productrecs.storage.recurring_jobs import PeriodicTasks
@@ -348,6 +350,7 @@ def build_worker(services: Services) -> JobWorker:
         "purge-events": stores.purge_events,
         "replay-earnings": stores.replay_earnings,
         "leave-out-excess": stores.leave_out_excess,
+        "measure-data": lambda _job, _progress: _measure_data(services),
         "measure-tests": stores.measure_tests,
         "work-out-customers": stores.segment_customers,
         "sync-engines": stores.sync_engines,
@@ -392,6 +395,7 @@ def build_worker(services: Services) -> JobWorker:
         PeriodicJob(
             "purge-events", every=timedelta(minutes=1), stores=stores.stores_to_purge
         ),
+        *nightly_jobs("measure-data", services.system_clock),
         PeriodicJob("tidy-objects", every=timedelta(minutes=10)),
         # Lists are at most a minute behind: the interval, the pause and the training.
         PeriodicJob("train", every=timedelta(seconds=8), stores=stores.stores_to_train),
@@ -406,3 +410,9 @@ def _housekeeping(kind: str, every: timedelta, stores: StoreJobs) -> PeriodicJob
 
 def _clean(queue: JobQueue) -> None:
     queue.clean()
+
+
+def _measure_data(services: Services) -> None:
+    sizes = measure_data(services)
+    with services.database.transaction() as transaction:
+        record(transaction, sizes, services.system_clock())

@@ -357,6 +357,19 @@ job_totals = sa.Table(
     sa.Column("done_at", sa.BigInteger),  # time of the last success
 )
 
+# What each kind of data takes, by day: weeks of the installation, the last of a store.
+data_sizes = sa.Table(
+    "data_sizes",
+    metadata,
+    store_id_column(),
+    sa.Column("day", sa.String(10), primary_key=True),  # UTC
+    sa.Column("part", sa.String(16), primary_key=True),  # storage.data_sizes.DataPart
+    sa.Column("rows", sa.BigInteger, nullable=False),
+    sa.Column("month_rows", sa.BigInteger, nullable=False),  # of the last 30 days
+    sa.Column("old_rows", sa.BigInteger, nullable=False),  # older than a year
+    sa.Column("bytes", sa.BigInteger, nullable=False),
+)
+
 
 # Table of widget settings: only the values that the merchant set.
 

@@ -1,6 +1,8 @@
 """`productrecs doctor`: finds each kind of problem, and nothing else."""
 
 import json
+import re
+import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -12,14 +14,16 @@ import pytest
 import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS, HOUR_MS, iso, system_ms
-from productrecs.entrypoints.cli.doctor import command, installation_checks
+from productrecs.entrypoints.cli.doctor import command, installation_checks, machine_checks
 from productrecs.entrypoints.cli.doctor.repository import next_due_at
 from productrecs.entrypoints.services import Services
 from productrecs.entrypoints.worker.store_jobs import build_worker
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
+from productrecs.storage.data_sizes import DataPart, DataSize, record
 from productrecs.storage.database import Database
+from productrecs.storage.job_queue import INSTALLATION
 from productrecs.storage.migrations import migrate
 from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.storage.tables import jobs, stores
@@ -406,7 +410,7 @@ def test_a_clock_that_was_set_back(shell: CommandLine, services: Services) -> No
 def test_a_clock_that_was_never_set(
     shell: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(installation_checks, "EARLIEST_MS", 1 << 60)
+    monkeypatch.setattr(machine_checks, "EARLIEST_MS", 1 << 60)
 
     assert "before this program was released" in wrongs(shell)[0]
 
@@ -699,3 +703,49 @@ def test_second_factors_whose_key_is_missing_or_that_have_none(
     warning = "logins: 1 secrets of two-factor login are not encrypted in the database"
     remedy = f"set {key}, the same on every machine"
     assert noted == ([f"{warning} -> {remedy}"] if is_server else [])
+
+
+def grown(services: Services, bytes_per_day: int, days: int = 6) -> None:
+    """Store what measurements of some days would have stored."""
+    now_ms = system_ms()
+    with services.database.transaction() as transaction:
+        for day in range(days):
+            size = DataSize(DataPart.MODELS, bytes=bytes_per_day * day)
+            at_ms = now_ms - (days - day) * DAY_MS
+            record(transaction, {INSTALLATION: {size.part: size}}, at_ms)
+
+
+@pytest.mark.parametrize(
+    ("days_left", "told"), [(5.5, "in 5 days"), (1.0, "within two days"), (20.0, None)]
+)
+def test_a_disk_that_lasts_less_than_two_weeks_is_found(
+    shell: CommandLine, services: Services, days_left: float, told: str | None
+) -> None:
+    free = shutil.disk_usage(services.settings.data).free
+    grown(services, int(free / days_left))
+
+    found = [one for one in wrongs(shell) if one.startswith("disk")]
+
+    assert [told] == [told for one in found if f"is full {told}" in one] or not told
+    assert bool(found) == bool(told)
+
+
+def test_it_says_what_each_kind_of_data_takes_and_what_retention_would_save(
+    shell: CommandLine,
+    healthy: str,
+    services: Services,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    receive(services, healthy, [VIEW] * 30, system_ms() - 400 * DAY_MS)
+    grown(services, 2_000_000)
+    monkeypatch.setattr(machine_checks, "_MANY_OLD_BYTES", 1)
+
+    [told] = [one for one in wrongs(shell, "ok") if one.startswith("data:")]
+    [saved] = [one for one in wrongs(shell, "note") if one.startswith("data:")]
+    silent = wrongs(shell, "note", PRODUCTRECS_RETENTION_DAYS="365")
+
+    assert re.search(r"events [\d.]+ kB \(31 rows of [\d,]+ bytes\)", told)
+    assert "2.0 MB more each day" in told
+    assert "of more than a year ago take" in saved
+    assert "PRODUCTRECS_RETENTION_DAYS=365" in saved
+    assert not [one for one in silent if one.startswith("data:")]

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.entrypoints.cli.doctor import Level
+from productrecs.core.clock import DAY_MS, iso, system_ms
+from productrecs.entrypoints.cli.doctor import Level, installation_checks
 from productrecs.entrypoints.cli.doctor.installation_checks import (
     ObservedRequest,
     check_address,
@@ -65,6 +66,28 @@ def test_it_asks_below_the_base_url_and_tells_what_it_saw(
     )
     assert host.level is Level.NOTE
     assert "reach the service with the host 'inside:8000'" in host.message
+
+
+@pytest.mark.parametrize(
+    ("skew_ms", "is_found"), [(2 * DAY_MS, True), (-2 * DAY_MS, True), (2_000, False)]
+)
+def test_a_clock_that_differs_from_the_proxys_is_found(
+    address: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    skew_ms: int,
+    *,
+    is_found: bool,
+) -> None:
+    now_ms = system_ms() + skew_ms
+    monkeypatch.setattr(installation_checks, "system_ms", lambda: now_ms)
+    settings = replace(Settings(data=tmp_path), base_url=f"{address}/recs")
+
+    found = [one for one in check_address(settings) if one.subject == "clock"]
+
+    assert [one.level for one in found] == [Level.WRONG] * is_found
+    for one in found:
+        assert one.message.startswith(f"the clock says {iso(now_ms)}, but that of")
 
 
 def test_a_proxy_that_tells_the_truth_is_nothing() -> None:

@@ -8,7 +8,12 @@ from urllib.parse import urlencode
 
 import pytest
 
-from productrecs.tenancy.accounts.store_management import find_store, rotate_secret
+from productrecs.storage.data_sizes import DataPart, DataSize, record
+from productrecs.tenancy.accounts.store_management import (
+    change_settings,
+    find_store,
+    rotate_secret,
+)
 from productrecs.tenancy.users.dashboard_user import Role
 from tests.support.dashboard import Member, add_user, text_of
 from tests.support.service import eventually
@@ -139,3 +144,18 @@ def test_a_plugin_is_told_that_its_currency_is_unknown(
     (warning,) = told("EURO")
     assert "EUR (Euro)" in warning
     assert find_store(office.services.database, store.domain).settings.currency == "USD"
+
+
+def test_it_says_what_the_stores_data_take(office: Office, store: Store) -> None:
+    events = DataSize(DataPart.EVENTS, 1_200_000, 30_000, 600_000, 240_000_000)
+    sizes = {store.store_id: {events.part: events}}
+    with office.services.database.transaction() as transaction:
+        record(transaction, sizes, office.now_ms)
+
+    page = " ".join(text_of(office.member(store).get(PAGE)).split())
+
+    assert "Events 1,200,000 240.0 MB 200.0 kB" in page
+    assert "of more than a year ago take 120.0 MB" in page
+    change_settings(office.services.database, store, {"retention_days": "400"})
+    page = text_of(office.member(store).get(PAGE))
+    assert "Events and impressions are deleted after 400 days" in page

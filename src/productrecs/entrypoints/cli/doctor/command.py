@@ -19,7 +19,6 @@ from productrecs.entrypoints.cli.doctor.installation_checks import (
     check_address,
     check_background,
     check_backups,
-    check_clock,
     check_configuration,
     check_folder,
     check_objects,
@@ -29,6 +28,7 @@ from productrecs.entrypoints.cli.doctor.installation_checks import (
     check_storage,
     check_text_model,
 )
+from productrecs.entrypoints.cli.doctor.machine_checks import check_clock, check_data
 from productrecs.entrypoints.cli.doctor.service_checks import check_mail, check_service
 from productrecs.entrypoints.cli.doctor.store_checks import (
     check_refused_keys,
@@ -99,6 +99,7 @@ def _examined(domain: str | None, data: Path | None) -> Iterator[CheckResult]:
             yield from check_objects(services)
             yield from check_picture_encoder(services)
             yield from check_text_model(services)
+            yield from check_data(services)
             yield from check_clock(services)
             yield from check_background(services)
             yield from check_backups(services)

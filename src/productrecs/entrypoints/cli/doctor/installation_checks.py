@@ -7,6 +7,7 @@ import shutil
 import ssl
 import tempfile
 from collections.abc import Iterator, Mapping
+from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -16,9 +17,12 @@ from productrecs.core.clock import HOUR_MS, MINUTE_MS, SECOND_MS, iso, system_ms
 from productrecs.core.errors import operator_text
 from productrecs.entrypoints.cli import COMMANDS
 from productrecs.entrypoints.cli.doctor import CheckResult, notice, ok, problem
+from productrecs.entrypoints.cli.doctor.machine_checks import (
+    MAX_CLOCK_SKEW_MS,
+    SET_CLOCK,
+)
 from productrecs.entrypoints.cli.doctor.repository import (
     failed_jobs,
-    newest_job,
     next_due_at,
     waiting_jobs,
 )
@@ -49,7 +53,6 @@ from productrecs.storage.object_store import (
     MissingObjectError,
     ObjectStoreUnavailableError,
 )
-from productrecs.storage.server_clock import NOTABLE_MS
 from productrecs.training.search.multilingual_text_model import multilingual_text_model
 from productrecs.training.search.packaged_text_model import packaged_text_model
 from productrecs.training.search.text_embedder import TextModel
@@ -57,9 +60,7 @@ from productrecs.training.search.text_embedder import TextModel
 MIN_FREE_BYTES: Final = 512 * 1024 * 1024
 MIN_FREE_SHARE: Final = 0.05
 MAX_QUEUE_WAIT_MS: Final = 5 * MINUTE_MS
-MAX_CLOCK_SKEW_MS: Final = 5 * MINUTE_MS
 MAX_BACKUP_AGE_MS: Final = 48 * HOUR_MS
-EARLIEST_MS: Final = 1_793_491_200_000  # 2026-11-01: a correct clock is later
 HEARTBEAT: Final = "clean-jobs"
 """A periodic task that a worker runs once an hour."""
 _PREFIX: Final = "PRODUCTRECS_"
@@ -269,26 +270,6 @@ def _multilingual_model(folder: Path) -> CheckResult:
     return ok("search", "finds in 16 languages, whatever the language of the catalog")
 
 
-def check_clock(services: Services) -> Iterator[CheckResult]:
-    """Yield whether the machine's clock is plausible."""
-    now_ms = system_ms()
-    with services.database.reading() as connection:
-        newest = newest_job(connection)
-    remedy = "set the machine's clock and synchronise it (timedatectl set-ntp true)"
-    if now_ms < EARLIEST_MS:
-        message = f"the clock says {iso(now_ms)}, which is before this program was released"
-        yield problem("clock", message, remedy)
-    elif newest is not None and newest > now_ms + MAX_CLOCK_SKEW_MS:
-        message = f"the clock says {iso(now_ms)}, but jobs were created at {iso(newest)}"
-        yield problem("clock", message, remedy)
-    elif abs(ahead_ms := -services.server_clock.offset_ms) > NOTABLE_MS:
-        message = f"the clock is {ahead_ms / SECOND_MS:+.1f} s from the database server's"
-        say = problem if abs(ahead_ms) > MAX_CLOCK_SKEW_MS else notice
-        yield say("clock", f"{message}, whose time the service uses", remedy)
-    else:
-        yield ok("clock", f"the clock says {iso(now_ms)}")
-
-
 def check_background(services: Services) -> Iterator[CheckResult]:
     """Yield whether the workers run jobs."""
     with services.database.reading() as connection:
@@ -358,6 +339,7 @@ class _ProbeResponse(NamedTuple):
 
     status: int
     seen: ObservedRequest | None
+    date_ms: int | None = None  # by the clock of whoever answered
 
 
 def check_address(settings: Settings) -> Iterator[CheckResult]:
@@ -389,6 +371,7 @@ def check_address(settings: Settings) -> Iterator[CheckResult]:
             return
         yield ok("address", f"{base} leads to the service")
         yield from check_proxy(base, response.seen)
+        yield from _proxy_clock(base, response.date_ms)
 
 
 def check_proxy(base: str, observed: ObservedRequest) -> Iterator[CheckResult]:
@@ -422,6 +405,14 @@ def check_proxy(base: str, observed: ObservedRequest) -> Iterator[CheckResult]:
         yield problem("proxy", message, remedy)
 
 
+def _proxy_clock(base: str, date_ms: int | None) -> Iterator[CheckResult]:
+    """Yield a clock that differs from the proxy's, which may be another machine."""
+    if date_ms is None or abs(system_ms() - date_ms) <= MAX_CLOCK_SKEW_MS:
+        return
+    message = f"the clock says {iso(system_ms())}, but that of {base} {iso(date_ms)}"
+    yield problem("clock", message, SET_CLOCK)
+
+
 def _send_probe(base: str) -> _ProbeResponse:
     parts = urlsplit(base)
     kind = (
@@ -433,9 +424,17 @@ def _send_probe(base: str) -> _ProbeResponse:
     try:
         connection.request("GET", f"{parts.path.rstrip('/')}{_PATH}", headers=_CLAIMED)
         reply = connection.getresponse()
-        return _ProbeResponse(reply.status, _observed(reply.read(_LONGEST)))
+        seen = _observed(reply.read(_LONGEST))
+        return _ProbeResponse(reply.status, seen, _date_ms(reply.getheader("date")))
     finally:
         connection.close()
+
+
+def _date_ms(header: str | None) -> int | None:
+    try:
+        return int(parsedate_to_datetime(header or "").timestamp()) * SECOND_MS
+    except ValueError:
+        return None
 
 
 def _observed(body: bytes) -> ObservedRequest | None:

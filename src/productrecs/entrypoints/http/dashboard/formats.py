@@ -6,6 +6,7 @@ from typing import Final, Self
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.features.widgets.widget_settings import price_pattern
+from productrecs.storage.data_sizes import in_units
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 
 NOTHING: Final = "–"  # noqa: RUF001 - a table's placeholder for a missing value
@@ -64,6 +65,11 @@ class Formats:
     def count(self, value: float | None, noun: str) -> str:
         """Return a number with its noun, such as `1 click` and `2 clicks`."""
         return f"{self.number(value)} {noun if value == 1 else f'{noun}s'}"
+
+    def size(self, value: float) -> str:
+        """Return bytes as kB, MB or GB."""
+        number, unit = in_units(value)
+        return f"{self.number(number, 1)}\N{NO-BREAK SPACE}{unit}"
 
     def month(self, value: str) -> str:
         """Return a month such as `November 2026` from `2026-11`."""

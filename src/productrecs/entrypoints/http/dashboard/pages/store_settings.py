@@ -6,7 +6,9 @@ from typing import Final
 from productrecs.entrypoints.http.dashboard.formats import Formats
 from productrecs.entrypoints.http.dashboard.page_and_visit import Group, Page, Reply, Visit
 from productrecs.entrypoints.http.dashboard.pages.list_settings import setting_errors
+from productrecs.features.insights.attribution.retention import retention_days
 from productrecs.features.widgets.widget_settings import price_locales
+from productrecs.storage.data_sizes import DataSize, newest_sizes
 from productrecs.tenancy.accounts.known_codes import known_codes
 from productrecs.tenancy.accounts.store_management import change_settings, find_store
 from productrecs.tenancy.accounts.store_settings import WEEKDAYS
@@ -84,13 +86,19 @@ def _is_place(timezone: str) -> bool:
     return timezone == "UTC" or ("/" in timezone and not timezone.startswith("Etc/"))
 
 
+def _sizes(visit: Visit) -> list[DataSize]:
+    """Return what the store's data took last night."""
+    with visit.database.reading() as connection:
+        return newest_sizes(connection, visit.store.store_id)
+
+
 def _page(
     visit: Visit,
     sent: dict[str, str],
     errors: dict[str, str] | None = None,
     status: int = 200,
 ) -> Reply:
-    known, errors = known_codes(), errors or {}
+    known, errors, sizes = known_codes(), errors or {}, _sizes(visit)
     zones = sorted({*filter(_is_place, known.timezones), sent["timezone"]})
     currencies = currency_options()
     if sent["currency"] not in known.currencies:  # stored before only known ones were
@@ -106,6 +114,9 @@ def _page(
         weekdays=[(name, name.capitalize()) for name in WEEKDAYS],
         prices=_prices(visit, sent, errors),
         may_change=visit.user.role is Role.OWNER,
+        sizes=sizes,
+        old_bytes=sum(one.old_bytes for one in sizes),
+        retention_days=retention_days(visit.store, visit.services.settings.retention_days),
     )
 
 

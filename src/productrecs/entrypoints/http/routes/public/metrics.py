@@ -24,7 +24,9 @@ from productrecs.entrypoints.http.pipeline.route_context import Context, Request
 from productrecs.entrypoints.http.routes.public.page_response import text_response
 from productrecs.entrypoints.shared_memory_and_metrics_folder import PROCESS_ID
 from productrecs.storage.create_backup import estimate_copy_size
+from productrecs.storage.data_sizes import newest_sizes
 from productrecs.storage.job_queue import (
+    INSTALLATION,
     Backlog,
     JobOutcome,
     JobState,
@@ -108,12 +110,16 @@ class MetricsCollector:
                 waiting = backlogs(connection, services.system_clock())
                 totals = all_totals(connection)
                 freshness_rows = freshness(connection, services.clock())
+                sizes = newest_sizes(connection, INSTALLATION)
         except StorageError as error:
             _log.warning("metrics incomplete", extra={"error": operator_text(error)})
             yield _gauge("database_up", is_up, _one(0))
             return
         yield _gauge("database_up", is_up, _one(1))
         yield _gauge("database_bytes", "The size of the database.", _one(size))
+        words = "What each kind of data takes, measured once a day."
+        parts = [((one.part,), float(one.bytes)) for one in sizes]
+        yield _gauge("data_bytes", words, parts, "part")
         yield from _jobs(waiting, services.system_clock())
         yield from _job_metrics(totals)
         yield from _models(freshness_rows)
