@@ -40,13 +40,13 @@ GUIDES: Final = (
     Guide(
         "woocommerce",
         "WooCommerce",
-        "Import products and orders, and add one snippet.",
+        "Install the plugin: it sends products and orders, and shows the lists.",
         _INSTALL,
     ),
     Guide(
         "shopify",
         "Shopify",
-        "Import products and orders, and add a few lines to your theme.",
+        "Import files, extend your theme, and run a small relay for live changes.",
         _INSTALL,
     ),
     Guide(

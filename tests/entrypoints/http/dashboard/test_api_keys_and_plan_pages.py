@@ -322,7 +322,7 @@ def test_origins_are_checked_and_their_twin_is_named(office: Office, store: Stor
     path = f"{page}/origins/add"
 
     wrong = member.post(path, page=page, origin="shop.example/path")
-    right = member.post(path, page=page, origin="https://shop.example/")
+    right = member.post(path, page=page, origin="shop.example")
 
     assert (wrong.status, right.status) == (422, 303)
     assert "https://www.shop.example" in text_of(member.get(page))

@@ -17,6 +17,7 @@ from productrecs.features.insights.live_events.repository import (
     LiveEventRepository,
     watched_stores,
 )
+from productrecs.tenancy.accounts.store_management import rotate_secret
 from tests.support.dashboard import Member, add_store, text_of
 from tests.support.service import eventually
 
@@ -134,6 +135,30 @@ def test_events_that_came_while_nobody_watched_are_listed(
     office.now_ms += 10_000
     send(office, store, search("s_7"))
     assert len(awaited(member, 1)) == 4, "a recorded event is not listed twice"
+
+
+def test_an_order_that_came_before_the_page_was_open_is_there_once(
+    office: Office, store: Store
+) -> None:
+    member = office.member(store)
+    key = rotate_secret(office.services.database, store)
+    sent = {"session_id": "s_1", "items": [{"item_id": "tent"}, {"item_id": "lamp"}]}
+
+    def order(order_id: str) -> None:
+        body = json.dumps({**sent, "order_id": order_id}).encode()
+        path, headers = "/v1/orders", {"x-api-key": key}
+        eventually(lambda: office.inside.ask("POST", path, body, headers).status == 200)
+
+    order("A-1")
+    (before,) = lines(member, "kind=order")
+    assert "tent, lamp" in before
+    assert lines(member, "item=lamp") == lines(member, "session=s_1") == [before]
+    assert lines(member, "item=other") == lines(member, "kind=buy") == []
+
+    order("A-2")  # while the page is open
+
+    eventually(lambda: len(recorded(member)) >= 1, 8, 0.1)
+    assert len(lines(member, "kind=order")) == 2
 
 
 def test_orders_appear_beside_events_with_their_verdicts(

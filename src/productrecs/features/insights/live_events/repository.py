@@ -9,8 +9,9 @@ import sqlalchemy as sa
 
 from productrecs.core.clock import HOUR_MS
 from productrecs.core.ids import StoreId, random_text
-from productrecs.features.insights.live_events import LiveEvent, Verdict
+from productrecs.features.insights.live_events import ORDER, LiveEvent, Verdict
 from productrecs.records.events.event import EventKind, event_fields
+from productrecs.records.orders.order_and_purchase_ledger import PurchaseChannel
 from productrecs.storage.dialects import RawReader, upsert
 from productrecs.storage.tables import (
     event_receipts,
@@ -18,6 +19,7 @@ from productrecs.storage.tables import (
     events,
     items,
     live_events,
+    purchase_lines,
 )
 
 MAX_EVENTS: Final = 500
@@ -129,10 +131,10 @@ class LiveEventRepository:
         ]
 
     def latest_with_stored(self, now_ms: int, **filters: str) -> list[LiveEvent]:
-        """Return the last events, also those that came while nobody watched.
+        """Return the last events and orders, also those that came while nobody watched.
 
-        The latter are known from the log alone, so their browser is not known, and every
-        product in the catalog makes them accepted.
+        The latter are known from what is stored alone, so their browser is not known, and
+        every product in the catalog makes them accepted.
         """
         found = self.latest(now_ms, **filters)
         verdict = filters.pop("verdict", "")
@@ -141,7 +143,7 @@ class LiveEventRepository:
         recorded = self.latest(now_ms)
         stored = (
             one
-            for one in self._stored(**filters)
+            for one in (*self._stored(**filters), *self._stored_orders(**filters))
             if verdict in {"", one.verdict} and not _is_among(one, recorded)
         )
         both = sorted([*found, *stored], key=lambda one: one.at_ms, reverse=True)
@@ -170,6 +172,38 @@ class LiveEventRepository:
         if item:
             query = query.where((item_id == item) | (events.c.term == item))
         return list(_stored_events(self._transaction.execute(query).mappings().all()))
+
+    def _stored_orders(
+        self, kind: str = "", session: str = "", item: str = ""
+    ) -> list[LiveEvent]:
+        """Return the newest orders that the shop sent."""
+        if kind not in {"", ORDER}:
+            return []
+        lines = purchase_lines.c
+        query = (
+            sa.select(purchase_lines, items.c.item_id, items.c.present)
+            .join(
+                items,
+                (items.c.store_id == lines.store_id) & (items.c.number == lines.item),
+            )
+            .where(
+                lines.store_id == self._store_id,
+                lines.channel == PurchaseChannel.ORDER,
+                ~lines.imported,
+                ~lines.void,
+            )
+            .order_by(lines.line_seq.desc())
+            .limit(MAX_EVENTS)
+        )
+        if session:
+            query = query.where((lines.session == session) | (lines.shopper == session))
+        rows = self._transaction.execute(query).mappings().all()
+        orders = [list(group) for _, group in groupby(rows, _order_key)]
+        return [
+            _stored_order(order[::-1])
+            for order in orders
+            if not item or any(row["item_id"] == item for row in order)
+        ]
 
     def receipts(self, event_ids: Sequence[str]) -> dict[str, int]:
         """Return the time of first receipt of these events."""
@@ -215,7 +249,42 @@ def _event_key(row: sa.RowMapping) -> tuple[int, int, str, str | None, int]:
     return row["ts"], row["kind"], row["shopper"], row["widget"], own
 
 
+def _order_key(row: sa.RowMapping) -> tuple[str | None, int, int]:
+    return row["order_id"], row["receipt"], row["seq"] if row["order_id"] is None else 0
+
+
+def _stored_order(lines: Sequence[sa.RowMapping]) -> LiveEvent:
+    first = lines[0]
+    is_known = all(row["present"] for row in lines)
+    body = {
+        "order_id": first["order_id"],
+        "user_id": None if first["shopper"] == first["session"] else first["shopper"],
+        "session_id": first["session"],
+        "currency": first["currency"],
+        "items": [
+            {name: row[name] for name in ("item_id", "quantity", "price")} for row in lines
+        ],
+    }
+    verdict = Verdict.ACCEPTED if is_known else Verdict.UNKNOWN_ITEM
+    if first["shopper"] is None:
+        verdict = Verdict.NO_SHOPPER
+    return LiveEvent(
+        at_ms=first["updated_at"] or first["ts"],
+        verdict=verdict,
+        kind=ORDER,
+        session=first["session"] or first["shopper"] or "",
+        item=", ".join(row["item_id"] for row in lines),
+        client="",
+        detail=f"Order {first['order_id']}." if first["order_id"] else "",
+        body=json.dumps(body, ensure_ascii=False, indent=1),
+    )
+
+
 def _is_among(event: LiveEvent, recorded: Sequence[LiveEvent]) -> bool:
+    if event.kind == ORDER and event.detail:
+        return any(
+            one.kind == ORDER and one.detail.startswith(event.detail) for one in recorded
+        )
     return any(
         (one.kind, one.session, one.item) == (event.kind, event.session, event.item)
         and abs(one.at_ms - event.at_ms) < _SAME_MS

@@ -108,7 +108,8 @@ def revoke(visit: Visit) -> Reply:
 
 def add_origin(visit: Visit) -> Reply:
     """Add an origin to the allowlist; the reply names its `www.` or scheme variants."""
-    text = visit.form["origin"]
+    typed = visit.form["origin"]
+    text = typed if "://" in typed or not typed else f"https://{typed}"
     try:
         before = find_store(visit.database, visit.store.domain).origins
         after = change_origins(visit.database, visit.store, add=[text])

@@ -193,7 +193,7 @@ def _shown_until(visit: Visit, events: Sequence[LiveEvent]) -> int:
 
 def _is_shown(event: LiveEvent, until_ms: int) -> bool:
     """Return whether the page showed a recorded event before it was recorded."""
-    is_stored = event.kind != ORDER and event.verdict not in _REFUSED
+    is_stored = event.verdict not in {*_REFUSED, Verdict.ORDER_AGAIN}
     return is_stored and event.at_ms <= until_ms
 
 
