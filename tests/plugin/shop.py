@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 import subprocess
+import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from productrecs.entrypoints.http.routes.public.shop_module_downloads import (
+    build_opencart_archive,
+)
 from tests.support.project import ROOT
 from tests.support.service import HOST, free_port
 
@@ -18,6 +23,8 @@ if TYPE_CHECKING:
 
 PLUGIN: Final = ROOT / "plugin"
 FAKE: Final = Path(__file__).parent / "fake" / "shop.php"
+FAKE_MODULE: Final = Path(__file__).parent / "fake" / "shop_module.php"
+MODULE_SERVICE: Final = "https://recs.example.com"
 SECONDS: Final = 60
 BARE: Final = ("-n",)
 """Without php.ini: no extension that a shop may lack, such as mbstring, is loaded."""
@@ -76,5 +83,27 @@ def in_shop(
         f"{told.get('before', '')} $host = 'shop.example'; $plugin = '{PLUGIN}';"
         f"require '{FAKE}'; connected('{address}', '{keys[0]}', '{keys[1]}', "
         f"{told.get('settings', 'array()')}); open_plugin(); {script} echo json_encode($told);"
+    )
+    return json.loads(printed)
+
+
+def unpacked_core(folder: Path) -> Path:
+    """Unpack the PHP that modules of other shop systems share; return its folder."""
+    with zipfile.ZipFile(io.BytesIO(build_opencart_archive(MODULE_SERVICE))) as archive:
+        archive.extractall(folder)
+    return folder / "core"
+
+
+def in_module(
+    core: Path, script: str, merchant: Merchant | None = None, url: str = ""
+) -> Any:
+    """Run a script in a shop, connected if a merchant is given; return its `$told`."""
+    connected = ""
+    if merchant is not None:
+        account = merchant.account
+        connected = f"connect('{url}', '{account.publishable}', '{account.secret}');"
+    printed = run_php(
+        f"namespace ProductRecs; $core = '{core}'; require '{FAKE_MODULE}'; $told = null;"
+        f"{script.replace('CONNECT;', connected)} echo json_encode($told);"
     )
     return json.loads(printed)

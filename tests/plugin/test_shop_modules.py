@@ -11,7 +11,6 @@ import io
 import json
 import re
 import zipfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -19,15 +18,15 @@ import pytest
 from productrecs.entrypoints.http.routes.public.shop_module_downloads import (
     build_opencart_archive,
 )
-from tests.plugin.shop import php, run_php
+from tests.plugin.shop import in_module, php, run_php, unpacked_core
 from tests.support.service import HOST, Service, eventually, free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from tests.support.service import Merchant
 
-FAKE: Final = Path(__file__).parent / "fake" / "shop_module.php"
 BASE: Final = "https://recs.example.com"
 ARCHIVES: Final = {"opencart": build_opencart_archive}
 
@@ -41,29 +40,11 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 @pytest.fixture(scope="module")
 def core(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The shared PHP, as the archive has it."""
-    folder = tmp_path_factory.mktemp("archive")
-    with zipfile.ZipFile(io.BytesIO(build_opencart_archive(BASE))) as archive:
-        archive.extractall(folder)
-    return folder / "core"
+    return unpacked_core(tmp_path_factory.mktemp("archive"))
 
 
 def address(service: Service) -> str:
     return f"http://{HOST}:{service.port}"
-
-
-def in_module(
-    core: Path, script: str, merchant: Merchant | None = None, url: str = ""
-) -> Any:
-    """Run a script in a shop, connected if a merchant is given; return its `$told`."""
-    connected = ""
-    if merchant is not None:
-        account = merchant.account
-        connected = f"connect('{url}', '{account.publishable}', '{account.secret}');"
-    printed = run_php(
-        f"namespace ProductRecs; $core = '{core}'; require '{FAKE}'; $told = null;"
-        f"{script.replace('CONNECT;', connected)} echo json_encode($told);"
-    )
-    return json.loads(printed)
 
 
 def known_order(merchant: Merchant, order_id: int = 7) -> dict[str, tuple[int, float]]:

@@ -103,10 +103,19 @@ class Screen {
 	}
 
 	/**
+	 * Return the progress for the open screen. When the login has ended, the shop system answers a page.
+	 *
+	 * @return string JSON.
+	 */
+	public function answer() {
+		return (string) json_encode( array( 'html' => $this->progress() ), JSON_INVALID_UTF8_SUBSTITUTE );
+	}
+
+	/**
 	 * Return the whole screen as HTML.
 	 *
 	 * @param string $action   Where the form goes.
-	 * @param string $progress Address that returns the progress.
+	 * @param string $progress Address that returns the progress as JSON.
 	 * @param string $work     Address in the shop that starts the worker.
 	 * @param string $cron     Address that cron may call, or empty.
 	 * @param array  $said     What is wrong, and what was done.
@@ -135,9 +144,8 @@ class Screen {
 			function next() {
 				fetch(told[1], { method: "POST", credentials: "omit" }).catch(function () {}).then(function () {
 					return fetch(told[0], { credentials: "same-origin" });
-				}).then(function (reply) { return reply.ok ? reply.text() : null; }).then(function (html) {
-					var place = document.getElementById("product-recs-progress");
-					if (place && html !== null) place.innerHTML = html;
+				}).then(function (reply) { return reply.json(); }).then(function (told) {
+					document.getElementById("product-recs-progress").innerHTML = told.html;
 				}).catch(function () {}).then(function () { setTimeout(next, 6000); });
 			}
 			next();

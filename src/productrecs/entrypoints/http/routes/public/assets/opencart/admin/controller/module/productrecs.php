@@ -74,7 +74,8 @@ class Productrecs extends \Opencart\System\Engine\Controller {
 	/** Return how far the work is. */
 	public function progress(): void {
 		$screen = new \ProductRecs\Screen( $this->shop() );
-		$this->response->setOutput( $this->may() ? $screen->progress() : '' );
+		$this->response->addHeader( 'Content-Type: application/json' );
+		$this->response->setOutput( $this->may() ? $screen->answer() : '{}' );
 	}
 
 	/** Create tables, events and the job of OpenCart's cron. */

@@ -1,0 +1,87 @@
+"""Modules of other shop systems: what their pages do in a browser."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.plugin.shop import in_module, unpacked_core
+from tests.support.project import ROOT
+from tests.support.service import eventually
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playwright.sync_api import Page, Route
+
+SHOP: Final = "http://shop.example"
+ASSETS: Final = ROOT / "src/productrecs/entrypoints/http/routes/public/assets"
+MODULE: Final = (ASSETS / "shop_module/module.js").read_text("utf-8")
+
+
+def shown(page: Page, pages: dict[str, str]) -> list[str]:
+    """Open the shop's home page; return the paths that are asked for, as they come."""
+    asked: list[str] = []
+
+    def answer(route: Route) -> None:
+        path = route.request.url.removeprefix(SHOP)
+        asked.append(path)
+        route.fulfill(body=pages.get(path, ""), content_type="text/html")
+
+    page.route("**/*", answer)
+    page.goto(f"{SHOP}/")
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("reply", "text"),
+    [
+        (json.dumps({"html": "<p>Products: all 9 sent.</p>"}), "Products: all 9 sent."),
+        ("<h1>Log in</h1>", "Products: 0 of 0 sent.Orders: all sent."),
+    ],
+)
+def test_the_screen_shows_the_progress_and_never_a_login_page(
+    page: Page, tmp_path: Path, reply: str, text: str
+) -> None:
+    script = """$settings->change(array('connected' => 1, 'url' => 'https://r.example'));
+        $screen = new Screen($shop);
+        $told = $screen->html('/go', '/progress', '/work', '/cron');"""
+    html = in_module(unpacked_core(tmp_path), script)
+
+    asked = shown(page, {"/": html, "/progress": reply})
+
+    eventually(lambda: page.evaluate("1") and "/progress" in asked)
+    page.evaluate("fetch('/later').then((reply) => reply.text())")  # the reply was read
+    expect(page.locator("#product-recs-progress")).to_have_text(text)
+    assert "/work" in asked
+
+
+@pytest.mark.parametrize(
+    ("reply", "path"),
+    [({"success": "Added"}, "/"), ({"redirect": f"{SHOP}/tent"}, "/tent")],
+)
+def test_a_page_starts_the_work_and_puts_products_into_the_cart(
+    page: Page, reply: dict[str, str], path: str
+) -> None:
+    html = f"""<script data-pr-work="/work" data-pr-cart="/add">{MODULE}</script>
+        <output></output><script>
+        document.addEventListener("product-recs:cart-changed", () => {{
+            document.querySelector("output").append("changed");
+        }});
+        addEventListener("load", () => {{
+            const waitUntil = (work) => work.catch(() => {{}});
+            const detail = {{ items: [{{ id: "7" }}], waitUntil }};
+            const kind = "product-recs:add-to-cart";
+            document.dispatchEvent(new CustomEvent(kind, {{ cancelable: true, detail }}));
+        }});
+        </script>"""
+
+    asked = shown(page, {"/": html, "/add": json.dumps(reply), "/tent": "Tent"})
+
+    page.wait_for_url(f"{SHOP}{path}")
+    eventually(lambda: page.evaluate("1") and {"/work", "/add"} <= set(asked))
+    if path == "/":
+        expect(page.locator("output")).to_have_text("changed")
