@@ -368,6 +368,33 @@ def test_an_upload_overwrites_only_what_it_carries(
     assert standing(sqlite_database, store) == [books[place] for place in sorted(books)]
 
 
+@pytest.mark.parametrize(
+    ("later", "currency"),
+    [
+        ("order_id,item_id,price\nA,x,5\n", "USD"),
+        ("order_id,item_id,currency\nA,x,\n", "USD"),
+        ("order_id,item_id,currency\nA,x,chf\n", "CHF"),
+        ("order_id,item_id,qty\nA,x,0\n", None),
+        ("order_id,item_id,currency\nA,x,Euro per unit\n", "USD"),
+    ],
+    ids=["no column", "empty", "another", "removed", "not a code"],
+)
+def test_a_line_keeps_its_currency_until_a_file_names_another(
+    database: Database, later: str, currency: str | None
+) -> None:
+    store = new_store(database)
+    place = [column.name for column in purchase_lines.columns].index("currency") - 1
+    void = [column.name for column in purchase_lines.columns].index("void") - 1
+
+    import_text(database, store, "order_id,item_id,price,currency\nA,x,4, usd\n")
+    report = import_text(database, store, later)
+
+    rows = rows_of(database, store, purchase_lines)
+    assert [row[place] for row in rows if not row[void]] == [currency] * bool(currency)
+    wrong = "is not a currency; write its code, such as EUR"
+    assert [one.problem for one in report.errors] == [wrong] * ("Euro" in later)
+
+
 # ------------------------------------------------ one purchase, three ways to tell of it
 
 Word = tuple[str, int]

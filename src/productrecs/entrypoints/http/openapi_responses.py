@@ -48,7 +48,7 @@ ERROR_EXAMPLES: Final[Mapping[str, ErrorExample]] = MappingProxyType(
         "missing_columns": ErrorExample(
             "A header without required columns",
             "the CSV has no column item_id; its first line names them: "
-            "order_id,item_id[,customer_id][,timestamp][,quantity][,price]",
+            "order_id,item_id[,customer_id][,timestamp][,quantity][,price][,currency]",
         ),
         "report_impossible": ErrorExample(
             "An unknown report or grouping",

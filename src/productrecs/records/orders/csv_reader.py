@@ -51,10 +51,11 @@ HISTORY_LAYOUT: Final = CsvLayout(
             "timestamp": ("timestamp", "created_at"),
             "quantity": ("quantity", "qty", "units"),
             "price": ("price", "unit_price", "item_price"),
+            "currency": ("currency",),
         }
     ),
     required=("order_id", "item_id"),
-    example="order_id,item_id[,customer_id][,timestamp][,quantity][,price]",
+    example="order_id,item_id[,customer_id][,timestamp][,quantity][,price][,currency]",
 )
 """An order history (interface 4.2); the first known name of a column counts."""
 

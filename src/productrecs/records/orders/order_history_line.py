@@ -15,6 +15,7 @@ from productrecs.core.ids import control_character
 
 MAX_ID_LENGTH: Final = 255
 MAX_NUMBER: Final = 1e12
+MAX_CURRENCY: Final = 8
 MAX_COUNT: Final = 2**53
 _COMPACT_DATE: Final = len("20260301")
 _SHOWN: Final = 40  # characters of a cell in a message
@@ -54,7 +55,7 @@ class HistoryLine(NamedTuple):
     """One row; None means that the row has no value: the stored one stays.
 
     A negative `quantity` is a return, and 0 removes the line from its order. `ts_ms` is
-    UTC. `price` is per unit.
+    UTC. `price` is per unit, in `currency`; a line without one is in the store's.
     """
 
     order_id: str
@@ -63,6 +64,7 @@ class HistoryLine(NamedTuple):
     ts_ms: int | None
     quantity: int | None
     price: float | None
+    currency: str | None = None
 
 
 def time_problem(text: str) -> str:
@@ -140,7 +142,8 @@ class HistoryLineReader:
         form = times or TimeFormat()
         self._order, self._item = columns["order_id"], columns["item_id"]
         self._optional = tuple(
-            columns.get(name) for name in ("customer_id", "timestamp", "quantity", "price")
+            columns.get(name)
+            for name in ("customer_id", "timestamp", "quantity", "price", "currency")
         )
         self._width = 1 + max(columns.values())
         self._read_order, self._read_item, self._read_customer = (
@@ -150,6 +153,7 @@ class HistoryLineReader:
         self._read_time = _cached(lambda text: _parse_time(text, zone, form))
         self._read_quantity = _cached(lambda text: _count(text, separator))
         self._read_price = _cached(lambda text: _number(text, separator, "price"))
+        self._read_currency = _cached(_currency)
 
     def read(self, cells: list[str]) -> HistoryLine:
         """Parse a row.
@@ -167,7 +171,7 @@ class HistoryLineReader:
             missing = "order_id" if order_id is None else "item_id"
             message = "is empty; every row needs one"
             raise UnreadableRowError(message, missing)
-        customer, time_text, quantity, price = self._optional
+        customer, time_text, quantity, price, currency = self._optional
         return HistoryLine(
             order_id,
             item_id,
@@ -175,6 +179,7 @@ class HistoryLineReader:
             None if time_text is None else self._read_time(cells[time_text]),
             None if quantity is None else self._read_quantity(cells[quantity]),
             None if price is None else self._read_price(cells[price]),
+            None if currency is None else self._read_currency(cells[currency]),
         )
 
     def lines(self, cells: list[str]) -> Sequence[HistoryLine]:
@@ -250,6 +255,14 @@ def _count(text: str, separator: str) -> int | None:
         message = "is not a whole number; write it like 2"
         raise UnreadableRowError(message, "quantity", text)
     return int(value)
+
+
+def _currency(text: str) -> str | None:
+    code = text.strip().upper()
+    if len(code) > MAX_CURRENCY or not _is_unicode(code) or control_character(code):
+        message = "is not a currency; write its code, such as EUR"
+        raise UnreadableRowError(message, "currency", text)
+    return code or None
 
 
 def _number(text: str, separator: str, column: str) -> float | None:

@@ -16,11 +16,11 @@ ITEMS = (
     {"id": "lamp", "title": 'Lamp, "bright"', "stock_qty": 0, "availability": "preorder"},
     {"id": "bare"},
 )
-ORDERS = """order_id,item_id,customer_id,timestamp,quantity,price
-A-1,tent,c-1,2026-02-01,1,99.5
-A-1,lamp,c-1,2026-02-01,2,10
-A-2,tent,,2026-02-02T10:00:00Z,-1,99.5
-"A,3",gone,c-2,2026-02-03,,
+ORDERS = """order_id,item_id,customer_id,timestamp,quantity,price,currency
+A-1,tent,c-1,2026-02-01,1,99.5,USD
+A-1,lamp,c-1,2026-02-01,2,10,USD
+A-2,tent,,2026-02-02T10:00:00Z,-1,99.5,
+"A,3",gone,c-2,2026-02-03,,,
 """
 WHO = {"session_id": "s_1", "timestamp": "2026-02-01T09:00:00Z"}
 EVENTS = (

@@ -78,6 +78,7 @@ def order_rows(database: Database, store_id: StoreId) -> Iterator[Fields]:
             "timestamp": iso(line.ts),
             "quantity": line.quantity,
             "price": line.price,
+            "currency": line.currency,
         }
 
 
@@ -169,6 +170,7 @@ _COLUMNS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "timestamp",
             "quantity",
             "price",
+            "currency",
         ),
     }
 )

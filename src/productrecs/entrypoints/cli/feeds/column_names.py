@@ -89,6 +89,11 @@ _ORDER_NAMES: Final = {
         cena cena_jednostkowa cena_za_kus jednotkova_cena ar egysegar
         pret pret_unitar fiyat birim_fiyat цена τιμη السعر விலை
     """,
+    "currency": """
+        currency order_currency currency_code iso_currency
+        wahrung waehrung devise moneda valuta munteenheid moeda valuutta waluta mena
+        penznem para_birimi валюта νομισμα العملة நாணயம்
+    """,
 }
 _ITEM_NAMES: Final = {
     "id": """
@@ -223,7 +228,7 @@ def item_column_names(fields: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
 
 ORDER_FIELDS: Final = (
     ("The order", ("order_id", "timestamp", "customer_id")),
-    ("What was bought", ("item_id", "quantity", "price")),
+    ("What was bought", ("item_id", "quantity", "price", "currency")),
 )
 ITEM_FIELDS: Final = (
     ("The product", ("id", "title", "description", "sku", "gtin")),

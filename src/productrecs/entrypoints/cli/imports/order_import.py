@@ -201,9 +201,9 @@ def import_orders(  # noqa: PLR0913 - one argument for each option
 ) -> None:
     """Import the order history FILE (a CSV, or - for standard input).
 
-    Header: order_id,item_id,timestamp[,customer_id][,quantity][,price], or their names in
-    shop systems and other languages; or an order export of Shopify or WooCommerce. A line
-    that was imported before is overwritten.
+    Header: order_id,item_id,timestamp[,customer_id][,quantity][,price][,currency], or
+    their names in shop systems and other languages; or an order export of Shopify or
+    WooCommerce. A line that was imported before is overwritten.
 
     Example: productrecs import-orders shop.example.com orders.csv
     """
