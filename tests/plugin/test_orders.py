@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.api import stored
 from tests.plugin.shop import address, in_shop, nowhere
+from tests.support.service import eventually
 
 if TYPE_CHECKING:
-    from tests.support.service import Service
+    from tests.support.service import Merchant, Service
 
 CHECKOUTS = {
     "classic": "do_action('woocommerce_checkout_order_processed', 7, array(), wc_get_order(7));",
@@ -82,6 +84,77 @@ def test_of_a_long_order_the_hundred_largest_lines_are_sent(service: Service) ->
         $told = array(count($sent), min(array_column($sent, 'total')));"""
 
     assert in_shop(script, address(service), merchant) == [100, 21]
+
+
+REFUND = "refund(8, 7, 10.0, array(line(1, -1, -10.0, 'line-a', -1.9))); work();"
+OLD = "order(7, $lines, array('currency' => 'USD', 'created' => time() - 60 * 86400)); ProductRecs\\History::begin(); work();"
+LIVE = f"order(7, $lines, array('currency' => 'USD')); {PAID} work();"
+
+
+@pytest.mark.parametrize(
+    "happens",
+    [LIVE, LIVE + REFUND, OLD, OLD + REFUND],
+    ids=["live", "refund", "past", "both"],
+)
+def test_each_line_has_the_currency_of_its_order(service: Service, happens: str) -> None:
+    merchant = service.register(currency="EUR")
+    script = f"$lines = array('line-a' => line(1, 2, 20.0), 'line-b' => line(2)); {happens} $told = ProductRecs\\Outbox::count();"
+
+    assert in_shop(script, address(service), merchant) == 0
+
+    units = 1 if REFUND in happens else 2
+    wanted = {("1", units, "USD"), ("2", 1, "USD")}
+    eventually(lambda: _rows(service, merchant, "currency") == wanted)
+
+
+def _rows(service: Service, merchant: Merchant, *columns: str) -> set[tuple[object, ...]]:
+    rows = stored.line_rows(service, merchant)
+    return {tuple(row[name] for name in ("item", "quantity", *columns)) for row in rows}
+
+
+@pytest.mark.parametrize(
+    ("chosen", "pages", "happens", "expected"),
+    [
+        (0, "incl", "", {("1", 2, 20.0)}),
+        (1, "excl", "", {("1", 2, 20.0)}),
+        (1, "incl", "", {("1", 2, 23.8)}),
+        (1, "incl", REFUND, {("1", 1, 11.9)}),
+        (
+            0,
+            "incl",
+            "ProductRecs\\Settings::change(array('order_tax' => 1)); work();",
+            {("1", 2, 23.8)},
+        ),
+        (
+            1,
+            "incl",
+            "update_option('woocommerce_tax_display_shop', 'excl'); work();",
+            {("1", 2, 20.0)},
+        ),
+    ],
+    ids=[
+        "without",
+        "as pages: without",
+        "as pages: with",
+        "refund",
+        "chosen later",
+        "pages",
+    ],
+)
+def test_order_prices_have_tax_where_the_merchant_wants_it_and_pages_show_it(
+    service: Service,
+    chosen: int,
+    pages: str,
+    happens: str,
+    expected: set[tuple[object, ...]],
+) -> None:
+    merchant = service.register()
+    script = f"""update_option('woocommerce_tax_display_shop', '{pages}'); ProductRecs\\Settings::change(array('order_tax' => {chosen}));
+        order(7, array('line-a' => line(1, 2, 20.0, 0, 3.8))); {PAID} work(); {happens} $told = ProductRecs\\Outbox::count();"""
+
+    assert in_shop(script, address(service), merchant) == 0
+
+    eventually(lambda: _rows(service, merchant, "total") == expected)
 
 
 @pytest.mark.parametrize(

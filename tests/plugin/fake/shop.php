@@ -39,7 +39,12 @@ namespace {
 
 	// Options and posts.
 	function get_option( $name, $default = false ) { return apply_filters( 'pre_option_' . $name, false ) ?: $GLOBALS['options'][ $name ] ?? $default; }
-	function update_option( $name, $value ) { $GLOBALS['options'][ $name ] = $value; return true; }
+	function update_option( $name, $value ) {
+		$before                      = $GLOBALS['options'][ $name ] ?? false;
+		$GLOBALS['options'][ $name ] = $value;
+		if ( $before !== $value ) { do_action( 'update_option_' . $name, $before, $value ); }
+		return true;
+	}
 	function add_option( $name, $value ) { if ( isset( $GLOBALS['options'][ $name ] ) ) { return false; } return update_option( $name, $value ); }
 	function delete_option( $name ) { unset( $GLOBALS['options'][ $name ] ); }
 	function get_post_meta( $id, $key ) { return $GLOBALS['meta'][ $id ][ $key ] ?? ''; }
@@ -246,6 +251,7 @@ namespace {
 		}
 		public function get_qty_refunded_for_item( $line ) { return $this->refunded( $line, 'quantity' ); }
 		public function get_total_refunded_for_item( $line ) { return -$this->refunded( $line, 'total' ); }
+		public function get_tax_refunded_for_item( $line ) { return -$this->refunded( $line, 'total_tax' ); }
 		public function get_total() { return $this->facts['total'] ?? array_sum( array_map( fn( $one ) => $one->facts['total'], $this->get_items() ) ); }
 		public function get_date_created() { return isset( $this->facts['created'] ) ? new DateTimeImmutable( '@' . $this->facts['created'] ) : null; }
 	}
@@ -299,7 +305,7 @@ namespace {
 		$GLOBALS['posts'][ $id ]   = array( 'type' => 'product', 'status' => 'publish', 'parent' => 0 );
 		$GLOBALS['objects'][ $id ] = new Fake_Object( $facts + array( 'id' => $id, 'name' => "Tent $id", 'price' => '10', 'status' => 'publish', 'stock_status' => 'instock', 'permalink' => "http://shop.example/p/$id" ) );
 	}
-	function line( $id, $quantity = 1, $total = 10.0, $of = 0 ) { return new Fake_Object( array( 'id' => 0, 'product_id' => $id, 'quantity' => $quantity, 'total' => $total, 'total_tax' => 0, 'of' => $of ) ); }
+	function line( $id, $quantity = 1, $total = 10.0, $of = 0, $tax = 0 ) { return new Fake_Object( array( 'id' => 0, 'product_id' => $id, 'quantity' => $quantity, 'total' => $total, 'total_tax' => $tax, 'taxes' => array( 'total' => array( 1 => $tax ) ), 'of' => $of ) ); }
 	function refund( $id, $order, $amount, $lines = array() ) {
 		order( $id, $lines, array( 'type' => 'shop_order_refund', 'parent_id' => $order, 'amount' => $amount ) );
 		do_action( 'woocommerce_order_refunded', $order, $id );

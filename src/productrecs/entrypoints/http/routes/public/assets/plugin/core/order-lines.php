@@ -53,11 +53,11 @@ class Order_Lines {
 	/**
 	 * Return the file of changed lines. A row takes the place of the line; no units remove it.
 	 *
-	 * @param array $rows Order, product, customer, time, units and unit price each.
+	 * @param array $rows Order, product, customer, time, units, unit price and currency each.
 	 * @return string
 	 */
 	public static function csv( array $rows ) {
-		$csv = "order_id,item_id,customer_id,timestamp,quantity,price\n";
+		$csv = "order_id,item_id,customer_id,timestamp,quantity,price,currency\n";
 		foreach ( $rows as $row ) {
 			$csv .= implode( ',', $row ) . "\n";
 		}
@@ -75,7 +75,7 @@ class Order_Lines {
 		$rows = array();
 		foreach ( $changes as $id => $sum ) {
 			$price  = $sum[0] ? number_format( $sum[1] / $sum[0], 6, '.', '' ) : '';
-			$rows[] = array( $body['order_id'], $id, isset( $body['user_id'] ) ? $body['user_id'] : '', isset( $body['ordered_at'] ) ? $body['ordered_at'] : '', $sum[0], $price );
+			$rows[] = array( $body['order_id'], $id, isset( $body['user_id'] ) ? $body['user_id'] : '', isset( $body['ordered_at'] ) ? $body['ordered_at'] : '', $sum[0], $price, isset( $body['currency'] ) ? $body['currency'] : '' );
 		}
 		return $rows;
 	}

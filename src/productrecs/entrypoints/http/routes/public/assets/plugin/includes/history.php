@@ -19,6 +19,29 @@ class History {
 	/** Listen to the job. */
 	public static function hooks() {
 		add_action( 'product_recs_history', guarded( array( __CLASS__, 'job' ) ) );
+		// Prices of orders are then other ones, with or without tax.
+		add_action(
+			'update_option_' . Settings::OPTION,
+			guarded(
+				function ( $before, $after ) {
+					if ( ! empty( $before['connected'] ) && ! empty( $before['order_tax'] ) !== ! empty( $after['order_tax'] ) ) {
+						self::begin();
+					}
+				}
+			),
+			10,
+			2
+		);
+		add_action(
+			'update_option_woocommerce_tax_display_shop',
+			guarded(
+				function () {
+					if ( Settings::connected() && Settings::get( 'order_tax' ) ) {
+						self::begin();
+					}
+				}
+			)
+		);
 	}
 
 	/** Begin from the first order; what the service has already counts once. */

@@ -183,7 +183,7 @@ class Order_Delivery {
 		foreach ( $changes && $order ? array_merge( array( $order ), $order->get_refunds() ) : array() as $back ) {
 			// Version 1.0 told returns as orders of their own: they would count twice.
 			foreach ( $back->get_meta( self::RETURNED ) ? $back->get_items() : array() as $line ) {
-				$rows[] = array( $row->order_id . '-back-' . $back->get_id(), $line->get_product_id(), '', $time, 0, '' );
+				$rows[] = array( $row->order_id . '-back-' . $back->get_id(), $line->get_product_id(), '', $time, 0, '', '' );
 			}
 		}
 		return $rows;

@@ -293,11 +293,31 @@ class Orders {
 			if ( '' === $id || '0' === $id || $units <= 0 ) {
 				continue;
 			}
-			$total       = max( 0.0, (float) $line->get_total() - abs( (float) $order->get_total_refunded_for_item( $line_id ) ) );
+			$total       = max( 0.0, (float) $line->get_total() - abs( (float) $order->get_total_refunded_for_item( $line_id ) ) + self::tax( $order, $line_id, $line ) );
 			$before      = isset( $left[ $id ] ) ? $left[ $id ] : array( 0, 0.0 );
 			$left[ $id ] = array( $before[0] + max( 1, (int) round( $units ) ), round( $before[1] + $total * $share, 4 ) );
 		}
 		return $left;
+	}
+
+	/**
+	 * Return the tax that is left of a line; nothing where order prices are sent without.
+	 *
+	 * @param \WC_Order              $order   The order.
+	 * @param int                    $line_id The line's id.
+	 * @param \WC_Order_Item_Product $line    The line.
+	 * @return float
+	 */
+	private static function tax( $order, $line_id, $line ) {
+		if ( ! Settings::get( 'order_tax' ) || 'incl' !== get_option( 'woocommerce_tax_display_shop' ) ) {
+			return 0.0;
+		}
+		$tax   = (float) $line->get_total_tax();
+		$taxes = (array) $line->get_taxes();
+		foreach ( array_keys( isset( $taxes['total'] ) ? (array) $taxes['total'] : array() ) as $rate ) {
+			$tax -= abs( (float) $order->get_tax_refunded_for_item( $line_id, $rate ) );
+		}
+		return $tax;
 	}
 
 	/**

@@ -36,6 +36,7 @@ class Settings {
 				'look'      => 0,
 				'consent'   => 0,
 				'on_hold'   => 0,
+				'order_tax' => 0,
 				'meta'      => 0,
 			),
 			is_array( $stored ) ? $stored : array()
