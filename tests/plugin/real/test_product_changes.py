@@ -7,24 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from tests.plugin.real_shop import (
-    DATA,
-    FOLDER,
-    URL,
-    Visitor,
-    drain,
-    in_real_shop,
-    stored_items,
-)
+from tests.plugin.real.shop import drain, in_real_shop
+from tests.plugin.real.visitor import Visitor
 from tests.plugin.shop import php_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.skipif(
-    not (URL and FOLDER and DATA),
-    reason="set WOO_SHOP_URL, WOO_SHOP_DIR and WOO_SERVICE_DATA to a shop of your own",
-)
+    from tests.plugin.real.shop import StoredCopy
+
 SETUP: Final = """
     $made = array(); $left = array('terms' => array(), 'options' => array(), 'rates' => array(), 'posts' => &$made);
     function product($class, $price, $more = array()) {
@@ -129,7 +120,9 @@ FORGET: Final = """foreach ($left['posts'] as $one) { wp_delete_post($one, true)
     foreach ($left['options'] as $name => $value) { update_option($name, $value); }"""
 
 
-def changed(cases: dict[str, Any]) -> Iterator[dict[str, tuple[str, dict[str, Any]]]]:
+def changed(
+    copy: StoredCopy, cases: dict[str, Any]
+) -> Iterator[dict[str, tuple[str, dict[str, Any]]]]:
     """Make products, change them, and yield the page and the stored item of each."""
     makes = " ".join(f"{case[0]} $ids[] = $id;" for case in cases.values())
     left = in_real_shop(f"{SETUP} {makes} $left['ids'] = $ids; $told = $left;")
@@ -140,9 +133,9 @@ def changed(cases: dict[str, Any]) -> Iterator[dict[str, tuple[str, dict[str, An
             known += f"$id = {id_}; {case[1]}"
         in_real_shop(known)
         links = drain(f"$told = array_map('get_permalink', {php_value(left['ids'])});")
-        items = stored_items()
+        items = copy.items()
         yield {
-            name: (Visitor().get(link.removeprefix(URL)), items.get(str(id_), {}))
+            name: (Visitor().get(link), items.get(str(id_), {}))
             for name, link, id_ in zip(cases, links, left["ids"], strict=True)
         }
     finally:
@@ -151,8 +144,8 @@ def changed(cases: dict[str, Any]) -> Iterator[dict[str, tuple[str, dict[str, An
 
 
 @pytest.fixture(scope="module")
-def products() -> Iterator[dict[str, tuple[str, dict[str, Any]]]]:
-    yield from changed(CASES)
+def products(copy: StoredCopy) -> Iterator[dict[str, tuple[str, dict[str, Any]]]]:
+    yield from changed(copy, CASES)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -163,8 +156,8 @@ def test_what_a_page_shows_is_told_at_once(
 
 
 @pytest.mark.parametrize("name", TAXES)
-def test_a_change_of_taxes_is_told_at_once(name: str) -> None:
-    for found in changed({name: TAXES[name]}):
+def test_a_change_of_taxes_is_told_at_once(copy: StoredCopy, name: str) -> None:
+    for found in changed(copy, {name: TAXES[name]}):
         agree(*found[name], TAXES[name][2])
 
 

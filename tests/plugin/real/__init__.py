@@ -1,0 +1,1 @@
+"""Tests of the plugin in a real shop, which is named by the environment."""
