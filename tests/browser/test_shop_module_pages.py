@@ -66,8 +66,9 @@ def test_the_screen_shows_the_progress_and_never_a_login_page(
 def test_a_page_starts_the_work_and_puts_products_into_the_cart(
     page: Page, reply: dict[str, str], path: str
 ) -> None:
-    html = f"""<script data-pr-work="/work" data-pr-cart="/add">{MODULE}</script>
-        <output></output><script>
+    addresses = 'data-pr-work="/work" data-pr-cart="/add" data-pr-info="/info"'
+    html = f"""<script {addresses}>{MODULE}</script>
+        <output></output><div id="cart">0 items</div><script>
         document.addEventListener("product-recs:cart-changed", () => {{
             document.querySelector("output").append("changed");
         }});
@@ -79,9 +80,11 @@ def test_a_page_starts_the_work_and_puts_products_into_the_cart(
         }});
         </script>"""
 
-    asked = shown(page, {"/": html, "/add": json.dumps(reply), "/tent": "Tent"})
+    pages = {"/": html, "/add": json.dumps(reply), "/tent": "Tent", "/info": "1 item"}
+    asked = shown(page, pages)
 
     page.wait_for_url(f"{SHOP}{path}")
     eventually(lambda: page.evaluate("1") and {"/work", "/add"} <= set(asked))
     if path == "/":
         expect(page.locator("output")).to_have_text("changed")
+        expect(page.locator("#cart")).to_have_text("1 item")

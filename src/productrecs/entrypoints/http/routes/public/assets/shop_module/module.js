@@ -43,6 +43,11 @@
       });
     }, Promise.resolve()).then(function () {
       document.dispatchEvent(new CustomEvent("product-recs:cart-changed"));
+      var cart = document.querySelector("#header-cart, #cart"); // OpenCart 4.0, and since 4.1.
+      if (!told.prInfo || !cart) return;
+      return fetch(told.prInfo, { credentials: "same-origin" })
+        .then(function (reply) { return reply.text(); })
+        .then(function (html) { cart.innerHTML = html; });
     }));
   });
 })();

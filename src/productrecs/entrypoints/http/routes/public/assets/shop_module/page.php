@@ -94,9 +94,10 @@ class Page {
 	 * @param string $assets Address of the module's own scripts, which ends with `/`.
 	 * @param string $work   Address that starts the worker; empty when there is no work.
 	 * @param string $add    Address that puts a product into the cart; empty for none.
+	 * @param string $info   Address that returns the cart of the page's head; empty for none.
 	 * @return string
 	 */
-	public function scripts( $assets, $work, $add = '' ) {
+	public function scripts( $assets, $work, $add = '', $info = '' ) {
 		if ( ! $this->settings->connected() ) {
 			return '';
 		}
@@ -110,6 +111,7 @@ class Page {
 			'data-pr-script' => $this->script( 'recs' ),
 			'data-pr-work'   => $work,
 			'data-pr-cart'   => $add,
+			'data-pr-info'   => $info,
 			'data-pr-agreed' => $this->shop->asks_for_consent() && $this->shop->has_consent() ? '1' : '',
 		);
 		$html = '<link rel="stylesheet" href="' . self::escape( $assets . 'reserve.css?' . VERSION ) . '">'

@@ -112,7 +112,7 @@ class Productrecs extends \Opencart\System\Engine\Controller {
 				$worker = new \ProductRecs\Worker( $shop );
 				$home   = 'index.php?route='; // Templates have a base address.
 
-				$data['analytics'][] = $page->scripts( 'extension/productrecs/catalog/view/assets/', $worker->has_work() ? $home . self::ROUTE . '.work' : '', $home . 'checkout/cart.add' );
+				$data['analytics'][] = $page->scripts( 'extension/productrecs/catalog/view/assets/', $worker->has_work() ? $home . self::ROUTE . '.work' : '', $home . 'checkout/cart.add', $home . 'common/cart.info&language=' . $this->config->get( 'config_language' ) );
 			}
 		);
 	}
