@@ -61,6 +61,7 @@ LOG_EVENTS: Final[Mapping[str, str]] = MappingProxyType(
         "live view lookup failed": "Which live views are open could not be read.",
         "live views read again": "Which live views are open is read again.",
         "write-behind flush failed": "Buffered records could not be stored; they wait.",
+        "write-behind flushed again": "Buffered records are stored again.",
         "write-behind records lost": "A full buffer dropped records.",
         "usage write failed": "Metered calls could not be stored; they are kept.",
         "usage written again": "Metered calls are stored again.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
@@ -245,3 +246,26 @@ def test_one_loop_stores_each_kind_and_a_stop_stores_the_rest(
 
     assert stored == {0: 1, 1: 1, 2: 1}
     assert (last[0], last[-1], last.count(True)) == (False, True, 1)
+
+
+def test_an_outage_has_a_line_at_its_start_and_one_at_its_end(
+    sqlite_database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    failures = iter([True, True, True, False])
+
+    def store(_database: Database, _records: Sequence[object]) -> None:
+        if next(failures):
+            message = "the database cannot be reached"
+            raise StorageBusyError(message)
+
+    background = BackgroundWriter(sqlite_database)
+    background.register(Exposure, RecordKind("exposures", store))
+    background.add(met("s_1"))
+    with caplog.at_level(logging.INFO, module.__name__):
+        for _ in range(4):
+            background.flush()
+
+    assert [one.message for one in caplog.records] == [
+        "write-behind flush failed",
+        "write-behind flushed again",
+    ]

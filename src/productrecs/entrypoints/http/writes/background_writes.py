@@ -9,10 +9,10 @@ import contextlib
 import logging
 import threading
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-from productrecs.core.errors import StorageError
+from productrecs.core.errors import StorageError, operator_text
 from productrecs.features.insights.tracking_health.repository import (
     RefusedIdentity,
     store_refused_identities,
@@ -24,6 +24,7 @@ from productrecs.records.experiments.repository import (
     store_exposures,
 )
 from productrecs.storage.database import Database
+from productrecs.storage.storage_health import OutageNotes
 from productrecs.tenancy.accounts.api_keys import KeyUse
 from productrecs.tenancy.accounts.refused_keys.repository import (
     RefusedKey,
@@ -135,6 +136,7 @@ class _Queue:
     kind: RecordKind
     buffer: RecordBuffer
     logged_lost: int = 0
+    outage: OutageNotes = field(default_factory=OutageNotes)
 
 
 class BackgroundWriter:
@@ -203,14 +205,12 @@ class BackgroundWriter:
                 queue.kind.store(self._database, batch)
             except Exception as error:
                 queue.buffer.put_back(batch)
-                expected = isinstance(error, StorageError)
-                _log.log(
-                    logging.WARNING if expected else logging.ERROR,
-                    "write-behind flush failed",
-                    extra={"what": queue.kind.name},
-                    exc_info=not expected,
-                )
+                if queue.outage.is_due():
+                    _log_failure(queue.kind.name, error)
                 return
+            if queue.outage.has_ended():
+                facts = {"what": queue.kind.name}
+                _log.info("write-behind flushed again", extra=facts)
 
     async def _flush_forever(self) -> None:
         iteration = 0
@@ -254,3 +254,11 @@ _KINDS: Final[dict[type[Record], RecordKind]] = {
         is_loss_logged=False,  # the report only counts fewer
     ),
 }
+
+
+def _log_failure(what: str, error: Exception) -> None:
+    is_expected = isinstance(error, StorageError)
+    level = logging.WARNING if is_expected else logging.ERROR
+    facts = {"what": what, "error": operator_text(error)}
+    told = None if is_expected else error
+    _log.log(level, "write-behind flush failed", extra=facts, exc_info=told)
