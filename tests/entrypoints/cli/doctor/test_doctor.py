@@ -14,6 +14,7 @@ import pytest
 import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS, HOUR_MS, iso, system_ms
+from productrecs.core.errors import StorageBrokenError
 from productrecs.entrypoints.cli.doctor import command, installation_checks, machine_checks
 from productrecs.entrypoints.cli.doctor.repository import next_due_at
 from productrecs.entrypoints.services import Services
@@ -744,8 +745,25 @@ def test_it_says_what_each_kind_of_data_takes_and_what_retention_would_save(
     [saved] = [one for one in wrongs(shell, "note") if one.startswith("data:")]
     silent = wrongs(shell, "note", PRODUCTRECS_RETENTION_DAYS="365")
 
-    assert re.search(r"events [\d.]+ kB \(31 rows of [\d,]+ bytes\)", told)
+    assert re.search(r"events [\d.]+ kB \(31 rows\)", told)
     assert "2.0 MB more each day" in told
     assert "of more than a year ago take" in saved
     assert "PRODUCTRECS_RETENTION_DAYS=365" in saved
     assert not [one for one in silent if one.startswith("data:")]
+
+
+def test_a_database_that_a_full_disk_keeps_closed_names_the_disk(
+    shell: CommandLine, healthy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_data: Path | None) -> Services:
+        raise StorageBrokenError("the disk failed to read or write: disk I/O error")
+
+    monkeypatch.setattr(command, "open_services", fail)
+    monkeypatch.setattr(installation_checks, "MIN_FREE_BYTES", 1 << 60)
+
+    storage, disk = wrongs(shell)[-2:]
+
+    assert healthy
+    assert storage.startswith("storage: the disk failed to read or write")
+    assert disk.startswith("disk: ")
+    assert disk.endswith("free some space; without it nothing can be stored")

@@ -111,6 +111,9 @@ def _examined(domain: str | None, data: Path | None) -> Iterator[CheckResult]:
                 yield from check_store(services, store)
     except (DataFolderError, StorageError, ObjectStoreAddressError) as error:
         yield _failure(error, settings)
+        if isinstance(error, StorageError) and settings.data.is_dir():
+            causes = check_folder(settings.data)
+            yield from (one for one in causes if one.level is Level.WRONG)
 
 
 def _failure(error: ProductRecsError, settings: Settings) -> CheckResult:
@@ -123,7 +126,7 @@ def _failure(error: ProductRecsError, settings: Settings) -> CheckResult:
         return problem("objects", message, remedy)
     if isinstance(error, UnsafeStorageError):
         return CheckResult("storage", Level.WRONG, message)  # with its remedy
-    remedy = "make sure that the database runs"
-    if settings.database_url is not None:
-        remedy += ", and correct DATABASE_URL"
+    remedy = "make sure that the database runs, and correct DATABASE_URL"
+    if settings.database_url is None:
+        remedy = "see that its disk has space and works, then run this again"
     return problem("storage", message, remedy)

@@ -22,6 +22,7 @@ MIN_DISK_DAYS: Final = 14
 MAX_CLOCK_SKEW_MS: Final = 5 * MINUTE_MS
 EARLIEST_MS: Final = 1_793_491_200_000  # 2026-11-01: a correct clock is later
 SET_CLOCK: Final = "set the machine's clock and synchronise it (timedatectl set-ntp true)"
+_MANY_ROWS: Final = 1_000
 _MANY_OLD_BYTES: Final = 100_000_000
 _OF_FOLDER: Final = (DataPart.MODELS,)
 
@@ -35,8 +36,10 @@ def check_data(services: Services) -> Iterator[CheckResult]:
         if services.settings.database_url is not None:  # on another disk
             on_disk = daily_totals(connection, _OF_FOLDER)
     growth = growth_per_day(totals)
-    parts = ", ".join(map(_described, sorted(sizes, key=lambda one: -one.bytes)))
-    message = f"{_size(sum(one.bytes for one in sizes))}: {parts or 'nothing yet'}"
+    parts = ", ".join(
+        _described(one) for one in sorted(sizes, key=lambda one: -one.bytes) if one.bytes
+    )
+    message = f"{_size(sum(one.bytes for one in sizes))}: {parts}"
     if growth is not None and growth > 0:
         message += f"; {_size(growth)} more each day"
     yield ok("data", message)
@@ -48,6 +51,8 @@ def _described(size: DataSize) -> str:
     text = f"{size.part} {_size(size.bytes)}"
     if not size.rows:
         return text
+    if size.rows < _MANY_ROWS:  # the pages of a few rows are mostly empty
+        return f"{text} ({size.rows:,} rows)"
     return f"{text} ({size.rows:,} rows of {size.bytes // size.rows:,} bytes)"
 
 
