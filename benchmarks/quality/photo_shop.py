@@ -142,13 +142,13 @@ def _publish(data: Path, store_id: StoreId, catalog: Catalog, encoder: Path | No
             members.setdefault(name, []).append(row)
     groups = [np.array(rows) for rows in members.values()]
     pairs = np.zeros((0, 2), np.intp)
-    space, _ = embedding.learn(EmbeddingExamples(seen, groups, pairs))
+    space, _ = embedding.fit(EmbeddingExamples(seen, groups, pairs))
     codes = {name: code for code, name in enumerate(members)}
     kinds = [
         codes[min(named, key=lambda name: (len(members[name]), name))] if named else -1
         for named in categories
     ]
-    vectors, count = embedding.place(seen, space).astype(np.float32), len(seen)
+    vectors, count = embedding.vectors_of(seen, space).astype(np.float32), len(seen)
     pictured = ImageVectors(
         vectors,
         np.arange(count, dtype=np.int32),
@@ -166,7 +166,7 @@ def _publish(data: Path, store_id: StoreId, catalog: Catalog, encoder: Path | No
     with contextlib.closing(database), database.transaction() as transaction:
         repository = PictureRepository(transaction, store_id)
         repository.serve(visual_id, 0)
-        repository.mark_followed(repository.progress().catalog_seq)
+        repository.record_followed(repository.progress().catalog_seq)
 
 
 def _sent(photo: bytes) -> str:

@@ -112,5 +112,5 @@ def see(
             ],
             0,
         )
-        repository.mark_followed(repository.progress().catalog_seq)
+        repository.record_followed(repository.progress().catalog_seq)
     return build_visual(database, root, StoreId(store_id), own, snapshots)

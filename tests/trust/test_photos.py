@@ -283,7 +283,7 @@ def test_control_without_a_look_at_the_header_a_bomb_takes_its_memory(
         "import resource\n"
         "from productrecs.records.pictures import decode_picture, decoder_process\n"
         "decode_picture._check_size = lambda picture, data: None\n"
-        "decoder_process._limit = lambda: None\n"
+        "decoder_process._limit_memory = lambda: None\n"
         "decoder_process.main()\n"
     )
     monkeypatch.setattr(

@@ -15,7 +15,7 @@ HALF_A_DAY_MS: Final = 12 * 60 * 60 * 1000
 HABIT_SHARE: Final = 0.2  # minimum share of repeated items in a shopper's baskets
 DECAY: Final = 0.9  # weight factor from one basket to the one before it
 _REPEATS: Final = 3  # minimum number of repeats that show a usual interval
-_DUE: Final = 0.75  # share of the interval after which a product is due
+_DUE_SHARE: Final = 0.75  # share of the interval after which a product is due
 _LONG_OVER: Final = 3.0  # intervals after which the buyer has probably stopped
 _DAY_MS: Final = 24 * 60 * 60 * 1000
 _UNKNOWN_DUE_MS: Final = 14 * _DAY_MS
@@ -29,9 +29,9 @@ def is_habitual_buyer(items: Ints, times: Ints) -> bool:
     """
     if not len(items):
         return False
-    number = _baskets(times)
-    lines = len(np.unique(np.stack((number, items)), axis=1)[0])
-    return lines - len(np.unique(items)) >= HABIT_SHARE * lines
+    basket_numbers = _basket_numbers(times)
+    line_count = len(np.unique(np.stack((basket_numbers, items)), axis=1)[0])
+    return line_count - len(np.unique(items)) >= HABIT_SHARE * line_count
 
 
 def buy_again(items: Ints, times: Ints, ranks: Items, limit: int) -> Ranked:
@@ -46,18 +46,22 @@ def buy_again(items: Ints, times: Ints, ranks: Items, limit: int) -> Ranked:
     """
     if not len(items):
         return NO_RANKED
-    number = _baskets(times)
-    found, item_index = np.unique(items, return_inverse=True)
+    basket_numbers = _basket_numbers(times)
+    distinct, item_index = np.unique(items, return_inverse=True)
     # Once a basket: the first line of an item counts.
-    first_in_basket = np.unique(number * (int(found[-1]) + 1) + items, return_index=True)[1]
-    weights = DECAY ** (number[-1] - number[first_in_basket])
-    sums = np.bincount(item_index[first_in_basket], weights=weights, minlength=len(found))
-    places = np.full(len(found), float(len(ranks)))
-    is_ranked = found < len(ranks)
-    places[is_ranked] = ranks[found[is_ranked]]
-    scores = (sums / np.sqrt(_HEAD + places)).astype(np.float32)
-    best = top_places(found, scores, limit)
-    return Ranked(found[best].astype(np.int32), scores[best])
+    first_in_basket = np.unique(
+        basket_numbers * (int(distinct[-1]) + 1) + items, return_index=True
+    )[1]
+    weights = DECAY ** (basket_numbers[-1] - basket_numbers[first_in_basket])
+    sums = np.bincount(
+        item_index[first_in_basket], weights=weights, minlength=len(distinct)
+    )
+    rank_of_item = np.full(len(distinct), float(len(ranks)))
+    is_ranked = distinct < len(ranks)
+    rank_of_item[is_ranked] = ranks[distinct[is_ranked]]
+    scores = (sums / np.sqrt(_HEAD + rank_of_item)).astype(np.float32)
+    best = top_places(distinct, scores, limit)
+    return Ranked(distinct[best].astype(np.int32), scores[best])
 
 
 def usual_intervals(buyers: Ints, items: Items, times: Ints, n_items: int) -> Ints:
@@ -68,12 +72,16 @@ def usual_intervals(buyers: Ints, items: Items, times: Ints, n_items: int) -> In
     within half a day count as one.
     """
     usual = np.zeros(n_items, dtype=np.int64)
-    repeated, gaps = _repeats(buyers, items, times)
-    order = np.lexsort((gaps, repeated))
-    repeated, gaps = repeated[order], gaps[order]
-    found, first, count = np.unique(repeated, return_index=True, return_counts=True)
-    is_ranked = (count >= _REPEATS) & (found < n_items)
-    usual[found[is_ranked]] = gaps[first[is_ranked] + (count[is_ranked] - 1) // 2]
+    repeated_items, gaps = _repeated_purchases(buyers, items, times)
+    order = np.lexsort((gaps, repeated_items))
+    repeated_items, gaps = repeated_items[order], gaps[order]
+    distinct, first, repeat_counts = np.unique(
+        repeated_items, return_index=True, return_counts=True
+    )
+    has_enough_repeats = (repeat_counts >= _REPEATS) & (distinct < n_items)
+    usual[distinct[has_enough_repeats]] = gaps[
+        first[has_enough_repeats] + (repeat_counts[has_enough_repeats] - 1) // 2
+    ]
     return usual
 
 
@@ -92,34 +100,41 @@ def due_again(items: Ints, times: Ints, usual: Ints, now_ms: int, limit: int) ->
     last = np.zeros(len(distinct), dtype=np.int64)
     np.maximum.at(last, item_index, times)
     intervals = np.zeros(len(distinct), dtype=np.int64)
-    is_ranked = distinct < len(usual)
-    intervals[is_ranked] = usual[distinct[is_ranked]]
-    repeated, gaps = _repeats(np.zeros(len(items), np.int64), items, times)
-    for item in np.unique(repeated).tolist():
-        own = np.sort(gaps[repeated == item])
-        intervals[np.searchsorted(distinct, item)] = own[(len(own) - 1) // 2]
-    passed = np.maximum(now_ms - last, 0)
-    share = passed / np.maximum(intervals, 1)
-    scores = np.minimum(share, 1.0) * np.where(share > _LONG_OVER, 0.5, 1.0)
-    unknown = intervals == 0
-    scores[unknown] = 0.1 / (1.0 + passed[unknown] / _DAY_MS)
-    due = np.flatnonzero(np.where(unknown, passed >= _UNKNOWN_DUE_MS, share >= _DUE))
+    has_usual_interval = distinct < len(usual)
+    intervals[has_usual_interval] = usual[distinct[has_usual_interval]]
+    repeated_items, gaps = _repeated_purchases(np.zeros(len(items), np.int64), items, times)
+    for item in np.unique(repeated_items).tolist():
+        own_gaps = np.sort(gaps[repeated_items == item])
+        intervals[np.searchsorted(distinct, item)] = own_gaps[(len(own_gaps) - 1) // 2]
+    elapsed = np.maximum(now_ms - last, 0)
+    elapsed_share = elapsed / np.maximum(intervals, 1)
+    scores = np.minimum(elapsed_share, 1.0) * np.where(elapsed_share > _LONG_OVER, 0.5, 1.0)
+    is_unknown = intervals == 0
+    scores[is_unknown] = 0.1 / (1.0 + elapsed[is_unknown] / _DAY_MS)
+    is_due = np.where(is_unknown, elapsed >= _UNKNOWN_DUE_MS, elapsed_share >= _DUE_SHARE)
+    due = np.flatnonzero(is_due)
     best = due[top_places(distinct[due], scores[due], limit)]
     return Ranked(distinct[best].astype(np.int32), scores[best].astype(np.float32))
 
 
-def _repeats(buyers: Ints, items: Ints | Items, times: Ints) -> tuple[Ints, Ints]:
+def _repeated_purchases(
+    buyers: Ints, items: Ints | Items, times: Ints
+) -> tuple[Ints, Ints]:
     """Return the item and the time since the purchase before, of each repeated purchase."""
     order = np.lexsort((times, items, buyers))
-    buyer, item, time = buyers[order], items[order].astype(np.int64), times[order]
-    again = (np.diff(buyer) == 0) & (np.diff(item) == 0)
-    gaps = np.diff(time)
-    again &= gaps > HALF_A_DAY_MS
-    return item[1:][again], gaps[again]
+    sorted_buyers, sorted_items, sorted_times = (
+        buyers[order],
+        items[order].astype(np.int64),
+        times[order],
+    )
+    is_repeated = (np.diff(sorted_buyers) == 0) & (np.diff(sorted_items) == 0)
+    gaps = np.diff(sorted_times)
+    is_repeated &= gaps > HALF_A_DAY_MS
+    return sorted_items[1:][is_repeated], gaps[is_repeated]
 
 
-def _baskets(times: Ints) -> Ints:
+def _basket_numbers(times: Ints) -> Ints:
     """Return the basket number of each line, ascending."""
-    is_start = np.zeros(len(times), dtype=np.int64)
-    is_start[1:] = np.diff(times) > HALF_A_DAY_MS
-    return np.cumsum(is_start)
+    starts_basket = np.zeros(len(times), dtype=np.bool_)
+    starts_basket[1:] = np.diff(times) > HALF_A_DAY_MS
+    return np.cumsum(starts_basket)

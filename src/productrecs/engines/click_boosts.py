@@ -65,7 +65,7 @@ class QueryBoosts(NamedTuple):
 
 
 def fit_click_boosts(
-    choices: SearchInteractions, options: ClickBoostOptions
+    interactions: SearchInteractions, options: ClickBoostOptions
 ) -> QueryBoosts:
     """Return the boosted products of each query, and their boosts; deterministic.
 
@@ -73,12 +73,12 @@ def fit_click_boosts(
 
     Source: requirements/algorithms.md 5.1, learned boosts.
     """
-    if not len(choices.items):
-        return QueryBoosts(*_empty())
-    weights = choices.weights * 0.5 ** (choices.ages / options.half_life_days)
-    by_shopper = _strongest_interactions(choices, weights)
-    counted = _capped_weights(by_shopper, options.max_of_one_shopper)
-    return _query_boosts(by_shopper, counted, options)
+    if not len(interactions.items):
+        return QueryBoosts(*_no_boost_arrays())
+    weights = interactions.weights * 0.5 ** (interactions.ages / options.half_life_days)
+    strongest = _strongest_interactions(interactions, weights)
+    capped_weights = _capped_weights(strongest, options.max_of_one_shopper)
+    return _query_boosts(strongest, capped_weights, options)
 
 
 class _StrongestInteractions(NamedTuple):
@@ -91,52 +91,60 @@ class _StrongestInteractions(NamedTuple):
 
 
 def _strongest_interactions(
-    choices: SearchInteractions, weights: Floats
+    interactions: SearchInteractions, weights: Floats
 ) -> _StrongestInteractions:
-    order = np.lexsort((-weights, choices.shoppers, choices.items, choices.queries))
-    columns = (choices.queries[order], choices.items[order], choices.shoppers[order])
-    first = np.ones(len(order), dtype=np.bool_)
-    first[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
-    queries, items, shoppers = (column[first] for column in columns)
-    return _StrongestInteractions(queries, items, shoppers, weights[order][first])
+    order = np.lexsort(
+        (-weights, interactions.shoppers, interactions.items, interactions.queries)
+    )
+    columns = (
+        interactions.queries[order],
+        interactions.items[order],
+        interactions.shoppers[order],
+    )
+    is_first = np.ones(len(order), dtype=np.bool_)
+    is_first[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
+    queries, items, shoppers = (column[is_first] for column in columns)
+    return _StrongestInteractions(queries, items, shoppers, weights[order][is_first])
 
 
-def _capped_weights(chosen: _StrongestInteractions, max_weight: float) -> Floats:
+def _capped_weights(strongest: _StrongestInteractions, max_weight: float) -> Floats:
     """Return the weights, with each shopper's sum for a query capped at `max_weight`."""
-    pairs = np.stack((chosen.queries, chosen.shoppers), axis=1)
+    pairs = np.stack((strongest.queries, strongest.shoppers), axis=1)
     _, groups = np.unique(pairs, axis=0, return_inverse=True)
     groups = groups.reshape(-1)
-    sums = np.bincount(groups, weights=chosen.weights)
-    return chosen.weights * np.minimum(1.0, max_weight / np.maximum(sums, 1e-12))[groups]
+    sums = np.bincount(groups, weights=strongest.weights)
+    return strongest.weights * np.minimum(1.0, max_weight / np.maximum(sums, 1e-12))[groups]
 
 
 def _query_boosts(
-    chosen: _StrongestInteractions, weights: Floats, options: ClickBoostOptions
+    strongest: _StrongestInteractions, weights: Floats, options: ClickBoostOptions
 ) -> QueryBoosts:
-    first = np.ones(len(weights), dtype=np.bool_)
-    first[1:] = (chosen.queries[1:] != chosen.queries[:-1]) | (
-        chosen.items[1:] != chosen.items[:-1]
+    is_first = np.ones(len(weights), dtype=np.bool_)
+    is_first[1:] = (strongest.queries[1:] != strongest.queries[:-1]) | (
+        strongest.items[1:] != strongest.items[:-1]
     )
-    groups = np.cumsum(first) - 1
-    queries, items = chosen.queries[first], chosen.items[first]
-    sums = np.bincount(groups, weights=weights)
-    shoppers = np.bincount(groups)
+    pair_groups = np.cumsum(is_first) - 1
+    queries, items = strongest.queries[is_first], strongest.items[is_first]
+    sums = np.bincount(pair_groups, weights=weights)
+    shoppers = np.bincount(pair_groups)
     totals = np.bincount(queries, weights=sums)
     boosts = sums / (totals[queries] + options.prior)
     is_kept = (shoppers >= options.min_shoppers) & (boosts > 0)
-    best = np.argsort(-totals, kind="stable")[: options.max_queries]
-    is_kept &= np.isin(queries, best)
+    most_frequent = np.argsort(-totals, kind="stable")[: options.max_queries]
+    is_kept &= np.isin(queries, most_frequent)
     queries, items, boosts = queries[is_kept], items[is_kept], boosts[is_kept]
     order = np.lexsort((items, -boosts, queries))
     queries, items, boosts = queries[order], items[order], boosts[order]
-    places = np.arange(len(queries)) - np.searchsorted(queries, queries, side="left")
-    short = places < options.max_items
+    ranks = np.arange(len(queries)) - np.searchsorted(queries, queries, side="left")
+    is_listed = ranks < options.max_items
     return QueryBoosts(
-        queries[short], items[short].astype(np.int32), boosts[short].astype(np.float32)
+        queries[is_listed],
+        items[is_listed].astype(np.int32),
+        boosts[is_listed].astype(np.float32),
     )
 
 
-def _empty() -> tuple[Ints, Items, Scores]:
+def _no_boost_arrays() -> tuple[Ints, Items, Scores]:
     return np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32)
 
 
@@ -154,23 +162,25 @@ class ClickBoostModel:
         """Store `keys` (UTF-8, each up to its end) and the range of boosts of each."""
         self._keys, self._ends, self._starts = keys, ends, starts
         self._items, self._boosts = items, boosts
-        self._places: dict[str, int] | None = None
+        self._key_index: dict[str, int] | None = None
 
     @classmethod
     def empty(cls) -> Self:
         """Return an untrained model."""
         none = np.zeros(0, np.int64)
-        return cls(np.zeros(0, np.uint8), none, np.zeros(1, np.int64), *_empty()[1:])
+        return cls(
+            np.zeros(0, np.uint8), none, np.zeros(1, np.int64), *_no_boost_arrays()[1:]
+        )
 
     @classmethod
     def of(cls, boosts: QueryBoosts, keys: list[str]) -> Self:
         """Return the model of boosts whose queries are indexes into `keys`."""
-        distinct_queries, places = np.unique(boosts.queries, return_inverse=True)
+        distinct_queries, query_index = np.unique(boosts.queries, return_inverse=True)
         texts = [keys[number].encode() for number in distinct_queries.tolist()]
         return cls(
             np.frombuffer(b"".join(texts), dtype=np.uint8),
             np.cumsum([len(text) for text in texts], dtype=np.int64),
-            csr_offsets(places, len(distinct_queries)),
+            csr_offsets(query_index, len(distinct_queries)),
             boosts.items,
             boosts.boosts,
         )
@@ -183,15 +193,13 @@ class ClickBoostModel:
         """Return the boost of each product that was chosen for `key`; few, often none."""
         if not len(self._ends):
             return _NO_BOOSTS
-        if self._places is None:
-            self._places = self._read()
-        place = self._places.get(key)
-        if place is None:
+        if self._key_index is None:
+            self._key_index = self._read_keys()
+        index = self._key_index.get(key)
+        if index is None:
             return _NO_BOOSTS
-        column = slice(int(self._starts[place]), int(self._starts[place + 1]))
-        return dict(
-            zip(self._items[column].tolist(), self._boosts[column].tolist(), strict=True)
-        )
+        run = slice(int(self._starts[index]), int(self._starts[index + 1]))
+        return dict(zip(self._items[run].tolist(), self._boosts[run].tolist(), strict=True))
 
     def to_arrays(self) -> Arrays:
         """Return the model as plain arrays."""
@@ -213,11 +221,11 @@ class ClickBoostModel:
         """
         if not arrays:
             return cls.empty()
-        found = cls(
+        model = cls(
             *(arrays[name] for name in ("keys", "ends", "starts", "items", "lifts"))
         )
-        found.check()
-        return found
+        model.check()
+        return model
 
     def check(self) -> None:
         """Check that the arrays fit together.
@@ -225,18 +233,18 @@ class ClickBoostModel:
         Raises:
             ValueError: when they do not.
         """
-        fits = (
+        is_consistent = (
             len(self._starts) == len(self._ends) + 1
             and len(self._items) == len(self._boosts) == int(self._starts[-1])
             and (not len(self._ends) or int(self._ends[-1]) == len(self._keys))
         )
-        if not fits:
-            message = "the arrays of choices do not fit together"
+        if not is_consistent:
+            message = "the arrays of click boosts do not fit together"
             raise ValueError(message)
 
-    def _read(self) -> dict[str, int]:
-        text, start, places = self._keys.tobytes(), 0, dict[str, int]()
-        for place, end in enumerate(self._ends.tolist()):
-            places[text[start:end].decode()] = place
+    def _read_keys(self) -> dict[str, int]:
+        text, start, index_by_key = self._keys.tobytes(), 0, dict[str, int]()
+        for index, end in enumerate(self._ends.tolist()):
+            index_by_key[text[start:end].decode()] = index
             start = end
-        return places
+        return index_by_key

@@ -34,21 +34,21 @@ _SMALL_RANGE: Final = 2.5 * _REGISTERS
 def sketch(codes: npt.NDArray[np.int64]) -> bytes:
     """Return the sketch of shoppers by their `core.shopper.visitor_code`."""
     # The upper halves are random as well: the codes are digests.
-    return _packed((codes.view(np.uint64) >> np.uint64(32)).astype(np.uint32))
+    return _pack_sketch((codes.view(np.uint64) >> np.uint64(32)).astype(np.uint32))
 
 
 def merge(sketches: Iterable[bytes]) -> bytes:
     """Return the union of sketches."""
-    arrays, counted = [], []
+    arrays, register_arrays = [], []
     for sketch_bytes in sketches:
         if len(sketch_bytes) == _REGISTERS + 1:
-            counted.append(np.frombuffer(sketch_bytes, np.uint8, _REGISTERS))
+            register_arrays.append(np.frombuffer(sketch_bytes, np.uint8, _REGISTERS))
         elif sketch_bytes:
             arrays.append(np.frombuffer(sketch_bytes, "<u4"))
     codes = np.concatenate(arrays) if arrays else np.zeros(0, np.uint32)
-    if not counted:
-        return _packed(codes)
-    registers: Registers = np.maximum.reduce([*counted, _registers(codes)])
+    if not register_arrays:
+        return _pack_sketch(codes)
+    registers: Registers = np.maximum.reduce([*register_arrays, _registers(codes)])
     return registers.tobytes() + b"\1"
 
 
@@ -57,20 +57,20 @@ def cardinality(sketch_bytes: bytes) -> int:
     if len(sketch_bytes) != _REGISTERS + 1:
         return len(sketch_bytes) // CODE_BYTES
     registers = np.frombuffer(sketch_bytes, np.uint8, _REGISTERS)
-    empty = int((registers == 0).sum())
+    empty_registers = int((registers == 0).sum())
     estimate = _BIAS * _REGISTERS**2 / float((2.0 ** -registers.astype(np.float64)).sum())
-    if estimate <= _SMALL_RANGE and empty:
-        estimate = _REGISTERS * float(np.log(_REGISTERS / empty))
+    if estimate <= _SMALL_RANGE and empty_registers:
+        estimate = _REGISTERS * float(np.log(_REGISTERS / empty_registers))
     return max(round(estimate), _MAX_EXACT + 1)
 
 
-def intersection_cardinality(one: bytes, other: bytes) -> int:
+def intersection_cardinality(first: bytes, second: bytes) -> int:
     """Return the size of the intersection: never more than either sketch.
 
     Uses inclusion-exclusion. The union's estimate is at least the larger of both.
     """
-    sizes = cardinality(one), cardinality(other)
-    return max(0, sum(sizes) - max(*sizes, cardinality(merge((one, other)))))
+    sizes = cardinality(first), cardinality(second)
+    return max(0, sum(sizes) - max(*sizes, cardinality(merge((first, second)))))
 
 
 def intersection_cardinalities(pairs: Sequence[tuple[bytes, bytes]]) -> list[int]:
@@ -82,8 +82,10 @@ def intersection_cardinalities(pairs: Sequence[tuple[bytes, bytes]]) -> list[int
         pair if max(map(len, pair)) <= MAX_EXACT_BYTES else (EMPTY_SKETCH, EMPTY_SKETCH)
         for pair in pairs
     ]
-    ones, others = (_numbered([pair[side] for pair in exact]) for side in (0, 1))
-    common = np.intersect1d(ones, others, assume_unique=True) >> np.uint64(32)
+    first_codes, second_codes = (
+        _numbered_codes([pair[side] for pair in exact]) for side in (0, 1)
+    )
+    common = np.intersect1d(first_codes, second_codes, assume_unique=True) >> np.uint64(32)
     counts: list[int] = np.bincount(common.astype(np.int64), minlength=len(pairs)).tolist()
     for number, pair in enumerate(pairs):
         if pair is not exact[number]:
@@ -91,32 +93,30 @@ def intersection_cardinalities(pairs: Sequence[tuple[bytes, bytes]]) -> list[int
     return counts
 
 
-def _numbered(sketches: Sequence[bytes]) -> npt.NDArray[np.uint64]:
+def _numbered_codes(sketches: Sequence[bytes]) -> npt.NDArray[np.uint64]:
     """Return the codes of exact sketches, each with the number of its sketch above it."""
     codes = np.frombuffer(b"".join(sketches), "<u4").astype(np.uint64)
-    lengths = [len(one) // CODE_BYTES for one in sketches]
+    lengths = [len(packed) // CODE_BYTES for packed in sketches]
     numbers = np.repeat(np.arange(len(sketches), dtype=np.uint64), lengths)
     return (numbers << np.uint64(32)) | codes
 
 
-def _packed(codes: Codes) -> bytes:
+def _pack_sketch(codes: Codes) -> bytes:
     if len(codes) > _REGISTERS:
         # Deduplication of this many is slow, and registers are almost always needed.
         registers = _registers(codes)
         if np.count_nonzero(registers) > _MAX_EXACT:
             return registers.tobytes() + b"\1"
-    different = np.unique(codes)
-    if len(different) <= _MAX_EXACT:
-        return different.astype("<u4").tobytes()
-    return (
-        _registers(different).tobytes() + b"\1"
-    )  # a length that exact sketches never have
+    distinct = np.unique(codes)
+    if len(distinct) <= _MAX_EXACT:
+        return distinct.astype("<u4").tobytes()
+    return _registers(distinct).tobytes() + b"\1"  # a length that exact sketches never have
 
 
 def _registers(codes: Codes) -> Registers:
     """Return, for each register, the position of the first one bit of its codes."""
     registers = np.zeros(_REGISTERS, np.uint8)
     remaining_bits = (codes & np.uint32(2**_BITS - 1)).astype(np.float64)
-    runs = (_BITS - np.frexp(remaining_bits)[1] + 1).astype(np.uint8)
-    np.maximum.at(registers, codes >> np.uint32(_BITS), runs)
+    first_one_positions = (_BITS - np.frexp(remaining_bits)[1] + 1).astype(np.uint8)
+    np.maximum.at(registers, codes >> np.uint32(_BITS), first_one_positions)
     return registers

@@ -19,9 +19,9 @@ EXAMINED_UNIT: Final = 1_000_000
 _EXAMINATION: Final = (
     0.8  # position bias: place p is examined p ** -0.8 times as often as the first
 )
-_FARTHEST: Final = 50
+_MAX_PLACE: Final = 50
 _UNKNOWN_PLACE: Final = 3
-_STRENGTH: Final = 20.0  # weight of the prior, in impressions
+_PRIOR_IMPRESSIONS: Final = 20.0  # weight of the prior, in impressions
 _PRIOR_CLICKS, _PRIOR_EXAMINED = 1.0, 50.0  # prior of a store without impressions
 _EXPLORATION_POWER: Final = 3.0
 _STORED_FIELDS: Final = ("shown", "examined", "clicks")
@@ -36,7 +36,9 @@ class ItemStats:
     """Impressions and clicks of each item; arrays by item number, [n_items]."""
 
     shown: Ints = field(default_factory=_no_counts)  # impressions
-    examined: Ints = field(default_factory=_no_counts)  # expected looks, in millionths
+    examined: Ints = field(
+        default_factory=_no_counts
+    )  # expected examinations, in millionths
     clicks: Ints = field(default_factory=_no_counts)
 
     total_examined: float = field(init=False, default=0.0)  # sum over all items
@@ -71,14 +73,16 @@ class ItemStats:
         if not rows:
             return self
         was_clicked, numbers, places, counts = zip(*rows, strict=True)
-        items, times = np.array(numbers, np.int64), np.array(counts, np.int64)
-        looks_at = {place: _examination(place) for place in set(places)}
-        looks = times * np.array([looks_at[place] for place in places], np.int64)
+        items, row_counts = np.array(numbers, np.int64), np.array(counts, np.int64)
+        examination_by_place = {place: _examination_share(place) for place in set(places)}
+        examined_units = row_counts * np.array(
+            [examination_by_place[place] for place in places], np.int64
+        )
         is_click = np.array(was_clicked, np.bool_)
         shown, examined, clicks = self._resized(1 + int(items.max()))
-        np.add.at(clicks, items[is_click], times[is_click])
-        np.add.at(shown, items[~is_click], times[~is_click])
-        np.add.at(examined, items[~is_click], looks[~is_click])
+        np.add.at(clicks, items[is_click], row_counts[is_click])
+        np.add.at(shown, items[~is_click], row_counts[~is_click])
+        np.add.at(examined, items[~is_click], examined_units[~is_click])
         return ItemStats(shown, examined, clicks)
 
     def _resized(self, n_items: int) -> list[Ints]:
@@ -87,7 +91,7 @@ class ItemStats:
 
     def are_new(self, items: Ints) -> npt.NDArray[np.bool_]:
         """Return which items were shown fewer than a hundred times."""
-        return self._of(self.shown, items) < NEW_ITEM_IMPRESSIONS
+        return self._counts_of(self.shown, items) < NEW_ITEM_IMPRESSIONS
 
     def exploration_weights(self, items: Ints, category_items: Ints) -> Floats:
         """Return the exploration weight of each item, above 0; only ratios are meaningful.
@@ -96,29 +100,40 @@ class ItemStats:
         The weight is the third power of mean plus one standard deviation: a closed form
         that approximates Thompson sampling.
         """
-        of_all = (self.all_clicks + _PRIOR_CLICKS) / (self.total_examined + _PRIOR_EXAMINED)
-        examined = self._of(self.examined, category_items).sum() / EXAMINED_UNIT + _STRENGTH
-        prior = min(
-            (self._of(self.clicks, category_items).sum() + _STRENGTH * of_all) / examined,
+        store_rate = (self.all_clicks + _PRIOR_CLICKS) / (
+            self.total_examined + _PRIOR_EXAMINED
+        )
+        examined = (
+            self._counts_of(self.examined, category_items).sum() / EXAMINED_UNIT
+            + _PRIOR_IMPRESSIONS
+        )
+        prior_rate = min(
+            (
+                self._counts_of(self.clicks, category_items).sum()
+                + _PRIOR_IMPRESSIONS * store_rate
+            )
+            / examined,
             0.5,
         )
-        clicks = self._of(self.clicks, items)
-        missed = np.maximum(self._of(self.examined, items) / EXAMINED_UNIT - clicks, 0.0)
-        total = clicks + missed + _STRENGTH
-        mean = (clicks + _STRENGTH * prior) / total
-        deviation = np.sqrt(mean * (1.0 - mean) / (total + 1.0))
+        clicks = self._counts_of(self.clicks, items)
+        unclicked = np.maximum(
+            self._counts_of(self.examined, items) / EXAMINED_UNIT - clicks, 0.0
+        )
+        trial_count = clicks + unclicked + _PRIOR_IMPRESSIONS
+        mean = (clicks + _PRIOR_IMPRESSIONS * prior_rate) / trial_count
+        deviation = np.sqrt(mean * (1.0 - mean) / (trial_count + 1.0))
         weights: Floats = (mean + deviation) ** _EXPLORATION_POWER
         return weights
 
     def rates(self, items: Ints) -> Floats:
         """Return each item's clicks per examined impression, relative to all items."""
-        found: Floats = ItemStats.rate(
-            self._of(self.clicks, items),
-            self._of(self.examined, items) / EXAMINED_UNIT,
+        rates: Floats = ItemStats.rate(
+            self._counts_of(self.clicks, items),
+            self._counts_of(self.examined, items) / EXAMINED_UNIT,
             self.all_clicks,
             self.total_examined,
         )
-        return found
+        return rates
 
     @staticmethod
     def rate(clicks: Any, examined: Any, all_clicks: Any, total_examined: Any) -> Any:
@@ -127,23 +142,23 @@ class ItemStats:
         The average of all items counts as a prior of twenty examined impressions of each.
         """
         mean_rate = (all_clicks + _PRIOR_CLICKS) / (total_examined + _PRIOR_EXAMINED)
-        return (clicks / mean_rate + _STRENGTH) / (examined + _STRENGTH)
+        return (clicks / mean_rate + _PRIOR_IMPRESSIONS) / (examined + _PRIOR_IMPRESSIONS)
 
     @staticmethod
     def examination_probability(place: int | None) -> float:
         """Return the probability that a place (from 1) is examined."""
-        return _examination(place) / EXAMINED_UNIT
+        return _examination_share(place) / EXAMINED_UNIT
 
     @staticmethod
-    def _of(counts: Ints, items: Ints) -> Ints:
+    def _counts_of(counts: Ints, items: Ints) -> Ints:
         """Return the counts of items; 0 for unknown items."""
-        found = np.zeros(len(items), np.int64)
-        is_counted = items < len(counts)
-        found[is_counted] = counts[items[is_counted]]
-        return found
+        item_counts = np.zeros(len(items), np.int64)
+        is_known = items < len(counts)
+        item_counts[is_known] = counts[items[is_known]]
+        return item_counts
 
 
-def _examination(place: int | None) -> int:
+def _examination_share(place: int | None) -> int:
     """Return the probability that a place is examined, in millionths."""
-    position = min(max(place or _UNKNOWN_PLACE, 1), _FARTHEST)
+    position = min(max(place or _UNKNOWN_PLACE, 1), _MAX_PLACE)
     return int(0.5 + EXAMINED_UNIT / float(position) ** _EXAMINATION)

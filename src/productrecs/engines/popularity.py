@@ -29,13 +29,13 @@ class TrendingSales:
 
     def between(self, since_ms: int, until_ms: int) -> "TrendingSales":
         """Return the lines with since_ms < time <= until_ms."""
-        inside = (self.times > since_ms) & (self.times <= until_ms)
+        is_between = (self.times > since_ms) & (self.times <= until_ms)
         return TrendingSales(
-            self.items[inside],
-            self.baskets[inside],
-            self.units[inside],
-            self.revenue[inside],
-            self.times[inside],
+            self.items[is_between],
+            self.baskets[is_between],
+            self.units[is_between],
+            self.revenue[is_between],
+            self.times[is_between],
         )
 
 
@@ -58,7 +58,7 @@ def rank_trending(
     Source: requirements/algorithms.md 4.7.
     """
     n_items = len(viewed)
-    amounts = np.maximum(_amounts(sales, n_items, metric), 0.0)
+    amounts = np.maximum(_amounts_by_metric(sales, n_items, metric), 0.0)
     newest = np.zeros(n_items, dtype=np.int64)
     np.maximum.at(newest, sales.items, sales.times)
     # A sale at an unknown price has no revenue, but it counts as a sale.
@@ -75,30 +75,32 @@ def rank_trending(
     order = active_items[np.lexsort(keys)].astype(np.int32)
     if before is None or not len(before.items):
         return order
-    decayed = np.where(has_activity, 0, _decayed(before, n_items))
-    earlier = np.flatnonzero(decayed > 0)
-    by_sales = earlier[np.lexsort((earlier, -decayed[earlier]))].astype(np.int32)
+    earlier_units = np.where(has_activity, 0, _decayed_units(before, n_items))
+    earlier_items = np.flatnonzero(earlier_units > 0)
+    by_sales = earlier_items[
+        np.lexsort((earlier_items, -earlier_units[earlier_items]))
+    ].astype(np.int32)
     return np.concatenate((order, by_sales))
 
 
-def _decayed(before: TrendingSales, n_items: int) -> Floats:
+def _decayed_units(before: TrendingSales, n_items: int) -> Floats:
     ages = (before.times.max() - before.times) / _HALF_LIFE_MS
     decayed_units = np.floor(_UNIT * 0.5**ages) * (before.units > 0)
     sums = np.bincount(before.items, weights=decayed_units, minlength=n_items)
     return sums.astype(np.float64)
 
 
-def _amounts(sales: TrendingSales, n_items: int, metric: Metric) -> Floats:
+def _amounts_by_metric(sales: TrendingSales, n_items: int, metric: Metric) -> Floats:
     if metric == "orders":
-        return _orders(sales, n_items)
+        return _order_counts(sales, n_items)
     amounts = sales.units if metric == "units" else sales.revenue
     sums = np.bincount(sales.items, weights=amounts, minlength=n_items)
     return sums.astype(np.float64)
 
 
-def _orders(sales: TrendingSales, n_items: int) -> Floats:
-    sold = sales.units > 0
-    items, baskets = sales.items[sold].astype(np.int64), sales.baskets[sold]
+def _order_counts(sales: TrendingSales, n_items: int) -> Floats:
+    is_sale = sales.units > 0
+    items, baskets = sales.items[is_sale].astype(np.int64), sales.baskets[is_sale]
     is_single_line = baskets < 0
     pairs = np.unique(np.stack((baskets[~is_single_line], items[~is_single_line])), axis=1)
     counts = np.bincount(pairs[1].astype(np.int64), minlength=n_items)
@@ -114,11 +116,14 @@ def category_top_items(members: Items | Ints, ranks: Items, limit: int) -> Items
     come last. Ties are ordered by item number. A category of a million members costs one
     partition, not a sort.
     """
-    places = np.full(len(members), np.iinfo(np.int32).max, dtype=np.int32)
-    is_counted = members < len(ranks)
-    places[is_counted] = ranks[members[is_counted]]
+    item_ranks = np.full(len(members), np.iinfo(np.int32).max, dtype=np.int32)
+    is_ranked = members < len(ranks)
+    item_ranks[is_ranked] = ranks[members[is_ranked]]
     if len(members) > 4 * limit > 0:
-        bar = np.partition(places, limit - 1)[limit - 1]
-        members, places = members[places <= bar], places[places <= bar]
-    order = np.lexsort((members, places))[: max(limit, 0)]
+        max_rank = np.partition(item_ranks, limit - 1)[limit - 1]
+        members, item_ranks = (
+            members[item_ranks <= max_rank],
+            item_ranks[item_ranks <= max_rank],
+        )
+    order = np.lexsort((members, item_ranks))[: max(limit, 0)]
     return members[order].astype(np.int32)

@@ -78,7 +78,7 @@ def summarize_behaviour(
     jobs = _jobs(events, signals, runner.workers)
     for summary in runner.run(_summarize, task, jobs):
         part = summary.sessions
-        sessions.append(part.stored(events.allocate) if events.is_in_file else part)
+        sessions.append(part.copy_to(events.allocate) if events.is_in_file else part)
         carts.append(summary.carts)
         choices.append(summary.choices)
         carted += summary.carted

@@ -66,7 +66,7 @@ class TrainedModels:
         """Return the fingerprint of an item; None if it is unknown."""
         if not 0 <= item < len(self.fingerprints):
             return None
-        return hash((int(self.fingerprints[item]), self.visual.mark(item)))
+        return hash((int(self.fingerprints[item]), self.visual.fingerprint(item)))
 
     @classmethod
     def load(cls, folder: Path, model_id: str) -> Self:

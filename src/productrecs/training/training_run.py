@@ -408,7 +408,7 @@ def _search_click_boosts(
     inputs: TrainingInputs, settings: StoreSettings, now_ms: int
 ) -> Iterable[tuple[str, npt.NDArray[Any]]]:
     """Return the click boosts of searches, by query intent."""
-    clicks = inputs.searches.choices(now_ms, bought_rows(inputs.purchases))
+    clicks = inputs.searches.interactions(now_ms, bought_rows(inputs.purchases))
     intents = inputs.searches.intents(LanguageAnalyzer(settings.language))
     intent_numbers = {
         intent: number for number, intent in enumerate(dict.fromkeys(intents))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from productrecs.engines.text.index_schema import ProductText
-from productrecs.engines.text.measurement_units import equivalents
+from productrecs.engines.text.measurement_units import equivalent_quantities
 from productrecs.engines.text.search_index import IndexQuery, IndexWriter, SearchIndex
 from productrecs.engines.text.tokenizer import indexed_words, query_words
 
@@ -115,10 +115,10 @@ def test_a_quantity_is_found_in_another_unit(typed: str, written: str) -> None:
 
 
 def test_only_spellings_that_somebody_writes_are_added() -> None:
-    assert equivalents("15", "in") == ()  # not 1.25 ft
-    assert equivalents("60", "m") == ("6000cm",)  # not 60,000 mm
-    assert equivalents("125", "g") == ()  # not 0.125 kg
-    assert equivalents("12", "oz") == ()  # of weight or of volume
+    assert equivalent_quantities("15", "in") == ()  # not 1.25 ft
+    assert equivalent_quantities("60", "m") == ("6000cm",)  # not 60,000 mm
+    assert equivalent_quantities("125", "g") == ()  # not 0.125 kg
+    assert equivalent_quantities("12", "oz") == ()  # of weight or of volume
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from productrecs.engines.visual.image_descriptor import (
     LENGTH,
     describe_parts,
 )
-from productrecs.engines.visual.image_transforms import resized, to_lab
+from productrecs.engines.visual.image_transforms import resize, to_lab
 from productrecs.engines.visual.region_proposals import (
     MAX_PROPOSALS,
     MAX_REGIONS,
@@ -208,8 +208,8 @@ def test_colours_are_those_of_the_standard() -> None:
 def test_scaling_keeps_the_mean_and_even_planes() -> None:
     plane = np.random.default_rng(1).random((64, 48)).astype(np.float32)
 
-    assert resized(plane, 16, 12).mean() == pytest.approx(plane.mean(), abs=0.02)
-    assert np.allclose(resized(np.full((9, 7), 3.0, np.float32), 20, 31), 3.0, atol=1e-4)
+    assert resize(plane, 16, 12).mean() == pytest.approx(plane.mean(), abs=0.02)
+    assert np.allclose(resize(np.full((9, 7), 3.0, np.float32), 20, 31), 3.0, atol=1e-4)
 
 
 def test_learning_is_deterministic_and_survives_being_kept(

@@ -152,7 +152,7 @@ def test_pictures_come_in_are_asked_again_and_failures_are_told(
     with services.database.reading() as connection:
         repository = PictureRepository(connection, store.store_id)
         standing, failures = repository.progress(), repository.failures(10)
-        assert repository.usual_failure() == "the host answered 404"
+        assert repository.most_frequent_failure() == "the host answered 404"
     assert {one.item_id: one.reason for one in failures} == {
         "text": "this is not a JPEG, PNG, WebP, AVIF or GIF",
         "gone": "the host answered 404",

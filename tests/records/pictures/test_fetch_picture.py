@@ -188,7 +188,7 @@ def test_a_host_is_asked_twice_a_second_by_two_at_most_and_rests_when_it_asks_to
     assert pace.try_take("b")
     now[0] += 0.5
     assert not pace.try_take("b")  # two are under way
-    pace.end("b", wait_seconds=True, seconds=30)
+    pace.end("b", must_pause=True, seconds=30)
     now[0] += 29
     assert not pace.try_take("b")
     assert pace.seconds_until_free({"b"}) == pytest.approx(1.0)

@@ -70,15 +70,13 @@ def test_vectors_are_the_models_and_find_what_is_alike(tmp_path: Path) -> None:
         regions = viewer.regions(encoded(drawn("red", "ball")))
 
     descriptors = np.stack(seen)
-    space, _ = embedding.learn(
-        EmbeddingExamples(descriptors, [], np.zeros((0, 2), np.intp))
-    )
-    vectors = embedding.place(descriptors, space)
+    space, _ = embedding.fit(EmbeddingExamples(descriptors, [], np.zeros((0, 2), np.intp)))
+    vectors = embedding.vectors_of(descriptors, space)
     expected = preprocess(pixels(drawn("red", "ball")), model)
     expected = expected.reshape(3, 4, 8, 4, 8).mean(axis=(2, 4)).ravel()
     assert embedding.dimensions(space) == vectors.shape[1] == 48
     assert np.allclose(vectors[0], expected / np.linalg.norm(expected), atol=0.02)
-    asked = embedding.place(views, embedding.known(space)).mean(axis=0)
+    asked = embedding.vectors_of(views, embedding.stored_space(space)).mean(axis=0)
     assert list(COLOURS)[int((vectors @ asked).argmax())] == "green"
     assert len(places) == 0
     assert all(len(one.descriptor) == 4 * 48 for one in regions)

@@ -69,7 +69,7 @@ def chosen(
     """Return (query, item, weight) of every choice, sorted."""
     inputs = SearchInputs()
     inputs.read_on(cast("SearchEventRepository", Log(rows)), 0, 1)
-    found = inputs.choices(NOW, bought(lines or []))
+    found = inputs.interactions(NOW, bought(lines or []))
     return sorted(
         (inputs.terms[query], item, weight)
         for query, item, weight in zip(

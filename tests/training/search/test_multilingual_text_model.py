@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from productrecs.engines.text.index_schema import ProductText
-from productrecs.engines.text.query_interpreter import ReadWord
+from productrecs.engines.text.query_interpreter import InterpretedWord
 from productrecs.engines.text.search_index import (
     IndexHits,
     IndexQuery,
@@ -38,7 +38,7 @@ from productrecs.training.search.served_index import (
     QueryEmbedder,
     QueryEmbedders,
     ServedMeaning,
-    may_be_of_another_language,
+    may_be_in_another_language,
 )
 
 if TYPE_CHECKING:
@@ -156,9 +156,9 @@ def test_made_up_words_find_nothing(shops: dict[str, Shop]) -> None:
 
 
 WORDS = {
-    "unknown": ReadWord("lampe", "lampe", is_corrected=False, is_known=False),
-    "known": ReadWord("desk", "desk", is_corrected=False, is_known=True),
-    "short": ReadWord("de", "de", is_corrected=False, is_known=True),
+    "unknown": InterpretedWord("lampe", "lampe", is_corrected=False, is_known=False),
+    "known": InterpretedWord("desk", "desk", is_corrected=False, is_known=True),
+    "short": InterpretedWord("de", "de", is_corrected=False, is_known=True),
 }
 
 
@@ -173,14 +173,14 @@ WORDS = {
         ((1,), 1, ("unknown",), False),
     ],
 )
-def test_a_query_may_be_of_another_language_if_the_catalog_lacks_half_its_words(
+def test_a_query_may_be_in_another_language_if_the_catalog_lacks_half_its_words(
     items: tuple[int, ...], complete: int, words: tuple[str, ...], *, may_be: bool
 ) -> None:
     found = IndexHits(list(items), [1.0] * len(items), complete=complete)
 
     found = replace(found, words=tuple(WORDS[one] for one in words))
 
-    assert may_be_of_another_language(found) is may_be
+    assert may_be_in_another_language(found) is may_be
 
 
 def test_vectors_are_those_of_the_package(embedder: MultilingualEmbedder) -> None:

@@ -59,7 +59,7 @@ def test_searches_carts_and_purchases_are_read_in_the_order_of_the_log(
         inputs.read_on(log, 100, searches=searches)
 
     bought = bought_rows(inputs.purchases)
-    found = inputs.searches.choices(NOON + 10 * MINUTE_MS, bought)
+    found = inputs.searches.interactions(NOON + 10 * MINUTE_MS, bought)
 
     assert inputs.searches.terms == ["tent"]
     # A cart of the same page as the search, told before it, is none of its choices.

@@ -129,7 +129,7 @@ def test_a_photo_is_placed_where_its_like_is(
     pictures = served(tmp_path, store_id, visual_id)
     view = describe(pixels(drawn("green", "cross", seed=9)))
 
-    vector = pictures.place(np.stack([view, view]), BuiltInEmbedding())
+    vector = pictures.mean_vector_of(np.stack([view, view]), BuiltInEmbedding())
 
     assert vector is not None
     assert np.linalg.norm(vector) == pytest.approx(1.0, abs=1e-5)
@@ -137,7 +137,7 @@ def test_a_photo_is_placed_where_its_like_is(
     assert list(KINDS)[best] == "green-cross"
     other = BuiltInEmbedding()
     other.name = "another"  # what is being embedded anew
-    assert pictures.place(view[None], other) is None
+    assert pictures.mean_vector_of(view[None], other) is None
 
 
 def test_a_damaged_model_is_refused_and_built_again(

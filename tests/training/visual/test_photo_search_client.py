@@ -109,8 +109,8 @@ def test_it_tells_what_an_eye_of_this_process_tells(
         assert one[:3] == other[:3]
         assert _is_same(one.alike, other.alike)
     for one_value, other_value in zip(
-        (told.sureness.evidence_of(0.4, 0.6), told.sureness.chance_of(0.5)),
-        (around.sureness.evidence_of(0.4, 0.6), around.sureness.chance_of(0.5)),
+        (told.confidence.evidence_of(0.4, 0.6), told.confidence.chance_of(0.5)),
+        (around.confidence.evidence_of(0.4, 0.6), around.confidence.chance_of(0.5)),
         strict=True,
     ):
         assert one_value == pytest.approx(other_value)
@@ -165,7 +165,7 @@ def test_another_starts_where_one_was_killed(pictures: ServedPictures) -> None:
 def test_a_photo_that_finds_no_time_left_over_is_looked_at_all_the_same(
     pictures: ServedPictures, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    starved = PhotoWorkerClient(calm_seconds=0.001)
+    starved = PhotoWorkerClient(idle_seconds=0.001)
     policies = []
 
     def sees(process: WorkerProcess, *question: Any) -> object:
@@ -292,7 +292,10 @@ def test_two_results_are_found_by_looks_and_the_others_by_kind(
     look, kind = (describe(pixels(drawn(*one)))[None] for one in KINDS[:2])
     grey = describe(np.full((64, 64, 3), 128, np.uint8))[None]
     embedding = BuiltInEmbedding()
-    by_look, by_kind = pictures.places(look, embedding), pictures.places(kind, embedding)
+    by_look, by_kind = (
+        pictures.vectors_of(look, embedding),
+        pictures.vectors_of(kind, embedding),
+    )
     assert by_look is not None
     assert by_kind is not None
     model, everything = pictures.model, np.ones(len(KINDS), np.bool_)

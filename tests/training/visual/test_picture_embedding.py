@@ -92,8 +92,8 @@ def test_categories_teach_the_encoders_half(tmp_path: Path) -> None:
 
     shares = {}
     for name, known in (("taught", groups), ("untaught", [])):
-        space, _ = embedding.learn(EmbeddingExamples(descriptors, known, NO_PAIRS))
-        vectors = embedding.place(descriptors, embedding.known(space))
+        space, _ = embedding.fit(EmbeddingExamples(descriptors, known, NO_PAIRS))
+        vectors = embedding.vectors_of(descriptors, embedding.stored_space(space))
         assert vectors.shape == (400, embedding.dimensions(space))
         assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
         shares[name] = nearest_share(vectors, kinds)
@@ -106,13 +106,13 @@ def test_a_likeness_is_the_mean_of_both_halves(tmp_path: Path) -> None:
         read_model_file(fused(tmp_path / "colours.onnx"), EMBEDDER)
     )
     descriptors, _ = examples(100)
-    space, _ = embedding.learn(EmbeddingExamples(descriptors, [], NO_PAIRS))
+    space, _ = embedding.fit(EmbeddingExamples(descriptors, [], NO_PAIRS))
     mixed = descriptors[:2].copy()
     mixed[1, :LENGTH] = mixed[0, :LENGTH]  # the same for us, another for the encoder
 
-    one, other = embedding.place(mixed, space)
+    one, other = embedding.vectors_of(mixed, space)
 
-    apart = embedding.place(descriptors[:2], space)
+    apart = embedding.vectors_of(descriptors[:2], space)
     assert 0.2 < one @ other < 0.8
     assert one @ other > apart[0] @ apart[1]
 
@@ -128,8 +128,8 @@ def test_a_query_for_a_kind_heeds_what_categories_or_the_encoder_know(
     descriptors[:, 0] = 200 * kinds  # in our descriptor one number tells
     groups = [np.flatnonzero(kinds == one) for one in (0, 1)] if is_taught else []
     shown = descriptors if is_fused else descriptors[:, :LENGTH]
-    space, _ = embedding.learn(EmbeddingExamples(shown, groups, NO_PAIRS))
-    vectors = embedding.place(shown, space)
+    space, _ = embedding.fit(EmbeddingExamples(shown, groups, NO_PAIRS))
+    vectors = embedding.vectors_of(shown, space)
 
     product, kind, scene = embedding.queries(vectors, space)
 
@@ -148,8 +148,8 @@ def test_a_few_pictures_have_no_kind_and_are_asked_for_by_looks(tmp_path: Path) 
         read_model_file(fused(tmp_path / "colours.onnx"), EMBEDDER)
     )
     descriptors, _ = examples(20)
-    space, _ = embedding.learn(EmbeddingExamples(descriptors, [], NO_PAIRS))
-    vectors = embedding.place(descriptors, space)
+    space, _ = embedding.fit(EmbeddingExamples(descriptors, [], NO_PAIRS))
+    vectors = embedding.vectors_of(descriptors, space)
 
     _, kind, _ = embedding.queries(vectors, space)
 
@@ -165,11 +165,14 @@ def test_few_pictures_have_vectors_too(tmp_path: Path) -> None:
         descriptors = np.stack([viewer.describe(encoded(drawn(*one))) for one in shown])
         asked = viewer.describe(encoded(drawn("green", "ball", seed=4)))
 
-    space, _ = embedding.learn(EmbeddingExamples(descriptors, [], NO_PAIRS))
-    likes = embedding.place(descriptors, space) @ embedding.place(asked[None], space)[0]
+    space, _ = embedding.fit(EmbeddingExamples(descriptors, [], NO_PAIRS))
+    likes = (
+        embedding.vectors_of(descriptors, space)
+        @ embedding.vectors_of(asked[None], space)[0]
+    )
 
     assert shown[int(likes.argmax())][0] == "green"
-    empty = embedding.learn(EmbeddingExamples(descriptors[:0], [], NO_PAIRS))[0]
+    empty = embedding.fit(EmbeddingExamples(descriptors[:0], [], NO_PAIRS))[0]
     assert embedding.dimensions(empty) == embedding.dimensions(space)
 
 
@@ -178,6 +181,6 @@ def test_a_store_without_pictures_learns_an_empty_space(tmp_path: Path) -> None:
     embedding = choose_embedding(model)
     nothing = np.zeros((0, LENGTH), np.uint8)
 
-    space, _ = embedding.learn(EmbeddingExamples(nothing, [], NO_PAIRS))
+    space, _ = embedding.fit(EmbeddingExamples(nothing, [], NO_PAIRS))
 
-    assert embedding.place(nothing, space).shape[0] == 0
+    assert embedding.vectors_of(nothing, space).shape[0] == 0

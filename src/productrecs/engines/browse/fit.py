@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 _DAY_MS: Final = 86_400_000.0
-_RETURNS: Final = 16  # maximum distance of a return, in visit positions
+_MAX_RETURN_DISTANCE: Final = 16  # maximum distance of a return, in visit positions
 _SHRINKAGE_STEPS: Final = 500  # shrinkage: at this number, half of a share counts
 _MAX_AGE: Final = 60.0  # in days_scale: limit of the decay, to keep freshness above 0
 _BLOCK_VIEWS: Final = 4_000_000  # views in memory at once: about 200 MB
 _BLOCK_SESSIONS: Final = 500_000  # sessions that are merged at once
-_SAMPLED: Final = 64  # every such session's end is sampled for the borders of blocks
+_SAMPLE_STEP: Final = 64  # every such session's end is sampled for the borders of blocks
 
 HALF_AN_HOUR_MS: Final = 30 * 60 * 1000
 
@@ -60,15 +60,15 @@ class SessionPart(NamedTuple):
     returns: Ints
     steps: Ints
 
-    def stored(self, allocate: Allocate) -> SessionPart:
+    def copy_to(self, allocate: Allocate) -> SessionPart:
         """Return a copy in arrays of `allocate`."""
-        return SessionPart(*(_stored(array, allocate) for array in self))
+        return SessionPart(*(_copy_to(array, allocate) for array in self))
 
 
-def _stored(array: npt.NDArray[Any], allocate: Allocate) -> npt.NDArray[Any]:
-    stored = allocate(len(array), array.dtype)
-    stored[:] = array
-    return stored
+def _copy_to(array: npt.NDArray[Any], allocate: Allocate) -> npt.NDArray[Any]:
+    copied = allocate(len(array), array.dtype)
+    copied[:] = array
+    return copied
 
 
 def fit_sessions(
@@ -90,14 +90,16 @@ def fit_sessions(
         ValueError: when an item number lies outside 0..n_items-1.
     """
     check_item_numbers(items, n_items)
-    chosen = options or SessionOptions()
+    options = options or SessionOptions()
     order = grouped_argsort(sessions, times)
     codes = sessions[order]
     is_start = np.ones(len(codes), dtype=np.bool_)
     is_start[1:] = codes[1:] != codes[:-1]
-    of = codes if owners is None else owners[order]
-    part = _gathered(is_start, items[order], times[order], of, chosen.longest)
-    return join_sessions([part], n_items, chosen)
+    session_owners = codes if owners is None else owners[order]
+    part = _gather_sessions(
+        is_start, items[order], times[order], session_owners, options.longest
+    )
+    return join_sessions([part], n_items, options)
 
 
 def gather_visits(visitors: Ints, items: Items, times: Ints, longest: int) -> SessionPart:
@@ -108,7 +110,7 @@ def gather_visits(visitors: Ints, items: Items, times: Ints, longest: int) -> Se
     order = grouped_argsort(visitors, times)
     owners, visit_times = visitors[order], times[order]
     is_start = _visit_starts(owners, visit_times, HALF_AN_HOUR_MS)
-    return _gathered(is_start, items[order], visit_times, owners, longest)
+    return _gather_sessions(is_start, items[order], visit_times, owners, longest)
 
 
 def join_sessions(
@@ -121,28 +123,30 @@ def join_sessions(
 
     With `allocate` in mapped files, memory does not grow with the number of views.
     """
-    joined = parts[0] if len(parts) == 1 else _merged(parts, allocate)
-    newest = int(joined.ends.max(initial=0))
+    sessions = parts[0] if len(parts) == 1 else _merge_parts(parts, allocate)
+    newest = int(sessions.ends.max(initial=0))
     df = np.zeros(n_items, dtype=np.int64)
-    for begin, end in index_ranges(joined.offsets, _BLOCK_VIEWS):
-        views = joined.items[joined.offsets[begin] : joined.offsets[end]]
+    for begin, end in index_ranges(sessions.offsets, _BLOCK_VIEWS):
+        views = sessions.items[sessions.offsets[begin] : sessions.offsets[end]]
         df += np.bincount(views, minlength=n_items)
-    posting_offsets, postings = _postings(joined, df, options.sessions_per_item, allocate)
+    posting_offsets, postings = _posting_lists(
+        sessions, df, options.sessions_per_item, allocate
+    )
     layout = SessionArrays(
-        offsets=joined.offsets,
-        items=joined.items,
-        freshness=_freshness(joined.ends, newest, options.days_scale),
-        owners=joined.owners,
+        offsets=sessions.offsets,
+        items=sessions.items,
+        freshness=_freshness(sessions.ends, newest, options.days_scale),
+        owners=sessions.owners,
         posting_offsets=posting_offsets,
         postings=postings,
-        rarity=_rarity(df, len(joined.ends), options.rarity),
+        rarity=_rarity(df, len(sessions.ends), options.rarity),
     )
     # Shares of few steps are shrunk towards 0.
-    returns = joined.returns / (joined.steps + _SHRINKAGE_STEPS)
+    returns = sessions.returns / (sessions.steps + _SHRINKAGE_STEPS)
     return SessionIndex(read_only(layout._asdict()), newest, options, returns=returns)
 
 
-def _gathered(
+def _gather_sessions(
     is_start: Bools, items: Items, times: Ints, owners: Ints, longest: int
 ) -> SessionPart:
     """Return the sessions of events that are sorted by session, then by time."""
@@ -157,7 +161,9 @@ def _gathered(
     by_item = stable_argsort(view_codes)
     is_repeated = np.zeros(len(view_codes), dtype=np.bool_)
     is_repeated[1:] = np.diff(view_codes[by_item]) == 0
-    back = np.diff(by_item, prepend=0)[is_repeated]  # 2 is one position before the last
+    return_distances = np.diff(by_item, prepend=0)[
+        is_repeated
+    ]  # 2 is one position before the last
     steps = np.bincount(numbers, minlength=count)
     is_first = np.ones(len(view_codes), dtype=np.bool_)
     is_first[by_item[is_repeated]] = False
@@ -166,18 +172,25 @@ def _gathered(
     is_usable = lengths >= 2  # noqa: PLR2004 - one item has no next item
     from_end = np.cumsum(lengths)[numbers] - np.arange(len(numbers))
     is_kept = is_usable[numbers] & (from_end <= longest)
-    offsets = _offsets(np.minimum(lengths[is_usable], longest))
+    offsets = _offsets_of_lengths(np.minimum(lengths[is_usable], longest))
     by_end = stable_argsort(ends[is_usable])
     return SessionPart(
         ends[is_usable][by_end],
         owners[starts][is_usable][by_end],
-        *_rows(offsets, items[is_kept], by_end),
-        np.bincount(back, minlength=_RETURNS + 1)[1 : _RETURNS + 1],
-        np.array([np.maximum(steps - far, 0).sum() for far in range(1, _RETURNS + 1)]),
+        *_select_runs(offsets, items[is_kept], by_end),
+        np.bincount(return_distances, minlength=_MAX_RETURN_DISTANCE + 1)[
+            1 : _MAX_RETURN_DISTANCE + 1
+        ],
+        np.array(
+            [
+                np.maximum(steps - distance, 0).sum()
+                for distance in range(1, _MAX_RETURN_DISTANCE + 1)
+            ]
+        ),
     )
 
 
-def _merged(parts: Sequence[SessionPart], allocate: Allocate) -> SessionPart:
+def _merge_parts(parts: Sequence[SessionPart], allocate: Allocate) -> SessionPart:
     """Return the sessions of all parts, by end, then by owner."""
     n_sessions = sum(len(part.ends) for part in parts)
     merged = SessionPart(
@@ -192,7 +205,7 @@ def _merged(parts: Sequence[SessionPart], allocate: Allocate) -> SessionPart:
     session, view = 0, 0
     for block in _blocks(parts):
         order = np.lexsort((block.owners, block.ends))
-        offsets, items = _rows(block.offsets, block.items, order)
+        offsets, items = _select_runs(block.offsets, block.items, order)
         rows = slice(session, session + len(order))
         merged.ends[rows], merged.owners[rows] = block.ends[order], block.owners[order]
         merged.offsets[session + 1 : session + len(offsets)] = view + offsets[1:]
@@ -206,64 +219,68 @@ def _blocks(parts: Sequence[SessionPart]) -> Iterator[SessionPart]:
 
     Sessions of one end are in one block.
     """
-    sample = np.sort(np.concatenate([part.ends[::_SAMPLED] for part in parts]))
-    borders = np.unique(sample[_BLOCK_SESSIONS // _SAMPLED :: _BLOCK_SESSIONS // _SAMPLED])
+    sample = np.sort(np.concatenate([part.ends[::_SAMPLE_STEP] for part in parts]))
+    borders = np.unique(
+        sample[_BLOCK_SESSIONS // _SAMPLE_STEP :: _BLOCK_SESSIONS // _SAMPLE_STEP]
+    )
     rows = [
         [0, *np.searchsorted(part.ends, borders).tolist(), len(part.ends)] for part in parts
     ]
-    for ranges in zip(*(pairwise(one) for one in rows), strict=True):
-        of_parts = list(zip(parts, ranges, strict=True))
-        lengths = [np.diff(part.offsets[low : high + 1]) for part, (low, high) in of_parts]
+    for ranges in zip(*(pairwise(part_borders) for part_borders in rows), strict=True):
+        part_ranges = list(zip(parts, ranges, strict=True))
+        lengths = [
+            np.diff(part.offsets[low : high + 1]) for part, (low, high) in part_ranges
+        ]
         views = [
             part.items[part.offsets[low] : part.offsets[high]]
-            for part, (low, high) in of_parts
+            for part, (low, high) in part_ranges
         ]
         yield SessionPart(
-            np.concatenate([part.ends[low:high] for part, (low, high) in of_parts]),
-            np.concatenate([part.owners[low:high] for part, (low, high) in of_parts]),
-            _offsets(np.concatenate(lengths)),
+            np.concatenate([part.ends[low:high] for part, (low, high) in part_ranges]),
+            np.concatenate([part.owners[low:high] for part, (low, high) in part_ranges]),
+            _offsets_of_lengths(np.concatenate(lengths)),
             np.concatenate(views),
             parts[0].returns,
             parts[0].steps,
         )
 
 
-def _offsets(lengths: Ints) -> Ints:
+def _offsets_of_lengths(lengths: Ints) -> Ints:
     """Return the start of each run of these lengths, and the end of the last."""
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return offsets
 
 
-def _rows(offsets: Ints, items: Items, rows: Ints) -> tuple[Ints, Items]:
-    """Return the offsets and the items of the runs `rows`, in that order."""
-    lengths = np.diff(offsets)[rows]
-    new_offsets = _offsets(lengths)
-    places = np.arange(int(new_offsets[-1]))
-    places += np.repeat(offsets[rows] - new_offsets[:-1], lengths)
-    return new_offsets, items[places]
+def _select_runs(offsets: Ints, items: Items, runs: Ints) -> tuple[Ints, Items]:
+    """Return the offsets and the items of the runs `runs`, in that order."""
+    lengths = np.diff(offsets)[runs]
+    new_offsets = _offsets_of_lengths(lengths)
+    index = np.arange(int(new_offsets[-1]))
+    index += np.repeat(offsets[runs] - new_offsets[:-1], lengths)
+    return new_offsets, items[index]
 
 
-def _postings(
-    joined: SessionPart, df: Ints, max_postings: int, allocate: Allocate
+def _posting_lists(
+    sessions: SessionPart, df: Ints, max_postings: int, allocate: Allocate
 ) -> tuple[Ints, Items]:
     """Return each item's posting list: its newest `max_postings` sessions, newest first."""
-    offsets, n_items = joined.offsets, len(df)
-    posting_offsets = _offsets(np.minimum(df, max_postings))
+    offsets, n_items = sessions.offsets, len(df)
+    posting_offsets = _offsets_of_lengths(np.minimum(df, max_postings))
     postings: Items = allocate(int(posting_offsets[-1]), np.int32)
-    found = np.zeros(n_items, dtype=np.int64)
+    posting_counts = np.zeros(n_items, dtype=np.int64)
     for begin, end in reversed(list(index_ranges(offsets, _BLOCK_VIEWS))):
         newest_first = slice(None, None, -1)
-        items = joined.items[offsets[begin] : offsets[end]][newest_first]
+        items = sessions.items[offsets[begin] : offsets[end]][newest_first]
         lengths = np.diff(offsets[begin : end + 1])
         slots = np.repeat(np.arange(begin, end, dtype=np.int32), lengths)[newest_first]
         order = stable_argsort(items)
         owners = items[order]
-        ranks = found[owners] + ranks_within_runs(owners)
+        ranks = posting_counts[owners] + ranks_within_runs(owners)
         is_kept = ranks < max_postings
-        places = posting_offsets[owners[is_kept]] + ranks[is_kept]
-        postings[places] = slots[order[is_kept]]
-        found += np.bincount(owners, minlength=n_items)
+        posting_index = posting_offsets[owners[is_kept]] + ranks[is_kept]
+        postings[posting_index] = slots[order[is_kept]]
+        posting_counts += np.bincount(owners, minlength=n_items)
     return posting_offsets, postings
 
 

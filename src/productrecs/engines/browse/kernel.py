@@ -25,7 +25,7 @@ from productrecs.engines.numba_jit import (
 if TYPE_CHECKING:
     from productrecs.engines.arrays import Floats, Ints, Items
 
-_STEPS: Final = 256
+_BINS: Final = 256
 _memory = threading.local()
 
 
@@ -64,7 +64,7 @@ def scratch(n_items: int, recent_sessions: int) -> SessionScratch:
     return scratch_arrays
 
 
-def _named(form: type, *kinds: Any) -> Any:
+def _namedtuple_type(form: type, *kinds: Any) -> Any:
     same = len(set(kinds)) == 1
     if same:
         return types.NamedUniTuple(kinds[0], len(kinds), form)  # type: ignore[no-untyped-call]  # numba
@@ -73,18 +73,18 @@ def _named(form: type, *kinds: Any) -> Any:
 
 _F4, _F8, _I4, _I8 = types.float32, types.float64, types.int32, types.int64
 _FLOATS, _INTS, _NUMBERS = _F8[::1], _I8[::1], _I4[::1]
-_LAYOUT = _named(
+_LAYOUT = _namedtuple_type(
     SessionArrays, *(readonly_array(kind) for kind in (_I8, _I4, _F4, _I8, _I8, _I4, _F4))
 )
-_WEIGHTS = _named(WeightTables, _FLOATS, _FLOATS, _FLOATS, _FLOATS, types.float64)
-_QUERY_TYPE = _named(SessionQuery, _NUMBERS, _I8, _INTS, _I8, _I8)
-_SCRATCH_TYPE = _named(
+_WEIGHTS = _namedtuple_type(WeightTables, _FLOATS, _FLOATS, _FLOATS, _FLOATS, types.float64)
+_QUERY_TYPE = _namedtuple_type(SessionQuery, _NUMBERS, _I8, _INTS, _I8, _I8)
+_SCRATCH_TYPE = _namedtuple_type(
     SessionScratch, _INTS, _FLOATS, _INTS, _FLOATS, _INTS, _FLOATS, _NUMBERS, _FLOATS
 )
 
 
 @jit_compiled(_I8(_INTS, _I8, _I8))
-def newest_until(ascending: Ints, place: int, slot: int) -> int:
+def last_index_at_most(ascending: Ints, place: int, slot: int) -> int:
     """Return the last index, from `place` down, that holds `slot` or less; else -1."""
     while place >= 0 and ascending[place] > slot:
         place -= 1
@@ -103,114 +103,117 @@ def recent_sessions(
     Freshness is read in a separate loop, so that memory reads overlap.
     """
     n_items = len(query.items)
-    heads, ends = np.empty(n_items, dtype=np.int64), np.empty(n_items, dtype=np.int64)
-    newest = np.empty(n_items, dtype=np.int64)  # heads of the posting lists; -1 at the end
+    next_postings = np.empty(n_items, dtype=np.int64)
+    ends = np.empty(n_items, dtype=np.int64)
+    newest = np.empty(n_items, dtype=np.int64)  # of each posting list; -1 at its end
     slot = -1
     for place in range(n_items):
-        head = layout.posting_offsets[query.items[place]]
+        posting = layout.posting_offsets[query.items[place]]
         ends[place] = layout.posting_offsets[query.items[place] + 1]
-        newest[place] = layout.postings[head] if head < ends[place] else -1
-        heads[place] = head
+        newest[place] = layout.postings[posting] if posting < ends[place] else -1
+        next_postings[place] = posting
         slot = max(slot, newest[place])
-    found, next_own = 0, len(query.own_slots) - 1
-    while slot >= 0 and found < query.recent_sessions:
-        similar = 0.0
-        matched = -1
-        following = -1
+    session_count, next_own = 0, len(query.own_slots) - 1
+    while slot >= 0 and session_count < query.recent_sessions:
+        similarity = 0.0
+        matched_position = -1
+        next_slot = -1
         for place in range(n_items):
             if newest[place] == slot:
-                similar += weights.match[place]
-                matched = place if matched < 0 else matched
-                head = heads[place] + 1
-                newest[place] = layout.postings[head] if head < ends[place] else -1
-                heads[place] = head
-            following = max(following, newest[place])
-        next_own = newest_until(query.own_slots, next_own, slot)
+                similarity += weights.match[place]
+                matched_position = place if matched_position < 0 else matched_position
+                posting = next_postings[place] + 1
+                newest[place] = layout.postings[posting] if posting < ends[place] else -1
+                next_postings[place] = posting
+            next_slot = max(next_slot, newest[place])
+        next_own = last_index_at_most(query.own_slots, next_own, slot)
         if next_own < 0 or query.own_slots[next_own] != slot:
-            scratch_arrays.slots[found] = slot
-            scratch_arrays.similar[found] = similar
-            scratch_arrays.matched[found] = matched
-            found += 1
-        slot = following
-    for place in range(found):
+            scratch_arrays.slots[session_count] = slot
+            scratch_arrays.similar[session_count] = similarity
+            scratch_arrays.matched[session_count] = matched_position
+            session_count += 1
+        slot = next_slot
+    for place in range(session_count):
         scratch_arrays.similar[place] *= layout.freshness[scratch_arrays.slots[place]]
-    return found
+    return session_count
 
 
 @jit_compiled(_F8(_FLOATS, _I8, _I8))
-def highest(sample: Floats, count: int, count_wanted: int) -> float:
+def nth_highest(sample: Floats, count: int, count_wanted: int) -> float:
     """Return the `count_wanted`-th highest of the first `count` values; reorders them."""
-    low, high, place = 0, count - 1, count_wanted - 1
+    low, high, target_index = 0, count - 1, count_wanted - 1
     while low < high:
         pivot = sample[(low + high) // 2]
-        low_index, right = low, high
-        while low_index <= right:
-            while sample[low_index] > pivot:
-                low_index += 1
+        left, right = low, high
+        while left <= right:
+            while sample[left] > pivot:
+                left += 1
             while sample[right] < pivot:
                 right -= 1
-            if low_index <= right:
-                sample[low_index], sample[right] = sample[right], sample[low_index]
-                low_index += 1
+            if left <= right:
+                sample[left], sample[right] = sample[right], sample[left]
+                left += 1
                 right -= 1
-        if place <= right:
+        if target_index <= right:
             high = right
-        elif place >= low_index:
-            low = low_index
+        elif target_index >= left:
+            low = left
         else:
             break
-    return float(sample[place])
+    return float(sample[target_index])
 
 
 @jit_compiled(_F8(_FLOATS, _FLOATS, _I8, _I8))
-def bar_of(values: Floats, sample: Floats, count: int, count_wanted: int) -> float:
+def score_at_rank(values: Floats, sample: Floats, count: int, count_wanted: int) -> float:
     """Return the `count_wanted`-th highest of the first `count` values, none below 0.
 
     A histogram limits the selection to one bin, whose values are copied to `sample`.
     """
     highest_score = 0.0
-    for place in range(count):
-        highest_score = max(highest_score, values[place])
+    for index in range(count):
+        highest_score = max(highest_score, values[index])
     if highest_score == 0.0:
         return 0.0
-    steps = np.zeros(_STEPS, dtype=np.int64)
-    step_width = (_STEPS - 1) / highest_score
-    for place in range(count):
-        steps[np.int64(values[place] * step_width)] += 1
-    step, low_index = _STEPS - 1, count_wanted
-    while steps[step] < low_index:
-        low_index -= steps[step]
-        step -= 1
+    bin_counts = np.zeros(_BINS, dtype=np.int64)
+    bins_per_score = (_BINS - 1) / highest_score
+    for index in range(count):
+        bin_counts[np.int64(values[index] * bins_per_score)] += 1
+    bin_index, rank_in_bin = _BINS - 1, count_wanted
+    while bin_counts[bin_index] < rank_in_bin:
+        rank_in_bin -= bin_counts[bin_index]
+        bin_index -= 1
     size = 0
-    for place in range(count):
-        sample[size] = values[place]  # branch-free: a branch would be mispredicted
-        size += np.int64(values[place] * step_width) == step
-    return highest(sample, size, low_index)
+    for index in range(count):
+        sample[size] = values[index]  # branch-free: a branch would be mispredicted
+        size += np.int64(values[index] * bins_per_score) == bin_index
+    return nth_highest(sample, size, rank_in_bin)
 
 
 @jit_compiled(_I8(_SCRATCH_TYPE, _I8, _I8))
-def nearest(scratch_arrays: SessionScratch, count: int, count_wanted: int) -> int:
+def keep_nearest(scratch_arrays: SessionScratch, count: int, count_wanted: int) -> int:
     """Keep the `count_wanted` most similar sessions, the newer of ties.
 
     Return their number.
     """
     if count <= count_wanted:
         return count
-    bar = bar_of(scratch_arrays.similar, scratch_arrays.sample, count, count_wanted)
-    above = 0
+    min_similarity = score_at_rank(
+        scratch_arrays.similar, scratch_arrays.sample, count, count_wanted
+    )
+    above_count = 0
     for place in range(count):
-        above += scratch_arrays.similar[place] > bar
-    equals = count_wanted - above
-    selected = 0
+        above_count += scratch_arrays.similar[place] > min_similarity
+    tie_count = count_wanted - above_count
+    kept_count = 0
     for place in range(count):
-        similar = scratch_arrays.similar[place]
-        is_kept = similar == bar and equals > 0
-        equals -= is_kept
-        scratch_arrays.slots[selected] = scratch_arrays.slots[place]
-        scratch_arrays.similar[selected] = similar
-        scratch_arrays.matched[selected] = scratch_arrays.matched[place]
-        selected += is_kept or similar > bar
-    return selected
+        similarity = scratch_arrays.similar[place]
+        is_kept = similarity == min_similarity and tie_count > 0
+        tie_count -= is_kept
+        scratch_arrays.slots[kept_count] = scratch_arrays.slots[place]
+        scratch_arrays.similar[kept_count] = similarity
+        scratch_arrays.matched[kept_count] = scratch_arrays.matched[place]
+        kept_count += is_kept or similarity > min_similarity
+    return kept_count
 
 
 @jit_compiled(_I8(_LAYOUT, _WEIGHTS, _QUERY_TYPE, _SCRATCH_TYPE, _I8))
@@ -231,52 +234,55 @@ def vote(
         scratch_arrays.begins[place] = begin
         offset += layout.items[begin]
     scratch_arrays.begins[count] = offset  # so that the compiler does not remove the reads
-    found = 0
+    n_items_with_votes = 0
     longest = len(weights.distance) // 2
     for place in range(count):
         slot = scratch_arrays.slots[place]
         matched = scratch_arrays.matched[place]
         matched_item = query.items[matched]
         begin, end = scratch_arrays.begins[place], layout.offsets[slot + 1]
-        where = begin
-        while layout.items[where] != matched_item:
-            where += 1
+        match_at = begin
+        while layout.items[match_at] != matched_item:
+            match_at += 1
         weight = scratch_arrays.similar[place] * weights.vote[matched]
         for at in range(begin, end):
             item = layout.items[at]
             votes = scratch_arrays.votes[item]
-            scratch_arrays.touched[found] = (
+            scratch_arrays.touched[n_items_with_votes] = (
                 item  # branch-free: a branch would wait for memory
             )
-            found += votes == 0.0
+            n_items_with_votes += votes == 0.0
             scratch_arrays.votes[item] = (
-                votes + weight * weights.distance[longest + at - where]
+                votes + weight * weights.distance[longest + at - match_at]
             )
-    return found
+    return n_items_with_votes
 
 
 @jit_compiled(_I8(_WEIGHTS, _QUERY_TYPE, _SCRATCH_TYPE, _I8))
 def vote_for_returns(
-    weights: WeightTables, query: SessionQuery, scratch_arrays: SessionScratch, found: int
+    weights: WeightTables,
+    query: SessionQuery,
+    scratch_arrays: SessionScratch,
+    n_items_with_votes: int,
 ) -> int:
     """Replace the votes for the visit's earlier items; return the number of items.
 
     They get some of the neighbours' votes, and a share of all votes.
     """
     total = 0.0
-    for place in range(found):
+    for place in range(n_items_with_votes):
         total += scratch_arrays.votes[scratch_arrays.touched[place]]
-    if found == 0:
+    if n_items_with_votes == 0:
         total = 1.0
     for place in range(1, len(query.items)):
         item = query.items[place]
         votes = scratch_arrays.votes[item]
-        replaced = votes * weights.seen + weights.returns[place] * total
-        if replaced > 0.0:
-            scratch_arrays.touched[found] = item
-            found += votes == 0.0
-            scratch_arrays.votes[item] = replaced
-    return found
+        new_votes = votes * weights.seen + weights.returns[place] * total
+        if new_votes > 0.0:
+            scratch_arrays.touched[n_items_with_votes] = item
+            n_items_with_votes += votes == 0.0
+            scratch_arrays.votes[item] = new_votes
+    return n_items_with_votes
 
 
 @jit_compiled(_I8(_LAYOUT, _QUERY_TYPE, _SCRATCH_TYPE, _I8, _NUMBERS, _FLOATS))
@@ -284,17 +290,17 @@ def take_best(
     layout: SessionArrays,
     query: SessionQuery,
     scratch_arrays: SessionScratch,
-    found: int,
+    n_items_with_votes: int,
     items: Items,
     scores: Floats,
 ) -> int:
     """Write the best items to `items` and `scores`, clear the votes; return the count."""
-    for place in range(found):
+    for place in range(n_items_with_votes):
         item = scratch_arrays.touched[place]
         scratch_arrays.scored[place] = scratch_arrays.votes[item] * layout.rarity[item]
         scratch_arrays.votes[item] = 0.0
     taken = 0
-    for place in range(found):
+    for place in range(n_items_with_votes):
         item, score = scratch_arrays.touched[place], scratch_arrays.scored[place]
         if item == query.current:
             continue
@@ -318,7 +324,7 @@ def take_best(
 
 
 @jit_compiled(_I8(_LAYOUT, _WEIGHTS, _QUERY_TYPE, _SCRATCH_TYPE, _NUMBERS, _FLOATS))
-def fill(
+def find_next_items(
     layout: SessionArrays,
     weights: WeightTables,
     query: SessionQuery,
@@ -327,14 +333,14 @@ def fill(
     scores: Floats,
 ) -> int:
     """Fill `items` and `scores` with the next items, best first; return their number."""
-    neighbours_found = recent_sessions(layout, weights, query, scratch_arrays)
-    neighbours_found = nearest(scratch_arrays, neighbours_found, query.neighbours)
-    found = vote(layout, weights, query, scratch_arrays, neighbours_found)
-    found = vote_for_returns(weights, query, scratch_arrays, found)
-    return take_best(layout, query, scratch_arrays, found, items, scores)
+    n_neighbours = recent_sessions(layout, weights, query, scratch_arrays)
+    n_neighbours = keep_nearest(scratch_arrays, n_neighbours, query.neighbours)
+    n_items = vote(layout, weights, query, scratch_arrays, n_neighbours)
+    n_items = vote_for_returns(weights, query, scratch_arrays, n_items)
+    return take_best(layout, query, scratch_arrays, n_items, items, scores)
 
 
-_fill = without_type_dispatch(fill)
+_find_next_items = without_type_dispatch(find_next_items)
 
 
 def answer(
@@ -343,5 +349,5 @@ def answer(
     """Return up to `limit` items that neighbouring sessions vote for, best first."""
     scratch_arrays = scratch(len(layout.rarity), query.recent_sessions)
     items, scores = np.empty(limit, dtype=np.int32), np.empty(limit)
-    count = _fill(layout, weights, query, scratch_arrays, items, scores)
+    count = _find_next_items(layout, weights, query, scratch_arrays, items, scores)
     return items[:count], scores[:count]

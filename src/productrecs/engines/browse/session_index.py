@@ -34,11 +34,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
-_NONE: Final[Mapping[int, int]] = MappingProxyType({})
+_NO_INTERACTIONS: Final[Mapping[int, int]] = MappingProxyType({})
 _EQUAL_WEIGHTS: Final = (1.0, 1.0, 1.0, 1.0)
 _DAY_MS: Final = 86_400_000.0
 _EXTENDED_ITEMS: Final = 5  # best items whose next items are added
-_BELOW: Final = 0.5  # score of the first added item, relative to the last score before it
+_EXTENSION_DECAY: Final = (
+    0.5  # score of the first added item, relative to the last score before it
+)
 _NO_SESSIONS: Final = np.zeros(0, dtype=np.int64)
 _NO_RETURNS: Final = np.zeros(0)
 _evaluators = [session_knn.answer]  # the last one is used: after warm-up, the kernel
@@ -84,7 +86,7 @@ class SessionIndex:
     ) -> None:
         """Store sealed arrays; `newest_ms` is the time of the newest session's last event.
 
-        `by_owner` is `stable_order(layout.owners)`, if already computed. `returns[k]` is
+        `by_owner` is `stable_argsort(layout.owners)`, if already computed. `returns[k]` is
         the share of steps that returned to the item k positions before the current one (0
         is the current item). The visit's item there gets this share of all votes, times
         `SessionOptions.returns`. Neighbours hold the visit's items because they were found
@@ -160,7 +162,7 @@ class SessionIndex:
         now_ms: int,
         limit: int,
         exclude_session: int | None = None,
-        interactions: Mapping[int, int] = _NONE,
+        interactions: Mapping[int, int] = _NO_INTERACTIONS,
         *,
         extend: bool = False,
     ) -> Ranked:
@@ -181,20 +183,20 @@ class SessionIndex:
             return NO_RANKED
         evaluate = _evaluators[-1]
         items, scores = evaluate(
-            self._layout, self._weighed(query, interactions), query, limit
+            self._layout, self._query_weights(query, interactions), query, limit
         )
         if extend and 0 < len(items) < min(limit, self._options.enough):
-            items, scores = self._extended(query, items, scores, limit)
+            items, scores = self._extend(query, items, scores, limit)
         age_days = max(0, now_ms - self._newest_ms) / _DAY_MS
         decay = math.exp(-min(age_days / self._options.days_scale, 60.0))
         return Ranked(items, (scores * decay).astype(np.float32))
 
-    def _extended(
+    def _extend(
         self, query: SessionQuery, items: Items, scores: Floats, limit: int
     ) -> tuple[Items, Floats]:
         """Return the items, followed by next items of the best of them."""
-        new = np.isin(items, query.items, invert=True)
-        best = items[new][: min(_EXTENDED_ITEMS, self._options.prefix)]
+        is_new = np.isin(items, query.items, invert=True)
+        best = items[is_new][: min(_EXTENDED_ITEMS, self._options.prefix)]
         if not len(best):
             return items, scores
         evaluate = _evaluators[-1]
@@ -203,22 +205,24 @@ class SessionIndex:
         next_of_best, votes = evaluate(
             self._layout, extended_weights, extended_query, limit + len(items)
         )
-        new = np.isin(next_of_best, items, invert=True)
+        is_new = np.isin(next_of_best, items, invert=True)
         next_of_best, votes = (
-            next_of_best[new][: limit - len(items)],
-            votes[new][: limit - len(items)],
+            next_of_best[is_new][: limit - len(items)],
+            votes[is_new][: limit - len(items)],
         )
         if not len(next_of_best):
             return items, scores
-        below = votes * (_BELOW * scores[-1] / votes[0])
-        return np.concatenate((items, next_of_best)), np.concatenate((scores, below))
+        extension_scores = votes * (_EXTENSION_DECAY * scores[-1] / votes[0])
+        return np.concatenate((items, next_of_best)), np.concatenate(
+            (scores, extension_scores)
+        )
 
     @property
     def weights_interactions(self) -> bool:
         """Whether interaction types change item weights."""
         return self._options.weight_by_interaction != _EQUAL_WEIGHTS
 
-    def _weighed(
+    def _query_weights(
         self, query: SessionQuery, interactions: Mapping[int, int]
     ) -> WeightTables:
         """Return the weights for a query with interactions above a view."""
@@ -228,13 +232,13 @@ class SessionIndex:
             self._options.weight_by_interaction,
             *self._weights[:2],
         )
-        frequencies = [
+        item_weights = [
             by_interaction[interactions.get(item, 0)] for item in query.items.tolist()
         ]
-        counts = np.array(frequencies, dtype=np.float64)
-        size = len(frequencies)
+        weights = np.array(item_weights, dtype=np.float64)
+        size = len(item_weights)
         return self._weights._replace(
-            match=match[:size] * counts, vote=vote[:size] * counts
+            match=match[:size] * weights, vote=vote[:size] * weights
         )
 
     def return_share(self, recent: Sequence[int] | Items, item: int) -> float:
@@ -252,7 +256,7 @@ class SessionIndex:
         self,
         recent: Sequence[int] | Items,
         exclude_session: int | None = None,
-        interactions: Mapping[int, int] = _NONE,
+        interactions: Mapping[int, int] = _NO_INTERACTIONS,
     ) -> tuple[int, dict[int, int]]:
         """Return the number of neighbours, and how many of them contain each item.
 
@@ -262,7 +266,7 @@ class SessionIndex:
         if len(query.items) == 0:
             return 0, {}
         layout = self._layout
-        weights = self._weighed(query, interactions)
+        weights = self._query_weights(query, interactions)
         slots, _, _ = session_knn.neighbours(layout, weights, query)
         session_items = [
             layout.items[layout.offsets[s] : layout.offsets[s + 1]] for s in slots
@@ -276,14 +280,14 @@ class SessionIndex:
     def _query(self, recent: Sequence[int] | Items, excluded: int | None) -> SessionQuery:
         recent_items = recent.tolist() if isinstance(recent, np.ndarray) else recent
         options, n_items = self._options, self.n_items
-        size: list[int] = []
+        newest_items: list[int] = []
         for item in recent_items[: -options.longest - 1 : -1]:
-            if 0 <= item < n_items and item not in size:
-                size.append(item)
-                if len(size) == options.prefix:
+            if 0 <= item < n_items and item not in newest_items:
+                newest_items.append(item)
+                if len(newest_items) == options.prefix:
                     break
         return SessionQuery(
-            items=np.array(size, dtype=np.int32),
+            items=np.array(newest_items, dtype=np.int32),
             current=recent_items[-1] if len(recent_items) else -1,
             own_slots=_NO_SESSIONS if excluded is None else self._slots_of(excluded),
             recent_sessions=options.recent_sessions,

@@ -55,14 +55,14 @@ class SessionQuery(NamedTuple):
 
 def weight_tables(options: SessionOptions, returns: Floats) -> WeightTables:
     """Return the tables of `options`; `returns` is cut or padded to `prefix`."""
-    places = np.arange(options.prefix)
+    positions = np.arange(options.prefix)
     offsets = np.arange(-options.longest, options.longest + 1)
     by_distance = 1.0 / (1.0 + np.abs(offsets) / options.distance_scale)
     by_position = np.zeros(options.prefix)
     by_position[: len(returns)] = options.returns * returns[: options.prefix]
     return WeightTables(
-        match=np.exp(-places / options.match_scale),
-        vote=np.exp(-places / options.vote_scale),
+        match=np.exp(-positions / options.match_scale),
+        vote=np.exp(-positions / options.vote_scale),
         distance=np.where(offsets < 0, options.backward, 1.0) * by_distance,
         returns=by_position,
         seen=options.seen,
@@ -77,7 +77,7 @@ def read_only(arrays: Arrays) -> SessionArrays:
     """
     views = [
         np.ascontiguousarray(arrays[name], kind).view()
-        for name, kind in zip(SessionArrays._fields, _KINDS, strict=True)
+        for name, kind in zip(SessionArrays._fields, _DTYPES, strict=True)
     ]
     for view in views:
         view.flags.writeable = False
@@ -85,7 +85,7 @@ def read_only(arrays: Arrays) -> SessionArrays:
 
 
 _I4, _I8, _F4 = np.int32, np.int64, np.float32
-_KINDS: Final = (_I8, _I4, _F4, _I8, _I8, _I4, _F4)  # of `SessionArrays`
+_DTYPES: Final = (_I8, _I4, _F4, _I8, _I8, _I4, _F4)  # of `SessionArrays`
 
 
 class InteractionType(IntEnum):
@@ -154,20 +154,24 @@ def answer(
     layout: SessionArrays, weights: WeightTables, query: SessionQuery, limit: int
 ) -> tuple[Items, Floats]:
     """Return up to `limit` items that neighbouring sessions vote for, best first."""
-    items, votes = _votes(layout, weights, query, neighbours(layout, weights, query))
-    earlier = query.items[1:].astype(np.int64)
-    total = _total(items, votes) if len(items) else 1.0
-    items_found, item_index = np.unique(
-        np.concatenate((items, earlier)), return_inverse=True
+    items, votes = _neighbour_votes(
+        layout, weights, query, neighbours(layout, weights, query)
     )
-    sums = np.bincount(item_index, np.concatenate((votes, np.zeros(len(earlier)))))
-    seen = item_index[len(items) :]
-    sums[seen] = sums[seen] * weights.seen + weights.returns[1 : len(query.items)] * total
-    is_other = (sums > 0) & (items_found != query.current)
-    items_found = items_found[is_other]
-    scores = sums[is_other] * layout.rarity[items_found]
-    places = top_places(items_found, scores, limit)
-    return items_found[places].astype(np.int32), scores[places]
+    earlier_items = query.items[1:].astype(np.int64)
+    total = _sum_votes(items, votes) if len(items) else 1.0
+    candidates, item_index = np.unique(
+        np.concatenate((items, earlier_items)), return_inverse=True
+    )
+    sums = np.bincount(item_index, np.concatenate((votes, np.zeros(len(earlier_items)))))
+    earlier_index = item_index[len(items) :]
+    sums[earlier_index] = (
+        sums[earlier_index] * weights.seen + weights.returns[1 : len(query.items)] * total
+    )
+    is_other = (sums > 0) & (candidates != query.current)
+    candidates = candidates[is_other]
+    scores = sums[is_other] * layout.rarity[candidates]
+    places = top_places(candidates, scores, limit)
+    return candidates[places].astype(np.int32), scores[places]
 
 
 def neighbours(
@@ -180,15 +184,15 @@ def neighbours(
     return slots[by_slot], similar[by_slot], matched[by_slot]
 
 
-def _total(items: Ints, votes: Floats) -> float:
+def _sum_votes(items: Ints, votes: Floats) -> float:
     """Return the sum of all votes, in the kernel's order: item by item."""
-    items_found, first_index, item_index = np.unique(
+    distinct_items, first_index, item_index = np.unique(
         items, return_index=True, return_inverse=True
     )
-    sums = np.bincount(item_index, weights=votes, minlength=len(items_found))
+    sums = np.bincount(item_index, weights=votes, minlength=len(distinct_items))
     total = 0.0
-    for one in sums[np.argsort(first_index)].tolist():
-        total += one
+    for item_votes in sums[np.argsort(first_index)].tolist():
+        total += item_votes
     return total
 
 
@@ -196,15 +200,21 @@ def _recent_sessions(
     layout: SessionArrays, weights: WeightTables, query: SessionQuery
 ) -> tuple[Ints, Floats, Ints]:
     """Return slots (newest first), similarity, and the newest matching visit position."""
-    lists = [
+    posting_lists = [
         layout.postings[layout.posting_offsets[item] : layout.posting_offsets[item + 1]]
         for item in query.items
     ]
-    all_slots = np.concatenate([np.zeros(0, np.int32), *lists])
-    places = np.repeat(np.arange(len(lists)), [len(one) for one in lists])
-    slots, newest, item_index = np.unique(all_slots, return_index=True, return_inverse=True)
-    sums = np.bincount(item_index, weights=weights.match[places], minlength=len(slots))
-    matched = places[newest]
+    all_slots = np.concatenate([np.zeros(0, np.int32), *posting_lists])
+    visit_positions = np.repeat(
+        np.arange(len(posting_lists)), [len(posting_list) for posting_list in posting_lists]
+    )
+    slots, newest_index, item_index = np.unique(
+        all_slots, return_index=True, return_inverse=True
+    )
+    sums = np.bincount(
+        item_index, weights=weights.match[visit_positions], minlength=len(slots)
+    )
+    matched = visit_positions[newest_index]
     if len(query.own_slots):
         is_other = ~np.isin(slots, query.own_slots)
         slots, sums, matched = slots[is_other], sums[is_other], matched[is_other]
@@ -213,7 +223,7 @@ def _recent_sessions(
     return slots.astype(np.int64), sums * layout.freshness[slots], matched
 
 
-def _votes(
+def _neighbour_votes(
     layout: SessionArrays,
     weights: WeightTables,
     query: SessionQuery,
@@ -225,12 +235,14 @@ def _votes(
     lengths = layout.offsets[slots + 1] - starts
     session_index = np.repeat(np.arange(len(slots)), lengths)
     first_index = np.cumsum(lengths) - lengths
-    inside = np.arange(len(session_index)) - first_index[session_index]
-    items = layout.items[starts[session_index] + inside]
+    position_in_session = np.arange(len(session_index)) - first_index[session_index]
+    items = layout.items[starts[session_index] + position_in_session]
     match_position = (
         np.flatnonzero(items == query.items[matched][session_index]) - first_index
     )
-    distance_index = len(weights.distance) // 2 + inside - match_position[session_index]
+    distance_index = (
+        len(weights.distance) // 2 + position_in_session - match_position[session_index]
+    )
     votes = (similar * weights.vote[matched])[session_index] * weights.distance[
         distance_index
     ]

@@ -25,20 +25,20 @@ def order_by_numpy(
     with falling shares. An item's shares are summed from the largest on.
     """
     codes = np.repeat(np.arange(len(ends), dtype=np.int8), np.diff(ends, prepend=0))
-    found, item_index = np.unique(items, return_inverse=True)
-    sums = np.zeros(len(found))
+    distinct, item_index = np.unique(items, return_inverse=True)
+    sums = np.zeros(len(distinct))
     largest_first = np.argsort(-shares, kind="stable")
     np.add.at(sums, item_index[largest_first], shares[largest_first])
-    largest = np.zeros(len(found))
-    leaders = np.zeros(len(found), dtype=np.int8)
+    largest = np.zeros(len(distinct))
+    leaders = np.zeros(len(distinct), dtype=np.int8)
     for code in np.unique(codes):
         is_item = codes == code
-        positions, own_shares = item_index[is_item], shares[is_item]
-        is_larger = own_shares > largest[positions]
-        largest[positions[is_larger]] = own_shares[is_larger]
-        leaders[positions[is_larger]] = code
-    best = np.lexsort((found, -sums))
-    return found[best].astype(np.int32), sums[best], leaders[best]
+        item_positions, own_shares = item_index[is_item], shares[is_item]
+        is_larger = own_shares > largest[item_positions]
+        largest[item_positions[is_larger]] = own_shares[is_larger]
+        leaders[item_positions[is_larger]] = code
+    best = np.lexsort((distinct, -sums))
+    return distinct[best].astype(np.int32), sums[best], leaders[best]
 
 
 RANK_OFFSET: Final = 20.0  # for short lists; the classic 60 suits lists of a thousand
@@ -68,14 +68,14 @@ def fuse(lists: Sequence[Items], weights: Sequence[float]) -> Fused:
 
     Source: reciprocal rank fusion (Cormack 2009), requirements/algorithms.md 4.2.
     """
-    nonempty = [place for place, one in enumerate(lists) if len(one)]
+    nonempty = [index for index, ranked in enumerate(lists) if len(ranked)]
     if len(nonempty) == 1:  # a single list keeps its order
         single = nonempty[0]
         items = lists[single]
         shares, _ = _shares((weights[single],), (len(items),))
         return Fused(items, shares, np.full(len(items), single, np.int8))
     items = np.concatenate(lists) if lists else _NONE
-    shares, ends = _shares(tuple(weights), tuple([len(one) for one in lists]))
+    shares, ends = _shares(tuple(weights), tuple([len(ranked) for ranked in lists]))
     return Fused(*_evaluators[-1](items, shares, ends))
 
 

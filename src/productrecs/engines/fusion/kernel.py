@@ -20,33 +20,38 @@ _SPREAD: Final = 2_654_435_761  # Knuth's multiplicative hash: spreads neighbour
 
 
 @jit_compiled(types.int64(_ITEMS, _ITEMS, types.int32))
-def slot_of(table: Items, found: Items, item: int) -> int:
+def slot_of(table: Items, distinct: Items, item: int) -> int:
     """Return an item's slot in a hash table of at least twice the size, used or free."""
     last = len(table) - 1
     slot = (item * _SPREAD >> 7) & last
-    while table[slot] > 0 and found[table[slot] - 1] != item:
+    while table[slot] > 0 and distinct[table[slot] - 1] != item:
         slot = (slot + 1) & last
     return slot
 
 
 @jit_compiled(types.void(_ITEMS, _SHARES, _CODES))
 def insertion_sort(
-    found: Items, sums: Floats, leader_indices: npt.NDArray[np.int8]
+    distinct: Items, sums: Floats, leader_indices: npt.NDArray[np.int8]
 ) -> None:
     """Insertion sort by falling sum, ties by item number; fast on nearly sorted input."""
-    for place in range(1, len(found)):
-        item, score, leader_index = found[place], sums[place], leader_indices[place]
-        at = place
-        while at > 0 and (
-            sums[at - 1] < score or (sums[at - 1] == score and found[at - 1] > item)
+    for index in range(1, len(distinct)):
+        item, score, leader_index = distinct[index], sums[index], leader_indices[index]
+        position = index
+        while position > 0 and (
+            sums[position - 1] < score
+            or (sums[position - 1] == score and distinct[position - 1] > item)
         ):
-            found[at], sums[at], leader_indices[at] = (
-                found[at - 1],
-                sums[at - 1],
-                leader_indices[at - 1],
+            distinct[position], sums[position], leader_indices[position] = (
+                distinct[position - 1],
+                sums[position - 1],
+                leader_indices[position - 1],
             )
-            at -= 1
-        found[at], sums[at], leader_indices[at] = item, score, leader_index
+            position -= 1
+        distinct[position], sums[position], leader_indices[position] = (
+            item,
+            score,
+            leader_index,
+        )
 
 
 @jit_compiled(_SORTED(_ITEMS, readonly_array(types.float64), readonly_array(types.int64)))
@@ -58,30 +63,30 @@ def order(
     The lists are merged by falling share, so that the result is nearly sorted.
     """
     total = len(items)
-    heads = np.zeros(len(ends), dtype=np.int64)
-    heads[1:] = ends[:-1]
+    next_index = np.zeros(len(ends), dtype=np.int64)
+    next_index[1:] = ends[:-1]
     size = 8
     while size < 2 * total:
         size *= 2
-    table = np.zeros(size, dtype=np.int32)  # 1 + index in `found`
-    found = np.empty(total, dtype=np.int32)
+    table = np.zeros(size, dtype=np.int32)  # 1 + index in `distinct`
+    distinct = np.empty(total, dtype=np.int32)
     sums = np.empty(total)
     leader_indices = np.empty(total, dtype=np.int8)
     count = 0
     for _ in range(total):
-        one, largest = 0, -1.0
+        leader, largest_share = 0, -1.0
         for code in range(len(ends)):
-            if heads[code] < ends[code] and shares[heads[code]] > largest:
-                one, largest = code, shares[heads[code]]
-        item = items[heads[one]]
-        heads[one] += 1
-        slot = slot_of(table, found, item)
+            if next_index[code] < ends[code] and shares[next_index[code]] > largest_share:
+                leader, largest_share = code, shares[next_index[code]]
+        item = items[next_index[leader]]
+        next_index[leader] += 1
+        slot = slot_of(table, distinct, item)
         if table[slot] > 0:
-            sums[table[slot] - 1] += largest
+            sums[table[slot] - 1] += largest_share
             continue
-        found[count], sums[count], leader_indices[count] = item, largest, one
+        distinct[count], sums[count], leader_indices[count] = item, largest_share, leader
         count += 1
         table[slot] = count
-    found, sums, leader_indices = found[:count], sums[:count], leader_indices[:count]
-    insertion_sort(found, sums, leader_indices)
-    return found, sums, leader_indices
+    distinct, sums, leader_indices = distinct[:count], sums[:count], leader_indices[:count]
+    insertion_sort(distinct, sums, leader_indices)
+    return distinct, sums, leader_indices

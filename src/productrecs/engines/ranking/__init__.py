@@ -27,14 +27,14 @@ def score_by_numpy(
 ) -> Floats:
     """Return the sum of each row's leaves, tree after tree."""
     sums = np.zeros(len(rows))
-    every = np.arange(len(rows))
+    row_numbers = np.arange(len(rows))
     for root in roots.tolist():
-        at = np.full(len(rows), root, dtype=np.int64)
-        while (inside := at >= 0).any():
-            nodes, row_index = at[inside], every[inside]
-            low = rows[row_index, traits[nodes]] <= bounds[nodes]
-            at[inside] = np.where(low, left[nodes], right[nodes])
-        sums += values[~at]
+        node_of_row = np.full(len(rows), root, dtype=np.int64)
+        while (is_inner := node_of_row >= 0).any():
+            nodes, row_index = node_of_row[is_inner], row_numbers[is_inner]
+            goes_left = rows[row_index, traits[nodes]] <= bounds[nodes]
+            node_of_row[is_inner] = np.where(goes_left, left[nodes], right[nodes])
+        sums += values[~node_of_row]
     return sums
 
 
@@ -80,7 +80,7 @@ class TreeEnsemble:
         Raises:
             ValueError: when a node has an invalid child.
         """
-        read = {
+        typed_arrays = {
             name: np.ascontiguousarray(
                 np.asarray(arrays.get(name, ())),
                 np.int32 if name in _INTEGER_ARRAYS else np.float64,
@@ -89,9 +89,9 @@ class TreeEnsemble:
             .view()
             for name in cls.__dataclass_fields__
         }
-        for array in read.values():  # one array type for the kernel
+        for array in typed_arrays.values():  # one array type for the kernel
             array.flags.writeable = False
-        trees = cls(**read)
+        trees = cls(**typed_arrays)
         trees.check()
         return trees
 
@@ -99,14 +99,14 @@ class TreeEnsemble:
         """Check that every child comes after its node."""
         nodes, leaf_count = len(self.traits), len(self.values)
         node_index = np.arange(nodes)
-        children = (*((one, node_index) for one in (self.left, self.right)),)
-        sizes = {len(self.traits), len(self.bounds), len(self.left), len(self.right)}
-        points = len(sizes) == 1 and all(
-            bool(((child < 0) | (child > at)).all()) for child, at in children
+        lengths = {len(self.traits), len(self.bounds), len(self.left), len(self.right)}
+        is_consistent = len(lengths) == 1 and all(
+            bool(((children < 0) | (children > node_index)).all())
+            for children in (self.left, self.right)
         )
-        child_arrays = (self.left, self.right, self.roots)
-        if not points or any(
-            bool(((one >= nodes) | (~one >= leaf_count)).any()) for one in child_arrays
+        if not is_consistent or any(
+            bool(((children >= nodes) | (~children >= leaf_count)).any())
+            for children in (self.left, self.right, self.roots)
         ):
             message = "these trees have a branch that leads nowhere"
             raise ValueError(message)
@@ -117,7 +117,7 @@ class TreeEnsemble:
 
     def score(self, rows: Floats) -> Floats:
         """Return the summed score of each row of traits [n, traits]; higher is better."""
-        scored: Floats = _evaluators[-1](
+        scores: Floats = _evaluators[-1](
             self.traits,
             self.bounds,
             self.left,
@@ -126,4 +126,4 @@ class TreeEnsemble:
             self.roots,
             np.ascontiguousarray(rows, np.float64),
         )
-        return scored
+        return scores

@@ -32,10 +32,10 @@ def score(
     for row in range(len(rows)):
         total = 0.0
         for tree in range(len(roots)):
-            at = roots[tree]
-            while at >= 0:
-                low = rows[row, traits[at]] <= bounds[at]
-                at = left[at] if low else right[at]
-            total += values[-1 - at]
+            node = roots[tree]
+            while node >= 0:
+                goes_left = rows[row, traits[node]] <= bounds[node]
+                node = left[node] if goes_left else right[node]
+            total += values[-1 - node]
         sums[row] = total
     return sums

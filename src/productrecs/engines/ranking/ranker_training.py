@@ -90,28 +90,30 @@ def fit_ranker(lists: RankingData, threads: int) -> TreeEnsemble:
         position=np.minimum(lists.places, LAST_POSITION),
         params=parameters,
     )
-    return trees_of_booster(lightgbm.train(parameters, data, _TREES).dump_model())
+    return trees_from_dump(lightgbm.train(parameters, data, _TREES).dump_model())
 
 
-def trees_of_booster(model: dict[str, Any]) -> TreeEnsemble:
+def trees_from_dump(model: dict[str, Any]) -> TreeEnsemble:
     """Return the trees of the library's model dump."""
-    found: dict[str, list[float]] = {name: [] for name in TreeEnsemble.__dataclass_fields__}
+    columns: dict[str, list[float]] = {
+        name: [] for name in TreeEnsemble.__dataclass_fields__
+    }
 
-    def put(node: dict[str, Any]) -> int:
+    def append_node(node: dict[str, Any]) -> int:
         if "split_feature" not in node:
-            found["values"].append(node["leaf_value"])
-            return -len(found["values"])
-        node_index = len(found["traits"])
-        found["traits"].append(node["split_feature"])
-        found["bounds"].append(node["threshold"])
-        found["left"].append(0)
-        found["right"].append(0)
-        found["left"][node_index] = put(node["left_child"])
-        found["right"][node_index] = put(node["right_child"])
+            columns["values"].append(node["leaf_value"])
+            return -len(columns["values"])
+        node_index = len(columns["traits"])
+        columns["traits"].append(node["split_feature"])
+        columns["bounds"].append(node["threshold"])
+        columns["left"].append(0)
+        columns["right"].append(0)
+        columns["left"][node_index] = append_node(node["left_child"])
+        columns["right"][node_index] = append_node(node["right_child"])
         return node_index
 
-    found["roots"] = [put(tree["tree_structure"]) for tree in model["tree_info"]]
-    return TreeEnsemble.from_arrays(found)
+    columns["roots"] = [append_node(tree["tree_structure"]) for tree in model["tree_info"]]
+    return TreeEnsemble.from_arrays(columns)
 
 
 _STEEPNESS: Final = 0.8  # prior of the position bias exponent
@@ -129,8 +131,8 @@ def examination_probabilities(shown: Ints, clicked: Ints) -> Floats:
     """
     places = np.arange(1, len(shown) + 1)
     prior = 1.0 / places**_STEEPNESS
-    first = (clicked[0] + 1.0) / (shown[0] + _PRIOR_WEIGHT)
-    rates = (clicked + _PRIOR_WEIGHT * first * prior) / (shown + _PRIOR_WEIGHT)
+    first_rate = (clicked[0] + 1.0) / (shown[0] + _PRIOR_WEIGHT)
+    rates = (clicked + _PRIOR_WEIGHT * first_rate * prior) / (shown + _PRIOR_WEIGHT)
     examination: Floats = np.clip(np.maximum(prior, rates / rates[0]), 0.0, 1.0)
     return examination
 
@@ -150,21 +152,21 @@ def ranking_gains(
     )
     shown_order = np.lexsort((lists.places, list_index))
     new_order = np.lexsort((lists.places, -scores, list_index))
-    present = _summed(
+    shown_gains = _sums_by_list(
         gains * _discounts(shown_order, lists.offsets, list_index), list_index
     )
-    other_gains = _summed(
+    new_gains = _sums_by_list(
         gains * _discounts(new_order, lists.offsets, list_index), list_index
     )
-    return other_gains - present, present
+    return new_gains - shown_gains, shown_gains
 
 
-def _summed(values: Floats, list_index: Ints) -> Floats:
+def _sums_by_list(values: Floats, list_index: Ints) -> Floats:
     return np.bincount(list_index, weights=values).astype(np.float64)
 
 
 def _discounts(order: Ints, offsets: Ints, list_index: Ints) -> Floats:
     ranks = np.empty(len(order), dtype=np.int64)
     ranks[order] = np.arange(len(order)) - offsets[:-1][list_index[order]]
-    found: Floats = 1.0 / np.log2(2.0 + ranks)
-    return found
+    discounts: Floats = 1.0 / np.log2(2.0 + ranks)
+    return discounts

@@ -21,7 +21,7 @@ _PUNCTUATION: Final = ".,;:!?()[]{}*|\"'\u201c\u201d\u201e\u00ab\u00bb"
 _LINKED: Final = re.compile(r"[^\W_][-./_+&][^\W_]|\d")
 _FRAGMENT: Final = 160
 _CONTEXT_BEFORE: Final = 40  # maximum characters before the first match in a fragment
-_MAX_READ: Final = 4_000  # characters of a long text that are searched for matches
+_MAX_CHARACTERS: Final = 4_000  # characters of a long text that are searched for matches
 
 
 class Span(NamedTuple):
@@ -45,11 +45,11 @@ class Highlighter:
         readings = [reading for slot in slots for reading in slot.readings]
         return cls(
             language,
-            frozenset(stem for one in readings for stem in one.stems),
-            frozenset(word for one in readings for word in one.words),
+            frozenset(stem for reading in readings for stem in reading.stems),
+            frozenset(word for reading in readings for word in reading.words),
         )
 
-    def highlighted(self, text: str) -> str | None:
+    def highlight(self, text: str) -> str | None:
         """Return `text` as HTML with the matches in <mark>; None without a match."""
         spans = self.spans(text)
         return _as_html(text, spans) if spans else None
@@ -60,68 +60,70 @@ class Highlighter:
         The text's own markup is removed. None without a match in the first 4,000
         characters.
         """
-        plain_text = " ".join(strip_markup(text[:_MAX_READ]).split())
+        plain_text = " ".join(strip_markup(text[:_MAX_CHARACTERS]).split())
         spans = self.spans(plain_text)
         if not spans:
             return None
         start, end = _window(plain_text, spans)
-        inside = [
-            Span(one.start - start, one.end - start)
-            for one in spans
-            if one.start >= start and one.end <= end
+        fragment_spans = [
+            Span(span.start - start, span.end - start)
+            for span in spans
+            if span.start >= start and span.end <= end
         ]
         before, after = "\u2026" if start else "", "\u2026" if end < len(plain_text) else ""
-        return before + _as_html(plain_text[start:end], inside) + after
+        return before + _as_html(plain_text[start:end], fragment_spans) + after
 
     def spans(self, text: str) -> list[Span]:
         """Return the matching ranges of `text`, in order, without overlaps."""
-        runs = [(Span(*one.span()), fold_text(one.group())) for one in _RUN.finditer(text)]
+        runs = [
+            (Span(*match.span()), fold_text(match.group())) for match in _RUN.finditer(text)
+        ]
         word_spans = [(span, word) for span, word in runs if word.isalnum()]
         stems = self.language.stems([word for _, word in word_spans])
         if len(stems) != len(word_spans):
             return []
-        found = [
+        matches = [
             span
             for (span, word), stem in zip(word_spans, stems, strict=True)
             if stem in self.stems or word in self.words
         ]
-        return _merged([*found, *self._codes(text)])
+        return _merge_spans([*matches, *self._code_spans(text)])
 
-    def _codes(self, text: str) -> list[Span]:
+    def _code_spans(self, text: str) -> list[Span]:
         """Return matches of several tokens: "10 mm", "t-shirt", "WR-44526"."""
-        parts = [Span(*one.span()) for one in _PART.finditer(text)]
-        found = []
+        parts = [Span(*match.span()) for match in _PART.finditer(text)]
+        matches = []
         for index, (start, end) in enumerate(parts):
             if not _LINKED.search(text, start, end):
                 continue
             after = parts[index + 1].end if index + 1 < len(parts) else end
             for stop in (end, after):
                 if self._is_match(text[start:stop], is_single=stop == end):
-                    found.append(_without_punctuation(text, start, stop))
+                    matches.append(_trim_punctuation(text, start, stop))
                     break
-        return found
+        return matches
 
     def _is_match(self, part: str, *, is_single: bool) -> bool:
         words = indexed_words(part)
         if not is_single:
             words = [word for word in words[:1] if is_code(word) and not word.isdecimal()]
-        single = {fold_text(one.group()) for one in _RUN.finditer(part)}
-        return any(word in self.words and word not in single for word in words)
+        single_words = {fold_text(match.group()) for match in _RUN.finditer(part)}
+        return any(word in self.words and word not in single_words for word in words)
 
 
-def _without_punctuation(text: str, start: int, end: int) -> Span:
+def _trim_punctuation(text: str, start: int, end: int) -> Span:
     part = text[start:end]
     left = len(part) - len(part.lstrip(_PUNCTUATION))
     return Span(start + left, start + max(len(part.rstrip(_PUNCTUATION)), left))
 
 
-def _merged(spans: Sequence[Span]) -> list[Span]:
+def _merge_spans(spans: Sequence[Span]) -> list[Span]:
     merged: list[Span] = []
-    for one in sorted(spans):
-        if merged and one.start < merged[-1].end:
-            merged[-1] = Span(merged[-1].start, max(one.end, merged[-1].end))
-        elif one.end > one.start:
-            merged.append(one)
+    for span in sorted(spans):
+        if merged and span.start < merged[-1].end:
+            merged[-1] = Span(merged[-1].start, max(span.end, merged[-1].end))
+        elif span.end > span.start:
+            merged.append(span)
     return merged
 
 
@@ -129,9 +131,9 @@ def _window(text: str, spans: Sequence[Span]) -> Span:
     """Return the range of a fragment: it ends at blanks and contains the most matches."""
 
     def match_count(first: Span) -> int:
-        return sum(first.start <= one.start < first.start + _FRAGMENT for one in spans)
+        return sum(first.start <= span.start < first.start + _FRAGMENT for span in spans)
 
-    first = max(spans, key=lambda one: (match_count(one), -one.start))
+    first = max(spans, key=lambda span: (match_count(span), -span.start))
     start = max(0, first.start - _CONTEXT_BEFORE)
     if start:
         start = text.rfind(" ", 0, start + 1) + 1

@@ -49,10 +49,10 @@ def light_stemmer(code: str) -> Callable[[str], str] | None:
     if endings is None:
         return None
     by_length = tuple(sorted(endings.split(), key=len, reverse=True))
-    return memoized(Cache.STEMS)(partial(_without_ending, by_length))
+    return memoized(Cache.STEMS)(partial(_strip_ending, by_length))
 
 
-def _without_ending(endings: tuple[str, ...], word: str) -> str:
+def _strip_ending(endings: tuple[str, ...], word: str) -> str:
     if not word.isalpha():
         return word
     for ending in endings:
@@ -169,9 +169,11 @@ _TELLTALES: Final = {
     "sv": "och med for i av en ett den det ar till som pa fran inte",
     "tr": "ve ile icin bir bu da olarak cok",
 }
-_SHARED: Final = Counter(word for words in _TELLTALES.values() for word in words.split())
+_LANGUAGES_PER_WORD: Final = Counter(
+    word for words in _TELLTALES.values() for word in words.split()
+)
 _WEIGHTS: Final = {
-    code: {word: 1.0 / _SHARED[word] for word in words.split()}
+    code: {word: 1.0 / _LANGUAGES_PER_WORD[word] for word in words.split()}
     for code, words in _TELLTALES.items()
 }
 """Weights of short words by language; words of many languages weigh little."""
@@ -203,10 +205,10 @@ _LANGUAGE_LETTERS: Final = MappingProxyType(
 _MIN_LETTER_SHARE: Final = 0.01  # minimum share of these letters in a text
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _MIN_LETTERS: Final = 200
-_MOSTLY: Final = 0.5
+_MIN_SCRIPT_SHARE: Final = 0.5
 _MIN_WORDS: Final = 100
 _MIN_WORD_SHARE: Final = 0.02  # of all words
-_CLEARLY: Final = 2.0
+_MIN_RATIO: Final = 2.0
 
 
 def detect_language(texts: Iterable[str], declared: str) -> str:
@@ -217,39 +219,39 @@ def detect_language(texts: Iterable[str], declared: str) -> str:
     """
     sampled_texts = list(texts)
     code = declared.split("-", 1)[0].lower()
-    by_script = _by_letters("".join(sampled_texts).lower())
-    if by_script:
-        return declared if code in by_script else by_script[0]
+    script_languages = _languages_by_script("".join(sampled_texts).lower())
+    if script_languages:
+        return declared if code in script_languages else script_languages[0]
     words = Counter(word for text in sampled_texts for word in query_words(text))
     total = words.total()
     shares = {
-        one: sum(weight * words[word] for word, weight in weights.items())
-        for one, weights in _WEIGHTS.items()
+        language: sum(weight * words[word] for word, weight in weights.items())
+        for language, weights in _WEIGHTS.items()
     }
-    best = max(shares, key=lambda one: shares[one])
-    if total < _MIN_WORDS or _found(best, words) < _MIN_WORD_SHARE * total:
+    best = max(shares, key=lambda language: shares[language])
+    if total < _MIN_WORDS or _telltale_count(best, words) < _MIN_WORD_SHARE * total:
         return declared
     if code not in shares:
         return declared  # its short words are unknown
-    return best if shares[best] >= _CLEARLY * shares[code] else declared
+    return best if shares[best] >= _MIN_RATIO * shares[code] else declared
 
 
-def _found(code: str, words: Counter[str]) -> int:
+def _telltale_count(code: str, words: Counter[str]) -> int:
     return sum(words[word] for word in _WEIGHTS[code])
 
 
-def _by_letters(text: str) -> Sequence[str]:
+def _languages_by_script(text: str) -> Sequence[str]:
     """Return the languages of the dominant script; none for Latin."""
     letters = len(_LETTER.findall(text))
     if letters < _MIN_LETTERS:
         return ()
     for script, codes in _SCRIPTS:
-        found = len(script.findall(text))
-        if found < _MOSTLY * letters:
+        script_letters = len(script.findall(text))
+        if script_letters < _MIN_SCRIPT_SHARE * letters:
             continue
-        for one, own_letters in _LANGUAGE_LETTERS.get(codes[0], ()):
-            if sum(map(text.count, own_letters)) >= _MIN_LETTER_SHARE * found:
-                return (one,)
+        for language, own_letters in _LANGUAGE_LETTERS.get(codes[0], ()):
+            if sum(map(text.count, own_letters)) >= _MIN_LETTER_SHARE * script_letters:
+                return (language,)
         return codes
     return ()
 

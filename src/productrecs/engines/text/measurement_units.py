@@ -107,16 +107,16 @@ def normalized_number(text: str) -> str:
     if slash:
         if not whole.isdecimal() or not part.isdecimal() or int(part) == 0:
             return text
-        return _short(float(Fraction(int(whole), int(part))))
+        return _format_number(float(Fraction(int(whole), int(part))))
     if "," in text and "." not in text and len(text.rpartition(",")[2]) != 3:  # noqa: PLR2004
         text = text.replace(",", ".", 1)
     text = text.replace(",", "")
     if text.count(".") > 1:
         return text
-    return _short(float(text)) if "." in text else text
+    return _format_number(float(text)) if "." in text else text
 
 
-def equivalents(number: str, unit: str) -> tuple[str, ...]:
+def equivalent_quantities(number: str, unit: str) -> tuple[str, ...]:
     """Return a quantity in the other units of its family that are in common use.
 
     Feet, quarts and gallons must be whole; litres, metres and kilograms have up to two
@@ -127,12 +127,12 @@ def equivalents(number: str, unit: str) -> tuple[str, ...]:
     family, parts = _UNIT_FAMILY[unit]
     amount = Fraction(number) * family[unit]
     return tuple(
-        _short(float(amount / size)) + other
+        _format_number(float(amount / size)) + other
         for other, size in family.items()
         if other != unit and _MIN_EQUIVALENT <= amount / size < _MAX_EQUIVALENT
         if (amount / size * parts).denominator == 1
     )
 
 
-def _short(value: float) -> str:
+def _format_number(value: float) -> str:
     return f"{value:.4f}".rstrip("0").rstrip(".")

@@ -57,7 +57,7 @@ class QueryTerm(NamedTuple):
     @property
     def may_be_unfinished(self) -> bool:
         """Whether a last word may be a prefix instead of a misspelling."""
-        return any(one.words[0].startswith(self.typed) for one in self.readings)
+        return any(reading.words[0].startswith(self.typed) for reading in self.readings)
 
 
 def has_correction(slots: Sequence[QueryTerm], *, is_typing: bool) -> bool:
@@ -66,7 +66,7 @@ def has_correction(slots: Sequence[QueryTerm], *, is_typing: bool) -> bool:
     return any(slot.readings and not slot.is_known for slot in finished)
 
 
-class ReadWord(NamedTuple):
+class InterpretedWord(NamedTuple):
     """A query word: as typed, and its most likely reading."""
 
     typed: str
@@ -75,17 +75,19 @@ class ReadWord(NamedTuple):
     is_known: bool  # whether the catalog has the word as typed, or a compound of it
 
 
-def words_as_read(slots: Sequence[QueryTerm]) -> tuple[ReadWord, ...]:
+def interpreted_words(slots: Sequence[QueryTerm]) -> tuple[InterpretedWord, ...]:
     """Return a query's words; misspelled and unfinished ones in their likeliest reading."""
-    return tuple(map(_word_as_read, slots))
+    return tuple(map(_interpreted_word, slots))
 
 
-def _word_as_read(slot: QueryTerm) -> ReadWord:
+def _interpreted_word(slot: QueryTerm) -> InterpretedWord:
     if slot.is_known or not slot.readings:
-        return ReadWord(slot.typed, slot.typed, is_corrected=False, is_known=slot.is_known)
+        return InterpretedWord(
+            slot.typed, slot.typed, is_corrected=False, is_known=slot.is_known
+        )
     read = " ".join(slot.readings[0].words)
     is_corrected = not read.startswith(slot.typed)
-    return ReadWord(slot.typed, read, is_corrected, is_known=False)
+    return InterpretedWord(slot.typed, read, is_corrected, is_known=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +138,7 @@ class QueryInterpreter:
             for index, word in enumerate(words)
             for slot in self._slots(word, is_typing=is_typing and index == last)
         ]
-        merged = list(self._merged(slots, is_typing=is_typing))
+        merged = list(self._merge_joined_words(slots, is_typing=is_typing))
         return self._with_second_edits(merged)
 
     def _with_second_edits(self, slots: list[QueryTerm]) -> list[QueryTerm]:
@@ -147,7 +149,9 @@ class QueryInterpreter:
         """
         known_words = tuple(slot.typed for slot in slots if slot.is_known)
         return [
-            slot._replace(readings=self.reader.second_edit(slot.typed, known_words))
+            slot._replace(
+                readings=self.reader.second_edit_readings(slot.typed, known_words)
+            )
             if known_words and not slot.readings
             else slot
             for slot in slots
@@ -159,63 +163,66 @@ class QueryInterpreter:
         split_words = () if slot.readings else self.reader.split(word)
         if not split_words:
             return [slot]
-        halves = [self._slot(one, is_typing=False) for one in split_words]
+        halves = [self._slot(part, is_typing=False) for part in split_words]
         return [half._replace(is_known=False) for half in halves]
 
-    def _merged(
+    def _merge_joined_words(
         self, slots: Sequence[QueryTerm], *, is_typing: bool
     ) -> Iterator[QueryTerm]:
         """Yield the slots; two that are a catalog word only together are joined."""
         index = 0
         while index < len(slots):
-            one, two = slots[index], slots[index : index + 2]
-            joined = self.joined_readings(*two) if len(two) > 1 else ()
-            if len(two) > 1 and not joined and not two[1].readings:
+            first, pair = slots[index], slots[index : index + 2]
+            joint_readings = self.joined_readings(*pair) if len(pair) > 1 else ()
+            if len(pair) > 1 and not joint_readings and not pair[1].readings:
                 is_unfinished = is_typing and index + 2 == len(slots)
-                joined = self._synonym_corrections(*two, is_typing=is_unfinished)
-            if not joined or all(slot.is_known for slot in two):
-                yield one
+                joint_readings = self._synonym_corrections(*pair, is_typing=is_unfinished)
+            if not joint_readings or all(slot.is_known for slot in pair):
+                yield first
                 index += 1
             else:
-                typed = "".join(slot.typed for slot in two)
-                readings = tuple(
-                    joined_reading._replace(weight=1.0) for joined_reading in joined
-                )
+                typed = "".join(slot.typed for slot in pair)
+                readings = tuple(reading._replace(weight=1.0) for reading in joint_readings)
                 yield QueryTerm(typed, readings, is_known=True)
                 index += 2
 
-    def joined_readings(self, one: QueryTerm, other: QueryTerm) -> tuple[WordReading, ...]:
+    def joined_readings(
+        self, first: QueryTerm, second: QueryTerm
+    ) -> tuple[WordReading, ...]:
         """Return the joint readings of two neighbouring words: a compound, or synonyms."""
-        cached = self._joined_cache.get((one.typed, other.typed))
-        if cached is None:
-            cached = self._is_one_word(one, other)
-            self._joined_cache[one.typed, other.typed] = cached
-        return cached
+        readings = self._joined_cache.get((first.typed, second.typed))
+        if readings is None:
+            readings = self._joint_readings(first, second)
+            self._joined_cache[first.typed, second.typed] = readings
+        return readings
 
-    def _is_one_word(self, one: QueryTerm, other: QueryTerm) -> tuple[WordReading, ...]:
-        word = one.typed + other.typed
+    def _joint_readings(
+        self, first: QueryTerm, second: QueryTerm
+    ) -> tuple[WordReading, ...]:
+        word = first.typed + second.typed
         readings = []
         if len(word) >= LIMITS.split_from - 1 and self.reader.has(word):
             readings.append(self.reader.reading((word,), WEIGHTS.joined_pair))
         if self.language.code in COMPOUNDING:
-            readings += self.reader.compounds(one.typed, other.typed)
+            readings += self.reader.compounds(first.typed, second.typed)
         if self.synonyms:
-            stems = (self.reader.stem(one.typed), self.reader.stem(other.typed))
+            stems = (self.reader.stem(first.typed), self.reader.stem(second.typed))
             readings += self._synonyms_of(stems, WEIGHTS.joined_pair)
         return tuple(readings)
 
     def _synonym_corrections(
-        self, one: QueryTerm, other: QueryTerm, *, is_typing: bool
+        self, first_term: QueryTerm, second_term: QueryTerm, *, is_typing: bool
     ) -> tuple[WordReading, ...]:
         """Return the synonyms of two words whose second is unfinished or misspelled."""
-        first, second = self.language.stems([one.typed, other.typed])
+        first_stem, second_stem = self.language.stems([first_term.typed, second_term.typed])
         return tuple(
             reading
             for key in self.synonyms
             if len(key) == _TWO
-            if first == key[0] or may_be_correction(first, key[0], is_typing=False)
-            if may_be_correction(other.typed, key[1], is_typing=is_typing)
-            or may_be_correction(second, key[1], is_typing=False)
+            if first_stem == key[0]
+            or may_be_correction(first_stem, key[0], is_typing=False)
+            if may_be_correction(second_term.typed, key[1], is_typing=is_typing)
+            or may_be_correction(second_stem, key[1], is_typing=False)
             for reading in self._synonyms_of(key, WEIGHTS.one_edit)
         )
 
@@ -223,14 +230,14 @@ class QueryInterpreter:
         interpretation = self.reader.meaning(word, is_typing=is_typing)
         is_known = interpretation.product_count > 0 or interpretation.is_compound_part
         if not self.synonyms:
-            return QueryTerm(word, interpretation.counted, is_known)
+            return QueryTerm(word, interpretation.distinct_readings, is_known)
         synonyms_of_word = self._synonyms(
             word, interpretation.stem, interpretation.readings, is_typing=is_typing
         )
-        found = self.reader.counted(
+        readings = self.reader.distinct_readings(
             [*interpretation.readings, *synonyms_of_word], interpretation.product_count
         )
-        return QueryTerm(word, found, is_known or bool(synonyms_of_word))
+        return QueryTerm(word, readings, is_known or bool(synonyms_of_word))
 
     def _synonyms(
         self, word: str, stem: str, readings: Sequence[WordReading], *, is_typing: bool
@@ -238,20 +245,20 @@ class QueryInterpreter:
         """Return the merchant's synonyms of a word or of one of its readings."""
         if not self.synonyms:
             return []
-        found = self._synonyms_of((stem,), 1.0)
+        synonym_readings = self._synonyms_of((stem,), 1.0)
         for reading in readings:
-            found += self._synonyms_of(reading.stems, reading.weight)
-        if found or readings:
-            return found
+            synonym_readings += self._synonyms_of(reading.stems, reading.weight)
+        if synonym_readings or readings:
+            return synonym_readings
         # Not in the catalog, but maybe an unfinished or misspelled synonym.
         for key in self.synonyms:
             if len(key) == 1 and may_be_correction(word, key[0], is_typing=is_typing):
-                found += self._synonyms_of(key, WEIGHTS.one_edit)
-        return found
+                synonym_readings += self._synonyms_of(key, WEIGHTS.one_edit)
+        return synonym_readings
 
     def _synonyms_of(self, stems: Words, weight: float) -> list[WordReading]:
         words = self.synonyms.get(stems, ())
-        return [self.reader.reading(one, weight * WEIGHTS.synonym) for one in words]
+        return [self.reader.reading(synonym, weight * WEIGHTS.synonym) for synonym in words]
 
 
 _FIELDS: Final = (
@@ -259,7 +266,7 @@ _FIELDS: Final = (
     (CATEGORIES, WEIGHTS.categories),
     (DESCRIPTION, WEIGHTS.description),
 )  # order of DocumentCounts
-_SHOWN: Final = _FIELDS[:2]
+_SHORT_FIELDS: Final = _FIELDS[:2]
 Fields = Sequence[tuple[str, float]]
 _SLOP: Final = 1
 
@@ -270,15 +277,16 @@ WORD_SCORE: Final = 256.0
 def all_words_query(interpreter: QueryInterpreter, slots: Sequence[QueryTerm]) -> Query:
     """Return the query for products with every word; there is at least one slot."""
     build = _Builder(interpreter)
-    parts = [build.slot(slot) for slot in slots]
+    word_queries = [build.slot(slot) for slot in slots]
     heads = build.heads(slots)
     if len(slots) == 1:
-        return _preferring(parts[0], heads)
-    every = [
-        (Occur.Must, query) for query in _all_required(parts, build.compound_queries(slots))
+        return _with_optional_clauses(word_queries[0], heads)
+    required = [
+        (Occur.Must, query)
+        for query in _required_queries(word_queries, build.compound_queries(slots))
     ]
-    preferred = [build.all_in_title(slots), *build.side_by_side(slots), *heads]
-    return _preferring(Query.boolean_query(every), preferred)
+    optional = [build.all_in_title(slots), *build.side_by_side(slots), *heads]
+    return _with_optional_clauses(Query.boolean_query(required), optional)
 
 
 def some_words_queries(
@@ -294,21 +302,21 @@ def some_words_queries(
         return
     build = _Builder(interpreter)
     compounds = build.compound_queries(slots)
-    compound_queries = [one for one in compounds if one is not None]
-    shown = [build.slot(slot, _SHOWN) for slot in slots]
-    preferred = _word_scores(shown, compounds)
+    compound_queries = [compound for compound in compounds if compound is not None]
+    short_queries = [build.slot(slot, _SHORT_FIELDS) for slot in slots]
+    optional = _word_scores(short_queries, compounds)
     if len(slots) > 2:  # noqa: PLR2004 - two of two words were searched before
-        preferred += build.side_by_side(slots)
-    for parts in (shown, [build.slot(slot) for slot in slots]):
-        some = [(Occur.Should, query) for query in (*parts, *compound_queries)]
-        yield _preferring(Query.boolean_query(some), preferred)
+        optional += build.side_by_side(slots)
+    for word_queries in (short_queries, [build.slot(slot) for slot in slots]):
+        some = [(Occur.Should, query) for query in (*word_queries, *compound_queries)]
+        yield _with_optional_clauses(Query.boolean_query(some), optional)
 
 
 def _word_scores(
     parts: Sequence[Query], compound_queries: Sequence[Query | None]
 ) -> list[Query]:
     """Return the queries that add `WORD_SCORE` for each word; a compound is two words."""
-    found: list[Query] = []
+    scoring_queries: list[Query] = []
     index = 0
     while index < len(parts):
         compound = compound_queries[index] if index < len(compound_queries) else None
@@ -316,12 +324,12 @@ def _word_scores(
         words = [Query.const_score_query(part, WORD_SCORE) for part in pair]
         index += len(pair)
         if compound is None:
-            found += words
+            scoring_queries += words
         else:
-            both = Query.boolean_query([(Occur.Should, word) for word in words])
+            both_words = Query.boolean_query([(Occur.Should, word) for word in words])
             joined = Query.const_score_query(compound, _TWO * WORD_SCORE)
-            found.append(Query.disjunction_max_query([both, joined]))
-    return found
+            scoring_queries.append(Query.disjunction_max_query([both_words, joined]))
+    return scoring_queries
 
 
 def exact_query(schema: tantivy.Schema, key: str) -> Query:
@@ -329,22 +337,22 @@ def exact_query(schema: tantivy.Schema, key: str) -> Query:
     return Query.term_query(schema, EXACT, key, index_option="basic")
 
 
-def _all_required(
+def _required_queries(
     parts: Sequence[Query], compound_queries: Sequence[Query | None]
 ) -> list[Query]:
     """Return the query of each word, or of two words that match as one."""
-    needed: list[Query] = []
+    required: list[Query] = []
     index = 0
     while index < len(parts):
         compound = compound_queries[index] if index < len(compound_queries) else None
         if compound is None:
-            needed.append(parts[index])
+            required.append(parts[index])
             index += 1
             continue
         pair = [(Occur.Must, part) for part in parts[index : index + 2]]
-        needed.append(Query.disjunction_max_query([Query.boolean_query(pair), compound]))
+        required.append(Query.disjunction_max_query([Query.boolean_query(pair), compound]))
         index += 2
-    return needed
+    return required
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,13 +363,18 @@ class _Builder:
 
     def slot(self, slot: QueryTerm, fields: Fields = _FIELDS) -> Query:
         """Return the query of a word: a disjunction of its readings, scored by the best."""
-        return _best([self.reading(one, fields) for one in slot.readings])
+        return _disjunction([self.reading(reading, fields) for reading in slot.readings])
 
     def compound_queries(self, slots: Sequence[QueryTerm]) -> list[Query | None]:
         """Return for each pair of neighbours the query of their joint meaning, if any."""
-        joins = [self.interpreter.joined_readings(*pair) for pair in pairwise(slots)]
+        readings_of_pairs = [
+            self.interpreter.joined_readings(*pair) for pair in pairwise(slots)
+        ]
         return [
-            _best([self.reading(one) for one in some]) if some else None for some in joins
+            _disjunction([self.reading(reading) for reading in readings])
+            if readings
+            else None
+            for readings in readings_of_pairs
         ]
 
     def reading(self, reading: WordReading, fields: Fields = _FIELDS) -> Query:
@@ -395,26 +408,26 @@ class _Builder:
 
     def side_by_side(self, slots: Sequence[QueryTerm]) -> list[Query]:
         """Return the bonus queries for neighbours that are adjacent in a title."""
-        found = []
-        for one, other in pairwise(slots):
-            stems = [*one.readings[0].stems, *other.readings[0].stems]
+        bonus_queries = []
+        for first, second in pairwise(slots):
+            stems = [*first.readings[0].stems, *second.readings[0].stems]
             phrase = Query.phrase_query(
                 self.interpreter.schema, TITLE, [*stems], slop=_SLOP
             )
-            found.append(Query.boost_query(phrase, WEIGHTS.side_by_side))
-        return found
+            bonus_queries.append(Query.boost_query(phrase, WEIGHTS.side_by_side))
+        return bonus_queries
 
     def heads(self, slots: Sequence[QueryTerm]) -> list[Query]:
         """Return the bonus queries for head nouns; the last word has the highest bonus."""
-        last = _head_slot(self.interpreter, slots)
-        found = []
+        last = _head_index(self.interpreter, slots)
+        bonus_queries = []
         for index, slot in enumerate(slots):
             weight = WEIGHTS.head + (WEIGHTS.last_head if index == last else 0.0)
-            readings = [self._head(one, weight) for one in slot.readings]
+            readings = [self._head(reading, weight) for reading in slot.readings]
             known_queries = [query for query in readings if query is not None]
             if known_queries:
-                found.append(_best(known_queries))
-        return found
+                bonus_queries.append(_disjunction(known_queries))
+        return bonus_queries
 
     def _head(self, reading: WordReading, weight: float) -> Query | None:
         stem = reading.stems[-1]
@@ -426,19 +439,19 @@ class _Builder:
     def _in_title(self, slot: QueryTerm) -> Query:
         schema = self.interpreter.schema
         share = WEIGHTS.title * WEIGHTS.all_in_title
-        readings = [
+        queries = [
             Query.boost_query(
-                _term(schema, TITLE, one.stems[0])
-                if len(one.stems) == 1
-                else Query.phrase_query(schema, TITLE, list(one.stems)),
-                share * one.weight,
+                _term(schema, TITLE, reading.stems[0])
+                if len(reading.stems) == 1
+                else Query.phrase_query(schema, TITLE, list(reading.stems)),
+                share * reading.weight,
             )
-            for one in slot.readings
+            for reading in slot.readings
         ]
-        return _best(readings)
+        return _disjunction(queries)
 
 
-def _head_slot(interpreter: QueryInterpreter, slots: Sequence[QueryTerm]) -> int:
+def _head_index(interpreter: QueryInterpreter, slots: Sequence[QueryTerm]) -> int:
     """Return the index of the head noun: the last word that is not a colour."""
     colours = colour_words(interpreter.language.code)
     candidates = [index for index, slot in enumerate(slots) if slot.typed not in colours]
@@ -449,14 +462,14 @@ def _term(schema: tantivy.Schema, name: str, term: str) -> Query:
     return Query.term_query(schema, name, term, index_option="freq")
 
 
-def _preferring(needed: Query, preferred: Sequence[Query]) -> Query:
+def _with_optional_clauses(required: Query, optional: Sequence[Query]) -> Query:
     """Return a query with one required and several optional clauses."""
-    if not preferred:
-        return needed
+    if not optional:
+        return required
     return Query.boolean_query(
-        [(Occur.Must, needed), *((Occur.Should, query) for query in preferred)]
+        [(Occur.Must, required), *((Occur.Should, query) for query in optional)]
     )
 
 
-def _best(queries: list[Query]) -> Query:
+def _disjunction(queries: list[Query]) -> Query:
     return queries[0] if len(queries) == 1 else Query.disjunction_max_query(queries)

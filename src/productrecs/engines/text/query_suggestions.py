@@ -23,7 +23,7 @@ from productrecs.engines.text.word_interpreter import WordReading
 Mask = npt.NDArray[np.bool_]
 
 _CHECKED_HITS: Final = 30  # hits that are checked for visibility
-_TIMES: Final = 3  # candidates per wanted suggestion
+_CANDIDATES_PER_SUGGESTION: Final = 3  # candidates per wanted suggestion
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,30 +51,30 @@ def suggest(
     without a match are left out of both.
     """
     is_typing = query.is_typing
-    typed = interpreter.slots(query)
-    search = _Suggesting(interpreter, visible, query.words)
-    found: dict[tuple[str, ...], Suggestion] = {}
-    known_words = [slot for slot in typed if slot.readings]
+    slots_typed = interpreter.slots(query)
+    finder = _SuggestionFinder(interpreter, visible, query.words)
+    suggestions: dict[tuple[str, ...], Suggestion] = {}
+    known_slots = [slot for slot in slots_typed if slot.readings]
     for option in (
-        search.options(known_words, limit, is_typing=is_typing) if known_words else ()
+        finder.options(known_slots, limit, is_typing=is_typing) if known_slots else ()
     ):
-        if len(found) == limit:
+        if len(suggestions) == limit:
             break
-        one = search.one_of(option)
-        if one is not None:
-            stems = interpreter.language.stems(one.words)
-            found.setdefault(tuple(stems), one)
-    slots = [slot for slot in map(search.with_transposition, typed) if slot.readings]
+        suggestion = finder.suggestion_of(option)
+        if suggestion is not None:
+            stems = interpreter.language.stems(suggestion.words)
+            suggestions.setdefault(tuple(stems), suggestion)
+    slots = [slot for slot in map(finder.with_transposition, slots_typed) if slot.readings]
     if not slots:
         return QuerySuggestions([], None)
     meant = None
     if has_correction(slots, is_typing=is_typing):
-        meant = search.one_of([_first(slot) for slot in slots])
-    return QuerySuggestions(list(found.values()), meant)
+        meant = finder.suggestion_of([_first_reading(slot) for slot in slots])
+    return QuerySuggestions(list(suggestions.values()), meant)
 
 
 @dataclass(frozen=True, slots=True)
-class _Suggesting:
+class _SuggestionFinder:
     """Finds suggestions in one index state."""
 
     interpreter: QueryInterpreter
@@ -85,18 +85,20 @@ class _Suggesting:
         self, slots: Sequence[QueryTerm], limit: int, *, is_typing: bool
     ) -> Iterator[list[QueryTerm]]:
         """Yield the query with its last word as typed, corrected, and completed."""
-        head = [_first(slot) for slot in slots[:-1]]
+        first_slots = [_first_reading(slot) for slot in slots[:-1]]
         last = slots[-1]
         for reading in self._readings(last, limit, is_typing=is_typing):
-            if not self._is_shown(reading):
+            if not self._is_in_titles(reading):
                 continue
-            yield [*head, last._replace(readings=(reading,))]
+            yield [*first_slots, last._replace(readings=(reading,))]
 
-    def one_of(self, slots: Sequence[QueryTerm]) -> Suggestion | None:
+    def suggestion_of(self, slots: Sequence[QueryTerm]) -> Suggestion | None:
         """Return these words in their first reading; None if no product has all."""
         searcher = self.interpreter.searcher
-        read = [slot._replace(typed="".join(slot.readings[0].words)) for slot in slots]
-        query = all_words_query(self.interpreter, read)
+        slots_as_read = [
+            slot._replace(typed="".join(slot.readings[0].words)) for slot in slots
+        ]
+        query = all_words_query(self.interpreter, slots_as_read)
         hits = searcher.search(query, _CHECKED_HITS, count=False).hits
         if not hits:
             return None
@@ -115,16 +117,16 @@ class _Suggesting:
         places = [n for n, word in enumerate(self.typed) if word in corrections]
         content_words = set(self.interpreter.language.without_stop_words(self.typed))
         return [
-            one
+            corrected
             for word in self.typed[places[0] : places[-1] + 1]
-            for one in corrections.get(word, () if word in content_words else (word,))
+            for corrected in corrections.get(word, () if word in content_words else (word,))
         ]
 
     def with_transposition(self, slot: QueryTerm) -> QueryTerm:
         """Return a slot; one without readings gets the likeliest guess, if any."""
         if slot.readings:
             return slot
-        correction = self.interpreter.reader.transposed(slot.typed)
+        correction = self.interpreter.reader.transposition(slot.typed)
         return slot if correction is None else slot._replace(readings=(correction,))
 
     def _readings(
@@ -132,18 +134,24 @@ class _Suggesting:
     ) -> Iterator[WordReading]:
         reader = self.interpreter.reader
         if is_typing:
-            for word in reader.vocabulary.completions(last.typed, _TIMES * limit):
+            for word in reader.vocabulary.completions(
+                last.typed, _CANDIDATES_PER_SUGGESTION * limit
+            ):
                 yield reader.title_spelling(word)
-        for one in last.readings:
-            yield reader.title_spelling(one.words[0]) if len(one.words) == 1 else one
+        for reading in last.readings:
+            yield (
+                reader.title_spelling(reading.words[0])
+                if len(reading.words) == 1
+                else reading
+            )
 
-    def _is_shown(self, reading: WordReading) -> bool:
+    def _is_in_titles(self, reading: WordReading) -> bool:
         """Return whether a title or a category has the words: codes are not suggested."""
         counts = map(self.interpreter.terms.counts, reading.stems)
-        return all(one.title or one.categories for one in counts)
+        return all(count.title or count.categories for count in counts)
 
 
-def _first(slot: QueryTerm) -> QueryTerm:
+def _first_reading(slot: QueryTerm) -> QueryTerm:
     return slot._replace(readings=slot.readings[:1])
 
 
@@ -160,7 +168,7 @@ def spelled_as_title(words: Sequence[str], title: str, typed: str = "") -> str |
     """
     folded = fold_text(typed)
     spellings: dict[str, str] = {}
-    linked: dict[tuple[str, ...], str] = {}
+    linked_spellings: dict[tuple[str, ...], str] = {}
     runs = _RUN.findall(title)
     for run in runs:
         spellings.setdefault(fold_text(run), run.lower())
@@ -169,36 +177,38 @@ def spelled_as_title(words: Sequence[str], title: str, typed: str = "") -> str |
             spellings.setdefault(fold_text(part), part.lower())
         folded_parts = tuple(map(fold_text, parts))
         spellings.setdefault("".join(folded_parts), run.lower())
-        linked.setdefault(folded_parts, run.lower())
-    for one, two in pairwise(runs):
-        spellings.setdefault(fold_text(one + two), f"{one} {two}".lower())
+        linked_spellings.setdefault(folded_parts, run.lower())
+    for first, second in pairwise(runs):
+        spellings.setdefault(fold_text(first + second), f"{first} {second}".lower())
     texts: list[str] = []
-    remaining = _joined(words)
+    remaining = _join_bigrams(words)
     while remaining:
-        consumed = 2 if tuple(remaining[:2]) in linked else 1
-        one = linked.get(tuple(remaining[:consumed])) or spellings.get(remaining[0])
-        one = one or _cut_out(remaining[0], title)
-        if one is None and is_code(remaining[0]) and remaining[0] not in folded:
+        consumed = 2 if tuple(remaining[:2]) in linked_spellings else 1
+        spelling = linked_spellings.get(tuple(remaining[:consumed])) or spellings.get(
+            remaining[0]
+        )
+        spelling = spelling or _matching_part_of_title(remaining[0], title)
+        if spelling is None and is_code(remaining[0]) and remaining[0] not in folded:
             return None
-        texts.append(one or remaining[0])
+        texts.append(spelling or remaining[0])
         remaining = remaining[consumed:]
     return " ".join(texts)
 
 
-def _cut_out(word: str, title: str) -> str | None:
+def _matching_part_of_title(word: str, title: str) -> str | None:
     """Return the part of a title that matches a run without blanks."""
     if not is_cjk(word):
         return None
-    folded_parts = [fold_text(one) for one in title]
+    folded_parts = [fold_text(character) for character in title]
     start = "".join(folded_parts).find(word)
     if start < 0:
         return None
     # maps each folded character to its position in the title
-    origin = [at for at, one in enumerate(folded_parts) for _ in one]
+    origin = [at for at, folded in enumerate(folded_parts) for _ in folded]
     return title[origin[start] : origin[start + len(word) - 1] + 1]
 
 
-def _joined(words: Sequence[str]) -> list[str]:
+def _join_bigrams(words: Sequence[str]) -> list[str]:
     """Return words with the bigrams of a text without blanks merged into runs."""
     joined: list[str] = []
     for word in words:

@@ -44,15 +44,15 @@ from productrecs.engines.text.language_detection_and_stemming import (
 from productrecs.engines.text.query_interpreter import (
     NO_SYNONYMS,
     WORD_SCORE,
+    InterpretedWord,
     QueryInterpreter,
     QueryTerm,
-    ReadWord,
     Synonyms,
     all_words_query,
     exact_query,
     has_correction,
+    interpreted_words,
     some_words_queries,
-    words_as_read,
 )
 from productrecs.engines.text.query_suggestions import Mask, QuerySuggestions, suggest
 from productrecs.engines.text.vocabulary import DocumentFrequencies, Vocabulary
@@ -64,8 +64,8 @@ FEEDBACK_DEPTH: Final = 36
 RERANK_DEPTH: Final = 200
 """Maximum number of results to rerank: shoppers rarely page further."""
 
-_BEST: Final = 20  # feedback documents, weighted by rank
-_SHARE: Final = 0.5  # approximate maximum bonus, as a share of the best score
+_FEEDBACK_DOCUMENTS: Final = 20  # feedback documents, weighted by rank
+_MAX_BONUS: Final = 0.5  # approximate maximum bonus, as a share of the best score
 _LEAD_WEIGHT: Final = 0.5  # weight of the description's beginning relative to the title
 _MIN_DOCUMENTS: Final = 2  # minimum number of feedback documents with a stem
 _MAX_STEMS: Final = 60
@@ -74,7 +74,7 @@ _MIN_LEAD: Final = 5
 
 
 def rerank_by_feedback(
-    gists: Sequence[TermProfile],
+    profiles: Sequence[TermProfile],
     scores: Sequence[float],
     terms: DocumentFrequencies,
     products: int,
@@ -88,43 +88,46 @@ def rerank_by_feedback(
     def rarity(documents: int) -> float:
         return math.log1p(products / (documents + 0.5))
 
-    def of_title(stem: str) -> float:
+    def title_weight(stem: str) -> float:
         return rarity(terms.counts(stem).title)
 
     def lead_weight(stem: str) -> float:
         documents = terms.counts(stem).description
         return rarity(documents) if documents < _TOO_COMMON * products else 0.0
 
-    best = gists[:_BEST]
-    title = _profile([one.title for one in best], of_title)
-    lead = _profile([one.lead for one in best], lead_weight)
-    top = scores[0] or 1.0
+    best_profiles = profiles[:_FEEDBACK_DOCUMENTS]
+    title_vector = _profile([profile.title for profile in best_profiles], title_weight)
+    lead_vector = _profile([profile.lead for profile in best_profiles], lead_weight)
+    top_score = scores[0] or 1.0
     return [
-        score / top
-        + _SHARE
-        * (_share(one.title, title, 1) + _LEAD_WEIGHT * _share(one.lead, lead, _MIN_LEAD))
-        for score, one in zip(scores, gists, strict=True)
+        score / top_score
+        + _MAX_BONUS
+        * (
+            _similarity(profile.title, title_vector, 1)
+            + _LEAD_WEIGHT * _similarity(profile.lead, lead_vector, _MIN_LEAD)
+        )
+        for score, profile in zip(scores, profiles, strict=True)
     ]
 
 
 def _profile(
-    best: Sequence[frozenset[str]], rarity: Callable[[str], float]
+    best_documents: Sequence[frozenset[str]], rarity: Callable[[str], float]
 ) -> Mapping[str, float]:
     """Return the term vector of the best hits: stems with weights, L2-normalised."""
-    weights = [1.0 / math.log2(place + 2) for place in range(len(best))]
-    counts = Counter(stem for stems in best for stem in stems)
+    weights = [1.0 / math.log2(rank + 2) for rank in range(len(best_documents))]
+    counts = Counter(stem for stems in best_documents for stem in stems)
     sums: dict[str, float] = {}
-    for weight, stems in zip(weights, best, strict=True):
+    for weight, stems in zip(weights, best_documents, strict=True):
         for stem in stems:
             if counts[stem] >= _MIN_DOCUMENTS:
                 sums[stem] = sums.get(stem, 0.0) + weight
     frequent = sorted(sums, key=lambda stem: (-sums[stem], stem))[:_MAX_STEMS]
-    profile = {stem: sums[stem] * rarity(stem) for stem in frequent}
-    length = math.sqrt(sum(value * value for value in profile.values())) or 1.0
-    return {stem: value / length for stem, value in profile.items()}
+    vector = {stem: sums[stem] * rarity(stem) for stem in frequent}
+    length = math.sqrt(sum(value * value for value in vector.values())) or 1.0
+    return {stem: value / length for stem, value in vector.items()}
 
 
-def _share(stems: frozenset[str], profile: Mapping[str, float], minimum: int) -> float:
+def _similarity(stems: frozenset[str], profile: Mapping[str, float], minimum: int) -> float:
     """Return the similarity of a text to the best hits, normalised by its length."""
     common_stems = stems & profile.keys()
     # Sorted, so that the sum does not depend on the hash seed.
@@ -132,7 +135,7 @@ def _share(stems: frozenset[str], profile: Mapping[str, float], minimum: int) ->
     return total / math.sqrt(max(len(stems), minimum, 1))
 
 
-_PAGES: Final = (1, 4, 30, 1000)
+_PAGE_FACTORS: Final = (1, 4, 30, 1000)
 
 
 class Relaxed(StrEnum):
@@ -177,7 +180,7 @@ class IndexHits:
     exact: int = 0  # number of leading hits by id or sku
     with_every_word: int = 0  # number of leading hits by id or sku, or with every word
     complete: int = 0  # ... with every word, if all of them are known
-    words: tuple[ReadWord, ...] = ()  # of the query
+    words: tuple[InterpretedWord, ...] = ()  # of the query
 
 
 class SearchRun:
@@ -199,13 +202,13 @@ class SearchRun:
 
     def run(self) -> IndexHits:
         """Return the hits."""
-        slots, known_words, exact = self._begin()
+        slots, known_words, exact = self._search_exact()
         is_deep = self._query.is_deep
         depth = max(self._limit, RERANK_DEPTH) if is_deep else self._limit
-        relaxed = self._by_words(slots, known_words, depth)
-        return self._found(slots, exact, relaxed, is_deep=is_deep)
+        relaxed = self._search_words(slots, known_words, depth)
+        return self._to_hits(slots, exact, relaxed, is_deep=is_deep)
 
-    def _begin(self) -> tuple[list[QueryTerm], list[QueryTerm], int]:
+    def _search_exact(self) -> tuple[list[QueryTerm], list[QueryTerm], int]:
         """Return the words, the known ones, and the number of exact hits."""
         query = self._query.query
         key = exact_key(query.text)
@@ -215,7 +218,7 @@ class SearchRun:
         slots = self._interpreter.slots(query)
         return slots, [slot for slot in slots if slot.readings], exact
 
-    def _found(
+    def _to_hits(
         self, slots: Sequence[QueryTerm], exact: int, relaxed: Relaxed, *, is_deep: bool
     ) -> IndexHits:
         limit = self._limit
@@ -228,10 +231,10 @@ class SearchRun:
         items, scores = self._items[:limit], self._scores[:limit]
         with_every_word = min(self._with_every_word, limit)
         complete = with_every_word if all(slot.readings for slot in slots) else exact
-        words = words_as_read(slots)
+        words = interpreted_words(slots)
         return IndexHits(items, scores, relaxed, exact, with_every_word, complete, words)
 
-    def _by_words(
+    def _search_words(
         self, slots: Sequence[QueryTerm], known_words: Sequence[QueryTerm], limit: int
     ) -> Relaxed:
         self._with_every_word = len(self._items)
@@ -244,9 +247,9 @@ class SearchRun:
         self._with_every_word = len(self._items)
         if self._with_every_word < self._min_complete:
             for query in some_words_queries(self._interpreter, known_words):
-                before = len(self._items)
+                hits_before = len(self._items)
                 self._add_hits_of(query, limit)
-                self._scale_below(before)
+                self._scale_tiers(hits_before)
                 if len(self._items) >= self._min_complete:
                     break
             relaxed = Relaxed.WORDS if len(self._items) > self._with_every_word else relaxed
@@ -255,7 +258,7 @@ class SearchRun:
     def _add_hits_of(self, query: tantivy.Query, limit: int) -> None:
         """Add the new visible products of a query, up to `limit`."""
         searcher, hit_count = self._interpreter.searcher, len(self._items)
-        for page in _PAGES:
+        for page in _PAGE_FACTORS:
             size = limit * page + hit_count  # known products are found again
             hits = searcher.search(query, size, count=False).hits
             self._add(hits, limit)
@@ -268,14 +271,14 @@ class SearchRun:
         addresses = [address for _, address in hits]
         numbers = self._interpreter.searcher.fast_field_values(NUMBER, addresses)
         items = np.array(numbers, dtype=np.int64)
-        shown = self._visible.take(items, mode="clip") & (items < len(self._visible))
-        found_items, free = self._found_items, limit - len(self._items)
+        is_visible = self._visible.take(items, mode="clip") & (items < len(self._visible))
+        found_items, free_places = self._found_items, limit - len(self._items)
         places = [
             place
-            for place in shown.nonzero()[0].tolist()
+            for place in is_visible.nonzero()[0].tolist()
             if numbers[place] not in found_items
         ]
-        for place in places[:free]:
+        for place in places[:free_places]:
             item = int(numbers[place] or 0)
             found_items.add(item)
             self._items.append(item)
@@ -289,7 +292,8 @@ class SearchRun:
             return
         doc = self._interpreter.searcher.doc
         profiles = [
-            decode_profile(doc(one)[PROFILE][0]) for one in self._addresses[exact:end]
+            decode_profile(doc(address)[PROFILE][0])
+            for address in self._addresses[exact:end]
         ]
         reader = self._interpreter.reader
         scores = self._scores[exact:end]
@@ -301,22 +305,22 @@ class SearchRun:
             (first, min(self._with_every_word, end)),
             (max(first, self._with_every_word), end),
         ):
-            places = sorted(range(begin, until), key=lambda n: -feedback_scores[n - exact])
-            self._items[begin:until] = [self._items[n] for n in places]
+            order = sorted(range(begin, until), key=lambda n: -feedback_scores[n - exact])
+            self._items[begin:until] = [self._items[n] for n in order]
 
-    def _scale_below(self, before: int) -> None:
-        """Scale the scores from `before` on, so that each tier is below the previous one.
+    def _scale_tiers(self, first: int) -> None:
+        """Scale the scores from `first` on, so that each tier is below the previous one.
 
         Among partial matches, each number of words is a tier.
         """
-        tiers = [divmod(score, WORD_SCORE) for score in self._scores[before:]]
+        tiers = [divmod(score, WORD_SCORE) for score in self._scores[first:]]
         for _, tier in groupby(tiers, key=itemgetter(0)):
             scores = [score for _, score in tier]
-            ceiling = 0.9 * self._scores[before - 1] if before else math.inf
+            ceiling = 0.9 * self._scores[first - 1] if first else math.inf
             share = min(1.0, ceiling / scores[0]) if scores[0] > 0 else 1.0
-            end = before + len(scores)
-            self._scores[before:end] = [score * share for score in scores]
-            before = end
+            end = first + len(scores)
+            self._scores[first:end] = [score * share for score in scores]
+            first = end
 
     def _put_exact_first(self, exact: int) -> None:
         if exact:
@@ -352,7 +356,7 @@ class SearchIndex:
             self._products.reload()
             words = self._words.searcher()
             self.language = LanguageAnalyzer(language)
-            self._reader = self._state(Vocabulary(words, self._words.schema))
+            self._reader = self._read_state(Vocabulary(words, self._words.schema))
 
     def __len__(self) -> int:
         """Return the number of indexed products."""
@@ -368,7 +372,7 @@ class SearchIndex:
             self._words.reload()
             self._products.reload()
             words = self._words.searcher()
-            self._reader = self._state(self._reader.vocabulary.read_on(words))
+            self._reader = self._read_state(self._reader.vocabulary.read_on(words))
 
     def analyse(self, text: str) -> AnalysedQuery:
         """Return the analysis of a query in the language of this index."""
@@ -419,7 +423,7 @@ class SearchIndex:
     def _interpreter(self, synonyms: Synonyms) -> QueryInterpreter:
         return QueryInterpreter(self._reader, synonyms)
 
-    def _state(self, vocabulary: Vocabulary) -> WordInterpreter:
+    def _read_state(self, vocabulary: Vocabulary) -> WordInterpreter:
         schema = self._products.schema
         searcher = self._products.searcher()
         return WordInterpreter(searcher, schema, vocabulary, self.language)
@@ -492,15 +496,15 @@ class IndexWriter:
         """Add the words that the vocabulary index lacks."""
         self._words_index.reload()
         searcher = self._words_index.searcher()
-        new = {
+        new_words = {
             word: count
             for word, count in self._new_words.items()
             if word and searcher.doc_freq(WORD, word) == 0
         }
-        for word, count in new.items():
-            one = tantivy.Document()
-            one.add_text(WORD, word)
-            one.add_text(REVERSED, word[::-1])
-            one.add_integer(COUNT, count)
-            self._words.add_document(one)
+        for word, count in new_words.items():
+            document = tantivy.Document()
+            document.add_text(WORD, word)
+            document.add_text(REVERSED, word[::-1])
+            document.add_integer(COUNT, count)
+            self._words.add_document(document)
         self._new_words.clear()

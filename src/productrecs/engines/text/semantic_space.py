@@ -45,13 +45,13 @@ EVERYDAY_WORDS: Final = (
 )  # fmt: skip
 """For the pseudo-words of small catalogs: halves of their own few words are too similar."""
 
-_KNOWN_WORD_BONUS: Final = 0.05
+_KNOWN_WORD_DISCOUNT: Final = 0.05
 """Reduction of the threshold for words that the encoder knows."""
 
 _MARGIN: Final = 0.01  # allows for quantisation errors
 _SEED: Final = 11
-_FULL: Final = 127
-_AT_ONCE: Final = 8_192  # rows
+_MAX_CODE: Final = 127
+_BATCH_ROWS: Final = 8_192  # rows
 _FIT_BATCH: Final = 2_048
 
 
@@ -85,15 +85,15 @@ class Projection:
 
 def unit_rows(rows: npt.NDArray[Any]) -> Vectors:
     """Return rows of length 1; zeros stay zeros."""
-    found: Vectors = rows.astype(np.float32)
-    found /= np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-9)
-    return found
+    unit: Vectors = rows.astype(np.float32)
+    unit /= np.maximum(np.linalg.norm(unit, axis=1, keepdims=True), 1e-9)
+    return unit
 
 
 def quantize(rows: Vectors) -> Codes:
     """Return rows as int8, each scaled to a maximum of 127."""
     largest = np.abs(rows).max(axis=1, keepdims=True)
-    codes: Codes = np.rint(rows * (_FULL / np.maximum(largest, 1e-9))).astype(np.int8)
+    codes: Codes = np.rint(rows * (_MAX_CODE / np.maximum(largest, 1e-9))).astype(np.int8)
     return codes
 
 
@@ -114,9 +114,9 @@ class SemanticSpace:
         self.codes = np.ascontiguousarray(codes)
         self.threshold = threshold
         lengths = np.zeros(len(self.codes), np.float32)
-        for begin in range(0, len(self.codes), _AT_ONCE):  # not all as float32 at once
-            part = self.codes[begin : begin + _AT_ONCE].astype(np.float32)
-            lengths[begin : begin + _AT_ONCE] = np.linalg.norm(part, axis=1)
+        for begin in range(0, len(self.codes), _BATCH_ROWS):  # not all as float32 at once
+            part = self.codes[begin : begin + _BATCH_ROWS].astype(np.float32)
+            lengths[begin : begin + _BATCH_ROWS] = np.linalg.norm(part, axis=1)
         self._inverse = np.divide(
             1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0
         )
@@ -135,15 +135,15 @@ class SemanticSpace:
         similarities = self.similarities(vector)
         count = min(len(visible), len(similarities))
         threshold = (
-            max(self.threshold - _KNOWN_WORD_BONUS, _MIN_THRESHOLD)
+            max(self.threshold - _KNOWN_WORD_DISCOUNT, _MIN_THRESHOLD)
             if is_known
             else self.threshold
         )
-        above = visible[:count] & (similarities[:count] > threshold)
-        items = np.flatnonzero(above)
-        found = similarities[items]
-        places = top_places(items, found, limit)
-        return SimilarProducts(items[places].tolist(), found[places].tolist())
+        is_similar = visible[:count] & (similarities[:count] > threshold)
+        items = np.flatnonzero(is_similar)
+        item_similarities = similarities[items]
+        best = top_places(items, item_similarities, limit)
+        return SimilarProducts(items[best].tolist(), item_similarities[best].tolist())
 
     def similarities(self, vector: Vectors) -> npt.NDArray[np.float32]:
         """Return the cosine similarity of each item number with an encoder's vector."""
@@ -188,22 +188,23 @@ class SemanticSpace:
 
 
 def threshold(
-    invented: Sequence[Vectors],
+    pseudo_words: Sequence[Vectors],
     projection: Projection,
     codes: Codes,
     share: float = INVENTED_FOUND,
 ) -> float:
-    """Return the similarity that a `share` of pseudo-words reach; `invented` has vectors.
+    """Return the similarity that a `share` of pseudo-words reach.
 
-    Rows of zeros are pseudo-words that the encoder refuses.
+    `pseudo_words` are their vectors. Rows of zeros are pseudo-words that the encoder
+    refuses.
     """
-    if not invented or not len(codes):
+    if not pseudo_words or not len(codes):
         return _MIN_THRESHOLD
-    rows_of_words = np.concatenate(invented)
+    rows_of_words = np.concatenate(pseudo_words)
     queries = projection.reduce(rows_of_words)
     best = np.full(len(queries), -1.0, np.float32)
-    for begin in range(0, len(codes), _AT_ONCE):
-        rows = unit_rows(codes[begin : begin + _AT_ONCE])
+    for begin in range(0, len(codes), _BATCH_ROWS):
+        rows = unit_rows(codes[begin : begin + _BATCH_ROWS])
         np.maximum(best, (queries @ rows.T).max(axis=1), out=best)
     best[~rows_of_words.any(axis=1)] = -1.0
     return max(float(np.quantile(best, 1.0 - share)) + _MARGIN, _MIN_THRESHOLD)
@@ -216,8 +217,8 @@ def invent_words(words: Sequence[str]) -> list[str]:
     rng, existing_words = np.random.default_rng(_SEED), set(words)
     pairs = rng.integers(len(words), size=(INVENTED, 2)).tolist()
     pseudo_words = (
-        words[one][: len(words[one]) // 2] + words[other][len(words[other]) // 2 :]
-        for one, other in pairs
+        words[first][: len(words[first]) // 2] + words[second][len(words[second]) // 2 :]
+        for first, second in pairs
     )
     return list(dict.fromkeys(word for word in pseudo_words if word not in existing_words))
 

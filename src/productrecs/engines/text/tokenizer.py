@@ -16,7 +16,7 @@ from productrecs.engines.text.measurement_units import (
     TIMES,
     UNIT_PREFIXES,
     UNITS,
-    equivalents,
+    equivalent_quantities,
     normalized_number,
 )
 
@@ -45,9 +45,13 @@ def fold_text(text: str) -> str:
     if text.isascii():
         return text.replace("''", '"')
     # Separates vulgar fractions: 1½ is one and a half.
-    text = "".join(f" {one}" if one in _FRACTIONS else one for one in text)
+    text = "".join(
+        f" {character}" if character in _FRACTIONS else character for character in text
+    )
     text = unicodedata.normalize("NFKD", text.translate(_FOLDED)).translate(_FOLDED)
-    base_text = "".join(one for one in text if not unicodedata.combining(one))
+    base_text = "".join(
+        character for character in text if not unicodedata.combining(character)
+    )
     return base_text.lower().replace(
         "''", '"'
     )  # mathematical bold letters are folded by now
@@ -108,12 +112,12 @@ def indexed_words(text: str) -> list[str]:
     "10mm" is also 10 and 1cm, "wr-44526" also wr44526, "pro8200" also pro and 8200, and "2
     in. x 4 in." is 2x4. Text without blanks is indexed by bigrams and single characters.
     """
-    found: list[str] = []
+    spellings: list[str] = []
     for word, alternatives in _words(text):
-        found.append(word)
+        spellings.append(word)
         if alternatives:
-            found.extend(alternatives)
-    return found
+            spellings.extend(alternatives)
+    return spellings
 
 
 def is_code(word: str) -> bool:
@@ -233,9 +237,13 @@ def _size_words(sides: list[_Amount]) -> Iterator[tuple[str, tuple[str, ...]]]:
     unit.
     """
     numbers = [side.number for side in sides]
-    pairs = [f"{one}x{two}" for one, two in pairwise(numbers)] if len(sides) > 2 else []  # noqa: PLR2004
-    last = sides[-1].unit
-    with_unit = [side.number + last for side in sides if last in LENGTHS and not side.unit]
+    pairs: list[str] = []
+    if len(sides) > 2:  # noqa: PLR2004 - the pair of two sides is the size itself
+        pairs = [f"{first}x{second}" for first, second in pairwise(numbers)]
+    last_unit = sides[-1].unit
+    with_unit = [
+        side.number + last_unit for side in sides if last_unit in LENGTHS and not side.unit
+    ]
     yield "x".join(numbers)[:MAX_WORD_LENGTH], (*pairs, *numbers, *with_unit)
     for side in sides:
         if side.unit:
@@ -260,7 +268,7 @@ def _quantity(tokens: list[_Token], index: int) -> tuple[int, str, tuple[str, ..
     """Return a number joined with the following unit."""
     number, unit, end = _amount(tokens, index)
     if unit:
-        return end - index, number + unit, (number, *equivalents(number, unit))
+        return end - index, number + unit, (number, *equivalent_quantities(number, unit))
     if end - index > 1:
         return end - index, number, ()
     tokens[index].text = number
@@ -322,9 +330,9 @@ def _code(tokens: list[_Token], index: int) -> tuple[int, str, tuple[str, ...]]:
         end += 1
     parts = [token.text for token in tokens[index:end]]
     if len(parts) == 1:
-        return 1, _without_apostrophes(parts[0]), _linked(tokens, index, parts[0])
+        return 1, _without_apostrophes(parts[0]), _joined_spellings(tokens, index, parts[0])
     code = "".join(parts)
-    return end - index, code, (*_code_parts(parts), *_linked(tokens, index, code))
+    return end - index, code, (*_code_parts(parts), *_joined_spellings(tokens, index, code))
 
 
 def _code_parts(parts: list[str]) -> Iterator[str]:
@@ -338,22 +346,22 @@ def _code_parts(parts: list[str]) -> Iterator[str]:
                 yield "".join(parts[first : first + size])
 
 
-def _linked(tokens: list[_Token], index: int, word: str) -> tuple[str, ...]:
+def _joined_spellings(tokens: list[_Token], index: int, word: str) -> tuple[str, ...]:
     """Return the joined spellings of hyphenated words: t-shirt is also tshirt.
 
     Words with a slash are separate: "tops/tees". A part may belong to a code, and a longer
     code is also joined as a whole: dcd-771-c2 is dcd771c2.
     """
-    joined, found, at = word, list[str](), index
-    while at > 0 and _is_linked(tokens[at - 1], tokens[at]):
-        at -= 1
-        joined = tokens[at].text + joined
+    joined, spellings, first = word, list[str](), index
+    while first > 0 and _is_linked(tokens[first - 1], tokens[first]):
+        first -= 1
+        joined = tokens[first].text + joined
         if len(joined) > _SHORT_LINK:
             break
-        if tokens[at].before:
-            found.append(joined)
-    joined_codes = [one for one in found[1:][-1:] if is_code(one)]
-    return (*found[:1], *joined_codes)
+        if tokens[first].before:
+            spellings.append(joined)
+    joined_codes = [code for code in spellings[1:][-1:] if is_code(code)]
+    return (*spellings[:1], *joined_codes)
 
 
 def _is_linked(last: _Token, token: _Token) -> bool:
@@ -384,7 +392,7 @@ def _tokens(text: str) -> list[_Token]:
             before = kind if kind == "gap" or not before else before
             continue
         if kind == "cjk":
-            tokens.extend(_Token("cjk", two, "gap") for two in _pairs(match.group()))
+            tokens.extend(_Token("cjk", pair, "gap") for pair in _pairs(match.group()))
             before = "gap"
             continue
         tokens.append(_Token(kind, match.group(), before))

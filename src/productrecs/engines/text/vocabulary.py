@@ -30,7 +30,7 @@ from productrecs.engines.text.tokenizer import is_code
 ONE_EDIT_FROM: Final = 5
 TWO_EDITS_FROM: Final = 9
 SECOND_EDIT_FROM: Final = 6
-_SECOND: Final = 3  # cache key beside the distances 1 and 2
+_SECOND_EDIT_KEY: Final = 3  # cache key beside the distances 1 and 2
 _MAX_FOUND: Final = 64
 _MIN_START: Final = 3
 _ENTRY_BYTES: Final = 600
@@ -50,20 +50,24 @@ def may_be_correction(typed: str, word: str, *, is_typing: bool) -> bool:
         return True
     if is_code(typed) or is_code(word) or typed[:1] != word[:1]:
         return False
-    allowed = 0 if len(word) < ONE_EDIT_FROM else 1 if len(word) < TWO_EDITS_FROM else 2
-    return abs(len(typed) - len(word)) <= allowed and edit_distance(typed, word) <= allowed
+    max_edits = 0 if len(word) < ONE_EDIT_FROM else 1 if len(word) < TWO_EDITS_FROM else 2
+    return (
+        abs(len(typed) - len(word)) <= max_edits and edit_distance(typed, word) <= max_edits
+    )
 
 
-def edit_distance(one: str, other: str) -> int:
+def edit_distance(first: str, second: str) -> int:
     """Return the edit distance; a transposition of neighbours is one edit."""
-    before: list[int] = []
-    row = list(range(len(other) + 1))
-    for i, a in enumerate(one, 1):
-        last, before, row = before, row, [i]
-        for j, b in enumerate(other, 1):
-            edit_cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (a != b))
-            if i > 1 and j > 1 and a == other[j - 2] and one[i - 2] == b:
-                edit_cost = min(edit_cost, last[j - 2] + 1)
+    previous_row: list[int] = []
+    row = list(range(len(second) + 1))
+    for i, a in enumerate(first, 1):
+        row_before_previous, previous_row, row = previous_row, row, [i]
+        for j, b in enumerate(second, 1):
+            edit_cost = min(
+                previous_row[j] + 1, row[j - 1] + 1, previous_row[j - 1] + (a != b)
+            )
+            if i > 1 and j > 1 and a == second[j - 2] and first[i - 2] == b:
+                edit_cost = min(edit_cost, row_before_previous[j - 2] + 1)
             row.append(edit_cost)
     return row[-1]
 
@@ -98,43 +102,47 @@ class Vocabulary:
         valid_starts = [at for at in cuts if self.has(word[:at])]
         return [(word[:at], word[at:]) for at in valid_starts if self.has(word[at:])]
 
-    def near(self, word: str, distance: int) -> list[FuzzyMatch]:
+    def corrections(self, word: str, distance: int) -> list[FuzzyMatch]:
         """Return corrections of `word` within an edit distance of 1 or 2."""
-        found = self._cache.get((word, distance))
-        if found is None:
-            found = self._cache.put((word, distance), self._nearest(word, distance))
-        return found
+        matches = self._cache.get((word, distance))
+        if matches is None:
+            matches = self._cache.put(
+                (word, distance), self._find_corrections(word, distance)
+            )
+        return matches
 
     def second_edit_corrections(self, word: str) -> list[FuzzyMatch]:
         """Return words of 6 to 8 letters two edits from `word` with the same beginning."""
         if is_code(word) or not SECOND_EDIT_FROM <= len(word) <= TWO_EDITS_FROM:
             return []
-        found = self._cache.get((word, _SECOND))
-        if found is None:
-            candidates = self._found(self._query(word, 2, prefix=False), _MAX_FOUND)
-            found = [
-                FuzzyMatch(one, 2, same_start=True)
-                for one in candidates
-                if SECOND_EDIT_FROM <= len(one) < TWO_EDITS_FROM
-                and one[0] == word[0]
-                and not is_code(one)
+        matches = self._cache.get((word, _SECOND_EDIT_KEY))
+        if matches is None:
+            candidates = self._most_frequent(self._query(word, 2, prefix=False), _MAX_FOUND)
+            matches = [
+                FuzzyMatch(candidate, 2, same_start=True)
+                for candidate in candidates
+                if SECOND_EDIT_FROM <= len(candidate) < TWO_EDITS_FROM
+                and candidate[0] == word[0]
+                and not is_code(candidate)
             ]
-            self._cache.put((word, _SECOND), found)
-        return found
+            self._cache.put((word, _SECOND_EDIT_KEY), matches)
+        return matches
 
     def completions(self, start: str, limit: int) -> list[str]:
         """Return the most frequent words that begin with `start`, without itself."""
         if not start:
             return []
-        found = self._found(self._query(start, 0, prefix=True), limit + 1)
-        return [one for one in found if one != start][:limit]
+        words = self._most_frequent(self._query(start, 0, prefix=True), limit + 1)
+        return [word for word in words if word != start][:limit]
 
     def words_ending_with(self, end: str, limit: int) -> list[str]:
         """Return the most frequent words that end with `end`, without itself."""
         query = tantivy.Query.fuzzy_term_query(
             self._schema, REVERSED, end[::-1], distance=0, prefix=True
         )
-        return [one for one in self._found(query, limit + 1) if one != end][:limit]
+        return [word for word in self._most_frequent(query, limit + 1) if word != end][
+            :limit
+        ]
 
     def mistyped_completions(self, start: str, limit: int) -> list[str]:
         """Return the most frequent words whose beginning is one edit from `start`."""
@@ -142,23 +150,27 @@ class Vocabulary:
             return []
         query = self._query(start, 1, prefix=True)
         return [
-            one
-            for one in self._found(query, limit)
-            if len(one) >= ONE_EDIT_FROM and one[0] == start[0] and not is_code(one)
+            word
+            for word in self._most_frequent(query, limit)
+            if len(word) >= ONE_EDIT_FROM and word[0] == start[0] and not is_code(word)
         ]
 
-    def _nearest(self, word: str, distance: int) -> list[FuzzyMatch]:
+    def _find_corrections(self, word: str, distance: int) -> list[FuzzyMatch]:
         min_length = ONE_EDIT_FROM if distance == 1 else TWO_EDITS_FROM
         if is_code(word) or len(word) < min_length - distance:
             return []
-        one_edit_words = {word}
+        nearer_words = {word}
         if distance > 1:
-            one_edit_words.update(one.word for one in self.near(word, distance - 1))
-        found = self._found(self._query(word, distance, prefix=False), _MAX_FOUND)
+            nearer_words.update(
+                candidate.word for candidate in self.corrections(word, distance - 1)
+            )
+        words = self._most_frequent(self._query(word, distance, prefix=False), _MAX_FOUND)
         return [
-            FuzzyMatch(one, distance, one[0] == word[0])
-            for one in found
-            if len(one) >= min_length and one not in one_edit_words and not is_code(one)
+            FuzzyMatch(candidate, distance, candidate[0] == word[0])
+            for candidate in words
+            if len(candidate) >= min_length
+            and candidate not in nearer_words
+            and not is_code(candidate)
         ]
 
     def _query(self, word: str, distance: int, *, prefix: bool) -> tantivy.Query:
@@ -166,7 +178,7 @@ class Vocabulary:
             self._schema, WORD, word, distance=distance, prefix=prefix
         )
 
-    def _found(self, query: tantivy.Query, limit: int) -> list[str]:
+    def _most_frequent(self, query: tantivy.Query, limit: int) -> list[str]:
         searcher = self._searcher
         hits = searcher.search(query, limit, count=False, order_by_field=COUNT).hits
         return [searcher.doc(address)[WORD][0] for _, address in hits]
@@ -255,10 +267,10 @@ _MIN_HEAD: Final = 4
 _MIN_FIRST: Final = 3
 _MIN_UNKNOWN: Final = 4
 _LONG_HEAD: Final = 5
-_LINKS: Final = ("", "s", "n", "en", "es", "er", "e", "t")
+_LINKING_LETTERS: Final = ("", "s", "n", "en", "es", "er", "e", "t")
 _FORMS: Final = ("", "n", "en", "e", "er", "s", "r", "t")
 # Swedish plurals: jacka, jackor; stol, stolar.
-_NORTHERN: Final = (("or", "a"), ("a", "or"), ("ar", ""), ("", "ar"))
+_SWEDISH_PLURALS: Final = (("or", "a"), ("a", "or"), ("ar", ""), ("", "ar"))
 _MAX_CANDIDATES: Final = 24
 
 
@@ -271,18 +283,20 @@ def compounds_ending_with(
     is no "Tor". If no product has `word`, and it is long or ends several words, any first
     part is valid: the only "Brille" of a shop may be a "Sonnenbrille".
     """
-    found: dict[str, None] = {}
+    compounds: dict[str, None] = {}
     other_compounds: dict[str, None] = {}
-    for head in _forms(word):
-        for one in vocabulary.words_ending_with(head, _MAX_CANDIDATES):
-            first = one[: len(one) - len(head)]
-            if _is_first(first, vocabulary):
-                found.setdefault(one)
+    for head in _inflected_forms(word):
+        for compound in vocabulary.words_ending_with(head, _MAX_CANDIDATES):
+            first = compound[: len(compound) - len(head)]
+            if _is_first_part(first, vocabulary):
+                compounds.setdefault(compound)
             elif len(first) >= _MIN_UNKNOWN and first.isalpha():
-                other_compounds.setdefault(one)
-    if not is_known and (len(word) >= _LONG_HEAD or len(found) + len(other_compounds) > 1):
-        found |= other_compounds
-    return list(found)[:limit]
+                other_compounds.setdefault(compound)
+    if not is_known and (
+        len(word) >= _LONG_HEAD or len(compounds) + len(other_compounds) > 1
+    ):
+        compounds |= other_compounds
+    return list(compounds)[:limit]
 
 
 def split_compound(word: str, vocabulary: Vocabulary) -> tuple[str, str] | None:
@@ -300,36 +314,36 @@ def split_compound(word: str, vocabulary: Vocabulary) -> tuple[str, str] | None:
     return None
 
 
-def joined_compounds(one: str, other: str) -> list[str]:
+def possible_compounds(word: str, other: str) -> list[str]:
     """Return the compounds that two words may form, in either order."""
-    if not (one.isalpha() and other.isalpha()):
+    if not (word.isalpha() and other.isalpha()):
         return []
     return [
         first + link + head
-        for first, head in ((one, other), (other, one))
+        for first, head in ((word, other), (other, word))
         if len(first) >= _MIN_FIRST and len(head) >= _MIN_HEAD
-        for link in _LINKS
+        for link in _LINKING_LETTERS
     ]
 
 
-def _forms(word: str) -> list[str]:
+def _inflected_forms(word: str) -> list[str]:
     """Return a word with and without inflectional endings."""
     if len(word) < _MIN_HEAD or not word.isalpha():
         return []
     without_ending = [
         word.removesuffix(end) for end in _FORMS if end and word.endswith(end)
     ]
-    stems = [one for one in (word, *without_ending) if len(one) >= _MIN_HEAD - 1]
-    northern = [
+    stems = [stem for stem in (word, *without_ending) if len(stem) >= _MIN_HEAD - 1]
+    swedish_plurals = [
         word.removesuffix(end) + other
-        for end, other in _NORTHERN
+        for end, other in _SWEDISH_PLURALS
         if word.endswith(end) and len(word) - len(end) >= _MIN_HEAD
     ]
     forms = [stem + end for stem in stems[:2] for end in _FORMS]
-    return list(dict.fromkeys([*forms, *northern]))
+    return list(dict.fromkeys([*forms, *swedish_plurals]))
 
 
-def _is_first(first: str, vocabulary: Vocabulary) -> bool:
+def _is_first_part(first: str, vocabulary: Vocabulary) -> bool:
     if len(first) < _MIN_FIRST or not first.isalpha():
         return False
     if _catalog_form(first, vocabulary) is not None:
@@ -339,7 +353,7 @@ def _is_first(first: str, vocabulary: Vocabulary) -> bool:
 
 def _catalog_form(first: str, vocabulary: Vocabulary) -> str | None:
     """Return the word of a first part, without linking letters."""
-    for link in _LINKS:
+    for link in _LINKING_LETTERS:
         word = first.removesuffix(link) if link else first
         if (link and word == first) or len(word) < _MIN_FIRST:
             continue

@@ -24,7 +24,7 @@ from productrecs.engines.text.vocabulary import (
     FuzzyMatch,
     Vocabulary,
     compounds_ending_with,
-    joined_compounds,
+    possible_compounds,
     split_compound,
 )
 
@@ -73,7 +73,7 @@ LIMITS = InterpretationLimits()
 
 
 _CODE_PART: Final = re.compile(r"\d+|[^\W\d_]+")
-_MIN_HALF: Final = 3  # minimum letters of each part of a split word
+_MIN_PART_LETTERS: Final = 3  # minimum letters of each part of a split word
 _MEANING_BYTES: Final = 1_200
 _COMPOUNDS_BYTES: Final = 400
 
@@ -92,9 +92,8 @@ class WordMeaning(NamedTuple):
     stem: str
     product_count: int  # approximate number of products with the word itself
     readings: tuple[WordReading, ...]
-    counted: tuple[
-        WordReading, ...
-    ]  # distinct readings, none weighted above the word itself
+    # None is weighted above the word itself.
+    distinct_readings: tuple[WordReading, ...]
     is_compound_part: bool = False  # of compounds in the catalog
 
 
@@ -126,7 +125,7 @@ class WordInterpreter:
         """Return the readings of a word; with `is_typing` it may be unfinished."""
         cached = self._meanings.get((word, is_typing))
         if cached is None:
-            meaning = self._meaning(word, is_typing=is_typing)
+            meaning = self._interpret(word, is_typing=is_typing)
             cached = self._meanings.put((word, is_typing), meaning)
         return cached
 
@@ -140,23 +139,25 @@ class WordInterpreter:
             return True
         return word.isalpha() and self.terms.frequency(word, self.stem(word)) > 0
 
-    def second_edit(self, word: str, neighbours: Sequence[str]) -> tuple[WordReading, ...]:
+    def second_edit_readings(
+        self, word: str, neighbours: Sequence[str]
+    ) -> tuple[WordReading, ...]:
         """Return words of 6 to 8 letters that are two edits away, the likeliest first.
 
         A match must have the same first letters, be frequent enough, and occur in a product
-        with one of the words `neighbours` it.
+        with one of the words in `neighbours`.
         """
         candidates = self.vocabulary.second_edit_corrections(word)
-        stems = self.language.stems([one.word for one in candidates])
-        found = sorted(
-            (-self.terms.frequency(one.word, stem), one.word, stem)
-            for one, stem in zip(candidates, stems, strict=True)
+        stems = self.language.stems([candidate.word for candidate in candidates])
+        ranked = sorted(
+            (-self.terms.frequency(candidate.word, stem), candidate.word, stem)
+            for candidate, stem in zip(candidates, stems, strict=True)
         )
         return tuple(
-            WordReading((one,), (stem,), WEIGHTS.two_edits)
-            for count, one, stem in found[: LIMITS.readings]
+            WordReading((candidate,), (stem,), WEIGHTS.two_edits)
+            for count, candidate, stem in ranked[: LIMITS.readings]
             if -count >= LIMITS.rare
-            if any(self._occur_together(one, other) for other in neighbours)
+            if any(self._occur_together(candidate, other) for other in neighbours)
         )
 
     def _occur_together(self, *words: str) -> bool:
@@ -173,20 +174,20 @@ class WordInterpreter:
             return (word,)
         return split_compound(word, self.vocabulary) or (word,)
 
-    def compounds(self, one: str, other: str) -> list[WordReading]:
+    def compounds(self, first: str, second: str) -> list[WordReading]:
         """Return the catalog's compounds of two words, in any form and either order.
 
         Example: "Schuhe Damen" gives "Damenschuhe".
         """
-        cached = self._compounds.get((one, other))
+        cached = self._compounds.get((first, second))
         if cached is None:
-            found = {
+            readings_by_stem = {
                 reading.stems[0]: reading
-                for word in joined_compounds(one, other)
+                for word in possible_compounds(first, second)
                 for reading in (self.reading((word,), WEIGHTS.joined),)
                 if self._title_count(word)
             }
-            cached = self._compounds.put((one, other), list(found.values()))
+            cached = self._compounds.put((first, second), list(readings_by_stem.values()))
         return cached
 
     def split(self, word: str) -> tuple[str, ...]:
@@ -199,12 +200,12 @@ class WordInterpreter:
         if is_code(word):
             parts = self._split_code(word)
             return parts if parts and self._occur_together(*parts) else ()
-        cuts = [
-            (min(self._title_count(one), self._title_count(other)), one, other)
-            for one, other in _halves(word)
+        scored_halves = [
+            (min(self._title_count(first), self._title_count(second)), first, second)
+            for first, second in _possible_halves(word)
         ]
-        fewest, *halves = max(cuts, default=(0, word))
-        if fewest < LIMITS.rare:
+        title_count, *halves = max(scored_halves, default=(0, word))
+        if title_count < LIMITS.rare:
             return ()
         return tuple(halves) if self._occur_together(*halves) else ()
 
@@ -230,15 +231,17 @@ class WordInterpreter:
         Titles with "sleeping-bag" contain all three; shoppers type the two.
         """
         joined_word = self.reading((word,), 1.0)
-        joined = max(self.terms.counts(joined_word.stems[0]).title, 1)
-        for two in self._split_readings(word):
-            phrase = tantivy.Query.phrase_query(self.schema, TITLE, list(two.stems))
-            phrase_hits = self.searcher.search(phrase, joined, count=False).hits
-            if len(phrase_hits) >= joined:
-                return two
+        joined_count = max(self.terms.counts(joined_word.stems[0]).title, 1)
+        for split_reading in self._split_readings(word):
+            phrase = tantivy.Query.phrase_query(
+                self.schema, TITLE, list(split_reading.stems)
+            )
+            phrase_hits = self.searcher.search(phrase, joined_count, count=False).hits
+            if len(phrase_hits) >= joined_count:
+                return split_reading
         return joined_word
 
-    def transposed(self, word: str) -> WordReading | None:
+    def transposition(self, word: str) -> WordReading | None:
         """Return the correction of a four-letter word by one transposition, or None.
 
         It is a suggestion only: such short words are searched as typed.
@@ -249,10 +252,11 @@ class WordInterpreter:
             word[:position] + word[position + 1] + word[position] + word[position + 2 :]
             for position in range(len(word) - 1)
         } - {word}
-        shown, best = max(
-            (self._title_count(one), one) for one in sorted(transpositions) or [word]
+        title_count, best_word = max(
+            (self._title_count(candidate), candidate)
+            for candidate in sorted(transpositions) or [word]
         )
-        return self.reading((best,), WEIGHTS.one_edit) if shown else None
+        return self.reading((best_word,), WEIGHTS.one_edit) if title_count else None
 
     def memory_bytes(self) -> int:
         """Return the approximate size of the cache."""
@@ -280,7 +284,7 @@ class WordInterpreter:
         share = weight / len(words) if len(words) > 1 else weight
         return WordReading(words, tuple(self.language.stems(words)), share)
 
-    def _meaning(self, word: str, *, is_typing: bool) -> WordMeaning:
+    def _interpret(self, word: str, *, is_typing: bool) -> WordMeaning:
         stem = self.stem(word)
         product_count = self.terms.frequency(word, stem)
         readings = [WordReading((word,), (stem,), 1.0)] if product_count else []
@@ -293,25 +297,32 @@ class WordInterpreter:
             compounds = compounds_ending_with(
                 word, self.vocabulary, LIMITS.readings, is_known=product_count > 0
             )
-            readings += [self.reading((one,), WEIGHTS.compound) for one in compounds]
+            readings += [
+                self.reading((compound,), WEIGHTS.compound) for compound in compounds
+            ]
             is_compound_part = bool(compounds)
-        counted = self.counted(readings, product_count)
-        return WordMeaning(stem, product_count, tuple(readings), counted, is_compound_part)
+        distinct_readings = self.distinct_readings(readings, product_count)
+        return WordMeaning(
+            stem, product_count, tuple(readings), distinct_readings, is_compound_part
+        )
 
-    def counted(
+    def distinct_readings(
         self, readings: Sequence[WordReading], product_count: int
     ) -> tuple[WordReading, ...]:
-        """Return distinct readings; none is weighted above a word that is `known`."""
+        """Return distinct readings; none is weighted above a word that the catalog has."""
         if len(readings) < 2:  # noqa: PLR2004 - most words have one reading
             return tuple(readings)
-        best: dict[tuple[str, ...], WordReading] = {}
-        for one in readings:
-            best.setdefault(one.stems, one)
-        found = list(best.values())
+        distinct: dict[tuple[str, ...], WordReading] = {}
+        for reading in readings:
+            distinct.setdefault(reading.stems, reading)
+        distinct_list = list(distinct.values())
         if product_count:
-            max_rarity = self._rarity(found[0])
-            found[1:] = [self._with_capped_weight(one, max_rarity) for one in found[1:]]
-        return tuple(found)
+            max_rarity = self._rarity(distinct_list[0])
+            distinct_list[1:] = [
+                self._with_capped_weight(reading, max_rarity)
+                for reading in distinct_list[1:]
+            ]
+        return tuple(distinct_list)
 
     def _with_capped_weight(self, reading: WordReading, max_rarity: float) -> WordReading:
         """Return a reading with a weight of at most the word's own, however rare it is."""
@@ -320,8 +331,8 @@ class WordInterpreter:
 
     def _rarity(self, reading: WordReading) -> float:
         pairs = zip(reading.words, reading.stems, strict=True)
-        fewest = min([self.terms.frequency(word, stem) for word, stem in pairs])
-        return math.log1p((self.products - fewest + 0.5) / (fewest + 0.5))
+        min_count = min([self.terms.frequency(word, stem) for word, stem in pairs])
+        return math.log1p((self.products - min_count + 0.5) / (min_count + 0.5))
 
     def _corrections(self, word: str, stem: str, product_count: int) -> list[WordReading]:
         """Return the corrections of a word, likeliest first."""
@@ -331,17 +342,17 @@ class WordInterpreter:
         ranked = self._corrections_within(word, stem, product_count, 1)
         if is_rare and not any(count >= LIMITS.rare for _, count, _ in ranked):
             ranked += self._corrections_within(word, stem, product_count, 2)
-        ranked.sort(key=lambda one: (-one[0], -one[1], one[2].words))
+        ranked.sort(key=lambda weighted: (-weighted[0], -weighted[1], weighted[2].words))
         return [reading for _, _, reading in ranked[: LIMITS.readings]]
 
     def _corrections_within(
         self, word: str, stem: str, product_count: int, distance: int
     ) -> list[tuple[float, int, WordReading]]:
         """Return words at an edit distance, with their weights and product counts."""
-        found: list[tuple[float, int, WordReading]] = []
-        corrections = self.vocabulary.near(word, distance)
+        weighted: list[tuple[float, int, WordReading]] = []
+        corrections = self.vocabulary.corrections(word, distance)
         if not corrections:
-            return found
+            return weighted
         stems = self.language.stems([correction.word for correction in corrections])
         for correction, correction_stem in zip(corrections, stems, strict=True):
             count = self.terms.frequency(correction.word, correction_stem)
@@ -354,10 +365,10 @@ class WordInterpreter:
             weight = WEIGHTS.one_edit if correction.distance == 1 else WEIGHTS.two_edits
             if not correction.same_start:
                 weight *= WEIGHTS.different_start
-            found.append(
+            weighted.append(
                 (weight, count, WordReading((correction.word,), (correction_stem,), weight))
             )
-        return found
+        return weighted
 
     def _completions(self, start: str, *, has_readings: bool) -> list[WordReading]:
         """Return the completions of an unfinished word."""
@@ -376,11 +387,11 @@ class WordInterpreter:
         """Return the readings of a word as two adjacent words of a title."""
         if len(word) < LIMITS.split_from or not word.isalpha():
             return []
-        cuts = range(_MIN_HALF, len(word) - _MIN_HALF + 1)
+        cuts = range(_MIN_PART_LETTERS, len(word) - _MIN_PART_LETTERS + 1)
         return [
-            WordReading((one, other), stems, WEIGHTS.split)
-            for one, other in self.vocabulary.splits(word, cuts)
-            if self._are_adjacent(stems := (self.stem(one), self.stem(other)))
+            WordReading((first, second), stems, WEIGHTS.split)
+            for first, second in self.vocabulary.splits(word, cuts)
+            if self._are_adjacent(stems := (self.stem(first), self.stem(second)))
         ]
 
     def _are_adjacent(self, stems: tuple[str, str]) -> bool:
@@ -399,7 +410,7 @@ def _is_likely(correction: FuzzyMatch, product_count: int, count: int) -> bool:
     return count >= LIMITS.correction_factor * product_count
 
 
-def _halves(word: str) -> Iterator[tuple[str, str]]:
+def _possible_halves(word: str) -> Iterator[tuple[str, str]]:
     if len(word) >= LIMITS.split_from and word.isalpha():
-        for cut in range(_MIN_HALF, len(word) - _MIN_HALF + 1):
+        for cut in range(_MIN_PART_LETTERS, len(word) - _MIN_PART_LETTERS + 1):
             yield word[:cut], word[cut:]

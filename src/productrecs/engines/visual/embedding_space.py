@@ -22,10 +22,13 @@ _SAMPLE: Final = 3_000
 _CHUNK: Final = 1_000
 _ROUNDS: Final = 5
 MIN_GROUP: Final = 5  # minimum pictures of a category for training
-_SOFTENED: Final = 0.5  # whitening strength
+_WHITENING: Final = 0.5  # whitening strength
 _RIDGE: Final = 0.3  # ridge, relative to the mean spread within a kind
-_SHARE: Final = (1.0, 0.6, 0.65)  # weights of colour, shape and kind in a vector
-LOOKS_SHARE, KIND_SHARE = _SHARE[0] ** 2 + _SHARE[1] ** 2, _SHARE[2] ** 2
+_PART_WEIGHTS: Final = (1.0, 0.6, 0.65)  # weights of colour, shape and kind in a vector
+LOOKS_SHARE, KIND_SHARE = (
+    _PART_WEIGHTS[0] ** 2 + _PART_WEIGHTS[1] ** 2,
+    _PART_WEIGHTS[2] ** 2,
+)
 """Of a similarity, but for a common factor."""
 
 _WEIGHTS: Final[Mapping[str, float]] = MappingProxyType(
@@ -59,11 +62,11 @@ class EmbeddingSpace:
 
     def vectors(self, descriptors: Descriptors) -> Floats:
         """Return the pictures' unit vectors, [n, DIMENSIONS], for cosine similarity."""
-        found = np.zeros((len(descriptors), DIMENSIONS), dtype=np.float32)
+        vectors = np.zeros((len(descriptors), DIMENSIONS), dtype=np.float32)
         for start in range(0, len(descriptors), _CHUNK):
             chunk = descriptors[start : start + _CHUNK]
-            found[start : start + _CHUNK] = self._some(chunk)
-        return found
+            vectors[start : start + _CHUNK] = self._vectors_of_chunk(chunk)
+        return vectors
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the arrays that `from_arrays` reads."""
@@ -99,23 +102,24 @@ class EmbeddingSpace:
 
     def project(self, descriptors: Descriptors) -> Floats:
         """Return the projected descriptors, [n, 2 * _BASIS]: colour, then shape."""
-        found = np.zeros((len(descriptors), 2 * _BASIS), dtype=np.float32)
+        projected = np.zeros((len(descriptors), 2 * _BASIS), dtype=np.float32)
         for start in range(0, len(descriptors), _CHUNK):
-            halves = self._halves(descriptors[start : start + _CHUNK])
-            found[start : start + _CHUNK] = _both(*halves)
-        return found
+            halves = self._project_halves(descriptors[start : start + _CHUNK])
+            projected[start : start + _CHUNK] = _join_halves(*halves)
+        return projected
 
-    def _halves(self, descriptors: Descriptors) -> tuple[Floats, Floats]:
+    def _project_halves(self, descriptors: Descriptors) -> tuple[Floats, Floats]:
         centred = (descriptors.astype(np.float32) - self.mean) * self.weights
         return centred[:, _IS_COLOUR] @ self.colour, centred[:, ~_IS_COLOUR] @ self.shape
 
-    def _some(self, descriptors: Descriptors) -> Floats:
-        colour, shape = self._halves(descriptors)
-        both = _both(colour, shape)
-        kind = (both - self.kind_mean) @ self.kind
+    def _vectors_of_chunk(self, descriptors: Descriptors) -> Floats:
+        colour, shape = self._project_halves(descriptors)
+        joined = _join_halves(colour, shape)
+        kind = (joined - self.kind_mean) @ self.kind
         parts = (colour[:, :COLOUR], shape[:, :SHAPE], kind)
         weighted = [
-            unit_rows(part) * share for part, share in zip(parts, _SHARE, strict=True)
+            unit_rows(part) * share
+            for part, share in zip(parts, _PART_WEIGHTS, strict=True)
         ]
         return unit_rows(np.concatenate(weighted, axis=1))
 
@@ -132,21 +136,26 @@ def fit_embedding_space(
     rows = sampled_rows(len(descriptors))
     sample = descriptors[rows].astype(np.float32)
     if len(rows) < MIN_PICTURES:
-        return _by_lot(sample)
+        return _random_space(sample)
     mean = sample.mean(axis=0)
     weights = _block_weights(sample)
     centred = (sample - mean) * weights
-    colour = principal_axes(centred[:, _IS_COLOUR], _BASIS, _SOFTENED)
-    shape = principal_axes(centred[:, ~_IS_COLOUR], _BASIS, _SOFTENED)
-    both = _both(centred[:, _IS_COLOUR] @ colour, centred[:, ~_IS_COLOUR] @ shape)
-    places = np.full(len(descriptors), -1, dtype=np.intp)
-    places[rows] = np.arange(len(rows))
-    known_groups = [found[found >= 0] for found in (places[group] for group in groups)]
+    colour = principal_axes(centred[:, _IS_COLOUR], _BASIS, _WHITENING)
+    shape = principal_axes(centred[:, ~_IS_COLOUR], _BASIS, _WHITENING)
+    projected = _join_halves(
+        centred[:, _IS_COLOUR] @ colour, centred[:, ~_IS_COLOUR] @ shape
+    )
+    sample_row = np.full(len(descriptors), -1, dtype=np.intp)
+    sample_row[rows] = np.arange(len(rows))
+    known_groups = [
+        group_rows[group_rows >= 0]
+        for group_rows in (sample_row[group] for group in groups)
+    ]
     spreads = scatter_matrices(
-        both, [group for group in known_groups if len(group) >= MIN_GROUP]
+        projected, [group for group in known_groups if len(group) >= MIN_GROUP]
     )
     kind = discriminant_axes(spreads, 2 * _BASIS)
-    return EmbeddingSpace(mean, weights, colour, shape, both.mean(axis=0), kind)
+    return EmbeddingSpace(mean, weights, colour, shape, projected.mean(axis=0), kind)
 
 
 def sampled_rows(count: int) -> npt.NDArray[np.intp]:
@@ -180,12 +189,12 @@ def principal_axes(centred: Floats, count: int, whitened: float) -> Floats:
     for _ in range(_ROUNDS):
         basis, _ = np.linalg.qr(centred.T @ (centred @ basis))
     projected = centred @ basis
-    spread, turn = np.linalg.eigh(projected.T @ projected / len(centred))
-    order = np.argsort(-spread)
-    spread, turn = np.maximum(spread[order], 0.0), turn[:, order]
-    softened = (spread + 0.1 * spread.mean() + 1e-12) ** (whitened / 2)
+    variances, rotation = np.linalg.eigh(projected.T @ projected / len(centred))
+    order = np.argsort(-variances)
+    variances, rotation = np.maximum(variances[order], 0.0), rotation[:, order]
+    scales = (variances + 0.1 * variances.mean() + 1e-12) ** (whitened / 2)
     axes = np.zeros((length, count), dtype=np.float32)
-    axes[:, :span] = basis @ turn / softened
+    axes[:, :span] = basis @ rotation / scales
     return axes
 
 
@@ -208,9 +217,9 @@ def scatter_matrices(
     within, between = np.zeros((size, size)), np.zeros((size, size))
     for group in groups:
         members = features[group]
-        middle = members.mean(axis=0)
-        within += (members - middle).T @ (members - middle)
-        between += len(group) * np.outer(middle - mean, middle - mean)
+        centre = members.mean(axis=0)
+        within += (members - centre).T @ (members - centre)
+        between += len(group) * np.outer(centre - mean, centre - mean)
     count = sum(len(group) for group in groups)
     return ScatterMatrices(within / count, between / count, min(KIND, len(groups) - 1))
 
@@ -225,14 +234,14 @@ def discriminant_axes(spreads: ScatterMatrices | None, size: int) -> Floats:
     within = within + np.eye(size) * (_RIDGE * np.trace(within) / size + 1e-9)
     from scipy import linalg  # noqa: PLC0415 - 0.25 s to import, for training only
 
-    found, turn = linalg.eigh(between, within)
-    best = np.argsort(-found)[:count]
-    strength = np.maximum(found[best], 0.0)
-    axes[:, : len(best)] = turn[:, best] * np.sqrt(strength / (1.0 + strength))
+    eigenvalues, eigenvectors = linalg.eigh(between, within)
+    best = np.argsort(-eigenvalues)[:count]
+    ratios = np.maximum(eigenvalues[best], 0.0)
+    axes[:, : len(best)] = eigenvectors[:, best] * np.sqrt(ratios / (1.0 + ratios))
     return axes
 
 
-def _by_lot(sample: Floats) -> EmbeddingSpace:
+def _random_space(sample: Floats) -> EmbeddingSpace:
     """Return a space of random axes with equal weights, for too few pictures."""
     weights = np.empty(LENGTH, dtype=np.float32)
     start = 0
@@ -252,12 +261,12 @@ def _by_lot(sample: Floats) -> EmbeddingSpace:
 
 def random_axes(length: int, count: int) -> Floats:
     """Return fixed random axes, [length, count]."""
-    drawn = np.random.Generator(np.random.PCG64(20_261_121))
-    axes: Floats = drawn.standard_normal((length, count), dtype=np.float32)
+    rng = np.random.Generator(np.random.PCG64(20_261_121))
+    axes: Floats = rng.standard_normal((length, count), dtype=np.float32)
     return axes / np.float32(length**0.5)
 
 
-def _both(colour: Floats, shape: Floats) -> Floats:
+def _join_halves(colour: Floats, shape: Floats) -> Floats:
     return np.concatenate([unit_rows(colour), unit_rows(shape)], axis=1)
 
 

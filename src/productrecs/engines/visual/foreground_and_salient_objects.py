@@ -8,13 +8,13 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from productrecs.engines.visual.image_transforms import Floats, Pixels, Plane, resized
+from productrecs.engines.visual.image_transforms import Floats, Pixels, Plane, resize
 
 _RIM: Final = 0.04  # of each side: the rim counts as background
 _PLAIN: Final = 14.0  # maximum Lab spread of a plain rim
 _EDGE: Final = 0.02  # maximum weight outside the box, on each side
 _SMALL: Final = 64
-_LEAST_FRONT: Final = 8
+_MIN_FOREGROUND: Final = 8
 
 
 class Foreground(NamedTuple):
@@ -32,62 +32,64 @@ def find_foreground(lab: Floats) -> Foreground:
     a plain background the difference dominates, otherwise the centre.
     """
     height, width = lab.shape[:2]
-    small = resized(lab, _SMALL, _SMALL)
-    rim = _rim_of(small)
-    seeds = _colours_of(rim)
+    small = resize(lab, _SMALL, _SMALL)
+    rim = _rim_pixels(small)
+    seeds = _dominant_colours(rim)
     axes = np.ascontiguousarray(np.moveaxis(small, 2, 0))
     distance = np.sqrt(
         np.min([((axes - seed[:, None, None]) ** 2).sum(axis=0) for seed in seeds], axis=0)
     )
-    typical = float(np.sqrt(((rim - np.median(rim, axis=0)) ** 2).sum(axis=1)).mean())
-    plainness = float(np.clip(1.5 - typical / _PLAIN, 0.0, 1.0))
-    bar = 6.0 + 10.0 * (1.0 - plainness)
-    differs = np.clip((distance - bar) / 10.0, 0.0, 1.0)
-    centre = centre_of(_SMALL)
-    by_colour = differs * (0.35 + 0.65 * centre)
-    weights = plainness * differs + (1.0 - plainness) * (0.5 * by_colour + 0.5 * centre)
+    rim_spread = float(np.sqrt(((rim - np.median(rim, axis=0)) ** 2).sum(axis=1)).mean())
+    plainness = float(np.clip(1.5 - rim_spread / _PLAIN, 0.0, 1.0))
+    threshold = 6.0 + 10.0 * (1.0 - plainness)
+    is_different = np.clip((distance - threshold) / 10.0, 0.0, 1.0)
+    centre = centre_weights(_SMALL)
+    colour_weights = is_different * (0.35 + 0.65 * centre)
+    weights = plainness * is_different + (1.0 - plainness) * (
+        0.5 * colour_weights + 0.5 * centre
+    )
     if weights.mean() < 0.02:  # noqa: PLR2004 - no contrast, such as white on white
         weights = centre
-    weights = _smoothed(weights.astype(np.float32))
-    box = _box_of(weights * (0.25 + 0.75 * centre), height, width)
-    return Foreground(resized(weights, height, width), box, plainness)
+    weights = _smooth(weights.astype(np.float32))
+    box = _bounding_box(weights * (0.25 + 0.75 * centre), height, width)
+    return Foreground(resize(weights, height, width), box, plainness)
 
 
-def _rim_of(lab: Floats) -> Floats:
+def _rim_pixels(lab: Floats) -> Floats:
     """Return the pixels of the top and both sides; products often touch the bottom."""
     depth = max(1, round(_RIM * len(lab)))
     parts = (lab[:depth], lab[:, :depth], lab[:, -depth:], lab[-depth:])
     return np.concatenate([part.reshape(-1, 3) for part in parts])
 
 
-def _colours_of(rim: Floats) -> list[Floats]:
+def _dominant_colours(rim: Floats) -> list[Floats]:
     """Return up to three dominant colours of the rim."""
-    left, seeds = rim, list[Floats]()
+    remaining, seeds = rim, list[Floats]()
     for _ in range(3):
-        seed = np.median(left, axis=0)
-        near = np.sqrt(((left - seed) ** 2).sum(axis=1)) < 15.0  # noqa: PLR2004 - Lab
-        if near.sum() < 0.12 * len(rim):
+        seed = np.median(remaining, axis=0)
+        is_near = np.sqrt(((remaining - seed) ** 2).sum(axis=1)) < 15.0  # noqa: PLR2004 - Lab
+        if is_near.sum() < 0.12 * len(rim):
             break
-        seeds.append(left[near].mean(axis=0))
-        left = left[~near]
-        if len(left) < 0.12 * len(rim):
+        seeds.append(remaining[is_near].mean(axis=0))
+        remaining = remaining[~is_near]
+        if len(remaining) < 0.12 * len(rim):
             break
     return seeds or [np.median(rim, axis=0)]
 
 
-def centre_of(size: int) -> Plane:
+def centre_weights(size: int) -> Plane:
     """Return each cell's closeness to the centre of a square, 1 there, [size, size]."""
     place = (np.arange(size, dtype=np.float32) + 0.5) / size - 0.5
     return np.exp(-0.5 * ((place[:, None] / 0.3) ** 2 + (place[None, :] / 0.25) ** 2))
 
 
-def _smoothed(plane: Plane) -> Plane:
+def _smooth(plane: Plane) -> Plane:
     padded = np.pad(plane, 1, mode="edge")
     rows = (padded[:-2] + padded[1:-1] + padded[2:]) / 3
     return (rows[:, :-2] + rows[:, 1:-1] + rows[:, 2:]) / 3
 
 
-def _box_of(weights: Plane, height: int, width: int) -> tuple[int, int, int, int]:
+def _bounding_box(weights: Plane, height: int, width: int) -> tuple[int, int, int, int]:
     top, bottom = _span(weights.sum(axis=1), height)
     left, right = _span(weights.sum(axis=0), width)
     return top, bottom, left, right
@@ -111,7 +113,7 @@ def window_of(front: Foreground, height: int, width: int) -> tuple[slice, slice]
     down, across = (bottom - top) // 12, (right - left) // 12
     rows = slice(max(0, top - down), min(height, bottom + down))
     columns = slice(max(0, left - across), min(width, right + across))
-    if min(rows.stop - rows.start, columns.stop - columns.start) < _LEAST_FRONT:
+    if min(rows.stop - rows.start, columns.stop - columns.start) < _MIN_FOREGROUND:
         return slice(0, height), slice(0, width)
     return rows, columns
 
@@ -136,13 +138,13 @@ def salient_boxes(lab: Floats) -> list[Box]:
     """Return the salient boxes of a picture, [h, w, 3] Lab, most salient first."""
     from scipy import ndimage  # noqa: PLC0415 - for pictures only
 
-    apart = _apart(lab) * (0.6 + 0.4 * centre_of(_SIDE))
-    bar = _bar_between(apart)
-    labels, count = ndimage.label(ndimage.binary_closing(apart > bar))
+    distance = _barrier_distance(lab) * (0.6 + 0.4 * centre_weights(_SIDE))
+    threshold = _otsu_threshold(distance)
+    labels, count = ndimage.label(ndimage.binary_closing(distance > threshold))
     if not count:
         return []
-    weights = ndimage.sum(apart - bar / 2, labels, np.arange(1, count + 1))
-    found = ndimage.find_objects(labels)
+    weights = ndimage.sum(distance - threshold / 2, labels, np.arange(1, count + 1))
+    objects = ndimage.find_objects(labels)
     return [
         (
             columns.start / _SIDE,
@@ -150,11 +152,13 @@ def salient_boxes(lab: Floats) -> list[Box]:
             (columns.stop - columns.start) / _SIDE,
             (rows.stop - rows.start) / _SIDE,
         )
-        for rows, columns in (found[place] for place in np.argsort(-weights, kind="stable"))
+        for rows, columns in (
+            objects[index] for index in np.argsort(-weights, kind="stable")
+        )
     ]
 
 
-def white_balanced(pixels: Pixels) -> Pixels:
+def white_balance(pixels: Pixels) -> Pixels:
     """Return a picture white-balanced by its even, pale wall; without one, itself."""
     depth = max(1, round(_RIM * min(pixels.shape[:2])))
     parts = (pixels[:depth], pixels[-depth:], pixels[:, :depth], pixels[:, -depth:])
@@ -164,29 +168,31 @@ def white_balanced(pixels: Pixels) -> Pixels:
     if not is_even or wall.max() < _PALE or wall.min() < _TINTED * wall.max():
         return pixels
     gain = np.clip(_WHITE / wall, *_GAIN).astype(np.float32)
-    lit: Pixels = np.clip(pixels * gain, 0, 255).astype(np.uint8)
-    return lit
+    balanced: Pixels = np.clip(pixels * gain, 0, 255).astype(np.uint8)
+    return balanced
 
 
-def _apart(lab: Floats) -> Plane:
+def _barrier_distance(lab: Floats) -> Plane:
     """Return the minimum barrier distance of each pixel to the rim, [_SIDE, _SIDE].
 
     Source: Zhang et al., Minimum Barrier Salient Object Detection at 80 FPS, ICCV 2015.
     Raster sweeps update each pixel from its neighbour if that is shorter.
     """
-    small = resized(lab, _SIDE, _SIDE) * np.array([_LIGHTNESS, 1.0, 1.0], dtype=np.float32)
+    small = resize(lab, _SIDE, _SIDE) * np.array([_LIGHTNESS, 1.0, 1.0], dtype=np.float32)
     padded = np.pad(small, ((1, 1), (1, 1), (0, 0)), mode="edge")
-    around = padded[:-2, 1:-1] + padded[2:, 1:-1] + padded[1:-1, :-2] + padded[1:-1, 2:]
-    values = np.moveaxis(((around + 2 * small) / 6).astype(np.float32), 2, 1).copy()
+    neighbour_sums = (
+        padded[:-2, 1:-1] + padded[2:, 1:-1] + padded[1:-1, :-2] + padded[1:-1, 2:]
+    )
+    values = np.moveaxis(((neighbour_sums + 2 * small) / 6).astype(np.float32), 2, 1).copy()
     highest, lowest = values.copy(), values.copy()
     barrier = np.full((_SIDE, _SIDE), _FAR, dtype=np.float32)
     barrier[0] = barrier[-1] = barrier[:, 0] = barrier[:, -1] = 0.0
     planes = (values, highest, lowest, barrier)
-    turned = tuple(plane.swapaxes(0, plane.ndim - 1) for plane in planes)
+    transposed = tuple(plane.swapaxes(0, plane.ndim - 1) for plane in planes)
     for _ in range(_ROUNDS):
-        for found in (planes, turned):
-            _sweep(*found)
-            _sweep(*(plane[::-1] for plane in found))
+        for orientation in (planes, transposed):
+            _sweep(*orientation)
+            _sweep(*(plane[::-1] for plane in orientation))
     return barrier
 
 
@@ -196,20 +202,22 @@ def _sweep(values: Floats, highest: Floats, lowest: Floats, barrier: Plane) -> N
     Minimises the number of NumPy calls: a photo has four hundred rows.
     """
     for row in range(1, len(values)):
-        high = np.maximum(highest[row - 1], values[row])
-        low = np.minimum(lowest[row - 1], values[row])
-        apart = high - low
-        cost = apart[0] + apart[1] + apart[2]
+        max_values = np.maximum(highest[row - 1], values[row])
+        min_values = np.minimum(lowest[row - 1], values[row])
+        ranges = max_values - min_values
+        cost = ranges[0] + ranges[1] + ranges[2]
         is_less = cost < barrier[row]
         np.copyto(barrier[row], cost, where=is_less)
-        np.copyto(highest[row], high, where=is_less)
-        np.copyto(lowest[row], low, where=is_less)
+        np.copyto(highest[row], max_values, where=is_less)
+        np.copyto(lowest[row], min_values, where=is_less)
 
 
-def _bar_between(plane: Plane) -> float:
+def _otsu_threshold(plane: Plane) -> float:
     """Return the threshold that best separates low and high values (Otsu)."""
     counts, edges = np.histogram(plane, _LEVELS)
     shares, middles = counts / counts.sum(), (edges[:-1] + edges[1:]) / 2
-    below, sums = np.cumsum(shares), np.cumsum(shares * middles)
-    apart = (sums[-1] * below - sums) ** 2 / np.maximum(below * (1 - below), 1e-9)
-    return float(middles[int(apart.argmax())])
+    share_below, sums = np.cumsum(shares), np.cumsum(shares * middles)
+    separation = (sums[-1] * share_below - sums) ** 2 / np.maximum(
+        share_below * (1 - share_below), 1e-9
+    )
+    return float(middles[int(separation.argmax())])

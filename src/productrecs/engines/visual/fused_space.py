@@ -43,7 +43,7 @@ AXES: Final = 64
 FUSED_DIMENSIONS: Final = DIMENSIONS + AXES + KIND
 
 _BASIS: Final = 128  # axes before the discriminant analysis
-_WHITENED: Final = 0.5
+_WHITENING: Final = 0.5
 _LOOKS: Final = DIMENSIONS - KIND
 OWN_BLOCKS: Final = (slice(0, _LOOKS), slice(_LOOKS, DIMENSIONS))
 """Descriptor block weights: visual similarity and kind."""
@@ -106,26 +106,29 @@ def fit_feature_space(
     sample = unit_rows(features[rows])
     length = features.shape[1]
     mean = sample.mean(axis=0) if len(sample) else np.zeros(length, np.float32)
-    nothing = np.zeros(_BASIS, np.float32), np.zeros((_BASIS, KIND), np.float32)
+    no_kind_axes = np.zeros(_BASIS, np.float32), np.zeros((_BASIS, KIND), np.float32)
     if len(sample) < MIN_PICTURES:
         return FeatureSpace(
-            np.zeros(length, np.float32), random_axes(length, _BASIS), *nothing
+            np.zeros(length, np.float32), random_axes(length, _BASIS), *no_kind_axes
         )
-    axes = principal_axes(sample - mean, _BASIS, _WHITENED)
+    axes = principal_axes(sample - mean, _BASIS, _WHITENING)
     projected = unit_rows((sample - mean) @ axes)
-    places = np.full(len(features), -1, dtype=np.intp)
-    places[rows] = np.arange(len(rows))
-    known_groups = [found[found >= 0] for found in (places[group] for group in groups)]
+    sample_row = np.full(len(features), -1, dtype=np.intp)
+    sample_row[rows] = np.arange(len(rows))
+    known_groups = [
+        group_rows[group_rows >= 0]
+        for group_rows in (sample_row[group] for group in groups)
+    ]
     spreads = scatter_matrices(
         projected, [group for group in known_groups if len(group) >= MIN_GROUP]
     )
     kind = discriminant_axes(spreads, _BASIS)
     if not kind.any():
-        return FeatureSpace(mean, axes, nothing[0], _unwhitened(axes))
+        return FeatureSpace(mean, axes, no_kind_axes[0], _axes_without_whitening(axes))
     return FeatureSpace(mean, axes, projected.mean(axis=0), kind)
 
 
-def _unwhitened(axes: Floats) -> Floats:
+def _axes_without_whitening(axes: Floats) -> Floats:
     """Return the map from projected features to the first axes without whitening.
 
     The axes along which pictures differ most tell kinds apart best, and whitening makes
@@ -137,15 +140,15 @@ def _unwhitened(axes: Floats) -> Floats:
     return kind
 
 
-def fused_vectors(own: Floats, encoded: Floats) -> Floats:
+def fuse_vectors(own: Floats, encoded: Floats) -> Floats:
     """Return the unit vectors of descriptor rows and encoder rows, [n, d]."""
-    both = np.concatenate([own, encoded], axis=1)
+    joined = np.concatenate([own, encoded], axis=1)
     for block, share in zip(FUSED_BLOCKS, FUSED_SHARES, strict=True):
-        both[:, block] = unit_rows(both[:, block]) * np.sqrt(share)
-    return unit_rows(both.astype(np.float32))
+        joined[:, block] = unit_rows(joined[:, block]) * np.sqrt(share)
+    return unit_rows(joined.astype(np.float32))
 
 
-def reweighted(
+def reweight_queries(
     vectors: Floats, blocks: Sequence[slice], stored: Floats, wanted: Floats
 ) -> Floats:
     """Return queries whose dot products with stored vectors have block weights `wanted`.
@@ -153,8 +156,8 @@ def reweighted(
     `stored` are the block weights of the vectors, 0 for empty blocks. The product with an
     equal vector is 1.
     """
-    there = np.where(stored > 0, wanted, 0.0)
-    factors = there / there.sum() / np.sqrt(np.maximum(stored, 1e-9) / stored.sum())
+    target = np.where(stored > 0, wanted, 0.0)
+    factors = target / target.sum() / np.sqrt(np.maximum(stored, 1e-9) / stored.sum())
     queries = np.zeros_like(vectors)
     for block, factor in zip(blocks, factors.tolist(), strict=True):
         queries[:, block] = unit_rows(vectors[:, block]) * np.float32(factor)
@@ -164,12 +167,12 @@ def reweighted(
 MIN_PAIRS: Final = 600
 """Minimum number of pairs for a significant result."""
 
-_TAUGHT: Final = 0.7  # training share of the pairs, the earlier ones
+_TRAINING_SHARE: Final = 0.7  # training share of the pairs, the earlier ones
 _MAX_TEST_PAIRS: Final = 1_500  # maximum test pairs, of the later ones
-_NEAR: Final = 20
+_NEAREST: Final = 20
 _BLOCK: Final = 256
-_GAIN: Final = 1.02  # minimum ratio of found test pairs
-_SURE: Final = 2.5  # minimum standard deviations
+_MIN_GAIN: Final = 1.02  # minimum ratio of found test pairs
+_MIN_DEVIATIONS: Final = 2.5  # minimum standard deviations
 
 Pairs = npt.NDArray[np.integer[Any]]
 """[n, 2] rows of co-viewed descriptors, in time order."""
@@ -195,46 +198,48 @@ def fit_supervised_space(
         return space, SupervisionChoice("categories", {})
     projected = space.project(descriptors)
     by_groups = scatter_matrices(projected, groups)
-    early = pairs[: int(_TAUGHT * len(pairs))]
-    late = _new_among(pairs[len(early) :], early)
+    early = pairs[: int(_TRAINING_SHARE * len(pairs))]
+    late = _unseen_pairs(pairs[len(early) :], early)
     hits = {"categories": _hits(space, descriptors, late, early)}
     for teacher in ("visits", "both"):
         kind = discriminant_axes(
-            _spreads(teacher, by_groups, projected, early), projected.shape[1]
+            _scatter_of_teacher(teacher, by_groups, projected, early), projected.shape[1]
         )
-        taught = replace(space, kind=kind)
-        hits[teacher] = _hits(taught, descriptors, late, early)
+        candidate = replace(space, kind=kind)
+        hits[teacher] = _hits(candidate, descriptors, late, early)
     best = max(("visits", "both"), key=lambda name: (hits[name].sum(), name))
-    found = {name: float(one.mean()) if len(one) else 0.0 for name, one in hits.items()}
+    hit_shares = {
+        name: float(is_hit.mean()) if len(is_hit) else 0.0 for name, is_hit in hits.items()
+    }
     if not _is_better(hits[best], hits["categories"]):
-        return space, SupervisionChoice("categories", found)
+        return space, SupervisionChoice("categories", hit_shares)
     kind = discriminant_axes(
-        _spreads(best, by_groups, projected, pairs), projected.shape[1]
+        _scatter_of_teacher(best, by_groups, projected, pairs), projected.shape[1]
     )
-    return replace(space, kind=kind), SupervisionChoice(best, found)
+    return replace(space, kind=kind), SupervisionChoice(best, hit_shares)
 
 
-def _spreads(
+def _scatter_of_teacher(
     teacher: str, by_groups: ScatterMatrices | None, projected: Floats, pairs: Pairs
 ) -> ScatterMatrices:
-    apart = projected[pairs[:, 0]] - projected[pairs[:, 1]]
-    within = apart.T @ apart / (2 * len(pairs))
+    differences = projected[pairs[:, 0]] - projected[pairs[:, 1]]
+    within = differences.T @ differences / (2 * len(pairs))
     between = np.cov(projected, rowvar=False) - within
     if teacher == "visits" or by_groups is None:
         return ScatterMatrices(within, between, KIND)
-    both = (within + by_groups.within) / 2, (between + by_groups.between) / 2
-    return ScatterMatrices(*both, KIND)
+    mean_scatter = (within + by_groups.within) / 2, (between + by_groups.between) / 2
+    return ScatterMatrices(*mean_scatter, KIND)
 
 
-def _new_among(late: Pairs, early: Pairs) -> Pairs:
+def _unseen_pairs(late: Pairs, early: Pairs) -> Pairs:
     """Return the later pairs that are not among the earlier ones, evenly sampled."""
     known = {tuple(sorted(pair)) for pair in early.tolist()}
-    fresh = {tuple(sorted(pair)) for pair in late.tolist()} - known
-    pairs = np.array(sorted(fresh), dtype=np.intp).reshape(-1, 2)
-    places = np.linspace(0, len(pairs) - 1, min(len(pairs), _MAX_TEST_PAIRS)).astype(
+    unseen = {tuple(sorted(pair)) for pair in late.tolist()} - known
+    pairs = np.array(sorted(unseen), dtype=np.intp).reshape(-1, 2)
+    even_index = np.linspace(0, len(pairs) - 1, min(len(pairs), _MAX_TEST_PAIRS)).astype(
         np.intp
     )
-    return pairs[places] if len(pairs) else pairs
+    return pairs[even_index] if len(pairs) else pairs
 
 
 def _hits(
@@ -244,26 +249,28 @@ def _hits(
 
     Other known matches are not counted as competitors.
     """
-    vectors, found = space.vectors(descriptors), list[npt.NDArray[np.bool_]]()
-    known: dict[int, list[int]] = {}
-    for one, other in early.tolist():
-        known.setdefault(one, []).append(other)
-        known.setdefault(other, []).append(one)
+    vectors, hits_of_blocks = space.vectors(descriptors), list[npt.NDArray[np.bool_]]()
+    partners_of: dict[int, list[int]] = {}
+    for first, second in early.tolist():
+        partners_of.setdefault(first, []).append(second)
+        partners_of.setdefault(second, []).append(first)
     for start in range(0, len(late), _BLOCK):
-        anchors, wanted = late[start : start + _BLOCK].T
-        likes = vectors[anchors] @ vectors.T
-        likes[np.arange(len(anchors)), anchors] = -2.0
-        for row, one in enumerate(anchors.tolist()):
-            likes[row, known.get(one, [])] = -2.0
-        scores = likes[np.arange(len(anchors)), wanted]
-        found.append((likes > scores[:, None]).sum(axis=1) < _NEAR)
-    return np.concatenate(found) if found else np.zeros(0, np.bool_)
+        anchors, partners = late[start : start + _BLOCK].T
+        similarities = vectors[anchors] @ vectors.T
+        similarities[np.arange(len(anchors)), anchors] = -2.0
+        for row, first in enumerate(anchors.tolist()):
+            similarities[row, partners_of.get(first, [])] = -2.0
+        scores = similarities[np.arange(len(anchors)), partners]
+        hits_of_blocks.append((similarities > scores[:, None]).sum(axis=1) < _NEAREST)
+    return np.concatenate(hits_of_blocks) if hits_of_blocks else np.zeros(0, np.bool_)
 
 
-def _is_better(one: npt.NDArray[np.bool_], other: npt.NDArray[np.bool_]) -> bool:
-    """Return whether `one` finds significantly more."""
-    won, lost = int((one & ~other).sum()), int((other & ~one).sum())
+def _is_better(candidate: npt.NDArray[np.bool_], baseline: npt.NDArray[np.bool_]) -> bool:
+    """Return whether `candidate` finds significantly more."""
+    won, lost = int((candidate & ~baseline).sum()), int((baseline & ~candidate).sum())
     if not won + lost:
         return False
-    beyond = (won - lost) / (won + lost) ** 0.5
-    return beyond >= _SURE and bool(one.sum() >= _GAIN * other.sum())
+    deviations = (won - lost) / (won + lost) ** 0.5
+    return deviations >= _MIN_DEVIATIONS and bool(
+        candidate.sum() >= _MIN_GAIN * baseline.sum()
+    )

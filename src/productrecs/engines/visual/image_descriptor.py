@@ -21,7 +21,7 @@ from productrecs.engines.visual.image_transforms import (
     Floats,
     Pixels,
     Plane,
-    resized,
+    resize,
     to_lab,
 )
 
@@ -51,16 +51,16 @@ def colour_shares(axes: Floats, weights: Plane) -> Floats:
     """
     flat = axes.reshape(-1, 3)
     low = flat.astype(np.intp)
-    part = (flat - low).T
-    first = (low[:, 0] * BINS[1] + low[:, 1]) * BINS[2] + low[:, 2]
+    fractions = (flat - low).T
+    first_bin = (low[:, 0] * BINS[1] + low[:, 1]) * BINS[2] + low[:, 2]
     counts = np.zeros(COLOURS, dtype=np.float64)
-    sides = np.stack([1.0 - part, part])  # [2, 3, n]
-    weighed = weights.ravel()
+    sides = np.stack([1.0 - fractions, fractions])  # [2, 3, n]
+    flat_weights = weights.ravel()
     for corner, step in enumerate(_corners().tolist()):
-        share = weighed * sides[corner >> 2, 0]
+        share = flat_weights * sides[corner >> 2, 0]
         share *= sides[(corner >> 1) & 1, 1]
         share *= sides[corner & 1, 2]
-        counts += np.bincount(first + step, share, minlength=COLOURS)
+        counts += np.bincount(first_bin + step, share, minlength=COLOURS)
     return np.sqrt(counts / max(float(counts.sum()), 1e-9)).astype(np.float32)
 
 
@@ -75,8 +75,8 @@ def _corners() -> npt.NDArray[np.intp]:
 
 DIRECTIONS: Final = 9
 SIDE: Final = 96  # side of the square for edges
-_MOST: Final = 0.35  # maximum of one direction in a cell: limits a single seam
-_DIFFERENT: Final = 1.0  # minimum difference, of 255: less is noise
+_MAX_SHARE: Final = 0.35  # maximum of one direction in a cell: limits a single seam
+_MIN_DIFFERENCE: Final = 1.0  # minimum difference, of 255: less is noise
 
 
 def edge_directions(grey: Plane) -> Floats:
@@ -101,16 +101,16 @@ def edge_histograms(planes: Floats, cells: int) -> Floats:
     shape = (DIRECTIONS, cells, size, cells, size)
     sums = np.moveaxis(planes.reshape(shape).sum(axis=(2, 4)), 0, 2)
     energy = np.pad((sums**2).sum(axis=2), 1, mode="edge")
-    around = sum(
+    local_energy = sum(
         energy[row : row + cells, column : column + cells]
         for row in range(3)
         for column in range(3)
     )
-    floor = 1e-3 * float(np.mean(around)) + 1e-6
-    normal = np.minimum(sums / np.sqrt(around + floor)[..., None], _MOST)
-    turned = normal[:, ::-1][:, :, -np.arange(DIRECTIONS) % DIRECTIONS]
-    both = (normal + turned) / 2
-    histogram: Floats = both[:, : cells // 2].ravel()
+    floor = 1e-3 * float(np.mean(local_energy)) + 1e-6
+    normalised = np.minimum(sums / np.sqrt(local_energy + floor)[..., None], _MAX_SHARE)
+    mirrored = normalised[:, ::-1][:, :, -np.arange(DIRECTIONS) % DIRECTIONS]
+    symmetric = (normalised + mirrored) / 2
+    histogram: Floats = symmetric[:, : cells // 2].ravel()
     return histogram
 
 
@@ -120,24 +120,24 @@ def texture_histogram(grey: Plane, weights: Plane) -> Floats:
     A pattern marks which of a pixel's eight neighbours are brighter. Uniform patterns have
     separate bins, all others share one; mirror images share a bin.
     """
-    middle = grey[1:-1, 1:-1] + _DIFFERENT
+    middle = grey[1:-1, 1:-1] + _MIN_DIFFERENCE
     rows, columns = middle.shape
     codes = np.zeros(middle.shape, dtype=np.intp)
     for bit, (row, column) in enumerate(_AROUND):
         brighter = grey[row : row + rows, column : column + columns] >= middle
         codes |= brighter.astype(np.intp) << bit
-    kinds = _kinds()[codes.ravel()]
+    kinds = _pattern_bins()[codes.ravel()]
     counts = np.bincount(kinds, weights[1:-1, 1:-1].ravel(), minlength=TEXTURES)
     return np.sqrt(counts / max(float(counts.sum()), 1e-9)).astype(np.float32)
 
 
 _AROUND: Final = ((0, 0), (0, 1), (0, 2), (1, 2), (2, 2), (2, 1), (2, 0), (1, 0))
 _MIRRORED: Final = (2, 1, 0, 7, 6, 5, 4, 3)
-_SMOOTH: Final = 2  # maximum changes around the ring of a uniform pattern
+_MAX_CHANGES: Final = 2  # maximum changes around the ring of a uniform pattern
 
 
 @memoized(Cache.CONSTANTS)
-def _kinds() -> npt.NDArray[np.intp]:
+def _pattern_bins() -> npt.NDArray[np.intp]:
     """Return the bin of each of the 256 patterns."""
     names: dict[int, int] = {}
     kinds = []
@@ -145,12 +145,12 @@ def _kinds() -> npt.NDArray[np.intp]:
         bits = [code >> bit & 1 for bit in range(8)]
         changes = sum(bits[bit] != bits[bit - 1] for bit in range(8))
         mirrored = sum(bits[bit] << _MIRRORED[bit] for bit in range(8))
-        name = min(code, mirrored) if changes <= _SMOOTH else -1
+        name = min(code, mirrored) if changes <= _MAX_CHANGES else -1
         kinds.append(names.setdefault(name, len(names)))
     return np.array(kinds, dtype=np.intp)
 
 
-TEXTURES: Final = int(_kinds().max()) + 1
+TEXTURES: Final = int(_pattern_bins().max()) + 1
 
 
 FORMAT: Final = "tier0-1"
@@ -159,7 +159,7 @@ FORMAT: Final = "tier0-1"
 PICTURE_SIDE: Final = 224
 """Longer side of pictures to describe; larger ones give the same result more slowly."""
 
-LEAST_SIDE: Final = 8
+MIN_SIDE: Final = 8
 
 _COLOURED: Final = 72  # side of the square for colours
 _FINE_CELLS, _COARSE_CELLS = 12, 6  # edge cells per side
@@ -211,14 +211,14 @@ _SPREAD: Final = (20.0, 12.0, 12.0)  # Lab scale of `layout`
 def describe(pixels: Pixels) -> Descriptor:
     """Return the descriptor of an upright picture, [LENGTH].
 
-    Mirror images have the same descriptor, except for rounding. Needs `LEAST_SIDE` pixels a
+    Mirror images have the same descriptor, except for rounding. Needs `MIN_SIDE` pixels a
     side.
 
     Raises:
         ValueError: when the picture is smaller or has another shape.
     """
-    lab = _lab(pixels)
-    return _packed(_parts(lab, find_foreground(lab)))
+    lab = _checked_lab(pixels)
+    return _quantize(_descriptor_parts(lab, find_foreground(lab)))
 
 
 def views_in(
@@ -230,12 +230,16 @@ def views_in(
     foreground counts three times as much as the whole photo. A product picture before a
     plain wall is described as by `describe`.
     """
-    whole = _packed(_parts(lab, front))
+    whole = _quantize(_descriptor_parts(lab, front))
     part = np.ascontiguousarray(lab[window])
     if part.shape == lab.shape:
         return [whole]
-    shown = _packed(_parts(part, find_foreground(part)))
-    return [whole, shown] if share > _SMALL else [whole, shown, shown, shown]
+    foreground = _quantize(_descriptor_parts(part, find_foreground(part)))
+    return (
+        [whole, foreground]
+        if share > _SMALL
+        else [whole, foreground, foreground, foreground]
+    )
 
 
 def window_in(lab: Floats, front: Foreground) -> tuple[tuple[slice, slice], float]:
@@ -246,14 +250,14 @@ def window_in(lab: Floats, front: Foreground) -> tuple[tuple[slice, slice], floa
     the object.
     """
     height, width = lab.shape[:2]
-    things = salient_boxes(lab)
-    if things:
-        x, y, across, down = things[0]
-        edges = (y * height, (y + down) * height, x * width, (x + across) * width)
+    boxes = salient_boxes(lab)
+    if boxes:
+        x, y, box_width, box_height = boxes[0]
+        edges = (y * height, (y + box_height) * height, x * width, (x + box_width) * width)
         top, bottom, left, right = (round(edge) for edge in edges)
-        held = front.weights[top:bottom, left:right].sum() / front.weights.sum()
-        is_all = across * down < _ASIDE and held > _NEARLY_ALL
-        if front.plainness < _PLAIN or is_all:
+        share_in_box = front.weights[top:bottom, left:right].sum() / front.weights.sum()
+        has_whole_contrast = box_width * box_height < _ASIDE and share_in_box > _NEARLY_ALL
+        if front.plainness < _PLAIN or has_whole_contrast:
             front = front._replace(box=(top, bottom, left, right))
     rows, columns = window = window_of(front, height, width)
     share = (rows.stop - rows.start) * (columns.stop - columns.start) / (height * width)
@@ -266,9 +270,9 @@ def describe_parts(
     """Return the descriptor of each part of an upright picture, rows and columns of it.
 
     Raises:
-        ValueError: when the picture, or a part, has no `LEAST_SIDE` pixels a side.
+        ValueError: when the picture, or a part, has no `MIN_SIDE` pixels a side.
     """
-    return parts_in(_lab(pixels), windows)
+    return parts_in(_checked_lab(pixels), windows)
 
 
 def parts_in(lab: Floats, windows: Sequence[tuple[slice, slice]]) -> list[Descriptor]:
@@ -277,37 +281,39 @@ def parts_in(lab: Floats, windows: Sequence[tuple[slice, slice]]) -> list[Descri
     Raises:
         ValueError: as `describe_parts`.
     """
-    found = list[Descriptor]()
+    descriptors = list[Descriptor]()
     for window in windows:
         part = lab[window]
-        if min(part.shape[:2]) < LEAST_SIDE:
-            message = f"a part needs {LEAST_SIDE} pixels a side"
+        if min(part.shape[:2]) < MIN_SIDE:
+            message = f"a part needs {MIN_SIDE} pixels a side"
             raise ValueError(message)
-        most = max(part.shape[:2])
-        if most > PICTURE_SIDE:
-            size = [max(LEAST_SIDE, side * PICTURE_SIDE // most) for side in part.shape[:2]]
-            part = resized(part, size[0], size[1])
+        longer_side = max(part.shape[:2])
+        if longer_side > PICTURE_SIDE:
+            size = [
+                max(MIN_SIDE, side * PICTURE_SIDE // longer_side) for side in part.shape[:2]
+            ]
+            part = resize(part, size[0], size[1])
         part = np.ascontiguousarray(part)
-        found.append(_packed(_parts(part, find_foreground(part))))
-    return found
+        descriptors.append(_quantize(_descriptor_parts(part, find_foreground(part))))
+    return descriptors
 
 
-def _lab(pixels: Pixels) -> Floats:
-    if pixels.ndim != 3 or min(pixels.shape[:2]) < LEAST_SIDE:  # noqa: PLR2004 - h, w, c
-        message = f"a picture needs {LEAST_SIDE} pixels a side"
+def _checked_lab(pixels: Pixels) -> Floats:
+    if pixels.ndim != 3 or min(pixels.shape[:2]) < MIN_SIDE:  # noqa: PLR2004 - h, w, c
+        message = f"a picture needs {MIN_SIDE} pixels a side"
         raise ValueError(message)
     return to_lab(pixels)
 
 
-def _parts(lab: Floats, front: Foreground) -> tuple[Floats, ...]:
+def _descriptor_parts(lab: Floats, front: Foreground) -> tuple[Floats, ...]:
     """Return the blocks, in the order of `DESCRIPTOR_BLOCKS`."""
     top, bottom, left, right = front.box
     cut, weights = lab[top:bottom, left:right], front.weights[top:bottom, left:right]
-    axes = histogram_axes(resized(lab, _COLOURED, _COLOURED))
+    axes = histogram_axes(resize(lab, _COLOURED, _COLOURED))
     whole = np.ones((_COLOURED, _COLOURED), dtype=np.float32)
-    grey = resized(cut[..., 0] * 2.55, SIDE, SIDE)
+    grey = resize(cut[..., 0] * 2.55, SIDE, SIDE)
     planes = edge_directions(grey)
-    tones = _folded(resized(cut[..., 0], _TONES, _TONES))
+    tones = _fold_mirrored(resize(cut[..., 0], _TONES, _TONES))
     height, width = lab.shape[:2]
     proportions = [
         np.log((bottom - top) / (right - left)),
@@ -318,23 +324,23 @@ def _parts(lab: Floats, front: Foreground) -> tuple[Floats, ...]:
     ]
     return (
         colour_shares(axes, whole),
-        colour_shares(axes, resized(front.weights, _COLOURED, _COLOURED)),
-        (_folded(resized(cut, _LAYOUT, _LAYOUT)) - (50.0, 0.0, 0.0)) / _SPREAD,
+        colour_shares(axes, resize(front.weights, _COLOURED, _COLOURED)),
+        (_fold_mirrored(resize(cut, _LAYOUT, _LAYOUT)) - (50.0, 0.0, 0.0)) / _SPREAD,
         edge_histograms(planes, _FINE_CELLS),
         edge_histograms(planes, _COARSE_CELLS),
-        texture_histogram(grey, resized(weights, SIDE, SIDE)),
+        texture_histogram(grey, resize(weights, SIDE, SIDE)),
         (tones - tones.mean()) / (tones.std() + 3.0),
-        _folded(resized(weights, _TONES, _TONES)),
+        _fold_mirrored(resize(weights, _TONES, _TONES)),
         np.array(proportions, dtype=np.float32),
     )
 
 
-def _folded(plane: Floats) -> Floats:
+def _fold_mirrored(plane: Floats) -> Floats:
     """Return the left half of a square averaged with the mirrored right one."""
     return ((plane + plane[:, ::-1]) / 2)[:, : plane.shape[1] // 2]
 
 
-def _packed(parts: tuple[Floats, ...]) -> Descriptor:
+def _quantize(parts: tuple[Floats, ...]) -> Descriptor:
     packed = np.empty(LENGTH, dtype=np.uint8)
     start = 0
     for block, part in zip(DESCRIPTOR_BLOCKS, parts, strict=True):

@@ -42,10 +42,10 @@ def to_lab(pixels: Pixels) -> Floats:
     return _lab_table().take(codes, axis=0)
 
 
-def resized(plane: Floats, height: int, width: int) -> Floats:
+def resize(plane: Floats, height: int, width: int) -> Floats:
     """Return [h, w] or [h, w, c], downscaled by averaging or upscaled linearly."""
-    rows = _weights(plane.shape[0], height)
-    columns = _weights(plane.shape[1], width)
+    rows = _resize_weights(plane.shape[0], height)
+    columns = _resize_weights(plane.shape[1], width)
     if plane.ndim == 2:  # noqa: PLR2004 - a plane
         return rows @ plane @ columns.T
     old_height, old_width, channels = plane.shape
@@ -73,7 +73,7 @@ def _lab_table() -> Floats:
 
 
 @memoized(Cache.RESIZE_WEIGHTS)
-def _weights(old: int, new: int) -> Floats:
+def _resize_weights(old: int, new: int) -> Floats:
     """Return [new, old]: the weight of each old row in each new one; rows sum to 1."""
     step = old / new
     reach = max(step, 1.0)

@@ -9,10 +9,10 @@ import numpy.typing as npt
 from productrecs.engines.visual.foreground_and_salient_objects import (
     Foreground,
     find_foreground,
-    white_balanced,
+    white_balance,
 )
 from productrecs.engines.visual.image_descriptor import (
-    LEAST_SIDE,
+    MIN_SIDE,
     parts_in,
     views_in,
     window_in,
@@ -22,7 +22,7 @@ from productrecs.engines.visual.image_transforms import (
     Floats,
     Pixels,
     Plane,
-    resized,
+    resize,
     to_lab,
 )
 
@@ -32,11 +32,11 @@ MAX_PROPOSALS: Final = 12
 _SIDE: Final = 64
 _COLOURS: Final = 6
 _ROUNDS: Final = 6
-_LEAST, _LARGEST = 0.025, 0.85  # of the picture's area
-_LEAST_SIDE: Final = 0.11
-_LEAST_PART: Final = 0.01  # of the picture's pixels
-_SAME: Final = 0.75  # maximum overlap of distinct boxes
-_WINDOWS: Final = ((0.6, 0.6), (0.4, 0.4), (0.35, 0.6), (0.6, 0.35))
+_MIN_AREA, _MAX_AREA = 0.025, 0.85  # of the picture's area
+_MIN_SIDE: Final = 0.11
+_MIN_PART: Final = 0.01  # of the picture's pixels
+_MAX_OVERLAP: Final = 0.75  # maximum overlap of distinct boxes
+_WINDOW_SIZES: Final = ((0.6, 0.6), (0.4, 0.4), (0.35, 0.6), (0.6, 0.35))
 _STEPS: Final = 4
 _UPRIGHT: Final = 1.15  # minimum aspect ratio of a photo that may show a person
 _GARMENTS: Final = ((0.0, 0.15, 1.0, 0.37), (0.05, 0.46, 0.9, 0.42))
@@ -74,143 +74,158 @@ def propose_regions(pixels: Pixels) -> Boxes:
     if not len(boxes) or height < _UPRIGHT * width:
         return boxes
     whole, *others = (tuple(box) for box in boxes.tolist())
-    if front.plainness < _EVEN:
-        places = [*USUAL_GARMENTS.tolist(), whole, *others]
+    if front.plainness < _PLAIN:
+        boxes_in_order = [*USUAL_GARMENTS.tolist(), whole, *others]
     else:
-        x, y, across, down = whole
+        x, y, box_width, box_height = whole
         garments = [
-            (x + left * across, y + top * down, wide * across, high * down)
-            for left, top, wide, high in _GARMENTS
+            (
+                x + left * box_width,
+                y + top * box_height,
+                width_share * box_width,
+                height_share * box_height,
+            )
+            for left, top, width_share, height_share in _GARMENTS
         ]
-        places = [whole, *garments, *others]
-    return np.array(_distinct(places), dtype=np.float32)
+        boxes_in_order = [whole, *garments, *others]
+    return np.array(_without_duplicates(boxes_in_order), dtype=np.float32)
 
 
 def propose_regions_in(lab: Floats, front: Foreground | None = None) -> Boxes:
     """Return the foreground and salient boxes of a picture in Lab."""
-    small = resized(lab, _SIDE, _SIDE)
+    small = resize(lab, _SIDE, _SIDE)
     if float(np.ptp(small, axis=(0, 1)).max()) < _LEAST_CONTRAST:
         return np.zeros((0, 4), np.float32)
     front = front or find_foreground(lab)
     height, width = lab.shape[:2]
     top, bottom, left, right = front.box
     whole = (left / width, top / height, (right - left) / width, (bottom - top) / height)
-    weights = resized(front.weights, _SIDE, _SIDE)
-    masks = [weights > bar for bar in (0.25, 0.5, 0.75)]
-    masks += _patches(small, weights > 0.2)  # noqa: PLR2004 - probably not background
-    found = [box for mask in masks for box in _parts(mask)]
-    found += _windows()
-    scores = _stands_out(weights, np.array(found))
+    weights = resize(front.weights, _SIDE, _SIDE)
+    masks = [weights > threshold for threshold in (0.25, 0.5, 0.75)]
+    masks += _colour_masks(small, weights > 0.2)  # noqa: PLR2004 - probably not background
+    candidates = [box for mask in masks for box in _component_boxes(mask)]
+    candidates += _window_boxes()
+    scores = _saliency(weights, np.array(candidates))
     order = np.argsort(-scores, kind="stable").tolist()
-    likely = [found[place] for place in order if scores[place] > 0]
-    return np.array(_distinct([whole, *likely]), dtype=np.float32)
+    salient = [candidates[index] for index in order if scores[index] > 0]
+    return np.array(_without_duplicates([whole, *salient]), dtype=np.float32)
 
 
 def count_parts(front: Foreground) -> int:
     """Return the number of separate things in front of a picture's background."""
     from scipy import ndimage  # noqa: PLC0415 - for pictures only
 
-    mask = resized(front.weights, _SIDE, _SIDE) > 0.5  # noqa: PLR2004 - rather front
-    _, sizes = np.unique(ndimage.label(_closed(mask))[0], return_counts=True)
-    return int((sizes[1:] >= _LEAST_PART * mask.size).sum())
+    mask = resize(front.weights, _SIDE, _SIDE) > 0.5  # noqa: PLR2004 - rather front
+    _, sizes = np.unique(ndimage.label(_close_mask(mask))[0], return_counts=True)
+    return int((sizes[1:] >= _MIN_PART * mask.size).sum())
 
 
-def _distinct(boxes: Sequence[tuple[float, ...]]) -> list[tuple[float, ...]]:
+def _without_duplicates(boxes: Sequence[tuple[float, ...]]) -> list[tuple[float, ...]]:
     """Return the first `MAX_PROPOSALS` boxes without near duplicates."""
-    chosen: list[tuple[float, ...]] = []
+    distinct: list[tuple[float, ...]] = []
     for box in boxes:
-        if len(chosen) == MAX_PROPOSALS:
+        if len(distinct) == MAX_PROPOSALS:
             break
-        if all(intersection_over_union(box, one) < _SAME for one in chosen):
-            chosen.append(box)
-    return chosen
+        if all(intersection_over_union(box, other) < _MAX_OVERLAP for other in distinct):
+            distinct.append(box)
+    return distinct
 
 
-def intersection_over_union(one: Sequence[float], other: Sequence[float]) -> float:
+def intersection_over_union(first: Sequence[float], second: Sequence[float]) -> float:
     """Return the area of two boxes' intersection relative to their union."""
-    across = min(one[0] + one[2], other[0] + other[2]) - max(one[0], other[0])
-    down = min(one[1] + one[3], other[1] + other[3]) - max(one[1], other[1])
-    if across <= 0 or down <= 0:
+    overlap_width = min(first[0] + first[2], second[0] + second[2]) - max(
+        first[0], second[0]
+    )
+    overlap_height = min(first[1] + first[3], second[1] + second[3]) - max(
+        first[1], second[1]
+    )
+    if overlap_width <= 0 or overlap_height <= 0:
         return 0.0
-    both = across * down
-    return both / (one[2] * one[3] + other[2] * other[3] - both)
+    intersection = overlap_width * overlap_height
+    return intersection / (first[2] * first[3] + second[2] * second[3] - intersection)
 
 
-def _patches(lab: Floats, is_front: npt.NDArray[np.bool_]) -> list[npt.NDArray[np.bool_]]:
+def _colour_masks(
+    lab: Floats, is_front: npt.NDArray[np.bool_]
+) -> list[npt.NDArray[np.bool_]]:
     """Return the mask of each main colour of the foreground."""
     points = lab[is_front]
     if len(points) < 4 * _COLOURS:
         return []
     order = np.argsort(points[:, 0], kind="stable")
-    spread = np.linspace(0, len(points) - 1, _COLOURS).astype(np.intp)
-    centres = points[order[spread]].copy()
+    even_index = np.linspace(0, len(points) - 1, _COLOURS).astype(np.intp)
+    centres = points[order[even_index]].copy()
     for _ in range(_ROUNDS):
         # Squared distances without the constant term of each point.
-        near = ((centres**2).sum(axis=1) - 2 * points @ centres.T).argmin(axis=1)
-        counts = np.bincount(near, minlength=_COLOURS)
-        sums = [np.bincount(near, axis, minlength=_COLOURS) for axis in points.T]
+        nearest_centre = ((centres**2).sum(axis=1) - 2 * points @ centres.T).argmin(axis=1)
+        counts = np.bincount(nearest_centre, minlength=_COLOURS)
+        sums = [np.bincount(nearest_centre, axis, minlength=_COLOURS) for axis in points.T]
         is_used = counts > 0
         centres[is_used] = (np.stack(sums, axis=1)[is_used]) / counts[is_used, None]
     labels = np.full(is_front.shape, -1)
-    labels[is_front] = near
+    labels[is_front] = nearest_centre
     return [labels == colour for colour in range(_COLOURS)]
 
 
-def _parts(mask: npt.NDArray[np.bool_]) -> list[tuple[float, float, float, float]]:
+def _component_boxes(
+    mask: npt.NDArray[np.bool_],
+) -> list[tuple[float, float, float, float]]:
     """Return boxes around the connected components of a mask, of a plausible size."""
     from scipy import ndimage  # noqa: PLC0415 - for pictures only
 
-    labels, _ = ndimage.label(_closed(mask))
+    labels, _ = ndimage.label(_close_mask(mask))
     boxes = []
     for rows, columns in ndimage.find_objects(labels):
         height, width = rows.stop - rows.start, columns.stop - columns.start
         share = height * width / _SIDE**2
-        if _LEAST < share < _LARGEST and min(height, width) >= _LEAST_SIDE * _SIDE:
+        if _MIN_AREA < share < _MAX_AREA and min(height, width) >= _MIN_SIDE * _SIDE:
             corner = (columns.start / _SIDE, rows.start / _SIDE)
             boxes.append((*corner, width / _SIDE, height / _SIDE))
     return boxes
 
 
-def _closed(mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+def _close_mask(mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     """Return a mask after morphological closing by one pixel; the outside is empty."""
-    for join in (np.logical_or, np.logical_and):
-        wide = np.pad(mask, 1)
-        sides = (wide[:-2, 1:-1], wide[2:, 1:-1], wide[1:-1, :-2], wide[1:-1, 2:])
-        mask = join.reduce((mask, *sides))
+    for operation in (np.logical_or, np.logical_and):
+        padded = np.pad(mask, 1)
+        sides = (padded[:-2, 1:-1], padded[2:, 1:-1], padded[1:-1, :-2], padded[1:-1, 2:])
+        mask = operation.reduce((mask, *sides))
     return mask
 
 
-def _windows() -> list[tuple[float, float, float, float]]:
+def _window_boxes() -> list[tuple[float, float, float, float]]:
     places = np.linspace(0.0, 1.0, _STEPS)
     return [
         (float(x) * (1 - width), float(y) * (1 - height), width, height)
-        for width, height in _WINDOWS
+        for width, height in _WINDOW_SIZES
         for y in places
         for x in places
     ]
 
 
-def _stands_out(weights: Plane, boxes: npt.NDArray[np.floating[Any]]) -> Floats:
+def _saliency(weights: Plane, boxes: npt.NDArray[np.floating[Any]]) -> Floats:
     """Return the saliency of `boxes`, [n, 4]: foreground inside minus around."""
     sums = np.pad(weights.cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
     left, top, width, height = np.rint(boxes * _SIDE).astype(np.intp).T
     inner = np.array([top, top + height, left, left + width]).clip(0, _SIDE)
     rim = max(2, _SIDE // 16) * np.array([[-1], [1], [-1], [1]])
     outer = (inner + rim).clip(0, _SIDE)
-    inside, cells = _sum_of(sums, inner)
-    around, all_cells = _sum_of(sums, outer)
-    beside = (around - inside) / np.maximum(all_cells - cells, 1)
-    contrast: Floats = inside / np.maximum(cells, 1) - beside
+    inner_sums, cells = _rectangle_sums(sums, inner)
+    outer_sums, all_cells = _rectangle_sums(sums, outer)
+    ring_mean = (outer_sums - inner_sums) / np.maximum(all_cells - cells, 1)
+    contrast: Floats = inner_sums / np.maximum(cells, 1) - ring_mean
     return contrast
 
 
-def _sum_of(
+def _rectangle_sums(
     sums: Floats, edges: npt.NDArray[np.intp]
 ) -> tuple[Floats, npt.NDArray[np.intp]]:
     """Return the sums of rectangles by a summed-area table, and their cell counts."""
     top, bottom, left, right = edges
-    held = sums[bottom, right] - sums[top, right] - sums[bottom, left] + sums[top, left]
-    return held, (bottom - top) * (right - left)
+    rectangle_sums = (
+        sums[bottom, right] - sums[top, right] - sums[bottom, left] + sums[top, left]
+    )
+    return rectangle_sums, (bottom - top) * (right - left)
 
 
 MAX_REGIONS: Final = 4
@@ -218,7 +233,7 @@ MAX_REGIONS: Final = 4
 
 
 _SCENE_CELLS: Final = 3  # grid cells per side
-_CLUTTERED, _EVEN = 0.6, 0.95  # plainness of a scene: below, always; above, never
+_CLUTTERED, _PLAIN = 0.6, 0.95  # plainness of a scene: below, always; above, never
 _WIDE: Final = 1.15  # minimum aspect ratio of a wide photo
 _SEVERAL: Final = 3  # separate things from which a photo is a scene; a pair of shoes is two
 
@@ -244,13 +259,13 @@ def describe_regions(pixels: Pixels) -> RegionDescriptors:
     things) is divided into a grid of nine cells.
 
     Raises:
-        ValueError: when the photo has no `LEAST_SIDE` pixels a side.
+        ValueError: when the photo has no `MIN_SIDE` pixels a side.
     """
-    lab = to_lab(white_balanced(pixels))
+    lab = to_lab(white_balance(pixels))
     front = find_foreground(lab)
     boxes = propose_regions_in(lab, front)[1 : 1 + MAX_REGIONS].tolist()
     is_wide = lab.shape[1] >= _WIDE * lab.shape[0]
-    is_plain = front.plainness >= (_EVEN if is_wide else _CLUTTERED)
+    is_plain = front.plainness >= (_PLAIN if is_wide else _CLUTTERED)
     is_scene = bool(boxes) and (not is_plain or count_parts(front) >= _SEVERAL)
     if is_scene:
         side = 1 / _SCENE_CELLS
@@ -267,11 +282,11 @@ def describe_regions(pixels: Pixels) -> RegionDescriptors:
 def box_window(pixels: Pixels | Floats, box: Sequence[float]) -> tuple[slice, slice]:
     """Return the rows and columns of a box; a speck includes its surroundings."""
     height, width = pixels.shape[:2]
-    x, y, across, down = box
+    x, y, box_width, box_height = box
     left, top = int(x * width), int(y * height)
-    right = min(width, max(left + LEAST_SIDE, round((x + across) * width)))
-    bottom = min(height, max(top + LEAST_SIDE, round((y + down) * height)))
+    right = min(width, max(left + MIN_SIDE, round((x + box_width) * width)))
+    bottom = min(height, max(top + MIN_SIDE, round((y + box_height) * height)))
     return (
-        slice(max(0, bottom - max(bottom - top, LEAST_SIDE)), bottom),
-        slice(max(0, right - max(right - left, LEAST_SIDE)), right),
+        slice(max(0, bottom - max(bottom - top, MIN_SIDE)), bottom),
+        slice(max(0, right - max(right - left, MIN_SIDE)), right),
     )

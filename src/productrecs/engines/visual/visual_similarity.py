@@ -20,10 +20,10 @@ from productrecs.engines.visual.image_transforms import Floats
 KEPT: Final = 40
 """Number of precomputed neighbours of each picture."""
 
-_LOOKED_AT: Final = 120  # candidates by picture, before kind and price are added
+_CANDIDATES: Final = 120  # candidates by picture, before kind and price are added
 _BLOCK: Final = 128
-_AT_ONCE: Final = 4_096  # vectors per block, whose similarities fit the CPU cache
-_NEVER: Final = -1.0  # score of hidden items
+_BATCH_ROWS: Final = 4_096  # vectors per block, whose similarities fit the CPU cache
+_HIDDEN_SCORE: Final = -1.0  # score of hidden items
 _PAIRS: Final = 4_000
 _FLOOR: Final = 0.6  # quantile of the similarity of random pairs
 
@@ -63,60 +63,60 @@ def nearest_items_batch(
     items = pictured.items
     if not len(items):
         return [NO_RANKED] * len(queries)
-    turned = queries.T.astype(np.float32)
-    likes = np.empty((len(queries), len(items)), dtype=np.float32)
-    for start in range(0, len(items), _AT_ONCE):
-        rows = slice(start, start + _AT_ONCE)
-        likes[:, rows] = (pictured.vectors[rows] @ turned).T
-    np.clip(likes, 0.0, 1.0, out=likes)
+    transposed = queries.T.astype(np.float32)
+    similarities = np.empty((len(queries), len(items)), dtype=np.float32)
+    for start in range(0, len(items), _BATCH_ROWS):
+        rows = slice(start, start + _BATCH_ROWS)
+        similarities[:, rows] = (pictured.vectors[rows] @ transposed).T
+    np.clip(similarities, 0.0, 1.0, out=similarities)
     if visible is not None:
-        likes[:, ~visible_mask(visible, items)] = _NEVER
-    return [_best(items, scores, limit) for scores in likes]
+        similarities[:, ~visible_mask(visible, items)] = _HIDDEN_SCORE
+    return [_best_visible(items, scores, limit) for scores in similarities]
 
 
-def merge_best(found: Sequence[Ranked], limit: int) -> Ranked:
+def merge_best(lists: Sequence[Ranked], limit: int) -> Ranked:
     """Return the `limit` best items of several lists, each with its best score.
 
     Exact if every list has its best `limit` items.
     """
-    items = np.concatenate([one.items for one in found])
-    scores = np.concatenate([one.scores for one in found])
+    items = np.concatenate([ranked.items for ranked in lists])
+    scores = np.concatenate([ranked.scores for ranked in lists])
     order = np.lexsort((-scores, items))
     items, scores = items[order], scores[order]
     is_first = np.ones(len(items), dtype=np.bool_)
     is_first[1:] = items[1:] != items[:-1]
     items, scores = items[is_first], scores[is_first]
-    places = top_places(items, scores, limit)
-    return Ranked(items[places], scores[places])
+    best = top_places(items, scores, limit)
+    return Ranked(items[best], scores[best])
 
 
-def merge_by_rank(found: Sequence[Ranked], limit: int) -> Ranked:
+def merge_by_rank(lists: Sequence[Ranked], limit: int) -> Ranked:
     """Return the first items of several lists, then the second ones, each item once.
 
     Items of one rank are ordered by score, then by item number.
     """
-    items = np.concatenate([one.items for one in found])
-    scores = np.concatenate([one.scores for one in found])
-    ranks = np.concatenate([np.arange(len(one.items)) for one in found])
+    items = np.concatenate([ranked.items for ranked in lists])
+    scores = np.concatenate([ranked.scores for ranked in lists])
+    ranks = np.concatenate([np.arange(len(ranked.items)) for ranked in lists])
     order = np.lexsort((items, -scores, ranks))
-    firsts = np.sort(np.unique(items[order], return_index=True)[1])[:limit]
-    return Ranked(items[order][firsts], scores[order][firsts])
+    first_index = np.sort(np.unique(items[order], return_index=True)[1])[:limit]
+    return Ranked(items[order][first_index], scores[order][first_index])
 
 
-def _best(items: Items, scores: npt.NDArray[np.float32], limit: int) -> Ranked:
-    places = top_places(items, scores, limit)
-    places = places[scores[places] > _NEVER]
-    return Ranked(items[places], scores[places])
+def _best_visible(items: Items, scores: npt.NDArray[np.float32], limit: int) -> Ranked:
+    best = top_places(items, scores, limit)
+    best = best[scores[best] > _HIDDEN_SCORE]
+    return Ranked(items[best], scores[best])
 
 
 def visible_mask(visible: Bools, items: Items) -> Bools:
     """Return which items are visible; items beyond the end of `visible` are not."""
     if not len(items) or int(items[-1]) < len(visible):
         return visible[items]
-    found = np.zeros(len(items), dtype=np.bool_)
-    known = int(np.searchsorted(items, len(visible)))
-    found[:known] = visible[items[:known]]
-    return found
+    mask = np.zeros(len(items), dtype=np.bool_)
+    known_count = int(np.searchsorted(items, len(visible)))
+    mask[:known_count] = visible[items[:known_count]]
+    return mask
 
 
 def similarity_floor(vectors: Floats) -> float:
@@ -124,30 +124,32 @@ def similarity_floor(vectors: Floats) -> float:
     count = len(vectors)
     if count < 4:  # noqa: PLR2004 - too few for a quantile
         return 0.0
-    lot = np.random.Generator(np.random.PCG64(7))
-    one, other = lot.integers(0, count, (2, _PAIRS))
-    pairs = np.einsum("nd,nd->n", vectors[one], vectors[other])[one != other]
-    return max(0.0, float(np.quantile(pairs, _FLOOR)))
+    rng = np.random.Generator(np.random.PCG64(7))
+    rows, other_rows = rng.integers(0, count, (2, _PAIRS))
+    similarities = np.einsum("nd,nd->n", vectors[rows], vectors[other_rows])[
+        rows != other_rows
+    ]
+    return max(0.0, float(np.quantile(similarities, _FLOOR)))
 
 
 def compute_neighbours(
     pictured: ImageVectors, rows: npt.NDArray[np.intp], floor: float
 ) -> NeighbourTable:
     """Return the neighbours of the given rows among all, only those above `floor`."""
-    found = NeighbourTable(
+    table = NeighbourTable(
         np.full((len(rows), KEPT), -1, dtype=np.int32),
         np.zeros((len(rows), KEPT), dtype=np.float32),
     )
     for start in range(0, len(rows), _BLOCK):
         block = rows[start : start + _BLOCK]
-        likes = pictured.vectors[block] @ pictured.vectors.T
-        likes[np.arange(len(block)), block] = -1.0
-        candidates = _best_columns(likes, _LOOKED_AT)
-        cosines = np.take_along_axis(likes, candidates, axis=1)
-        scores = _blended(pictured, block[:, None], candidates, cosines)
+        similarities = pictured.vectors[block] @ pictured.vectors.T
+        similarities[np.arange(len(block)), block] = -1.0
+        candidates = _best_columns(similarities, _CANDIDATES)
+        cosines = np.take_along_axis(similarities, candidates, axis=1)
+        scores = _blend_with_kind_and_price(pictured, block[:, None], candidates, cosines)
         scores[cosines <= floor] = 0.0
-        _put(found, start, candidates, scores)
-    return found
+        _write_best(table, start, candidates, scores)
+    return table
 
 
 def update_neighbours(
@@ -158,25 +160,27 @@ def update_neighbours(
     `known` has a row for each of `pictured`; its rows of `added` are ignored.
     """
     rows, scores = known.rows.copy(), known.scores.copy()
-    fresh = compute_neighbours(pictured, added, floor)
-    rows[added], scores[added] = fresh
+    new_neighbours = compute_neighbours(pictured, added, floor)
+    rows[added], scores[added] = new_neighbours
     is_new = np.zeros(len(rows), dtype=np.bool_)
     is_new[added] = True
     for row in added.tolist():
-        likes = pictured.vectors @ pictured.vectors[row]
-        likes[is_new] = -1.0  # new rows already have each other
-        near = np.flatnonzero(likes > floor)
+        similarities = pictured.vectors @ pictured.vectors[row]
+        similarities[is_new] = -1.0  # new rows already have each other
+        near_rows = np.flatnonzero(similarities > floor)
         column = np.full(1, row)
-        blended = _blended(pictured, near[:, None], column[None, :], likes[near][:, None])
-        better = blended[:, 0] > scores[near, -1]
-        for place, score in zip(
-            near[better].tolist(), blended[better, 0].tolist(), strict=True
+        scores_of_row = _blend_with_kind_and_price(
+            pictured, near_rows[:, None], column[None, :], similarities[near_rows][:, None]
+        )
+        is_better = scores_of_row[:, 0] > scores[near_rows, -1]
+        for near_row, score in zip(
+            near_rows[is_better].tolist(), scores_of_row[is_better, 0].tolist(), strict=True
         ):
-            _insert(rows[place], scores[place], row, score)
+            _insert_neighbour(rows[near_row], scores[near_row], row, score)
     return NeighbourTable(rows, scores)
 
 
-def _blended(
+def _blend_with_kind_and_price(
     pictured: ImageVectors,
     rows: npt.NDArray[np.intp],
     others: npt.NDArray[np.intp],
@@ -184,39 +188,44 @@ def _blended(
 ) -> npt.NDArray[np.float32]:
     """Return the similarity of `others` to `rows`: picture first, then kind and price."""
     kinds, prices = pictured.kinds, pictured.prices
-    same = (kinds[rows] == kinds[others]) & (kinds[rows] >= 0)
+    is_same_kind = (kinds[rows] == kinds[others]) & (kinds[rows] >= 0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        apart = np.abs(np.log(prices[rows] / prices[others]))
-    close = np.nan_to_num(np.exp(-apart), nan=0.0)
-    scores: Floats = IMAGE_SHARE * np.clip(cosines, 0.0, 1.0) + KIND_SHARE * same
-    return (scores + PRICE_SHARE * close).astype(np.float32)
+        price_distance = np.abs(np.log(prices[rows] / prices[others]))
+    price_closeness = np.nan_to_num(np.exp(-price_distance), nan=0.0)
+    scores: Floats = IMAGE_SHARE * np.clip(cosines, 0.0, 1.0) + KIND_SHARE * is_same_kind
+    return (scores + PRICE_SHARE * price_closeness).astype(np.float32)
 
 
-def _best_columns(likes: Floats, limit: int) -> npt.NDArray[np.intp]:
-    if likes.shape[1] <= limit:
-        return np.broadcast_to(np.arange(likes.shape[1]), likes.shape)
-    order: npt.NDArray[np.intp] = np.argpartition(likes, likes.shape[1] - limit, axis=1)
+def _best_columns(similarities: Floats, limit: int) -> npt.NDArray[np.intp]:
+    if similarities.shape[1] <= limit:
+        return np.broadcast_to(np.arange(similarities.shape[1]), similarities.shape)
+    order: npt.NDArray[np.intp] = np.argpartition(
+        similarities, similarities.shape[1] - limit, axis=1
+    )
     return order[:, -limit:]
 
 
-def _put(
-    found: NeighbourTable, start: int, candidates: npt.NDArray[np.intp], scores: Floats
+def _write_best(
+    table: NeighbourTable, start: int, candidates: npt.NDArray[np.intp], scores: Floats
 ) -> None:
     """Write the best of the candidates, ties by row number."""
     order = np.lexsort((candidates, -scores), axis=1)[:, :KEPT]
     best = np.take_along_axis(scores, order, axis=1)
     rows = np.take_along_axis(candidates, order, axis=1)
-    stop, width = start + len(rows), rows.shape[1]
-    found.rows[start:stop, :width] = np.where(best > 0.0, rows, -1)
-    found.scores[start:stop, :width] = best
+    end, width = start + len(rows), rows.shape[1]
+    table.rows[start:end, :width] = np.where(best > 0.0, rows, -1)
+    table.scores[start:end, :width] = best
 
 
-def _insert(
+def _insert_neighbour(
     rows: npt.NDArray[np.int32], scores: npt.NDArray[np.float32], row: int, score: float
 ) -> None:
-    place = int(np.searchsorted(-scores, -score, side="right"))
-    rows[place + 1 :], scores[place + 1 :] = rows[place:-1].copy(), scores[place:-1].copy()
-    rows[place], scores[place] = row, score
+    position = int(np.searchsorted(-scores, -score, side="right"))
+    rows[position + 1 :], scores[position + 1 :] = (
+        rows[position:-1].copy(),
+        scores[position:-1].copy(),
+    )
+    rows[position], scores[position] = row, score
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +269,7 @@ class VisualModel:
         count = int((rows[row] >= 0).sum())
         return Ranked(self.pictured.items[rows[row, :count]], scores[row, :count])
 
-    def mark(self, item: int) -> int:
+    def fingerprint(self, item: int) -> int:
         """Return a number that changes with `similar_to_item`; 0 without a picture."""
         row = self.row_of(item)
         if row is None:
@@ -275,9 +284,11 @@ class VisualModel:
         row = self.row_of(item)
         if row is None:
             return NO_RANKED
-        found = nearest_items(self.pictured, self.pictured.vectors[row], limit + 1, visible)
-        shown = (found.items != item) & (found.scores > self.floor)
-        return Ranked(found.items[shown][:limit], found.scores[shown][:limit])
+        nearest = nearest_items(
+            self.pictured, self.pictured.vectors[row], limit + 1, visible
+        )
+        is_similar = (nearest.items != item) & (nearest.scores > self.floor)
+        return Ranked(nearest.items[is_similar][:limit], nearest.scores[is_similar][:limit])
 
     def similar_to_vectors(
         self, queries: Floats, limit: int, visible: Bools | None = None
@@ -322,10 +333,10 @@ VOTERS: Final = 5
 """Number of neighbours that vote on the kind."""
 
 _SAMPLE: Final = 300
-_AMONG: Final = 20_000
-_FEWEST: Final = 40  # sampled pictures with a known kind; fewer are not enough
-_LIKENESS, _AGREEMENT = 0.6, 0.4
-_LEAST_SPAN: Final = 0.05
+_MAX_SEARCHED: Final = 20_000
+_MIN_SAMPLE: Final = 40  # sampled pictures with a known kind; fewer are not enough
+_SIMILARITY_SHARE, _AGREEMENT_SHARE = 0.6, 0.4
+_MIN_SPAN: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,14 +348,14 @@ class MatchConfidence:
     evidence: Floats  # [k] ascending; empty if kinds are unknown
     chance: Floats  # [k] ascending: observed share of right matches
 
-    def evidence_of(self, likeness: float, agreement: float) -> float:
+    def evidence_of(self, similarity: float, agreement: float) -> float:
         """Return the evidence for a match, 0 to 1.
 
-        `likeness` is the similarity of the nearest picture, `agreement` the share of voting
-        neighbours of one kind.
+        `similarity` is the similarity of the nearest picture, `agreement` the share of
+        voting neighbours of one kind.
         """
-        told = _evidence(self, np.array([likeness]), np.array([agreement]))
-        return float(told[0])
+        evidence = _match_evidence(self, np.array([similarity]), np.array([agreement]))
+        return float(evidence[0])
 
     def chance_of(self, evidence: float) -> float:
         """Return the probability that the kind is that of the neighbours, 0 to 1."""
@@ -359,42 +370,61 @@ def fit_match_confidence(model: VisualModel) -> MatchConfidence:
     vectors, kinds = model.pictured.vectors, model.pictured.kinds
     if len(model) < 2:  # noqa: PLR2004 - a single picture has no neighbour
         return MatchConfidence(model.floor, 1.0, empty, empty)
-    among = _spread(len(model), _AMONG)
-    sample = _spread(len(among), _SAMPLE)
-    likes = np.asarray(vectors[among[sample]]) @ np.asarray(vectors[among]).T
-    likes[np.arange(len(sample)), sample] = -1.0
-    near = np.argpartition(-likes, min(VOTERS, len(among)) - 1, axis=1)[:, :VOTERS]
-    nearest = likes.max(axis=1)
-    plain = MatchConfidence(model.floor, float(np.median(nearest)), empty, empty)
-    own, voted = kinds[among[sample]], kinds[among[near]]
-    known = own >= 0
-    if known.sum() < _FEWEST:
-        return plain
-    kind, agreement = _majority(voted[known])
-    evidence = _evidence(plain, nearest[known], agreement)
-    return MatchConfidence(plain.floor, plain.usual, *_rising(evidence, kind == own[known]))
+    searched_rows = _even_index(len(model), _MAX_SEARCHED)
+    sample = _even_index(len(searched_rows), _SAMPLE)
+    similarities = (
+        np.asarray(vectors[searched_rows[sample]]) @ np.asarray(vectors[searched_rows]).T
+    )
+    similarities[np.arange(len(sample)), sample] = -1.0
+    neighbour_index = np.argpartition(
+        -similarities, min(VOTERS, len(searched_rows)) - 1, axis=1
+    )[:, :VOTERS]
+    nearest_similarity = similarities.max(axis=1)
+    uncalibrated = MatchConfidence(
+        model.floor, float(np.median(nearest_similarity)), empty, empty
+    )
+    own_kinds, voted_kinds = (
+        kinds[searched_rows[sample]],
+        kinds[searched_rows[neighbour_index]],
+    )
+    has_kind = own_kinds >= 0
+    if has_kind.sum() < _MIN_SAMPLE:
+        return uncalibrated
+    majority, agreement = _majority_kind(voted_kinds[has_kind])
+    evidence = _match_evidence(uncalibrated, nearest_similarity[has_kind], agreement)
+    return MatchConfidence(
+        uncalibrated.floor,
+        uncalibrated.usual,
+        *_isotonic_regression(evidence, majority == own_kinds[has_kind]),
+    )
 
 
-def _evidence(sureness: MatchConfidence, likeness: Floats, agreement: Floats) -> Floats:
-    span = max(sureness.usual - sureness.floor, _LEAST_SPAN)
-    alike = np.clip((likeness - sureness.floor) / span, 0.0, 1.0)
-    told: Floats = alike * (_LIKENESS + _AGREEMENT * agreement)
-    return told
+def _match_evidence(
+    confidence: MatchConfidence, similarity: Floats, agreement: Floats
+) -> Floats:
+    span = max(confidence.usual - confidence.floor, _MIN_SPAN)
+    relative_similarity = np.clip((similarity - confidence.floor) / span, 0.0, 1.0)
+    evidence: Floats = relative_similarity * (
+        _SIMILARITY_SHARE + _AGREEMENT_SHARE * agreement
+    )
+    return evidence
 
 
-def _spread(count: int, most: int) -> npt.NDArray[np.intp]:
-    return np.linspace(0, count - 1, min(count, most)).astype(np.intp)
+def _even_index(count: int, limit: int) -> npt.NDArray[np.intp]:
+    return np.linspace(0, count - 1, min(count, limit)).astype(np.intp)
 
 
-def _majority(voted: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int32], Floats]:
+def _majority_kind(kinds: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int32], Floats]:
     """Return each row's majority kind and its share; unknown kinds do not vote."""
-    votes = (voted[:, :, None] == voted[:, None, :]).sum(axis=2) * (voted >= 0)
-    place = votes.argmax(axis=1)
-    rows = np.arange(len(voted))
-    return voted[rows, place], votes[rows, place] / voted.shape[1]
+    votes = (kinds[:, :, None] == kinds[:, None, :]).sum(axis=2) * (kinds >= 0)
+    best_vote = votes.argmax(axis=1)
+    rows = np.arange(len(kinds))
+    return kinds[rows, best_vote], votes[rows, best_vote] / kinds.shape[1]
 
 
-def _rising(evidence: Floats, is_right: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
+def _isotonic_regression(
+    evidence: Floats, is_right: npt.NDArray[np.bool_]
+) -> tuple[Floats, Floats]:
     """Return ascending probabilities by evidence (isotonic regression).
 
     Source: Ayer et al., An Empirical Distribution Function for Sampling with Incomplete
@@ -402,15 +432,21 @@ def _rising(evidence: Floats, is_right: npt.NDArray[np.bool_]) -> tuple[Floats, 
     """
     pools: list[tuple[float, float, float]] = []  # hits, cases, summed evidence
     order = np.argsort(evidence, kind="stable")
-    for seen, right in zip(evidence[order].tolist(), is_right[order].tolist(), strict=True):
-        hits, tries, total = float(right), 1.0, float(seen)
-        while pools and pools[-1][0] * tries >= hits * pools[-1][1]:
-            before = pools.pop()
-            hits, tries, total = hits + before[0], tries + before[1], total + before[2]
-        pools.append((hits, tries, total))
-    middles = np.array([total / tries for _, tries, total in pools])
-    chances = np.array([(hits + 1.0) / (tries + 2.0) for hits, tries, _ in pools])
+    for value, is_hit in zip(
+        evidence[order].tolist(), is_right[order].tolist(), strict=True
+    ):
+        hits, cases, total = float(is_hit), 1.0, float(value)
+        while pools and pools[-1][0] * cases >= hits * pools[-1][1]:
+            previous = pools.pop()
+            hits, cases, total = (
+                hits + previous[0],
+                cases + previous[1],
+                total + previous[2],
+            )
+        pools.append((hits, cases, total))
+    pool_evidence = np.array([total / cases for _, cases, total in pools])
+    chances = np.array([(hits + 1.0) / (cases + 2.0) for hits, cases, _ in pools])
     return (
-        np.concatenate([[0.0], middles]),
+        np.concatenate([[0.0], pool_evidence]),
         np.maximum.accumulate(np.concatenate([[0.0], chances])),
     )

@@ -231,7 +231,7 @@ class PictureJobs:
             pause, seconds = error.should_back_off, error.wait_seconds
             raise
         finally:
-            self._rate_limiter.end(host, wait_seconds=pause, seconds=seconds)
+            self._rate_limiter.end(host, must_pause=pause, seconds=seconds)
 
     def _outcome(self, one: DuePicture, fetched: "Future[FetchResult]") -> FetchOutcome:
         """Return the outcome of one fetch."""

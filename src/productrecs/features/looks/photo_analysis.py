@@ -165,7 +165,7 @@ def spots_in_picture(
         PictureTooLargeError: when it has too many pixels.
     """
     seen = photo_search.around(data, MAX_PRODUCTS, visible)
-    return find_spots(seen.sureness, catalog, seen.places)
+    return find_spots(seen.confidence, catalog, seen.places)
 
 
 _SAME: Final = 0.4  # intersection over union from which two boxes show one thing

@@ -36,11 +36,11 @@ _GREY: Final = (205, 205, 205, 255)
 _NEARLY_WHITE: Final = 235.0  # a white shirt in soft light, on the mean
 _SAMPLE_SIDE: Final = 32
 _BYTE: Final = 255.0
-_FAR_TOO_LARGE: Final = 8
+_LARGE_FACTOR: Final = 8
 _LARGE: Final = 8_000_000  # pixels from which a picture is reduced in bands
 _BAND: Final = 256  # rows per band: memory cannot hold a second copy of the largest
 _JPEG_SCAN: Final = b"\xff\xda"  # start of each JPEG scan; otherwise only in previews
-_SIGNS: Final[Mapping[str, tuple[int, tuple[bytes, ...]]]] = MappingProxyType(
+_SIGNATURES: Final[Mapping[str, tuple[int, tuple[bytes, ...]]]] = MappingProxyType(
     {
         "JPEG": (0, (b"\xff\xd8\xff",)),
         "PNG": (0, (b"\x89PNG\r\n\x1a\n",)),
@@ -114,8 +114,8 @@ class _Source(io.BytesIO):
 
 def picture_format(data: bytes) -> str | None:
     """Return the picture format of the first bytes; None if it is not supported."""
-    for name, (start, signs) in _SIGNS.items():
-        if data.startswith(signs, start):
+    for name, (start, signatures) in _SIGNATURES.items():
+        if data.startswith(signatures, start):
             return name
     return None
 
@@ -140,7 +140,7 @@ def decode_to_pixels(data: bytes, side: int) -> npt.NDArray[np.uint8]:
             if kind == "JPEG":
                 picture.draft("RGB", (side, side))
             picture.load()
-            return _pixels(_smaller(picture, side), side)
+            return _upright_pixels(_halve_large(picture, side), side)
     except _REFUSALS as error:
         message = "the picture is damaged and cannot be read"
         raise NotAPictureError(message) from error
@@ -163,31 +163,31 @@ def _check_size(picture: Image.Image, data: bytes) -> None:
             raise PictureTooLargeError(message)
 
 
-def _smaller(picture: Image.Image, side: int) -> Image.Image:
+def _halve_large(picture: Image.Image, side: int) -> Image.Image:
     """Return a picture that is far too large at half its size, else unchanged."""
-    if max(picture.size) >= _FAR_TOO_LARGE * side:
+    if max(picture.size) >= _LARGE_FACTOR * side:
         # Half the pixels suffice, and the remaining steps take a quarter of the time.
         half = [max(MIN_SIDE, length // 2) for length in picture.size]
         return picture.resize((half[0], half[1]), Image.Resampling.NEAREST)
     width, height = picture.size
     if width * height <= _LARGE or max(width, height) < 2 * side:
         return picture
-    found, highest = None, _highest(picture)
+    halved, max_value = None, _max_value(picture)
     for top in range(0, height, _BAND):
         band = picture.crop((0, top, width, min(top + _BAND, height)))
-        band = _in_colour(band, highest).reduce(2)
-        if found is None:
-            found = Image.new(band.mode, (band.width, (height + 1) // 2))
-        found.paste(band, (0, top // 2))
-    assert found is not None  # noqa: S101 - it has rows
-    found.info = picture.info.copy()  # has the orientation
-    return found
+        band = _to_colour_mode(band, max_value).reduce(2)
+        if halved is None:
+            halved = Image.new(band.mode, (band.width, (height + 1) // 2))
+        halved.paste(band, (0, top // 2))
+    assert halved is not None  # noqa: S101 - it has rows
+    halved.info = picture.info.copy()  # has the orientation
+    return halved
 
 
-def _pixels(picture: Image.Image, side: int) -> npt.NDArray[np.uint8]:
+def _upright_pixels(picture: Image.Image, side: int) -> npt.NDArray[np.uint8]:
     """Return the upright pixels on white, scaled before the colour conversion."""
     ImageOps.exif_transpose(picture, in_place=True)
-    picture = _in_colour(picture, _highest(picture))
+    picture = _to_colour_mode(picture, _max_value(picture))
     if max(picture.size) > side:
         share = side / max(picture.size)
         size = [max(MIN_SIDE, round(length * share)) for length in picture.size]
@@ -195,17 +195,17 @@ def _pixels(picture: Image.Image, side: int) -> npt.NDArray[np.uint8]:
             (size[0], size[1]), Image.Resampling.BICUBIC, reducing_gap=2
         )
     if picture.mode == "RGBA":
-        ground = Image.new("RGBA", picture.size, _ground_of(picture))
-        picture = Image.alpha_composite(ground, picture)
+        background = Image.new("RGBA", picture.size, _background_of(picture))
+        picture = Image.alpha_composite(background, picture)
     return np.asarray(picture.convert("RGB"))
 
 
-def _in_colour(picture: Image.Image, highest: float) -> Image.Image:
+def _to_colour_mode(picture: Image.Image, max_value: float) -> Image.Image:
     """Return a picture of any mode as RGB, RGBA or 8-bit grey."""
     if _is_deep(picture):
-        return _eight_bits(picture, highest)
-    is_clear = "A" in picture.getbands() or "transparency" in picture.info
-    mode = "RGBA" if is_clear else "RGB"
+        return _eight_bits(picture, max_value)
+    has_transparency = "A" in picture.getbands() or "transparency" in picture.info
+    mode = "RGBA" if has_transparency else "RGB"
     return picture if picture.mode == mode else picture.convert(mode)
 
 
@@ -213,14 +213,14 @@ def _is_deep(picture: Image.Image) -> bool:
     return picture.mode.startswith("I") or picture.mode == "F"
 
 
-def _highest(picture: Image.Image) -> float:
+def _max_value(picture: Image.Image) -> float:
     """Return the highest value of a picture with sixteen bits per channel."""
     if not _is_deep(picture):
         return _BYTE
     return float(np.asarray(picture).max(initial=0))
 
 
-def _ground_of(picture: Image.Image) -> tuple[int, int, int, int]:
+def _background_of(picture: Image.Image) -> tuple[int, int, int, int]:
     """Return the background of a cut-out: white, or light grey for a white one."""
     pixels = np.asarray(
         picture.resize((_SAMPLE_SIDE, _SAMPLE_SIDE), Image.Resampling.BOX), np.float64

@@ -19,13 +19,13 @@ from PIL import Image
 
 from productrecs.engines.visual.foreground_and_salient_objects import find_foreground
 from productrecs.engines.visual.image_descriptor import (
-    LEAST_SIDE,
+    MIN_SIDE,
     PICTURE_SIDE,
     describe,
     describe_parts,
     window_in,
 )
-from productrecs.engines.visual.image_transforms import Pixels, resized, to_lab
+from productrecs.engines.visual.image_transforms import Pixels, resize, to_lab
 from productrecs.engines.visual.region_proposals import (
     box_window,
     describe_regions,
@@ -73,7 +73,7 @@ DESCRIBE, LOOK, REGIONS, REWRITE = "describe", "look", "regions", "rewrite"
 
 REWRITTEN_SIDE: Final = 1_600
 _QUALITIES: Final = (86, 74, 58, 40)
-_MOST_REWRITTEN: Final = 1 << 20  # target size in bytes, if a lower quality reaches it
+_REWRITTEN_BYTES: Final = 1 << 20  # target size in bytes, if a lower quality reaches it
 
 
 class PictureRequest(msgspec.Struct, array_like=True):
@@ -150,24 +150,35 @@ def handle_request(request: PictureRequest, data: bytes) -> PictureReply:
         return PictureRefusal("the picture takes too much memory to read")
 
 
-def _views(data: bytes, own: bool) -> PhotoViews:  # noqa: FBT001 - a row of the table
+def _describe_views(data: bytes, is_own: bool) -> PhotoViews:  # noqa: FBT001 - a row of the table
     """Return the descriptors of a photo and of its regions.
 
     An operator's model would take too long for regions, unless it is fused with ours.
     """
     pixels, places = decode_to_pixels(data, _VIEW_SIDE), list[bytes]()
     is_scene = is_upright = False
-    if own or not _EMBEDDERS or _EMBEDDERS[0].is_fused:
-        picture = describe(_shrunk(pixels)).tobytes()
-        seen, around, front, windows, is_scene, is_upright = describe_regions(pixels)
-        views, places = [one.tobytes() for one in seen], [one.tobytes() for one in around]
-        if not own and _EMBEDDERS:
-            whole = _features(pixels)
-            shown = _features(pixels[front], is_part=is_scene)
-            picture += whole
-            views = [views[0] + whole, *(one + shown for one in views[1:])]
+    if is_own or not _EMBEDDERS or _EMBEDDERS[0].is_fused:
+        picture = describe(_shrink(pixels)).tobytes()
+        view_descriptors, region_descriptors, foreground, windows, is_scene, is_upright = (
+            describe_regions(pixels)
+        )
+        views, places = (
+            [descriptor.tobytes() for descriptor in view_descriptors],
+            [descriptor.tobytes() for descriptor in region_descriptors],
+        )
+        if not is_own and _EMBEDDERS:
+            whole_features = _features(pixels)
+            foreground_features = _features(pixels[foreground], is_part=is_scene)
+            picture += whole_features
+            views = [
+                views[0] + whole_features,
+                *(descriptor + foreground_features for descriptor in views[1:]),
+            ]
             features = [_features(pixels[window], is_part=True) for window in windows]
-            places = [one + more for one, more in zip(places, features, strict=True)]
+            places = [
+                descriptor + feature
+                for descriptor, feature in zip(places, features, strict=True)
+            ]
     else:
         lab = to_lab(pixels)
         window, _ = window_in(lab, find_foreground(lab))
@@ -176,15 +187,15 @@ def _views(data: bytes, own: bool) -> PhotoViews:  # noqa: FBT001 - a row of the
     return PhotoViews(picture, views, places, is_scene, is_upright)
 
 
-def _rewritten(data: bytes, _own: bool) -> RewrittenPicture:  # noqa: FBT001 - as above
-    picture, written = Image.fromarray(decode_to_pixels(data, REWRITTEN_SIDE)), b""
+def _rewrite(data: bytes, _is_own: bool) -> RewrittenPicture:  # noqa: FBT001 - as above
+    picture, jpeg = Image.fromarray(decode_to_pixels(data, REWRITTEN_SIDE)), b""
     for quality in _QUALITIES:
-        saved = io.BytesIO()
-        picture.save(saved, "JPEG", quality=quality, progressive=True, optimize=True)
-        written = saved.getvalue()
-        if len(written) <= _MOST_REWRITTEN:
+        buffer = io.BytesIO()
+        picture.save(buffer, "JPEG", quality=quality, progressive=True, optimize=True)
+        jpeg = buffer.getvalue()
+        if len(jpeg) <= _REWRITTEN_BYTES:
             break
-    return RewrittenPicture(written, *picture.size)
+    return RewrittenPicture(jpeg, *picture.size)
 
 
 def _descriptor(pixels: Pixels) -> bytes:
@@ -192,7 +203,7 @@ def _descriptor(pixels: Pixels) -> bytes:
     if not _EMBEDDERS:
         return describe(pixels).tobytes()
     if _EMBEDDERS[0].is_fused:
-        return describe(_shrunk(pixels)).tobytes() + _features(pixels)
+        return describe(_shrink(pixels)).tobytes() + _features(pixels)
     return _features(pixels)
 
 
@@ -201,49 +212,56 @@ def _features(pixels: Pixels, *, is_part: bool = False) -> bytes:
     return numbers.astype("<f4").tobytes()
 
 
-def _side() -> int:
+def _description_side() -> int:
     return _VIEW_SIDE if _EMBEDDERS else PICTURE_SIDE
 
 
-def _regions(data: bytes, own: bool) -> PhotoRegions:  # noqa: FBT001 - as above
+def _find_regions(data: bytes, is_own: bool) -> PhotoRegions:  # noqa: FBT001 - as above
     side = _DETECTED_SIDE if _DETECTORS else _VIEW_SIDE
     pixels = decode_to_pixels(data, side)
-    found: list[tuple[tuple[float, ...], float | None, str]]
+    boxes: list[tuple[tuple[float, ...], float | None, str]]
     if _DETECTORS:
-        found = [*_DETECTORS[0].detect(pixels)]
+        boxes = [*_DETECTORS[0].detect(pixels)]
     else:
-        found = [(tuple(box), None, "") for box in propose_regions(pixels).tolist()]
-    windows = [box_window(pixels, box) for box, _, _ in found]
+        boxes = [(tuple(box), None, "") for box in propose_regions(pixels).tolist()]
+    windows = [box_window(pixels, box) for box, _, _ in boxes]
     is_fused = bool(_EMBEDDERS) and _EMBEDDERS[0].is_fused
-    if _EMBEDDERS and not own and not is_fused:
-        seen = [_descriptor(_shrunk(pixels[window])) for window in windows]
+    if _EMBEDDERS and not is_own and not is_fused:
+        descriptors = [_descriptor(_shrink(pixels[window])) for window in windows]
     else:
-        seen = [one.tobytes() for one in describe_parts(pixels, windows)]
-        if is_fused and not own:
+        descriptors = [
+            descriptor.tobytes() for descriptor in describe_parts(pixels, windows)
+        ]
+        if is_fused and not is_own:
             features = [_features(pixels[window], is_part=True) for window in windows]
-            seen = [one + more for one, more in zip(seen, features, strict=True)]
+            descriptors = [
+                descriptor + extra
+                for descriptor, extra in zip(descriptors, features, strict=True)
+            ]
     regions = []
-    for (box, score, label), descriptor in zip(found, seen, strict=True):
+    for (box, score, label), descriptor in zip(boxes, descriptors, strict=True):
         x, y, width, height = map(float, box)
-        sure = None if score is None else float(score)
-        regions.append(Region((x, y, width, height), descriptor, label, sure))
+        confidence = None if score is None else float(score)
+        regions.append(Region((x, y, width, height), descriptor, label, confidence))
     return PhotoRegions(regions)
 
 
-def _shrunk(part: Pixels) -> Pixels:
-    most = max(part.shape[:2])
-    if most > PICTURE_SIDE:
-        size = [max(LEAST_SIDE, side * PICTURE_SIDE // most) for side in part.shape[:2]]
-        part = resized(part.astype(np.float32), size[0], size[1]).clip(0, 255)
+def _shrink(part: Pixels) -> Pixels:
+    longer_side = max(part.shape[:2])
+    if longer_side > PICTURE_SIDE:
+        size = [
+            max(MIN_SIDE, side * PICTURE_SIDE // longer_side) for side in part.shape[:2]
+        ]
+        part = resize(part.astype(np.float32), size[0], size[1]).clip(0, 255)
     return np.ascontiguousarray(part.astype(np.uint8))
 
 
-def _description(data: bytes, _own: bool) -> Description:  # noqa: FBT001 - as above
-    return Description(_descriptor(decode_to_pixels(data, _side())))
+def _describe(data: bytes, _is_own: bool) -> Description:  # noqa: FBT001 - as above
+    return Description(_descriptor(decode_to_pixels(data, _description_side())))
 
 
 _OPERATIONS: Final[Mapping[str, Callable[[bytes, bool], PictureReply]]] = MappingProxyType(
-    {DESCRIBE: _description, LOOK: _views, REGIONS: _regions, REWRITE: _rewritten}
+    {DESCRIBE: _describe, LOOK: _describe_views, REGIONS: _find_regions, REWRITE: _rewrite}
 )
 
 
@@ -251,10 +269,10 @@ def main() -> None:
     """Answer requests until the other side closes the socket."""
     import scipy.ndimage  # noqa: F401, PLC0415 - imported before the first picture
 
-    _load(*sys.argv[3:])
+    _load_models(*sys.argv[3:])
     seconds = float(sys.argv[2]) + (MODEL_SECONDS if _DETECTORS or _EMBEDDERS else 0.0)
     lower_priority()
-    _limit()
+    _limit_memory()
 
     def answer(request: PictureRequest, data: bytes) -> PictureReply:
         with limit_cpu(seconds):
@@ -264,7 +282,7 @@ def main() -> None:
     serve_requests(parent, msgspec.msgpack.Decoder(PictureRequest), answer)
 
 
-def _load(detector: str = "", embedder: str = "") -> None:
+def _load_models(detector: str = "", embedder: str = "") -> None:
     """Load the operator's models, if any."""
     if detector:
         from productrecs.records.pictures.onnx_inference import YoloxDetector  # noqa: PLC0415
@@ -276,9 +294,9 @@ def _load(detector: str = "", embedder: str = "") -> None:
         _EMBEDDERS.append(OnnxEmbedder(read_model_file(Path(embedder), EMBEDDER)))
 
 
-def _limit() -> None:
-    more = MODEL_ROOM_BYTES if _DETECTORS or _EMBEDDERS else 0
-    limit_memory(ROOM_BYTES + more)
+def _limit_memory() -> None:
+    model_bytes = MODEL_ROOM_BYTES if _DETECTORS or _EMBEDDERS else 0
+    limit_memory(ROOM_BYTES + model_bytes)
 
 
 if __name__ == "__main__":

@@ -35,9 +35,9 @@ Raises:
 
 REJECTED: Final = "the picture's address is rejected: "
 _PORTS: Final = {"http": 80, "https": 443}
-_LONGEST: Final = 2_000
+_MAX_URL_LENGTH: Final = 2_000
 _UNSAFE_CHARACTERS: Final = re.compile(r"[\x00-\x20\x7f\\]")
-_TRANSLATED: Final = ipaddress.IPv6Network("64:ff9b::/96")
+_NAT64_WELL_KNOWN: Final = ipaddress.IPv6Network("64:ff9b::/96")
 _NAT64_PREFIX: Final = ipaddress.IPv6Network("64:ff9b:1::/48")
 _SIX_TO_FOUR: Final = ipaddress.IPv6Network("2002::/16")
 _BLOCKED_NETWORKS: Final = tuple(
@@ -74,8 +74,8 @@ def resolve_host(host: str, port: int) -> list[str]:
     Raises:
         OSError: when it has none.
     """
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(one[4][0]) for one in found))
+    address_infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(info[4][0]) for info in address_infos))
 
 
 def absolute_url(url: str, domain: str) -> str:
@@ -99,19 +99,22 @@ def is_public_address(text: str) -> bool:
 
 def _is_public(address: Address) -> bool:
     if isinstance(address, ipaddress.IPv6Address):
-        inner = _wrapped(address)
-        if inner is not None:
-            return False if isinstance(inner, bool) else _is_public(inner)
-    if any(address.version == one.version and address in one for one in _BLOCKED_NETWORKS):
+        embedded = _embedded_ipv4(address)
+        if embedded is not None:
+            return False if isinstance(embedded, bool) else _is_public(embedded)
+    if any(
+        address.version == network.version and address in network
+        for network in _BLOCKED_NETWORKS
+    ):
         return False
     return address.is_global and not (
         address.is_multicast or address.is_reserved or address.is_unspecified
     )
 
 
-def _wrapped(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | bool | None:
+def _embedded_ipv4(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | bool | None:
     """Return the embedded IPv4 address; False when it is forbidden; None without one."""
-    if address in _TRANSLATED:
+    if address in _NAT64_WELL_KNOWN:
         return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
     if address in _NAT64_PREFIX or address.teredo is not None:
         return False
@@ -128,7 +131,7 @@ def resolve_target(
     """Return the target for fetching `url`.
 
     All addresses of its host must be public, unless the host is `trusted`. Callers connect
-    to `Target.address` without a second look-up, which could return another address.
+    to `FetchTarget.address` without a second look-up, which could return another address.
 
     Raises:
         ForbiddenUrlError: when the URL must not be fetched.
@@ -137,41 +140,46 @@ def resolve_target(
     scheme, host, port, path = _url_parts(url)
     is_trusted = host in trusted or f"{host}:{port}" in trusted
     if not is_trusted and port != _PORTS[scheme]:
-        raise _forbidden(f"port {port} is not 80 or 443{_remedy(f'{host}:{port}')}")
+        raise _forbidden_url(f"port {port} is not 80 or 443{_remedy(f'{host}:{port}')}")
     addresses = list(lookup(host, port))
     if not addresses:
         message = f"{host} has no address"
         raise OSError(message)
-    if not is_trusted and not all(is_public_address(one) for one in addresses):
-        raise _forbidden(f"{host} is not a public address{_remedy(host)}")
+    if not is_trusted and not all(is_public_address(address) for address in addresses):
+        raise _forbidden_url(f"{host} is not a public address{_remedy(host)}")
     return FetchTarget(scheme, host, port, addresses[0], path, is_trusted)
 
 
 def _url_parts(url: str) -> tuple[str, str, int, str]:
-    if len(url) > _LONGEST:
-        raise _forbidden(f"it is longer than {_LONGEST} characters")
+    if len(url) > _MAX_URL_LENGTH:
+        raise _forbidden_url(f"it is longer than {_MAX_URL_LENGTH} characters")
     url = url.strip()
     if _UNSAFE_CHARACTERS.search(url):
-        raise _forbidden("it contains a blank, a control character or a backslash")
+        raise _forbidden_url("it contains a blank, a control character or a backslash")
     try:
         split = urlsplit(url)
         port = split.port
         host = split.hostname or ""
     except ValueError as error:
-        raise _forbidden("it is not an address") from error
+        raise _forbidden_url("it is not an address") from error
     if split.scheme not in _PORTS:
-        raise _forbidden("it starts with neither http:// nor https://")
+        raise _forbidden_url("it starts with neither http:// nor https://")
     if "@" in split.netloc:
-        raise _forbidden("it contains a user or a password")
+        raise _forbidden_url("it contains a user or a password")
     path = split.path or "/"
     if split.query:
         path += "?" + split.query
-    return split.scheme, _ascii(host), port or _PORTS[split.scheme], _escaped(path)
+    return (
+        split.scheme,
+        _ascii_host(host),
+        port or _PORTS[split.scheme],
+        _percent_encode(path),
+    )
 
 
-def _ascii(host: str) -> str:
+def _ascii_host(host: str) -> str:
     if not host or "%" in host:
-        raise _forbidden("it has no host")
+        raise _forbidden_url("it has no host")
     if ":" in host:
         return host
     try:
@@ -180,16 +188,18 @@ def _ascii(host: str) -> str:
         try:
             name = idna.encode(host, uts46=True).decode()
         except (idna.IDNAError, UnicodeError) as error:
-            raise _forbidden("its host is not a valid name") from error
+            raise _forbidden_url("its host is not a valid name") from error
     if not re.fullmatch(r"[A-Za-z0-9._-]{1,253}", name):
-        raise _forbidden("its host is not a valid name")
+        raise _forbidden_url("its host is not a valid name")
     return name.lower().rstrip(".")
 
 
-def _escaped(path: str) -> str:
+def _percent_encode(path: str) -> str:
     return "".join(
-        one if one.isascii() else "".join(f"%{byte:02X}" for byte in one.encode())
-        for one in path
+        character
+        if character.isascii()
+        else "".join(f"%{byte:02X}" for byte in character.encode())
+        for character in path
     )
 
 
@@ -197,7 +207,7 @@ def _remedy(host: str) -> str:
     return f"; the service's operator can allow it: PRODUCTRECS_IMAGE_HOSTS={host}"
 
 
-def _forbidden(reason: str) -> ForbiddenUrlError:
+def _forbidden_url(reason: str) -> ForbiddenUrlError:
     return ForbiddenUrlError(f"{REJECTED}{reason}")
 
 
@@ -207,7 +217,7 @@ MAX_REDIRECTS: Final = 3
 
 _BLOCK: Final = 64 << 10
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
-_NOT_NOW: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
+_TRANSIENT_STATUSES: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 _BACKOFF_STATUSES: Final = frozenset({429, 503})
 _NOT_MODIFIED, _OK = 304, 200
 _AGENT: Final = "ProductRecs (fetches product pictures)"
@@ -224,7 +234,7 @@ class PictureUnavailableError(ProductRecsError):
         should_back_off: bool = False,
         wait_seconds: int = 0,
     ) -> None:
-        """Set the reason `reason`; `rest`: the host asked for a pause of `wait_seconds`."""
+        """Set the reason; with `should_back_off`, the host asked for a pause."""
         super().__init__(reason)
         self.is_transient = is_transient
         self.should_back_off = should_back_off
@@ -265,10 +275,10 @@ def fetch_picture(
     try:
         for _ in range(MAX_REDIRECTS + 1):
             target = resolve_target(url, trusted, lookup)
-            found = _send_request(target, validators, until)
-            if isinstance(found, FetchResult):
-                return found
-            url = urljoin(url, found)
+            result = _send_request(target, validators, until)
+            if isinstance(result, FetchResult):
+                return result
+            url = urljoin(url, result)
     except ForbiddenUrlError as error:
         raise PictureUnavailableError(str(error), is_transient=False) from error
     except TimeoutError as error:
@@ -290,7 +300,7 @@ def _send_request(
     target: FetchTarget, cached_validators: CachedValidators, until: float
 ) -> FetchResult | str:
     """Return one host's reply: the picture, or the redirect's address."""
-    with _connected(target, until) as connection:
+    with _connect(target, until) as connection:
         headers = {
             "Host": target.origin,
             "User-Agent": _AGENT,
@@ -307,10 +317,10 @@ def _send_request(
             connection.putheader(name, value)
         connection.endheaders()
         with contextlib.closing(connection.getresponse()) as response:
-            found = _read_response(response, cached_validators)
+            result = _read_response(response, cached_validators)
         if time.monotonic() >= until:
             raise TimeoutError  # the timer closed it, which looks like the end of data
-        return found
+        return result
 
 
 def _read_response(
@@ -326,14 +336,14 @@ def _read_response(
         wait = response.getheader("retry-after") or ""
         raise PictureUnavailableError(
             f"the host answered {status}",
-            is_transient=status in _NOT_NOW,
+            is_transient=status in _TRANSIENT_STATUSES,
             should_back_off=status in _BACKOFF_STATUSES,
             wait_seconds=min(int(wait), 86_400) if wait.isdecimal() else 0,
         )
     if (response.getheader("content-encoding") or "identity").lower() != "identity":
         message = "the host sent it compressed although that was not requested"
         raise PictureUnavailableError(message, is_transient=False)
-    content = _read(response)
+    content = _read_body(response)
     etag, modified = response.getheader("etag"), response.getheader("last-modified")
     return FetchResult(content, _validator(etag), _validator(modified))
 
@@ -342,7 +352,7 @@ def _validator(value: str | None) -> str | None:
     return value if value and len(value) <= 200 and value.isprintable() else None  # noqa: PLR2004 - no honest one is longer
 
 
-def _read(response: http.client.HTTPResponse) -> bytes:
+def _read_body(response: http.client.HTTPResponse) -> bytes:
     parts, size = list[bytes](), 0
     too_large = f"it is larger than {MAX_BYTES >> 20} MiB"
     if (response.length or 0) > MAX_BYTES:
@@ -356,7 +366,7 @@ def _read(response: http.client.HTTPResponse) -> bytes:
 
 
 @contextlib.contextmanager
-def _connected(target: FetchTarget, until: float) -> Iterator[http.client.HTTPConnection]:
+def _connect(target: FetchTarget, until: float) -> Iterator[http.client.HTTPConnection]:
     """Yield a connection to the checked address, which is closed at `until`.
 
     Another thread closes it: a host that sends a byte per second would evade a timeout on
@@ -368,7 +378,7 @@ def _connected(target: FetchTarget, until: float) -> Iterator[http.client.HTTPCo
     tcp_socket = socket.create_connection(
         (target.address, target.port), min(CONNECT_SECONDS, remaining)
     )
-    timer = threading.Timer(max(0.0, until - time.monotonic()), _cut, [tcp_socket])
+    timer = threading.Timer(max(0.0, until - time.monotonic()), _shut_down, [tcp_socket])
     timer.daemon = True
     timer.start()
     connection = http.client.HTTPConnection(target.host, target.port)
@@ -385,7 +395,7 @@ def _connected(target: FetchTarget, until: float) -> Iterator[http.client.HTTPCo
         tcp_socket.close()
 
 
-def _cut(tcp_socket: socket.socket) -> None:
+def _shut_down(tcp_socket: socket.socket) -> None:
     with contextlib.suppress(OSError):
         tcp_socket.shutdown(socket.SHUT_RDWR)
 
@@ -397,7 +407,7 @@ _MAX_HOSTS: Final = 4_096
 
 
 @dataclass(slots=True)
-class _Host:
+class _HostState:
     in_flight: int = 0  # requests
     next_at: float = 0.0
     pauses: int = 0  # consecutive ones
@@ -410,7 +420,7 @@ class HostRateLimiter:
         """Start without known hosts."""
         self._seconds = seconds
         self._lock = threading.Lock()
-        self._hosts: dict[str, _Host] = {}
+        self._hosts: dict[str, _HostState] = {}
 
     def try_take(self, host: str, *, is_own_host: bool = False) -> bool:
         """Reserve a request to a host, if it is allowed now; call `end` afterwards.
@@ -419,35 +429,40 @@ class HostRateLimiter:
         """
         with self._lock:
             if len(self._hosts) > _MAX_HOSTS:
-                self._hosts = {n: one for n, one in self._hosts.items() if one.in_flight}
-            one, now = self._hosts.setdefault(host, _Host()), self._seconds()
-            if now < one.next_at or (
-                one.in_flight >= MAX_CONCURRENT_PER_HOST and not is_own_host
+                self._hosts = {
+                    name: state for name, state in self._hosts.items() if state.in_flight
+                }
+            state, now = self._hosts.setdefault(host, _HostState()), self._seconds()
+            if now < state.next_at or (
+                state.in_flight >= MAX_CONCURRENT_PER_HOST and not is_own_host
             ):
                 return False
-            one.in_flight += 1
-            one.next_at = now if is_own_host else now + 1.0 / MAX_PER_SECOND
+            state.in_flight += 1
+            state.next_at = now if is_own_host else now + 1.0 / MAX_PER_SECOND
             return True
 
-    def end(self, host: str, *, wait_seconds: bool = False, seconds: float = 0.0) -> None:
-        """Record a host's reply; `rest` when it asked for a pause."""
+    def end(self, host: str, *, must_pause: bool = False, seconds: float = 0.0) -> None:
+        """Record a host's reply; with `must_pause`, the host asked for a pause.
+
+        The pause lasts `seconds` at least, and doubles from one to the next.
+        """
         with self._lock:
-            one = self._hosts.setdefault(host, _Host(in_flight=1))
-            one.in_flight = max(0, one.in_flight - 1)
-            if not wait_seconds:
-                one.pauses = 0
+            state = self._hosts.setdefault(host, _HostState(in_flight=1))
+            state.in_flight = max(0, state.in_flight - 1)
+            if not must_pause:
+                state.pauses = 0
                 return
-            one.pauses += 1
-            pause = max(seconds, 2.0**one.pauses)
-            one.next_at = self._seconds() + min(pause, _MAX_PAUSE)
+            state.pauses += 1
+            pause = max(seconds, 2.0**state.pauses)
+            state.next_at = self._seconds() + min(pause, _MAX_PAUSE)
 
     def seconds_until_free(self, hosts: set[str]) -> float:
         """Return the seconds until one of the hosts allows a request; 0 for now."""
         with self._lock:
             now = self._seconds()
             waits = [
-                max(0.0, one.next_at - now)
+                max(0.0, state.next_at - now)
                 for name in hosts
-                if (one := self._hosts.get(name)) is not None
+                if (state := self._hosts.get(name)) is not None
             ]
         return min(waits) if len(waits) == len(hosts) and waits else 0.0

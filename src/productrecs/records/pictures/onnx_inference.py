@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import onnxruntime
 
-from productrecs.engines.visual.image_transforms import Pixels, resized
+from productrecs.engines.visual.image_transforms import Pixels, resize
 from productrecs.records.pictures.onnx_model_check_and_writer import ModelFile
 
 STRIDES: Final = (8, 16, 32)
@@ -56,59 +56,66 @@ def decode_detections(
         message = f"the detector's output is {output.shape}, not that of a YOLOX of {side}"
         raise ValueError(message)
     raw = output[0].astype(np.float64)
-    grid, step = _grid(side)
-    middle = (raw[:, :2] + grid) * step
-    size = np.exp(np.clip(raw[:, 2:4], -20, 20)) * step
+    grid, steps = _grid(side)
+    centres = (raw[:, :2] + grid) * steps
+    sizes = np.exp(np.clip(raw[:, 2:4], -20, 20)) * steps
     labels = raw[:, _HEAD:].argmax(axis=1)
     scores = raw[:, 4] * raw[np.arange(len(raw)), _HEAD + labels]
-    is_detection = np.flatnonzero(scores >= min_score)
-    found = [
+    detected = np.flatnonzero(scores >= min_score)
+    detections = [
         Detection(
             (
-                float(middle[n, 0] - size[n, 0] / 2),
-                float(middle[n, 1] - size[n, 1] / 2),
-                float(size[n, 0]),
-                float(size[n, 1]),
+                float(centres[n, 0] - sizes[n, 0] / 2),
+                float(centres[n, 1] - sizes[n, 1] / 2),
+                float(sizes[n, 0]),
+                float(sizes[n, 1]),
             ),
             int(labels[n]),
             float(scores[n]),
         )
-        for n in is_detection[np.argsort(-scores[is_detection], kind="stable")]
+        for n in detected[np.argsort(-scores[detected], kind="stable")]
     ]
-    return _non_maximum_suppression(found, overlap)
+    return _suppress_overlaps(detections, overlap)
 
 
 def _grid(side: int) -> tuple[Tensor, Tensor]:
-    places, steps = [], []
+    positions, steps = [], []
     for stride in STRIDES:
         count = side // stride
         rows, columns = np.mgrid[:count, :count]
-        places.append(np.stack([columns, rows], axis=2).reshape(-1, 2))
+        positions.append(np.stack([columns, rows], axis=2).reshape(-1, 2))
         steps.append(np.full((count * count, 1), stride))
-    return np.concatenate(places).astype(np.float64), np.concatenate(steps)
+    return np.concatenate(positions).astype(np.float64), np.concatenate(steps)
 
 
-def _non_maximum_suppression(found: Sequence[Detection], overlap: float) -> list[Detection]:
-    chosen: list[Detection] = []
-    for one in found:
+def _suppress_overlaps(detections: Sequence[Detection], overlap: float) -> list[Detection]:
+    remaining: list[Detection] = []
+    for detection in detections:
         if all(
-            one.label != other.label or _shared(one.box, other.box) <= overlap
-            for other in chosen
+            detection.label != other.label
+            or _intersection_over_union(detection.box, other.box) <= overlap
+            for other in remaining
         ):
-            chosen.append(one)
-    return chosen
+            remaining.append(detection)
+    return remaining
 
 
-def _shared(one: Sequence[float], other: Sequence[float]) -> float:
-    overlap_width = min(one[0] + one[2], other[0] + other[2]) - max(one[0], other[0])
-    overlap_height = min(one[1] + one[3], other[1] + other[3]) - max(one[1], other[1])
+def _intersection_over_union(first: Sequence[float], second: Sequence[float]) -> float:
+    overlap_width = min(first[0] + first[2], second[0] + second[2]) - max(
+        first[0], second[0]
+    )
+    overlap_height = min(first[1] + first[3], second[1] + second[3]) - max(
+        first[1], second[1]
+    )
     if overlap_width <= 0 or overlap_height <= 0:
         return 0.0
     intersection = overlap_width * overlap_height
-    return intersection / (one[2] * one[3] + other[2] * other[3] - intersection)
+    return intersection / (first[2] * first[3] + second[2] * second[3] - intersection)
 
 
-_TOKENS = 3  # dimensions of an output with one row a part, the whole picture first
+_TOKEN_DIMENSIONS = (
+    3  # dimensions of an output with one row a part, the whole picture first
+)
 
 
 class OnnxEmbedder:
@@ -137,15 +144,19 @@ class OnnxEmbedder:
         what is long. A part of a picture is seen as a whole only, to save time.
         """
         if not self.is_fused:
-            return self._numbers(middle_square(pixels))
-        whole = _unit(self._numbers(pixels))
-        return whole if is_part else whole + _unit(self._numbers(middle_square(pixels)))
+            return self._features(middle_square(pixels))
+        whole = _unit_vector(self._features(pixels))
+        return (
+            whole
+            if is_part
+            else whole + _unit_vector(self._features(middle_square(pixels)))
+        )
 
-    def _numbers(self, pixels: Pixels) -> npt.NDArray[np.float32]:
+    def _features(self, pixels: Pixels) -> npt.NDArray[np.float32]:
         tensor = preprocess(pixels, self._model)
         output = np.asarray(self._session.run(None, {self._input: tensor})[0], np.float32)
         vectors: npt.NDArray[np.float32] = output[0]
-        return (vectors[0] if output.ndim == _TOKENS else vectors).ravel()
+        return (vectors[0] if output.ndim == _TOKEN_DIMENSIONS else vectors).ravel()
 
 
 def middle_square(pixels: Pixels) -> Pixels:
@@ -158,16 +169,16 @@ def middle_square(pixels: Pixels) -> Pixels:
 
 def preprocess(pixels: Pixels, model: ModelFile) -> npt.NDArray[np.floating[Any]]:
     """Return [1, 3, side, side], red, green and blue, less their mean, by their spread."""
-    small = resized(pixels.astype(np.float32), model.side, model.side) / 255.0
+    small = resize(pixels.astype(np.float32), model.side, model.side) / 255.0
     normalised = (small - np.array(model.mean)) / np.array(model.std)
     return np.ascontiguousarray(normalised.transpose(2, 0, 1)[None], dtype=np.float32)
 
 
-def _unit(numbers: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+def _unit_vector(numbers: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     return numbers / max(float(np.linalg.norm(numbers)), 1e-9)
 
 
-_MOST = 12
+_MAX_DETECTIONS = 12
 
 
 class YoloxDetector:
@@ -187,22 +198,24 @@ class YoloxDetector:
         """Return boxes as fractions of the picture, how sure they are, and their labels."""
         side, model = self._model.side, self._model
         height, width = pixels.shape[:2]
-        share = side / max(height, width)
-        size = [max(1, round(length * share)) for length in (height, width)]
-        small = resized(pixels.astype(np.float32), size[0], size[1]).clip(0, 255)
+        scale = side / max(height, width)
+        size = [max(1, round(length * scale)) for length in (height, width)]
+        small = resize(pixels.astype(np.float32), size[0], size[1]).clip(0, 255)
         tensor = letterbox(small.astype(np.uint8), side)
         output = np.asarray(self._session.run(None, {self._input: tensor})[0])
-        found: list[tuple[tuple[float, ...], float, str]] = []
-        for one in decode_detections(output, side, model.least, model.overlap)[:_MOST]:
-            box = _inside(one.box, size[1], size[0])
+        regions: list[tuple[tuple[float, ...], float, str]] = []
+        for detection in decode_detections(output, side, model.least, model.overlap)[
+            :_MAX_DETECTIONS
+        ]:
+            box = _clip_to_picture(detection.box, size[1], size[0])
             if box is not None:
-                named = one.label < len(model.labels)
-                label = model.labels[one.label] if named else str(one.label)
-                found.append((box, one.score, label))
-        return found
+                has_name = detection.label < len(model.labels)
+                label = model.labels[detection.label] if has_name else str(detection.label)
+                regions.append((box, detection.score, label))
+        return regions
 
 
-def _inside(
+def _clip_to_picture(
     box: tuple[float, ...], width: int, height: int
 ) -> tuple[float, float, float, float] | None:
     """Return a box as fractions, cut at the edges; None when it is outside."""

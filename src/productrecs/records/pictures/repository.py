@@ -176,7 +176,7 @@ class PictureRepository:
             if self._transaction.execute(pictures.delete().where(own_rows)).rowcount:
                 self._next_change()
 
-    def mark_followed(self, seq: int) -> None:
+    def record_followed(self, seq: int) -> None:
         """Record that the catalog's changes up to `seq` are processed."""
         self._set_head(pictured_seq=seq)
 
@@ -199,19 +199,21 @@ class PictureRepository:
         # Pictures that were never fetched come first, in primary key order: sorting all
         # due pictures would be slower.
         is_new = sa.and_(columns.descriptor.is_(None), columns.attempts == 0)
-        in_order = (
+        order = (
             columns.descriptor.is_not(None),
             columns.attempts,
             columns.number.desc(),
         )
-        new = self._transaction.execute(query.where(is_new).order_by(columns.number.desc()))
-        found = [DuePicture(*row) for row in new]
-        if len(found) < limit:
-            found = [
+        new_rows = self._transaction.execute(
+            query.where(is_new).order_by(columns.number.desc())
+        )
+        due_pictures = [DuePicture(*row) for row in new_rows]
+        if len(due_pictures) < limit:
+            due_pictures = [
                 DuePicture(*row)
-                for row in self._transaction.execute(query.order_by(*in_order))
+                for row in self._transaction.execute(query.order_by(*order))
             ]
-        return found
+        return due_pictures
 
     def store(self, outcomes: Sequence[FetchOutcome], now_ms: int) -> None:
         """Store fetch results if the item's address is unchanged.
@@ -219,25 +221,25 @@ class PictureRepository:
         Raises:
             StoreDeletedError: when the store was deleted.
         """
-        seq = self._next_change() if any(one.descriptor for one in outcomes) else 0
+        seq = self._next_change() if any(outcome.descriptor for outcome in outcomes) else 0
         columns = pictures.c
-        for one in outcomes:
+        for outcome in outcomes:
             values: dict[str, Any] = {
-                "state": one.state,
-                "reason": one.reason,
-                "attempts": one.attempts,
-                "due_at": one.due_at,
+                "state": outcome.state,
+                "reason": outcome.reason,
+                "attempts": outcome.attempts,
+                "due_at": outcome.due_at,
                 "fetched_at": now_ms,
             }
-            if one.state is PictureState.INDEXED:
-                values |= {"etag": one.etag, "modified": one.modified}
-            if one.descriptor is not None:
-                values |= {"descriptor": one.descriptor, "embedder": one.embedder}
-                values |= {"digest": one.digest, "seq": seq}
+            if outcome.state is PictureState.INDEXED:
+                values |= {"etag": outcome.etag, "modified": outcome.modified}
+            if outcome.descriptor is not None:
+                values |= {"descriptor": outcome.descriptor, "embedder": outcome.embedder}
+                values |= {"digest": outcome.digest, "seq": seq}
             query = pictures.update().where(
                 columns.store_id == self._store_id,
-                columns.number == one.number,
-                columns.url == one.url,
+                columns.number == outcome.number,
+                columns.url == outcome.url,
             )
             self._transaction.execute(query.values(values))
 
@@ -262,7 +264,7 @@ class PictureRepository:
         queued = {"state": PictureState.PENDING, "attempts": 0, "due_at": now_ms}
         return self._transaction.execute(query.values(queued)).rowcount
 
-    def shown(self, embedder: str) -> list[DescribedItem]:
+    def described_items(self, embedder: str) -> list[DescribedItem]:
         """Return the catalog items that this embedder has described, by number."""
         query = (
             sa.select(
@@ -321,7 +323,7 @@ class PictureRepository:
         """
         self._set_head(visual_id=visual_id, visual_seq=seq)
 
-    def mark_learned(self, seq: int) -> None:
+    def record_learned(self, seq: int) -> None:
         """Record that metric learning used visits up to `seq` of the log.
 
         Raises:
@@ -337,10 +339,10 @@ class PictureRepository:
             .where(columns.store_id == self._store_id)
             .group_by(columns.state)
         )
-        found = dict(tuple(row) for row in self._transaction.execute(query))
-        return PictureCounts(*(int(found.get(state, 0)) for state in _ORDER))
+        count_by_state = dict(tuple(row) for row in self._transaction.execute(query))
+        return PictureCounts(*(int(count_by_state.get(state, 0)) for state in _STATE_ORDER))
 
-    def usual_failure(self) -> str | None:
+    def most_frequent_failure(self) -> str | None:
         """Return the most frequent reason of failed pictures; None without any."""
         columns, number = pictures.c, sa.func.count()
         query = (
@@ -352,7 +354,7 @@ class PictureRepository:
         )
         return self._transaction.execute(query).scalar()
 
-    def status_of(self, numbers: Sequence[int]) -> dict[int, PictureStatus]:
+    def statuses(self, numbers: Sequence[int]) -> dict[int, PictureStatus]:
         """Return the picture states of a few items, by number."""
         columns = pictures.c
         query = sa.select(
@@ -404,7 +406,7 @@ class PictureRepository:
             raise _store_deleted()
 
 
-_ORDER: Final = (PictureState.INDEXED, PictureState.PENDING, PictureState.FAILED)
+_STATE_ORDER: Final = (PictureState.INDEXED, PictureState.PENDING, PictureState.FAILED)
 
 
 def _store_deleted() -> StoreDeletedError:
@@ -414,7 +416,7 @@ def _store_deleted() -> StoreDeletedError:
 
 _BATCH: Final = 1_000
 _BATCHES: Final = 10  # per transaction; more if one change has more items
-_AFTER_ALL: Final = 2**62
+_AFTER_ALL_ITEMS: Final = 2**62
 
 
 def follow_catalog(database: Database, store_id: StoreId, now_ms: int) -> bool:
@@ -426,17 +428,19 @@ def follow_catalog(database: Database, store_id: StoreId, now_ms: int) -> bool:
     with database.transaction(synced=False) as transaction:
         repository = PictureRepository(transaction, store_id)
         progress, domain = repository.progress(), repository.domain()
-        place, batches = (progress.pictured_seq, _AFTER_ALL), 0
+        position, batches = (progress.pictured_seq, _AFTER_ALL_ITEMS), 0
         while True:
-            changed = repository.changed_items(place, _BATCH)
-            urls = [(n, absolute_url(url, domain)) for _, n, url in changed if url]
+            changed = repository.changed_items(position, _BATCH)
+            urls = [
+                (number, absolute_url(url, domain)) for _, number, url in changed if url
+            ]
             repository.queue_fetches(urls, now_ms)
             repository.delete_pictures([number for _, number, url in changed if not url])
             if len(changed) < _BATCH:
-                repository.mark_followed(progress.catalog_seq)
+                repository.record_followed(progress.catalog_seq)
                 return True
-            place, batches = changed[-1][:2], batches + 1
-            before = place[0] - 1  # the last change may have more items
-            if batches >= _BATCHES and before > progress.pictured_seq:
-                repository.mark_followed(before)
+            position, batches = changed[-1][:2], batches + 1
+            complete_seq = position[0] - 1  # the last change may have more items
+            if batches >= _BATCHES and complete_seq > progress.pictured_seq:
+                repository.record_followed(complete_seq)
                 return False

@@ -31,7 +31,7 @@ BATCH_CPU_SECONDS: Final = 15.0
 WAIT_SECONDS: Final = 30.0
 """Elapsed time, including delays by other programs."""
 
-_MOST_ANSWERS: Final = 2_000  # then the child is replaced, which bounds memory leaks
+_MAX_REPLIES: Final = 2_000  # then the child is replaced, which bounds memory leaks
 
 
 _Reply = TypeVar("_Reply", Description, PhotoViews, PhotoRegions, RewrittenPicture)
@@ -75,7 +75,7 @@ class SandboxedDecoder:
         self._child = WorkerProcess(
             decoder_module(), arguments, ProcessTimeouts(wait_seconds)
         )
-        self._answers = 0
+        self._reply_count = 0
 
     def describe(self, data: bytes) -> Descriptor:
         """Return the descriptor of a product's picture.
@@ -85,7 +85,7 @@ class SandboxedDecoder:
             PictureTooLargeError: when it has too many pixels.
         """
         request = PictureRequest(DESCRIBE)
-        return np.frombuffer(self._ask(request, data, Description).descriptor, np.uint8)
+        return np.frombuffer(self._request(request, data, Description).descriptor, np.uint8)
 
     def look(self, data: bytes, *, own: bool = False) -> "PhotoDescriptors":
         """Return the descriptors of a photo: of the whole, and of its likeliest regions.
@@ -97,12 +97,16 @@ class SandboxedDecoder:
             NotAPictureError: as `describe`.
             PictureTooLargeError: as `describe`.
         """
-        found = self._ask(PictureRequest(LOOK, own), data, PhotoViews)
-        rows = [found.picture, *found.views, *found.places]
-        seen = np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
-        count = 1 + len(found.views)
+        reply = self._request(PictureRequest(LOOK, own), data, PhotoViews)
+        rows = [reply.picture, *reply.views, *reply.places]
+        descriptors = np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
+        count = 1 + len(reply.views)
         return PhotoDescriptors(
-            seen[:1], seen[1:count], seen[count:], found.is_scene, found.is_upright
+            descriptors[:1],
+            descriptors[1:count],
+            descriptors[count:],
+            reply.is_scene,
+            reply.is_upright,
         )
 
     def regions(self, data: bytes, *, own: bool = False) -> list[PhotoRegion]:
@@ -114,12 +118,15 @@ class SandboxedDecoder:
             NotAPictureError: as `describe`.
             PictureTooLargeError: as `describe`.
         """
-        found = self._ask(PictureRequest(REGIONS, own), data, PhotoRegions)
+        reply = self._request(PictureRequest(REGIONS, own), data, PhotoRegions)
         return [
             PhotoRegion(
-                one.box, np.frombuffer(one.descriptor, np.uint8), one.label, one.confidence
+                region.box,
+                np.frombuffer(region.descriptor, np.uint8),
+                region.label,
+                region.confidence,
             )
-            for one in found.regions
+            for region in reply.regions
         ]
 
     def rewrite(self, data: bytes) -> tuple[bytes, int, int]:
@@ -131,8 +138,8 @@ class SandboxedDecoder:
             NotAPictureError: as `describe`.
             PictureTooLargeError: as `describe`.
         """
-        written = self._ask(PictureRequest(REWRITE), data, RewrittenPicture)
-        return written.jpeg, written.width, written.height
+        reply = self._request(PictureRequest(REWRITE), data, RewrittenPicture)
+        return reply.jpeg, reply.width, reply.height
 
     @property
     def pid(self) -> int | None:
@@ -159,17 +166,17 @@ class SandboxedDecoder:
         """Stop the child."""
         self.close()
 
-    def _ask(self, request: PictureRequest, data: bytes, kind: type[_Reply]) -> _Reply:
+    def _request(self, request: PictureRequest, data: bytes, kind: type[_Reply]) -> _Reply:
         replies: Decoder[_Reply | PictureRefusal] = Decoder(kind | PictureRefusal)
         try:
             reply = self._child.request(request, replies, data)
         except OSError as error:  # it crashed or timed out: either ends the child
-            self._answers = 0
+            self._reply_count = 0
             message = "the picture takes too long or too much memory to read"
             raise NotAPictureError(message) from error
-        self._answers += 1
-        if self._answers >= _MOST_ANSWERS:
-            self._answers = 0
+        self._reply_count += 1
+        if self._reply_count >= _MAX_REPLIES:
+            self._reply_count = 0
             self.close()
         if isinstance(reply, PictureRefusal):
             raise reply.error()

@@ -51,11 +51,11 @@ class _Pages:
     """Rows that arrive page by page, joined when they are used."""
 
     def __init__(self) -> None:
-        self._pages = [_rows([])]
+        self._pages = [_to_rows([])]
 
     def add(self, page: Sequence[Sequence[Any]]) -> None:
         if page:
-            self._pages.append(_rows(page))
+            self._pages.append(_to_rows(page))
 
     def whole(self) -> SearchRows:
         if len(self._pages) > 1:
@@ -96,37 +96,40 @@ class SearchInputs:
 
     def intents(self, language: LanguageAnalyzer) -> list[str]:
         """Return the intent of each of `terms`, cached."""
-        code, code_by_intent = self._intents
+        code, intents = self._intents
         if code != language.code:
-            code_by_intent = []
-        code_by_intent += [
-            AnalysedQuery.of(term, language).intent
-            for term in self.terms[len(code_by_intent) :]
+            intents = []
+        intents += [
+            AnalysedQuery.of(term, language).intent for term in self.terms[len(intents) :]
         ]
-        self._intents = (language.code, code_by_intent)
-        return code_by_intent
+        self._intents = (language.code, intents)
+        return intents
 
-    def choices(self, now_ms: int, bought: SearchRows) -> SearchInteractions:
+    def interactions(self, now_ms: int, purchases: SearchRows) -> SearchInteractions:
         """Return the interactions after searches; `queries` are indexes into `terms`."""
         searches = self.searches
         clicks = _select(searches, searches.items != _NO_ITEM)
-        parts = [_chosen(clicks, clicks.queries.astype(np.int64), CLICK)]
+        columns = [_interaction_columns(clicks, clicks.queries.astype(np.int64), CLICK)]
         first_ms = searches.times.min(initial=now_ms)
         for rows, window_ms, weight in (
             (self._carts.whole(), _CART_WINDOW_MS, CART),
-            (_select(bought, bought.times >= first_ms), _BUY_WINDOW_MS, PURCHASE),
+            (_select(purchases, purchases.times >= first_ms), _BUY_WINDOW_MS, PURCHASE),
         ):
-            by_click = _last_before(rows, clicks, window_ms, same_item=True)
-            by_search = _last_before(rows, searches, _SESSION_MS, same_item=False)
+            by_click = _last_query_before(rows, clicks, window_ms, same_item=True)
+            by_search = _last_query_before(rows, searches, _SESSION_MS, same_item=False)
             queries = np.where(by_click >= 0, by_click, by_search)
-            parts.append(_chosen(rows, queries, weight))
+            columns.append(_interaction_columns(rows, queries, weight))
         queries, items, shoppers, weights, times = (
-            np.concatenate(column) for column in zip(*parts, strict=True)
+            np.concatenate(column) for column in zip(*columns, strict=True)
         )
         ages = ((now_ms - times) / DAY_MS).clip(min=0)
-        recent = ages * DAY_MS <= _HISTORY_MS
+        is_recent = ages * DAY_MS <= _HISTORY_MS
         return SearchInteractions(
-            queries[recent], items[recent], shoppers[recent], weights[recent], ages[recent]
+            queries[is_recent],
+            items[is_recent],
+            shoppers[is_recent],
+            weights[is_recent],
+            ages[is_recent],
         )
 
     def _events(
@@ -151,7 +154,7 @@ class SearchInputs:
         return number
 
 
-def _rows(rows: Sequence[Sequence[Any]]) -> SearchRows:
+def _to_rows(rows: Sequence[Sequence[Any]]) -> SearchRows:
     """Return rows of (seq, ts, item, shopper, session, query) as arrays."""
     columns = zip(*rows, strict=True) if rows else [()] * len(SearchRows._fields)
     seqs, times, items, shoppers, sessions, queries = columns
@@ -166,46 +169,48 @@ def _rows(rows: Sequence[Sequence[Any]]) -> SearchRows:
     )
 
 
-def _select(rows: SearchRows, chosen: npt.NDArray[np.bool_]) -> SearchRows:
-    return SearchRows._make(column[chosen] for column in rows)
+def _select(rows: SearchRows, is_selected: npt.NDArray[np.bool_]) -> SearchRows:
+    return SearchRows._make(column[is_selected] for column in rows)
 
 
-def _chosen(rows: SearchRows, queries: Ints, weight: float) -> Columns:
+def _interaction_columns(rows: SearchRows, queries: Ints, weight: float) -> Columns:
     """Return queries, items, shoppers, weights and times of the rows with a query."""
-    has = queries >= 0
+    has_query = queries >= 0
     searchers = np.where(rows.sessions != _UNKNOWN, rows.sessions, rows.shoppers)
-    weights = np.full(int(has.sum()), weight)
-    items = rows.items[has].astype(np.int64)
-    return queries[has], items, searchers[has], weights, rows.times[has]
+    weights = np.full(int(has_query.sum()), weight)
+    items = rows.items[has_query].astype(np.int64)
+    return queries[has_query], items, searchers[has_query], weights, rows.times[has_query]
 
 
-def _last_before(
+def _last_query_before(
     rows: SearchRows, searches: SearchRows, window_ms: int, *, same_item: bool
 ) -> Ints:
     """Return the query of the last search before each row by the same shopper; -1: none.
 
     A shopper is matched by session or identity.
     """
-    best_times = np.full(len(rows.times), -1, dtype=np.int64)
-    best = np.full(len(rows.times), -1, dtype=np.int64)
+    last_times = np.full(len(rows.times), -1, dtype=np.int64)
+    last_queries = np.full(len(rows.times), -1, dtype=np.int64)
     if not len(rows.times) or not len(searches.times):
-        return best
+        return last_queries
     for own_keys, other_keys in (
         (rows.shoppers, searches.shoppers),
         (rows.sessions, searches.sessions),
     ):
-        found = _matched(rows, searches, own_keys, other_keys, same_item=same_item)
-        code_by_intent = found >= 0
-        times = np.where(code_by_intent, searches.times[found], -1)
-        code_by_intent &= (times > best_times) & (rows.times - times <= window_ms)
-        best[code_by_intent], best_times[code_by_intent] = (
-            searches.queries[found[code_by_intent]],
-            times[code_by_intent],
+        search_index = _last_search_before(
+            rows, searches, own_keys, other_keys, same_item=same_item
         )
-    return best
+        is_later = search_index >= 0
+        times = np.where(is_later, searches.times[search_index], -1)
+        is_later &= (times > last_times) & (rows.times - times <= window_ms)
+        last_queries[is_later], last_times[is_later] = (
+            searches.queries[search_index[is_later]],
+            times[is_later],
+        )
+    return last_queries
 
 
-def _matched(
+def _last_search_before(
     rows: SearchRows,
     searches: SearchRows,
     own_keys: Ints,
@@ -227,10 +232,14 @@ def _matched(
     seqs = np.concatenate((searches.seqs, rows.seqs))
     order = np.lexsort((seqs, times, groups))
     is_search = order < len(searches.times)
-    last = np.maximum.accumulate(np.where(is_search, np.arange(len(order)), -1))
-    before = np.full(len(order), -1, dtype=np.int64)
-    before[order] = np.where(last >= 0, order[last], -1)
-    found = before[len(searches.times) :]
-    of_row = groups[len(searches.times) :]
-    same = (found >= 0) & (groups[found] == of_row) & (own_keys != _UNKNOWN)
-    return np.where(same, found, -1)
+    last_search_place = np.maximum.accumulate(
+        np.where(is_search, np.arange(len(order)), -1)
+    )
+    search_before = np.full(len(order), -1, dtype=np.int64)
+    search_before[order] = np.where(last_search_place >= 0, order[last_search_place], -1)
+    search_index = search_before[len(searches.times) :]
+    row_groups = groups[len(searches.times) :]
+    is_same_group = (
+        (search_index >= 0) & (groups[search_index] == row_groups) & (own_keys != _UNKNOWN)
+    )
+    return np.where(is_same_group, search_index, -1)

@@ -17,8 +17,8 @@ from productrecs.engines.text.language_detection_and_stemming import (
 )
 from productrecs.engines.text.query_interpreter import (
     NO_SYNONYMS,
+    InterpretedWord,
     QueryTerm,
-    ReadWord,
     Synonyms,
 )
 from productrecs.engines.text.query_suggestions import Mask, QuerySuggestions
@@ -56,7 +56,7 @@ _BELOW_COMPLETE: Final = 0.9  # relative to the last score above, as for partial
 
 
 def fuse_by_meaning(
-    found: IndexHits, similar: Sequence[int], limit: int, *, is_meant: bool = False
+    hits: IndexHits, similar: Sequence[int], limit: int, *, is_meant: bool = False
 ) -> IndexHits:
     """Return the hits fused with `similar` products, most similar first.
 
@@ -65,29 +65,29 @@ def fuse_by_meaning(
     another although it was meant as typed, and similar products come first. Hits without
     any match by word are marked as such.
     """
-    complete = found.items[: found.complete]
-    first = set(complete)
-    similar = [item for item in similar if item not in first]
+    complete = hits.items[: hits.complete]
+    complete_items = set(complete)
+    similar = [item for item in similar if item not in complete_items]
     if not similar:
-        return found
+        return hits
     ranks: dict[int, float] = {}
     begin = len(similar) if is_meant else 0
     weight = 1.0 if is_meant else _SIMILAR_WEIGHT
-    partial = found.items[found.complete :]
-    for first_rank, share, one in ((begin, 1.0, partial), (0, weight, similar)):
-        for rank, item in enumerate(one, first_rank):
+    partial = hits.items[hits.complete :]
+    for first_rank, share, ranked in ((begin, 1.0, partial), (0, weight, similar)):
+        for rank, item in enumerate(ranked, first_rank):
             ranks[item] = ranks.get(item, 0.0) + share / (_RANK_OFFSET + rank)
     order = sorted(ranks, key=lambda item: (-ranks[item], item))[: limit - len(complete)]
     if not order:
-        return found
-    ceiling = _BELOW_COMPLETE * found.scores[found.complete - 1] if complete else 1.0
+        return hits
+    ceiling = _BELOW_COMPLETE * hits.scores[hits.complete - 1] if complete else 1.0
     scale = ceiling / ranks[order[0]]
     return replace(
-        found,
+        hits,
         items=[*complete, *order],
-        scores=[*found.scores[: found.complete], *(scale * ranks[item] for item in order)],
-        with_every_word=found.complete,
-        relaxed=Relaxed.WORDS if found.items else Relaxed.MEANING,
+        scores=[*hits.scores[: hits.complete], *(scale * ranks[item] for item in order)],
+        with_every_word=hits.complete,
+        relaxed=Relaxed.WORDS if hits.items else Relaxed.MEANING,
     )
 
 
@@ -118,14 +118,14 @@ class QueryEmbedder:
         Raises:
             ModelFileError: when the model cannot be run.
         """
-        found = self._queries.get(text)
-        if found is None:
+        embedded = self._queries.get(text)
+        if embedded is None:
             vector, is_known = (
                 self.embedder.embed_queries([text])[0],
                 self.embedder.knows_word(text),
             )
-            found = self._queries.put(text, EmbeddedQuery(vector, is_known))
-        return found
+            embedded = self._queries.put(text, EmbeddedQuery(vector, is_known))
+        return embedded
 
 
 class QueryEmbedders(NamedTuple):
@@ -220,40 +220,40 @@ class ServedMeaning:
         changed = [self._meaning.refresh(), self._languages.refresh()]
         return any(changed)
 
-    def add_similar(self, query: IndexQuery, found: IndexHits) -> IndexHits:
+    def add_similar(self, query: IndexQuery, hits: IndexHits) -> IndexHits:
         """Return the hits plus similar products, if few hits contain every query word.
 
         A query by product id or sku, or of codes only, adds no similar products.
         """
-        if not query.by_meaning or found.exact:
-            return found
-        similar = self._similar_in_meaning(query, found)
-        if similar is None and may_be_of_another_language(found):
-            similar = self._similar_across_languages(query, found)
-        return found if similar is None else similar
+        if not query.by_meaning or hits.exact:
+            return hits
+        similar = self._similar_in_meaning(query, hits)
+        if similar is None and may_be_in_another_language(hits):
+            similar = self._similar_across_languages(query, hits)
+        return hits if similar is None else similar
 
-    def _similar_in_meaning(self, query: IndexQuery, found: IndexHits) -> IndexHits | None:
+    def _similar_in_meaning(self, query: IndexQuery, hits: IndexHits) -> IndexHits | None:
         """Return the hits plus similar products; None without any."""
         if self._meaning.is_empty:
             return None
-        has_meaningful_word = any(map(self._is_meaningful, found.words))
+        has_meaningful_word = any(map(self._is_meaningful, hits.words))
         if has_meaningful_word:
-            found = replace(found, complete=found.exact)
+            hits = replace(hits, complete=hits.exact)
         min_complete = query.limit if query.min_complete is None else query.min_complete
-        if found.complete >= min(FUSED_BELOW, min_complete):
+        if hits.complete >= min(FUSED_BELOW, min_complete):
             return None
         limit = min(query.limit, MAX_SIMILAR)
         similar = self._similar(
-            found.words, query.visible, limit, is_typed=has_meaningful_word
+            hits.words, query.visible, limit, is_typed=has_meaningful_word
         )
         if not similar.items:
             return None
         return fuse_by_meaning(
-            found, similar.items, query.limit, is_meant=has_meaningful_word
+            hits, similar.items, query.limit, is_meant=has_meaningful_word
         )
 
     def _similar_across_languages(
-        self, query: IndexQuery, found: IndexHits
+        self, query: IndexQuery, hits: IndexHits
     ) -> IndexHits | None:
         """Return similar products plus the hits by some of the words; None without any."""
         limit = min(query.limit, MAX_SIMILAR)
@@ -261,25 +261,30 @@ class ServedMeaning:
         similar = self._languages.similar_to(text, query.visible, limit)
         if not similar.items:
             return None
-        return fuse_by_meaning(found, similar.items, query.limit, is_meant=True)
+        return fuse_by_meaning(hits, similar.items, query.limit, is_meant=True)
 
     def _similar(
-        self, words: Sequence[ReadWord], visible: Bools, limit: int, *, is_typed: bool
+        self,
+        words: Sequence[InterpretedWord],
+        visible: Bools,
+        limit: int,
+        *,
+        is_typed: bool,
     ) -> SimilarProducts:
         """Return products similar to the query as typed, or as corrected if closer."""
-        typed = " ".join(one.typed if one.is_corrected else one.read for one in words)
-        read = " ".join(one.read for one in words)
-        if typed == read or is_typed:
+        typed = " ".join(word.typed if word.is_corrected else word.read for word in words)
+        corrected = " ".join(word.read for word in words)
+        if typed == corrected or is_typed:
             return self.similar_to(typed, visible, limit)
         as_typed = self.similar_to(typed, visible, limit)
-        as_read = self.similar_to(read, visible, limit)
-        return max(as_read, as_typed, key=lambda one: max(one.similarities, default=-1.0))
+        as_read = self.similar_to(corrected, visible, limit)
+        return max(as_read, as_typed, key=lambda word: max(word.similarities, default=-1.0))
 
     def similar_to(self, text: str, visible: Bools, limit: int) -> SimilarProducts:
         """Return the visible products whose texts are similar to a text in meaning."""
         return self._meaning.similar_to(text, visible, limit)
 
-    def _is_meaningful(self, word: ReadWord) -> bool:
+    def _is_meaningful(self, word: InterpretedWord) -> bool:
         """Return whether a word was corrected although the model knows it as typed.
 
         Example: a store without couches corrects "couches" to "pouches".
@@ -291,13 +296,13 @@ class ServedMeaning:
         return self._meaning.memory_bytes() + self._languages.memory_bytes()
 
 
-def may_be_of_another_language(found: IndexHits) -> bool:
+def may_be_in_another_language(hits: IndexHits) -> bool:
     """Return whether no product has every word, and the catalog lacks half of the words."""
-    if found.complete:
+    if hits.complete:
         return False
-    words = [one for one in found.words if _is_content_word(one.typed)]
-    unknown = sum(not one.is_known for one in words)
-    return not found.items or unknown * 2 >= max(len(words), 1)
+    words = [word for word in hits.words if _is_content_word(word.typed)]
+    unknown = sum(not word.is_known for word in words)
+    return not hits.items or unknown * 2 >= max(len(words), 1)
 
 
 def _is_content_word(word: str) -> bool:
@@ -369,10 +374,10 @@ class ServedIndex:
             BrokenIndexError: when the files are damaged; a rebuild is started.
         """
         with self._read() as index:
-            found = _NO_HITS if index is None else index.find(query)
+            hits = _NO_HITS if index is None else index.find(query)
         if self._meaning is None or index is None:
-            return found
-        return self._meaning.add_similar(query, found)
+            return hits
+        return self._meaning.add_similar(query, hits)
 
     def interpret(
         self, query: AnalysedQuery, synonyms: Synonyms = NO_SYNONYMS

@@ -54,9 +54,9 @@ MAX_EVENTS: Final = 300_000
 MAX_PAIRS: Final = 20_000
 
 _VISIT_MS: Final = 30 * MINUTE_MS
-_REACH: Final = 4  # maximum distance of compared products in a visit
-_LONGEST: Final = 60  # events of a visit; longer ones are robots
-_FEWEST_VISITORS: Final = 2
+_MAX_DISTANCE: Final = 4  # maximum distance of compared products in a visit
+_MAX_VISIT_EVENTS: Final = 60  # events of a visit; longer ones are robots
+_MIN_VISITORS: Final = 2
 
 
 def read_coviewed_pairs(repository: TrainingRepository, numbers: Collection[int]) -> Ints:
@@ -77,70 +77,74 @@ def read_coviewed_pairs(repository: TrainingRepository, numbers: Collection[int]
         ]
     if not rows:
         return np.zeros((0, 2), np.int64)
-    seen = np.array(rows, dtype=np.int64)
-    known = np.isin(seen[:, 2], np.fromiter(numbers, np.int64, len(numbers)))
-    return coviewed_pairs(*seen[known].T)
+    views = np.array(rows, dtype=np.int64)
+    is_known = np.isin(views[:, 2], np.fromiter(numbers, np.int64, len(numbers)))
+    return coviewed_pairs(*views[is_known].T)
 
 
 def coviewed_pairs(visitors: Ints, times: Ints, items: Ints) -> Ints:
     """Return the co-viewed pairs of views, parallel arrays in the log's order."""
     order = np.lexsort((times, visitors))
     visitors, times, items = visitors[order], times[order], items[order]
-    starts = np.ones(len(order), dtype=np.bool_)
-    starts[1:] = (visitors[1:] != visitors[:-1]) | (np.diff(times) > _VISIT_MS)
-    visits = np.cumsum(starts) - 1
-    is_long = np.bincount(visits) > _LONGEST if len(visits) else np.zeros(0, np.bool_)
-    found = [np.zeros((0, 4), np.int64)]
-    for step in range(1, _REACH + 1):
-        one, other = items[:-step], items[step:]
-        is_pair = (visits[:-step] == visits[step:]) & (one != other)
+    is_start = np.ones(len(order), dtype=np.bool_)
+    is_start[1:] = (visitors[1:] != visitors[:-1]) | (np.diff(times) > _VISIT_MS)
+    visits = np.cumsum(is_start) - 1
+    is_long = (
+        np.bincount(visits) > _MAX_VISIT_EVENTS if len(visits) else np.zeros(0, np.bool_)
+    )
+    pair_rows = [np.zeros((0, 4), np.int64)]
+    for step in range(1, _MAX_DISTANCE + 1):
+        first, second = items[:-step], items[step:]
+        is_pair = (visits[:-step] == visits[step:]) & (first != second)
         is_pair &= ~is_long[visits[step:]]
-        low, high = np.minimum(one, other), np.maximum(one, other)
+        low, high = np.minimum(first, second), np.maximum(first, second)
         parts = (low, high, visitors[step:], times[step:])
-        found.append(np.stack([part[is_pair] for part in parts], axis=1))
-    return _often(np.concatenate(found))
+        pair_rows.append(np.stack([part[is_pair] for part in parts], axis=1))
+    return _frequent_pairs(np.concatenate(pair_rows))
 
 
-def _often(pair_rows: Ints) -> Ints:
+def _frequent_pairs(pair_rows: Ints) -> Ints:
     """Return the frequent pairs among rows of two items, a visitor and a time."""
     if not len(pair_rows):
         return np.zeros((0, 2), np.int64)
     pair_rows = pair_rows[np.argsort(pair_rows[:, 3], kind="stable")]
-    _, firsts = np.unique(pair_rows[:, :3], axis=0, return_index=True)
-    once = pair_rows[np.sort(firsts)]  # once per visitor, in time order
+    _, first_rows = np.unique(pair_rows[:, :3], axis=0, return_index=True)
+    distinct_rows = pair_rows[np.sort(first_rows)]  # once per visitor, in time order
     pairs, first, counts = np.unique(
-        once[:, :2], axis=0, return_index=True, return_counts=True
+        distinct_rows[:, :2], axis=0, return_index=True, return_counts=True
     )
-    weights = _weights(pairs, counts)
-    frequent = np.flatnonzero(counts >= _FEWEST_VISITORS)
+    weights = _coview_cosines(pairs, counts)
+    frequent = np.flatnonzero(counts >= _MIN_VISITORS)
     frequent = frequent[np.lexsort((frequent, -weights[frequent]))][:MAX_PAIRS]
-    found: Ints = pairs[frequent[np.argsort(first[frequent], kind="stable")]]
-    return found
+    ordered_pairs: Ints = pairs[frequent[np.argsort(first[frequent], kind="stable")]]
+    return ordered_pairs
 
 
-def _weights(pairs: Ints, counts: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+def _coview_cosines(pairs: Ints, counts: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     """Return the co-views of each pair divided by the items' views (cosine), 0 to 1."""
     size = int(pairs.max()) + 1
-    often = np.bincount(pairs.ravel(), np.repeat(counts, 2), minlength=size)
+    view_counts = np.bincount(pairs.ravel(), np.repeat(counts, 2), minlength=size)
     weights: npt.NDArray[np.float64] = counts / np.sqrt(
-        often[pairs[:, 0]] * often[pairs[:, 1]]
+        view_counts[pairs[:, 0]] * view_counts[pairs[:, 1]]
     )
     return weights
 
 
-_GROWN: Final = 1.25  # growth factor after which the space is fitted again
-_GROWN_LARGE: Final = 2.0  # the same above the sample size, where more pictures add little
+_GROWTH: Final = 1.25  # growth factor after which the space is fitted again
+_GROWTH_LARGE: Final = 2.0  # the same above the sample size, where more pictures add little
 _PAGE: Final = 1_000
 _SAMPLE: Final = 3_000
 _GROUPS: Final = 500  # largest categories, used for fitting
 _FEW_OTHERS: Final = 0.05  # maximum share of pictures with another embedding
-_ANEW: Final = 0.2  # above this share of new pictures, all neighbours are searched again
+_MAX_NEW_SHARE: Final = (
+    0.2  # above this share of new pictures, all neighbours are searched again
+)
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Before:
+class _ServingModel:
     """The reusable parts of the serving model."""
 
     arrays: Arrays
@@ -166,197 +170,213 @@ def build_visual(
     snapshots = snapshots or SnapshotCache()
     with database.reading() as connection:
         repository = PictureRepository(connection, store_id)
-        standing = repository.progress()
-        shown = repository.shown(embedding.name)
-        foreign = repository.count_other_embedders(embedding.name)
-    if not shown and not standing.visual_id:
-        _without_pictures(database, store_id, standing)
+        progress = repository.progress()
+        items = repository.described_items(embedding.name)
+        other_embedder_count = repository.count_other_embedders(embedding.name)
+    if not items and not progress.visual_id:
+        _record_no_pictures(database, store_id, progress)
         return None
-    may_teach = embedding.is_taught and standing.has_enough_new_data
-    if standing.visual_id and standing.picture_seq <= standing.visual_seq and not may_teach:
-        _taught(database, store_id, standing)
+    may_learn = embedding.uses_behaviour and progress.has_enough_new_data
+    if progress.visual_id and progress.picture_seq <= progress.visual_seq and not may_learn:
+        _record_learned(database, store_id, progress)
         return None
-    if standing.visual_id and foreign > _FEW_OTHERS * len(shown):
+    if progress.visual_id and other_embedder_count > _FEW_OTHERS * len(items):
         return None  # the old model serves until most pictures are embedded again
     folder = pictures_folder(root, store_id)
-    if standing.visual_id:
-        snapshots.fetch(SnapshotName(store_id, PICTURES, standing.visual_id))
-    before = _before(folder, standing, embedding)
-    taught_seq = None
-    if before is None or may_teach or _has_grown(before, shown):
-        space, teacher = embedding.learn(_lessons(database, store_id, shown))
-        facts: dict[str, Any] = {"learned_from": len(shown), "taught_by": teacher}
-        before, taught_seq = None, standing.seq
+    if progress.visual_id:
+        snapshots.fetch(SnapshotName(store_id, PICTURES, progress.visual_id))
+    serving = _serving_model(folder, progress, embedding)
+    learned_seq = None
+    if serving is None or may_learn or _has_grown(serving, items):
+        space, teacher = embedding.fit(_training_examples(database, store_id, items))
+        facts: dict[str, Any] = {"learned_from": len(items), "taught_by": teacher}
+        serving, learned_seq = None, progress.seq
     else:
-        space, facts = embedding.known(before.arrays), dict(before.facts)
-    vectors, is_new = _vectors(database, store_id, shown, embedding, space, before)
-    model = _model(shown, vectors, is_new, before)
+        space, facts = embedding.stored_space(serving.arrays), dict(serving.facts)
+    vectors, is_new = _embed_items(database, store_id, items, embedding, space, serving)
+    model = _visual_model(items, vectors, is_new, serving)
     arrays = {
         **model.to_arrays(),
         **space,
-        "seqs": np.array([one.seq for one in shown], dtype=np.int64),
+        "seqs": np.array([item.seq for item in items], dtype=np.int64),
     }
-    facts |= {"embedder": embedding.name, "pictures": len(shown)}
-    visual_id = publish_arrays(folder, arrays, facts, standing.visual_id)
-    uploaded = SnapshotName(store_id, PICTURES, visual_id)
-    snapshots.publish(uploaded, standing.visual_id)
+    facts |= {"embedder": embedding.name, "pictures": len(items)}
+    visual_id = publish_arrays(folder, arrays, facts, progress.visual_id)
+    snapshot = SnapshotName(store_id, PICTURES, visual_id)
+    snapshots.publish(snapshot, progress.visual_id)
     with database.transaction(synced=False) as transaction:
         repository = PictureRepository(transaction, store_id)
-        repository.serve(visual_id, standing.picture_seq)
-        if taught_seq is not None:
-            repository.mark_learned(taught_seq)
+        repository.serve(visual_id, progress.picture_seq)
+        if learned_seq is not None:
+            repository.record_learned(learned_seq)
     remove_other_models(folder, {visual_id})
     return visual_id
 
 
-def _without_pictures(
-    database: Database, store_id: StoreId, standing: PictureProgress
+def _record_no_pictures(
+    database: Database, store_id: StoreId, progress: PictureProgress
 ) -> None:
     """Record that there is nothing to learn from, so that it is not due again."""
-    if standing.picture_seq > standing.visual_seq:
+    if progress.picture_seq > progress.visual_seq:
         with database.transaction(synced=False) as transaction:
-            PictureRepository(transaction, store_id).serve(None, standing.picture_seq)
+            PictureRepository(transaction, store_id).serve(None, progress.picture_seq)
 
 
-def _taught(database: Database, store_id: StoreId, standing: PictureProgress) -> None:
+def _record_learned(
+    database: Database, store_id: StoreId, progress: PictureProgress
+) -> None:
     """Record that metric learning ran up to here, so that it is not due again."""
-    if standing.has_enough_new_data:
+    if progress.has_enough_new_data:
         with database.transaction(synced=False) as transaction:
-            PictureRepository(transaction, store_id).mark_learned(standing.seq)
+            PictureRepository(transaction, store_id).record_learned(progress.seq)
 
 
-def _has_grown(before: _Before, shown: Sequence[DescribedItem]) -> bool:
-    learned_from = int(before.facts["learned_from"])
-    factor = _GROWN if learned_from < _SAMPLE else _GROWN_LARGE
-    return len(shown) >= factor * max(learned_from, MIN_PICTURES // 4)
+def _has_grown(serving: _ServingModel, items: Sequence[DescribedItem]) -> bool:
+    learned_from = int(serving.facts["learned_from"])
+    factor = _GROWTH if learned_from < _SAMPLE else _GROWTH_LARGE
+    return len(items) >= factor * max(learned_from, MIN_PICTURES // 4)
 
 
-def _before(
-    folder: Path, standing: PictureProgress, embedding: PictureEmbedding
-) -> _Before | None:
-    if not standing.visual_id:
+def _serving_model(
+    folder: Path, progress: PictureProgress, embedding: PictureEmbedding
+) -> _ServingModel | None:
+    if not progress.visual_id:
         return None
     try:
-        arrays, facts = open_arrays(folder / standing.visual_id)
-        usable = facts.get("embedder") == embedding.name and "seqs" in arrays
-        return _Before(arrays, facts) if usable else None
+        arrays, facts = open_arrays(folder / progress.visual_id)
+        is_usable = facts.get("embedder") == embedding.name and "seqs" in arrays
+        return _ServingModel(arrays, facts) if is_usable else None
     except BrokenModelError:
         return None  # a full rebuild is possible
 
 
-def _lessons(
-    database: Database, store_id: StoreId, shown: Sequence[DescribedItem]
+def _training_examples(
+    database: Database, store_id: StoreId, items: Sequence[DescribedItem]
 ) -> EmbeddingExamples:
     """Return the training examples: sampled pictures, and co-viewed pairs."""
     with database.reading() as connection:
-        numbers = {one.number for one in shown}
+        numbers = {item.number for item in items}
         pairs = read_coviewed_pairs(TrainingRepository(connection, store_id), numbers)
-        wanted = {
+        sampled_numbers = {
             number for number, _ in Counter(pairs.ravel().tolist()).most_common(_SAMPLE)
         }
-        places = np.linspace(0, len(shown) - 1, min(len(shown), _SAMPLE)).astype(int)
-        wanted |= {shown[place].number for place in places.tolist()}
-        chosen = [one for one in shown if one.number in wanted]
+        even_index = np.linspace(0, len(items) - 1, min(len(items), _SAMPLE)).astype(int)
+        sampled_numbers |= {items[index].number for index in even_index.tolist()}
+        sampled = [item for item in items if item.number in sampled_numbers]
         repository = PictureRepository(connection, store_id)
-        found = dict(repository.descriptors([one.number for one in chosen]))
-    chosen = [one for one in chosen if one.number in found]
-    members: dict[str, list[int]] = {}
-    for row, one in enumerate(chosen):
-        for name in json.loads(one.categories):
-            members.setdefault(name, []).append(row)
-    largest = sorted(members.values(), key=len, reverse=True)[:_GROUPS]
-    descriptors = [found[one.number] for one in chosen]
-    rows_of = {one.number: row for row, one in enumerate(chosen)}
-    known = [
-        (rows_of[one], rows_of[other])
-        for one, other in pairs.tolist()
-        if one in rows_of and other in rows_of
+        descriptors_by_number = dict(
+            repository.descriptors([item.number for item in sampled])
+        )
+    sampled = [item for item in sampled if item.number in descriptors_by_number]
+    rows_by_category: dict[str, list[int]] = {}
+    for row, item in enumerate(sampled):
+        for name in json.loads(item.categories):
+            rows_by_category.setdefault(name, []).append(row)
+    largest = sorted(rows_by_category.values(), key=len, reverse=True)[:_GROUPS]
+    descriptors = [descriptors_by_number[item.number] for item in sampled]
+    row_by_number = {item.number: row for row, item in enumerate(sampled)}
+    pair_rows = [
+        (row_by_number[first], row_by_number[second])
+        for first, second in pairs.tolist()
+        if first in row_by_number and second in row_by_number
     ]
     return EmbeddingExamples(
         np.stack(descriptors) if descriptors else np.zeros((0, LENGTH), np.uint8),
         [np.array(rows) for rows in largest],
-        np.array(known, dtype=np.intp).reshape(-1, 2),
+        np.array(pair_rows, dtype=np.intp).reshape(-1, 2),
     )
 
 
-def _vectors(
+def _embed_items(
     database: Database,
     store_id: StoreId,
-    shown: Sequence[DescribedItem],
+    items: Sequence[DescribedItem],
     embedding: PictureEmbedding,
     space: Arrays,
-    before: _Before | None,
+    serving: _ServingModel | None,
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
     """Return the vector of each shown item, and which of them are new."""
-    numbers = np.array([one.number for one in shown], dtype=np.int32)
-    seqs = np.array([one.seq for one in shown], dtype=np.int64)
-    vectors = np.zeros((len(shown), embedding.dimensions(space)), dtype=np.float32)
-    is_new = np.ones(len(shown), dtype=np.bool_)
-    if before is not None and len(shown):
-        rows, is_same = _rows_before(before, numbers, seqs)
-        vectors[is_same] = before.arrays["vectors"][rows[is_same]]
+    numbers = np.array([item.number for item in items], dtype=np.int32)
+    seqs = np.array([item.seq for item in items], dtype=np.int64)
+    vectors = np.zeros((len(items), embedding.dimensions(space)), dtype=np.float32)
+    is_new = np.ones(len(items), dtype=np.bool_)
+    if serving is not None and len(items):
+        rows, is_same = _previous_rows(serving, numbers, seqs)
+        vectors[is_same] = serving.arrays["vectors"][rows[is_same]]
         is_new = ~is_same
-    wanted = np.flatnonzero(is_new)
-    for start in range(0, len(wanted), _PAGE):
-        places = wanted[start : start + _PAGE]
+    new_rows = np.flatnonzero(is_new)
+    for start in range(0, len(new_rows), _PAGE):
+        page_rows = new_rows[start : start + _PAGE]
         with database.reading() as connection:
             repository = PictureRepository(connection, store_id)
-            found = dict(repository.descriptors(numbers[places].tolist()))
-        known = [place for place in places.tolist() if int(numbers[place]) in found]
-        if known:
-            descriptors = np.stack([found[int(numbers[place])] for place in known])
-            vectors[known] = embedding.place(descriptors, space)
+            descriptors_by_number = dict(
+                repository.descriptors(numbers[page_rows].tolist())
+            )
+        described_rows = [
+            row for row in page_rows.tolist() if int(numbers[row]) in descriptors_by_number
+        ]
+        if described_rows:
+            descriptors = np.stack(
+                [descriptors_by_number[int(numbers[row])] for row in described_rows]
+            )
+            vectors[described_rows] = embedding.vectors_of(descriptors, space)
     return vectors, is_new
 
 
-def _rows_before(
-    before: _Before, numbers: npt.NDArray[np.int32], seqs: npt.NDArray[np.int64]
+def _previous_rows(
+    serving: _ServingModel, numbers: npt.NDArray[np.int32], seqs: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
     """Return the previous row of each item, and whether the item is unchanged."""
-    items, old = before.arrays["items"], before.arrays["seqs"]
+    items, seqs_before = serving.arrays["items"], serving.arrays["seqs"]
     if not len(items):
         return np.zeros(len(numbers), np.intp), np.zeros(len(numbers), np.bool_)
     rows = np.minimum(np.searchsorted(items, numbers), len(items) - 1)
-    return rows, (items[rows] == numbers) & (old[rows] == seqs)
+    return rows, (items[rows] == numbers) & (seqs_before[rows] == seqs)
 
 
-def _model(
-    shown: Sequence[DescribedItem],
+def _visual_model(
+    items: Sequence[DescribedItem],
     vectors: npt.NDArray[np.float32],
     is_new: npt.NDArray[np.bool_],
-    before: _Before | None,
+    serving: _ServingModel | None,
 ) -> VisualModel:
     pictured = ImageVectors(
         vectors,
-        np.array([one.number for one in shown], dtype=np.int32),
-        _kinds(shown),
-        np.array([one.price if one.price else np.nan for one in shown], dtype=np.float32),
+        np.array([item.number for item in items], dtype=np.int32),
+        _category_codes(items),
+        np.array(
+            [item.price if item.price else np.nan for item in items], dtype=np.float32
+        ),
     )
-    digests = np.array([one.digest or 0 for one in shown], dtype=np.int64)
-    if before is None or not len(shown) or is_new.mean() > _ANEW:
+    digests = np.array([item.digest or 0 for item in items], dtype=np.int64)
+    if serving is None or not len(items) or is_new.mean() > _MAX_NEW_SHARE:
         floor = similarity_floor(vectors)
-        near = compute_neighbours(pictured, np.arange(len(shown)), floor)
-        return VisualModel(pictured, near, floor, digests)
-    floor = float(before.arrays["floor"][0])
-    known = _moved(before, pictured, is_new)
-    near = update_neighbours(pictured, known, np.flatnonzero(is_new), floor)
-    return VisualModel(pictured, near, floor, digests)
+        neighbours = compute_neighbours(pictured, np.arange(len(items)), floor)
+        return VisualModel(pictured, neighbours, floor, digests)
+    floor = float(serving.arrays["floor"][0])
+    known_neighbours = _renumbered_neighbours(serving, pictured, is_new)
+    neighbours = update_neighbours(
+        pictured, known_neighbours, np.flatnonzero(is_new), floor
+    )
+    return VisualModel(pictured, neighbours, floor, digests)
 
 
-def _moved(
-    before: _Before, pictured: ImageVectors, is_new: npt.NDArray[np.bool_]
+def _renumbered_neighbours(
+    serving: _ServingModel, pictured: ImageVectors, is_new: npt.NDArray[np.bool_]
 ) -> NeighbourTable:
     """Return the known neighbours by new rows, without removed items."""
-    old_items, count = before.arrays["items"], len(pictured.items)
-    places = np.searchsorted(pictured.items, old_items)
-    found = places < count
-    found[found] = pictured.items[places[found]] == old_items[found]
-    found[found] &= ~is_new[places[found]]
-    today = np.append(np.where(found, places, -1), -1).astype(np.int32)  # -1 stays -1
+    old_items, count = serving.arrays["items"], len(pictured.items)
+    new_rows = np.searchsorted(pictured.items, old_items)
+    is_kept = new_rows < count
+    is_kept[is_kept] = pictured.items[new_rows[is_kept]] == old_items[is_kept]
+    is_kept[is_kept] &= ~is_new[new_rows[is_kept]]
+    new_row_of_old = np.append(np.where(is_kept, new_rows, -1), -1).astype(
+        np.int32
+    )  # -1 stays -1
     rows = np.full((count, KEPT), -1, dtype=np.int32)
     scores = np.zeros((count, KEPT), dtype=np.float32)
-    rows[places[found]] = today[before.arrays["near_rows"][found]]
-    scores[places[found]] = before.arrays["near_scores"][found]
+    rows[new_rows[is_kept]] = new_row_of_old[serving.arrays["near_rows"][is_kept]]
+    scores[new_rows[is_kept]] = serving.arrays["near_scores"][is_kept]
     scores[rows < 0] = 0.0
     order = np.argsort(-scores, axis=1, kind="stable")
     return NeighbourTable(
@@ -364,15 +384,15 @@ def _moved(
     )
 
 
-def _kinds(shown: Sequence[DescribedItem]) -> npt.NDArray[np.int32]:
+def _category_codes(items: Sequence[DescribedItem]) -> npt.NDArray[np.int32]:
     """Return a code of each item's narrowest shared category; -1: none."""
-    named = [json.loads(one.categories) for one in shown]
-    sizes = Counter(name for names in named for name in names)
+    categories_of_items = [json.loads(item.categories) for item in items]
+    sizes = Counter(name for names in categories_of_items for name in names)
     codes: dict[str, int] = {}
-    kinds = np.full(len(shown), -1, dtype=np.int32)
-    for row, names in enumerate(named):
-        several = [name for name in names if sizes[name] > 1]
-        if several:
-            narrowest = min(several, key=lambda name: (sizes[name], name))
+    kinds = np.full(len(items), -1, dtype=np.int32)
+    for row, names in enumerate(categories_of_items):
+        shared = [name for name in names if sizes[name] > 1]
+        if shared:
+            narrowest = min(shared, key=lambda name: (sizes[name], name))
             kinds[row] = codes.setdefault(narrowest, len(codes))
     return kinds

@@ -24,17 +24,19 @@ from productrecs.training.visual.served_visual_model import ServedPictures
 Vector = npt.NDArray[np.floating[Any]]
 Box = tuple[float, float, float, float]
 
-_COPY: Final = 0.9  # minimum similarity of a resaved copy; other scenes stay below 0.5
-_PLACE: Final = 0.8
+_COPY_SIMILARITY: Final = (
+    0.9  # minimum similarity of a resaved copy; other scenes stay below 0.5
+)
+_REGION_WEIGHT: Final = 0.8
 """Weight of a region's similarity relative to the whole photo's (decision 0122)."""
 
-_KIND_PLACE: Final = 0.6
+_KIND_REGION_WEIGHT: Final = 0.6
 """The same in the search by kind, to which regions add more noise (decision 0123)."""
 
-_KIND_SCENE: Final = 0.95
+_KIND_SCENE_WEIGHT: Final = 0.95
 """The same in the decision whether a photo shows several products."""
 
-_FIRST: Final = 2
+_SIMILAR_FIRST: Final = 2
 """Results by visual similarity alone; results by kind follow (decision 0123)."""
 
 
@@ -51,7 +53,7 @@ class PhotoMatches(NamedTuple):
     """All regions of a photo, and the store's match confidence."""
 
     places: Sequence[RegionMatch]
-    sureness: MatchConfidence
+    confidence: MatchConfidence
 
 
 class PhotoSearch(Protocol):
@@ -102,81 +104,92 @@ class PhotoMatcher:
         photo, because some region is similar to anything. If the photo may show several
         objects, and a region is clearer of a kind than the whole photo is, then each region
         gives its most similar item before any gives a second one; in an upright photo, such
-        as of a person, only visual similarity counts, if by it too a region is closer.
+        as of a person, use visual similarity only, if it also prefers a region.
         """
-        seen, model = self._viewer.look(photo, own=self._is_own), self._pictures.model
-        same = model.items_with_digest(file_digest(photo), visible)
-        found = [Ranked(same, np.ones(len(same), np.float32))]
-        if (vectors := self._compared(seen)) is not None:
+        photo_descriptors, model = (
+            self._viewer.look(photo, own=self._is_own),
+            self._pictures.model,
+        )
+        identical_items = model.items_with_digest(file_digest(photo), visible)
+        lists = [Ranked(identical_items, np.ones(len(identical_items), np.float32))]
+        if (vectors := self._query_rows(photo_descriptors)) is not None:
             queries = self._pictures.queries(vectors, self._embedding)
             rows = np.concatenate([vectors[:1], *queries])  # one scan
-            picture, *likes = model.similar_to_vectors(rows, limit, visible)
+            picture, *similar_lists = model.similar_to_vectors(rows, limit, visible)
             if self._embedding.shows_copies:  # otherwise other pictures may be as similar
-                copies = picture.scores >= _COPY
-                found.append(Ranked(picture.items[copies], picture.scores[copies]))
+                is_copy = picture.scores >= _COPY_SIMILARITY
+                lists.append(Ranked(picture.items[is_copy], picture.scores[is_copy]))
             count = len(vectors)
-            looks, kinds, things = (likes[count * n : count * (n + 1)] for n in range(3))
-            first = min(limit, _FIRST)
-            if seen.is_scene and _region_is_closest(kinds, _KIND_SCENE):
-                if not seen.is_upright:
-                    found.append(merge_by_rank(things, limit))
-                elif _region_is_closest(looks, _PLACE):
-                    first = limit
-            found.append(_best(looks, _PLACE, first))
-            found.append(_best(kinds, _KIND_PLACE, limit))
-        return _one_after_another(found, limit)
+            by_similarity, by_kind, by_scene = (
+                similar_lists[count * index : count * (index + 1)] for index in range(3)
+            )
+            similar_count = min(limit, _SIMILAR_FIRST)
+            if photo_descriptors.is_scene and _region_is_closest(
+                by_kind, _KIND_SCENE_WEIGHT
+            ):
+                if not photo_descriptors.is_upright:
+                    lists.append(merge_by_rank(by_scene, limit))
+                elif _region_is_closest(by_similarity, _REGION_WEIGHT):
+                    similar_count = limit
+            lists.append(_best_of_photo(by_similarity, _REGION_WEIGHT, similar_count))
+            lists.append(_best_of_photo(by_kind, _KIND_REGION_WEIGHT, limit))
+        return _concatenate(lists, limit)
 
     def around(self, photo: bytes, limit: int, visible: Bools) -> PhotoMatches:
         """Return the regions of a photo, each with the most similar visible items."""
         regions = self._viewer.regions(photo, own=self._is_own)
-        vectors = self._placed(regions)
+        vectors = self._region_vectors(regions)
         if vectors is None:
-            return PhotoMatches([], self._pictures.sureness)
-        found = self._pictures.model.similar_to_vectors(vectors, limit, visible)
+            return PhotoMatches([], self._pictures.confidence)
+        similar_lists = self._pictures.model.similar_to_vectors(vectors, limit, visible)
         places = [
             RegionMatch(region.box, region.label, region.confidence, alike)
-            for region, alike in zip(regions, found, strict=True)
+            for region, alike in zip(regions, similar_lists, strict=True)
         ]
-        return PhotoMatches(places, self._pictures.sureness)
+        return PhotoMatches(places, self._pictures.confidence)
 
-    def _compared(self, seen: PhotoDescriptors) -> Vector | None:
+    def _query_rows(self, descriptors: PhotoDescriptors) -> Vector | None:
         """Return rows to compare: the photo as a product, as a kind, and its regions.
 
         None if the store has nothing to compare with.
         """
-        whole = self._pictures.place(seen.views, self._embedding)
-        picture = self._pictures.places(seen.picture, self._embedding)
+        whole = self._pictures.mean_vector_of(descriptors.views, self._embedding)
+        picture = self._pictures.vectors_of(descriptors.picture, self._embedding)
         if whole is None or picture is None:
             return None
-        places = self._pictures.places(seen.places, self._embedding)
-        around = [places] if places is not None and len(seen.places) else []
-        return np.concatenate([picture, whole[None], *around])
+        region_vectors = self._pictures.vectors_of(descriptors.places, self._embedding)
+        region_rows = (
+            [region_vectors]
+            if region_vectors is not None and len(descriptors.places)
+            else []
+        )
+        return np.concatenate([picture, whole[None], *region_rows])
 
-    def _placed(self, regions: Sequence[PhotoRegion]) -> Vector | None:
+    def _region_vectors(self, regions: Sequence[PhotoRegion]) -> Vector | None:
         if not regions:
             return None
-        descriptors = np.stack([one.descriptor for one in regions])
-        return self._pictures.places(descriptors, self._embedding)
+        descriptors = np.stack([region.descriptor for region in regions])
+        return self._pictures.vectors_of(descriptors, self._embedding)
 
 
-def _best(likes: Sequence[Ranked], weight: float, limit: int) -> Ranked:
+def _best_of_photo(lists: Sequence[Ranked], weight: float, limit: int) -> Ranked:
     """Return the items most similar to a photo as a whole (two rows), or to a region."""
-    weighed = [Ranked(one.items, one.scores * weight) for one in likes[2:]]
-    return merge_best([*likes[:2], *weighed], limit)
+    weighted = [Ranked(ranked.items, ranked.scores * weight) for ranked in lists[2:]]
+    return merge_best([*lists[:2], *weighted], limit)
 
 
-def _region_is_closest(likes: Sequence[Ranked], weight: float) -> bool:
+def _region_is_closest(lists: Sequence[Ranked], weight: float) -> bool:
     """Return whether a region, weighted, is more similar to an item than the photo is."""
     whole, regions = (
-        max((float(one.scores[0]) for one in rows if len(one.scores)), default=0.0)
-        for rows in (likes[:2], likes[2:])
+        max((float(ranked.scores[0]) for ranked in rows if len(ranked.scores)), default=0.0)
+        for rows in (lists[:2], lists[2:])
     )
     return regions * weight > whole
 
 
-def _one_after_another(found: Sequence[Ranked], limit: int) -> Ranked:
+def _concatenate(lists: Sequence[Ranked], limit: int) -> Ranked:
     """Return the first `limit` items of concatenated lists, each once; scores fall."""
-    items = np.concatenate([one.items for one in found])
-    scores = np.concatenate([one.scores for one in found])
-    firsts = np.sort(np.unique(items, return_index=True)[1])[:limit]
-    return Ranked(items[firsts], np.minimum.accumulate(scores[firsts]))
+    items = np.concatenate([ranked.items for ranked in lists])
+    scores = np.concatenate([ranked.scores for ranked in lists])
+    first_index = np.sort(np.unique(items, return_index=True)[1])[:limit]
+    return Ranked(items[first_index], np.minimum.accumulate(scores[first_index]))

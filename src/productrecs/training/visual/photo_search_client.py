@@ -36,10 +36,10 @@ Row: TypeAlias = tuple[bytes, bytes]
 
 PHOTO_WORKER_MODULE: Final = "productrecs.training.visual.photo_search_worker"
 
-_OPENING_SECONDS: Final = 30.0  # extra timeout for loading a new visual model
-_PRESSED_SECONDS: Final = 60.0
-_LEAVE_SECONDS: Final = 5.0
-_TRIES, _PAUSE_SECONDS = 20, 0.25
+_LOADING_SECONDS: Final = 30.0  # extra timeout for loading a new visual model
+_NORMAL_PRIORITY_SECONDS: Final = 60.0
+_EXIT_SECONDS: Final = 5.0
+_ATTEMPTS, _PAUSE_SECONDS = 20, 0.25
 
 
 class PhotoWorkerError(ProductRecsError):
@@ -109,13 +109,13 @@ class PhotoWorkerClient:
         self,
         detector: Path | None = None,
         embedder: Path | None = None,
-        calm_seconds: float = IDLE_SECONDS,
+        idle_seconds: float = IDLE_SECONDS,
     ) -> None:
         """Use the operator's models, if there are any."""
         self._models = (str(detector or ""), str(embedder or ""))
-        self._calm_seconds = calm_seconds
-        self._pressed_until = -math.inf
-        self._process = self._starting(IDLE_PRIORITY)
+        self._idle_seconds = idle_seconds
+        self._normal_priority_until = -math.inf
+        self._process = self._worker_process(IDLE_PRIORITY)
 
     @property
     def pid(self) -> int | None:
@@ -153,48 +153,48 @@ class PhotoWorkerClient:
         photo: bytes,
         replies: Decoder[_Reply | OtherModel | PictureRefusal],
     ) -> _Reply | OtherModel | PictureRefusal:
-        was_pressed = self._is_pressed()
+        had_normal_priority = self._has_normal_priority()
         try:
             return self._process.request(question, replies, photo)
         except OSError as error:
-            if was_pressed and isinstance(error, TimeoutError):
+            if had_normal_priority and isinstance(error, TimeoutError):
                 raise PhotoWorkerError from error
         # A timeout or a killed process is not the photo's fault: the worker does not decode
         # it.
-        self._pressed_until = time.monotonic() + _PRESSED_SECONDS
-        self._process = self._starting(NORMAL_PRIORITY)
+        self._normal_priority_until = time.monotonic() + _NORMAL_PRIORITY_SECONDS
+        self._process = self._worker_process(NORMAL_PRIORITY)
         try:
             return self._process.request(question, replies, photo)
         except OSError as error:
             raise PhotoWorkerError from error
 
-    def _is_pressed(self) -> bool:
+    def _has_normal_priority(self) -> bool:
         """Return whether it runs at normal priority; return to idle after a while."""
-        if time.monotonic() < self._pressed_until:
+        if time.monotonic() < self._normal_priority_until:
             return True
-        if self._pressed_until > 0:
-            self._pressed_until = -math.inf
+        if self._normal_priority_until > 0:
+            self._normal_priority_until = -math.inf
             self._process.close()
-            self._process = self._starting(IDLE_PRIORITY)
+            self._process = self._worker_process(IDLE_PRIORITY)
         return False
 
-    def _starting(self, how: str) -> WorkerProcess:
+    def _worker_process(self, priority: str) -> WorkerProcess:
         """Return a process that starts on its first request."""
         seconds = (
-            WAIT_SECONDS + _OPENING_SECONDS
-            if how == NORMAL_PRIORITY
-            else self._calm_seconds
+            WAIT_SECONDS + _LOADING_SECONDS
+            if priority == NORMAL_PRIORITY
+            else self._idle_seconds
         )
-        patience = ProcessTimeouts(reply=seconds, exit=_LEAVE_SECONDS)
-        return WorkerProcess(PHOTO_WORKER_MODULE, (how, *self._models), patience)
+        timeouts = ProcessTimeouts(reply=seconds, exit=_EXIT_SECONDS)
+        return WorkerProcess(PHOTO_WORKER_MODULE, (priority, *self._models), timeouts)
 
 
 class StorePhotoSearch:
     """Photo search in one store's pictures, answered by the photo worker."""
 
-    def __init__(self, lookout: PhotoWorkerClient, pictures: ServedPictures) -> None:
-        """Search `pictures` through `lookout`."""
-        self._lookout, self._pictures = lookout, pictures
+    def __init__(self, worker: PhotoWorkerClient, pictures: ServedPictures) -> None:
+        """Search `pictures` through `worker`."""
+        self._worker, self._pictures = worker, pictures
 
     def alike(self, photo: bytes, limit: int, visible: Bools) -> Ranked:
         """Return the `limit` visible items most similar to a photo, or to a region of it.
@@ -214,11 +214,15 @@ class StorePhotoSearch:
         question = self._question(AROUND, limit, visible)
         answer = self._ask(question, photo, PhotoPlaces)
         places = [
-            RegionMatch(one.box, one.label, one.confidence, unpack_ranked(one.alike))
-            for one in answer.places
+            RegionMatch(
+                place.box, place.label, place.confidence, unpack_ranked(place.alike)
+            )
+            for place in answer.places
         ]
-        steps = np.array(answer.evidence), np.array(answer.chance)
-        return PhotoMatches(places, MatchConfidence(answer.floor, answer.usual, *steps))
+        calibration = np.array(answer.evidence), np.array(answer.chance)
+        return PhotoMatches(
+            places, MatchConfidence(answer.floor, answer.usual, *calibration)
+        )
 
     def _question(self, operation: str, limit: int, visible: Bools) -> PhotoQuestion:
         bits = np.packbits(visible).tobytes()
@@ -226,9 +230,9 @@ class StorePhotoSearch:
         return PhotoQuestion(operation, folder, "", limit, len(visible), bits)
 
     def _ask(self, question: PhotoQuestion, photo: bytes, kind: type[_Reply]) -> _Reply:
-        for _ in range(_TRIES):
+        for _ in range(_ATTEMPTS):
             question.visual_id = self._pictures.visual_id
-            answer = self._lookout.ask(question, photo, kind)
+            answer = self._worker.ask(question, photo, kind)
             if answer is not None:
                 return answer
             time.sleep(_PAUSE_SECONDS)  # a newer model serves; its id arrives soon

@@ -60,25 +60,25 @@ class PhotoWorker:
         )
         self._served = OrderedDict[str, ServedPictures]()
 
-    def start(self, *, is_calm: bool) -> None:
-        """Start the decoder; with `is_calm`, switch it to idle priority after the start."""
+    def start(self, *, is_idle: bool) -> None:
+        """Start the decoder; with `is_idle`, switch it to idle priority after the start."""
         self._viewer.start()
-        if is_calm and self._viewer.pid is not None:
+        if is_idle and self._viewer.pid is not None:
             set_idle_priority(self._viewer.pid)
             set_idle_priority()
 
     def answer(self, question: PhotoQuestion, photo: bytes) -> PhotoReply:
         """Return the reply to a photo request."""
-        pictures = self._pictures(question.folder)
+        pictures = self._pictures_in(question.folder)
         pictures.follow(question.visual_id)
         if pictures.visual_id != question.visual_id:
             return OtherModel()
-        eye = PhotoMatcher(self._viewer, pictures, self._embedding)
-        limit, visible = question.limit, _visible(question)
+        matcher = PhotoMatcher(self._viewer, pictures, self._embedding)
+        limit, visible = question.limit, _unpack_visible(question)
         try:
             if question.operation == ALIKE:
-                return PhotoItems(pack_ranked(eye.alike(photo, limit, visible)))
-            return _places(eye.around(photo, limit, visible))
+                return PhotoItems(pack_ranked(matcher.alike(photo, limit, visible)))
+            return _pack_places(matcher.around(photo, limit, visible))
         except (NotAPictureError, PictureTooLargeError) as error:
             return PictureRefusal.of(error)
 
@@ -86,37 +86,37 @@ class PhotoWorker:
         """End the decoder process."""
         self._viewer.close()
 
-    def _pictures(self, folder: str) -> ServedPictures:
-        found = self._served.pop(folder, None)
-        if found is None:
+    def _pictures_in(self, folder: str) -> ServedPictures:
+        pictures = self._served.pop(folder, None)
+        if pictures is None:
             path = Path(folder)
-            found = ServedPictures(path.parent, StoreId(path.name))
-        self._served[folder] = found  # LRU: the most recent one is last
+            pictures = ServedPictures(path.parent, StoreId(path.name))
+        self._served[folder] = pictures  # LRU: the most recent one is last
         if len(self._served) > Cache.PHOTO_STORES.limit:
             self._served.popitem(last=False)
-        return found
+        return pictures
 
 
-def _visible(question: PhotoQuestion) -> Bools:
+def _unpack_visible(question: PhotoQuestion) -> Bools:
     bits = np.frombuffer(question.visible, np.uint8)
     return np.unpackbits(bits, count=question.count).astype(np.bool_)
 
 
-def _places(sights: PhotoMatches) -> PhotoPlaces:
-    sureness = sights.sureness
+def _pack_places(matches: PhotoMatches) -> PhotoPlaces:
+    confidence = matches.confidence
     places = [
-        PhotoPlace(one.box, one.label, one.confidence, pack_ranked(one.alike))
-        for one in sights.places
+        PhotoPlace(place.box, place.label, place.confidence, pack_ranked(place.alike))
+        for place in matches.places
     ]
-    steps = to_float_steps(sureness.evidence), to_float_steps(sureness.chance)
-    return PhotoPlaces(places, sureness.floor, sureness.usual, *steps)
+    calibration = to_float_steps(confidence.evidence), to_float_steps(confidence.chance)
+    return PhotoPlaces(places, confidence.floor, confidence.usual, *calibration)
 
 
 def main() -> None:
     """Answer requests until the other side closes the socket."""
     lower_priority()
     process = PhotoWorker(*sys.argv[3:])
-    process.start(is_calm=sys.argv[2] == IDLE_PRIORITY)
+    process.start(is_idle=sys.argv[2] == IDLE_PRIORITY)
     parent = ParentConnection.inherited(int(sys.argv[1]))
     serve_requests(parent, Decoder(PhotoQuestion), process.answer)
     process.close()

@@ -20,8 +20,8 @@ from productrecs.engines.visual.fused_space import (
     FeatureSpace,
     fit_feature_space,
     fit_supervised_space,
-    fused_vectors,
-    reweighted,
+    fuse_vectors,
+    reweight_queries,
 )
 from productrecs.engines.visual.image_descriptor import FORMAT, LENGTH
 from productrecs.records.pictures.onnx_model_check_and_writer import ModelFile
@@ -55,23 +55,23 @@ class PictureEmbedding(Protocol):
         """The stored name of the embedding; another name means other descriptors."""
 
     @property
-    def is_taught(self) -> bool:
+    def uses_behaviour(self) -> bool:
         """Whether shopper behaviour trains it."""
 
     @property
     def shows_copies(self) -> bool:
         """Whether only copies of a picture come close to similarity 1."""
 
-    def learn(self, lessons: EmbeddingExamples) -> tuple[dict[str, npt.NDArray[Any]], str]:
+    def fit(self, examples: EmbeddingExamples) -> tuple[dict[str, npt.NDArray[Any]], str]:
         """Return the learned arrays of a store's pictures, and the name of the teacher."""
 
-    def known(self, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
-        """Return the stored arrays that came from `learn`."""
+    def stored_space(self, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
+        """Return the stored arrays that came from `fit`."""
 
     def dimensions(self, space: Arrays) -> int:
         """Return the length of a vector."""
 
-    def place(self, descriptors: Descriptors, space: Arrays) -> Vectors:
+    def vectors_of(self, descriptors: Descriptors, space: Arrays) -> Vectors:
         """Return the vectors of descriptors, [n, dimensions]."""
 
     def queries(self, vectors: Vectors, space: Arrays) -> PhotoQueries:
@@ -82,15 +82,15 @@ class BuiltInEmbedding:
     """Colour, texture and shape, weighted by metric learning on the store's pictures."""
 
     name: str = FORMAT
-    is_taught: bool = True
+    uses_behaviour: bool = True
     shows_copies: bool = True
 
-    def learn(self, lessons: EmbeddingExamples) -> tuple[dict[str, npt.NDArray[Any]], str]:
+    def fit(self, examples: EmbeddingExamples) -> tuple[dict[str, npt.NDArray[Any]], str]:
         """Return the store's space, and the name of the teacher."""
-        space, verdict = fit_supervised_space(*lessons)
+        space, verdict = fit_supervised_space(*examples)
         return space.to_arrays(), verdict.teacher
 
-    def known(self, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
+    def stored_space(self, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
         """Return the space among the arrays."""
         return EmbeddingSpace.from_arrays(arrays).to_arrays()
 
@@ -98,7 +98,7 @@ class BuiltInEmbedding:
         """Return the length of a vector."""
         return DIMENSIONS if len(space) else 0
 
-    def place(self, descriptors: Descriptors, space: Arrays) -> Vectors:
+    def vectors_of(self, descriptors: Descriptors, space: Arrays) -> Vectors:
         """Return the vectors of descriptors in the store's space."""
         return EmbeddingSpace.from_arrays(space).vectors(descriptors)
 
@@ -106,7 +106,8 @@ class BuiltInEmbedding:
         """Return queries without, with and without the learned category axes."""
         stored = np.array([LOOKS_SHARE, KIND_SHARE * space["space_kind"].any()])
         product, kind = (
-            reweighted(vectors, OWN_BLOCKS, stored, one) for one in _OWN_QUERIES
+            reweight_queries(vectors, OWN_BLOCKS, stored, weights)
+            for weights in _OWN_QUERIES
         )
         return PhotoQueries(product, kind, product)
 
@@ -114,20 +115,20 @@ class BuiltInEmbedding:
 class ModelEmbedding:
     """The output of the operator's model, unchanged: no training per store."""
 
-    is_taught: bool = False
+    uses_behaviour: bool = False
     shows_copies: bool = False
 
     def __init__(self, model: ModelFile) -> None:
         """Take name and size from `model`."""
         self.name = model.name
 
-    def learn(self, lessons: EmbeddingExamples) -> tuple[dict[str, npt.NDArray[Any]], str]:
+    def fit(self, examples: EmbeddingExamples) -> tuple[dict[str, npt.NDArray[Any]], str]:
         """Return the vector's length; there is no other training."""
-        descriptors = lessons.descriptors
+        descriptors = examples.descriptors
         length = descriptors.shape[1] // _BYTES if len(descriptors) else 0
         return {"space_length": np.array([length], dtype=np.int64)}, "nobody"
 
-    def known(self, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
+    def stored_space(self, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
         """Return that among the arrays."""
         return {"space_length": arrays["space_length"]}
 
@@ -135,7 +136,7 @@ class ModelEmbedding:
         """Return the length of a vector."""
         return int(space["space_length"][0])
 
-    def place(self, descriptors: Descriptors, space: Arrays) -> Vectors:
+    def vectors_of(self, descriptors: Descriptors, space: Arrays) -> Vectors:
         """Return the output, normalised to length 1."""
         del space
         vector = np.ascontiguousarray(descriptors).view("<f4").astype(np.float32)
@@ -151,7 +152,7 @@ class ModelEmbedding:
 class FusedEmbedding:
     """The built-in descriptor fused with a trained encoder's features."""
 
-    is_taught: bool = True
+    uses_behaviour: bool = True
     shows_copies: bool = True
 
     def __init__(self, model: ModelFile) -> None:
@@ -159,35 +160,35 @@ class FusedEmbedding:
         self.name = f"{model.name}+{FORMAT}{_FEATURES}"
         self._own = BuiltInEmbedding()
 
-    def learn(self, lessons: EmbeddingExamples) -> tuple[dict[str, npt.NDArray[Any]], str]:
+    def fit(self, examples: EmbeddingExamples) -> tuple[dict[str, npt.NDArray[Any]], str]:
         """Return the spaces of both halves, and the teacher of the descriptor's."""
-        own, features = _halves(lessons.descriptors)
-        space, teacher = self._own.learn(lessons._replace(descriptors=own))
-        return space | fit_feature_space(features, lessons.groups).to_arrays(), teacher
+        own, features = _split_descriptors(examples.descriptors)
+        space, teacher = self._own.fit(examples._replace(descriptors=own))
+        return space | fit_feature_space(features, examples.groups).to_arrays(), teacher
 
-    def known(self, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
+    def stored_space(self, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
         """Return both spaces among the arrays."""
-        return self._own.known(arrays) | FeatureSpace.from_arrays(arrays).to_arrays()
+        return self._own.stored_space(arrays) | FeatureSpace.from_arrays(arrays).to_arrays()
 
     def dimensions(self, space: Arrays) -> int:
         """Return the length of a vector."""
         return FUSED_DIMENSIONS if len(space) else 0
 
-    def place(self, descriptors: Descriptors, space: Arrays) -> Vectors:
+    def vectors_of(self, descriptors: Descriptors, space: Arrays) -> Vectors:
         """Return the vectors of descriptors in the store's spaces."""
-        own, features = _halves(descriptors)
+        own, features = _split_descriptors(descriptors)
         encoded = FeatureSpace.from_arrays(space).vectors(features)
-        return fused_vectors(self._own.place(own, space), encoded)
+        return fuse_vectors(self._own.vectors_of(own, space), encoded)
 
     def queries(self, vectors: Vectors, space: Arrays) -> PhotoQueries:
         """Return queries by visual similarity of both halves, by kind, and for scenes."""
-        kinds = space["space_kind"].any(), space["space_feature_kind"].any()
-        stored = np.array(FUSED_SHARES) * (True, kinds[0], True, kinds[1])
-        kind = _BY_KIND if kinds[0] else _BY_ENCODER if kinds[1] else _BY_FEATURES
+        has_kinds = space["space_kind"].any(), space["space_feature_kind"].any()
+        stored = np.array(FUSED_SHARES) * (True, has_kinds[0], True, has_kinds[1])
+        kind = _BY_KIND if has_kinds[0] else _BY_ENCODER if has_kinds[1] else _BY_FEATURES
         return PhotoQueries(
             *(
-                reweighted(vectors, FUSED_BLOCKS, stored, np.array(one))
-                for one in (_BY_LOOKS, kind, _IN_SCENES)
+                reweight_queries(vectors, FUSED_BLOCKS, stored, np.array(weights))
+                for weights in (_BY_LOOKS, kind, _IN_SCENES)
             )
         )
 
@@ -203,7 +204,9 @@ _BY_ENCODER = (0.2, 0.0, 0.0, 0.8)  # weights without learned categories
 _BY_FEATURES = (0.2, 0.0, 0.8, 0.0)  # weights in a catalog of few pictures
 
 
-def _halves(descriptors: Descriptors) -> tuple[Descriptors, npt.NDArray[np.float32]]:
+def _split_descriptors(
+    descriptors: Descriptors,
+) -> tuple[Descriptors, npt.NDArray[np.float32]]:
     """Return the built-in descriptors, and the encoder's features."""
     features = np.ascontiguousarray(descriptors[:, LENGTH:]).view("<f4")
     return descriptors[:, :LENGTH], features.astype(np.float32)

@@ -38,7 +38,7 @@ class ServedPictures:
         self.visual_id = ""
         self.model = VisualModel.empty()
         self._space: dict[str, npt.NDArray[Any]] = {}
-        self._sureness: tuple[VisualModel, MatchConfidence] | None = None
+        self._confidence: tuple[VisualModel, MatchConfidence] | None = None
         self.embedder = ""
 
     def has_followed(self, visual_id: str) -> bool:
@@ -55,7 +55,9 @@ class ServedPictures:
         try:
             arrays, facts = open_arrays(self.folder / visual_id)
             self.model = VisualModel.from_arrays(arrays)
-            self._space = {n: a for n, a in arrays.items() if n.startswith("space_")}
+            self._space = {
+                name: array for name, array in arrays.items() if name.startswith("space_")
+            }
             self.embedder = str(facts["embedder"])
         except (BrokenModelError, KeyError, ValueError, IndexError):
             self._refused = visual_id
@@ -65,20 +67,20 @@ class ServedPictures:
         return True
 
     @property
-    def sureness(self) -> MatchConfidence:
+    def confidence(self) -> MatchConfidence:
         """The match confidence of the pictures, fitted once for each model."""
-        model, known = self.model, self._sureness
-        if known is None or known[0] is not model:
-            known = self._sureness = model, fit_match_confidence(model)
-        return known[1]
+        model, fitted = self.model, self._confidence
+        if fitted is None or fitted[0] is not model:
+            fitted = self._confidence = model, fit_match_confidence(model)
+        return fitted[1]
 
-    def places(
+    def vectors_of(
         self, descriptors: Descriptors, embedding: PictureEmbedding
     ) -> npt.NDArray[np.floating[Any]] | None:
         """Return a vector for each descriptor; None without a suitable embedding."""
         if self.embedder != embedding.name or not len(self.model):
             return None
-        return embedding.place(descriptors, self._space)
+        return embedding.vectors_of(descriptors, self._space)
 
     def queries(
         self, vectors: npt.NDArray[np.floating[Any]], embedding: PictureEmbedding
@@ -86,13 +88,13 @@ class ServedPictures:
         """Return the query vectors for a product, for its kind, and for a scene's."""
         return embedding.queries(vectors, self._space)
 
-    def place(
+    def mean_vector_of(
         self, views: Descriptors, embedding: PictureEmbedding
     ) -> npt.NDArray[np.floating[Any]] | None:
         """Return one vector for several views of a photo; None without an embedding."""
-        placed = self.places(views, embedding)
-        if placed is None:
+        vectors = self.vectors_of(views, embedding)
+        if vectors is None:
             return None
-        mean = placed.mean(axis=0)
+        mean = vectors.mean(axis=0)
         length = float(np.linalg.norm(mean))
         return mean / length if length > 0 else None

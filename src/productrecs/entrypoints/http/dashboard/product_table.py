@@ -68,7 +68,7 @@ def product_rows(visit: Visit, item_ids: Sequence[str]) -> list[ProductRow]:
         stored = {one: row for one, row in catalog.find(item_ids).items() if row.present}
         changed = catalog.changed_at(stored)
         numbers = [row.number for row in stored.values()]
-        pictures = PictureRepository(connection, store_id).status_of(numbers)
+        pictures = PictureRepository(connection, store_id).statuses(numbers)
     cover = _cover(visit, list(stored))
     found = []
     for item_id in item_ids:

@@ -64,7 +64,7 @@ def find_data_issues(database: Database, store: Store, now_ms: int) -> list[Data
         times, products = repository.event_times(), repository.unknown_products()
         shares = repository.unconfirmed()
         pictures = PictureRepository(connection, store.store_id)
-        counts, failure = pictures.counts(), pictures.usual_failure()
+        counts, failure = pictures.counts(), pictures.most_frequent_failure()
         health = HealthRepository(connection, store.store_id)
         refused = dict(health.refused_identities(now_ms - DAY_MS))
     found = list(_identities(touchpoints, buyers, unmatched, other_ids))

@@ -102,7 +102,7 @@ def _status_fields(database: Database, store_id: StoreId) -> dict[str, Any]:
         connected = ConnectionRepository(connection, store_id).find()
         jobs = count_jobs(connection, store_id)
         pictures = PictureRepository(connection, store_id)
-        images, failure = pictures.counts(), pictures.usual_failure()
+        images, failure = pictures.counts(), pictures.most_frequent_failure()
         items, last_change_ms = catalog.size(), catalog.last_changed_at()
     trained = None if model is None else model.trained_at
     return {

@@ -184,7 +184,7 @@ def highlights_of(
         card = cards[hit.item]
         if card is not None:
             found[hit.item] = {
-                "title": marker.highlighted(title_of(card)),
+                "title": marker.highlight(title_of(card)),
                 "description": marker.fragment(descriptions.get(hit.item, "")),
             }
     return found
