@@ -197,7 +197,7 @@ def train_store(
         ObjectStoreUnavailableError: when it cannot be uploaded, with the same effect.
     """
     folder = models_folder(deps.models, store.store_id)
-    with _remove_on_failure(deps, store, folder):
+    with _remove_if_store_deleted(deps, store, folder):
         with run_at_idle_priority(
             idle_seconds
         ):  # reading needs no low latency; the rest does
@@ -227,7 +227,9 @@ def train_store(
 
 
 @contextlib.contextmanager
-def _remove_on_failure(deps: TrainingDeps, store: Store, folder: Path) -> Iterator[None]:
+def _remove_if_store_deleted(
+    deps: TrainingDeps, store: Store, folder: Path
+) -> Iterator[None]:
     """Delete all model files of a store that is deleted while the block runs.
 
     The deletion also removes the folder, maybe while a model is written into it.
@@ -314,11 +316,8 @@ def _own_models(
     """Return the arrays of engines with their own models, and their fingerprints."""
     if not OWN_MODELS:
         return {}, []
-    purchases, behaviour, in_order = (
-        inputs.purchases,
-        inputs.behaviour,
-        order_line_mask(inputs.purchases),
-    )
+    purchases, behaviour = inputs.purchases, inputs.behaviour
+    in_order = order_line_mask(purchases)
     facts = Facts(
         *(
             purchases.baskets[in_order],

@@ -19,7 +19,7 @@ from productrecs.core.ids import StoreId
 from productrecs.tenancy.billing.plans_and_subscriptions import Plans, Subscription
 
 WARN_PERCENT: Final = 80
-CallsByStoreMonth = tuple[StoreId, str]
+StoreMonth = tuple[StoreId, str]
 """A store and a month."""
 
 _NEVER: Final = sys.maxsize

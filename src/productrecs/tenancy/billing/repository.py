@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from productrecs.core.ids import StoreId
 from productrecs.storage.dialects import ROWS_PLACEHOLDER, RawReader, raw_connection
 from productrecs.storage.tables import metered_calls
-from productrecs.tenancy.billing.call_meter import CallsByStoreMonth
+from productrecs.tenancy.billing.call_meter import StoreMonth
 
 _CHUNK: Final = 500
 # One row order prevents deadlocks between processes. Deleted stores are skipped.
@@ -43,8 +43,8 @@ class UsageRepository:
 
 
 def add_calls(
-    transaction: sa.Connection, counted: Mapping[CallsByStoreMonth, int]
-) -> dict[CallsByStoreMonth, int]:
+    transaction: sa.Connection, counted: Mapping[StoreMonth, int]
+) -> dict[StoreMonth, int]:
     """Add calls of several stores; return their totals. Deleted stores are missing."""
     rows = [[store_id, month, calls] for (store_id, month), calls in counted.items()]
     added = raw_connection(transaction).all(_ADD_SQL, [rows])

@@ -93,7 +93,7 @@ class ListInputs(NamedTuple):
             and self.earnings is other_inputs.earnings
         )
 
-    def keeps_lists_of(self, other_inputs: "ListInputs") -> bool:
+    def keeps_lists_from(self, other_inputs: "ListInputs") -> bool:
         """Return whether settings and rules are the same, and no product became visible."""
         return (
             self.settings is other_inputs.settings
@@ -280,8 +280,8 @@ class RecommendationCache:
         packed = b"".join(
             [_PICK.pack(item, _CODES[engine], score) for item, engine, score in picks]
         )
-        backfilled_by = _BACKFILL_ENGINES.intersection([one.engine for one in picks])
-        backfill_engines = _INTERNED_SETS.setdefault(backfilled_by, backfilled_by)
+        engines = _BACKFILL_ENGINES.intersection([one.engine for one in picks])
+        backfill_engines = _INTERNED_SETS.setdefault(engines, engines)
         backfill_fingerprint = (
             fingerprints.of_backfill(backfill_engines) if backfill_engines else None
         )
@@ -298,12 +298,12 @@ class RecommendationCache:
         self._lists_size += len(packed) + _ENTRY_OVERHEAD_BYTES
         self._store_body(key, entry, body, self._inputs)
         while self._lists_size > self._limit:
-            oldest = next(iter(self._lists))
-            if self._lists[oldest].has_used_list:
-                self._lists[oldest].has_used_list = False
-                self._lists.move_to_end(oldest)
+            oldest_key = next(iter(self._lists))
+            if self._lists[oldest_key].has_used_list:
+                self._lists[oldest_key].has_used_list = False
+                self._lists.move_to_end(oldest_key)
             else:
-                self._evict(oldest)
+                self._evict(oldest_key)
 
     def _may_refresh_now(self, entry: _Entry, now: float) -> bool:
         """Return whether a stale list is recomputed now."""
@@ -324,18 +324,18 @@ class RecommendationCache:
         self._bodies[key] = entry
         self._bodies_size += len(body) + _ENTRY_OVERHEAD_BYTES // 2
         while self._bodies_size > self._limit:
-            oldest, other_inputs = next(iter(self._bodies.items()))
-            if other_inputs.has_used_body:
-                other_inputs.has_used_body = False
-                self._bodies.move_to_end(oldest)
+            oldest_key, oldest_entry = next(iter(self._bodies.items()))
+            if oldest_entry.has_used_body:
+                oldest_entry.has_used_body = False
+                self._bodies.move_to_end(oldest_key)
             else:
-                self._evict_body(oldest)
+                self._evict_body(oldest_key)
 
     def _switch_to(self, inputs: ListInputs) -> ListInputs:
-        before = self._inputs
-        if before is not None and inputs.is_same(before):
-            return before
-        if before is None or not inputs.keeps_lists_of(before):
+        previous = self._inputs
+        if previous is not None and inputs.is_same(previous):
+            return previous
+        if previous is None or not inputs.keeps_lists_from(previous):
             self._lists.clear()
             self._bodies.clear()
             self._lists_size = self._bodies_size = 0
@@ -363,13 +363,13 @@ Fingerprint = int | None
 class ListFingerprint:
     """The present fingerprints of the list of one call."""
 
-    __slots__ = ("_now_ms", "_request", "_shop")
+    __slots__ = ("_now_ms", "_request", "_state")
 
     def __init__(
-        self, shop: StoreState, request: RecommendationRequest, now_ms: int
+        self, state: StoreState, request: RecommendationRequest, now_ms: int
     ) -> None:
         """Store the arguments; each fingerprint is computed on request."""
-        self._shop = shop
+        self._state = state
         self._request = request
         self._now_ms = now_ms
 
@@ -379,11 +379,11 @@ class ListFingerprint:
         While it is equal, the candidates of these items are equal, except for small changes
         that affect all lists.
         """
-        if sold_out_anchor(self._shop, self._request, self._now_ms) is not None:
+        if sold_out_anchor(self._state, self._request, self._now_ms) is not None:
             return None  # replacements depend on their whole category
         numbers = self._numbers()
         item_hashes = [
-            None if number is None else self._shop.models.fingerprint(number)
+            None if number is None else self._state.models.fingerprint(number)
             for number in numbers
         ]
         if not item_hashes or None in item_hashes:
@@ -399,11 +399,11 @@ class ListFingerprint:
         eligible, recipe = self._eligible_and_recipe()
         numbers = self._numbers()
         cooldown, narrowest = self._cooldown(numbers), eligible.narrowest
-        anchors = [one for one in numbers if one is not None]
+        anchors = [number for number in numbers if number is not None]
         num = self._request.num
         # Cooldown demotes or drops items, so look at more than the list needs.
         depth = 2 * (2 * num + len(anchors)) + 2 if cooldown else num + len(anchors)
-        heads = (
+        first_items = (
             tuple(
                 islice(
                     (
@@ -417,16 +417,16 @@ class ListFingerprint:
             for engine in recipe.backfill
             if engine in engines
         )
-        return hash((tuple(heads), cooldown))
+        return hash((tuple(first_items), cooldown))
 
     def _eligible_and_recipe(self) -> tuple[EligibleItems, Recipe]:
-        shop, request = self._shop, self._request
-        recipe = recipe_of(effective_source(shop, request), shop.settings)
-        place = PageType.CART if request.basket else PageType.PRODUCT
-        return shop.eligible(self._now_ms, place, request.source), recipe
+        state, request = self._state, self._request
+        recipe = recipe_of(effective_source(state, request), state.settings)
+        page_type = PageType.CART if request.basket else PageType.PRODUCT
+        return state.eligible(self._now_ms, page_type, request.source), recipe
 
     def _cooldown(self, numbers: Sequence[int | None]) -> frozenset[str]:
-        """Return the categories that a cart's list holds back."""
+        """Return the categories on cooldown in a cart's list."""
         if not self._request.basket:
             return frozenset()
         eligible, recipe = self._eligible_and_recipe()
@@ -434,6 +434,6 @@ class ListFingerprint:
         return cooldown_in_cart(eligible, cart) if recipe.has_cooldown else frozenset()
 
     def _numbers(self) -> list[int | None]:
-        request, number = self._request, self._shop.catalog.number
+        request, number = self._request, self._state.catalog.number
         names = (request.item_id, *request.basket) if request.item_id else request.basket
         return [number(name) for name in names]

@@ -73,8 +73,8 @@ IDLE_SECONDS: Final = 3_600.0
 The `MAX_PRELOADED` stores that were used last stay: a start would load as many.
 """
 
-_TURNS: Final = 5  # polls in which each store without requests is looked at once
-_MARK_SECONDS: Final = 60.0
+_POLLS_PER_TURN: Final = 5  # polls in which each store without requests is checked once
+_USE_COUNT_SECONDS: Final = 60.0
 
 
 # Requests leave almost no reference cycles, and a garbage collection pauses every reply by
@@ -115,7 +115,7 @@ class CachedStore:
     experiments: StoreExperiments = field(default_factory=StoreExperiments)
     recommendation_cache: RecommendationCache = field(default_factory=RecommendationCache)
     searches: SearchCache = field(default_factory=SearchCache)
-    used: int = 0  # a counter value at the last use
+    last_use: int = 0  # a counter value at the last use
     refused_model: str = ""  # a damaged model that is not loaded again
     widgets: dict[str, WidgetConfig] = field(default_factory=dict)  # as last read
     earnings_at: int = 0  # when the earning index in use was computed
@@ -165,11 +165,11 @@ class StoreCache:
         self._open: dict[StoreId, CachedStore] = {}
         self._uses = itertools.count()
         self._idle_before = 0  # a counter value: stores last used before it are idle
-        self._marks: deque[tuple[float, int]] = deque()  # counter values, by time
-        self._used_before = 0  # the counter at the last poll
+        self._use_counts: deque[tuple[float, int]] = deque()  # counter values, by time
+        self._last_polled_use = 0  # the counter at the last poll
         self._polls = 0
         self._loading: dict[StoreId, asyncio.Task[CachedStore]] = {}
-        self._changing = threading.Lock()
+        self._change_lock = threading.Lock()
         self._stopping = threading.Event()
         self._polled_at = 0.0
         self._applied_version = 0  # version of the accounts whose settings are applied
@@ -208,16 +208,16 @@ class StoreCache:
 
     def get(self, store: Store) -> CachedStore | None:
         """Return the store if it is in memory."""
-        found = self._open.get(store.store_id)
-        if found is not None:
-            found.used = next(self._uses)
-        return found
+        cached_store = self._open.get(store.store_id)
+        if cached_store is not None:
+            cached_store.last_use = next(self._uses)
+        return cached_store
 
     async def open(self, store: Store) -> CachedStore:
         """Return the store, loaded into memory first if necessary."""
-        found = self.get(store)
-        if found is not None:
-            return found
+        cached_store = self.get(store)
+        if cached_store is not None:
+            return cached_store
         task = self._loading.get(store.store_id)
         if task is None:
             task = asyncio.create_task(self._load_in_thread(store))
@@ -227,61 +227,66 @@ class StoreCache:
 
     def open_blocking(self, store: Store) -> CachedStore:
         """Return the store as `open` does, in a thread that may block."""
-        found = self.get(store)
-        if found is None:
+        cached_store = self.get(store)
+        if cached_store is None:
             with _without_gc():
                 loaded = self._load(store)
-            found = self._add(store, loaded)
-        return found
+            cached_store = self._add(store, loaded)
+        return cached_store
 
     async def preload(self) -> None:
         """Load this installation's stores, up to a number and half of the budget."""
         for store in self._accounts.all()[:MAX_PRELOADED]:
-            if sum(shop.memory_bytes() for shop in self._open.values()) < self._budget // 2:
+            if (
+                sum(cached_store.memory_bytes() for cached_store in self._open.values())
+                < self._budget // 2
+            ):
                 await self.open(store)
 
     async def refresh(self, store: Store) -> None:
         """Apply the latest changes of one store, so that the caller sees them at once."""
-        shop = self._open.get(store.store_id)
-        if shop is not None:
-            await asyncio.to_thread(self._refresh_store, store.store_id, shop)
+        cached_store = self._open.get(store.store_id)
+        if cached_store is not None:
+            await asyncio.to_thread(self._refresh_store, store.store_id, cached_store)
 
     def refresh_blocking(self, store: Store) -> None:
         """Apply the latest changes as `refresh` does, in a thread that may block."""
-        shop = self._open.get(store.store_id)
-        if shop is not None:
-            self._refresh_store(store.store_id, shop)
+        cached_store = self._open.get(store.store_id)
+        if cached_store is not None:
+            self._refresh_store(store.store_id, cached_store)
 
     async def _load_in_thread(self, store: Store) -> CachedStore:
         with _without_gc():
-            shop = await asyncio.to_thread(self._load, store)
+            cached_store = await asyncio.to_thread(self._load, store)
         await asyncio.to_thread(release_freed_memory)
-        return self._add(store, shop)
+        return self._add(store, cached_store)
 
-    def _add(self, store: Store, shop: CachedStore) -> CachedStore:
-        with self._changing:
-            self._open[store.store_id] = shop
+    def _add(self, store: Store, cached_store: CachedStore) -> CachedStore:
+        with self._change_lock:
+            self._open[store.store_id] = cached_store
             self._applied_version = 0  # a setting may have changed while it was loaded
-            shop.used = next(self._uses)
+            cached_store.last_use = next(self._uses)
             self._evict()
-        return shop
+        return cached_store
 
     def _evict(self) -> None:
         """Evict the least recently used stores over the budget, and idle ones."""
-        total = sum(shop.memory_bytes() for shop in self._open.values())
-        by_use = sorted(self._open, key=lambda store_id: self._open[store_id].used)
-        for store_id in by_use[:-1]:
-            is_idle = self._open[store_id].used < self._idle_before
+        total = sum(cached_store.memory_bytes() for cached_store in self._open.values())
+        least_recent_first = sorted(
+            self._open, key=lambda store_id: self._open[store_id].last_use
+        )
+        for store_id in least_recent_first[:-1]:
+            is_idle = self._open[store_id].last_use < self._idle_before
             if total <= self._budget and not (is_idle and len(self._open) > MAX_PRELOADED):
                 return
             total -= self._open.pop(store_id).memory_bytes()
 
-    def _mark(self, now: float) -> None:
-        """Note the counter once a minute, to know which stores were used since."""
-        if not self._marks or now - self._marks[-1][0] >= _MARK_SECONDS:
-            self._marks.append((now, next(self._uses)))
-        while self._marks and now - self._marks[0][0] >= IDLE_SECONDS:
-            self._idle_before = self._marks.popleft()[1]
+    def _record_use_count(self, now: float) -> None:
+        """Record the counter once a minute, to know which stores were used since."""
+        if not self._use_counts or now - self._use_counts[-1][0] >= _USE_COUNT_SECONDS:
+            self._use_counts.append((now, next(self._uses)))
+        while self._use_counts and now - self._use_counts[0][0] >= IDLE_SECONDS:
+            self._idle_before = self._use_counts.popleft()[1]
 
     def _load(self, store: Store) -> CachedStore:
         return load_store(self._services, store, self._queries)
@@ -322,10 +327,10 @@ class StoreCache:
             self._apply_settings()
         self._apply_changes(reader)
         self._polls += 1
-        if self._polls % _TURNS == 1:
-            self._mark(self._seconds())
+        if self._polls % _POLLS_PER_TURN == 1:
+            self._record_use_count(self._seconds())
             count = len(self._open)
-            with self._changing:
+            with self._change_lock:
                 self._evict()  # caches grow with requests
             if len(self._open) < count:
                 release_freed_memory()
@@ -333,18 +338,18 @@ class StoreCache:
     def _apply_changes(self, reader: RawReader) -> None:
         """Bring the open stores up to date, at a cost that grows little with their number.
 
-        One query reads the versions of all. A store whose versions are the same is looked
-        at if it was used since the last poll, else in its turn: once a second.
+        One query reads the versions of all. A store whose versions are the same is checked
+        if it was used since the last poll, otherwise once a second.
         """
         open_stores = list(self._open.items())
         versions = store_versions(reader, [store_id for store_id, _ in open_stores])
-        used_before, self._used_before = self._used_before, next(self._uses)
+        used_before, self._last_polled_use = self._last_polled_use, next(self._uses)
         for number, (store_id, cached_store) in enumerate(open_stores):
             current = versions.get(store_id)
             is_due = (
-                cached_store.used >= used_before
+                cached_store.last_use >= used_before
                 or current != cached_store.versions
-                or (number + self._polls) % _TURNS == 0
+                or (number + self._polls) % _POLLS_PER_TURN == 0
             )
             if not is_due:
                 continue
@@ -360,7 +365,7 @@ class StoreCache:
                 store is None
                 or store.settings.timezone != cached_store.shop.settings.timezone
             ):
-                with self._changing:  # deleted, or its time zone changed: reload it
+                with self._change_lock:  # deleted, or its time zone changed: reload it
                     self._open.pop(store_id, None)
             else:
                 cached_store.shop.settings = store.settings
@@ -434,20 +439,22 @@ def _apply_changes(
     if versions is None:
         return
     catalog_seq, model_id, rules_seq, search_seq, visual_id, index_id, *others = versions
-    shop = cached_store.shop
-    shop.catalog.refresh(reader, int(catalog_seq))
-    if shop.rules is not None:
-        shop.rules.refresh(reader, int(rules_seq), services.clock())
+    state = cached_store.shop
+    state.catalog.refresh(reader, int(catalog_seq))
+    if state.rules is not None:
+        state.rules.refresh(reader, int(rules_seq), services.clock())
     _follow_index(services, store_id, cached_store, index_id)
     if cached_store.search_rules.seq != search_seq:
         cached_store.search_rules = SearchRuleBook.load(reader, store_id, int(search_seq))
     _follow_models(services, store_id, cached_store, model_id)
-    _apply_content(cached_store, store_id, reader, *map(int, others))
+    _refresh_content(cached_store, store_id, reader, *map(int, others))
     _apply_earnings(cached_store, store_id, reader)
     _follow_pictures(services, store_id, cached_store, visual_id)
     snapshots = _serving_snapshots(store_id, versions)
     is_all = all(map(services.snapshots.is_ready, snapshots))
-    cached_store.versions = versions if is_all else None  # else looked at in the next poll
+    cached_store.versions = (
+        versions if is_all else None
+    )  # otherwise the next poll checks it again
 
 
 def _follow_index(
@@ -483,15 +490,15 @@ def _follow_pictures(
     services: Services, store_id: StoreId, cached_store: CachedStore, visual_id: str | None
 ) -> None:
     """Open the serving visual model once it is local; a damaged one is built again."""
-    shop, pictures = cached_store.shop, cached_store.pictures
+    state, pictures = cached_store.shop, cached_store.pictures
     if visual_id and not pictures.has_followed(visual_id):
         visual = SnapshotName(store_id, PICTURES, visual_id)
         if services.snapshots.is_ready(visual):
             pictures.follow(visual_id)
             if pictures.visual_id != visual_id:
                 _reject_snapshot(services, visual)
-    if shop.models.visual is not pictures.model:
-        shop.models = replace(shop.models, visual=pictures.model)
+    if state.models.visual is not pictures.model:
+        state.models = replace(state.models, visual=pictures.model)
 
 
 def _apply_earnings(
@@ -507,7 +514,7 @@ def _apply_earnings(
         cached_store.earnings_at = computed_at
 
 
-def _apply_content(
+def _refresh_content(
     cached_store: CachedStore,
     store_id: StoreId,
     reader: RawReader,
@@ -535,7 +542,7 @@ def _enqueue_training(services: Services, store_id: StoreId) -> None:
 
 
 def _reject_snapshot(services: Services, name: SnapshotName) -> None:
-    """Let a worker build again what is lost or damaged; skip it while reading only."""
+    """Request a new build of a damaged snapshot, unless the database is read-only."""
     try:
         with services.database.transaction() as transaction:
             reject_snapshot(transaction, name)

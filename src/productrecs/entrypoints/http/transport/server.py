@@ -281,10 +281,10 @@ class _Server(uvicorn.Server):
 
     async def _finish(self) -> None:
         loop = asyncio.get_running_loop()
-        begin_task = loop.time()
+        started_at = loop.time()
         state = self.server_state
         while (state.connections or state.tasks) and not self.force_exit:
-            waited = loop.time() - begin_task
+            waited = loop.time() - started_at
             if waited > self._options.finish_seconds:
                 _log.error("requests cancelled", extra={"requests": len(state.tasks)})
                 break

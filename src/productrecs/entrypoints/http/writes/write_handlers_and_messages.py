@@ -50,7 +50,7 @@ def memory_weight(groups: Groups) -> int:
 
 
 def _text_length(event: NewEvent) -> int:
-    length = (
+    texts = (
         event.item_id,
         event.user_id,
         event.session_id,
@@ -60,7 +60,7 @@ def _text_length(event: NewEvent) -> int:
         event.widget,
         event.event_id,
     )
-    return sum([len(one) for one in length if one is not None])
+    return sum([len(text) for text in texts if text is not None])
 
 
 class WriteKind(IntEnum):

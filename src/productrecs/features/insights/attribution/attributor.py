@@ -45,7 +45,7 @@ from productrecs.features.insights.attribution.repository import (
 )
 from productrecs.features.insights.attribution.search_clicks import (
     Intents,
-    counted_searches,
+    count_search_clicks,
 )
 from productrecs.features.insights.attribution.touchpoint_index import (
     SEGMENT_LENGTH,
@@ -62,7 +62,7 @@ _CLICK: Final = int(EventKind.REC_CLICK)
 ReachSketches = dict[ReachKey, tuple[bytes, bytes]]
 
 
-def updated_reach(
+def update_reach(
     repository: AttributionRepository,
     touchpoints: TouchpointColumns,
     codes: ShopperCodes,
@@ -72,11 +72,11 @@ def updated_reach(
     new_sketches = _new_sketches(touchpoints, codes, days)
     stored = repository.reach(new_sketches)
     changed: ReachSketches = {}
-    for place, (shown, clicked) in new_sketches.items():
-        before = stored.get(place, (EMPTY_SKETCH, EMPTY_SKETCH))
-        after = (merge((before[0], shown)), merge((before[1], clicked)))
-        if after != before:
-            changed[place] = after
+    for key, (shown, clicked) in new_sketches.items():
+        previous = stored.get(key, (EMPTY_SKETCH, EMPTY_SKETCH))
+        updated = (merge((previous[0], shown)), merge((previous[1], clicked)))
+        if updated != previous:
+            changed[key] = updated
     return changed
 
 
@@ -92,18 +92,21 @@ def _new_sketches(
         for place in zip(quarters, touchpoints.widgets, touchpoints.sources, strict=True)
     ]
     shoppers = codes.of(touchpoints.shoppers)
-    clicked = np.array(touchpoints.kinds, np.int64) == _CLICK
+    is_clicked = np.array(touchpoints.kinds, np.int64) == _CLICK
     order = np.argsort(numbers, kind="stable")
     ends = np.cumsum(np.bincount(numbers, minlength=len(places)))[:-1]
     sketches: dict[ReachKey, list[tuple[bytes, bytes]]] = defaultdict(list)
     for (quarter, widget, source), rows in zip(places, np.split(order, ends), strict=True):
-        shoppers_here, clicks = shoppers[rows], clicked[rows]
+        shoppers_of_place, is_click = shoppers[rows], is_clicked[rows]
         key = (days.of(quarter * QUARTER_MS), widget or "", source or "")
         sketches[key].append(
-            (sketch(shoppers_here[~clicks]), sketch(shoppers_here[clicks]))
+            (sketch(shoppers_of_place[~is_click]), sketch(shoppers_of_place[is_click]))
         )
     return {
-        key: (merge(one[0] for one in pairs), merge(one[1] for one in pairs))
+        key: (
+            merge(sketches_of_quarter[0] for sketches_of_quarter in pairs),
+            merge(sketches_of_quarter[1] for sketches_of_quarter in pairs),
+        )
         for key, pairs in sketches.items()
     }
 
@@ -270,29 +273,29 @@ def _read_step(
     carts = repository.carts(position.seq, up_to)
     lines = repository.lines(position.seq, up_to)
     changed = [row[0] for row in lines if row[0] <= position.seq or settled.before_ms]
-    replaced = repository.outcomes_of(changed) if changed else []
+    stored_outcomes = repository.outcomes_of(changed) if changed else []
     outcome_rows = [(CART, *row, None) for row in carts]
     outcome_rows += [(SALE, *row[:-1]) for row in lines if not row[-1]]
     open_rows = [row for row in outcome_rows if row[2] >= settled.before_ms]
-    outcomes = _attributed(repository, index, open_rows, days, intents)
-    outcomes += _of_settled_days(
+    outcomes = _attribute(repository, index, open_rows, days, intents)
+    outcomes += _update_settled_lines(
         [row for row in outcome_rows if row[0] == SALE and row[2] < settled.before_ms],
-        replaced,
+        stored_outcomes,
         LocalDays(zone),
     )
-    removed = {one.fact for one in replaced}
-    changed_days = sorted({one.day for one in (*outcomes, *replaced)})
+    removed_facts = {outcome.fact for outcome in stored_outcomes}
+    changed_days = sorted({outcome.day for outcome in (*outcomes, *stored_outcomes)})
     return AttributionStep(
         before=position,
         after=position._replace(seq=up_to),
-        removed=sorted(removed),
+        removed=sorted(removed_facts),
         outcomes=outcomes,
         days=changed_days,
-        sums=_sums(repository, changed_days, outcomes, removed),
+        sums=_day_sums(repository, changed_days, outcomes, removed_facts),
         touchpoint_counts=_touchpoint_counts(touchpoints, days),
         look_counts=_look_counts(touchpoints, days),
-        reach=updated_reach(repository, touchpoints, index.codes, days),
-        searches=counted_searches(repository, searches, index.codes, days, intents),
+        reach=update_reach(repository, touchpoints, index.codes, days),
+        searches=count_search_clicks(repository, searches, index.codes, days, intents),
         hours=[
             row
             for row in repository.hours(position.seq, up_to)
@@ -301,7 +304,7 @@ def _read_step(
     )
 
 
-def _sums(
+def _day_sums(
     repository: AttributionRepository,
     days: Sequence[str],
     outcomes: Sequence[AttributedOutcome],
@@ -309,20 +312,24 @@ def _sums(
 ) -> DaySums:
     """Yield the sums of days one by one: an uploaded file may change a whole year."""
     by_day: dict[str, list[AttributedOutcome]] = defaultdict(list)
-    for one in outcomes:
-        by_day[one.day].append(one)
+    for outcome in outcomes:
+        by_day[outcome.day].append(outcome)
     sums = DaySums([], [], [], [])
     for day in days:
-        remaining = [one for one in repository.outcomes_on(day) if one.fact not in removed]
-        of_day = sum_by_day([*remaining, *by_day[day]])
-        sums.credited.extend(of_day.credited)
-        sums.items.extend(of_day.items)
-        sums.totals.extend(of_day.totals)
-        sums.searched.extend(of_day.searched)
+        remaining = [
+            outcome
+            for outcome in repository.outcomes_on(day)
+            if outcome.fact not in removed
+        ]
+        sums_of_day = sum_by_day([*remaining, *by_day[day]])
+        sums.credited.extend(sums_of_day.credited)
+        sums.items.extend(sums_of_day.items)
+        sums.totals.extend(sums_of_day.totals)
+        sums.searched.extend(sums_of_day.searched)
     return sums
 
 
-def _attributed(
+def _attribute(
     repository: AttributionRepository,
     index: TouchpointIndex,
     outcome_rows: Sequence[Row],
@@ -335,59 +342,63 @@ def _attributed(
     """
     if not outcome_rows:
         return []
-    asked = _under_all_ids(repository, outcome_rows)
-    queries = _queries(index, [row for _, row in asked])
-    owners = np.array([owner for owner, _ in asked])
-    found = attribute_last_touch(index.segments, queries).best_of(owners)
-    searched = last_search_clicks(index.segments, queries).best_of(owners)
-    places = repository.places(found.seqs[found.seqs >= 0].tolist())
-    terms = repository.terms(searched.seqs[searched.seqs >= 0].tolist())
-    by_search = {seq: intents[term] for seq, term in terms.items()}
-    columns = zip(outcome_rows, _touchpoints_of(found), searched.seqs.tolist(), strict=True)
+    rows_with_owner = _with_other_ids(repository, outcome_rows)
+    queries = _attribution_queries(index, [row for _, row in rows_with_owner])
+    owners = np.array([owner for owner, _ in rows_with_owner])
+    touchpoints = attribute_last_touch(index.segments, queries).best_of(owners)
+    search_clicks = last_search_clicks(index.segments, queries).best_of(owners)
+    places = repository.places(touchpoints.seqs[touchpoints.seqs >= 0].tolist())
+    terms = repository.terms(search_clicks.seqs[search_clicks.seqs >= 0].tolist())
+    intent_by_search = {seq: intents[term] for seq, term in terms.items()}
+    columns = zip(
+        outcome_rows, _touchpoints_of(touchpoints), search_clicks.seqs.tolist(), strict=True
+    )
     return [
         _outcome(row, touchpoint, places, days)._replace(
-            search=seq if seq >= 0 else None, intent=by_search.get(seq, "")
+            search=seq if seq >= 0 else None, intent=intent_by_search.get(seq, "")
         )
         for row, touchpoint, seq in columns
     ]
 
 
-def _of_settled_days(
+def _update_settled_lines(
     rows: Sequence[Row], stored: Iterable[AttributedOutcome], days: LocalDays
 ) -> list[AttributedOutcome]:
     """Return lines of settled days with their present value and first touchpoint."""
-    before = {one.fact: one for one in stored}
-    found = []
+    stored_by_fact = {outcome.fact: outcome for outcome in stored}
+    updated = []
     for row in rows:
-        one = _outcome(row, _Touchpoint(-1, 0, clicked=False), {}, days)
-        if (first := before.get(one.fact)) is not None:
-            one = first._replace(
-                item=one.item,
-                basket=one.basket,
-                units=one.units,
-                value=one.value,
-                currency=one.currency,
+        outcome = _outcome(row, _Touchpoint(-1, 0, clicked=False), {}, days)
+        if (first := stored_by_fact.get(outcome.fact)) is not None:
+            outcome = first._replace(
+                item=outcome.item,
+                basket=outcome.basket,
+                units=outcome.units,
+                value=outcome.value,
+                currency=outcome.currency,
             )
-        found.append(one)
-    return found
+        updated.append(outcome)
+    return updated
 
 
-def _under_all_ids(
+def _with_other_ids(
     repository: AttributionRepository, outcome_rows: Sequence[Row]
 ) -> list[tuple[int, Row]]:
     """Return the rows and their places, and each again under its customer's other ids."""
-    asked = list(enumerate(outcome_rows))
-    others = repository.other_ids(row[4] for row in outcome_rows if row[4])
-    asked += [
-        (place, (*row[:4], one.name, *row[5:]))
-        for place, row in enumerate(outcome_rows)
-        for one in others.get(row[4], ())
-        if one.since_seq < row[1]
+    rows = list(enumerate(outcome_rows))
+    ids_by_shopper = repository.other_ids(row[4] for row in outcome_rows if row[4])
+    rows += [
+        (index, (*row[:4], other_id.name, *row[5:]))
+        for index, row in enumerate(outcome_rows)
+        for other_id in ids_by_shopper.get(row[4], ())
+        if other_id.since_seq < row[1]
     ]
-    return asked
+    return rows
 
 
-def _queries(index: TouchpointIndex, outcome_rows: Sequence[Row]) -> AttributionQueries:
+def _attribution_queries(
+    index: TouchpointIndex, outcome_rows: Sequence[Row]
+) -> AttributionQueries:
     _, seqs, times, items, shoppers, *_ = zip(*outcome_rows, strict=True)
     return AttributionQueries(
         pair_codes(index.codes.of(shoppers), np.array(items, np.int64)),
@@ -405,8 +416,12 @@ class _Touchpoint(NamedTuple):
     clicked: bool
 
 
-def _touchpoints_of(found: LastTouchpoints) -> Iterator[_Touchpoint]:
-    columns = (found.seqs.tolist(), found.times.tolist(), found.clicked.tolist())
+def _touchpoints_of(touchpoints: LastTouchpoints) -> Iterator[_Touchpoint]:
+    columns = (
+        touchpoints.seqs.tolist(),
+        touchpoints.times.tolist(),
+        touchpoints.clicked.tolist(),
+    )
     return map(_Touchpoint, *columns)
 
 
@@ -417,8 +432,8 @@ def _outcome(
     days: LocalDays,
 ) -> AttributedOutcome:
     kind, fact, ts, item, _, quantity, value, currency, basket = row
-    is_credited = touchpoint.seq >= 0
-    widget, source, position, look = places[touchpoint.seq] if is_credited else _NO_PLACE
+    has_touchpoint = touchpoint.seq >= 0
+    widget, source, position, look = places[touchpoint.seq] if has_touchpoint else _NO_PLACE
     return AttributedOutcome(
         fact=fact,
         kind=kind,
@@ -429,9 +444,9 @@ def _outcome(
         units=1 if quantity is None else quantity,
         value=value or 0.0,
         currency=currency or "",
-        touch=touchpoint.seq if is_credited else None,
-        clicked=touchpoint.clicked if is_credited else None,
-        touched_at=touchpoint.touched_at if is_credited else None,
+        touch=touchpoint.seq if has_touchpoint else None,
+        clicked=touchpoint.clicked if has_touchpoint else None,
+        touched_at=touchpoint.touched_at if has_touchpoint else None,
         widget=widget or "",
         source=source or "",
         position=position or 0,
@@ -444,7 +459,7 @@ def _outcome(
 def _touchpoint_counts(touchpoints: TouchpointColumns, days: LocalDays) -> TouchpointCounts:
     """Return impression and click counts by day, widget, source and position."""
     quarters = (np.array(touchpoints.times, np.int64) // QUARTER_MS).tolist()
-    counter = Counter(
+    counts_by_quarter = Counter(
         zip(
             quarters,
             touchpoints.widgets,
@@ -455,7 +470,7 @@ def _touchpoint_counts(touchpoints: TouchpointColumns, days: LocalDays) -> Touch
         )
     )
     counts: dict[tuple[str, str, str, int], list[int]] = defaultdict(lambda: [0, 0])
-    for (quarter, widget, source, position, kind), count in counter.items():
+    for (quarter, widget, source, position, kind), count in counts_by_quarter.items():
         day = days.of(quarter * QUARTER_MS)
         place = (day, widget or "", source or "", position or 0)
         counts[place][kind == _CLICK] += count

@@ -136,25 +136,25 @@ class _Sum:
     orders_credited: set[int] = field(default_factory=set)
     orders_clicked: set[int] = field(default_factory=set)
 
-    def add(self, one: AttributedOutcome) -> None:
-        if one.kind == CART:
+    def add(self, outcome: AttributedOutcome) -> None:
+        if outcome.kind == CART:
             self.carts += 1
-            self.carts_clicked += bool(one.clicked)
-            self.cart_values.append(one.value)
+            self.carts_clicked += bool(outcome.clicked)
+            self.cart_values.append(outcome.value)
             return
-        if one.units > 0:  # a return subtracts units and revenue, but is not a sale
+        if outcome.units > 0:  # a return subtracts units and revenue, but is not a sale
             self.lines += 1
-            self.lines_clicked += bool(one.clicked)
-            order = one.fact if one.basket is None else one.basket
+            self.lines_clicked += bool(outcome.clicked)
+            order = outcome.fact if outcome.basket is None else outcome.basket
             self.orders.add(order)
-            if one.touch is not None:
+            if outcome.touch is not None:
                 self.orders_credited.add(order)
-            if one.clicked:
+            if outcome.clicked:
                 self.orders_clicked.add(order)
-        self.units += one.units
-        self.revenues.append(one.value)
-        if one.clicked:
-            self.revenues_clicked.append(one.value)
+        self.units += outcome.units
+        self.revenues.append(outcome.value)
+        if outcome.clicked:
+            self.revenues_clicked.append(outcome.value)
 
 
 def sum_by_day(outcomes: Iterable[AttributedOutcome]) -> DaySums:
@@ -166,65 +166,71 @@ def sum_by_day(outcomes: Iterable[AttributedOutcome]) -> DaySums:
     items: dict[tuple[str, int, str], _Sum] = defaultdict(_Sum)
     sums: dict[tuple[str, str], _Sum] = defaultdict(_Sum)
     searched: dict[tuple[str, str, str], _Sum] = defaultdict(_Sum)
-    for one in outcomes:
-        sums[one.day, one.currency].add(one)
-        if one.touch is not None:
-            place = (one.day, one.widget, one.source, one.position, one.currency)
-            credited[place].add(one)
-            items[one.day, one.item, one.currency].add(one)
-        if one.search is not None:
-            searched[one.day, one.intent, one.currency].add(one)
+    for outcome in outcomes:
+        sums[outcome.day, outcome.currency].add(outcome)
+        if outcome.touch is not None:
+            key = (
+                outcome.day,
+                outcome.widget,
+                outcome.source,
+                outcome.position,
+                outcome.currency,
+            )
+            credited[key].add(outcome)
+            items[outcome.day, outcome.item, outcome.currency].add(outcome)
+        if outcome.search is not None:
+            searched[outcome.day, outcome.intent, outcome.currency].add(outcome)
     return DaySums(
-        [_credit_day(place, found) for place, found in credited.items()],
-        [_item_day(place, found) for place, found in items.items()],
-        [_outcome_day(place, found) for place, found in sums.items()],
-        [_search_day(place, found) for place, found in searched.items()],
+        [_credit_day(key, sums_of_key) for key, sums_of_key in credited.items()],
+        [_item_day(key, sums_of_key) for key, sums_of_key in items.items()],
+        [_outcome_day(key, sums_of_key) for key, sums_of_key in sums.items()],
+        [_search_day(key, sums_of_key) for key, sums_of_key in searched.items()],
     )
 
 
-def _search_day(place: tuple[str, str, str], found: _Sum) -> SearchCreditDay:
-    revenue = math.fsum(found.revenues)
-    return SearchCreditDay(*place, found.carts, found.lines, found.units, revenue)
+def _search_day(key: tuple[str, str, str], sums: _Sum) -> SearchCreditDay:
+    revenue = math.fsum(sums.revenues)
+    return SearchCreditDay(*key, sums.carts, sums.lines, sums.units, revenue)
 
 
-def _credit_day(place: tuple[str, str, str, int, str], found: _Sum) -> CreditDay:
+def _credit_day(key: tuple[str, str, str, int, str], sums: _Sum) -> CreditDay:
     return CreditDay(
-        *place,
-        found.carts,
-        found.carts_clicked,
-        math.fsum(found.cart_values),
-        found.lines,
-        found.lines_clicked,
-        found.units,
-        math.fsum(found.revenues),
-        math.fsum(found.revenues_clicked),
+        *key,
+        sums.carts,
+        sums.carts_clicked,
+        math.fsum(sums.cart_values),
+        sums.lines,
+        sums.lines_clicked,
+        sums.units,
+        math.fsum(sums.revenues),
+        math.fsum(sums.revenues_clicked),
     )
 
 
-def _item_day(place: tuple[str, int, str], found: _Sum) -> ItemCreditDay:
+def _item_day(key: tuple[str, int, str], sums: _Sum) -> ItemCreditDay:
     return ItemCreditDay(
-        *place,
-        found.carts,
-        found.carts_clicked,
-        found.lines,
-        found.lines_clicked,
-        found.units,
-        math.fsum(found.revenues),
-        math.fsum(found.revenues_clicked),
+        *key,
+        sums.carts,
+        sums.carts_clicked,
+        sums.lines,
+        sums.lines_clicked,
+        sums.units,
+        math.fsum(sums.revenues),
+        math.fsum(sums.revenues_clicked),
     )
 
 
-def _outcome_day(place: tuple[str, str], found: _Sum) -> OutcomeDay:
+def _outcome_day(key: tuple[str, str], sums: _Sum) -> OutcomeDay:
     return OutcomeDay(
-        *place,
-        found.carts,
-        math.fsum(found.cart_values),
-        found.lines,
-        found.units,
-        math.fsum(found.revenues),
-        len(found.orders),
-        len(found.orders_credited),
-        len(found.orders_clicked),
+        *key,
+        sums.carts,
+        math.fsum(sums.cart_values),
+        sums.lines,
+        sums.units,
+        math.fsum(sums.revenues),
+        len(sums.orders),
+        len(sums.orders_credited),
+        len(sums.orders_clicked),
     )
 
 

@@ -44,16 +44,16 @@ class Intents(dict[str, str]):
         """Compute the intent of a query; all texts with an e-mail address share one."""
         if len(self) >= Cache.QUERY_INTENTS.limit:
             self.clear()
-        touchpoint = (
+        intent = (
             AnalysedQuery.of(term, self._language).intent
             if "@" not in term
             else OTHER_INTENTS
         )
-        self[term] = touchpoint
-        return touchpoint
+        self[term] = intent
+        return intent
 
 
-def counted_searches(
+def count_search_clicks(
     repository: AttributionRepository,
     clicks: SearchColumns,
     codes: ShopperCodes,
@@ -68,23 +68,28 @@ def counted_searches(
         if kind == _IMAGE or term:
             intent = PHOTO_SEARCHES if kind == _IMAGE else intents[term or ""]
             rows[days.of(ts), intent].append(row)
-    stored = {(one.day, one.intent): one for one in repository.searches(rows)}
+    stored = {
+        (search_day.day, search_day.intent): search_day
+        for search_day in repository.searches(rows)
+    }
     shoppers = codes.of(clicks.shoppers)
     changed = []
-    for key, chosen in rows.items():
-        before = stored.get(key, SearchDay(*key, "", 0, 0, 0, 0, EMPTY_SKETCH))
-        shopper_sketch = merge((before.shopper_sketch, sketch(shoppers[np.array(chosen)])))
-        places = [clicks.positions[row] for row in chosen]
-        touchpoint = [place for place in places if place is not None]
+    for key, click_rows in rows.items():
+        previous = stored.get(key, SearchDay(*key, "", 0, 0, 0, 0, EMPTY_SKETCH))
+        shopper_sketch = merge(
+            (previous.shopper_sketch, sketch(shoppers[np.array(click_rows)]))
+        )
+        positions = [clicks.positions[row] for row in click_rows]
+        known_positions = [position for position in positions if position is not None]
         has_own_shoppers = key[1] not in {OTHER_INTENTS, PHOTO_SEARCHES}
         changed.append(
             SearchDay(
                 *key,
-                text=(clicks.terms[chosen[-1]] or "") if has_own_shoppers else "",
-                clicks=before.clicks + len(chosen),
+                text=(clicks.terms[click_rows[-1]] or "") if has_own_shoppers else "",
+                clicks=previous.clicks + len(click_rows),
                 shoppers=cardinality(shopper_sketch),
-                positions=before.positions + len(touchpoint),
-                position_sum=before.position_sum + sum(touchpoint),
+                positions=previous.positions + len(known_positions),
+                position_sum=previous.position_sum + sum(known_positions),
                 shopper_sketch=shopper_sketch,
             )
         )

@@ -38,7 +38,7 @@ SEGMENT_LENGTH: Final = 400_000
 _BATCH: Final = 100_000  # log entries that are held as rows at a time
 _ROWS: Final = 3  # pairs, seqs, times
 _HEADER: Final = 3  # columns before the touches
-_FORM: Final = -2  # file format; the older format has a time or a log position here
+_FILE_FORMAT: Final = -2  # file format; the older format has a time or a log position here
 _CLICK: Final = int(EventKind.REC_CLICK)
 
 
@@ -107,7 +107,7 @@ class TouchpointIndex:
     def add(self, columns: TouchpointColumns, searches: SearchColumns, up_to: int) -> None:
         """Add the touchpoints up to log position `up_to`; none may be missing."""
         if columns.seqs or searches.seqs:
-            new_tail, tail = _read(columns, searches, self.codes), self._tail
+            new_tail, tail = _to_segment(columns, searches, self.codes), self._tail
             self._tail = segment_of(
                 new_tail.clicks.after(tail.clicks),
                 new_tail.impressions.after(tail.impressions),
@@ -119,8 +119,8 @@ class TouchpointIndex:
         """Write the segment to its file once it is full."""
         if self._read < self.end:
             return
-        last = repository.last_event(self.end - self._length, self.end)
-        _write(self._file(len(self._segments)), self._tail, last)
+        last_event = repository.last_event(self.end - self._length, self.end)
+        _write_segment(self._file(len(self._segments)), self._tail, last_event)
         self._segments.append(self._tail)
         self._tail = EMPTY_SEGMENT
 
@@ -128,12 +128,12 @@ class TouchpointIndex:
         """Open the next full segment from its file; return whether there is one."""
         if self._read > self.end - self._length:
             return False  # part of the segment is in memory
-        last = repository.last_event(self.end - self._length, self.end)
-        segment_length = _open(self._file(len(self._segments)), last)
-        if segment_length is None:
+        last_event = repository.last_event(self.end - self._length, self.end)
+        segment = _open_segment(self._file(len(self._segments)), last_event)
+        if segment is None:
             return False
         self._read = self.end
-        self._segments.append(segment_length)
+        self._segments.append(segment)
         return True
 
     def _discard(self, seq: int) -> None:
@@ -145,54 +145,60 @@ class TouchpointIndex:
         return self._folder / f"{number:06d}.npy"
 
 
-def _read(
+def _to_segment(
     columns: TouchpointColumns, searches: SearchColumns, codes: ShopperCodes
 ) -> TouchpointSegment:
     """Return touchpoints of the log by kind."""
     pairs = pair_codes(codes.of(columns.shoppers), np.array(columns.items, np.int64))
-    places = np.array(columns.seqs, np.int64)
+    seqs = np.array(columns.seqs, np.int64)
     times = np.array(columns.times, np.int64)
-    clicked = np.array(columns.kinds, np.int64) == _CLICK
+    is_click = np.array(columns.kinds, np.int64) == _CLICK
     has_terms = np.array([bool(term) for term in searches.terms], np.bool_)
-    found = pair_codes(codes.of(searches.shoppers), np.array(searches.items, np.int64))
+    search_pairs = pair_codes(
+        codes.of(searches.shoppers), np.array(searches.items, np.int64)
+    )
     return segment_of(
-        touchpoints_of(pairs[clicked], places[clicked], times[clicked]),
-        touchpoints_of(pairs[~clicked], places[~clicked], times[~clicked]),
+        touchpoints_of(pairs[is_click], seqs[is_click], times[is_click]),
+        touchpoints_of(pairs[~is_click], seqs[~is_click], times[~is_click]),
         touchpoints_of(
-            found[has_terms],
+            search_pairs[has_terms],
             np.array(searches.seqs, np.int64)[has_terms],
             np.array(searches.times, np.int64)[has_terms],
         ),
     )
 
 
-def _write(path: Path, segment_length: TouchpointSegment, last: tuple[int, int]) -> None:
+def _write_segment(
+    path: Path, segment: TouchpointSegment, last_event: tuple[int, int]
+) -> None:
     """Write a file atomically; on a full disk the segment is read from the log later."""
-    kinds = (segment_length.clicks, segment_length.impressions, segment_length.searches)
-    lengths = [len(kind.pairs) for kind in kinds]
+    touchpoints_by_kind = (segment.clicks, segment.impressions, segment.searches)
+    lengths = [len(kind.pairs) for kind in touchpoints_by_kind]
     header = [
-        [lengths[0], segment_length.earliest, lengths[1]],
-        [last[0], segment_length.latest, _FORM],
-        [last[1], segment_length.last_seq, lengths[2]],
+        [lengths[0], segment.earliest, lengths[1]],
+        [last_event[0], segment.latest, _FILE_FORMAT],
+        [last_event[1], segment.last_seq, lengths[2]],
     ]
     array = np.empty((_ROWS, _HEADER + sum(lengths)), np.int64)
     array[:, :_HEADER] = header
     for row, name in enumerate(("pairs", "seqs", "times")):
-        array[row, _HEADER:] = np.concatenate([getattr(kind, name) for kind in kinds])
-    draft = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
+        array[row, _HEADER:] = np.concatenate(
+            [getattr(kind, name) for kind in touchpoints_by_kind]
+        )
+    temporary_file = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with draft.open("xb") as file:
+        with temporary_file.open("xb") as file:
             np.save(file, array, allow_pickle=False)
             file.flush()
             os.fsync(file.fileno())
-        draft.rename(path)
+        temporary_file.rename(path)
     except OSError:
         with contextlib.suppress(OSError):
-            draft.unlink(missing_ok=True)
+            temporary_file.unlink(missing_ok=True)
 
 
-def _open(path: Path, last: tuple[int, int]) -> TouchpointSegment | None:
+def _open_segment(path: Path, last_event: tuple[int, int]) -> TouchpointSegment | None:
     """Map a file's segment into memory; None when it is missing or of another log."""
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False).view(np.ndarray)
@@ -202,15 +208,22 @@ def _open(path: Path, last: tuple[int, int]) -> TouchpointSegment | None:
         return None
     (
         (clicks, earliest, impressions),
-        (last_seq, latest, form),
-        (last_time, newest, searches),
+        (last_seq, latest, file_format),
+        (last_time, newest_seq, searches),
     ) = array[:, :_HEADER].tolist()
-    if (last_seq, last_time, form) != (*last, _FORM):
+    if (last_seq, last_time, file_format) != (*last_event, _FILE_FORMAT):
         return None  # written before a backup was restored, or by another release
     ends = np.cumsum([_HEADER, clicks, impressions, searches]).tolist()
     if min(clicks, impressions, searches) < 0 or ends[-1] != array.shape[1]:
         return None
-    of_clicks, shown, found = (
+    click_touchpoints, impression_touchpoints, search_touchpoints = (
         Touchpoints(*array[:, start:end]) for start, end in pairwise(ends)
     )
-    return TouchpointSegment(of_clicks, shown, found, earliest, latest, newest)
+    return TouchpointSegment(
+        click_touchpoints,
+        impression_touchpoints,
+        search_touchpoints,
+        earliest,
+        latest,
+        newest_seq,
+    )

@@ -61,7 +61,7 @@ def show_products(visit: Visit) -> Reply:
     ids = [one for item in found.items if (one := shop.catalog.ids[item]) is not None]
     with visit.database.reading() as connection:
         pictures = PictureRepository(connection, visit.store.store_id)
-        counts, usual_failure = pictures.counts(), pictures.usual_failure()
+        counts, usual_failure = pictures.counts(), pictures.most_frequent_failure()
     return visit.render(
         "products_table.html" if visit.is_partial else "products.html",
         rows=product_rows(visit, ids),
