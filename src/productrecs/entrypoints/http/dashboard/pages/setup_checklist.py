@@ -176,6 +176,7 @@ def _steps(visit: Visit) -> list[Step]:
     usage = read_plan_usage(
         visit.database, store, visit.services.settings.plans, visit.now_ms
     )
+    is_connected = bool(items or activity.events or usage.calls)
     tags = list(live_tags(base, store.domain))
     widget = f"{tags[0]}\n{widget_element()}"
     seen, warning = _seen(store, uses.get(PAGES_KEY_ID))
@@ -183,8 +184,8 @@ def _steps(visit: Visit) -> list[Step]:
         Step(
             "key",
             "Connect your shop",
-            is_done=bool(items or activity.events or usage.calls),
-            told="In use" if usage.calls else "Not used yet",
+            is_done=is_connected,
+            told="In use" if is_connected else "Not used yet",
             help="The publishable key stands in your shop's pages; anyone may see it. "
             "The secret key is for your shop's server or plugin only. This step is done "
             "when the first products, events or calls arrive.",
