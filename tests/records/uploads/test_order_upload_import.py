@@ -14,6 +14,7 @@ from productrecs.core.errors import StorageBusyError
 from productrecs.records.orders import order_history_import
 from productrecs.records.orders.order_history_import import HistoryImport, RowError
 from productrecs.records.uploads import order_upload_import
+from productrecs.records.uploads.file_import import ImportStatus
 from productrecs.records.uploads.order_upload import (
     NewUpload,
     TooManyUploadsError,
@@ -29,11 +30,13 @@ from productrecs.records.uploads.order_upload_import import (
 )
 from productrecs.records.uploads.repository import (
     QUEUE_LIMIT,
+    FileImportRepository,
     UploadRepository,
     files_needed,
     stores_with_uploads,
     submit_upload,
 )
+from productrecs.records.uploads.undo.undo_import import undo_file_import
 from productrecs.storage.job_queue import JobQueue
 from productrecs.storage.sequence_and_item_numbers import (
     ItemNumbers,
@@ -79,8 +82,9 @@ class Desk:
 
     def importing(self) -> UploadImport:
         """Return what a worker imports with."""
+        zone = ZoneInfo("UTC")
         return UploadImport(
-            self.database, ItemNumbers(), self.folder, self.store, ZoneInfo("UTC")
+            self.database, ItemNumbers(), self.folder, self.store, zone, system_ms
         )
 
     def run_next(self) -> bool:
@@ -132,6 +136,33 @@ def test_an_upload_is_imported_and_its_file_goes(desk: Desk) -> None:
     ]
     assert list(desk.folder.path.iterdir()) == []
     assert needed(desk) == set()
+
+
+def test_an_upload_that_has_ended_is_in_the_history_and_can_be_undone(desk: Desk) -> None:
+    desk.hand_in("order_id,item_id,quantity\nA,tent,2\n")
+    desk.run_next()
+    before = standing(desk.database, desk.store)
+    upload_id = desk.hand_in("order_id,item_id,quantity\nA,tent,7\nB,tent,1\nB,x,no\n")
+    desk.run_next()
+    assert standing(desk.database, desk.store) != before
+    with desk.database.transaction() as transaction:
+        repository = FileImportRepository(transaction, desk.store)
+        done = repository.find(upload_id)
+        assert done is not None
+        assert done.sent_by == "API"
+        counts = done.result["counts"]
+        assert (counts["inserted"], counts["overwritten"], counts["skipped"]) == (1, 1, 1)
+        undoing = ImportStatus.UNDOING
+        assert repository.change_status(upload_id, (ImportStatus.DONE,), undoing)
+
+    undo_file_import(desk.database, desk.store, done, system_ms)
+
+    assert standing(desk.database, desk.store) == before
+    with desk.database.reading() as connection:
+        ended = FileImportRepository(connection, desk.store).find(upload_id)
+    assert ended is not None
+    assert ended.status is ImportStatus.UNDONE
+    assert ended.result["undone"] == {"removed": 1, "restored": 1}
 
 
 def test_uploads_are_imported_in_the_order_they_came(desk: Desk) -> None:

@@ -33,6 +33,7 @@ COMMANDS: Final = {
     "import-events": ".imports.item_and_event_commands:import_events",
     "import-items": ".imports.item_and_event_commands:import_items",
     "import-orders": ".imports.order_import:import_orders",
+    "imports": ".imports.import_history:imports",
     "keys": ".commands.keys:keys",
     "learn-order": ".commands.train_ranker:learn_order",
     "looks": ".commands.looks:looks",

@@ -64,6 +64,7 @@ UNDO_MS: Final = 400 * DAY_MS
 """How long an import can be undone, as long as the audit log has its line."""
 
 _EXPIRED: Final = "Nobody started it within 7 days. The file was deleted: send it again."
+_KILLED: Final = "The command was interrupted."
 _INTERRUPTED_MESSAGE: Final = (
     f"The import was interrupted {MAX_ATTEMPTS} times; the service's log says why. Send "
     "the file again, or split it."
@@ -168,11 +169,17 @@ class FileImportJobs:
             self._requeue(job)
 
     def expire(self, _job: Job, _progress: JobProgress) -> None:
-        """Expire checked imports that were not started; the sweep deletes their files."""
-        before = self._services.clock() - RETENTION_MS
+        """Expire checked imports that were not started; the sweep deletes their files.
+
+        A command that was killed has not said that it ended.
+        """
+        now_ms = self._services.clock()
         with self._services.database.transaction() as transaction:
-            expire_imports(transaction, before, _EXPIRED)
-            expire_changes(transaction, self._services.clock() - UNDO_MS)
+            expire_imports(
+                transaction, ImportStatus.CHECKED, now_ms - RETENTION_MS, _EXPIRED
+            )
+            expire_imports(transaction, ImportStatus.COMMAND, now_ms - DAY_MS, _KILLED)
+            expire_changes(transaction, now_ms - UNDO_MS)
 
     def _erasures(self, store: Store) -> int:
         """Return a number that grows with each erasure of the store."""
@@ -189,8 +196,15 @@ class FileImportJobs:
             log = StoreLog(self._services.database, transaction, store.store_id)
             log.take_seqs(0)  # locks the head: an erasure comes before or after
             status = ImportStatus.CHECKED if log.erasures == erasures else one.status
+            problem = {"problem": preview["problem"]} if "problem" in preview else {}
+            has_errors = {"has_errors": True} if preview.get("errors") else {}
             FileImportRepository(transaction, store.store_id).change_status(
-                one.import_id, _WAITING, status, attempts=0, preview=preview
+                one.import_id,
+                _WAITING,
+                status,
+                attempts=0,
+                preview=preview,
+                result=problem | has_errors,  # for the history, which has no preview
             )
 
     def _store(self, job: Job) -> Store:
@@ -379,6 +393,7 @@ class UploadJobs:
             self._folder,
             store.store_id,
             store.settings.zone,
+            services.clock,
         )
         while importing.run_next(time_slice.on_share):
             time_slice.end_of_file()

@@ -254,7 +254,8 @@ class LineMerger:
         earlier_lines = self._ledger.current_lines(line.order_id, _RECEIPT, item)
         if line.quantity == 0:
             return self._remove(earlier_lines, seq)
-        if not earlier_lines:
+        was_removed = not earlier_lines
+        if was_removed:
             earlier_lines = self._ledger.removed_line(line.order_id, _RECEIPT, item)
         if not earlier_lines:
             added = self._new(line, item, seq)
@@ -269,7 +270,9 @@ class LineMerger:
         after = after._replace(seq=seq, updated_at=self._updated_ms)
         self._ledger.put(after)
         self._ledger.void_others(after, first=1)
-        return LineOutcome.REPEATED if is_repeated else LineOutcome.CHANGED
+        if is_repeated:
+            return LineOutcome.REPEATED
+        return LineOutcome.ADDED if was_removed else LineOutcome.CHANGED
 
     def _is_ours(self, line: PurchaseLine) -> bool:
         """Return whether this import has stored a line before."""

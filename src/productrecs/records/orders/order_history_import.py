@@ -380,6 +380,20 @@ def _count(report: HistoryReport, mark: ImportMark) -> None:
     report.lines_repeated = mark.lines_repeated
 
 
+def order_counts(report: HistoryReport) -> dict[str, int]:
+    """Return the counts of an import, as the history of imports has them."""
+    changed = report.lines_imported + report.lines_updated + report.lines_repeated
+    return {
+        "rows": report.rows,
+        "inserted": report.lines_imported,
+        "overwritten": report.lines_updated,
+        "deduplicated": report.lines - changed,
+        "repeated": report.lines_repeated,
+        "left_out": sum(report.not_bought.values()),
+        "skipped": report.rows_skipped,
+    }
+
+
 def time_column(csv_format_used: CsvFormat) -> int | None:
     """Return the index of the cell that holds a row's time."""
     columns = csv_format_used.columns

@@ -1,4 +1,4 @@
-"""File import: one file uploaded in the dashboard, its options and its status."""
+"""File import: one file, from the dashboard or elsewhere, its options and its status."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -32,6 +32,7 @@ class ImportStatus(StrEnum):
     FAILED = "failed"
     UNDOING = "undoing"
     UNDONE = "undone"
+    COMMAND = "command"  # a command imports it, without the worker
 
 
 OPEN: Final = (
@@ -40,6 +41,9 @@ OPEN: Final = (
     ImportStatus.QUEUED,
     ImportStatus.RUNNING,
 )
+
+UNDOABLE: Final = (ImportStatus.DONE, ImportStatus.FAILED)
+"""An import that has ended, also halfway, can be undone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +74,7 @@ class ItemMark:
 
 @dataclass(frozen=True, slots=True)
 class NewFileImport:
-    """A file in the upload folder, named by its `import_id`."""
+    """A file to import; the dashboard's is in the upload folder, by its `import_id`."""
 
     import_id: str
     file_name: str
@@ -100,6 +104,7 @@ class FileImport:
 
     @property
     def is_in_progress(self) -> bool:
-        """Whether a worker processes it or will do so soon."""
-        waits = self.status in OPEN and self.status is not ImportStatus.CHECKED
-        return waits or self.status is ImportStatus.UNDOING
+        """Whether a worker or a command processes it or will do so soon."""
+        if self.status is ImportStatus.CHECKED:
+            return False
+        return self.status in (*OPEN, ImportStatus.UNDOING, ImportStatus.COMMAND)

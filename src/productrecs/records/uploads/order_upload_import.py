@@ -1,11 +1,12 @@
 """Order upload import: imports a stored file, and resumes after any interruption."""
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import tzinfo
-from typing import Final
+from typing import Any, Final
 
+from productrecs.core.clock import Clock
 from productrecs.core.errors import (
     ProductRecsError,
     StorageBrokenError,
@@ -14,10 +15,20 @@ from productrecs.core.errors import (
     StorageFullError,
 )
 from productrecs.core.ids import StoreId
-from productrecs.records.orders.order_history_import import HistoryImport, HistoryReport
+from productrecs.records.orders.order_history_import import (
+    HistoryImport,
+    HistoryReport,
+    order_counts,
+)
 from productrecs.records.orders.repository import ImportMark
+from productrecs.records.uploads.file_import import (
+    ImportChoices,
+    ImportStatus,
+    NewFileImport,
+)
 from productrecs.records.uploads.order_upload import Upload, UploadFolder
-from productrecs.records.uploads.repository import UploadRepository
+from productrecs.records.uploads.repository import FileImportRepository, UploadRepository
+from productrecs.records.uploads.undo.undo_import import ImportChanges
 from productrecs.storage.database import Database
 from productrecs.storage.sequence_and_item_numbers import ItemNumbers, StoreLog
 
@@ -50,6 +61,7 @@ class UploadProgress:
     """
 
     upload: Upload
+    clock: Clock
     has_moved: bool = False
     _before: ImportMark = field(init=False)
 
@@ -79,6 +91,29 @@ class UploadProgress:
         repository = UploadRepository(log.transaction, log.store_id)
         if not repository.finish(self.upload.upload_id, mark, report):
             raise _overtaken()
+        errors = [[one.row, one.message] for one in report.errors]
+        result = {"kind": "orders", "counts": order_counts(report), "errors": errors}
+        record_in_history(log, self.upload, self.clock(), result)
+
+
+def record_in_history(
+    log: StoreLog, upload: Upload, now_ms: int, result: Mapping[str, Any]
+) -> None:
+    """Add an upload that has ended to the history of imports, where it can be undone."""
+    new = NewFileImport(
+        import_id=upload.upload_id,
+        file_name=upload.upload_id,
+        size=upload.csv_format.size,
+        sent_by="API",
+        submitted_ms=upload.submitted_ms,
+        choices=ImportChoices(kind="orders"),
+    )
+    status = ImportStatus.FAILED if "problem" in result else ImportStatus.DONE
+    repository = FileImportRepository(log.transaction, log.store_id)
+    repository.add(new, status)
+    repository.change_status(
+        upload.upload_id, (status,), status, result=result, ended_at=now_ms
+    )
 
 
 @dataclass(frozen=True)
@@ -90,6 +125,7 @@ class UploadImport:
     folder: UploadFolder
     store_id: StoreId
     zone: tzinfo
+    clock: Clock
 
     def run_next(self, on_share: OnShare) -> bool:
         """Import the next upload; return False when there was none.
@@ -129,7 +165,7 @@ class UploadImport:
         return upload
 
     def _import(self, upload: Upload, on_share: OnShare) -> None:
-        journal = UploadProgress(upload)
+        journal = UploadProgress(upload, self.clock)
         history = HistoryImport(
             self.database,
             self.numbers,
@@ -137,6 +173,7 @@ class UploadImport:
             self.zone,
             upload.submitted_ms,
             journal,
+            changes=ImportChanges(upload.upload_id),
         )
         read, size = 0, max(1, upload.csv_format.size)
 
@@ -152,6 +189,9 @@ class UploadImport:
     def _fail(self, upload: Upload, message: str) -> None:
         with self.database.transaction() as transaction:
             UploadRepository(transaction, self.store_id).fail(upload, message)
+            problem = {"problem": f"{message[:1].upper()}{message[1:]}."}
+            log = StoreLog(self.database, transaction, self.store_id)
+            record_in_history(log, upload, self.clock(), problem)
         self.folder.remove(upload.upload_id)
 
     def _cancel_attempt(self, upload: Upload) -> None:

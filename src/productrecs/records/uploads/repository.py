@@ -171,7 +171,7 @@ def _counts(report: HistoryReport) -> dict[str, Any]:
     return {
         "rows": report.rows,
         "lines_imported": report.lines_imported,
-        "lines_updated": report.lines_updated,
+        "lines_updated": report.lines_updated + report.lines_repeated,
         "rows_skipped": report.rows_skipped,
         "errors": _encode_errors(report.errors),
         "rows_undated": report.rows_undated,
@@ -261,15 +261,16 @@ class FileImportRepository:
         self._transaction = transaction
         self._store_id = store_id
 
-    def add(self, new: NewFileImport) -> None:
-        """Store a new import for its dry run.
+    def add(self, new: NewFileImport, status: ImportStatus = ImportStatus.CHECKING) -> None:
+        """Store a new import, by default for its dry run.
 
         Raises:
             TooManyImportsError: when the store has too many unfinished ones.
         """
         head = store_heads.update().where(store_heads.c.store_id == self._store_id)
         self._transaction.execute(head.values(seq=store_heads.c.seq))  # locks it
-        self._check_limit()
+        if status in OPEN:
+            self._check_limit()
         last = sa.select(sa.func.coalesce(sa.func.max(_COLUMNS.number), 0)).where(
             _COLUMNS.store_id == self._store_id
         )
@@ -277,7 +278,7 @@ class FileImportRepository:
             store_id=self._store_id,
             import_id=new.import_id,
             number=int(self._transaction.execute(last).scalar_one()) + 1,
-            status=ImportStatus.CHECKING,
+            status=status,
             file_name=new.file_name,
             size=new.size,
             sent_by=new.sent_by,
@@ -394,10 +395,12 @@ def files_of_open_imports(connection: sa.Connection) -> set[str]:
     return set(connection.execute(query).scalars())
 
 
-def expire_imports(transaction: sa.Connection, before_ms: int, reason: str) -> int:
-    """Fail the imports checked before `before_ms` and never started; return the number."""
+def expire_imports(
+    transaction: sa.Connection, status: ImportStatus, before_ms: int, reason: str
+) -> int:
+    """Fail the imports that are in a status since `before_ms`; return the number."""
     old = file_imports.update().where(
-        _COLUMNS.status == ImportStatus.CHECKED, _COLUMNS.submitted_at < before_ms
+        _COLUMNS.status == status, _COLUMNS.submitted_at < before_ms
     )
     values = {"status": ImportStatus.FAILED, "preview": "{}"}
     problem = json.dumps({"problem": reason})

@@ -12,6 +12,7 @@ from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.uploads.undo.repository import ImportChangeRepository
 from productrecs.records.uploads.undo.undo_import import ImportUndo
 from productrecs.storage.job_queue import INSTALLATION, NewJob
+from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.storage.tables import import_changes, purchase_lines, store_heads
 from tests.entrypoints.http.dashboard.test_file_imports_and_erasures import erase
 from tests.entrypoints.http.dashboard.test_file_imports_page import (
@@ -152,7 +153,12 @@ def test_an_interrupted_undo_goes_on(
             undo.run()
     assert 0 < len(lines(office, store)) < 700
 
-    assert undo.run() == {"removed": 700, "restored": 0}
+    undo.run()
+    with database.transaction() as transaction:
+        assert undo.end(StoreLog(database, transaction, store.store_id)) == {
+            "removed": 700,
+            "restored": 0,
+        }
     assert lines(office, store) == set()
 
 

@@ -1,7 +1,7 @@
 """Dashboard file import: the worker checks and imports files like the commands do."""
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from pathlib import Path
@@ -23,10 +23,12 @@ from productrecs.entrypoints.cli.imports.import_preview import (
 from productrecs.entrypoints.cli.imports.import_report import (
     MAX_REJECTED_ROWS,
     MERCHANT_TEXTS,
-    ItemImportReport,
+    SHOWN_ERRORS,
+    item_counts,
     merchant_notes,
     merchant_text,
     rejected_rows,
+    shown_errors,
 )
 from productrecs.entrypoints.cli.imports.import_source import (
     ImportSource,
@@ -46,8 +48,8 @@ from productrecs.entrypoints.services import Services
 from productrecs.entrypoints.worker.file_import_jobs import ImportedFile, OnShare
 from productrecs.records.orders.order_history_import import (
     HistoryReport,
-    RowError,
     RowReport,
+    order_counts,
 )
 from productrecs.records.uploads.file_import import FileImport, ItemMark
 from productrecs.records.uploads.order_upload import MAX_UPLOAD_BYTES
@@ -62,7 +64,6 @@ class RefusedFileError(ProductRecsError):
 
 _ABOUT_THE_FILE: Final = tuple(MERCHANT_TEXTS)
 _STAGED: Final = 0.5  # a product file is staged as a whole before it is stored
-_SHOWN_ERRORS: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,7 @@ class DashboardFiles:
                 raise RefusedFileError(merchant_text(error)) from error
             is_table = bool(table_columns(source.file))
             rejects = rejected_rows(source.file, report.errors, is_table=is_table)
-        errors = _shown_errors(report.errors)
+        errors = shown_errors(report.errors)
         stored = {"kind": kind, "errors": errors, "kept": len(report.errors)}
         return ImportedFile({**result, **stored}, rejects)
 
@@ -153,10 +154,10 @@ class DashboardFiles:
         ).dry_run(source.file)
         to_import = report.lines - report.lines_repeated
         return {
-            "counts": _order_counts(report) | {"inserted": to_import, "deduplicated": 0},
+            "counts": order_counts(report) | {"inserted": to_import, "deduplicated": 0},
             "notes": [*_order_notes(report, one, zone), *notes],
             "rows": table_of([_in_zone(one, zone) for one in report.would]),
-            "errors": _shown_errors(report.errors),
+            "errors": shown_errors(report.errors),
         }
 
     def _run_orders(
@@ -174,7 +175,7 @@ class DashboardFiles:
             ImportChanges(one.import_id),
         ).run(source.file)
         notes += _time_notes(report, one)
-        return {"counts": _order_counts(report), "notes": notes}, report
+        return {"counts": order_counts(report), "notes": notes}, report
 
     def _orders(self, store: Store, one: FileImport, source: ImportSource) -> OrderFile:
         choices = one.choices
@@ -196,10 +197,10 @@ class DashboardFiles:
             for sample in report.would
         ]
         return {
-            "counts": _item_counts(report),
+            "counts": item_counts(report),
             "notes": merchant_notes(report.notes),
             "rows": table_of(samples),
-            "errors": _shown_errors(report.errors),
+            "errors": shown_errors(report.errors),
         }
 
     def _run_items(
@@ -219,7 +220,7 @@ class DashboardFiles:
         )
         report = import_items(self.services, store, source, options, _steps(on_share))
         return {
-            "counts": _item_counts(report),
+            "counts": item_counts(report),
             "notes": merchant_notes(report.notes),
         }, report
 
@@ -230,7 +231,7 @@ def _item_options(one: FileImport, *, dry_run: bool) -> ItemImportOptions:
         kind=ItemFileFormat(chosen) if chosen in set(ItemFileFormat) else None,
         mapping=chosen_mapping(ITEMS, one),
         dry_run=dry_run,
-        max_errors=_SHOWN_ERRORS if dry_run else MAX_REJECTED_ROWS,
+        max_errors=SHOWN_ERRORS if dry_run else MAX_REJECTED_ROWS,
     )
 
 
@@ -258,39 +259,6 @@ def _steps(
         yield _shares(length, lambda share: on_share(min(1.0, start + share / 2)))
 
     return step
-
-
-def _shown_errors(errors: Sequence[RowError]) -> list[list[object]]:
-    """Return the first errors: the row, its column, the value, and what is wrong."""
-    return [
-        [error.row, error.column, error.value, error.problem]
-        for error in errors[:_SHOWN_ERRORS]
-    ]
-
-
-def _order_counts(report: HistoryReport) -> dict[str, int]:
-    changed = report.lines_imported + report.lines_updated + report.lines_repeated
-    return {
-        "rows": report.rows,
-        "inserted": report.lines_imported,
-        "overwritten": report.lines_updated,
-        "deduplicated": report.lines - changed,
-        "repeated": report.lines_repeated,
-        "left_out": sum(report.not_bought.values()),
-        "skipped": report.rows_skipped,
-    }
-
-
-def _item_counts(report: ItemImportReport) -> dict[str, int]:
-    return {
-        "rows": report.rows,
-        "inserted": report.created,
-        "overwritten": report.updated,
-        "folded": report.folded,
-        "repeated": report.repeated,
-        "left_out": report.hidden,
-        "skipped": report.rows_skipped,
-    }
 
 
 def _in_zone(line: Mapping[str, Any], zone: tzinfo) -> dict[str, Any]:

@@ -194,6 +194,31 @@ def _error_fields(error: RowError) -> dict[str, object]:
     return {"row": error.row, "message": error.message, **cell}
 
 
+SHOWN_ERRORS: Final = 100
+"""The most errors of an import that its page shows."""
+
+
+def shown_errors(errors: Sequence[RowError]) -> list[list[object]]:
+    """Return the first errors: the row, its column, the value, and what is wrong."""
+    return [
+        [error.row, error.column, error.value, error.problem]
+        for error in errors[:SHOWN_ERRORS]
+    ]
+
+
+def item_counts(report: ItemImportReport) -> dict[str, int]:
+    """Return the counts of the rows of an item import, as the history has them."""
+    return {
+        "rows": report.rows,
+        "inserted": report.created,
+        "overwritten": report.updated,
+        "folded": report.folded,
+        "repeated": report.repeated,
+        "left_out": report.hidden,
+        "skipped": report.rows_skipped,
+    }
+
+
 MAX_REJECTED_ROWS: Final = 10_000
 """The most rejected rows that are listed; all are counted."""
 

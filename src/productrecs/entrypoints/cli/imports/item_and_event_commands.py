@@ -5,7 +5,7 @@ Both are idempotent and may be interrupted: stored rows stay, and none is stored
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, Final
 from urllib.parse import urlsplit
@@ -14,6 +14,7 @@ import click
 
 from productrecs.entrypoints.cli.feeds.column_mapping import read_mapping
 from productrecs.entrypoints.cli.feeds.format_detection import ItemFileFormat
+from productrecs.entrypoints.cli.imports.import_history import recorded_import
 from productrecs.entrypoints.cli.imports.import_report import (
     DryRunSample,
     ItemImportReport,
@@ -202,7 +203,15 @@ def import_items(  # noqa: PLR0913 - one argument for each option
     with open_services(data) as services:
         store = find_store(services.database, domain)
         with open_import_source(file, services.settings.data) as source:
-            report = push_items(services, store, source, options, progress)
+            if dry_run:
+                report = push_items(services, store, source, options, progress)
+            else:
+                with recorded_import(
+                    services, store, file, source.size, "items"
+                ) as recorded:
+                    chosen = replace(options, changes=recorded.changes)
+                    report = push_items(services, store, source, chosen, progress)
+                    recorded.end(report)
     _print_items_result(report, dry_run=dry_run, as_json=as_json)
 
 

@@ -1,7 +1,7 @@
 """`productrecs import-orders`: the command, the import and its dry run."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -10,8 +10,10 @@ import click
 from productrecs.core.clock import MINUTE_MS, iso
 from productrecs.entrypoints.cli.feeds.column_mapping import read_mapping
 from productrecs.entrypoints.cli.feeds.order_export_reader import OrderExportReader
+from productrecs.entrypoints.cli.imports.import_history import recorded_import
 from productrecs.entrypoints.cli.imports.import_report import print_import_result
 from productrecs.entrypoints.cli.imports.import_source import (
+    ImportSource,
     open_import_source,
     table_format_options,
 )
@@ -222,8 +224,7 @@ def import_orders(  # noqa: PLR0913 - one argument for each option
                     _print_note,
                     ordered_today=ordered_today,
                 )
-                run_import = importing.dry_run if dry_run else importing.run
-                report = run_import(source.file)
+                report = _run(importing, source, "" if dry_run else file)
     if orders.csv_format.encoding == "cp1252":
         click.echo("This file is not UTF-8; it was read as Windows-1252.", err=True)
     if ordered_today:
@@ -234,6 +235,17 @@ def import_orders(  # noqa: PLR0913 - one argument for each option
             (f"Rows of orders that are not purchases were skipped: {omitted}."), err=True
         )
     print_import_result(report, _summary(report), as_json=as_json)
+
+
+def _run(importing: OrderImport, source: ImportSource, name: str) -> HistoryReport:
+    """Run an import, recorded by the file's name; without one a dry run."""
+    if not name:
+        return importing.dry_run(source.file)
+    services, store = importing.services, importing.store
+    with recorded_import(services, store, name, source.size, "orders") as recorded:
+        report = replace(importing, changes=recorded.changes).run(source.file)
+        recorded.end(report)
+    return report
 
 
 def _print_note(text: str) -> None:

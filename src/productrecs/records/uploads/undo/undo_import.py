@@ -128,10 +128,11 @@ class ImportUndo:
     kind: str
     clock: Clock
 
-    def run(self) -> dict[str, int]:
-        """Undo the import; return how many rows were removed and restored.
+    def run(self) -> None:
+        """Undo the import; `end` then counts what was undone.
 
-        An interrupted undo goes on: rows that it has already taken back stay.
+        An interrupted undo goes on: rows that it has already taken back stay. Two
+        processes may undo the same import at once.
 
         Raises:
             ChangedSinceImportError: when something newer changed rows; nothing is undone.
@@ -150,10 +151,12 @@ class ImportUndo:
             with self.database.transaction() as transaction:
                 log = StoreLog(self.database, transaction, self.store_id)
                 self._undo(log, spans, first_seq)
-        with self.database.transaction() as transaction:
-            repository = ImportChangeRepository(transaction, self.store_id)
-            counts = dict(repository.undone(self.import_id))
-            repository.delete(self.import_id)
+
+    def end(self, log: StoreLog) -> dict[str, int]:
+        """Delete the import's changes; return how many rows were removed and restored."""
+        repository = ImportChangeRepository(log.transaction, self.store_id)
+        counts = dict(repository.undone(self.import_id))
+        repository.delete(self.import_id)
         return counts
 
     def _newer(
@@ -175,6 +178,7 @@ class ImportUndo:
         self, log: StoreLog, spans: Sequence[tuple[int, int]], first_seq: int
     ) -> None:
         """Undo one transaction of the import; rows that are newer by now stay."""
+        log.take_seqs(0)  # locks the head: another process may undo the same
         repository = ImportChangeRepository(log.transaction, self.store_id)
         change = repository.find(self.import_id, first_seq)
         if change is None:
@@ -250,16 +254,22 @@ def undo_file_import(
     """Undo an import that is in the status `undoing`, and store the result."""
     with database.reading() as connection:
         found = FileImportRepository(connection, store_id).find(one.import_id)
-    result = dict(found.result) if found else {}
-    status = ImportStatus.UNDONE
+    result, problem = dict(found.result) if found else {}, ""
+    undo = ImportUndo(database, store_id, one.import_id, one.choices.kind, clock)
     try:
-        undo = ImportUndo(database, store_id, one.import_id, one.choices.kind, clock)
-        result["undone"] = undo.run()
+        undo.run()
     except ChangedSinceImportError as error:
-        status, result["undo_problem"] = ImportStatus.DONE, f"{error}."
+        problem = f"{error}."
     with database.transaction() as transaction:
+        status = ImportStatus.DONE if problem else ImportStatus.UNDONE
+        log = StoreLog(database, transaction, store_id)
+        told = {"undo_problem": problem} if problem else {"undone": undo.end(log)}
         FileImportRepository(transaction, store_id).change_status(
-            one.import_id, (ImportStatus.UNDOING,), status, attempts=0, result=result
+            one.import_id,
+            (ImportStatus.UNDOING,),
+            status,
+            attempts=0,
+            result=result | told,
         )
 
 

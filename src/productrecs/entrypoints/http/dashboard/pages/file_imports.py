@@ -16,6 +16,7 @@ from productrecs.entrypoints.http.dashboard.page_and_visit import (
 from productrecs.records.uploads.file_import import (
     CHECK_JOB,
     IMPORT_JOB,
+    UNDOABLE,
     FileImport,
     ImportChoices,
     ImportStatus,
@@ -61,8 +62,8 @@ _STATES: Final = {
     ImportStatus.FAILED: ("Failed", "bad"),
     ImportStatus.UNDOING: ("Undoing", ""),
     ImportStatus.UNDONE: ("Undone", ""),
+    ImportStatus.COMMAND: ("Importing", ""),
 }
-_ENDED: Final = (ImportStatus.DONE, ImportStatus.FAILED)
 _BROKEN: Final = ("Cannot start yet", "bad")
 _PARTLY: Final = ("Some rows have errors", "warn")
 _COUNTS: Final = (
@@ -82,7 +83,7 @@ _COUNTS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class HistoryRow:
-    """One file in the history; `path` is empty for files sent over the API."""
+    """One file in the history; `path` is empty for files of the API until they end."""
 
     name: str
     kind: str
@@ -146,16 +147,17 @@ def show_file(visit: Visit) -> Reply:
 
 def _state(one: FileImport) -> tuple[str, str]:
     """Return the status of an import in words, and its tone."""
-    if one.status is ImportStatus.CHECKED and one.preview.get("problem"):
+    if one.status is ImportStatus.CHECKED and one.result.get("problem"):
         return _BROKEN
-    if one.status is ImportStatus.CHECKED and one.preview.get("errors"):
+    if one.status is ImportStatus.CHECKED and one.result.get("has_errors"):
         return _PARTLY
     return _STATES[one.status]
 
 
 def _lines(one: FileImport) -> int:
     """Return how many order lines the rows have; 0 where a row is a line."""
-    counts = (one.result or one.preview).get("counts", {})
+    is_checked = one.status is ImportStatus.CHECKED
+    counts = (one.preview if is_checked else one.result).get("counts", {})
     total = sum(count for name, count in counts.items() if name != "rows")
     return int(total) if total != counts.get("rows", total) else 0
 
@@ -216,7 +218,7 @@ def undo_import(visit: Visit) -> Reply:
 
 def _may_undo(visit: Visit, one: FileImport) -> bool:
     """Return whether an import has ended, and what it changed is known."""
-    if one.status not in _ENDED:
+    if one.status not in UNDOABLE:
         return False
     with visit.database.reading() as connection:
         changes = ImportChangeRepository(connection, visit.store.store_id)
@@ -243,7 +245,9 @@ def _imports(visit: Visit, *, status: int = 200, error: str = "") -> Reply:
     with visit.database.reading() as connection:
         files = FileImportRepository(connection, store_id).latest(_HISTORY)
         sent = UploadRepository(connection, store_id).latest(_HISTORY)
-    rows = [*map(_file_row, files), *map(_upload_row, sent)]
+    ended = {one.import_id for one in files}
+    waiting = [one for one in sent if one.upload_id not in ended]
+    rows = [*map(_file_row, files), *map(_upload_row, waiting)]
     rows.sort(key=lambda row: row.sent_ms, reverse=True)
     return visit.render(
         "imports.html",
@@ -260,7 +264,7 @@ def _file_row(one: FileImport) -> HistoryRow:
     counts = one.result.get("counts", {})
     kind = str(one.result.get("kind") or one.choices.kind)
     path = f"{FILE_PATH}?file={one.import_id}"
-    state = _STATES[one.status]
+    state = _state(one)
     return HistoryRow(
         one.file_name,
         kind,
@@ -320,7 +324,7 @@ def _move(visit: Visit, one: FileImport, after: ImportStatus, **values: object) 
     job = CHECK_JOB if after is ImportStatus.CHECKING else IMPORT_JOB
     with visit.database.transaction() as transaction:
         repository = FileImportRepository(transaction, store_id)
-        before = _ENDED if after is ImportStatus.UNDOING else (ImportStatus.CHECKED,)
+        before = UNDOABLE if after is ImportStatus.UNDOING else (ImportStatus.CHECKED,)
         if repository.change_status(one.import_id, before, after, **values):
             visit.services.queue.enqueue(transaction, NewJob(store_id, job))
 
