@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from productrecs.entrypoints.http.dashboard.page_registry import PAGES
 from tests.support.dashboard import Member, text_of
+from tests.support.dashboard_calls import address_of
 from tests.support.filled_store import Filled, open_store
 
 if TYPE_CHECKING:
     from tests.entrypoints.http.dashboard.conftest import Office
+    from tests.support.service import Reply
 
 PICTURES = "https://pictures.example"
 
@@ -97,19 +100,44 @@ def test_htmx_gets_the_table_alone(office: Office, shop: Filled) -> None:
     assert "Lamp number 7" in body
 
 
+def picture_sources(reply: Reply) -> list[str]:
+    """Return where a page may load pictures from."""
+    policy = reply.header("content-security-policy") or ""
+    found = [part for part in policy.split(";") if part.strip().startswith("img-src")]
+    return found[0].split()[1:]
+
+
 def test_pictures_are_allowed_from_the_hosts_of_the_catalog_and_on_these_pages_alone(
     office: Office, shop: Filled
 ) -> None:
     member = opened(office, shop)
 
     def sources(path: str) -> list[str]:
-        policy = member.get(path).header("content-security-policy") or ""
-        found = [part for part in policy.split(";") if part.strip().startswith("img-src")]
-        return found[0].split()[1:]
+        return picture_sources(member.get(path))
 
     assert sources("/dashboard/products") == ["'self'", "data:", "blob:", PICTURES]
     assert sources("/dashboard/products/item?id=lamp-1")[-1] == PICTURES
     assert sources("/dashboard/account") == ["'self'", "data:", "blob:"]
+
+
+def test_each_page_may_load_the_pictures_that_it_shows_at_once_or_later(
+    office: Office, shop: Filled
+) -> None:
+    member, showing = opened(office, shop), set[str]()
+    chosen = "action=pin&pin=lamp-1"
+    for page in PAGES:
+        if page.show is None or page.is_public:
+            continue
+        paths = {page.path, address_of(page, shop), f"{page.path}?q=lamp&{chosen}"}
+        for path in sorted(paths):
+            member.headers = {}
+            whole = member.get(path)
+            member.headers = {"hx-request": "true"}
+            bodies = whole.body + member.get(path).body
+            if f'src="{PICTURES}'.encode() in bodies:
+                showing.add(page.path)
+                assert PICTURES in picture_sources(whole), path
+    assert {"/dashboard/products", "/dashboard/search/improve"} <= showing
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from productrecs.tenancy.accounts.store import Store
     from tests.entrypoints.http.dashboard.conftest import Office
 
+PICTURES = "https://pictures.example"
 IMPROVE = "/dashboard/search/improve"
 
 
@@ -28,7 +29,15 @@ def shop(office: Office) -> Store:
     """Give a store of three sofas in which somebody searched for a couch in vain."""
     services = office.services
     made = open_store(services.database, services.clock, office.inside, "search.example")
-    items = [{"id": f"sofa-{n}", "title": f"Sofa number {n}", "price": 9} for n in range(3)]
+    items = [
+        {
+            "id": f"sofa-{n}",
+            "title": f"Sofa number {n}",
+            "price": 9,
+            "image_url": f"{PICTURES}/{n}.webp",
+        }
+        for n in range(3)
+    ]
     assert made.merchant.push(*items).status == 200
     indexer = Indexer(
         services.settings.data / "search", AccountDirectory(services.database)
@@ -71,6 +80,14 @@ def test_the_preview_gives_the_results_and_why(owner: Member) -> None:
     nothing = flat(text_of(owner.get("/dashboard/search?q=couch")))
     assert "couch no product has this word" in nothing
     assert "No product is found" in nothing
+
+
+def test_the_page_may_load_the_pictures_of_results_that_come_later(owner: Member) -> None:
+    policy = owner.get("/dashboard/search").header("content-security-policy") or ""
+    owner.headers = {"hx-request": "true"}
+    results = owner.get("/dashboard/search?q=sofa").body.decode()
+    assert f'src="{PICTURES}/0.webp"' in results
+    assert PICTURES in policy
 
 
 def test_a_synonym_shows_its_effect_before_it_is_saved(

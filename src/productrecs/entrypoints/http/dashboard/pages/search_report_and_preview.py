@@ -397,8 +397,14 @@ def remove_rule(visit: Visit) -> Reply:
 
 
 PAGES: Final = (
-    Page(SEARCH_PATH, "Search", show_search, group=Group.ANALYSE),
-    Page(IMPROVE_PATH, "Improve a search", show_improvement, save_improvement),
+    Page(SEARCH_PATH, "Search", show_search, group=Group.ANALYSE, shows_pictures=True),
+    Page(
+        IMPROVE_PATH,
+        "Improve a search",
+        show_improvement,
+        save_improvement,
+        shows_pictures=True,
+    ),
     Page(
         REMOVE_PATH,
         "Remove a search rule",
