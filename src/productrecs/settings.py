@@ -215,7 +215,11 @@ KNOBS: Final = (
         "beside it, to search by meaning; empty uses the models of productrecs[meaning] "
         "and productrecs[languages] where they are installed, none searches by words alone",
     ),
-    Knob("PRODUCTRECS_NOW", "", "an ISO time at which the clock is frozen, for replays"),
+    Knob(
+        "PRODUCTRECS_NOW",
+        "",
+        "a time such as 2026-03-01T09:00:00Z at which the clock is frozen, for replays",
+    ),
     Knob(
         "PRODUCTRECS_LOG_FORMAT",
         "auto",
@@ -424,9 +428,7 @@ def _moment(text: str | None) -> int | None:
     try:
         return parse_timestamp(text)
     except ValueError as error:
-        message = (
-            f"PRODUCTRECS_NOW is {text!r}; write an ISO time like 2011-12-09T12:00:00Z"
-        )
+        message = f"PRODUCTRECS_NOW is {text!r}; write a time such as 2011-12-09T12:00:00Z"
         raise SettingsError(message) from error
 
 

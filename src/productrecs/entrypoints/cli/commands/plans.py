@@ -39,7 +39,10 @@ class PlanEndError(ProductRecsError):
 @click.argument("plan")
 @click.option(
     "--until",
-    help=("The end of the plan, as an ISO date or time in the store's time zone."),
+    help=(
+        "The end of the plan, in the store's time zone: a date such as 2026-12-31, or "
+        "a time such as 2026-12-31T18:00."
+    ),
 )
 @json_option
 @data_option

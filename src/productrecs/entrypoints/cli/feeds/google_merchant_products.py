@@ -169,5 +169,5 @@ def _expiry(text: str) -> str | None:
     try:
         return normalise_timestamp(text) if text.strip() else None
     except InvalidDateError:
-        message = f"expiration_date {text.strip()[:40]!r} is not an ISO date"
+        message = f"expiration_date {text.strip()[:40]!r} is not a date such as 2026-12-31"
         raise InvalidOfferError(message) from None

@@ -279,10 +279,15 @@ def _read_event_id(value: object) -> str | None:
     return None if event_id is None else check_string(event_id, MAX_EVENT_ID)
 
 
+_WHEN: Final = (
+    "write when it happened as text: year, month, day and time, such as "
+    "2026-03-01T09:00:00Z; in JavaScript: new Date().toISOString()"
+)
+
+
 def _read_timestamp(value: object) -> str:
     if not isinstance(value, str):
-        message = "Input should be an ISO date or datetime (2026-03-01T09:00:00Z)"
-        raise PydanticCustomError("iso_date", message)
+        raise PydanticCustomError("iso_date", _WHEN)
     return value
 
 
@@ -421,8 +426,7 @@ def parse_imported_event(row: object, zone: tzinfo) -> list[NewEvent]:
     try:
         event_ms = parse_timestamp(body.timestamp, zone)
     except ValueError:
-        message = "write an ISO date or datetime (2026-03-01T09:00:00Z)"
-        problem = Problem(("timestamp",), message, "iso_date", body.timestamp)
+        problem = Problem(("timestamp",), _WHEN, "iso_date", body.timestamp)
         raise BodyError([problem]) from None
     problems = missing_fields(body.event, body, row, ())
     if problems:
