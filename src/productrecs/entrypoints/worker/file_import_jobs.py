@@ -294,7 +294,9 @@ class FileImportJobs:
                 repository.cancel_attempt(one.import_id)
             raise error
         text = str(error)
-        return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith(".") else ".")
+        if not text.startswith(one.file_name):
+            text = f"{text[:1].upper()}{text[1:]}"
+        return text + ("" if text.endswith(".") else ".")
 
     def _path(self, one: FileImport) -> Path:
         return self._services.upload_folder.fetch(one.import_id)

@@ -289,7 +289,7 @@ def _largest(column: str) -> float:
 
 
 def normalise_number(text: str, separator: str) -> str:
-    """Return `text` with a decimal point and without thousands marks.
+    """Return `text` with a decimal point and without thousands marks, if it is a number.
 
     In `1,234` the comma is decimal unless commas separate the file's cells: writers of
     decimal commas do not separate cells by commas.
@@ -301,4 +301,4 @@ def normalise_number(text: str, separator: str) -> str:
         return stripped.replace(",", "")
     if _COMMAED.fullmatch(stripped) or _DECIMAL_COMMA.fullmatch(stripped):
         return stripped.replace(".", "").replace(",", ".")
-    return stripped
+    return stripped if _NUMERAL.fullmatch(stripped) or not stripped else text

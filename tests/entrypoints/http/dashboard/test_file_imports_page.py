@@ -120,7 +120,7 @@ def test_orders_are_counted_and_a_second_time_already_stored(
         path = send(member, gzip.compress(ORDERS.encode()), "orders.csv.gz")
         work(office)
         checked = text_of(member.get(path))
-        assert "2 orders from 2026-10-01 to 2026-10-02" in checked
+        assert "2 orders from 1 Oct 2026 to 2 Oct 2026" in checked
         assert re.search(r"3\s+quantity\s+two\s+is not a number", checked)
         assert re.search(r"To import\s+2\s+Repeated\s+1\s+", checked)
         assert "Waiting" in text_of(press(member, path, "start"))
@@ -129,6 +129,57 @@ def test_orders_are_counted_and_a_second_time_already_stored(
 
     assert "New 2 Changed 0 Already stored 0 Repeated 1 Left out 0 Failed 1" in told[0]
     assert "New 0 Changed 0 Already stored 3 Left out 0 Failed 1" in told[1]
+
+
+def flat(reply: Reply) -> str:
+    """Return the text of a page on one line."""
+    return " ".join(text_of(reply).split())
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        (
+            "bought.csv",
+            "order_id,item_id,timestamp,quantity\nA,mug,2026-10-01,-1\n",
+            "with a quantity below 0: imported as returned. 1 of 1 product is not in the",
+        ),
+        (
+            "goods.csv",
+            "id,title,price,stock_qty\nmug,Mug,,3\ntent,Tent,9,-4\n",
+            "1 new product without a price: their cards show none. 1 product with a stock",
+        ),
+        ("goods.csv", "id,title,price\nmug,Mug,auf  Anfrage\n", "auf Anfrage is not a"),
+        (
+            "empty.csv",
+            "order_id,item_id,timestamp\n",
+            "The file has no rows",
+        ),
+        ("foto.png", "\x89PNG\r\n\x1a\n", "foto.png is a picture"),
+    ],
+)
+def test_the_check_says_what_a_merchant_may_not_have_meant(
+    office: Office, store: Store, name: str, content: str, told: str
+) -> None:
+    member = office.member(store)
+    path = send(member, content.encode("latin-1"), name)
+    work(office)
+    assert told in flat(member.get(path))
+
+
+def test_the_history_says_that_a_file_cannot_start_and_the_log_names_it(
+    office: Office, store: Store
+) -> None:
+    member = office.member(store)
+    path = send(member, "order_id,item_id\nA,mug\n", "no dates.csv", "orders")
+    work(office)
+    assert "Cannot start yet" in flat(member.get(path))
+    history = flat(member.get(PAGE))
+    assert "Cannot start yet" in history
+    assert "Ready to start" not in history
+    log = flat(member.get("/dashboard/audit"))
+    assert "“no dates.csv”" in log
+    assert id_of(path) not in log
 
 
 def test_unknown_columns_are_chosen_by_hand(office: Office, store: Store) -> None:
@@ -169,7 +220,7 @@ def test_days_and_months_are_told_apart_by_the_merchant(
     press(member, path, "file", kind="orders", format="csv", time_format="%d/%m/%Y")
     work(office)
 
-    assert "from 2026-04-03" in text_of(member.get(path))
+    assert "from 3 Apr 2026" in text_of(member.get(path))
 
 
 @pytest.mark.parametrize(

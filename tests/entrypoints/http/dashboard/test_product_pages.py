@@ -100,6 +100,17 @@ def test_htmx_gets_the_table_alone(office: Office, shop: Filled) -> None:
     assert "Lamp number 7" in body
 
 
+def test_a_product_sold_beyond_its_stock_is_a_back_order(
+    office: Office, shop: Filled
+) -> None:
+    assert shop.merchant.push({"id": "lamp-1", "stock_qty": -4}).status == 200
+    page = re.sub(
+        r"\s+", " ", text_of(opened(office, shop).get("/dashboard/products?q=lamp-1"))
+    )
+    assert "Back-order" in page
+    assert "In stock" not in page.partition("1 to 1 of 1")[2]
+
+
 def picture_sources(reply: Reply) -> list[str]:
     """Return where a page may load pictures from."""
     policy = reply.header("content-security-policy") or ""

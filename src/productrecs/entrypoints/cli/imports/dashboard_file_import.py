@@ -44,6 +44,7 @@ from productrecs.entrypoints.cli.imports.order_file_reader import (
     open_orders,
 )
 from productrecs.entrypoints.cli.imports.order_import import OrderDryRun, OrderImport
+from productrecs.entrypoints.cli.options_services_and_output import counted
 from productrecs.entrypoints.services import Services
 from productrecs.entrypoints.worker.file_import_jobs import ImportedFile, OnShare
 from productrecs.records.orders.order_history_import import (
@@ -62,6 +63,7 @@ class RefusedFileError(ProductRecsError):
     """Nothing in the file can be imported."""
 
 
+_NO_ROWS: Final = "The file has no rows, so there is nothing to import."
 _ABOUT_THE_FILE: Final = tuple(MERCHANT_TEXTS)
 _STAGED: Final = 0.5  # a product file is staged as a whole before it is stored
 
@@ -87,9 +89,10 @@ class DashboardFiles:
             try:
                 check_rows = self._check_orders if kind == ORDERS else self._check_items
                 found = check_rows(store, one, source, on_share)
-                return {**preview, **found, "notes": [*dropped, *found["notes"]]}
             except _ABOUT_THE_FILE as error:
                 return {**preview, "problem": merchant_text(error)}
+        problem = {} if found["counts"]["rows"] else {"problem": _NO_ROWS}
+        return {**preview, **found, **problem, "notes": [*dropped, *found["notes"]]}
 
     def staged_share(self, one: FileImport) -> float:
         """Return the progress of an import at which it starts to store."""
@@ -274,17 +277,27 @@ def _local(time_text: str, zone: tzinfo) -> str:
     return f"{datetime.fromisoformat(time_text).astimezone(zone):%Y-%m-%d %H:%M}"
 
 
+def _day(time_text: str, zone: tzinfo) -> str:
+    moment = datetime.fromisoformat(time_text).astimezone(zone)
+    return f"{moment.day} {moment:%b %Y}"
+
+
 def _order_notes(report: OrderDryRun, one: FileImport, zone: tzinfo) -> list[str]:
     notes = []
     if report.first and report.last:
-        notes.append(
-            f"{report.orders:,} orders from {_local(report.first, zone)[:10]} to "
-            f"{_local(report.last, zone)[:10]}."
-        )
+        days = (_day(report.first, zone), _day(report.last, zone))
+        notes.append(f"{report.orders:,} orders from {days[0]} to {days[1]}.")
+    if report.returns:
+        lines = counted(report.returns, "line")
+        notes.append(f"{lines} with a quantity below 0: imported as returned.")
     if report.unknown_items:
+        named = ", ".join(report.unknown)
+        more = " and more" if report.unknown_items > len(report.unknown) else ""
+        are = "is" if report.unknown_items == 1 else "are"
         notes.append(
-            f"{report.unknown_items:,} of {report.items:,} products are not in the "
-            "catalog. Their orders are stored and count once you send the products."
+            f"{report.unknown_items:,} of {counted(report.items, 'product')} {are} not in "
+            f"the catalog: {named}{more}. Orders of such products are stored, and count "
+            "once you send the products."
         )
     return notes + _time_notes(report, one)
 

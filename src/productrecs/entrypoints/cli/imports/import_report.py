@@ -56,7 +56,8 @@ class ItemImportReport(RowReport):
 
     `folded` rows were merged into the product of another row; `repeated` rows had the id of
     an earlier row, and replaced it; `hidden` products are unpublished and not in this
-    catalog. Each row is in one of these counts. `untitled` of the new ones have no title.
+    catalog. Each row is in one of these counts. `untitled` of the new ones have no
+    title, `unpriced` have no price, and `below_zero` rows have a negative stock.
     `ignored_columns` of the file are not used. `notes` are for a person, and a dry
     run's samples are in `would`.
     """
@@ -68,6 +69,8 @@ class ItemImportReport(RowReport):
     repeated: int = 0
     hidden: int = 0
     untitled: int = 0
+    unpriced: int = 0
+    below_zero: int = 0
     ignored_columns: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     would: list[DryRunSample] = field(default_factory=list)
@@ -124,16 +127,7 @@ def import_notes(
             f"{counted(reading.unreadable_dates, 'sale date')} could not be read, such as "
             f"{reading.unreadable_date[:40]!r}: the regular price applies there."
         )
-    if report.repeated:
-        notes.append(
-            f"{counted(report.repeated, 'row')} with the id of an earlier row: the last "
-            "one counts."
-        )
-    if report.untitled:
-        notes.append(
-            f"{counted(report.untitled, 'new product')} without a title: their cards "
-            "have no name."
-        )
+    notes += _row_notes(report)
     if reading.has_built_urls and not has_address:
         notes.append(
             f"The file has no product addresses; they start with {reading.address}. "
@@ -148,6 +142,30 @@ def import_notes(
             f"{other_currencies[0]} stores them as prices of that market."
         )
     return notes
+
+
+def _row_notes(report: ItemImportReport) -> Iterator[str]:
+    """Yield notes on rows that can be imported, and may not be what their writer meant."""
+    if report.repeated:
+        yield (
+            f"{counted(report.repeated, 'row')} with the id of an earlier row: the last "
+            "one counts."
+        )
+    if report.untitled:
+        yield (
+            f"{counted(report.untitled, 'new product')} without a title: their cards "
+            "have no name."
+        )
+    if report.unpriced:
+        yield (
+            f"{counted(report.unpriced, 'new product')} without a price: their cards "
+            "show none."
+        )
+    if report.below_zero:
+        yield (
+            f"{counted(report.below_zero, 'product')} with a stock below 0: shoppers can "
+            "still buy such a product, as a back-order. Write 0 if they cannot."
+        )
 
 
 _MAX_SHOWN: Final = 10

@@ -277,6 +277,9 @@ class _ItemStaging:
             if is_new and not item.is_hidden and hash(patch.item_id) not in self._new:
                 self._new.add(hash(patch.item_id))
                 self._report.untitled += not patch.fields.get("title")
+                self._report.unpriced += patch.fields.get("price") is None
+            stock = patch.fields.get("stock_qty")
+            self._report.below_zero += isinstance(stock, int) and stock < 0
         self.items += len(staged)
         if staged:
             staged_item = [

@@ -46,6 +46,7 @@ from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import find_store
 
 _MAX_SAMPLES: Final = 20
+_NAMED: Final = 5
 _AHEAD_MS: Final = 5 * MINUTE_MS  # a clock may be ahead by as much
 _MAX_COMPARED: Final = 2_000_000  # lines of a dry run that are compared: 200 MB
 
@@ -55,12 +56,15 @@ class OrderDryRun(HistoryReport):
     """The result of a dry run; nothing was imported.
 
     `orders` and `items` are counted once each, `unknown_items` are those not in the
-    catalog; `first` and `last` are times of its lines, and `would` the first lines.
+    catalog, of which `unknown` names some; `returns` are lines of a negative quantity.
+    `first` and `last` are times of its lines, and `would` the first lines.
     """
 
     orders: int = 0
     items: int = 0
     unknown_items: int = 0
+    unknown: list[str] = field(default_factory=list)
+    returns: int = 0
     first: str | None = None
     last: str | None = None
     would: list[dict[str, object]] = field(default_factory=list)
@@ -123,6 +127,7 @@ class OrderImport:
         ):
             key = hash((line.order_id, line.item_id))
             report.lines_repeated += key in seen
+            report.returns += line.quantity is not None and line.quantity < 0
             if len(seen) < _MAX_COMPARED:
                 seen.add(key)
             orders_seen.add(hash(line.order_id))  # a file may hold millions
@@ -135,9 +140,10 @@ class OrderImport:
             report.first, report.last = iso(min(times)), iso(max(times))
         with self.services.database.reading() as connection:
             stored = CatalogRepository(connection, self.store.store_id).find(items)
-        found = sum(one.present for one in stored.values())
+        known = {item_id for item_id, one in stored.items() if one.present}
         report.orders, report.items = len(orders_seen), len(items)
-        report.unknown_items = report.items - found
+        report.unknown_items = report.items - len(known)
+        report.unknown = sorted(items - known)[:_NAMED]
         self._finish(file, reader, report)
         return report
 

@@ -27,6 +27,7 @@ _MAX_AUDITED: Final = 120  # characters of a form's field
 _UNAUDITED: Final = frozenset(
     {
         "then",  # the action names it
+        "file",  # the import's id: what changed says its name
         "customer",  # an erased customer's id would stay in the log
         "confirm",
     }

@@ -19,6 +19,7 @@ from productrecs.entrypoints.http.dashboard.pages import (
     bundles,
     demand_forecast,
     experiments,
+    file_imports,
     list_settings,
     looks,
     merchandising,
@@ -32,6 +33,7 @@ from productrecs.entrypoints.http.dashboard.product_table import titles_of
 from productrecs.features.search.search_rule_book import SearchRuleEditor
 from productrecs.records.experiments.experiment_editor import ExperimentEditor
 from productrecs.records.placements.bundle_editor import BundleEditor
+from productrecs.records.uploads.repository import FileImportRepository
 from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.tenancy.users.repository import UserRepository
 
@@ -42,6 +44,7 @@ Snapshot: TypeAlias = dict[tuple[str, str], Words]
 """What is stored, by what it is and its id; its name is the word ""."""
 
 _NOTHING: Final = "nothing"
+_FILES: Final = 50  # the newest imports, of which one may have changed
 _SETTING_LABELS: Final = MappingProxyType(
     {
         **{one.name: one.label for group in list_settings.GROUPS for one in group.fields},
@@ -246,6 +249,14 @@ def _searches(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
         )
 
 
+def _imports(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
+    with visit.database.reading() as connection:
+        files = FileImportRepository(connection, visit.store.store_id).latest(_FILES)
+    for one in files:
+        state, _ = file_imports.state_of(one)
+        yield ("import", one.import_id), {"": f"“{one.file_name}”", "State": state}
+
+
 def _tests(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
     editor = ExperimentEditor(visit.database, visit.store, visit.context.clock, "")
     for one in editor.all():
@@ -285,5 +296,6 @@ _READERS: Final[Mapping[str, _Reader]] = MappingProxyType(
         search_report_and_preview.SEARCH_PATH: _searches,
         experiments.TESTS_PATH: _tests,
         team.TEAM_PATH: _members,
+        file_imports.IMPORTS_PATH: _imports,
     }
 )

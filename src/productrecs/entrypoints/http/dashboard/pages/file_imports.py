@@ -135,7 +135,7 @@ def show_file(visit: Visit) -> Reply:
         preview=one.preview,
         result=one.result,
         may_undo=_may_undo(visit, one),
-        state=_state(one),
+        state=state_of(one),
         counts=_counts(one),
         lines=_lines(one),
         skipped=int(one.preview.get("counts", {}).get("skipped", 0)),
@@ -145,7 +145,7 @@ def show_file(visit: Visit) -> Reply:
     )
 
 
-def _state(one: FileImport) -> tuple[str, str]:
+def state_of(one: FileImport) -> tuple[str, str]:
     """Return the status of an import in words, and its tone."""
     if one.status is ImportStatus.CHECKED and one.result.get("problem"):
         return _BROKEN
@@ -264,7 +264,7 @@ def _file_row(one: FileImport) -> HistoryRow:
     counts = one.result.get("counts", {})
     kind = str(one.result.get("kind") or one.choices.kind)
     path = f"{FILE_PATH}?file={one.import_id}"
-    state = _state(one)
+    state = state_of(one)
     return HistoryRow(
         one.file_name,
         kind,
