@@ -44,7 +44,7 @@ def upload(office: DeskPage, title: str) -> Page:
     expect(page.locator("h1")).to_have_text(title)
     expect(page.locator("[data-photo]")).to_be_visible()
     while page.locator("[data-spot]").count():  # what was proposed is the engine's matter
-        page.locator("[data-remover] button").first.click()
+        page.locator("[data-spot] button", has_text="Remove").first.click()
     return page
 
 
@@ -94,7 +94,13 @@ def test_a_look_is_made_and_published_with_the_keyboard_alone(
     expect(page.locator(".box")).to_have_attribute("aria-label", "Hotspot 1: Mug")
     focus(page, "[data-add]")
     keys.press("Enter")
-    keys.press("Delete")
+    rows, items = page.locator("[data-spot]"), page.locator("[data-spots] [data-item]")
+    rows.nth(1).get_by_role("button", name="Move up").press("Enter")
+    expect(items.nth(1)).to_have_value("enamel-mug")
+    expect(page.locator(".box").first).to_have_attribute("aria-label", "Hotspot 2: Mug")
+    rows.first.get_by_role("button", name="Move down").press("Enter")
+    expect(items.first).to_have_value("enamel-mug")
+    page.locator(".box").nth(1).press("Delete")
     expect(page.locator(".box")).to_have_count(1)
     office.check(axe)
     focus(page, "[name=then][value=publish]:not(.away)")

@@ -22,6 +22,15 @@ interface Drag {
   resizes: boolean;
 }
 
+function action(name: string, act: (button: HTMLElement) => void): HTMLElement {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "small";
+  button.textContent = name;
+  button.addEventListener("click", () => act(button));
+  return button;
+}
+
 class LookEditor {
   private readonly spots: Spot[] = [];
   private readonly list: HTMLElement;
@@ -65,20 +74,31 @@ class LookEditor {
     box.addEventListener("focus", () => this.light(spot));
     row.addEventListener("focusin", () => this.light(spot));
     row.addEventListener("input", () => this.draw());
-    row.querySelector<HTMLElement>("[data-remover]")!.replaceChildren(this.remover(spot));
+    const actions = document.createElement("p"); // a label would name its first button
+    actions.className = "inline";
+    row.querySelector<HTMLElement>("[data-remover]")!.replaceWith(actions);
+    actions.append(
+      action("Move up", (button) => this.shift(spot, -1, button)),
+      action("Move down", (button) => this.shift(spot, 1, button)),
+      action("Remove", () => this.remove(spot)),
+    );
     this.stage.append(box);
     this.spots.push(spot);
     this.draw();
     return spot;
   }
 
-  private remover(spot: Spot): HTMLElement {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.className = "small";
-    button.textContent = "Remove";
-    button.addEventListener("click", () => this.remove(spot));
-    return button;
+  // The hotspots' order is the order of the look's products.
+  private shift(spot: Spot, step: 1 | -1, button: HTMLElement): void {
+    const at = this.spots.indexOf(spot);
+    const other = this.spots[at + step];
+    if (!other) return;
+    [this.spots[at], this.spots[at + step]] = [other, spot];
+    if (step < 0) other.row.before(spot.row);
+    else other.row.after(spot.row);
+    this.draw();
+    this.changed();
+    button.focus();
   }
 
   private remove(spot: Spot): void {

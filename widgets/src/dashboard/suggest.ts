@@ -29,6 +29,13 @@ function element<Name extends keyof HTMLElementTagNameMap>(
   return one;
 }
 
+function action(label: string, sign: string, act: (button: HTMLElement) => void): HTMLElement {
+  const button = element("button", "small", { type: "button", "aria-label": label });
+  button.textContent = sign;
+  button.addEventListener("click", () => act(button));
+  return button;
+}
+
 class Suggest {
   readonly kind: string;
   private readonly isMany: boolean;
@@ -75,7 +82,11 @@ class Suggest {
   // Shows the titles of what the field has; an option of an unknown value says so.
   show(known: Map<string, HTMLElement>): void {
     if (this.isMany) {
+      const label = document.activeElement?.getAttribute("aria-label");
+      const hasFocus = this.chips.contains(document.activeElement);
       this.chips.replaceChildren(...this.values().map((one) => this.chip(one, known.get(one))));
+      const buttons = [...this.chips.querySelectorAll("button")];
+      if (hasFocus) buttons.find((one) => one.getAttribute("aria-label") === label)?.focus();
     } else this.name(known.get(this.field.value));
   }
 
@@ -99,11 +110,22 @@ class Suggest {
       note.textContent = option.querySelector(".soft")?.textContent ?? "Not in your catalog";
       chip.append(note);
     }
-    const button = element("button", "small", { type: "button", "aria-label": `Remove ${label}` });
-    button.textContent = "×";
-    button.addEventListener("click", () => this.drop(value));
-    chip.append(button);
+    if (this.kind === "product") { // their order counts
+      chip.append(
+        action(`Move ${label} up`, "↑", (button) => this.shift(chip, -1, button)),
+        action(`Move ${label} down`, "↓", (button) => this.shift(chip, 1, button)),
+      );
+    }
+    chip.append(action(`Remove ${label}`, "×", () => this.drop(value)));
     return chip;
+  }
+
+  private shift(chip: HTMLElement, step: 1 | -1, button: HTMLElement): void {
+    const other = step < 0 ? chip.previousElementSibling : chip.nextElementSibling;
+    if (step < 0) other?.before(chip);
+    else other?.after(chip);
+    this.set([...this.chips.children].map((one) => (one as HTMLElement).dataset.chip).join("\n"));
+    button.focus();
   }
 
   private listen(): void {

@@ -123,6 +123,26 @@ def test_an_error_stands_at_its_field(
     assert editor_of(office, shop).all() == before
 
 
+def test_a_bundle_that_pages_would_not_show_is_saved_only_after_a_question(
+    office: Office, shop: Filled
+) -> None:
+    sold_out = {"id": "canoe", "title": "Canoe", "price": 9, "availability": "out of stock"}
+    assert shop.merchant.push(sold_out).status == 200
+    member, before = office.member(shop.store), editor_of(office, shop).all()
+    sent = [("part", "canoe\ntent"), ("bundle_name", "River")]  # as the page's field sends
+
+    asked = send(member, FORM, *sent)
+
+    assert asked.status == 422
+    assert "would not show this bundle now: Canoe cannot be bought" in text_of(asked)
+    assert 'data-guard="changed"' in asked.body.decode()
+    assert editor_of(office, shop).all() == before
+    assert send(member, FORM, *sent, ("anyway", "on")).status == 303
+    (made,) = [one for one in editor_of(office, shop).all() if one not in before]
+    assert made.content.items == ("canoe", "tent")
+    editor_of(office, shop).remove(made.bundle_id)
+
+
 def test_the_preview_shows_the_price_and_the_margin(office: Office, shop: Filled) -> None:
     member = office.member(shop.store)
 

@@ -196,6 +196,26 @@ def test_without_a_script_hotspots_are_added_and_removed_by_the_form(
     assert (one.content.item_id, one.content.hotspots) == ("mug", ())
 
 
+def test_a_look_that_would_show_no_product_is_published_only_after_a_question(
+    office: Office, shop: Filled
+) -> None:
+    member = office.member(shop.store)
+    gone = {"id": "oar", "title": "Oar", "price": 9, "availability": "discontinued"}
+    assert shop.merchant.push(gone).status == 200
+    look = draft_of(office, shop)
+    fields = {"page": f"{EDIT}?look={look}", "look": look, "on": "tent"}
+    fields |= {**SPOT, "spot_item": "oar"}
+
+    asked = member.post(EDIT, then="publish", **fields)
+
+    assert asked.status == 422
+    assert "Shoppers would not see this look now" in text_of(asked)
+    assert stored(office, shop)[0].state is LookState.DRAFT
+    assert member.post(EDIT, then="save", **fields).status == 303  # a draft is not shown
+    assert member.post(EDIT, then="publish", anyway="on", **fields).status == 303
+    assert stored(office, shop)[0].state is LookState.PUBLISHED
+
+
 def test_a_look_without_hotspots_is_not_published(office: Office, shop: Filled) -> None:
     member = office.member(shop.store)
     look = draft_of(office, shop)

@@ -77,7 +77,7 @@ class RuleDraft:
             rule_id=form["rule"],
             action=action if action in ACTIONS else RuleAction.EXCLUDE.value,
             name=form["name"],
-            items=_lines("\n".join(form.all("item"))),
+            items=lines_of("\n".join(form.all("item"))),
             categories=form["categories"],
             attributes=form["having"],  # "attributes" would hide the form element's own
             title_words=form["title_words"],
@@ -131,11 +131,13 @@ class RuleDraft:
         if not is_pin:
             target = RuleTarget(
                 items=self.items,
-                categories=_lines(self.categories),
+                categories=lines_of(self.categories),
                 title_words=tuple(self.title_words.split()),
                 price_min=_number(self.price_min, "price_min", float),
                 price_max=_number(self.price_max, "price_max", float),
-                attributes=tuple(parse_attribute(line) for line in _lines(self.attributes)),
+                attributes=tuple(
+                    parse_attribute(line) for line in lines_of(self.attributes)
+                ),
             )
         strength = None
         if action in {RuleAction.BOOST, RuleAction.BURY}:
@@ -166,7 +168,8 @@ class RuleDraft:
         return replace(self.content(), starts=None, ends=None, enabled=True)
 
 
-def _lines(text: str) -> tuple[str, ...]:
+def lines_of(text: str) -> tuple[str, ...]:
+    """Return the lines of a field of several values, each once."""
     return tuple(dict.fromkeys(one.strip() for one in text.splitlines() if one.strip()))
 
 

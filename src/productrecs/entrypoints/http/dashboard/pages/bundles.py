@@ -1,8 +1,10 @@
 """Bundles pages: the store's bundles and proposals, and a bundle's form with its price."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
+from productrecs.entrypoints.http.dashboard.merchandising_rule_form import lines_of
 from productrecs.entrypoints.http.dashboard.page_and_visit import (
     Form,
     Group,
@@ -12,6 +14,7 @@ from productrecs.entrypoints.http.dashboard.page_and_visit import (
     Reply,
     Visit,
 )
+from productrecs.entrypoints.http.dashboard.product_table import titles_of
 from productrecs.features.recommendations.bundles import (
     BundleRow,
     bundle_rows,
@@ -60,7 +63,7 @@ class BundleDraft:
             number=_number(form["bundle"]),
             version=_number(form["bundle_version"]),
             name=form["bundle_name"],
-            parts=form.all("part")[: MAX_PARTS + 1],
+            parts=lines_of("\n".join(form.all("part")))[: MAX_PARTS + 1],
             discount=discount if discount in dict(_DISCOUNTS) else "",
             value=form["value"],
             proposed=form.all("proposed")[:MAX_PARTS],
@@ -148,6 +151,8 @@ def save_bundle(visit: Visit) -> Reply:
     editor = BundleEditor(visit.database, visit.store, visit.context.clock)
     try:
         content = draft.content()
+        if "anyway" not in visit.form and (missing := _not_buyable(visit, content)):
+            return _form(visit, draft, not_buyable=missing)
         if draft.number is None:
             made = editor.add(content)
         else:
@@ -210,21 +215,39 @@ def _form(
     visit: Visit,
     draft: BundleDraft,
     error: BundleError | BundleChangedError | None = None,
+    *,
+    not_buyable: Sequence[str] = (),
 ) -> Reply:
     row, problem = _preview(visit, draft)
     fields = {error.field: _sentence(error)} if isinstance(error, BundleError) else {}
     return visit.render(
         "bundle.html",
-        status=200 if error is None else 422 if fields else 409,
+        status=422 if fields or not_buyable else 200 if error is None else 409,
         title="New bundle" if draft.number is None else draft.name or "Bundle",
         draft=draft,
-        parts=[*draft.parts, *[""] * MAX_PARTS][:MAX_PARTS],
+        not_buyable=not_buyable,
         errors=fields,
         conflict="" if error is None or fields else _sentence(error),
         discounts=_DISCOUNTS,
         row=row,
         problem=problem,
     )
+
+
+def _not_buyable(visit: Visit, content: BundleContent) -> list[str]:
+    """Return the titles of products that cannot be bought now; none if one is unknown."""
+    catalog = visit.opened.shop.catalog
+    buyable = catalog.visible(visit.now_ms, hide_sold_out=True)
+    numbers = {one: catalog.number(one) for one in content.items}
+    if None in numbers.values():
+        return []  # saving it says so
+    missing = [
+        item_id
+        for item_id, number in numbers.items()
+        if number is not None and not (number < len(buyable) and buyable[number])
+    ]
+    titles = titles_of(visit, missing)
+    return [titles.get(item_id, item_id) for item_id in missing]
 
 
 def _preview(visit: Visit, draft: BundleDraft) -> tuple[BundleRow | None, str]:

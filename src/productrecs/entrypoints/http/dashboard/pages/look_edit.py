@@ -213,6 +213,9 @@ def save_look(visit: Visit) -> Reply:
         return _form(visit, look, draft, status=422, errors=errors)
     try:
         content = draft.content(titles_of(visit, draft.item_ids))
+        is_public = publishes or look.state is LookState.PUBLISHED
+        if is_public and "anyway" not in visit.form and not _shows_any(visit, content):
+            return _form(visit, look, draft, status=422, is_hidden=True)
         editor.edit(look.look_id, content)
     except LookError as error:
         return _form(visit, look, draft, status=422, errors=errors_of(error))
@@ -224,6 +227,17 @@ def save_look(visit: Visit) -> Reply:
         message = f"Saved. {_AT_ONCE}"
     visit.refresh_store()
     return visit.redirect(f"{EDIT_PATH}?look={look.look_id}", message)
+
+
+def _shows_any(visit: Visit, content: LookContent) -> bool:
+    """Return whether shoppers would see one of the look's products now."""
+    shop = visit.opened.shop
+    visible = shop.eligible(visit.now_ms, ListKind.PRODUCT).visible
+    numbers = [shop.catalog.number(one.item_id) for one in content.hotspots]
+    return any(
+        number is not None and number < len(visible) and bool(visible[number])
+        for number in numbers
+    )
 
 
 def replace_photo(visit: Visit) -> Reply:
@@ -340,6 +354,7 @@ def _form(
     status: int = 200,
     errors: dict[str, str] | None = None,
     note: str = "",
+    is_hidden: bool = False,
 ) -> Reply:
     state, tone = STATES[look.state]
     stored: tuple[Hotspot, ...] = look.content.hotspots
@@ -351,6 +366,7 @@ def _form(
         draft=draft,
         errors=errors or {},
         note=note,
+        is_hidden=is_hidden,
         state=state,
         tone=tone,
         picture=picture_of(visit, look.content),
