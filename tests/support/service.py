@@ -117,6 +117,9 @@ class Asking(Protocol):
         """Send one request and return what came back."""
 
 
+_IDLE_SECONDS = 8.0
+
+
 class Client:
     """One kept connection, opened again when the service closed it in between."""
 
@@ -125,6 +128,7 @@ class Client:
         self._port = port
         self._seconds = seconds
         self._connection: http.client.HTTPConnection | None = None
+        self._answered = 0.0
 
     def ask(
         self,
@@ -152,14 +156,22 @@ class Client:
         except (OSError, http.client.HTTPException):
             self.close()
             raise
+        self._answered = time.monotonic()
         if got.will_close:
             self.close()
         return Reply(got.status, [(k.lower(), v) for k, v in got.getheaders()], read)
 
     def _is_over(self) -> bool:
-        """Tell whether the service has ended the connection: it had been idle too long."""
+        """Tell whether the service has ended the connection, or may do so meanwhile.
+
+        It closes a connection that was idle for 15 seconds, perhaps while a call is on its
+        way there; such a call breaks off.
+        """
         kept = None if self._connection is None else self._connection.sock
-        return kept is not None and bool(select.select([kept], [], [], 0)[0])
+        if kept is None:
+            return False
+        is_old = time.monotonic() - self._answered > _IDLE_SECONDS
+        return is_old or bool(select.select([kept], [], [], 0)[0])
 
     def close(self) -> None:
         """Let go of the connection."""
