@@ -133,6 +133,23 @@ def test_one_product_takes_only_a_part_of_a_networks_share(shop: Shop) -> None:
     assert shop.excess() == [False, False, False, True, False, False, False]
 
 
+def test_two_products_of_a_visit_count_once_a_day_for_a_network(shop: Shop) -> None:
+    change_settings(shop.database, shop.store, {"network_share": "60"})
+    for session in ("s_1", "s_2"):
+        for item in ("bestseller", "filler", "junk"):
+            shop.see(session, item_id=item)
+    shop.see("s_1", item_id="junk")  # a visit that counts goes on to count
+    shop.see("s_3", item_id="junk")
+    shop.see("s_4", "203.0.113.8", item_id="bestseller")
+    shop.see("s_4", "203.0.113.8", item_id="junk")
+    assert shop.excess() == [*[False] * 3, False, True, True, *[False] * 4]
+
+    shop.now += DAY_MS
+    shop.see("s_5", item_id="bestseller")
+    shop.see("s_5", item_id="junk")
+    assert shop.excess()[-2:] == [False, False]
+
+
 def codes(shop: Shop) -> list[str]:
     found = find_data_issues(shop.database, shop.store, shop.now)
     return [one.code for one in found if one.leave_out]

@@ -26,6 +26,13 @@ SHARE_OF_PRODUCT: Final = 12
 """One product may take one in so many of a network's visits and purchases."""
 
 
+SHARE_OF_PAIR: Final = 60
+"""Two products of one visit may take one in so many of a network's visits."""
+
+_PAIRED: Final = 20
+"""With how many earlier products of its visit a product makes pairs."""
+
+
 class Sent(NamedTuple):
     """What a network sent: a visit or a purchase, and its products."""
 
@@ -36,11 +43,17 @@ class Sent(NamedTuple):
 
 @dataclass(slots=True)
 class _OfNetwork:
-    """What counts of one network and day: hashes of visits, and of their products."""
+    """What counts of one network and day: the products of each visit or purchase."""
 
-    units: set[int] = field(default_factory=set)
-    products: set[int] = field(default_factory=set)  # each of a unit
-    visits: Counter[str] = field(default_factory=Counter)  # by product
+    units: dict[int, dict[int, None]] = field(default_factory=dict)  # hashes, in order
+    products: Counter[int] = field(default_factory=Counter)  # in how many units
+    pairs: Counter[int] = field(default_factory=Counter)  # in how many units
+
+    def add(self, unit: int, new: Iterable[int], pairs: Iterable[int]) -> None:
+        """Count the products that a unit did not have, and their pairs."""
+        self.units.setdefault(unit, {}).update(dict.fromkeys(new))
+        self.products.update(new)
+        self.pairs.update(pairs)
 
 
 class NetworkCounts:
@@ -62,17 +75,23 @@ class NetworkCounts:
         before = self._totals.get((store_id, day - 1)) or 0
         limit = max(least, int(SHARE_OF_DAY * max(total, before)))
         is_new = unit_code not in network.units
-        codes = {hash((sent.unit, item)): item for item in sent.items}
-        new = {code: one for code, one in codes.items() if code not in network.products}
-        of_product = max(1, limit // SHARE_OF_PRODUCT)
-        if (is_new and len(network.units) >= limit) or any(
-            network.visits[item] >= of_product for item in new.values()
+        earlier = network.units.get(unit_code, {})
+        new = {code for item in sent.items if (code := hash(item)) not in earlier}
+        # A product after others of its visit: what models of browsing learn from.
+        recent = list(earlier)[-_PAIRED:]
+        pairs = [hash(frozenset((one, other))) for one in new for other in recent]
+        of_product, of_pair = (
+            max(1, limit // SHARE_OF_PRODUCT),
+            max(1, limit // SHARE_OF_PAIR),
+        )
+        if (
+            (is_new and len(network.units) >= limit)
+            or any(network.products[one] >= of_product for one in new)
+            or any(network.pairs[one] >= of_pair for one in pairs)
         ):
             return True
-        network.products.update(new)
-        network.visits.update(new.values())
+        network.add(unit_code, new, pairs)
         if is_new:
-            network.units.add(unit_code)
             self._totals.put((store_id, day), total + 1)
         return False
 
