@@ -296,3 +296,15 @@ def test_no_message_brings_the_service_down(
 
     assert reply.status < 500
     assert b"Traceback" not in reply.body
+
+
+def test_a_whole_ipv6_network_has_one_limit(service: Service) -> None:
+    client = service.client()
+
+    def status(address: str) -> int:
+        return ask(client, b"no JSON", x_forwarded_for=address).status
+
+    statuses = {status(f"2620:fe:0:1::{number:x}") for number in range(700)}
+
+    assert statuses == {400, 429}
+    assert status("2620:fe:0:2::1") == 400

@@ -149,13 +149,23 @@ def test_whom_an_address_stands_for(address: str, network: str | None) -> None:
         ("127.0.0.1", "198.51.100.9, 198.51.100.1", "198.51.100.1"),
         ("10.0.0.2", "", "10.0.0.2"),
         ("unix:", "198.51.100.1", "198.51.100.1"),
+        ("::ffff:10.0.0.2", "198.51.100.1", "198.51.100.1"),
+        ("::ffff:2.2.2.2", "198.51.100.1", "2.2.2.2"),
+        ("10.0.0.2", "::ffff:198.51.100.1", "198.51.100.1"),
+        ("10.0.0.2", "::FFFF:C633:6401", "198.51.100.1"),
+        ("10.0.0.2", "198.51.100.1:51234", "198.51.100.1"),
+        ("10.0.0.2", "[2001:DB8:0:0::7]:51234", "2001:db8::7"),
+        ("10.0.0.2", "[2001:db8::7]", "2001:db8::7"),
+        ("10.0.0.2", "2001:db8:0::7", "2001:db8::7"),
+        ("10.0.0.2", "unknown", "unknown"),
+        ("10.0.0.2", "1.2.3.4:x", "1.2.3.4:x"),
     ],
 )
 def test_a_proxy_beside_says_for_whom_it_asks(peer: str, told: str, address: str) -> None:
     sent = {b"x-forwarded-for": told.encode()}
 
     assert address_of_client(peer, sent) == address
-    assert address_of_client(peer, {}) == peer
+    assert address_of_client(peer, {}) == peer.removeprefix("::ffff:")
 
 
 def test_nothing_is_limited_unless_somebody_says_so() -> None:

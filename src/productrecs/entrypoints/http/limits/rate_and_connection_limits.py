@@ -6,6 +6,7 @@ There is no lock: two calls in the same microsecond may count as one.
 
 import ipaddress
 import math
+import re
 import time
 from array import array
 from collections import Counter
@@ -188,6 +189,8 @@ class RateLimits:
         return RateLimit(name, per_second * BURST_SECONDS, per_second, cells, self._seconds)
 
 
+# Some proxies forward the client's port as well.
+_WITH_PORT: Final = re.compile(r"(\d+\.\d+\.\d+\.\d+):\d+|\[([0-9A-Fa-f:.]+)\](?::\d+)?")
 _LOCAL_NETWORKS: Final = tuple(
     map(
         ipaddress.ip_network,
@@ -222,10 +225,25 @@ def network_of(address: str) -> str | None:
 def address_of_client(peer: str, headers: Mapping[bytes, bytes]) -> str:
     """Return the client's address, as forwarded by a proxy in a private network."""
     forwarded = headers.get(b"x-forwarded-for")
-    if forwarded is None or not _is_private_peer(peer):
-        return peer
+    address = _plain_address(peer)
+    if forwarded is None or not _is_private_peer(address):
+        return address
     last_address = forwarded.rpartition(b",")[2].strip().decode("latin-1")
-    return last_address[:_MAX_ADDRESS_CHARS] or peer
+    return _plain_address(last_address[:_MAX_ADDRESS_CHARS]) or address
+
+
+@memoized(Cache.CLIENT_NETWORKS)
+def _plain_address(text: str) -> str:
+    """Return an address without a port, and IPv4 in its own form: each client has one."""
+    with_port = _WITH_PORT.fullmatch(text)
+    try:
+        found = ipaddress.ip_address(
+            with_port[with_port.lastindex or 0] if with_port else text
+        )
+    except ValueError:
+        return text
+    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
+    return str(mapped or found)
 
 
 def peer_of(scope: Mapping[str, Any]) -> str:

@@ -13,6 +13,7 @@ from fastapi import APIRouter, Request, Response
 from productrecs.entrypoints.http.limits.rate_and_connection_limits import (
     RateLimit,
     address_of_client,
+    network_of,
     peer_of,
 )
 from productrecs.entrypoints.http.openapi_responses import error_responses
@@ -103,7 +104,8 @@ async def mcp(request: Request) -> Response:
     base = base_url_of(request)
     check_origin(request.headers.get("origin"), base)
     headers = dict(request.scope["headers"])
-    _LIMIT.check_and_count(address_of_client(peer_of(request.scope), headers))
+    address = address_of_client(peer_of(request.scope), headers)
+    _LIMIT.check_and_count(network_of(address) or address)
     exchange: RequestContext = request.scope["productrecs"]
     headers = request.scope["headers"]
     body = await read_body(request.receive, headers, BODY_LIMIT, exchange.claim)
