@@ -207,6 +207,21 @@ def test_a_consent_plugin_decides_what_is_remembered(may: bool) -> None:  # noqa
     assert told == (["s_abc123", True, True, True] if may else [None, None, False, True])
 
 
+@pytest.mark.parametrize(
+    ("consent", "names"),
+    [("", True), ("function wp_has_consent() { return true; }", False)],
+    ids=["no consent plugin", "a consent plugin"],
+)
+def test_an_order_without_a_checkout_names_its_customer_only_where_none_is_asked(
+    consent: str,
+    names: bool,  # noqa: FBT001
+) -> None:
+    script = f"""{consent} $order = order(7, array(line(1)), array('customer_id' => 5));
+        $told = null !== ProductRecs\\Orders::body($order)['user_id'];"""
+
+    assert in_shop(script, nowhere()) is names
+
+
 def test_the_id_of_a_customer_is_signed_and_says_nothing_of_their_number(
     service: Service,
 ) -> None:

@@ -257,14 +257,15 @@ class Orders {
 	}
 
 	/**
-	 * Return the customer's id as the widgets know it; null for a guest.
+	 * Return the customer's id as the widgets know it; null for a guest, and without a known consent:
+	 * orders made in wp-admin, renewals and past orders have none where consent is asked for.
 	 *
 	 * @param \WC_Order $order The order.
 	 * @return string|null
 	 */
 	public static function customer( $order ) {
 		$told = $order->get_meta( self::SHOPPER );
-		$id   = '' !== (string) $told ? (int) $told : ( Settings::get( 'consent' ) ? 0 : (int) $order->get_customer_id() );
+		$id   = '' !== (string) $told ? (int) $told : ( Shopper::needs_consent() ? 0 : (int) $order->get_customer_id() );
 		return $id > 0 ? Customers::id( $id ) : null;
 	}
 

@@ -45,6 +45,15 @@ class Shopper {
 	}
 
 	/**
+	 * Return whether shoppers are asked for consent, by a consent plugin or by the setting.
+	 *
+	 * @return bool
+	 */
+	public static function needs_consent() {
+		return function_exists( 'wp_has_consent' ) || Settings::get( 'consent' );
+	}
+
+	/**
 	 * Return whether this shopper may be told apart: a consent plugin says so, else the cookie.
 	 *
 	 * @return bool
