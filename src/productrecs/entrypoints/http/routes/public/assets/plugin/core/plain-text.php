@@ -24,8 +24,8 @@ class Plain_Text {
 	 */
 	public static function of( $html ) {
 		$steps = array(
-			'#<(script|style)\b[^>]*>.*?</\1\s*>#is'    => '',
-			'#<(?![a-z!?]|/[a-z])#i'                    => '&lt;', // Of no tag: "I <3 cats".
+			'#<(script|style)\b[^>]*>.*?</\1\s*>#is'   => '',
+			'#<(?![a-z!?]|/[a-z])#i'                   => '&lt;', // Of no tag: "I <3 cats".
 			'#(?=</?(?:' . self::BLOCKS . ')[\s/>])#i' => "\n",   // Words of two blocks stay apart.
 		);
 		$text  = strip_tags( preg_replace( array_keys( $steps ), $steps, $html ) ); // phpcs:ignore WordPress.WP.AlternativeFunctions -- WordPress's own joins the words of two blocks.

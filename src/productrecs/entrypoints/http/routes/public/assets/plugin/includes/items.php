@@ -256,8 +256,8 @@ class Items {
 		}
 		$status = $product->get_stock_status();
 		if ( $product->is_type( 'grouped' ) ) { // Its own status says nothing of what is in it.
-			$found  = array_unique( array_map( array( __CLASS__, 'availability' ), self::shown_children( $product ) ) );
-			$found  = array_values( array_intersect( array( 'in_stock', 'backorder' ), $found ) );
+			$found = array_unique( array_map( array( __CLASS__, 'availability' ), self::shown_children( $product ) ) );
+			$found = array_values( array_intersect( array( 'in_stock', 'backorder' ), $found ) );
 			return $found ? $found[0] : 'out_of_stock';
 		}
 		if ( 'onbackorder' === $status ) {

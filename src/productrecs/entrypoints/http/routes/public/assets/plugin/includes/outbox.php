@@ -12,7 +12,7 @@ namespace ProductRecs;
 
 defined( 'ABSPATH' ) || exit;
 
-// phpcs:disable WordPress.DB.DirectDatabaseQuery, WordPress.DB.PreparedSQL.InterpolatedNotPrepared, WordPress.DB.PreparedSQLPlaceholders -- a table of our own; its name and lists of %d are ours.
+// phpcs:disable WordPress.DB.DirectDatabaseQuery, WordPress.DB.PreparedSQL, WordPress.DB.PreparedSQLPlaceholders -- a table of our own; its name and lists of %d are ours.
 
 /** A row of the table: `order_id`, when it became due or 0, how often it changed, and what was told. */
 class Outbox {

@@ -102,7 +102,7 @@ class Sync {
 	 * @return array Ids to try again later.
 	 */
 	public static function push( array $ids, array &$told = array() ) {
-		$told = array_merge(
+		$told  = array_merge(
 			array(
 				'pushed'    => 0,
 				'created'   => 0,
