@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socketserver
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -73,13 +75,23 @@ def _orders(service: Service, headers: dict[str, str]) -> int:
         ("own", "pk_wrong", "own", "keys of two stores"),
         ("own", "other", "own", "keys of two stores"),
         ("nowhere", "own", "own", "did not answer"),
+        ("moved", "own", "own", "redirects (https://new.example.com/integration/connect)"),
+        ("nowhere without a scheme", "own", "own", "did not answer"),
     ],
 )
 def test_a_refused_connection_says_its_remedy(
     service: Service, url: str, key: str, secret: str, word: str
 ) -> None:
     account, other = service.register().account, service.register().account
-    url = {"own": address(service), "nowhere": nowhere()}.get(url, url)
+    moved = _Moved(("127.0.0.1", 0), _MovedReply)
+    threading.Thread(target=moved.serve_forever, daemon=True).start()
+    places = {
+        "own": address(service),
+        "nowhere": nowhere(),
+        "nowhere without a scheme": nowhere().removeprefix("http://"),
+        "moved": f"http://127.0.0.1:{moved.server_address[1]}",
+    }
+    url = places.get(url, url)
     key = {"own": account.publishable, "other": other.publishable}.get(key, key)
     secret = account.secret if secret == "own" else secret
 
@@ -89,8 +101,21 @@ def test_a_refused_connection_says_its_remedy(
             'secret' => '{secret}'));""",
         nowhere(),
     )
+    moved.shutdown()
+    moved.server_close()
 
     assert word in said
+
+
+class _Moved(socketserver.ThreadingTCPServer):
+    allow_reuse_address = True
+
+
+class _MovedReply(socketserver.StreamRequestHandler):
+    def handle(self) -> None:
+        path = self.rfile.readline().split()[1].decode()
+        head = f"HTTP/1.1 301 Moved\r\nLocation: https://new.example.com{path}\r\n"
+        self.wfile.write(f"{head}Content-Length: 0\r\nConnection: close\r\n\r\n".encode())
 
 
 @pytest.mark.parametrize(

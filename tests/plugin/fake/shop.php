@@ -156,6 +156,16 @@ namespace {
 	function wp_parse_url( ...$given ) { return parse_url( ...$given ); }
 	function home_url() { return 'http://' . $GLOBALS['host'] . '/'; }
 	function plugins_url( $path ) { return '/plugins/' . $path; }
+	function admin_url( $path ) { return '/wp-admin/' . $path; }
+	function rest_url( $path ) { return '/wp-json/' . $path; }
+	function register_rest_route( $space, $route, $told ) { $GLOBALS['routes'][ "$space$route" ] = $told; }
+	function get_bloginfo() { return '7.1'; }
+	function esc_attr__( $text ) { return esc_html( $text ); }
+	function wp_create_nonce( $action ) { return "nonce of $action"; }
+	function check_ajax_referer( $action ) { if ( "nonce of $action" !== ( $_POST['_ajax_nonce'] ?? '' ) ) { throw new Sent( 'nonce' ); } }
+	function wp_send_json_success( $told ) { throw new Sent( $told ); }
+	function wp_send_json_error() { throw new Sent( 'refused' ); }
+	class Sent extends Exception {}
 	function plugin_basename( $file ) { return basename( $file ); }
 	function wp_timezone() { return new DateTimeZone( 'UTC' ); }
 	function is_admin() { return ! empty( $GLOBALS['in_admin'] ); }
@@ -173,7 +183,7 @@ namespace {
 	function is_order_received_page() { return false; }
 	function is_singular() { return true; }
 	function get_the_ID() { return $GLOBALS['page']; }
-	function current_user_can() { return true; }
+	function current_user_can( $what ) { return ! in_array( $what, $GLOBALS['forbidden'] ?? array(), true ); }
 	function wp_set_current_user( $id ) { $GLOBALS['user'] = $id; }
 	function get_current_user_id() { return $GLOBALS['user']; }
 	function wp_enqueue_script( $handle, $src ) { $GLOBALS['scripts'][ $handle ] = $src; }
@@ -195,16 +205,18 @@ namespace {
 	class WP_Error { public function __construct( public $why ) {} public function get_error_message() { return $this->why; } }
 	function is_wp_error( $value ) { return $value instanceof WP_Error; }
 	function wp_remote_request( $url, $told ) {
+		$GLOBALS['waits'][] = $told['timeout'];
 		$GLOBALS['calls'][] = array( $told['method'], parse_url( $url, PHP_URL_PATH ), $told['body'] ?? '' );
 		$headers            = array();
 		foreach ( $told['headers'] as $name => $value ) { $headers[] = "$name: $value"; }
-		$asked = array( 'method' => $told['method'], 'header' => $headers, 'content' => $told['body'] ?? '', 'timeout' => min( 2, $told['timeout'] ), 'ignore_errors' => true, 'protocol_version' => 1.1 );
+		$asked = array( 'method' => $told['method'], 'header' => $headers, 'content' => $told['body'] ?? '', 'timeout' => min( 2, $told['timeout'] ), 'ignore_errors' => true, 'follow_location' => $told['redirection'], 'protocol_version' => 1.1 );
 		$asked['header'][] = 'Connection: close';
 		$body  = @file_get_contents( $url, false, stream_context_create( array( 'http' => $asked ) ) );
 		if ( false === $body || empty( $http_response_header ) ) { return new WP_Error( 'no reply' ); }
-		return array( 'code' => (int) explode( ' ', $http_response_header[0] )[1], 'body' => $body );
+		return array( 'code' => (int) explode( ' ', $http_response_header[0] )[1], 'body' => $body, 'headers' => $http_response_header );
 	}
 	function wp_remote_retrieve_response_code( $reply ) { return $reply['code']; }
+	function wp_remote_retrieve_header( $reply, $name ) { foreach ( $reply['headers'] as $line ) { if ( 0 === stripos( $line, "$name: " ) ) { return substr( $line, strlen( $name ) + 2 ); } } return ''; }
 	function wp_remote_retrieve_body( $reply ) { return $reply['body']; }
 
 	// Action Scheduler: its ids are the order in which jobs run.

@@ -28,7 +28,7 @@ const FILE    = __FILE__;
 foreach ( array( 'reply', 'client', 'identity', 'order-lines', 'plain-text' ) as $product_recs_part ) {
 	require_once __DIR__ . '/core/' . $product_recs_part . '.php';
 }
-foreach ( array( 'guard', 'settings', 'api', 'queue', 'customers', 'items', 'product-changes', 'sync', 'outbox', 'orders', 'order-delivery', 'history', 'shopper', 'placements', 'admin', 'health' ) as $product_recs_part ) {
+foreach ( array( 'guard', 'settings', 'api', 'queue', 'customers', 'items', 'product-changes', 'sync', 'outbox', 'orders', 'order-delivery', 'history', 'shopper', 'placements', 'admin', 'panels', 'health' ) as $product_recs_part ) {
 	require_once __DIR__ . '/includes/' . $product_recs_part . '.php';
 }
 unset( $product_recs_part );
@@ -71,6 +71,7 @@ function start() {
 	Placements::hooks();
 	if ( is_admin() ) {
 		Admin::hooks();
+		Panels::hooks();
 	}
 	Health::hooks();
 }

@@ -1,3 +1,17 @@
+// Panels: what the service says is loaded after the page.
+(function () {
+  "use strict";
+  document.querySelectorAll(".pr-panel").forEach(function (panel) {
+    var body = new URLSearchParams({ action: "product_recs_panel", _ajax_nonce: panel.dataset.nonce, product: panel.dataset.product });
+    fetch(panel.dataset.url, { method: "POST", credentials: "same-origin", body: body })
+      .then(function (reply) { return reply.json(); })
+      .then(function (reply) {
+        if (!reply.success) throw new Error();
+        panel.innerHTML = reply.data;
+      })
+      .catch(function () { panel.textContent = panel.dataset.failed; });
+  });
+})();
 // Settings screen: shows how far the first sync is, and does its next step.
 (function () {
   "use strict";

@@ -41,7 +41,8 @@ class Client {
 	 * @param string   $url    The service's address, without a path.
 	 * @param string   $secret The secret key.
 	 * @param callable $send   Gets method, address, headers and body; returns an array of the HTTP
-	 *                         status (0 without a reply), the body, and what went wrong.
+	 *                         status (0 without a reply), the body, and what went wrong or
+	 *                         where the reply redirects.
 	 */
 	public function __construct( $url, $secret, $send ) {
 		$this->url    = $url;

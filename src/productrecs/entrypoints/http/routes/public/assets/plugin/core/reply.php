@@ -37,7 +37,7 @@ class Reply {
 	public $body = '';
 
 	/**
-	 * Why there is no reply.
+	 * Why there is no reply; of a redirect, where to.
 	 *
 	 * @var string
 	 */
@@ -100,17 +100,21 @@ class Reply {
 			/* translators: %s: a technical message. */
 			return sprintf( __( 'The service did not answer (%s). Check the address, and that the service runs and this server may reach it.', 'service-recommender' ), $this->error );
 		}
+		if ( $this->status >= 300 && $this->status < 400 ) {
+			/* translators: %s: the address that it leads to. */
+			return sprintf( __( 'This address redirects (%s). Enter the address of the service itself.', 'service-recommender' ), '' === $this->error ? (string) $this->status : $this->error );
+		}
 		if ( 'secret_key_required' === $this->code() ) {
 			return __( 'A publishable key (pk_) is in the field of the secret key (sk_). Enter the secret key.', 'service-recommender' );
 		}
 		if ( 401 === $this->status ) {
-			return __( 'The service does not know this key. Copy it again; "productrecs keys rotate" makes a new secret key.', 'service-recommender' );
+			return __( 'The service does not know this key. Copy it again; the dashboard makes a new secret key under "Keys and plan".', 'service-recommender' );
 		}
 		if ( 'plan_limit_catalog' === $this->code() ) {
 			return __( 'Your plan allows no more products. Products that the service knows are still updated. Choose a larger plan, then press "Sync again".', 'service-recommender' );
 		}
 		if ( 'billing_inactive' === $this->code() ) {
-			return __( 'Your trial or plan ended. Choose a plan, then press "Sync again". Orders are still counted.', 'service-recommender' );
+			return __( 'Your trial or plan ended, or your store is suspended. Choose a plan in the dashboard, or ask who runs the service; then press "Sync again".', 'service-recommender' );
 		}
 		if ( 404 === $this->status || ( $this->ok() && ! $this->json ) ) {
 			return __( 'There is no ProductRecs service at this address. Enter its address without a path, such as https://recs.example.com.', 'service-recommender' );

@@ -27,7 +27,7 @@ class Admin {
 			);
 		}
 		add_action( 'wp_ajax_product_recs_progress', guarded( array( __CLASS__, 'progress' ) ) );
-		add_action( 'add_meta_boxes_product', guarded( array( __CLASS__, 'preview_box' ) ) );
+		add_action( 'admin_notices', guarded( array( __CLASS__, 'notice' ) ) );
 		add_filter(
 			'plugin_action_links_' . plugin_basename( FILE ),
 			guarded(
@@ -243,7 +243,7 @@ class Admin {
 		if ( $reply->ok() && empty( $reply->json['signs_in'] ) && current_user_can( 'manage_options' ) ) {
 			$reply = Api::call( 'POST', '/integration/dashboard-link' ); // The owner's login, for an editor's work.
 		}
-		$link  = isset( $reply->json['path'] ) ? (string) $reply->json['path'] : '';
+		$link = isset( $reply->json['path'] ) ? (string) $reply->json['path'] : '';
 		if ( ! $reply->ok() || 0 !== strpos( $link, '/dashboard' ) ) {
 			return $reply->remedy();
 		}
@@ -287,7 +287,6 @@ class Admin {
 		if ( ! current_user_can( 'manage_woocommerce' ) ) {
 			return;
 		}
-		wp_enqueue_script( 'product-recs-admin', plugins_url( 'assets/admin.js', FILE ), array(), VERSION, true );
 		$said = get_transient( 'product_recs_said_' . get_current_user_id() );
 		delete_transient( 'product_recs_said_' . get_current_user_id() );
 		echo '<div class="wrap"><h1>' . esc_html__( 'Recommendations', 'service-recommender' ) . '</h1>';
@@ -300,7 +299,8 @@ class Admin {
 			echo '<p>' . esc_html( sprintf( __( 'Connected to the store %1$s at %2$s.', 'service-recommender' ), Settings::get( 'domain' ), Settings::get( 'url' ) ) ) . '</p>';
 			self::draw_progress();
 			self::draw_switches();
-			Health::draw();
+			echo '<h2>' . esc_html__( 'Health', 'service-recommender' ) . '</h2>';
+			Panels::draw();
 			echo '<details><summary class="button">' . esc_html__( 'Change the connection', 'service-recommender' ) . '</summary>';
 			self::draw_connection();
 			echo '</details>';
@@ -342,7 +342,7 @@ class Admin {
 	/** Draw the three values and Connect. */
 	private static function draw_connection() {
 		$fields = array(
-			'url'    => array( __( 'Address of the service', 'service-recommender' ), 'url', Settings::get( 'url' ), 'https://recs.example.com', '' ),
+			'url'    => array( __( 'Address of the service', 'service-recommender' ), 'text', Settings::get( 'url' ), 'https://recs.example.com', '' ),
 			'key'    => array( __( 'Publishable key', 'service-recommender' ), 'text', Settings::get( 'key' ), 'pk_...', __( 'It was shown when the store was registered, and is in the dashboard under "Keys and plan".', 'service-recommender' ) ),
 			'secret' => array( __( 'Secret key', 'service-recommender' ), 'password', '', Settings::has_secret() ? Settings::masked_secret() : 'sk_...', __( 'It was shown once, when the store was registered. The dashboard makes another under "Keys and plan".', 'service-recommender' ) ),
 		);
@@ -354,7 +354,7 @@ class Admin {
 		echo '<table class="form-table" role="presentation">';
 		foreach ( $fields as $name => $field ) {
 			echo '<tr><th scope="row"><label for="pr-' . esc_attr( $name ) . '">' . esc_html( $field[0] ) . '</label></th><td>';
-			echo '<input class="regular-text" autocomplete="off" id="pr-' . esc_attr( $name ) . '" name="' . esc_attr( $name ) . '" type="' . esc_attr( $field[1] ) . '" value="' . esc_attr( $field[2] ) . '" placeholder="' . esc_attr( $field[3] ) . '">';
+			echo '<input class="regular-text" autocomplete="off" spellcheck="false" id="pr-' . esc_attr( $name ) . '" name="' . esc_attr( $name ) . '" type="' . esc_attr( $field[1] ) . '" value="' . esc_attr( $field[2] ) . '" placeholder="' . esc_attr( $field[3] ) . '">';
 			echo ( '' === $field[4] ? '' : '<p class="description">' . esc_html( $field[4] ) . '</p>' ) . '</td></tr>';
 		}
 		echo '</table>';
@@ -485,29 +485,13 @@ class Admin {
 		);
 	}
 
-	/** Add the preview to the product's edit page. */
-	public static function preview_box() {
-		if ( Settings::connected() ) {
-			add_meta_box( 'product-recs', __( 'Recommendations', 'service-recommender' ), guarded( array( __CLASS__, 'preview' ) ), 'product', 'side', 'low' );
-		}
-	}
-
-	/**
-	 * Draw what the service recommends for a product; asked by the merchant's own request.
-	 *
-	 * @param \WP_Post $post The product.
-	 */
-	public static function preview( $post ) {
-		$reply = Api::read( '/v1/recommendations?num=5&item_id=' . (int) $post->ID . '&key=' . rawurlencode( Settings::get( 'key' ) ) );
-		if ( empty( $reply->json['recommendations'] ) ) {
-			echo '<p>' . esc_html( $reply->ok() ? __( 'Nothing yet.', 'service-recommender' ) : $reply->remedy() ) . '</p>';
+	/** After the activation: show where to go on, until the shop is connected. */
+	public static function notice() {
+		$screen = get_current_screen();
+		if ( Settings::connected() || ! current_user_can( 'manage_woocommerce' ) || ! $screen || ! in_array( $screen->id, array( 'plugins', 'dashboard' ), true ) ) {
 			return;
 		}
-		echo '<ol>';
-		foreach ( $reply->json['recommendations'] as $product ) {
-			echo '<li><a href="' . esc_url( (string) get_edit_post_link( (int) $product['id'] ) ) . '">' . esc_html( (string) $product['title'] ) . '</a></li>';
-		}
-		echo '</ol>';
+		echo '<div class="notice notice-info"><p>' . esc_html__( 'ProductRecs is active, but not connected yet.', 'service-recommender' ) . ' <a href="' . esc_url( self::url() ) . '">' . esc_html__( 'Connect your shop', 'service-recommender' ) . '</a></p></div>';
 	}
 
 	/**

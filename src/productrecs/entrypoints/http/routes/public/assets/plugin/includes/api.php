@@ -13,6 +13,19 @@ defined( 'ABSPATH' ) || exit;
 class Api {
 
 	const TIMEOUT = 5;
+	const PANEL   = 1; // seconds that a panel of wp-admin waits.
+
+	/**
+	 * Seconds that this request waits for a reply.
+	 *
+	 * @var int
+	 */
+	private static $timeout = self::TIMEOUT;
+
+	/** Wait shortly in this request: somebody looks at it. */
+	public static function hurry() {
+		self::$timeout = self::PANEL;
+	}
 
 	/**
 	 * Call the service with the secret key.
@@ -70,7 +83,7 @@ class Api {
 	public static function send( $method, $url, array $headers, $body ) {
 		$arguments = array(
 			'method'      => $method,
-			'timeout'     => self::TIMEOUT,
+			'timeout'     => self::$timeout,
 			'redirection' => 0,
 			'headers'     => $headers,
 			'user-agent'  => 'service-recommender/' . VERSION,
@@ -82,6 +95,6 @@ class Api {
 		if ( is_wp_error( $response ) ) {
 			return array( 0, '', $response->get_error_message() );
 		}
-		return array( (int) wp_remote_retrieve_response_code( $response ), (string) wp_remote_retrieve_body( $response ), '' );
+		return array( (int) wp_remote_retrieve_response_code( $response ), (string) wp_remote_retrieve_body( $response ), (string) wp_remote_retrieve_header( $response, 'location' ) );
 	}
 }
