@@ -144,3 +144,21 @@ def checkout_page(_real_shop: None) -> Iterator[str]:
     )
     yield f"/?page_id={page}"
     in_real_shop(f"wp_delete_post({page}, true);")
+
+
+@pytest.fixture
+def taxes() -> Iterator[None]:
+    """Prices are entered without tax; of the class `probe` they are shown with 19 %."""
+    before = in_real_shop(
+        """$told = array(); foreach (array('calc_taxes' => 'yes', 'prices_include_tax' => 'no', 'tax_display_shop' => 'incl',
+            'tax_based_on' => 'shipping', 'default_customer_address' => 'base') as $name => $value) {
+            $told[$name] = get_option("woocommerce_$name"); update_option("woocommerce_$name", $value); }
+        WC_Tax::create_tax_class('Probe');
+        $told['rate'] = WC_Tax::_insert_tax_rate(array('tax_rate_country' => WC()->countries->get_base_country(),
+            'tax_rate' => '19', 'tax_rate_name' => 'Probe', 'tax_rate_priority' => 1, 'tax_rate_class' => 'probe'));"""
+    )
+    yield
+    in_real_shop(
+        f"""$before = {php_value(before)}; WC_Tax::delete_tax_class_by('slug', 'probe'); WC_Tax::_delete_tax_rate($before['rate']); unset($before['rate']);
+        foreach ($before as $name => $value) {{ update_option("woocommerce_$name", $value); }}"""
+    )

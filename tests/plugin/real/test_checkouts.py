@@ -86,7 +86,8 @@ def test_a_checkout_takes_15_ms_more_at_most_and_orders_follow_an_outage_in_orde
     probe: int,
     state: str,
     checkout: Checkout,
-    record_property: Callable[[str, float], None],
+    request: pytest.FixtureRequest,
+    record_testsuite_property: Callable[[str, object], None],
 ) -> None:
     buyer, other = Visitor(session="s_abc123"), Visitor(plugin=False)
     added, orders = [], []
@@ -102,7 +103,9 @@ def test_a_checkout_takes_15_ms_more_at_most_and_orders_follow_an_outage_in_orde
             assert all(copy.lines(one) == [] for one in orders)
     drain()
 
-    record_property("added_ms", round(statistics.median(added), 1))
+    record_testsuite_property(
+        f"added_ms {request.node.name}", round(statistics.median(added), 1)
+    )
     assert [copy.lines(one) for one in orders] == [[(str(probe), "", 2, 9.0)]] * PAIRS
     times = [copy.rows(one)[0]["ts"] for one in orders]
     assert times == sorted(times)

@@ -136,3 +136,52 @@ def test_the_service_knows_what_is_left_of_an_order(
     ids = (str(probe), str(variable))
     wanted = {one: sums for one, sums in zip(ids, left, strict=True) if sums}
     eventually(lambda: copy.sums(order) == wanted)
+
+
+@pytest.mark.parametrize("days", [0, 60], ids=["new", "past"])
+def test_what_is_left_of_an_order_keeps_its_currency(
+    copy: StoredCopy, probe: int, days: int
+) -> None:
+    order = in_real_shop(
+        f"""$o = wc_create_order(); $o->set_currency('USD'); $o->add_product(wc_get_product({probe}), 3);
+        $o->set_date_created(time() - {days} * DAY_IN_SECONDS); $o->calculate_totals(); $o->payment_complete(); $told = $o->get_id();"""
+    )
+    drain()
+
+    in_real_shop(
+        f"$o = wc_get_order({order}); $line = array_keys($o->get_items())[0]; {UNIT}"
+    )
+    drain()
+
+    wanted = [(2, "USD")]
+    eventually(
+        lambda: [(row["quantity"], row["currency"]) for row in copy.rows(order)] == wanted
+    )
+
+
+@pytest.mark.usefixtures("taxes")
+@pytest.mark.parametrize("is_chosen", [False, True], ids=["without", "as products"])
+def test_order_prices_have_tax_like_products_where_the_merchant_wants_it(
+    copy: StoredCopy,
+    probe: int,
+    is_chosen: bool,  # noqa: FBT001
+) -> None:
+    change = "ProductRecs\\Settings::change(array('order_tax' => %d));"
+    order = in_real_shop(
+        f"""$p = wc_get_product({probe}); $p->set_tax_class('probe'); $p->save(); {change % is_chosen}
+        $o = wc_create_order(); $o->set_billing_country(WC()->countries->get_base_country()); $o->add_product($p, 3);
+        $o->calculate_totals(); $o->payment_complete(); $told = $o->get_id();"""
+    )
+    try:
+        drain()
+        in_real_shop(
+            f"""$o = wc_get_order({order}); $line = array_keys($o->get_items())[0]; $rate = array_keys($o->get_items()[$line]->get_taxes()['total'])[0];
+            wc_create_refund(array('order_id' => $o->get_id(), 'amount' => 10.71, 'line_items' => array($line => array('qty' => 1, 'refund_total' => 9, 'refund_tax' => array($rate => 1.71)))));"""
+        )
+        drain()
+        price = copy.items()[str(probe)]["price"]
+        assert price == 10.71
+        total = round(2 * (price if is_chosen else 9.0), 2)
+        eventually(lambda: copy.sums(order) == {str(probe): (2, total)})
+    finally:
+        in_real_shop(change % 0)

@@ -10,7 +10,6 @@ import pytest
 from tests.plugin.real.conftest import add_product
 from tests.plugin.real.shop import ITEM, drain, in_real_shop
 from tests.plugin.real.visitor import Visitor
-from tests.plugin.shop import php_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -279,24 +278,6 @@ def test_a_deletion_by_rest_reaches_the_service(
     admin.rest("DELETE", f"/wc/v3/products/{probe}&force=true")
 
     copy.agrees(probe, None)
-
-
-@pytest.fixture
-def taxes() -> Iterator[None]:
-    """Prices are entered without tax; of the class `probe` they are shown with 19 %."""
-    before = in_real_shop(
-        """$told = array(); foreach (array('calc_taxes' => 'yes', 'prices_include_tax' => 'no', 'tax_display_shop' => 'incl',
-            'tax_based_on' => 'shipping', 'default_customer_address' => 'base') as $name => $value) {
-            $told[$name] = get_option("woocommerce_$name"); update_option("woocommerce_$name", $value); }
-        WC_Tax::create_tax_class('Probe');
-        $told['rate'] = WC_Tax::_insert_tax_rate(array('tax_rate_country' => WC()->countries->get_base_country(),
-            'tax_rate' => '19', 'tax_rate_name' => 'Probe', 'tax_rate_priority' => 1, 'tax_rate_class' => 'probe'));"""
-    )
-    yield
-    in_real_shop(
-        f"""$before = {php_value(before)}; WC_Tax::delete_tax_class_by('slug', 'probe'); WC_Tax::_delete_tax_rate($before['rate']); unset($before['rate']);
-        foreach ($before as $name => $value) {{ update_option("woocommerce_$name", $value); }}"""
-    )
 
 
 @pytest.mark.usefixtures("taxes")
