@@ -21,7 +21,6 @@ from productrecs.records.pictures.onnx_model_check_and_writer import (
 from productrecs.records.pictures.packaged_encoder import packaged_encoder
 from productrecs.records.uploads.order_upload import UploadFolder
 from productrecs.settings import Settings
-from productrecs.storage.data_sizes import DataPart, Sizes, measure
 from productrecs.storage.database import Database
 from productrecs.storage.folders_and_permissions import make_private
 from productrecs.storage.job_queue import JobQueue
@@ -34,6 +33,7 @@ from productrecs.storage.sequence_and_item_numbers import ItemNumbers
 from productrecs.storage.server_clock import ServerClock
 from productrecs.storage.snapshot_cache import SnapshotCache
 from productrecs.storage.snapshots import KINDS, SnapshotStore
+from productrecs.storage.stored_bytes import DataPart, Sizes, measure
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.users.secret_cipher import KEY_FILE, SecretCipher
 from productrecs.training.repository import serving_snapshots

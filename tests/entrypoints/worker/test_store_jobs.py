@@ -14,7 +14,7 @@ from productrecs.entrypoints.services import build_services
 from productrecs.entrypoints.worker.job_worker import JobProgress
 from productrecs.entrypoints.worker.store_jobs import StoreJobs, build_worker
 from productrecs.settings import Settings
-from productrecs.storage.data_sizes import DataPart, DataSize, newest_sizes
+from productrecs.storage.stored_bytes import DataPart, DataSize, newest_sizes
 from productrecs.storage.tables import events
 from productrecs.tenancy.accounts.store_management import (
     Registration,

@@ -22,11 +22,11 @@ from productrecs.entrypoints.worker.store_jobs import build_worker
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
-from productrecs.storage.data_sizes import DataPart, DataSize, record
 from productrecs.storage.database import Database
 from productrecs.storage.job_queue import INSTALLATION
 from productrecs.storage.migrations import migrate
 from productrecs.storage.sequence_and_item_numbers import StoreLog
+from productrecs.storage.stored_bytes import DataPart, DataSize, record
 from productrecs.storage.tables import jobs, stores
 from productrecs.storage.tables.account_tables import duties
 from productrecs.tenancy.accounts.repository import KeyMisuse, MisuseKind, store_key_misuse

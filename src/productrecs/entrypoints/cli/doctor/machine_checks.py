@@ -8,15 +8,15 @@ from productrecs.core.clock import MINUTE_MS, SECOND_MS, iso, system_ms
 from productrecs.entrypoints.cli.doctor import CheckResult, notice, ok, problem
 from productrecs.entrypoints.cli.doctor.repository import newest_job
 from productrecs.entrypoints.services import Services, measure_data
-from productrecs.storage.data_sizes import (
+from productrecs.storage.job_queue import INSTALLATION
+from productrecs.storage.server_clock import NOTABLE_MS
+from productrecs.storage.stored_bytes import (
     DataPart,
     DataSize,
     daily_totals,
     growth_per_day,
     in_units,
 )
-from productrecs.storage.job_queue import INSTALLATION
-from productrecs.storage.server_clock import NOTABLE_MS
 
 MIN_DISK_DAYS: Final = 14
 MAX_CLOCK_SKEW_MS: Final = 5 * MINUTE_MS

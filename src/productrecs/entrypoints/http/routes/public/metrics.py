@@ -24,7 +24,6 @@ from productrecs.entrypoints.http.pipeline.route_context import Context, Request
 from productrecs.entrypoints.http.routes.public.page_response import text_response
 from productrecs.entrypoints.shared_memory_and_metrics_folder import PROCESS_ID
 from productrecs.storage.create_backup import estimate_copy_size
-from productrecs.storage.data_sizes import newest_sizes
 from productrecs.storage.job_queue import (
     INSTALLATION,
     Backlog,
@@ -34,6 +33,7 @@ from productrecs.storage.job_queue import (
     all_totals,
     backlogs,
 )
+from productrecs.storage.stored_bytes import newest_sizes
 from productrecs.training.repository import Freshness, freshness
 
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")

@@ -9,7 +9,9 @@ import pytest
 from productrecs.core.clock import DAY_MS
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
-from productrecs.storage.data_sizes import (
+from productrecs.storage.job_queue import INSTALLATION
+from productrecs.storage.sequence_and_item_numbers import StoreLog
+from productrecs.storage.stored_bytes import (
     KEPT_DAYS,
     DataPart,
     DataSize,
@@ -19,8 +21,6 @@ from productrecs.storage.data_sizes import (
     newest_sizes,
     record,
 )
-from productrecs.storage.job_queue import INSTALLATION
-from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 
 if TYPE_CHECKING:
