@@ -248,7 +248,8 @@ KNOBS: Final = (
         "PRODUCTRECS_REGISTRATION",
         "invitation",
         "who may register a store: open, invitation or closed; the service prints the link "
-        "of its first store at each start, `productrecs account invite` those of others",
+        "of its first store at each start, whose owner can add others in the dashboard; "
+        "`productrecs account invite` prints links for other people",
     ),
     Knob(
         "PRODUCTRECS_NEW_STORE_PLAN",

@@ -117,6 +117,33 @@ def test_the_first_store_has_no_limits_and_later_ones_the_plan_of_the_setting(
     ]
 
 
+def test_the_owner_of_the_first_store_adds_others_without_an_invitation(
+    tmp_path: Path,
+) -> None:
+    place = Service(tmp_path).prepare()
+    services = build_services(Settings(data=place.folder, registration="invitation"))
+    add_store(services, "demo.localhost")
+    found = Office(services, None, system_ms())  # type: ignore[arg-type]  # it follows
+    fields = {"domain": "second.example", "currency": "EUR"}
+    with Inside(create_application(services, draining=[])) as found.inside:
+        people = []
+        for _ in range(2):
+            token = invite_to_register(services.database, None, found.now_ms)
+            page = f"/dashboard/register?token={token}"
+            people.append(register(found, token=token, page=page)[0])
+        first, later = people
+        assert "Add a store" in text_of(first.get("/dashboard"))
+        refused = later.post("/dashboard/register", page="/dashboard", **fields)
+        added = first.post("/dashboard/register", **fields)
+        shown = text_of(first.get("/dashboard"))
+
+    assert "By invitation" in text_of(refused)
+    assert added.status == 303
+    assert "second.example" in shown
+    made = find_store(services.database, "second.example")
+    assert made.subscription.plan == "unlimited"
+
+
 @pytest.mark.parametrize(
     ("days", "told"),
     [(5, None), (4, "ends in 4 days"), (0.5, "ends in 1 day"), (-1, "has ended")],

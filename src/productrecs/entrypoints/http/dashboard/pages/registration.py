@@ -33,11 +33,16 @@ from productrecs.tenancy.billing.plans_and_subscriptions import (
 from productrecs.tenancy.users.dashboard_user import (
     DashboardUser,
     EmailError,
+    Role,
     WeakPasswordError,
 )
 from productrecs.tenancy.users.login_attempt_limits import TooManyAttemptsError
 from productrecs.tenancy.users.memberships.repository import EmailTakenError, LoginGoneError
-from productrecs.tenancy.users.repository import NEW_STORE, InvitationError
+from productrecs.tenancy.users.repository import (
+    NEW_STORE,
+    InvitationError,
+    UserRepository,
+)
 
 START_PATH: Final = "/dashboard/start"
 OPEN: Final = "open"
@@ -65,7 +70,7 @@ def show_form(visit: Visit) -> Reply:
 
 def register(visit: Visit) -> Reply:
     """Create the store and log its owner in; a logged-in user gets one more store."""
-    mode, token = visit.services.settings.registration, visit.form["token"]
+    mode, token = _mode(visit), visit.form["token"]
     if mode not in {OPEN, INVITATION}:
         message = "registration is closed here; ask who runs this service for a store"
         raise RegistrationClosedError(message)
@@ -136,6 +141,30 @@ def _login_of(visit: Visit) -> DashboardUser | None:
     return visit.user
 
 
+def _mode(visit: Visit) -> str:
+    """Return who may register a store: the owner of the first one needs no invitation."""
+    mode = visit.services.settings.registration
+    return OPEN if mode == INVITATION and _owns_first_store(visit) else mode
+
+
+def _owns_first_store(visit: Visit) -> bool:
+    login = _login_of(visit)
+    stores = [one for one in all_stores(visit.database) if not _is_local(one.domain)]
+    if login is None or not stores:
+        return False
+    first = min(stores, key=lambda one: one.created_at)
+    with visit.database.reading() as connection:
+        users = UserRepository(connection, first.store_id).all()
+    return any(
+        user.login_key == login.login_key and user.role is Role.OWNER for user in users
+    )
+
+
+def _is_local(domain: str) -> bool:
+    """Return whether a store is of this machine alone, such as the demo store."""
+    return domain.endswith(".localhost")
+
+
 def _first_plan(visit: Visit) -> Plan:
     """Return a new store's plan: no limits for the first store and for invited ones.
 
@@ -145,8 +174,7 @@ def _first_plan(visit: Visit) -> Plan:
     settings = visit.services.settings
     if settings.registration == INVITATION:
         return UNLIMITED
-    names = [one.domain for one in all_stores(visit.database)]
-    is_first = all(name.endswith(".localhost") for name in names)
+    is_first = all(_is_local(one.domain) for one in all_stores(visit.database))
     name = UNLIMITED.name if is_first else settings.new_store_plan
     return find_plan(settings.plans, name)
 
@@ -155,7 +183,7 @@ def _form(
     visit: Visit, token: str, errors: Mapping[str, str] | None = None, status: int = 200
 ) -> Reply:
     """Return the form; in invitation mode only with a valid invitation."""
-    mode, email = visit.services.settings.registration, visit.form["email"]
+    mode, email = _mode(visit), visit.form["email"]
     if mode == INVITATION:
         found = find_invitation(visit.database, token, visit.system_ms)
         if found is not None and found.store_id == NEW_STORE:
