@@ -145,11 +145,11 @@ def read_inputs(repository: DemandRepository, zone: tzinfo, now_ms: int) -> Dema
     days = days_between(today_date - timedelta(days=_MAX_DAYS), today_date, zone)
     lines = _read_lines(repository, int(days.midnights[0]), int(days.midnights[-1]))
     mode = target_mode(lines.has_quantity[lines.times >= now_ms - _RECENT_DAYS * DAY_MS])
-    catalog = _on_sale_since(sorted(repository.catalog()), lines.times)
+    catalog = sorted(repository.catalog())
     numbers = _item_numbers(lines.items, catalog, now_ms)
     days, lines = _shorten_history(days, lines, len(numbers))
     amounts = _daily_amounts(lines, numbers, days, mode)
-    facts = {item.number: item for item in catalog}
+    facts = {item.number: item for item in _on_sale_since(catalog, lines.times)}
     item_facts = [facts.get(number) for number in numbers.tolist()]
     outs = repository.stock_outs(int(days.midnights[0]))
     on_sale = _past_sale_days(amounts, item_facts, days, zone)

@@ -47,7 +47,7 @@ def test_every_page_and_form_answers_on_postgresql(there: Office) -> None:
     }
     sent = {
         page.path: member.post(
-            page.path, page="/dashboard/account", **fields_of(page, filled)
+            page.path, **(fields_of(page, filled) | {"page": "/dashboard/account"})
         ).status
         for page in INNER
         if page.change is not None and not page.path.startswith("/dashboard/security")
