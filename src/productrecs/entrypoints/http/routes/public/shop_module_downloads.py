@@ -11,11 +11,11 @@ from typing import Final
 from fastapi import APIRouter, Request, Response
 
 from productrecs.core.cache_registry import Cache, memoized
-from productrecs.entrypoints.http.openapi_responses import Responses
 from productrecs.entrypoints.http.pipeline.authentication_and_cors import OPENCART_PATH
 from productrecs.entrypoints.http.pipeline.url_decoding import base_url_of
-from productrecs.entrypoints.http.routes.public.page_response import cacheable_response
 from productrecs.entrypoints.http.routes.public.woocommerce_plugin_download import (
+    ARCHIVE_REPLIES,
+    archive_reply,
     pack,
     php_string,
     read_folder,
@@ -25,7 +25,6 @@ from productrecs.tenancy.accounts.store_settings import StoreSettings
 
 router = APIRouter(tags=["public"])
 
-_KIND: Final = "application/zip"
 _SCRIPTS: Final = "module.js"
 _SERVER: Final = """<?php
 /**
@@ -38,21 +37,13 @@ defined( 'PRODUCT_RECS_SHOP' ) || exit;
 
 return {};
 """
-_REPLIES: Final[Responses] = {
-    200: {
-        "description": "The archive.",
-        "content": {
-            _KIND: {"schema": {"type": "string", "format": "binary"}, "example": "PK"}
-        },
-    }
-}
 
 
 @router.get(
     OPENCART_PATH,
     operation_id="opencart_extension",
     summary="Return the extension for OpenCart",
-    responses=_REPLIES,
+    responses=ARCHIVE_REPLIES,
     response_class=Response,
 )
 async def opencart_extension(request: Request) -> Response:
@@ -61,7 +52,7 @@ async def opencart_extension(request: Request) -> Response:
     OpenCart reads the extension's name from the file's name.
     """
     archive = build_opencart_archive(base_url_of(request))
-    return _download(request, archive, OPENCART_PATH)
+    return archive_reply(request, archive, OPENCART_PATH)
 
 
 @memoized(Cache.PLUGIN_ARCHIVES)
@@ -71,13 +62,6 @@ def build_opencart_archive(base_url: str) -> bytes:
     about = json.loads(files["install.json"]) | {"link": base_url}  # OpenCart demands one.
     files["install.json"] = json.dumps(about, indent=2).encode()
     return pack(files)
-
-
-def _download(request: Request, archive: bytes, path: str) -> Response:
-    reply = cacheable_response(request, archive, _KIND, vary="Host")
-    name = path.rpartition("/")[2]
-    reply.headers["content-disposition"] = f'attachment; filename="{name}"'
-    return reply
 
 
 def _files(shop: str, base_url: str, assets: str) -> dict[str, bytes]:

@@ -145,7 +145,7 @@ defined( 'ABSPATH' ) || exit;
 
 return {};
 """
-_REPLIES: Final[Responses] = {
+ARCHIVE_REPLIES: Final[Responses] = {
     200: {
         "description": "The archive.",
         "content": {
@@ -159,7 +159,7 @@ _REPLIES: Final[Responses] = {
     PLUGIN_PATH,
     operation_id="store_plugin",
     summary="Return the plugin for WooCommerce",
-    responses=_REPLIES,
+    responses=ARCHIVE_REPLIES,
     response_class=Response,
 )
 async def store_plugin(request: Request) -> Response:
@@ -167,9 +167,14 @@ async def store_plugin(request: Request) -> Response:
 
     The same release of the service at the same address always returns the same bytes.
     """
-    archive = build_archive(base_url_of(request))
+    return archive_reply(request, build_archive(base_url_of(request)), PLUGIN_PATH)
+
+
+def archive_reply(request: Request, archive: bytes, path: str) -> Response:
+    """Return an archive, to be saved under the last part of its path."""
     reply = cacheable_response(request, archive, _KIND, vary="Host")
-    reply.headers["content-disposition"] = f'attachment; filename="{SLUG}.zip"'
+    name = path.rpartition("/")[2]
+    reply.headers["content-disposition"] = f'attachment; filename="{name}"'
     return reply
 
 
