@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 from urllib.parse import quote, urlencode
 
 from productrecs.entrypoints.http.dashboard.list_explanations import (
@@ -59,9 +59,6 @@ def show_products(visit: Visit) -> Reply:
         shop.catalog, visit.opened.index, query, among, slice(first, first + PAGE_SIZE)
     )
     ids = [one for item in found.items if (one := shop.catalog.ids[item]) is not None]
-    with visit.database.reading() as connection:
-        pictures = PictureRepository(connection, visit.store.store_id)
-        counts, usual_failure = pictures.counts(), pictures.most_frequent_failure()
     return visit.render(
         "products_table.html" if visit.is_partial else "products.html",
         rows=product_rows(visit, ids),
@@ -77,9 +74,18 @@ def show_products(visit: Visit) -> Reply:
         ),
         catalog_size=len(shop.catalog.numbers),
         has_forecast=visit.store.settings.demand_forecast,
-        pictures=counts,
-        usual_failure=usual_failure,
+        **({} if visit.is_partial else _picture_failures(visit)),
     )
+
+
+def _picture_failures(visit: Visit) -> dict[str, Any]:
+    """Return how many pictures are indexed, waiting and failed, and why most failed."""
+    with visit.database.reading() as connection:
+        pictures = PictureRepository(connection, visit.store.store_id)
+        return {
+            "pictures": pictures.counts(),
+            "usual_failure": pictures.most_frequent_failure(),
+        }
 
 
 def retry_pictures(visit: Visit) -> Reply:
