@@ -158,7 +158,7 @@ KNOBS: Final = (
     ),
     Knob(
         "PRODUCTRECS_REQUEST_MEMORY",
-        "192",
+        "160",
         "the most MiB of request bodies and waiting writes in a process; at least 128",
     ),
     Knob(

@@ -8,7 +8,7 @@ from productrecs.core.errors import QueueFullError
 from productrecs.storage import memory_budget
 from productrecs.storage.memory_budget import MIB, SMALL, ByteBudget, Claim
 
-TOTAL = 192 * MIB
+TOTAL = 160 * MIB
 
 
 def fill(budget: ByteBudget, claimant: str, size: int) -> list[Claim]:

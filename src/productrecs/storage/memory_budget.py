@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
 MIB: Final = 1 << 20
-DEFAULT_MIB: Final = 192
+DEFAULT_MIB: Final = 160
 MIN_MIB: Final = 128
 """One push of 32 MiB needs half of the budget."""
 

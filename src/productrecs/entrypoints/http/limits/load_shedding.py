@@ -119,9 +119,9 @@ class LoadShedder:
 
 _log = logging.getLogger(__name__)
 
-BATCH_SECONDS: Final = 0.03
+BATCH_SECONDS: Final = 0.008
 """How long one iteration of the loop answers queued requests."""
-REJECT_SECONDS: Final = 0.002
+REJECT_SECONDS: Final = 0.0005
 """How long one iteration rejects requests while others are answered."""
 MAX_WAIT_SECONDS: Final = 0.35
 """A request that would wait longer is rejected."""
