@@ -2,6 +2,10 @@
 BIN := .venv/bin
 ARGS ?=
 
+# Python keeps what it compiled, even where a machine says otherwise: each of the many
+# processes of the tests would compile all modules again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup run test check trust bench format
 
