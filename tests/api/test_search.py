@@ -220,6 +220,7 @@ def test_what_people_choose_for_a_query_rises_and_one_loud_shopper_changes_nothi
     merchant.push(*({"id": f"k-{n}", "title": f"Kite {n}"} for n in range(40)))
     merchant.push({"id": "code", "sku": "kites", "title": "A book"})
     eventually(lambda: len(merchant.search("kite", num=50).ids) == 40, 30)
+    eventually(lambda: merchant.search("kites").ids[:1] == ["code"], 30)
     before = merchant.search("kite", num=50).ids
 
     def click(item: str, shopper: str, query: str = "Kites") -> None:

@@ -71,16 +71,12 @@ def test_a_preview_needs_no_script_of_the_dashboard(browser: Browser, desk: Desk
         found.watch.complaints.clear()
 
 
-def shown(found: Locator) -> int:
-    """Return how many products stand side by side; 0 while the preview loads."""
+def evaluates_to(found: Locator, script: str, expected: int) -> bool:
+    """Tell whether a script in the preview returns `expected`; not while it loads."""
     try:
-        return int(found.evaluate(_IN_A_ROW, timeout=1000))
+        return int(found.evaluate(script, timeout=1000)) == expected
     except Error:
-        return 0
-
-
-def stands_at(found: Locator, columns: int) -> bool:
-    return shown(found) == columns
+        return False
 
 
 def test_the_preview_has_the_width_of_a_phone_a_tablet_and_a_desktop(
@@ -93,14 +89,14 @@ def test_the_preview_has_the_width_of_a_phone_a_tablet_and_a_desktop(
 
     for width in (375, 768, 1280):
         page.click(f"[data-width='{width}']")
-        inner = frame.locator("body").evaluate("() => innerWidth")
-        assert inner == width
+        body = frame.locator("body")
+        eventually(partial(evaluates_to, body, "() => innerWidth", width))
         for columns in ("2", "5"):
             page.fill("[name=columns]", columns)
             expect(page.locator("#live")).to_contain_text(columns)
             if width == 1280:
                 lists = frame.locator("product-recs ul").first
-                eventually(partial(stands_at, lists, int(columns)))
+                eventually(partial(evaluates_to, lists, _IN_A_ROW, int(columns)))
     page.locator("[data-picks]").fill("#123456")
     expect(page.locator("[name=accent_color]")).to_have_value("#123456")
     expect(page.locator("#live")).to_contain_text("#123456")

@@ -170,6 +170,7 @@ def test_the_log_is_copied_beside_the_commits(
     sqlite_database.checkpoint_in_background()
     log = data_folder / "productrecs.db-wal"
     watch = apsw.Connection(str(data_folder / "productrecs.db"))
+    watch.set_busy_timeout(20_000)  # the background thread opens the log at the same time
     watch.execute("SELECT count(*) FROM counters").fetchall()  # finds the log
     for chunk in range(60):
         rows = [
