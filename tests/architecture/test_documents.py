@@ -13,7 +13,7 @@ from tests.support.project import ROOT
 if TYPE_CHECKING:
     from pathlib import Path
 
-PARTS = ("Context", "Decision", "Consequences", "Alternatives", "What enforces it")
+PARTS = ("Date: ", "**Alternatives:** ", "**What enforces it:** ")
 LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)(?:#[^)]*)?\)")
 PAGE = re.compile(r"docs/decisions/[\w-]+\.md")
 IMPORT = re.compile(r"from (productrecs[\w.]*) import (\w+)")
@@ -80,7 +80,7 @@ def test_every_decision_is_numbered_once_and_has_all_its_parts() -> None:
         f"{page.name}: {part}"
         for page in pages
         for part in PARTS
-        if not re.search(rf"^#+ {part}$", page.read_text("utf-8"), re.M | re.I)
+        if f"\n\n{part}" not in page.read_text("utf-8")
     ]
 
     assert lacking == []
@@ -96,16 +96,18 @@ def test_a_dead_link_and_a_missing_decision_are_caught(tmp_path: Path) -> None:
     assert dead_mentions(tmp_path) == ["src/a.py: docs/decisions/0099-gone.md"]
 
 
-@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
-def test_every_module_that_a_page_for_developers_names_is_there(page: str) -> None:
+def test_every_module_that_a_page_for_developers_names_is_there() -> None:
     folders = ("src", "tests", "tools", "benchmarks")
     paths = {
         path.relative_to(ROOT).as_posix()
         for folder in folders
         for path in (ROOT / folder).rglob("*.py")
     }
+    pages = [ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", *decisions()]
 
-    assert missing_modules((ROOT / page).read_text("utf-8"), paths) == []
+    missing = {page.name: missing_modules(page.read_text("utf-8"), paths) for page in pages}
+
+    assert {page: modules for page, modules in missing.items() if modules} == {}
 
 
 def test_a_module_that_moved_is_caught() -> None:

@@ -283,7 +283,7 @@ def test_a_shop_whose_service_script_does_not_come_is_whole(
 
     expect(gaps.last).to_be_hidden(timeout=WAIT_MS)
     expect(gaps.first).to_be_hidden(timeout=WAIT_MS)  # what stands below slides up
-    # Several bands close at once, each while others slide: .094 measured (decision 0097).
+    # Several bands close at once, each while others slide: .094 measured (decision 0067).
     assert sum(float(one.split()[0]) for one in page.evaluate(MOVED)) < 0.15
     page.locator("form[data-add] button").click()
     expect(page.locator("#count")).to_have_text("1")

@@ -38,7 +38,7 @@ MOST_MS: Final = 1_000.0
 """Of processor time; 300 are asked for where nobody else takes the caches away."""
 
 LARGEST_MS: Final = 2_500.0
-"""Of a whole picture of nearly 25 megapixels, which is read (docs/decisions/0074)."""
+"""Of a whole picture of nearly 25 megapixels, which is read (docs/decisions/0056)."""
 
 
 def chunk(kind: bytes, content: bytes) -> bytes:

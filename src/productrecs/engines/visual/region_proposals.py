@@ -56,7 +56,7 @@ Boxes = npt.NDArray[np.float32]
 
 
 USUAL_GARMENTS: Final[Boxes] = np.array(_USUAL_GARMENTS, np.float32)
-"""Where garments are in most full-length photos of a person (decision 0118)."""
+"""Where garments are in most full-length photos of a person (decision 0060)."""
 
 
 def propose_regions(pixels: Pixels) -> Boxes:

@@ -23,7 +23,7 @@ from productrecs.records.pictures.decoder_process import (
 
 CPU_SECONDS: Final = 5.0
 """CPU seconds for one picture: thirty times that of a phone's photo, and three times that
-of the slowest picture with 25 megapixels (docs/decisions/0074)."""
+of the slowest picture with 25 megapixels (docs/decisions/0056)."""
 
 BATCH_CPU_SECONDS: Final = 15.0
 """CPU seconds for a merchant's picture, which is re-encoded: no page waits for it."""

@@ -28,16 +28,16 @@ _COPY_SIMILARITY: Final = (
     0.9  # minimum similarity of a resaved copy; other scenes stay below 0.5
 )
 _REGION_WEIGHT: Final = 0.8
-"""Weight of a region's similarity relative to the whole photo's (decision 0122)."""
+"""Weight of a region's similarity relative to the whole photo's (decision 0059)."""
 
 _KIND_REGION_WEIGHT: Final = 0.6
-"""The same in the search by kind, to which regions add more noise (decision 0123)."""
+"""The same in the search by kind, to which regions add more noise (decision 0059)."""
 
 _KIND_SCENE_WEIGHT: Final = 0.95
 """The same in the decision whether a photo shows several products."""
 
 _SIMILAR_FIRST: Final = 2
-"""Results by visual similarity alone; results by kind follow (decision 0123)."""
+"""Results by visual similarity alone; results by kind follow (decision 0059)."""
 
 
 class RegionMatch(NamedTuple):

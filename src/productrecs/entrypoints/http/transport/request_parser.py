@@ -2,7 +2,7 @@
 
 The service and a proxy in front of it must agree where each request ends (request
 smuggling). The parser rejects an ambiguous message and reads nothing after it. It ignores
-`Upgrade`. Decision 0087 says why the service has its own parser.
+`Upgrade`. Decision 0020 says why the service has its own parser.
 """
 
 import re
