@@ -9,7 +9,7 @@ import pytest
 
 from productrecs.engines.text.index_schema import ProductText
 from productrecs.engines.text.query_suggestions import spelled_as_title
-from productrecs.engines.text.search_index import IndexQuery, IndexWriter, SearchIndex
+from productrecs.engines.text.search_index import IndexWriter, SearchIndex
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,23 +64,10 @@ def test_what_may_be_typed_next_is_written_as_most_titles_write_it(
     assert offered(index, typed) == (next_, None)
 
 
-def test_a_short_word_with_two_letters_swapped_is_offered_and_finds_nothing(
-    index: SearchIndex,
-) -> None:
-    assert offered(index, "tnet") == ([], "tent")
-    assert offered(index, "etnt ")[1] == "tent"
-    assert offered(index, "tnet for two ") == (["two"], "tent for two")
+def test_a_short_word_with_two_letters_swapped_is_offered(index: SearchIndex) -> None:
+    assert offered(index, "etnt ") == (["tent"], "tent")
+    assert offered(index, "tnet for two ")[1] == "tent for two"
     assert offered(index, "nett ") == ([], None)  # two swaps away
-    assert (
-        index.find(
-            IndexQuery(
-                index.analyse("tnet "),
-                5,
-                np.ones(len(TITLES), dtype=np.bool_),
-            )
-        ).items
-        == []
-    )
 
 
 def test_what_is_remembered_is_weighed(index: SearchIndex) -> None:

@@ -169,16 +169,35 @@ def test_a_compound_is_found_apart_and_together(
         assert _whole(index, query) == [1], query
 
 
-def test_a_second_edit_is_allowed_only_beside_a_known_word(tmp_path: Path) -> None:
-    titles = [f"Garden hammer {size}" for size in range(6)] + ["Kitchen knife"]
+@pytest.mark.parametrize(
+    ("typed", "found"),
+    [
+        ("garden hamemrr ", [0, 1, 2, 3, 4, 5]),
+        ("garden hamer ", [0, 1, 2, 3, 4, 5]),  # one edit of "hamper" too: not in gardens
+        ("kitchen hamemrr ", []),  # not sold together
+        ("kitchen kinfes ", [6]),
+        ("hamemrr ", [0, 1, 2, 3, 4, 5]),  # alone, but nothing else is near
+        ("hamme ", [0, 1, 2, 3, 4, 5]),
+        ("tnet ", [8, 9, 10, 11, 12, 13]),  # swapped
+        ("tet ", [8, 9, 10, 11, 12, 13]),
+        ("garden tnet ", []),  # not sold together
+        ("lamb ", []),  # lamp or lime: neither is far more frequent
+        ("kinfes ", []),  # alone, of 6 letters: too many words are near
+    ],
+)
+def test_a_distant_correction_needs_a_neighbour_or_a_clear_lead(
+    typed: str, found: list[int], tmp_path: Path
+) -> None:
+    titles = [f"Garden hammer {size}" for size in range(6)]
+    titles += ["Kitchen knife", "Picnic hamper", *(f"Tent {size}" for size in range(6))]
+    titles += ["Lamp", "Lime", "Lamp shade", "Lime soap"]
     index = _index(tmp_path, "en", titles)
 
-    assert _whole(index, "garden hamemrr ") == list(range(6))
-    assert not _whole(index, "hamemrr ")  # alone
-    assert not _whole(index, "garten hamemrr ")[6:]  # and nothing else
-    assert (
-        not index.find(_query(index, "kitchen hamemrr ")).with_every_word > 1
-    )  # not sold together
+    hits = index.find(
+        IndexQuery(index.analyse(typed), 20, np.ones(len(titles), dtype=np.bool_))
+    )
+    whole = [] if hits.complete == 0 else sorted(hits.items[: hits.with_every_word])
+    assert whole == found
 
 
 def _index(folder: Path, language: str, titles: list[str]) -> SearchIndex:

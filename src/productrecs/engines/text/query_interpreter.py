@@ -139,23 +139,29 @@ class QueryInterpreter:
             for slot in self._slots(word, is_typing=is_typing and index == last)
         ]
         merged = list(self._merge_joined_words(slots, is_typing=is_typing))
-        return self._with_second_edits(merged)
+        return self._with_distant_readings(merged)
 
-    def _with_second_edits(self, slots: list[QueryTerm]) -> list[QueryTerm]:
-        """Return the slots; unmatched words beside a known one get a second edit.
+    def _with_distant_readings(self, slots: list[QueryTerm]) -> list[QueryTerm]:
+        """Return the slots; words without a fitting correction get more distant ones.
 
-        Without a known word, a word of 6 to 8 letters has too many neighbours two edits
-        away.
+        A correction fits if a product has it beside one of the known words.
         """
         known_words = tuple(slot.typed for slot in slots if slot.is_known)
         return [
-            slot._replace(
-                readings=self.reader.second_edit_readings(slot.typed, known_words)
+            slot
+            if slot.is_known or self._fits(slot, known_words)
+            else slot._replace(
+                readings=slot.readings
+                + self.reader.distant_readings(slot.typed, known_words)
             )
-            if known_words and not slot.readings
-            else slot
             for slot in slots
         ]
+
+    def _fits(self, slot: QueryTerm, known_words: Words) -> bool:
+        """Return whether a word has a correction that fits the known words, if any."""
+        if not known_words:
+            return bool(slot.readings)
+        return self.reader.fits(slot.readings, known_words)
 
     def _slots(self, word: str, *, is_typing: bool) -> list[QueryTerm]:
         """Return a word as one slot, or split in two if only the parts match."""
@@ -418,13 +424,20 @@ class _Builder:
         return bonus_queries
 
     def heads(self, slots: Sequence[QueryTerm]) -> list[Query]:
-        """Return the bonus queries for head nouns; the last word has the highest bonus."""
+        """Return the bonus queries for head nouns; the last word has the highest bonus.
+
+        The compound of two words is the head where the second would be; languages that
+        form compounds freely rank those by `joined` alone.
+        """
         last = _head_index(self.interpreter, slots)
         bonus_queries = []
         for index, slot in enumerate(slots):
             weight = WEIGHTS.head + (WEIGHTS.last_head if index == last else 0.0)
-            readings = [self._head(reading, weight) for reading in slot.readings]
-            known_queries = [query for query in readings if query is not None]
+            readings = slot.readings
+            if index and self.interpreter.language.code not in COMPOUNDING:
+                readings += self.interpreter.joined_readings(slots[index - 1], slot)
+            heads = [self._head(reading, weight) for reading in readings]
+            known_queries = [query for query in heads if query is not None]
             if known_queries:
                 bonus_queries.append(_disjunction(known_queries))
         return bonus_queries

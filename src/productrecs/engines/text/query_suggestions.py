@@ -51,22 +51,18 @@ def suggest(
     without a match are left out of both.
     """
     is_typing = query.is_typing
-    slots_typed = interpreter.slots(query)
+    slots = [slot for slot in interpreter.slots(query) if slot.readings]
+    if not slots:
+        return QuerySuggestions([], None)
     finder = _SuggestionFinder(interpreter, visible, query.words)
     suggestions: dict[tuple[str, ...], Suggestion] = {}
-    known_slots = [slot for slot in slots_typed if slot.readings]
-    for option in (
-        finder.options(known_slots, limit, is_typing=is_typing) if known_slots else ()
-    ):
+    for option in finder.options(slots, limit, is_typing=is_typing):
         if len(suggestions) == limit:
             break
         suggestion = finder.suggestion_of(option)
         if suggestion is not None:
             stems = interpreter.language.stems(suggestion.words)
             suggestions.setdefault(tuple(stems), suggestion)
-    slots = [slot for slot in map(finder.with_transposition, slots_typed) if slot.readings]
-    if not slots:
-        return QuerySuggestions([], None)
     meant = None
     if has_correction(slots, is_typing=is_typing):
         meant = finder.suggestion_of([_first_reading(slot) for slot in slots])
@@ -121,13 +117,6 @@ class _SuggestionFinder:
             for word in self.typed[places[0] : places[-1] + 1]
             for corrected in corrections.get(word, () if word in content_words else (word,))
         ]
-
-    def with_transposition(self, slot: QueryTerm) -> QueryTerm:
-        """Return a slot; one without readings gets the likeliest guess, if any."""
-        if slot.readings:
-            return slot
-        correction = self.interpreter.reader.transposition(slot.typed)
-        return slot if correction is None else slot._replace(readings=(correction,))
 
     def _readings(
         self, last: QueryTerm, limit: int, *, is_typing: bool

@@ -1,8 +1,9 @@
 """Vocabulary: fuzzy and prefix lookup of the catalog's words, and their frequencies.
 
 Edit distance counts a transposition as one edit. The maximum depends on the length of the
-indexed word: none up to 4 letters, one from 5 to 8, two from 9. Beside a known word, it is
-two from 6. Codes and numbers are never corrected.
+indexed word: none up to 4 letters, one from 5 to 8, two from 9. One more is allowed where a
+known word beside it, or a clear lead in frequency, tells which word is meant. Codes and
+numbers are never corrected.
 
 Compound words are split and joined by the same words, without a dictionary:
 
@@ -27,10 +28,10 @@ from productrecs.engines.text.index_schema import (
 )
 from productrecs.engines.text.tokenizer import is_code
 
+SHORT_WORD: Final = 4
 ONE_EDIT_FROM: Final = 5
 TWO_EDITS_FROM: Final = 9
-SECOND_EDIT_FROM: Final = 6
-_SECOND_EDIT_KEY: Final = 3  # cache key beside the distances 1 and 2
+_DISTANT_KEY: Final = 3  # cache key beside the distances 1 and 2
 _MAX_FOUND: Final = 64
 _MIN_START: Final = 3
 _ENTRY_BYTES: Final = 600
@@ -111,21 +112,28 @@ class Vocabulary:
             )
         return matches
 
-    def second_edit_corrections(self, word: str) -> list[FuzzyMatch]:
-        """Return words of 6 to 8 letters two edits from `word` with the same beginning."""
-        if is_code(word) or not SECOND_EDIT_FROM <= len(word) <= TWO_EDITS_FROM:
+    def distant_corrections(self, word: str) -> list[FuzzyMatch]:
+        """Return words that are too far from `word` to be corrections by themselves.
+
+        Words of 5 to 8 letters two edits away, and of 4 letters one edit away: many words
+        have some, so only context or frequency tells which is meant.
+        """
+        if is_code(word) or not SHORT_WORD - 1 <= len(word) <= TWO_EDITS_FROM + 1:
             return []
-        matches = self._cache.get((word, _SECOND_EDIT_KEY))
+        matches = self._cache.get((word, _DISTANT_KEY))
         if matches is None:
-            candidates = self._most_frequent(self._query(word, 2, prefix=False), _MAX_FOUND)
-            matches = [
-                FuzzyMatch(candidate, 2, same_start=True)
-                for candidate in candidates
-                if SECOND_EDIT_FROM <= len(candidate) < TWO_EDITS_FROM
-                and candidate[0] == word[0]
-                and not is_code(candidate)
+            near = self._most_frequent(self._query(word, 1, prefix=False), _MAX_FOUND)
+            far = self._most_frequent(self._query(word, 2, prefix=False), _MAX_FOUND)
+            found = [(other, 1) for other in near if len(other) == SHORT_WORD]
+            found += [
+                (other, 2) for other in far if ONE_EDIT_FROM <= len(other) < TWO_EDITS_FROM
             ]
-            self._cache.put((word, _SECOND_EDIT_KEY), matches)
+            matches = [
+                FuzzyMatch(other, distance, other[0] == word[0])
+                for other, distance in found
+                if other != word and not is_code(other)
+            ]
+            self._cache.put((word, _DISTANT_KEY), matches)
         return matches
 
     def completions(self, start: str, limit: int) -> list[str]:

@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import tantivy
 from tantivy import Occur
@@ -20,6 +20,7 @@ from productrecs.engines.text.language_detection_and_stemming import LanguageAna
 from productrecs.engines.text.tokenizer import is_code
 from productrecs.engines.text.vocabulary import COMPOUNDING_LANGUAGES as COMPOUNDING
 from productrecs.engines.text.vocabulary import (
+    SHORT_WORD,
     DocumentFrequencies,
     FuzzyMatch,
     Vocabulary,
@@ -63,9 +64,12 @@ class InterpretationLimits:
     correction_factor: int = (
         20  # ... and any word, if another is this many times as frequent
     )
-    swapped: int = 4  # word length with suggested transpositions
     split_from: int = 6  # minimum word length for splitting
     unfinished_mistyped_from: int = 7  # minimum length of a corrected prefix
+    likely_share: float = 0.2  # least, of the likelihood of a distant word's best reading
+    clear_factor: float = 10.0  # likelihood of a lone word's reading, relative to the next
+    swapped_factor: float = 10.0  # likelihood of swapped letters, relative to other edits
+    distant_alone_from: int = 7  # length of a lone word that may have two edits
 
 
 WEIGHTS = SearchWeights()
@@ -139,26 +143,66 @@ class WordInterpreter:
             return True
         return word.isalpha() and self.terms.frequency(word, self.stem(word)) > 0
 
-    def second_edit_readings(
+    def distant_readings(
         self, word: str, neighbours: Sequence[str]
     ) -> tuple[WordReading, ...]:
-        """Return words of 6 to 8 letters that are two edits away, the likeliest first.
+        """Return what a word too far from the catalog's may mean, the likeliest first.
 
-        A match must have the same first letters, be frequent enough, and occur in a product
-        with one of the words in `neighbours`.
+        Beside known `neighbours`, a reading occurs in products with one of them, and weighs
+        more the more often it does. A word alone has one reading, if that is far more
+        likely than the next.
         """
-        candidates = self.vocabulary.second_edit_corrections(word)
-        stems = self.language.stems([candidate.word for candidate in candidates])
+        if not neighbours and SHORT_WORD < len(word) < LIMITS.distant_alone_from:
+            return ()
+        candidates = self.vocabulary.distant_corrections(word)
         ranked = sorted(
-            (-self.terms.frequency(candidate.word, stem), candidate.word, stem)
-            for candidate, stem in zip(candidates, stems, strict=True)
+            ((self._likelihood(word, one, neighbours), one) for one in candidates),
+            key=lambda pair: (-pair[0], pair[1].word),
         )
+        highest = ranked[0][0] if ranked else 0.0
+        if not highest:
+            return ()
+        if not neighbours:
+            ranked = ranked[:1] if self._is_clear(ranked) else []
         return tuple(
-            WordReading((candidate,), (stem,), WEIGHTS.two_edits)
-            for count, candidate, stem in ranked[: LIMITS.readings]
-            if -count >= LIMITS.rare
-            if any(self._occur_together(candidate, other) for other in neighbours)
+            self.reading((one.word,), _edit_weight(one) * math.sqrt(likelihood / highest))
+            for likelihood, one in ranked[: LIMITS.readings]
+            if likelihood >= LIMITS.likely_share * highest
         )
+
+    def _is_clear(self, ranked: Sequence[tuple[float, FuzzyMatch]]) -> bool:
+        """Return whether the first of a lone word's candidates is far ahead."""
+        highest, best = ranked[0]
+        stem = self.stem(best.word)
+        others = (count for count, one in ranked[1:] if self.stem(one.word) != stem)
+        return highest >= max(LIMITS.rare, LIMITS.clear_factor * next(others, 0.0))
+
+    def _likelihood(
+        self, word: str, candidate: FuzzyMatch, neighbours: Sequence[str]
+    ) -> float:
+        """Return the products that have a candidate beside a neighbour, by its edits."""
+        count: float = self._title_count(candidate.word)
+        if neighbours and count:
+            count = max(self._count_together(candidate.word, one) for one in neighbours)
+        if not candidate.same_start:
+            count *= WEIGHTS.different_start
+        is_swapped = sorted(candidate.word) == sorted(word)
+        return count * LIMITS.swapped_factor if is_swapped else count
+
+    def fits(self, readings: Sequence[WordReading], neighbours: Sequence[str]) -> bool:
+        """Return whether a product has one of the readings and one of the words."""
+        return any(
+            len(reading.words) > 1 or self._occur_together(reading.words[0], other)
+            for reading in readings
+            for other in neighbours
+        )
+
+    def _count_together(self, *words: str) -> int:
+        """Return how many products have all the words in titles or categories."""
+        every = [(Occur.Must, self._in_title_or_categories(word)) for word in words]
+        query = tantivy.Query.boolean_query(every)
+        result: Any = self.searcher.search(query, 1, count=True)  # stubs lack `count`
+        return int(result.count or 0)
 
     def _occur_together(self, *words: str) -> bool:
         """Return whether one product's titles or categories have all the words."""
@@ -240,23 +284,6 @@ class WordInterpreter:
             if len(phrase_hits) >= joined_count:
                 return split_reading
         return joined_word
-
-    def transposition(self, word: str) -> WordReading | None:
-        """Return the correction of a four-letter word by one transposition, or None.
-
-        It is a suggestion only: such short words are searched as typed.
-        """
-        if len(word) != LIMITS.swapped or not word.isalpha():
-            return None
-        transpositions = {
-            word[:position] + word[position + 1] + word[position] + word[position + 2 :]
-            for position in range(len(word) - 1)
-        } - {word}
-        title_count, best_word = max(
-            (self._title_count(candidate), candidate)
-            for candidate in sorted(transpositions) or [word]
-        )
-        return self.reading((best_word,), WEIGHTS.one_edit) if title_count else None
 
     def memory_bytes(self) -> int:
         """Return the approximate size of the cache."""
@@ -362,9 +389,7 @@ class WordInterpreter:
                 or not _is_likely(correction, product_count, count)
             ):
                 continue
-            weight = WEIGHTS.one_edit if correction.distance == 1 else WEIGHTS.two_edits
-            if not correction.same_start:
-                weight *= WEIGHTS.different_start
+            weight = _edit_weight(correction)
             weighted.append(
                 (weight, count, WordReading((correction.word,), (correction_stem,), weight))
             )
@@ -375,7 +400,11 @@ class WordInterpreter:
         words = self.vocabulary.completions(start, LIMITS.readings)
         weight = WEIGHTS.unfinished
         if not words and not has_readings and len(start) >= LIMITS.unfinished_mistyped_from:
-            words = self.vocabulary.mistyped_completions(start, LIMITS.readings)
+            words = [
+                word
+                for word in self.vocabulary.mistyped_completions(start, LIMITS.readings)
+                if self._title_count(word)
+            ]
             weight = WEIGHTS.unfinished_mistyped
         stems = self.language.stems(words)
         return [
@@ -408,6 +437,11 @@ def _is_likely(correction: FuzzyMatch, product_count: int, count: int) -> bool:
     if correction.distance > 1 or not correction.same_start:
         return False
     return count >= LIMITS.correction_factor * product_count
+
+
+def _edit_weight(correction: FuzzyMatch) -> float:
+    weight = WEIGHTS.one_edit if correction.distance == 1 else WEIGHTS.two_edits
+    return weight if correction.same_start else weight * WEIGHTS.different_start
 
 
 def _possible_halves(word: str) -> Iterator[tuple[str, str]]:
