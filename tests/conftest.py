@@ -49,6 +49,9 @@ def _forget_settings() -> None:
 def pytest_configure(config: pytest.Config) -> None:
     network.stay_at_home()
     _forget_settings()
+    # The processes of pytest-xdist share the processors; threads of each that wait for one
+    # another would take many times the processor time of one thread.
+    os.environ |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     if hasattr(config, "workerinput"):
         return  # a process of pytest-xdist: the first process owns the cluster
     owner = postgres.Owner.begin()
