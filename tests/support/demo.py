@@ -67,7 +67,7 @@ def _make_demo(folder: Path) -> None:
     Attributor(services.database, services.touchpoint_folder).catch_up(store)
     compute_customers(services.database, store, services.clock())
     services.close()
-    for verb in ("forecast", "tune", "learn-order"):
+    for verb in ("forecast", "tune"):
         service.run(verb, DOMAIN)
 
 

@@ -52,8 +52,7 @@ _LOADED: Final = (
             ),
             # With the library that compiles them: half a second for each API process.
             *("engines.browse.kernel", "engines.copurchase.kernel"),
-            *("engines.fusion.kernel", "engines.ranking.kernel"),
-            "engines.text.similarity_kernel",
+            *("engines.fusion.kernel", "engines.text.similarity_kernel"),
         )
     ),
 )

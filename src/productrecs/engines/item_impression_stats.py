@@ -125,30 +125,6 @@ class ItemStats:
         weights: Floats = (mean + deviation) ** _EXPLORATION_POWER
         return weights
 
-    def rates(self, items: Ints) -> Floats:
-        """Return each item's clicks per examined impression, relative to all items."""
-        rates: Floats = ItemStats.rate(
-            self._counts_of(self.clicks, items),
-            self._counts_of(self.examined, items) / EXAMINED_UNIT,
-            self.all_clicks,
-            self.total_examined,
-        )
-        return rates
-
-    @staticmethod
-    def rate(clicks: Any, examined: Any, all_clicks: Any, total_examined: Any) -> Any:
-        """Return `rates` of counts or arrays of them; 1 without data.
-
-        The average of all items counts as a prior of twenty examined impressions of each.
-        """
-        mean_rate = (all_clicks + _PRIOR_CLICKS) / (total_examined + _PRIOR_EXAMINED)
-        return (clicks / mean_rate + _PRIOR_IMPRESSIONS) / (examined + _PRIOR_IMPRESSIONS)
-
-    @staticmethod
-    def examination_probability(place: int | None) -> float:
-        """Return the probability that a place (from 1) is examined."""
-        return _examination_share(place) / EXAMINED_UNIT
-
     @staticmethod
     def _counts_of(counts: Ints, items: Ints) -> Ints:
         """Return the counts of items; 0 for unknown items."""

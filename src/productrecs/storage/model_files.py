@@ -101,15 +101,6 @@ def open_arrays(folder: Path) -> tuple[dict[str, npt.NDArray[Any]], dict[str, An
     return arrays, manifest["facts"]
 
 
-def model_metadata(folder: Path) -> dict[str, Any]:
-    """Return a model's metadata without opening its arrays; empty if there is no model."""
-    try:
-        facts: dict[str, Any] = _manifest(folder)["facts"]
-    except (OSError, ValueError, KeyError):
-        return {}
-    return facts
-
-
 def model_digests(folder: Path) -> dict[str, Path]:
     """Return the files of large arrays by their SHA-256; empty if there is no model."""
     try:

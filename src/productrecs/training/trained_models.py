@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from productrecs.core.ids import StoreId
-from productrecs.engines import browse, copurchase, fusion, ranking
+from productrecs.engines import browse, copurchase, fusion
 from productrecs.engines.arrays import Ints
 from productrecs.engines.browse import SessionIndex
 from productrecs.engines.click_boosts import ClickBoostModel
@@ -17,7 +17,6 @@ from productrecs.engines.complementary import ComplementModel
 from productrecs.engines.copurchase import CopurchaseModel, ItemSets
 from productrecs.engines.item_impression_stats import ItemStats
 from productrecs.engines.personal_search import PersonalSearchOptions
-from productrecs.engines.ranking import TreeEnsemble
 from productrecs.engines.text import semantic_space
 from productrecs.engines.visual import VisualModel
 from productrecs.storage.model_files import BrokenModelError, open_arrays
@@ -47,8 +46,6 @@ class TrainedModels:
     indicators: ClickBoostModel = field(default_factory=ClickBoostModel.empty)
     # Impressions and clicks by item.
     impression_stats: ItemStats = field(default_factory=ItemStats)
-    # The learned ranker, if any.
-    trees: TreeEnsemble = field(default_factory=TreeEnsemble.none)
     visual: VisualModel = field(default_factory=VisualModel.empty)  # published separately
     # See `item_fingerprints`.
     fingerprints: Ints = field(default_factory=lambda: _NO_INTS)
@@ -110,7 +107,6 @@ class TrainedModels:
                 *arrays.get("personal_search", _NO_OPTIONS).tolist()
             ),
             indicators=ClickBoostModel.from_arrays(engine_arrays(arrays, "signs")),
-            trees=TreeEnsemble.from_arrays(engine_arrays(arrays, "trees")),
             impression_stats=ItemStats.from_arrays(engine_arrays(arrays, "trials")),
             fingerprints=np.asarray(arrays.get("marks", _NO_INTS)),
             intervals=np.asarray(arrays.get("intervals", _NO_INTS)),
@@ -167,5 +163,4 @@ def warm_up() -> None:
     browse.warm_up()
     copurchase.warm_up()
     fusion.warm_up()
-    ranking.warm_up()
     semantic_space.warm_up()

@@ -40,7 +40,6 @@ from productrecs.engines.copurchase import (
 from productrecs.engines.engine_spec import Facts
 from productrecs.engines.partition_jobs import HERE, Runner, index_ranges
 from productrecs.engines.popularity import TrendingSales, rank_trending
-from productrecs.engines.ranking import TreeEnsemble
 from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
 from productrecs.storage.database import Database
 from productrecs.storage.model_files import publish_arrays, remove_other_models
@@ -66,7 +65,6 @@ from productrecs.training.engine_specs import OWN_MODELS
 from productrecs.training.interest_signals import Choices, Interactions, fit_indicators
 from productrecs.training.partitioned_shopper_events import Behaviour
 from productrecs.training.repository import (
-    RankingRepository,
     TrainedModel,
     TrainingHead,
     TrainingProgress,
@@ -74,7 +72,6 @@ from productrecs.training.repository import (
     training_progress,
 )
 from productrecs.training.search.repository import SearchEventRepository
-from productrecs.training.stores_due_for_ranker import impressions_and_clicks
 from productrecs.training.trained_models import models_folder
 from productrecs.training.training_inputs import TrainingInputs, bought_rows
 from productrecs.training.tuning.hyperparameter_search import Hyperparameters
@@ -205,10 +202,8 @@ def train_store(
             progress(0.5)
             now_ms = deps.clock()
             arrays = fit(inputs, head.numbers, store.settings, now_ms, tuned, runner)
-            arrays |= _ranker_arrays(deps, store)
             progress(0.9)
             facts = {"store_id": store.store_id, "applied_seq": head.seq}
-            facts |= impressions_and_clicks(inputs.impression_stats)
             model_id = publish_arrays(folder, arrays, facts, head.model_id)
         snapshot = SnapshotName(store.store_id, MODELS, model_id)
         deps.snapshots.publish(snapshot, head.model_id)
@@ -246,16 +241,6 @@ def _remove_if_store_deleted(
         shutil.rmtree(folder, ignore_errors=True)
         message = f"{store.domain} was deleted while it was trained"
         raise StoreDeletedError(message) from error
-
-
-def _ranker_arrays(deps: TrainingDeps, store: Store) -> dict[str, npt.NDArray[Any]]:
-    """Return the trees of the store's ranker, if its backtest showed a gain."""
-    with deps.database.reading() as connection:
-        stored = RankingRepository(connection, store.store_id).load()
-    if stored is None or not stored.serves:
-        return {}
-    trees = TreeEnsemble.from_arrays(stored.trees)
-    return {f"trees.{name}": array for name, array in trees.to_arrays().items()}
 
 
 def fit(

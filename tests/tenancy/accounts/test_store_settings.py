@@ -11,6 +11,7 @@ from productrecs.tenancy.accounts.store_settings import (
     SettingError,
     StoreSettings,
     parse_setting,
+    resolve_settings,
 )
 
 
@@ -68,3 +69,10 @@ def test_a_week_begins_on_the_stores_first_day(
 ) -> None:
     settings = StoreSettings(week_start=week_start)
     assert settings.week_of(date.fromisoformat(day)) == date.fromisoformat(first)
+
+
+@pytest.mark.parametrize("name", ["learned_order"])
+def test_a_stored_setting_that_is_gone_is_ignored(name: str) -> None:
+    assert resolve_settings({name: False, "rec_num": 5}) == StoreSettings(rec_num=5)
+    with pytest.raises(SettingError, match="there is no setting"):
+        parse_setting(name, "false")

@@ -35,7 +35,6 @@ COMMANDS: Final = {
     "import-orders": ".imports.order_import:import_orders",
     "imports": ".imports.import_history:imports",
     "keys": ".commands.keys:keys",
-    "learn-order": ".commands.train_ranker:learn_order",
     "looks": ".commands.looks:looks",
     "migrate": ".commands.migrate:migrate",
     "openapi": ".commands.openapi:openapi",

@@ -1,4 +1,4 @@
-"""Forecast, ranking and tuning jobs, each in its own child process.
+"""Forecast and tuning jobs, each in its own child process.
 
 The worker starts the productrecs command, which reports its progress. The child process
 frees its memory and libraries when it exits.
@@ -33,7 +33,6 @@ from productrecs.storage.recurring_jobs import PeriodicTasks
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
 from productrecs.training.demand.repository import stores_due, track_stock_outs
-from productrecs.training.stores_due_for_ranker import stores_to_rank
 from productrecs.training.tuning.tune_store import stores_to_tune
 
 _POLL_SECONDS: Final = 0.5
@@ -103,32 +102,6 @@ def _follow(child: ChildProcess, progress: JobProgress) -> None:
         progress.report(share)
 
 
-class RankingJobs:
-    """The handler of the job that trains rankers, and the stores that need it."""
-
-    def __init__(self, services: Services) -> None:
-        """Train rankers for the stores of `services`."""
-        self._services = services
-        self._accounts = AccountDirectory(services.database)
-
-    def stores_to_rank(self) -> Sequence[StoreId]:
-        """Return the stores with enough clicks and no ranker training for a day."""
-        self._accounts.refresh()
-        services = self._services
-        return stores_to_rank(
-            services.database,
-            self._accounts.all(),
-            services.clock(),
-            services.models,
-            services.snapshots,
-        )
-
-    def learn_order(self, job: Job, progress: JobProgress) -> None:
-        """Train a store's ranker in a child process."""
-        store = store_of_job(job, self._accounts)
-        run_store_command("learn-order", store, self._services.settings.data, progress)
-
-
 class TuningJobs:
     """The handler of the job that tunes hyperparameters, and the stores that need it."""
 
@@ -191,11 +164,9 @@ class ForecastJobs:
 def build_forecaster(services: Services) -> JobWorker:
     """Return the worker of command jobs, which handles one store at a time."""
     stores, constants = ForecastJobs(services), TuningJobs(services)
-    orders = RankingJobs(services)
     handlers: dict[str, JobHandler] = {
         "choose-constants": constants.choose,
         "forecast": stores.forecast,
-        "learn-order": orders.learn_order,
         "watch-stock": stores.watch,
     }
     tasks = (
@@ -207,7 +178,6 @@ def build_forecaster(services: Services) -> JobWorker:
         PeriodicJob(
             "forecast", every=timedelta(minutes=30), stores=stores.stores_to_forecast
         ),
-        PeriodicJob("learn-order", every=timedelta(hours=1), stores=orders.stores_to_rank),
         PeriodicJob("watch-stock", every=timedelta(hours=1), stores=stores.stores_to_watch),
     )
     periodic_tasks = PeriodicTasks(services.database, services.queue, services.system_clock)

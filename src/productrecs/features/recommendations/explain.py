@@ -156,7 +156,6 @@ class Explanation:
     weights: Mapping[str, float]
     proposals: Mapping[str, int]
     below: int
-    is_learned: bool = False  # whether the learned ranker ordered the candidates
     anchors: tuple[str, ...] = ()
     recent: tuple[str, ...] = ()  # the shopper's latest items, newest first
     placement: str = ""  # a placement's name; `source` is then its strategy
@@ -232,7 +231,6 @@ def _explain(
             for engine, ranked in zip(decision.weights, decision.candidates, strict=True)
         },
         below=sum(item not in picked for item in listable),
-        is_learned=decision.is_learned,
         anchors=_known_ids(ids, context.anchors),
         recent=_known_ids(ids, context.recent[::-1]),
     )

@@ -27,10 +27,6 @@ from productrecs.features.recommendations.cooldown_and_fatigue import (
     fatigue_factors,
     ignored_impressions,
 )
-from productrecs.features.recommendations.learned_ranking import (
-    RankingContext,
-    learned_order,
-)
 from productrecs.features.recommendations.recipes import PageType, Recipe, recipe_of
 from productrecs.features.recommendations.recommendation_request import (
     Engine,
@@ -85,7 +81,6 @@ class Decision(NamedTuple):
     not_listable: frozenset[int]  # never listed: anchors, excluded and bought items
     picks: list[Pick]
     explored: ExploredItem | None = None  # the explored item
-    is_learned: bool = False  # whether the learned ranker ordered the candidates
     replacements: frozenset[int] = frozenset()  # of a sold-out anchor; they come first
 
 
@@ -152,10 +147,7 @@ def decide(
             fused, context, eligible, not_listable, request.num, is_varied=False
         )
         return Decision(context, eligible, weights, candidates, fused, not_listable, picks)
-    learned = None
-    if recipe.uses_learned_ranker and store.settings.learned_order:
-        learned = _learned_order(fused, candidates, context, eligible, request.num, now_ms)
-    ranking = _with_rules_and_fatigue(learned or fused, eligible.rules, context.fatigue)
+    ranking = _with_rules_and_fatigue(fused, eligible.rules, context.fatigue)
     is_limited = plan is not None and plan.is_limited
     reach = _REACH * request.num if is_limited else request.num + reserve_count(store)
     picks = _eligible_picks(
@@ -212,7 +204,6 @@ def decide(
         not_listable,
         picks,
         explored,
-        is_learned=learned is not None,
         replacements=frozenset(pick.item for pick in replacements),
     )
 
@@ -267,36 +258,6 @@ def _generate_candidates(
         return weights, candidates
     by_engine = dict(zip(weights, candidates, strict=True))
     return with_complements(store.companions, recipe, page_type, context.anchors, by_engine)
-
-
-def _learned_order(
-    ranking: FusedCandidates,
-    candidates: Sequence[Ranked],
-    context: ShopperContext,
-    eligible: EligibleItems,
-    num: int,
-    now_ms: int,
-) -> FusedCandidates | None:
-    """Return the order of the store's ranker; None without one.
-
-    Scores are reassigned by rank: each product gets the score of its new position, so that
-    rules apply as before.
-    """
-    if not len(eligible.models.trees) or context.page_type is PageType.CART:
-        return None
-    engines, items, scores, leaders = ranking
-    ranking_context = RankingContext(
-        dict(zip(engines, (ranked.items for ranked in candidates), strict=True)),
-        next(iter(context.anchors or context.recent[::-1]), None),
-        context.recent,
-        context.ignored,
-        num,
-        now_ms,
-    )
-    order = learned_order(eligible, items, np.asarray(scores, np.float64), ranking_context)
-    if order is None:
-        return None
-    return FusedCandidates(engines, items[order], scores, leaders[order])
 
 
 def _with_rules_and_fatigue(

@@ -1,4 +1,4 @@
-"""Learned tables: attribution, experiments, insights, forecasts and rankers."""
+"""Learned tables: attribution, experiments, insights and forecasts."""
 
 import sqlalchemy as sa
 
@@ -304,18 +304,4 @@ stock_outs = sa.Table(
     sa.Column("since", sa.BigInteger, primary_key=True),  # when it was first observed
     sa.Column("until", sa.BigInteger),  # null: ongoing
     sqlite_with_rowid=False,
-)
-
-
-# Table of rankers: the ranking model that each store's clicks have trained.
-
-# One row per store.
-rankers = sa.Table(
-    "rankers",
-    metadata,
-    store_id_column(),
-    sa.Column("trained_at", sa.BigInteger, nullable=False),
-    sa.Column("serves", sa.Boolean, nullable=False),  # whether it beat the blend
-    sa.Column("report", sa.Text, nullable=False),  # JSON: the backtest's result
-    sa.Column("trees", sa.Text, nullable=False),  # JSON: engines.ranking.Trees
 )

@@ -48,7 +48,6 @@ class StoreSettings:
     replace_sold_out: bool = True
     visual_recommendations: bool = True
     explore_percent: float = 5.0
-    learned_order: bool = True
     earnings_weight: float = 0.0
     trending_metric: Literal["orders", "units", "revenue"] = "orders"
     trending_days: int = 30
@@ -294,12 +293,6 @@ SETTINGS: Final[tuple[StoreSetting, ...]] = (
         "explore_percent",
         _percent(20),
         "the percentage of mix and browse lists whose last place explores a new product",
-    ),
-    StoreSetting(
-        "learned_order",
-        _switch,
-        "whether an order learned from shoppers' clicks may rank mix lists, if tests "
-        "show that it is better",
     ),
     StoreSetting(
         "earnings_weight",

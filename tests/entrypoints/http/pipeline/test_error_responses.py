@@ -36,7 +36,6 @@ ELSEWHERE = (
     "productrecs.records.catalog.price_lists",  # likewise, but one error of a push
     "productrecs.records.experiments.experiment.ExperimentError",  # likewise
     "productrecs.engines.demand.",  # forecasting at night
-    "productrecs.engines.ranking.ranker_training",  # in the background
     "productrecs.records.pictures.fetch_picture",  # fetching in the background
     "productrecs.records.pictures.onnx_model_check_and_writer",  # at a start
     "productrecs.records.pictures.decode_picture",  # 422 by the routes

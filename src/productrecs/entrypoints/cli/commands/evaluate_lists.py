@@ -8,7 +8,6 @@ from typing import Final
 import click
 import msgspec
 
-from productrecs.entrypoints.cli.commands.train_ranker import ranking_result_lines
 from productrecs.entrypoints.cli.options_services_and_output import (
     data_option,
     json_option,
@@ -28,7 +27,7 @@ from productrecs.features.recommendations.backtest import (
 )
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import find_store
-from productrecs.training.repository import RankingRepository, TrainingRepository
+from productrecs.training.repository import TrainingRepository
 from productrecs.training.trained_models import warm_up
 from productrecs.training.training_inputs import read_log
 from productrecs.training.tuning.repository import HyperparameterRepository
@@ -69,7 +68,6 @@ def evaluate(domain: str, *, questions: int, as_json: bool, data: Path | None) -
         outcomes = list(_outcomes(services, store, questions))
         with services.database.reading() as connection:
             constants = HyperparameterRepository(connection, store.store_id).constants()
-            order = RankingRepository(connection, store.store_id).load()
     changes = constants.changes()
     if as_json:
         print_json(
@@ -77,7 +75,6 @@ def evaluate(domain: str, *, questions: int, as_json: bool, data: Path | None) -
                 "domain": domain,
                 "tasks": msgspec.to_builtins(outcomes),
                 "own_constants": changes,
-                "order": None if order is None else order.report,
             }
         )
         return
@@ -90,11 +87,6 @@ def evaluate(domain: str, *, questions: int, as_json: bool, data: Path | None) -
     if changed_settings:
         tuned = ", ".join(f"{name}={value:g}" for name, value in changed_settings.items())
         click.echo(f"The store's engines use tuned hyperparameters: {tuned}.")
-    if order is not None:
-        day = datetime.fromtimestamp(order.trained_at / 1000, UTC).date()
-        click.echo(f"The order of mix lists learned from shoppers' clicks ({day}):")
-        for line in ranking_result_lines(order.report):
-            click.echo(line)
 
 
 def _outcomes(services: Services, store: Store, questions: int) -> Iterator[TaskResult]:

@@ -261,8 +261,6 @@ def _header_lines(explanation: Explanation, title_of: NameOf) -> Iterator[str]:
     for engine, count in explanation.proposals.items():
         weight = explanation.weights[engine]
         yield f"{engine} proposed {count} products (weight {weight:g})"
-    if explanation.is_learned:
-        yield "ordered by the ranking learned from the store's clicks"
 
 
 def _reasons(product: ExplainedProduct, title_of: NameOf) -> Iterator[str]:
