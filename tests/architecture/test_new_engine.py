@@ -164,7 +164,7 @@ def test_an_engine_in_three_places_is_everywhere(tmp_path: Path) -> None:
         ),
         (LINE.replace('{"product": 3.0, "cart": 3.0}', "{}"), GUIDE, "in no list"),
         (LINE.replace("next-number", "buy"), GUIDE, "the same name"),
-        (LINE, "\n", "without a word in their guide: next-number"),
+        (LINE, "\n", "do not mention them: next-number"),
     ],
     ids=["no model", "no weights", "name taken", "no guide"],
 )

@@ -218,7 +218,7 @@ def test_a_read_of_damage_is_said_at_once_while_other_reads_go_well(
 
         reply = merchant.recommend(user_id="s_1")
 
-        assert reply.status == status  # a list that knows less beats none
+        assert reply.status == status  # without the history, the list is a general one
         check_said(service, "database", "productrecs doctor")
         assert merchant.recommend(user_id="s_1").status == status
 

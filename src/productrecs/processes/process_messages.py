@@ -24,7 +24,7 @@ HEAD: Final = struct.Struct("=II")
 
 _LARGEST: Final = 128 << 20
 _PR_SET_PDEATHSIG: Final = 1  # of Linux: prctl(2)
-_NO_MESSAGE: Final = "the other process sent something that is no message"
+_NO_MESSAGE: Final = "the other process sent an invalid message"
 _encode: Final = Encoder().encode
 _Message = TypeVar("_Message")
 

@@ -271,7 +271,7 @@ def _unreadable(decompressed: object) -> BackupError:
 
 
 class _Reading(io.RawIOBase):
-    """A file that also passes every block that is read to `on_block`."""
+    """A file that calls `on_block` with each block read."""
 
     def __init__(self, file: BinaryIO, on_block: Callable[[bytes], object]) -> None:
         self._file = file

@@ -241,13 +241,13 @@ class Database:
 
 
 def _commit(connection: sa.Connection) -> None:
-    """Commit; tell a commit that failed from one that may have succeeded."""
+    """Commit; distinguish a commit that failed from one that may have succeeded."""
     try:
         connection.commit()
     except sa.exc.DBAPIError as error:
         if not error.connection_invalidated:
             raise
-        message = f"the database was lost during the commit: {RETRY_ADVICE}"
+        message = f"the connection was lost during the commit: {RETRY_ADVICE}"
         raise UnconfirmedWriteError(message) from error
 
 

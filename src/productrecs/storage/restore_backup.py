@@ -303,8 +303,7 @@ def _check_server(connection: sa.Connection, *, replace: bool) -> None:
     if other_sessions:
         message = (
             f"{other_sessions} other connections to this database are open: stop the "
-            "service on "
-            "every machine first. Nothing was changed"
+            "service on every machine first. Nothing was changed"
         )
         raise InUseError(message)
     found = int(

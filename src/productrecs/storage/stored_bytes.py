@@ -35,7 +35,7 @@ MONTH_DAYS: Final = 30
 YEAR_DAYS: Final = 365
 KEPT_DAYS: Final = 60
 GROWTH_DAYS: Final = 14
-_MIN_GROWTH_DAYS: Final = 3  # fewer say little: the first import fills a database
+_MIN_GROWTH_DAYS: Final = 3  # fewer show no trend: the first import fills the database
 
 
 class DataPart(StrEnum):

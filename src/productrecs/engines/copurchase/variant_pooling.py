@@ -307,7 +307,7 @@ def _number_products(groups: Items) -> Ints:
 
 
 def _split_joint_variants(lines: Baskets, product: Ints) -> Ints:
-    """Return the products; variants that are bought together are separate products."""
+    """Return each item's product number; variants often bought together are separate."""
     product_lines, line_counts = _product_baskets(lines, product)
     baskets = product_lines.counts
     joint_baskets = np.bincount(

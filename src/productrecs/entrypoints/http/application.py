@@ -151,7 +151,9 @@ def _check_engines() -> None:
     """
     undocumented = undescribed((one.name, one.guide) for one in ENGINES)
     if undocumented:
-        message = f"engines without a word in their guide: {', '.join(undocumented)}"
+        message = (
+            f"the guides of these engines do not mention them: {', '.join(undocumented)}"
+        )
         raise ValueError(message)
 
 

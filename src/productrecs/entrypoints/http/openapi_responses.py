@@ -94,7 +94,8 @@ ERROR_EXAMPLES: Final[Mapping[str, ErrorExample]] = MappingProxyType(
         ),
         "origin_refused": ErrorExample(
             "A page of another origin",
-            "pages of other origins are not allowed; programs send no Origin",
+            "only this service's own pages may send an Origin header here; leave it out in "
+            "programs",
         ),
         "item_unknown": ErrorExample(
             "Unknown item",

@@ -333,8 +333,8 @@ class ShopperHistories:
             if item is None and kind not in _SIGN_KINDS:
                 continue
             if first_seq != seq or ts < history.shown.newest_ms:
-                # It belongs further back. (Had another person's line become theirs, which
-                # takes an order id used twice, that other would keep it until read anew.)
+                # It is older than what was read: reload the history. (An order id that was
+                # used twice can take the line from another person: theirs is not reloaded.)
                 del self._histories[person]
             elif kind == _SHOWN_ONLY:  # the most frequent kind
                 history.add_impression(seq, ts, item)

@@ -62,7 +62,7 @@ class PurchaseLine(NamedTuple):
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether the secret key or a file told it."""
+        """Whether the secret key or a file sent it."""
         return not self.unconfirmed and self.channel != _BY_EVENT
 
     def with_customer(self, linked: Mapping[str, str]) -> Self:

@@ -263,7 +263,7 @@ def _read_varint(content: memoryview, at: int) -> tuple[int, int]:
         at, shift = at + 1, shift + 7
         if content[at - 1] < 0x80:  # noqa: PLR2004 - the last byte of a number
             return value, at
-    message = "a number has no end"
+    message = "a number is cut off or too long"
     raise ValueError(message)
 
 

@@ -171,7 +171,7 @@ def _read_weights(file: BinaryIO) -> Weights:
         storage = storages[key]
         (count,) = np.frombuffer(file.read(8), "<i8").tolist()
         if count != storage.length:
-            message = "an array has another length"
+            message = f"array {key} has {count} values, {storage.length} expected"
             raise ValueError(message)
         content = file.read(count * np.dtype(storage.element).itemsize)
         arrays[key] = np.frombuffer(content, storage.element, count)

@@ -115,7 +115,7 @@ class SearchCountRepository:
         return found
 
     def totals_between(self, first: str, last: str) -> tuple[int, int]:
-        """Return the searches for words of a range of days; how many had no results."""
+        """Return the number of text searches in these days, and how many had no results."""
         rows = raw_connection(self._transaction).all(_TOTALS, (self._store_id, first, last))
         searches, empty = rows[0]
         return int(searches or 0), int(empty or 0)

@@ -196,7 +196,7 @@ class UploadImport:
 
     def _cancel_attempt(self, upload: Upload) -> None:
         with (
-            contextlib.suppress(StorageError),  # it counts, then: there are some more
+            contextlib.suppress(StorageError),  # then the attempt counts; others remain
             self.database.transaction() as transaction,
         ):
             UploadRepository(transaction, self.store_id).cancel_attempt(upload.upload_id)

@@ -63,8 +63,8 @@ def quota_notice(
 ) -> QuotaNotice | None:
     """Return the notice of a store with this usage; None below 80 % of its quota.
 
-    `requested` calls are about to be made: they count for the warning, and are answered
-    while `used` is below the limit. So the last call of a quota is answered.
+    `requested` calls, which are about to be answered, count for the warning only: they are
+    refused once `used` reaches the limit. So the last call of a quota is answered.
     """
     is_over = limit is not None and used >= limit
     if not is_active:

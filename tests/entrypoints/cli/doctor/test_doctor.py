@@ -448,7 +448,7 @@ def test_a_secret_key_that_others_know(
     (found,) = wrongs(shell)
     shell("keys", "rotate", healthy)
 
-    assert "its secret key was sent in pages of https://shop.example at" in found
+    assert "its secret key was exposed in pages of https://shop.example at" in found
     assert found.endswith(f"productrecs keys rotate {healthy}")
     assert wrongs(shell) == []
 

@@ -120,8 +120,13 @@ def test_a_session_ends_when_idle_and_in_any_case(
     assert seen[-1] == 303
 
 
-def test_a_session_lasts_seven_days_at_most() -> None:
+def test_a_session_lasts_seven_days_at_most_and_the_page_says_so(
+    office: Office, store: Store
+) -> None:
+    page = text_of(office.member(store).get("/dashboard/security"))
+
     assert ABSOLUTE_MS == 7 * DAY_MS
+    assert "after 7 days in any case" in page
 
 
 @pytest.mark.parametrize(

@@ -205,8 +205,7 @@ def restore(
     if restored.replaced_folder and not as_json:
         click.echo(
             f"The previous data is in {restored.replaced_folder}; delete it when you no "
-            "longer "
-            "need it."
+            "longer need it."
         )
     if erased and not as_json:
         click.echo(f"Erased again: {counted(erased, 'name')} that the backup still had.")

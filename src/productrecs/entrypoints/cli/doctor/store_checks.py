@@ -147,9 +147,7 @@ def _leaks(store: Store, leaks: list[KeyMisuse]) -> Iterator[CheckResult]:
         return
     newest = leaks[0]
     place = f"in pages of {newest.value}" if newest.value else "in an address"
-    message = (
-        f"its secret key was sent {place} at {iso(newest.seen_at)}: others can know it"
-    )
+    message = f"its secret key was exposed {place} at {iso(newest.seen_at)}"
     remedy = (
         "remove it there (pages use the publishable key), then: productrecs keys rotate "
         f"{store.domain}"

@@ -171,8 +171,7 @@ def _check_time_format(
         return form
     message = (
         f"{path}: {_TIME_FORMAT} must be the format of the column timestamp, such as "
-        "%d.%m.%Y "
-        "%H:%M"
+        "%d.%m.%Y %H:%M"
     )
     raise MappingError(message)
 

@@ -67,7 +67,7 @@ class ErasedRows:
             text.write("\n" * (at - number - 1))
             number = at
             if isinstance(cells, BrokenRow) or self._is_ours(cells):
-                text.write("\n")  # nobody can say whom a broken row names
+                text.write("\n")  # a broken row may name an erased shopper
             else:
                 writer.write(cells)
         text.flush()

@@ -87,7 +87,7 @@ def layout_of(source: ImportSource, one: FileImport) -> CsvLayout | None:
     names = table_columns(source.file)
     if mapping := chosen_mapping(kind, one) if names else None:
         return mapping.layout if kind == ORDERS else None
-    known_formats = set(ItemFileFormat) - {ItemFileFormat.CSV}  # which is also the rest
+    known_formats = set(ItemFileFormat) - {ItemFileFormat.CSV}  # CSV is also the default
     if not names or (kind == ITEMS and _detected(source, ITEMS) in known_formats):
         return None
     with contextlib.suppress(MissingColumnsError):

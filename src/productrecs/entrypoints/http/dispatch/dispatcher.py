@@ -180,7 +180,8 @@ class Dispatcher:
             return
         if method not in route.methods:
             exchange.allow = ", ".join(route.methods)
-            await exchange.refuse(ROUTER_CODES[405], f"{path} answers {exchange.allow}")
+            message = f"{path} supports {exchange.allow} only"
+            await exchange.refuse(ROUTER_CODES[405], message)
             return
         admission = await self._admit(exchange, route, context)
         if admission.refusal is not None:

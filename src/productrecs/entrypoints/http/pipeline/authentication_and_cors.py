@@ -389,5 +389,8 @@ def check_origin(origin: str | None, base: str) -> None:
         ForeignOriginError: for any other origin.
     """
     if origin is not None and urlsplit(base).netloc != origin.partition("://")[2].lower():
-        message = "pages of other origins are not allowed; programs send no Origin"
+        message = (
+            "only this service's own pages may send an Origin header here; leave it out in "
+            "programs"
+        )
         raise ForeignOriginError(message)

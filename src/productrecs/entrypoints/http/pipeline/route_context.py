@@ -48,7 +48,7 @@ class Context:
     activity: ActivityCounter
     arm_assigner: ArmAssigner
     request_metrics: RequestMetrics
-    reader: RawReader  # of the event loop, or of the one thread of `reading`
+    reader: RawReader  # used by the event loop, or by the thread of `reading` if it is set
     reading: ThreadPoolExecutor | None
     parser_pool: ThreadPoolExecutor  # large bodies, one at a time
     budget: ByteBudget  # of bodies and of pending writes

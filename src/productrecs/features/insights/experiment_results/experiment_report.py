@@ -272,8 +272,7 @@ def _collecting(result: dict[str, Any]) -> Iterator[str]:
     if least < MIN_CONVERSIONS and not result["is_mismatched"]:
         yield (
             f"Collecting data: each arm needs {MIN_CONVERSIONS} visitors who bought "
-            "before a "
-            f"difference is shown; the smallest has {least:.0f}."
+            f"before a difference is shown; the smallest has {least:.0f}."
         )
 
 

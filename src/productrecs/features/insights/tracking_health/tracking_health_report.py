@@ -135,8 +135,7 @@ def _unknown(found: UnknownProducts) -> Iterator[Figure]:
         "share",
         share_of(found.unknown, found.references),
         f"of the newest {found.references:,} live events with a product, those whose "
-        "product "
-        "is not in the catalog now",
+        "product is not in the catalog now",
     )
 
 

@@ -162,8 +162,7 @@ def _touchpoint_issues(touchpoints: Sequence[Touchpoint]) -> Iterator[DataIssue]
     if unplaced > ANONYMOUS_SHARE * len(touchpoints):
         message = (
             f"{round(100 * unplaced / len(touchpoints))} % of impressions and clicks "
-            "name no "
-            "widget or source: attribution cannot be split by them"
+            "name no widget or source: attribution cannot be split by them"
         )
         remedy = "send widget and sources (for a click: source) as in the reply"
         yield DataIssue(

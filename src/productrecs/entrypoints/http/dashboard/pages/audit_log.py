@@ -69,7 +69,7 @@ def undo_removal(visit: Visit) -> Reply:
 
 def _restore(visit: Visit, removed: RemovedRows, entry_id: str) -> None:
     store_id = visit.store.store_id
-    if removed.table == "rules":  # they have a history of their own, which has to say so
+    if removed.table == "rules":  # their own history must record the undo too
         rule_id = removed.rows[0]["rule_id"]
         editor = RuleEditor(
             visit.database, visit.store, visit.context.clock, visit.user.email or ""

@@ -5,6 +5,7 @@ import io
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.entrypoints.http.dashboard.formats import sentence
 from productrecs.entrypoints.http.dashboard.page_and_visit import (
@@ -23,6 +24,7 @@ from productrecs.tenancy.users.dashboard_user import (
     hash_token,
 )
 from productrecs.tenancy.users.login_and_sessions import (
+    ABSOLUTE_MS,
     Session,
     WrongPasswordError,
     change_password,
@@ -119,6 +121,7 @@ def security_page(visit: Visit, status: int = 200, **errors: str) -> Reply:
         sessions=open_sessions(visit.database, session, visit.system_ms),
         own=hash_token(session.token),
         system_ms=visit.system_ms,
+        most_days=ABSOLUTE_MS // DAY_MS,
         has_factor=has_second_factor(visit.database, session.user),
         browser_name=browser_name,
         domain_of=lambda store_id: _domain_of(visit, store_id),

@@ -21,7 +21,7 @@ from productrecs.entrypoints.http.pipeline.etag_responses import (
 from productrecs.entrypoints.http.pipeline.url_decoding import names_host
 
 GZIP_LEVEL: Final = 9
-GZIP_WINDOW_BITS: Final = 31  # zlib's window of 32 KiB, in gzip's clothes
+GZIP_WINDOW_BITS: Final = 31  # of zlib: 15 for a window of 32 KiB, 16 for the gzip format
 
 
 def accepts_gzip(request: Request) -> bool:

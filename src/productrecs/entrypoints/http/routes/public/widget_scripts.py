@@ -240,7 +240,7 @@ async def find_store_of(context: "Context", text: str) -> "Store | None":
     except DomainError:
         return None
     store = context.accounts.by_domain(domain)
-    if store is None:  # perhaps it is a moment old
+    if store is None:  # it may have just been created
         await context.refresh_accounts()
         store = context.accounts.by_domain(domain)
     return store

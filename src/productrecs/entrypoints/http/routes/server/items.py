@@ -219,8 +219,8 @@ async def _read(request: Request, exchange: RequestContext, key: str | None) -> 
 
     if len(data) < _LARGE:
         return read()
-    # A full push takes the loop's time of hundreds of other calls: elsewhere, then. One at
-    # a time, for each takes the interpreter from everybody else.
+    # Parsing a full push would block the event loop for as long as hundreds of calls take.
+    # It runs in a thread, one push at a time, because each holds the GIL.
     loop = asyncio.get_running_loop()
     found = await loop.run_in_executor(exchange.context.parser_pool, read)
     claim.shrink(int(_READ_WEIGHT * len(data)))
@@ -234,7 +234,7 @@ async def _change(exchange: RequestContext, change: CatalogChange) -> PushResult
     def action(work: WriteTransaction) -> PushResult | None:
         log = StoreLog(work.database, work.connection, store_id, services.numbers)
         work.after_commit.append(log.committed)
-        # Read in the transaction that stores the push: what the plan allows right then.
+        # Read in the transaction of the push, so that the plan's current limit applies.
         accounts = AccountRepository(work.connection)
         limit = catalog_limit(accounts, store_id, services.settings.plans)
         return change(log, services.clock(), limit)

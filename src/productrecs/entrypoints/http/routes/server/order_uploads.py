@@ -190,7 +190,7 @@ async def upload_orders(
             lambda work: _submit_once(context.services, work, store_id, new, call),
         )
         if queued != upload_id:
-            await in_thread(file.discard)  # it came before
+            await in_thread(file.discard)  # the call is a repeat: its file is stored
             await in_thread(context.services.upload_folder.remove, upload_id)
     content = {"upload_id": queued, "status": UploadStatus.QUEUED}
     headers = None if queued == upload_id else REPLAYED_HEADERS
@@ -286,7 +286,7 @@ async def _receiving(
         try:
             yield file, in_thread
         except (StorageBrokenError, UnconfirmedWriteError):
-            # Whether it was stored is unknown: if so the file is needed, else it is swept.
+            # The upload may be stored: keep its file. If it is not, the sweep deletes it.
             in_thread.last(file.close)
             raise
         except BaseException:

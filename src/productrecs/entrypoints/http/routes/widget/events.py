@@ -226,7 +226,7 @@ async def receive_event_body(
     cached_store = context.shops.get(store) or await context.shops.open(store)
     if len(data) <= EVENT_LIMIT:
         groups = _grouped(data)
-    else:  # it may tell of so much that everybody else would wait
+    else:  # parsing a large body would block the event loop
         loop = asyncio.get_running_loop()
         groups = await loop.run_in_executor(context.parser_pool, _grouped, data)
     groups, checks = _check_identities(groups, store.secrets, context.clock())
@@ -240,7 +240,7 @@ async def receive_event_body(
     warnings = [*refused, *_warnings(cached_store, groups)][:_MAX_WARNINGS]
     with claim.another().grow(memory_weight(groups)) as queued:
         write = context.write_client.write(WriteKind.EVENTS, store.store_id, groups, queued)
-    del groups  # an array may tell a hundred times what it weighs
+    del groups  # parsed events take up to 100 times the size of the body
     await write
     context.request_metrics.add(CounterMetric.EVENTS, count)
     host = _host_of(headers.get(b"origin", b""))

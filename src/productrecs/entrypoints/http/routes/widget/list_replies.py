@@ -135,7 +135,7 @@ async def _list(
         histories = await _histories(context, cached_store, identities, access)
         return _assigned(context, cached_store, list_request, histories, NOBODY)
     store_id = cached_store.shop.catalog.store_id
-    # Together, so that a database that hangs is waited for once.
+    # At the same time, so that the request waits only once for a database that hangs.
     known, histories = await asyncio.gather(
         context.arm_assigner.known(store_id, identities, context.read),
         _histories(context, cached_store, identities, access),
@@ -188,7 +188,7 @@ async def answer_trending(
         lambda picks: recommendations_body(picks, cached_store.shop.catalog.cards),
         None,
     )
-    # All that sells moves this list, so it has no fingerprint.
+    # Every sale changes this list, so it is never validated by fingerprint.
     key = (num, cached_store.shop.catalog.price_list)
     return _cached_or_computed(cached_store, now_ms, key, making, NoFingerprint())
 
@@ -294,7 +294,7 @@ def _anonymous_list(
 ) -> bytes:
     now_ms, shop = context.clock(), cached_store.shop
     making = _making(context, cached_store, list_request, NO_HISTORIES, now_ms)
-    # As many lists as there are pages: not worth their place.
+    # Each page has its own list, so caching does not pay.
     if list_request.excluded or list_request.filters != NO_FILTERS:
         return making.write(making.pick())
     request_key = (
@@ -353,7 +353,7 @@ async def _histories(
             )
         )
     except StorageError:
-        return NO_HISTORIES  # a list that knows less beats none
+        return NO_HISTORIES  # without the history, the list is a general one
     except Exception:
         _log.exception("shopper history read failed")
         return NO_HISTORIES

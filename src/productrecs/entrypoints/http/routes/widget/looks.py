@@ -62,7 +62,7 @@ async def declared_look(
         return conditional_reply(request, NO_LOOK, 0)
     address = _image_url(request, store, look)
     reply = look_reply(look, address, cached_store, context.clock())
-    # Prices in it are those of this second, so a browser asks each time.
+    # It holds current prices, so a browser must validate it each time.
     return conditional_reply(request, b'{"look":%b}' % _encode(reply), 0)
 
 

@@ -319,7 +319,7 @@ async def _personal_lift(
             )
         )
     except StorageError:
-        return None  # results for anybody beat none
+        return None  # without the history, results are not personal
     return PersonalLift.of(
         usable.for_lists[0], cached_store.traits.of, shop.models.personal
     )
@@ -405,7 +405,8 @@ def _cache(
     moment: SearchState,
 ) -> None:
     """Cache a reply if nothing has changed since its `state`."""
-    # Rules begin and end by the clock, which makes no other moment.
+    # A rule can start or end without a change of the cached state, so replies with rules
+    # are not cached.
     if not cached_store.search_rules.rules and are_same_inputs(
         moment, _search_state(cached_store, context.clock())
     ):

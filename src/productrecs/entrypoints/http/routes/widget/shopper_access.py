@@ -190,7 +190,8 @@ def _proven_history(
     if not access.is_trusted:
         return None
     own = cached.of(names[0], reader, is_proven=True)
-    # The shop's server may name a session alone, whose events are its customer's by now.
+    # The shop's server may name only a session; its events belong to the customer since
+    # the sign-in.
     return own if access.customer or own.newest_ms else None
 
 

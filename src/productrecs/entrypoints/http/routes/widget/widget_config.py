@@ -160,7 +160,7 @@ async def _read(
             loop = asyncio.get_running_loop()
             config = await loop.run_in_executor(context.reading, read)
     except Exception:
-        # A shop's page is better served by the last look that was seen than by an error.
+        # The last settings that were read are better for a shop's page than an error.
         _log.exception("widget settings read failed")
         return cached_store.widgets.get(widget_type, WidgetConfig())
     if config == WidgetConfig():
