@@ -150,7 +150,7 @@ def test_calls_of_a_crawler_are_metered_but_in_no_test_or_search_report(
 def test_31_requests_with_somebodys_number_move_none_of_their_lists(
     service: Service,
 ) -> None:
-    merchant = a_shop(service, explore_percent="0")
+    merchant = a_shop(service)
     for n in range(4):
         view = {"event": "detail-page-view", "item_id": f"i{n}", "user_id": "7"}
         merchant.track(view | {"session_id": "s_of-7"})

@@ -92,7 +92,7 @@ def shops(service: Service) -> Mapping[str, Shop]:
     found = {}
     for mode in MODES:
         settings = {"customer_lists": mode} if mode != "limited" else {}
-        merchant = service.register(explore_percent="0", **settings)
+        merchant = service.register(**settings)
         for strategy in (Strategy.BUY_AGAIN, Strategy.RECENTLY_VIEWED):
             content = PlacementContent(strategy=strategy, num=20)
             add_placement(merchant.account, strategy.value.replace("_", "-"), content)
@@ -229,7 +229,7 @@ def test_an_ordinary_list_goes_by_the_visits_of_an_unproven_id_unless_all_need_a
 ) -> None:
     told = {}
     for mode in MODES:
-        shop = service.register(customer_lists=mode, explore_percent="0")
+        shop = service.register(customer_lists=mode)
         shop.push(
             *(
                 {"id": f"{name}{n}", "title": name, "categories": [name], "price": 5}
@@ -273,7 +273,7 @@ CLAIMS: Final[Mapping[str, Callable[[Merchant, str, str], list[dict[str, str]]]]
 def test_nobody_joins_another_customers_history_to_their_own(
     service: Service, claim: str, *, is_early: bool
 ) -> None:
-    shop = service.register(explore_percent="0", customer_lists="signed")
+    shop = service.register(customer_lists="signed")
     shop.push(*({"id": i, "title": i, "price": p} for i, p in CATALOG.items()))
     me, them = "900", "7"
 
@@ -302,7 +302,7 @@ def test_nobody_joins_another_customers_history_to_their_own(
 def test_a_network_that_names_many_customers_is_served_as_anonymous(
     service: Service,
 ) -> None:
-    shop = service.register(explore_percent="0")
+    shop = service.register()
     shop.push(
         *(
             {"id": f"{name}{n}", "title": name, "categories": [name], "price": 5}
@@ -413,7 +413,7 @@ def test_the_health_report_counts_refused_identities_by_reason(
 def test_former_ids_are_linked_to_new_ones_by_the_shops_server(
     service: Service,
 ) -> None:
-    shop = Shop(service.register(explore_percent="0"))
+    shop = Shop(service.register())
     new = {customer: f"c_{hash(customer):032x}" for customer in CUSTOMERS}
     pairs = [{"old": old, "new": new_id} for old, new_id in new.items()]
 

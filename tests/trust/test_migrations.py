@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Contents = dict[str, Counter[tuple[Any, ...]]]
 ROWS: Final = 3
 REBUILT: Final = frozenset(("look_days",))  # emptied, and filled again from the events
-DROPPED: Final = frozenset(("rankers",))  # of mechanisms without a measured gain
+DROPPED: Final = frozenset(("rankers", "explorations"))  # no gain was measured
 SOME: Final = (KNOWN[0], KNOWN[len(KNOWN) // 2], KNOWN[-2])
 
 

@@ -34,7 +34,7 @@ HOUR: Final = 3_600.0
 
 def furnish(service: Service) -> Merchant:
     """Return a store whose lists of every kind have something to show."""
-    merchant = service.register(explore_percent="0")
+    merchant = service.register()
     goods = ({"id": one, "title": f"{one} table", "price": 9} for one in ITEMS)
     assert merchant.push(*goods).status == 200
     for number in range(6):

@@ -94,7 +94,7 @@ class Stage:
     @classmethod
     def build(cls, service: Service) -> Stage:
         """Let two models be trained, of what was bought first and of all."""
-        merchant = service.register(explore_percent="0")
+        merchant = service.register()
         merchant.push(*({"id": f"item-{n}", "price": n} for n in range(ITEMS)))
         models, known = [], list[dict[str, list[str]]]()
         for step in (1, 5):
@@ -255,7 +255,7 @@ def test_control_a_service_that_trusts_damaged_files_is_seen(data_folder: Path) 
 def test_control_a_service_that_swaps_engine_by_engine_is_seen(data_folder: Path) -> None:
     broken = BROKEN / "half_swap"
     with Service(data_folder, command="api", now=iso(NOON), broken=broken).prepare() as one:
-        merchant = one.register(explore_percent="0")
+        merchant = one.register()
         assert merchant.push({"id": "a"}, {"id": "b"}, {"id": "c"}).status == 200
         merchant.order("o-1", "a", "b")
         one.train(merchant, fixed_clock(NOON))
@@ -271,7 +271,7 @@ def test_control_a_service_that_swaps_engine_by_engine_is_seen(data_folder: Path
 
 def check_deletions(service: Service, times: int) -> None:
     """Delete items while they are learned; none may show a second later, or return."""
-    merchant = service.register(explore_percent="0")
+    merchant = service.register()
     goods = [{"id": f"item-{n}", "price": n} for n in range(max(ITEMS, times + 12))]
     for start in range(0, len(goods), 500):
         merchant.push(*goods[start : start + 500])

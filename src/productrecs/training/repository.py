@@ -40,12 +40,6 @@ _LOG: Final = (
     f"WHERE store_id = ? AND seq > ? AND seq <= ? AND kind IN ({_KINDS}) "
     "AND NOT excess ORDER BY seq LIMIT ?"
 )
-_TRIALS: Final = (
-    f"SELECT kind = {int(EventKind.REC_CLICK)}, item, position, count(*) FROM events "  # noqa: S608 - the same
-    "WHERE store_id = ? AND seq > ? AND seq <= ? AND NOT excess AND kind IN "
-    f"({int(EventKind.REC_IMPRESSION)}, {int(EventKind.REC_CLICK)}) "
-    "GROUP BY kind, item, position"
-)
 _VERSIONS_SQL: Final = (
     "SELECT store_id, catalog_seq, model_id, rules_seq, search_seq, visual_id, index_id, "
     "looks_seq, placements_seq FROM store_heads WHERE store_id IN ({})"
@@ -163,16 +157,6 @@ class TrainingRepository:
         while page := reader.all(_LOG, (self._store_id, after, up_to_seq, _PAGE)):
             yield page
             after = page[-1][-1]
-
-    def trials(
-        self, after_seq: int, up_to_seq: int
-    ) -> list[tuple[bool, int, int | None, int]]:
-        """Return impressions and clicks as rows of (was clicked, item, place, count).
-
-        The database sorts them in memory: read a part of a long log at a time.
-        """
-        reader = raw_connection(self._transaction)
-        return reader.all(_TRIALS, (self._store_id, after_seq, up_to_seq))
 
     def purchases(self, after_seq: int, up_to_seq: int) -> Iterator[list[tuple[Any, ...]]]:
         """Yield pages of lines.

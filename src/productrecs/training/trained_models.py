@@ -15,7 +15,6 @@ from productrecs.engines.browse import SessionIndex
 from productrecs.engines.click_boosts import ClickBoostModel
 from productrecs.engines.complementary import ComplementModel
 from productrecs.engines.copurchase import CopurchaseModel, ItemSets
-from productrecs.engines.item_impression_stats import ItemStats
 from productrecs.engines.personal_search import PersonalSearchOptions
 from productrecs.engines.text import semantic_space
 from productrecs.engines.visual import VisualModel
@@ -44,8 +43,6 @@ class TrainedModels:
     personal: PersonalSearchOptions = field(default_factory=PersonalSearchOptions)
     # By `event.interest_key`.
     indicators: ClickBoostModel = field(default_factory=ClickBoostModel.empty)
-    # Impressions and clicks by item.
-    impression_stats: ItemStats = field(default_factory=ItemStats)
     visual: VisualModel = field(default_factory=VisualModel.empty)  # published separately
     # See `item_fingerprints`.
     fingerprints: Ints = field(default_factory=lambda: _NO_INTS)
@@ -107,7 +104,6 @@ class TrainedModels:
                 *arrays.get("personal_search", _NO_OPTIONS).tolist()
             ),
             indicators=ClickBoostModel.from_arrays(engine_arrays(arrays, "signs")),
-            impression_stats=ItemStats.from_arrays(engine_arrays(arrays, "trials")),
             fingerprints=np.asarray(arrays.get("marks", _NO_INTS)),
             intervals=np.asarray(arrays.get("intervals", _NO_INTS)),
             own_models={

@@ -15,7 +15,6 @@ from productrecs.core.cache_registry import Cache
 from productrecs.core.ids import visitor_hash
 from productrecs.engines.arrays import Items
 from productrecs.engines.copurchase import VariantGroups
-from productrecs.engines.item_impression_stats import ItemStats
 from productrecs.records.catalog.title_words import size_in_title, variant_key
 from productrecs.training.interest_signals import IndicatorInputs
 from productrecs.training.partitioned_shopper_events import (
@@ -241,7 +240,6 @@ class TrainingInputs:
         self.purchases = Purchases()
         self.searches = SearchInputs()
         self.indicators = IndicatorInputs()
-        self.impression_stats = ItemStats()
         self.catalog = CatalogInputs()
         self.fit_cache = FitCache()
 
@@ -289,9 +287,6 @@ class TrainingInputs:
                             [(row[0], row[1], row[4], row[3]) for row in reported]
                         )
                     )
-            self.impression_stats = self.impression_stats.plus(
-                repository.trials(after, last)
-            )
             lines += [_purchases_from(page) for page in repository.purchases(after, last)]
         self.indicators.add(signals)
         self.add_purchases(lines)

@@ -289,7 +289,6 @@ def fit(
         "personal_search": np.array(astuple(hyperparameters.search), np.float64),
         **{f"choices.{name}": array for name, array in click_boosts},
         **{f"signs.{name}": array for name, array in indicators},
-        **{f"trials.{name}": array for name, array in _impression_stats(inputs, n_items)},
         "intervals": _repurchase_intervals(inputs, n_items),
         "trending": _trending(inputs, behaviour, settings, since_ms, now_ms),
     }
@@ -418,13 +417,6 @@ def _interest_indicators(
         np.full(int(is_purchase.sum()), PURCHASE),
     )
     return fit_indicators(inputs.indicators, choices, purchases, now_ms).to_arrays().items()
-
-
-def _impression_stats(
-    inputs: TrainingInputs, n_items: int
-) -> Iterable[tuple[str, npt.NDArray[Any]]]:
-    """Return impressions and clicks by item."""
-    return inputs.impression_stats.resized(n_items).to_arrays().items()
 
 
 def settings_hash(settings: StoreSettings) -> str:

@@ -20,8 +20,6 @@ from productrecs.records.erasures.repository import ERASURE_GRACE_MS
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.experiments.arm_assignment import Arm, Exposure
 from productrecs.records.experiments.repository import (
-    Exploration,
-    store_explorations,
     store_exposures,
 )
 from productrecs.records.orders.order_and_purchase_ledger import NewOrderLine
@@ -30,7 +28,6 @@ from productrecs.storage.tables import (
     erased_names,
     erasures,
     events,
-    explorations,
     exposures,
     metadata,
     outcomes,
@@ -128,10 +125,6 @@ def live(shop: Shop) -> None:
                 for name in (*MINE, OTHER)
             ],
         )
-        store_explorations(
-            transaction,
-            [Exploration(store_id, "2026-03-01", who, -1, 0, 1, 0.5, NOON) for who in MINE],
-        )
         counts = {
             "bed oak": SearchCount("bed in the oak street 7", 1, 1),
             "tent": SearchCount("tent", 40, 0),
@@ -189,7 +182,6 @@ def test_what_they_bought_stays_without_them_and_others_stay_as_they_were(
     assert set(column(place.shop, events.c.person)) == {OTHER, "s_nobody"}
     assert column(place.shop, exposures.c.identity) == sorted([MY_PHONE, OTHER])
     assert column(place.shop, exposures.c.unit) == sorted([MY_PHONE, OTHER])
-    assert column(place.shop, explorations.c.shopper) == [MY_PHONE]
     # Many searched for a tent, and somebody else for a mug.
     assert column(place.shop, search_counts.c.text) == ["mug", "tent"]
     assert column(place.shop, shopper_links.c.customer) == [OTHER, OTHER]
@@ -229,8 +221,6 @@ def test_what_comes_late_or_again_does_not_bring_them_back(place: Installation) 
     with shop.database.transaction() as transaction:
         late = Exposure(place.store_id, ME, "a-test", Arm.SHOWN, MY_SESSION, soon)
         store_exposures(transaction, [late])
-        tried = Exploration(place.store_id, "2026-03-02", ME, -1, 0, 1, 0.5, soon)
-        store_explorations(transaction, [tried])
 
     told = everything(shop.database)
     assert ME not in told
@@ -381,7 +371,6 @@ def test_all_that_is_kept_of_a_shopper_is_written_out(place: Installation) -> No
         "event": 6,
         "purchase": 3,
         "test": 2,
-        "try": 2,
     }
     told = str(records)
     assert "tent" in told

@@ -50,10 +50,6 @@ from productrecs.records.events.repository import (
     RETRY_WINDOW_MS,
     EventRepository,
 )
-from productrecs.records.experiments.repository import (
-    RETENTION_DAYS as EXPLORATIONS_KEPT_DAYS,
-)
-from productrecs.records.experiments.repository import ExplorationRepository
 from productrecs.records.orders.repository import PurchaseRepository
 from productrecs.records.orders.unconfirmed_purchases import (
     apply_order_policy,
@@ -265,13 +261,6 @@ class StoreJobs:
         with self._services.database.transaction() as transaction:
             SearchCountRepository(transaction, job.store_id).delete_before(day)
 
-    def purge_explorations(self, job: Job, _progress: JobProgress) -> None:
-        """Purge exploration records older than their retention."""
-        now = datetime.fromtimestamp(self._services.clock() / 1000, UTC)
-        day = (now - timedelta(days=EXPLORATIONS_KEPT_DAYS)).date().isoformat()
-        with self._services.database.transaction() as transaction:
-            ExplorationRepository(transaction, job.store_id).delete_before(day)
-
     def stores_to_purge(self) -> Sequence[StoreId]:
         """Return the stores with a retention whose nightly window began."""
         self._accounts.refresh()
@@ -343,7 +332,6 @@ def build_worker(services: Services) -> JobWorker:
         "attribute": stores.attribute,
         "clean-jobs": lambda _job, _progress: _clean(queue),
         "erase-shoppers": stores.erase_shoppers,
-        "forget-explorations": stores.purge_explorations,
         "forget-receipts": stores.delete_old_receipts,
         "forget-searches": stores.delete_old_searches,
         "index-earnings": stores.index_earnings,
@@ -371,7 +359,6 @@ def build_worker(services: Services) -> JobWorker:
         PeriodicJob(
             "erase-shoppers", every=timedelta(seconds=2), stores=stores.stores_with_erasures
         ),
-        _housekeeping("forget-explorations", timedelta(days=1), stores),
         _housekeeping("forget-receipts", timedelta(hours=1), stores),
         _housekeeping("forget-searches", timedelta(days=1), stores),
         PeriodicJob(

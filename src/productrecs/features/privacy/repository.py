@@ -15,7 +15,6 @@ from productrecs.storage.tables import (
     bot_events,
     erasures,
     events,
-    explorations,
     exposures,
     file_imports,
     import_changes,
@@ -169,16 +168,15 @@ class ShopperRepository:
             self._transaction.execute(changed.values(session=None))
 
     def delete_experiment_rows(self, names: Sequence[str]) -> None:
-        """Delete the shopper's test arms and explored items.
+        """Delete the shopper's test arms.
 
         A unit that another customer shares with them is renamed to that customer's id.
         """
         for some in _chunks(names):
-            for table in (exposures, explorations):
-                deletion = table.delete().where(
-                    table.c.store_id == self._store_id, _PERSON_COLUMNS[table].in_(some)
-                )
-                self._transaction.execute(deletion)
+            deletion = exposures.delete().where(
+                exposures.c.store_id == self._store_id, exposures.c.identity.in_(some)
+            )
+            self._transaction.execute(deletion)
             other_rows = exposures.update().where(
                 exposures.c.store_id == self._store_id, exposures.c.unit.in_(some)
             )
@@ -428,7 +426,6 @@ def all_names(connection: sa.Connection, store_id: StoreId) -> Iterator[str]:
         (shopper_links, "session"),
         (shopper_links, "customer"),
         (exposures, "identity"),
-        (explorations, "shopper"),
     ):
         query = (
             sa.select(table.c[name])
@@ -445,7 +442,6 @@ _PERSON_COLUMNS: Final = {
     purchase_lines: purchase_lines.c.person,
     shopper_links: shopper_links.c.customer,
     exposures: exposures.c.identity,
-    explorations: explorations.c.shopper,
 }
 _KEY: Final = {
     events: events.c.seq,

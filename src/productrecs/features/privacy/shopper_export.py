@@ -17,7 +17,6 @@ from productrecs.storage.database import Database
 from productrecs.storage.tables import (
     bot_events,
     events,
-    explorations,
     exposures,
     purchase_lines,
     shopper_links,
@@ -40,7 +39,6 @@ _TABLES: Final = {
     "bot": bot_events,
     "purchase": purchase_lines,
     "test": exposures,
-    "try": explorations,
 }
 
 
@@ -114,16 +112,6 @@ def _test(record: ShopperRecord) -> Fields:
     }
 
 
-def _exploration(record: ShopperRecord) -> Fields:
-    row = record.row
-    return {
-        "name": row["shopper"],
-        "item_id": record.products.get(row["item"]),
-        "beside": record.products.get(row["about"]),
-        "timestamp": iso(row["first_at"]),
-    }
-
-
 def _name(record: ShopperRecord) -> Fields:
     return {"session_id": record.row["session"], "user_id": record.row["customer"]}
 
@@ -134,5 +122,4 @@ _RECORD_FIELDS: Final[dict[str, Callable[[ShopperRecord], dict[str, Any]]]] = {
     "bot": _event,
     "purchase": _purchase,
     "test": _test,
-    "try": _exploration,
 }

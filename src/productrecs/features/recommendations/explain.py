@@ -125,7 +125,6 @@ class ExplainedProduct:
     pinned_by: int | None = None
     tired: float | None = None  # impression fatigue factor of the score
     rests: float | None = None  # cooldown factor of its rank in the backfill
-    tried: float | None = None  # exploration probability of a new product today
     replaces: str | None = None  # the sold-out product that it can replace
     bundle: str | None = None  # name of the bundle, or its number
     earning: float | None = None  # earning index, where lists follow it: -1 to 1
@@ -302,7 +301,7 @@ class _Explainer:
 
     def product(self, pick: Pick) -> ExplainedProduct:
         """Return the evidence for one product of the list."""
-        rules, explored = self._rules_about(pick.item), self._decision.explored
+        rules = self._rules_about(pick.item)
         votes = self._votes(pick.item)
         engines = {vote.engine for vote in votes}
         return ExplainedProduct(
@@ -325,9 +324,6 @@ class _Explainer:
             pinned_by=_pinning_rule_id(rules),
             tired=self._decision.context.fatigue.get(pick.item),
             rests=self._cooldown_factor(pick.item),
-            tried=explored.probability
-            if explored is not None and explored.pick == pick
-            else None,
             replaces=self._replaces(pick.item),
             bundle=self._bundle_name(),
             earning=earning_index_of(self._store, pick.item),

@@ -1,12 +1,11 @@
 """Placement lists: turns a placement into requests of the list pipeline, and lists it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from productrecs.features.recommendations.recommend import (
     Decision,
     decide,
-    exploration_record,
 )
 from productrecs.features.recommendations.recommendation_request import (
     ListPlan,
@@ -23,7 +22,6 @@ from productrecs.records.catalog.item_filters import (
     parse_filters,
 )
 from productrecs.records.events.shopper_history_cache import ShopperHistory
-from productrecs.records.experiments.repository import Exploration
 from productrecs.records.placements.placement import (
     Placement,
     RelativeFilter,
@@ -73,7 +71,7 @@ def place_requests(
     content = placement.content
     default_num = content.num or store.settings.rec_num
     num = call.num or default_num
-    call = call._replace(num=num, shown=default_num if num > default_num else None)
+    call = call._replace(num=num)
     latest_viewed = _latest_viewed(store, call, histories)
     anchors = store.catalog.numbers_of([*filter(None, [call.item_id]), *call.basket])
     subject = next(iter(anchors), latest_viewed)
@@ -126,23 +124,9 @@ def recommend_placement(
     placed: PlacedRequests,
     histories: Sequence[ShopperHistory],
     now_ms: int,
-    record_exploration: Callable[[Exploration], None] | None = None,
 ) -> list[Pick]:
-    """Return the list of a placement, best first.
-
-    `record_exploration` receives the record of an explored item.
-    """
-    decisions = decide_placement(store, placed, histories, now_ms)
-    listed = {pick.item for pick in decisions.picks}
-    for _, decision in decisions.decisions:
-        explored = exploration_record(store.catalog.store_id, decision, now_ms)
-        if (
-            record_exploration is not None
-            and explored is not None
-            and explored.item in listed
-        ):
-            record_exploration(explored)
-    return decisions.picks
+    """Return the list of a placement, best first."""
+    return decide_placement(store, placed, histories, now_ms).picks
 
 
 def _append_picks(first: list[Pick], added: Sequence[Pick], num: int) -> list[Pick]:

@@ -35,7 +35,6 @@ class Recipe:
     is_varied: bool = False  # limits variants and single categories in a list
     # Co-purchases include pooled variants and repurchased items.
     pools_variants: bool = False
-    has_exploration: bool = False  # a share of lists has an explored item
     rebuys: bool = False  # lists the shopper's purchases that are due again
     # The shopper's purchases count in addition to the visit.
     uses_purchase_memory: bool = False
@@ -99,7 +98,6 @@ _RECIPES: Final[Mapping[Source, Recipe]] = MappingProxyType(
             _BACKFILL,
             is_varied=True,
             uses_purchase_memory=True,
-            has_exploration=True,
             has_fatigue=True,
             has_cooldown=True,
         ),
@@ -112,7 +110,6 @@ _RECIPES: Final[Mapping[Source, Recipe]] = MappingProxyType(
             _BACKFILL,
             is_varied=True,
             pools_variants=True,
-            has_exploration=True,
             has_fatigue=True,
             has_cooldown=True,
             habit_blend=_MIX[PageType.CART],

@@ -1,14 +1,12 @@
 """Recommendation pipeline: candidates, fusion, re-ranking, filters, backfill, pins."""
 
 import math
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from productrecs.core.ids import StoreId
 from productrecs.engines.arrays import NO_RANKED, Ranked
 from productrecs.features.recommendations.candidates import (
     BACKFILLS,
@@ -42,11 +40,8 @@ from productrecs.features.recommendations.request_context import (
 from productrecs.features.recommendations.reranking import (
     BACKFILL_SCORE,
     DiversityFilter,
-    ExploredItem,
     diverse_backfill,
-    exploration_draw,
     order_by_earnings,
-    pick_exploration,
     reserve_count,
     with_pins,
     within_limits,
@@ -54,7 +49,6 @@ from productrecs.features.recommendations.reranking import (
 from productrecs.features.recommendations.serving_state import (
     EligibleItems,
     StoreState,
-    exploration_day,
     sold_out_anchor,
 )
 from productrecs.features.recommendations.sold_out_replacements import (
@@ -64,7 +58,6 @@ from productrecs.features.recommendations.sold_out_replacements import (
     rank_replacements,
 )
 from productrecs.records.events.shopper_history_cache import ShopperHistory
-from productrecs.records.experiments.repository import Exploration
 from productrecs.records.merchandising.rule_book import ListRules
 
 _REACH: Final = 3  # length of a list before limits, in lengths of the list after them
@@ -80,27 +73,7 @@ class Decision(NamedTuple):
     ranking: FusedCandidates  # the fused order after the store's rules
     not_listable: frozenset[int]  # never listed: anchors, excluded and bought items
     picks: list[Pick]
-    explored: ExploredItem | None = None  # the explored item
     replacements: frozenset[int] = frozenset()  # of a sold-out anchor; they come first
-
-
-def exploration_record(
-    store_id: StoreId, decision: Decision, now_ms: int
-) -> Exploration | None:
-    """Return the record of a list's explored item, if it has one."""
-    explored, context = decision.explored, decision.context
-    if explored is None:
-        return None
-    return Exploration(
-        store_id=store_id,
-        day=datetime.fromtimestamp(now_ms / 1000, UTC).date().isoformat(),
-        shopper=context.person,
-        about=context.anchors[0] if context.anchors else -1,
-        item=explored.pick.item,
-        place=explored.place + 1,
-        chance=explored.probability,
-        first_at=now_ms,
-    )
 
 
 def recommend(
@@ -108,21 +81,15 @@ def recommend(
     request: RecommendationRequest,
     histories: Sequence[ShopperHistory],
     now_ms: int,
-    record_exploration: Callable[[Exploration], None] | None = None,
 ) -> list[Pick]:
     """Return up to `request.num` picks, best first, by falling score.
 
     They never include anchors, items that the call excludes, or (unless repeats are
     allowed) items that the shopper bought. All are visible at `now_ms` and none is excluded
     by a rule. `buy` may return fewer, even none; other sources return fewer only if the
-    catalog has no more. `record_exploration` receives the record of the explored item, if
-    the list has one.
+    catalog has no more.
     """
-    decision = decide(store, request, histories, now_ms)
-    explored = exploration_record(store.catalog.store_id, decision, now_ms)
-    if record_exploration is not None and explored is not None:
-        record_exploration(explored)
-    return decision.picks
+    return decide(store, request, histories, now_ms).picks
 
 
 def decide(
@@ -180,21 +147,6 @@ def decide(
             request.num,
             may_add=bool(recipe.backfill),
         )
-    explored = None
-    if recipe.has_exploration and context.page_type is not PageType.CART:
-        shown_count = min(request.shown or request.num, request.num)
-        not_explorable = not_listable.union(pick.item for pick in picks[shown_count:])
-        explored = _explored_item(
-            store,
-            context,
-            eligible,
-            picks[:shown_count],
-            shown_count,
-            not_explorable,
-            now_ms,
-        )
-    if explored is not None:
-        picks[explored.place] = explored.pick
     return Decision(
         context,
         eligible,
@@ -203,7 +155,6 @@ def decide(
         ranking,
         not_listable,
         picks,
-        explored,
         replacements=frozenset(pick.item for pick in replacements),
     )
 
@@ -375,28 +326,6 @@ def _backfill(
                 score *= 0.9
                 added.append(Pick(item, engine, score))
     return added
-
-
-def _explored_item(
-    store: StoreState,
-    context: ShopperContext,
-    eligible: EligibleItems,
-    picks: list[Pick],
-    num: int,
-    not_listable: frozenset[int],
-    now_ms: int,
-) -> ExploredItem | None:
-    """Return the explored item of a full list's last place; None if that is pinned."""
-    percent = store.settings.explore_percent
-    if len(picks) < num or not exploration_day(store, now_ms):
-        return None
-    anchors, catalog = backfill_anchors(context, eligible), store.catalog
-    draw = exploration_draw(catalog.store_id, context.person, context.anchors, now_ms)
-    explored = pick_exploration(eligible, draw, percent, anchors, picks, not_listable)
-    pins = eligible.rules.pins if eligible.rules is not None else ()
-    if explored is None or any(item == picks[-1].item for _, item in pins):
-        return None
-    return explored
 
 
 def _apply_pins(

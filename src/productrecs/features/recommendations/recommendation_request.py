@@ -61,7 +61,6 @@ class RecommendationRequest(NamedTuple):
     basket: tuple[str, ...] = ()
     identities: tuple[str, ...] = ()  # by precedence
     excluded: tuple[str, ...] = ()  # ids that the page already shows
-    shown: int | None = None  # products shown at first, if the page asks for a reserve
     with_anchor: bool = False  # whether the reply also contains the product of `item_id`
     filters: Filters = NO_FILTERS  # conditions on every product of the list
     placement: str = ""  # named by the call; `num` 0 then means the placement's

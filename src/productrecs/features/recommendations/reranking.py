@@ -1,4 +1,4 @@
-"""Re-ranking of relevant products: diversity, earnings, pins and exploration.
+"""Re-ranking of relevant products: diversity, earnings and pins.
 
 Diversity limits variants of one product and products of one category.
 
@@ -12,28 +12,20 @@ The loss of relevance is bounded. With the weight `w`, from 0 to 1, a product mo
 `4 w` places (rounded up) either way, and only past products whose relevance score is at
 most `1 / (1 - 0.3 w)` times its own. So no irrelevant product comes first.
 
-Pins and explored products take places in the finished list.
-
-An exploration draw depends on the store, the shopper, the day and the list's subject, so a
-list stays the same for a day. The probability of each explored item is known.
+Pins take places in the finished list.
 """
 
-import hashlib
 import math
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
-from productrecs.core.clock import DAY_MS
-from productrecs.core.ids import StoreId
 from productrecs.engines.arrays import Floats
 from productrecs.features.recommendations.recipes import PageType
 from productrecs.features.recommendations.recommendation_request import (
-    Engine,
     ListPlan,
     Pick,
 )
@@ -312,83 +304,6 @@ def _max_moves(weight: float) -> int:
 
 def _earning_index_of(pick: Pick, earnings: Floats) -> float:
     return float(earnings[pick.item]) if pick.item < len(earnings) else 0.0
-
-
-MIN_PICKS: Final = 3  # minimum list length for exploration
-_BITS: Final = 64
-
-
-class Draw(NamedTuple):
-    """Random numbers of one list: two of [0, 1)."""
-
-    list_: float
-    item: float
-
-
-class ExploredItem(NamedTuple):
-    """An explored item of a list: its place (from 0), and its overall probability."""
-
-    pick: Pick
-    place: int
-    probability: float
-
-
-def exploration_draw(
-    store_id: StoreId, shopper: str, about: tuple[int, ...], now_ms: int
-) -> Draw:
-    """Return the random numbers of a shopper's list on a day of UTC."""
-    words = ("productrecs explore", store_id, str(now_ms // DAY_MS), shopper, repr(about))
-    digest = hashlib.sha256("\0".join(words).encode("utf-8", "surrogatepass")).digest()
-    half = _BITS // 8
-    return Draw(
-        *(
-            int.from_bytes(digest[start : start + half], "big") / 2**_BITS
-            for start in (0, half)
-        )
-    )
-
-
-def pick_exploration(
-    eligible: EligibleItems,
-    draw: Draw,
-    percent: float,
-    anchors: tuple[int, ...],
-    picks: list[Pick],
-    not_listable: AbstractSet[int],
-) -> ExploredItem | None:
-    """Return the list's explored item; None for most lists.
-
-    It comes from the narrowest category of the first of `anchors` with new items; without
-    anchors, from the store's newest items. It is never one of `picks` or `not_listable`.
-    """
-    if draw.list_ * 100.0 >= percent or len(picks) < MIN_PICKS:
-        return None
-    names = (
-        dict.fromkeys(eligible.narrowest[item] for item in anchors) if anchors else ("",)
-    )
-    not_explorable = not_listable | {pick.item for pick in picks}
-    for name in names:
-        if anchors and not name:
-            continue
-        items, weights = eligible.cold_start_items(name)
-        is_explorable = np.array(
-            [item not in not_explorable for item in items.tolist()], bool
-        )
-        if not is_explorable.any():
-            continue
-        items, sums = items[is_explorable], np.cumsum(weights[is_explorable])
-        index = min(
-            int(np.searchsorted(sums, draw.item * sums[-1], "right")), len(sums) - 1
-        )
-        probability = percent / 100.0 * float(weights[is_explorable][index] / sums[-1])
-        engine = Engine.CATEGORY if anchors else Engine.TRENDING
-        last_place = len(picks) - 1
-        return ExploredItem(
-            Pick(int(items[index]), engine, picks[last_place].score),
-            last_place,
-            probability,
-        )
-    return None
 
 
 BACKFILL_SCORE: Final = 1e-3  # score of a backfill item

@@ -10,7 +10,6 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from productrecs.core.cache_registry import BoundedCache, Cache, memoized
-from productrecs.core.clock import DAY_MS
 from productrecs.engines.arrays import NO_RANKED, Floats, Ints, Items, Ranked
 from productrecs.engines.copurchase import CopurchaseModel
 from productrecs.engines.fusion import RANK_OFFSET
@@ -86,7 +85,6 @@ def _category_complements(
 
 _CATEGORY_LIMIT: Final = 200
 _CHUNK: Final = 256
-_COLD_START_LIMIT: Final = 200
 _HEAD: Final = 4_096  # ranks of an order that a boost can change
 _TOP_ITEMS: Final = 20  # top items that show whether people buy several of a category
 _MIN_ORDERS: Final = 3  # minimum number of orders with two items of a category
@@ -110,7 +108,6 @@ class EligibleItems:
     _best: dict[str, list[int]] = field(default_factory=dict)
     _head: list[int] | None = None
     narrowest: NarrowestCategories = field(init=False)
-    _cold_start_items: dict[str, tuple[Ints, Floats]] = field(default_factory=dict)
     _same_category_shares: dict[str, float] = field(default_factory=dict)
     replacements: dict[tuple[int, bool], tuple[Items, Items, Items]] = field(
         default_factory=dict
@@ -140,34 +137,6 @@ class EligibleItems:
                 category
             )
         return share > min_share
-
-    def cold_start_items(self, category: str = "") -> tuple[Ints, Floats]:
-        """Return up to 200 visible items with few impressions, and exploration weights.
-
-        They are the newest of a category, or of the catalog. Boosts and buries change the
-        weights.
-        """
-        cold_start = self._cold_start_items.get(category)
-        if cold_start is None:
-            cold_start = self._cold_start_items[category] = self._compute_cold_start_items(
-                category
-            )
-        return cold_start
-
-    def _compute_cold_start_items(self, category: str) -> tuple[Ints, Floats]:
-        catalog, item_stats = self.catalog, self.models.impression_stats
-        if category:
-            members = np.array(catalog.members.get(category, ()), dtype=np.int64)
-            members = members[np.argsort(-catalog.created[members], kind="stable")]
-        else:
-            members = catalog.newest()
-        members = members[members < len(self.visible)]
-        items = members[self.visible[members]]
-        items = items[item_stats.are_new(items)][:_COLD_START_LIMIT]
-        weights = item_stats.exploration_weights(items, members)
-        if self.rules is not None and self.rules.factors is not None:
-            weights *= self.rules.factors.take(items, mode="clip")
-        return items, weights
 
     def may_show(self, item: int) -> bool:
         """Return whether an item may be shown."""
@@ -251,7 +220,6 @@ class EligibleItems:
 _LIST_KINDS: Final[Mapping[str, ListKind]] = MappingProxyType(
     {one.value: one for one in ListKind}
 )
-MIN_IMPRESSIONS: Final = 1_000  # minimum number of store impressions for exploration
 
 
 class _EligibleCache(NamedTuple):
@@ -379,19 +347,6 @@ class StoreState:
                 filtered_mask[:size] &= mask[:size]
                 filtered_mask[size:] = False
         return filtered_mask
-
-
-def exploration_day(store: StoreState, now_ms: int) -> int:
-    """Return the day of the current exploration; 0 if a store's lists do not explore.
-
-    Anonymous lists are cached for as long as this value stays the same.
-    """
-    if (
-        not store.settings.explore_percent
-        or store.models.impression_stats.total < MIN_IMPRESSIONS
-    ):
-        return 0
-    return now_ms // DAY_MS
 
 
 def sold_out_anchor(

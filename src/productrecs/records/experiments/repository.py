@@ -1,7 +1,7 @@
-"""Experiment repository: SQL of tests, identities, exposures and explorations."""
+"""Experiment repository: SQL of tests, identities and exposures."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple, Self
 
 import msgspec
@@ -25,34 +25,11 @@ from productrecs.storage.dialects import RawReader, upsert
 from productrecs.storage.tables import (
     experiment_days,
     experiments,
-    explorations,
     exposures,
     store_heads,
 )
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store_settings import SettingValue
-
-RETENTION_DAYS: Final = 90
-
-
-@dataclass(frozen=True, slots=True)
-class Exploration:
-    """A list position for an explored item; items are numbers, `about` -1 for none."""
-
-    store_id: StoreId
-    day: str  # in UTC, ISO
-    shopper: str
-    about: int
-    item: int
-    place: int  # from 1
-    chance: float
-    first_at: int
-
-    @property
-    def key(self) -> tuple[str, str, str, int, int]:
-        """The deduplication key: the first exploration counts."""
-        return (self.store_id, self.day, self.shopper, self.about, self.item)
-
 
 _PERSON_SQL: Final = (
     "COALESCE((SELECT customer FROM shopper_links WHERE store_id = ? AND session = ?), ?)"
@@ -316,42 +293,3 @@ class ExposureRepository:
         rows.sort(key=lambda row: (str(row["identity"]), str(row["test"])))
         query = upsert(self._transaction, exposures).on_conflict_do_nothing()
         self._transaction.execute(query, rows)
-
-
-def store_explorations(transaction: sa.Connection, batch: Sequence[Exploration]) -> None:
-    """Store explorations of any stores; existing ones are not changed."""
-    # All processes write rows in the same order, which prevents deadlocks.
-    ordered = sorted(batch, key=lambda one: one.key)
-    for store_id, rows in AccountRepository(transaction).lock_each(ordered):
-        ExplorationRepository(transaction, store_id).add(rows)
-
-
-class ExplorationRepository:
-    """One store's explorations, inside one transaction; never commits."""
-
-    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s rows only."""
-        self._transaction = transaction
-        self._store_id = store_id
-
-    def add(self, batch: Sequence[Exploration]) -> None:
-        """Store explorations except of erased shoppers; existing ones are not changed."""
-        erased = ErasedNameRepository(self._transaction, self._store_id).find(
-            one.shopper for one in batch
-        )
-        rows = [
-            asdict(one) | {"store_id": self._store_id}
-            for one in batch
-            if not erased.covers(one.shopper, one.first_at)
-        ]
-        if not rows:
-            return
-        query = upsert(self._transaction, explorations).on_conflict_do_nothing()
-        self._transaction.execute(query, rows)
-
-    def delete_before(self, before_day: str) -> int:
-        """Delete explorations before a day; return the number."""
-        query = explorations.delete().where(
-            explorations.c.store_id == self._store_id, explorations.c.day < before_day
-        )
-        return self._transaction.execute(query).rowcount

@@ -192,7 +192,7 @@ event_hours = sa.Table(
 )
 
 
-# Tables of experiments: exposures, explored items, and daily results of tests.
+# Tables of experiments: exposures, and daily results of tests.
 
 # One row for each known name of a shopper. `unit` is the first of their names: the arm is
 # drawn from it, and results are counted by it.
@@ -206,21 +206,6 @@ exposures = sa.Table(
     sa.Column("unit", sa.Text, nullable=False),
     sa.Column("first_at", sa.BigInteger, nullable=False),
     sa.Index(None, "store_id", "test", "first_at"),
-    sqlite_with_rowid=False,
-)
-
-# Explored products: one row a day for each shopper, list and product.
-explorations = sa.Table(
-    "explorations",
-    metadata,
-    store_id_column(),
-    sa.Column("day", sa.String(10), primary_key=True),  # of UTC
-    sa.Column("shopper", sa.Text, primary_key=True),  # empty: unknown
-    sa.Column("about", sa.BigInteger, primary_key=True),  # items.number; -1: no product
-    sa.Column("item", sa.BigInteger, primary_key=True),  # items.number
-    sa.Column("place", sa.SmallInteger, nullable=False),  # from 1
-    sa.Column("chance", sa.Double, nullable=False),  # probability in such a list
-    sa.Column("first_at", sa.BigInteger, nullable=False),
     sqlite_with_rowid=False,
 )
 

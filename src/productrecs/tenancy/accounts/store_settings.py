@@ -47,7 +47,6 @@ class StoreSettings:
     hide_out_of_stock: bool = True
     replace_sold_out: bool = True
     visual_recommendations: bool = True
-    explore_percent: float = 5.0
     earnings_weight: float = 0.0
     trending_metric: Literal["orders", "units", "revenue"] = "orders"
     trending_days: int = 30
@@ -288,11 +287,6 @@ SETTINGS: Final[tuple[StoreSetting, ...]] = (
         "visual_recommendations",
         _switch,
         "whether visually similar products are recommended, also to fill short lists",
-    ),
-    StoreSetting(
-        "explore_percent",
-        _percent(20),
-        "the percentage of mix and browse lists whose last place explores a new product",
     ),
     StoreSetting(
         "earnings_weight",

@@ -5,13 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NoReturn
 
-import pytest
-import sqlalchemy as sa
-
-from productrecs.core.clock import DAY_MS
 from productrecs.core.errors import StorageBusyError
 from productrecs.core.ids import StoreId
 from productrecs.entrypoints.http.writes import background_writes as module
@@ -21,20 +17,14 @@ from productrecs.entrypoints.http.writes.background_writes import (
     RecordKind,
     _in_one_transaction,
 )
-from productrecs.features.recommendations.recommend import Decision, exploration_record
 from productrecs.records.experiments.arm_assignment import Arm, Exposure
-from productrecs.records.experiments.repository import (
-    Exploration,
-    ExplorationRepository,
-    store_explorations,
-)
-from productrecs.storage.tables import explorations
+from productrecs.records.experiments.repository import store_exposures
 from productrecs.tenancy.accounts.store_management import Registration, register_store
-from tests.features.recommendations.small_shop import NOW
-from tests.features.recommendations.test_pins_and_exploration import asked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import pytest
 
     from productrecs.storage.database import Database
 
@@ -118,81 +108,28 @@ def test_what_is_remembered_is_bounded_and_a_repeat_is_harmless() -> None:
     assert names(exposures) == ["s_0"]
 
 
-TRIED = [(who, one) for who in range(60) if (one := asked(who)).explored is not None]
-
-
-def test_a_try_is_stored_once_with_its_chance_and_forgotten_in_time(
-    database: Database,
-) -> None:
-    store_id = register_store(database, Registration("shop.example"), lambda: NOW)[
-        0
-    ].store_id
-    for _process in range(2):
-        exploring = BackgroundWriter(database)
-        for who in range(60):
-            note(exploring, store_id, asked(who), NOW)
-        for _, decision in TRIED:
-            note(exploring, store_id, decision, NOW + 5)
-        assert exploring.buffer(Exploration).depth == len(TRIED) > 5
-        exploring.flush()
-        exploring.flush()
-
-    with database.transaction() as transaction:
-        rows = transaction.execute(sa.select(explorations)).mappings().all()
-        repository = ExplorationRepository(transaction, store_id)
-        kept = repository.delete_before(rows[0]["day"])
-        gone = repository.delete_before("9999-01-01")
-
-    assert {row["shopper"] for row in rows} == {f"u{who}" for who, _ in TRIED}
-    assert len(rows) == gone == len(TRIED)
-    assert kept == 0
-    assert {(row["about"], row["place"], row["first_at"]) for row in rows} == {(0, 4, NOW)}
-    for row in rows:
-        decision = dict(TRIED)[int(row["shopper"][1:])]
-        assert decision.explored is not None
-        assert row["chance"] == pytest.approx(decision.explored.probability)
-        assert row["item"] == decision.explored.pick.item
-
-
 def test_what_cannot_be_stored_waits_and_too_much_is_lost(
     monkeypatch: pytest.MonkeyPatch, sqlite_database: Database
 ) -> None:
-    store_id = register_store(sqlite_database, Registration("a.example"), lambda: NOW)[
-        0
-    ].store_id
-    exploring = BackgroundWriter(sqlite_database)
-    storing = _in_one_transaction(store_explorations)
-    exploring.register(Exploration, RecordKind("explored items", storing, limit=3))
+    store = register_store(sqlite_database, Registration("a.example"), lambda: 1)[0]
+    writer = BackgroundWriter(sqlite_database)
+    storing = _in_one_transaction(store_exposures)
+    writer.register(Exposure, RecordKind("exposures", storing, limit=3))
 
     def busy(*, synced: bool) -> NoReturn:
         message = f"busy {synced}"
         raise StorageBusyError(message)
 
-    for day, (_, decision) in enumerate(TRIED[:5]):
-        note(exploring, store_id, decision, NOW + day * DAY_MS)
+    for name in "abcde":
+        writer.add(replace(met(name), store_id=store.store_id))
     with monkeypatch.context() as broken:
         broken.setattr(sqlite_database, "transaction", busy)
-        exploring.flush()
-    waiting = exploring.buffer(Exploration).depth
-    exploring.flush()
+        writer.flush()
+    exposures = writer.buffer(Exposure)
+    waiting = exposures.depth
+    writer.flush()
 
-    assert (
-        waiting,
-        exploring.buffer(Exploration).lost,
-        exploring.buffer(Exploration).depth,
-    ) == (
-        3,
-        2,
-        0,
-    )
-
-
-def note(
-    background: BackgroundWriter, store_id: StoreId, decision: Decision, now_ms: int
-) -> None:
-    explored = exploration_record(store_id, decision, now_ms)
-    if explored is not None:
-        background.add(explored)
+    assert (waiting, exposures.lost, exposures.depth) == (3, 2, 0)
 
 
 @dataclass(frozen=True)

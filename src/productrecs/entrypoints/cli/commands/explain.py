@@ -272,8 +272,6 @@ def _reasons(product: ExplainedProduct, title_of: NameOf) -> Iterator[str]:
         yield f"part of the bundle {product.bundle}"
     yield from map(_vote_text, product.voices)
     yield from _evidence(product, title_of)
-    if product.tried is not None:
-        yield f"new product, explored: shown here in {product.tried:.2%} of such lists"
     if product.tired is not None:
         yield (
             f"x{product.tired:.2f}, impression fatigue: shown repeatedly and never clicked"

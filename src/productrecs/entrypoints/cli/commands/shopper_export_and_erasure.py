@@ -40,8 +40,7 @@ def shopper() -> None:
 def export(domain: str, file: str, user: str, data: Path | None) -> None:
     """Write all records of a shopper to FILE as JSON lines (- for standard output).
 
-    Their ids, events, purchases, test arms, and the new products that lists explored
-    for them.
+    Their ids, events, purchases and test arms.
 
     Example: productrecs shopper export shop.example.com anna.jsonl --user c-1042
     """

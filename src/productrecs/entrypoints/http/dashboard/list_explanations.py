@@ -189,8 +189,6 @@ def _views(visit: Visit, one: ExplainedProduct) -> Iterator[str]:
         yield f"Viewed earlier in this visit: {share} of steps go back so far"
     if any(vote.engine is Engine.SIMILAR for vote in one.voices):
         yield "Its picture looks similar"
-    if one.tried is not None:
-        yield f"A new product that is tried out in {fmt.share(one.tried, 2)} of such lists"
 
 
 def _weighed(visit: Visit, rule: AppliedRule) -> str:

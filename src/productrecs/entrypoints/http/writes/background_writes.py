@@ -19,8 +19,6 @@ from productrecs.features.insights.tracking_health.repository import (
 )
 from productrecs.records.experiments.arm_assignment import Exposure
 from productrecs.records.experiments.repository import (
-    Exploration,
-    store_explorations,
     store_exposures,
 )
 from productrecs.storage.database import Database
@@ -237,7 +235,6 @@ _KINDS: Final[dict[type[Record], RecordKind]] = {
     Exposure: RecordKind(
         "exposures of a holdout test", _in_one_transaction(store_exposures)
     ),
-    Exploration: RecordKind("explored items", _in_one_transaction(store_explorations), 2),
     KeyMisuse: RecordKind("key misuse", _in_one_transaction(store_key_misuse), 4),
     RefusedKey: RecordKind(
         "refused keys",

@@ -48,7 +48,6 @@ _RECORDS: Final = MappingProxyType(
         "event": "Events",
         "purchase": "Order lines",
         "test": "Tests",
-        "try": "Explored products",
     }
 )
 _HAPPENED: Final = MappingProxyType(

@@ -58,10 +58,7 @@ Shown = Annotated[
     Query(
         ge=1,
         le=MAX_NUM,
-        description=(
-            "How many of `num` the page will show, if it requests more in order "
-            "to drop products of its other lists; default: `num`."
-        ),
+        description=("Accepted and ignored."),
         examples=[8],
     ),
 ]

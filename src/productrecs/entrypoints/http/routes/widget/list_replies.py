@@ -42,7 +42,6 @@ from productrecs.features.recommendations.recommendation_request import (
     RecommendationRequest,
 )
 from productrecs.features.recommendations.serving_state import (
-    exploration_day,
     sold_out_anchor,
 )
 from productrecs.features.recommendations.sold_out_replacements import (
@@ -234,7 +233,7 @@ def _making(
     Raises:
         UnknownPlacementError: when the store has no such placement.
     """
-    shop, record_exploration = cached_store.shop, context.write_client.write_later
+    shop = cached_store.shop
     placed, histories = None, usable.for_lists
     main: RecommendationRequest | None = list_request
     if list_request.placement:
@@ -247,9 +246,9 @@ def _making(
 
     def pick() -> list[Pick]:
         if placed is None:
-            picks = recommend(shop, list_request, histories, now_ms, record_exploration)
+            picks = recommend(shop, list_request, histories, now_ms)
         else:
-            picks = recommend_placement(shop, placed, histories, now_ms, record_exploration)
+            picks = recommend_placement(shop, placed, histories, now_ms)
         context.request_metrics.listed(list_request.source, is_empty=not picks)
         return picks
 
@@ -300,13 +299,11 @@ def _anonymous_list(
     request_key = (
         list_request.source.value,
         list_request.num,
-        list_request.shown,
         list_request.item_id,
         list_request.basket,
         list_request.with_anchor,
     )
-    day, price_list = exploration_day(shop, now_ms), shop.catalog.price_list
-    key = (*request_key, day, making.sold_out, price_list)
+    key = (*request_key, making.sold_out, shop.catalog.price_list)
     if not list_request.placement:
         return _cached_or_computed(
             cached_store, now_ms, key, making, ListFingerprint(shop, list_request, now_ms)

@@ -149,7 +149,7 @@ async def declared_recommendations(  # noqa: PLR0913, PLR0917 - one a query para
         ),
     ] = None,
     excluded: Excluded = None,
-    shown: Shown = None,
+    shown: Shown = None,  # noqa: ARG001 - published, so callers may send it
     anchor: Annotated[  # noqa: FBT002 - a query parameter
         bool,
         BeforeValidator(_absent_if_blank),
@@ -191,7 +191,6 @@ async def declared_recommendations(  # noqa: PLR0913, PLR0917 - one a query para
         basket=listed_ids(item_ids),
         identities=identities_of(customer_id, user_id),
         excluded=listed_ids(excluded),
-        shown=shown,
         with_anchor=anchor,
         filters=read_filters(filters),
         placement=placement or "",
@@ -277,7 +276,7 @@ def parse_list_request(
         return None
     identities = identities_of(query.get("customer_id"), query.get("user_id"))
     return RecommendationRequest(
-        *(source, num, item_id, basket, identities, excluded, shown, anchor),
+        *(source, num, item_id, basket, identities, excluded, anchor),
         placement=placement,
     )
 

@@ -1,0 +1,15 @@
+"""No exploration: its table and waiting jobs go, as no data set showed its gain."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "2026_11_28_1300"
+down_revision = "2026_11_28_1240"
+
+
+def upgrade() -> None:
+    """Drop what only explored products used."""
+    op.drop_table("explorations")
+    for table, column in (("jobs", "kind"), ("duties", "duty")):
+        rows = sa.table(table, sa.column(column))
+        op.execute(rows.delete().where(rows.c[column] == "forget-explorations"))
