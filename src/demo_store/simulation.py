@@ -49,9 +49,8 @@ BUTTONS = frozenset({"fbt", "cart"})  # widgets with a button that adds to the c
 ADD_FROM_CARD_RATE = 0.006
 HOTSPOT_CLICK_RATE = 0.09
 CONVINCED = 0.35  # probability of a purchase after a click on a card
-CARD_OF_WANTED_RATE = (
-    0.35  # probability that a shopper opens the wanted product by its card
-)
+# Probability that a shopper opens the wanted product by its card.
+CARD_OF_WANTED_RATE = 0.35
 
 
 def simulate_year(history: StoreHistory) -> None:

@@ -86,11 +86,9 @@ def test_an_upload_that_comes_again_is_the_same(merchant: Merchant) -> None:
 
 def test_of_retries_at_once_one_is_carried_out(database: Database) -> None:
     store, _ = register_store(database, Registration("shop.example"), lambda: 1)
-    call, done, told = (
-        identify_call("items", "n", b"body"),
-        list[int](),
-        list[tuple[int, bool]](),
-    )
+    call = identify_call("items", "n", b"body")
+    done = list[int]()
+    told = list[tuple[int, bool]]()
 
     def carry_out() -> int:
         done.append(1)
@@ -114,10 +112,8 @@ def test_of_retries_at_once_one_is_carried_out(database: Database) -> None:
 def test_a_name_is_good_for_a_day_and_one_store(database: Database) -> None:
     store, _ = register_store(database, Registration("shop.example"), lambda: 1)
     other, _ = register_store(database, Registration("other.example"), lambda: 1)
-    call, changed = (
-        identify_call("items", "n", b"body"),
-        identify_call("items", "n", b"other"),
-    )
+    call = identify_call("items", "n", b"body")
+    changed = identify_call("items", "n", b"other")
     assert call is not None
     assert changed is not None
 

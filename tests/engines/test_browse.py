@@ -128,10 +128,8 @@ def test_the_kernel_equals_its_twin_to_the_last_bit(
     layout = read_only(arrays)
     weights = weight_tables(options, arrays["returns"])
     for _ in range(200):
-        question, limit = (
-            random_question(rng, 33, options, layout.owners),
-            int(rng.integers(1, 40)),
-        )
+        question = random_question(rng, 33, options, layout.owners)
+        limit = int(rng.integers(1, 40))
 
         compiled = kernel.answer(layout, weights, question, limit)
         plain = session_knn.answer(layout, weights, question, limit)

@@ -114,10 +114,8 @@ def _components(document: Schema) -> Iterator[str]:
 
 
 def _words(_: Schema, operation: Operation) -> Iterator[str]:
-    summary, description = (
-        operation.it.get("summary", ""),
-        operation.it.get("description", ""),
-    )
+    summary = operation.it.get("summary", "")
+    description = operation.it.get("description", "")
     if not _NAME.fullmatch(operation.it.get("operationId", "")):
         yield "no operationId of small letters"
     if len(operation.it.get("tags", ())) != 1:

@@ -115,10 +115,8 @@ def _shapes(name: str, blocks: Mapping[str, list[list[str]]]) -> Iterator[Shape]
     degrees, centre = 0.0, (50.0, 50.0)
     for kind, *arguments in blocks[name]:
         if kind == "turn":
-            degrees, centre = (
-                float(arguments[0]),
-                (float(arguments[1]), float(arguments[2])),
-            )
+            degrees = float(arguments[0])
+            centre = (float(arguments[1]), float(arguments[2]))
         elif kind == "use":
             x, y, scale = map(float, arguments[1:])
             for shape in _shapes(arguments[0], blocks):

@@ -122,11 +122,9 @@ def _repeated_purchases(
 ) -> tuple[Ints, Ints]:
     """Return the item and the time since the purchase before, of each repeated purchase."""
     order = np.lexsort((times, items, buyers))
-    sorted_buyers, sorted_items, sorted_times = (
-        buyers[order],
-        items[order].astype(np.int64),
-        times[order],
-    )
+    sorted_buyers = buyers[order]
+    sorted_items = items[order].astype(np.int64)
+    sorted_times = times[order]
     is_repeated = (np.diff(sorted_buyers) == 0) & (np.diff(sorted_items) == 0)
     gaps = np.diff(sorted_times)
     is_repeated &= gaps > HALF_A_DAY_MS

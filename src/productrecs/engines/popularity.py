@@ -121,9 +121,7 @@ def category_top_items(members: Items | Ints, ranks: Items, limit: int) -> Items
     item_ranks[is_ranked] = ranks[members[is_ranked]]
     if len(members) > 4 * limit > 0:
         max_rank = np.partition(item_ranks, limit - 1)[limit - 1]
-        members, item_ranks = (
-            members[item_ranks <= max_rank],
-            item_ranks[item_ranks <= max_rank],
-        )
+        members = members[item_ranks <= max_rank]
+        item_ranks = item_ranks[item_ranks <= max_rank]
     order = np.lexsort((members, item_ranks))[: max(limit, 0)]
     return members[order].astype(np.int32)

@@ -134,10 +134,8 @@ def merge_carts(purchases: Purchases, behaviour: Behaviour) -> BasketLines | Non
     None if no cart adds an item. Carts of visits without a purchase are skipped.
     """
     is_cart_event = (behaviour.kinds == EventKind.ADD_TO_CART) & (behaviour.visitors != 0)
-    lines, visitors = (
-        _order_lines(purchases),
-        purchases.visitors[order_line_mask(purchases)],
-    )
+    lines = _order_lines(purchases)
+    visitors = purchases.visitors[order_line_mask(purchases)]
     identified_lines = np.flatnonzero(visitors != 0)
     carted_count = int(is_cart_event.sum())
     if not carted_count or not len(identified_lines):

@@ -23,9 +23,8 @@ INTERACTION_BY_EVENT: Final[Mapping[int, InteractionType]] = MappingProxyType(
     }
 )
 """The interaction of each event kind other than views."""
-MAX_GROUP_ITEMS: Final = (
-    50  # distinct products of an order or a visit; larger ones are not a shopper's
-)
+# Distinct products of an order or a visit; larger ones are not a shopper's.
+MAX_GROUP_ITEMS: Final = 50
 
 
 class ItemGroups(NamedTuple):

@@ -20,9 +20,8 @@ from productrecs.storage.tables import (
 )
 from productrecs.tenancy.accounts.repository import AccountRepository
 
-_PAGE: Final = (
-    2_000  # rows that stay in the cache of the processor: half the time of 50,000
-)
+# Rows that stay in the cache of the processor: half the time of 50,000.
+_PAGE: Final = 2_000
 _MAX_FACTS: Final = 1_000
 TRAINING_KINDS: Final = (
     EventKind.DETAIL_PAGE_VIEW,

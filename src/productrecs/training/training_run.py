@@ -441,10 +441,8 @@ def _trending(
         revenue=np.nan_to_num(purchases.totals[is_active]),
         times=purchases.times[is_active],
     )
-    recent_sales, earlier_sales = (
-        sales.between(since_ms, now_ms),
-        sales.between(-1, since_ms),
-    )
+    recent_sales = sales.between(since_ms, now_ms)
+    earlier_sales = sales.between(-1, since_ms)
     metric = settings.trending_metric
     return rank_trending(
         recent_sales, behaviour.carted, behaviour.viewed, metric, earlier_sales
@@ -473,9 +471,8 @@ _PAUSE_FACTOR: Final = 4.0  # limits training to a fifth of a core, at low prior
 _MAX_PAUSE_SECONDS: Final = 30.0
 _IDLE_FACTOR: Final = 5.0  # idle-priority time per CPU second of the last training
 _MAX_IDLE_SECONDS: Final = 5.0
-_AGED_STORES_SHARE: Final = (
-    600  # each second one in so many stores is retrained for its age
-)
+# Each second, one in so many stores is retrained because its model is old.
+_AGED_STORES_SHARE: Final = 600
 _MIN_STORE_FACTS: Final = 2_000  # a cached store counts as so many facts at least
 
 

@@ -63,10 +63,8 @@ def test_without_likeness_where_a_caller_has_other_reasons(index: SearchIndex) -
 
 
 def test_the_first_page_and_short_lists_stay_as_they_are(index: SearchIndex) -> None:
-    short, long = (
-        index.find(IndexQuery(index.analyse("lamp "), 36, VISIBLE)),
-        index.find(IndexQuery(index.analyse("lamp "), 80, VISIBLE)),
-    )
+    short = index.find(IndexQuery(index.analyse("lamp "), 36, VISIBLE))
+    long = index.find(IndexQuery(index.analyse("lamp "), 80, VISIBLE))
     assert (
         long.items[: search_index.FEEDBACK_DEPTH]
         == short.items[: search_index.FEEDBACK_DEPTH]

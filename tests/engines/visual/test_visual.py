@@ -216,10 +216,8 @@ def test_learning_is_deterministic_and_survives_being_kept(
     space: EmbeddingSpace, descriptors: Array
 ) -> None:
     shapes = [np.arange(0, len(descriptors), 2), np.arange(1, len(descriptors), 2)]
-    one, other = (
-        fit_embedding_space(descriptors, shapes),
-        fit_embedding_space(descriptors, shapes),
-    )
+    one = fit_embedding_space(descriptors, shapes)
+    other = fit_embedding_space(descriptors, shapes)
     kept = EmbeddingSpace.from_arrays(space.to_arrays())
 
     assert all(

@@ -128,10 +128,8 @@ def test_a_kept_model_answers_about_items_and_vectors() -> None:
     model = VisualModel.from_arrays(VisualModel(known, neighbours, floor).to_arrays())
     visible = np.ones(500, dtype=np.bool_)
 
-    ready, exact = (
-        model.similar_to_item(8),
-        model.similar_to_item_exhaustive(8, 300, visible),
-    )
+    ready = model.similar_to_item(8)
+    exact = model.similar_to_item_exhaustive(8, 300, visible)
 
     assert len(model) == 96
     assert 0 < floor < 0.9

@@ -208,10 +208,8 @@ def test_what_finds_nothing_and_what_nobody_clicks_on_can_be_listed(
     )
     clicked(database, store, ("tent", "a", 1))
 
-    empty, ignored = (
-        told(database, store, QueryFilter.NO_RESULTS),
-        told(database, store, QueryFilter.NO_CLICKS),
-    )
+    empty = told(database, store, QueryFilter.NO_RESULTS)
+    ignored = told(database, store, QueryFilter.NO_CLICKS)
 
     assert [one.text for one in empty.queries] == ["lamp", "stove"]
     assert [one.text for one in ignored.queries] == ["stove", "pan"]

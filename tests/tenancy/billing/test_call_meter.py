@@ -17,11 +17,9 @@ NOON = parse_timestamp("2026-03-01T12:00:00Z")
 APRIL = parse_timestamp("2026-04-01T00:00:00Z")
 PLANS = {**DEFAULT_PLANS, "ten": Plan("ten", 10, 10)}
 TEN = Subscription("ten")
-WARN, OVER, SUSPENDED = (
-    BillingStatus.WARN,
-    BillingStatus.OVER_QUOTA,
-    BillingStatus.SUSPENDED,
-)
+WARN = BillingStatus.WARN
+OVER = BillingStatus.OVER_QUOTA
+SUSPENDED = BillingStatus.SUSPENDED
 
 
 @dataclass

@@ -76,11 +76,9 @@ def test_the_refusal_says_why() -> None:
         Subscription("trial").suspended(NOON).check_active(NOON)
 
 
-WARN, OVER, SUSPENDED = (
-    BillingStatus.WARN,
-    BillingStatus.OVER_QUOTA,
-    BillingStatus.SUSPENDED,
-)
+WARN = BillingStatus.WARN
+OVER = BillingStatus.OVER_QUOTA
+SUSPENDED = BillingStatus.SUSPENDED
 
 
 @pytest.mark.parametrize(

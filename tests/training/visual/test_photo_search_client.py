@@ -292,10 +292,8 @@ def test_two_results_are_found_by_looks_and_the_others_by_kind(
     look, kind = (describe(pixels(drawn(*one)))[None] for one in KINDS[:2])
     grey = describe(np.full((64, 64, 3), 128, np.uint8))[None]
     embedding = BuiltInEmbedding()
-    by_look, by_kind = (
-        pictures.vectors_of(look, embedding),
-        pictures.vectors_of(kind, embedding),
-    )
+    by_look = pictures.vectors_of(look, embedding)
+    by_kind = pictures.vectors_of(kind, embedding)
     assert by_look is not None
     assert by_kind is not None
     model, everything = pictures.model, np.ones(len(KINDS), np.bool_)

@@ -248,9 +248,8 @@ def vote(
         for at in range(begin, end):
             item = layout.items[at]
             votes = scratch_arrays.votes[item]
-            scratch_arrays.touched[n_items_with_votes] = (
-                item  # branch-free: a branch would wait for memory
-            )
+            # Branch-free: a branch would wait for memory.
+            scratch_arrays.touched[n_items_with_votes] = item
             n_items_with_votes += votes == 0.0
             scratch_arrays.votes[item] = (
                 votes + weight * weights.distance[longest + at - match_at]

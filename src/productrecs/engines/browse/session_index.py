@@ -38,9 +38,8 @@ _NO_INTERACTIONS: Final[Mapping[int, int]] = MappingProxyType({})
 _EQUAL_WEIGHTS: Final = (1.0, 1.0, 1.0, 1.0)
 _DAY_MS: Final = 86_400_000.0
 _EXTENDED_ITEMS: Final = 5  # best items whose next items are added
-_EXTENSION_DECAY: Final = (
-    0.5  # score of the first added item, relative to the last score before it
-)
+# Score of the first added item, relative to the last score before it.
+_EXTENSION_DECAY: Final = 0.5
 _NO_SESSIONS: Final = np.zeros(0, dtype=np.int64)
 _NO_RETURNS: Final = np.zeros(0)
 _evaluators = [session_knn.answer]  # the last one is used: after warm-up, the kernel
@@ -206,10 +205,8 @@ class SessionIndex:
             self._layout, extended_weights, extended_query, limit + len(items)
         )
         is_new = np.isin(next_of_best, items, invert=True)
-        next_of_best, votes = (
-            next_of_best[is_new][: limit - len(items)],
-            votes[is_new][: limit - len(items)],
-        )
+        next_of_best = next_of_best[is_new][: limit - len(items)]
+        votes = votes[is_new][: limit - len(items)]
         if not len(next_of_best):
             return items, scores
         extension_scores = votes * (_EXTENSION_DECAY * scores[-1] / votes[0])

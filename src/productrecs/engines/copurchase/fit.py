@@ -370,11 +370,9 @@ class _TopCompanions:
         )
         selected = _Selected(pairs, evidence)
         best_index = _best_index(selected, scores, options.neighbours, self._sales, options)
-        pairs, evidence, scores = (
-            pairs[best_index],
-            evidence[best_index],
-            scores[best_index],
-        )
+        pairs = pairs[best_index]
+        evidence = evidence[best_index]
+        scores = scores[best_index]
         best_first = top_per_owner(pairs.owners, scores, len(scores))
         pairs, evidence = pairs[best_first], evidence[best_first]
         cosines = _pair_cosines(pairs, popularity)

@@ -224,9 +224,8 @@ class CopurchaseOptions:
     season_days: float = 21.0  # window of recent sales
     lean: float = 0.3  # popularity discount with several anchors
     doublings: int = 2  # with several anchors: emphasis of strong votes over many weak ones
-    siblings: float = (
-        5.0  # own baskets at which half of the variants' baskets count; 0: no pooling
-    )
+    # Own baskets at which half of the variants' baskets count; 0: no pooling.
+    siblings: float = 5.0
     needs_evidence: bool = True  # pairs that chance explains are in no list and cart
     false_discoveries: float = 0.05  # share of such pairs that a list may hold by accident
     chance: float = 0.05  # the same for a single common basket, if categories are unknown

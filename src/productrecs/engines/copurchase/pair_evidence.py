@@ -42,9 +42,8 @@ _CERTAIN_ORDERS: Final = 3
 _CERTAIN_SHARE: Final = 0.3  # of an item's orders; where a store sells little else
 _LISTED_SHARE: Final = 0.05
 _MIN_ORDERS: Final = 50  # orders of a store below which every pair is listed
-_ORDERS_PER_NEEDED: Final = (
-    250  # orders of a store from which one more common order is needed
-)
+# Orders of a store from which one more common order is needed.
+_ORDERS_PER_NEEDED: Final = 250
 _MAX_NEEDED: Final = 3
 _CATEGORY_PRIOR: Final = 5.0  # orders by chance that two categories' lift is shrunk by
 
@@ -152,10 +151,8 @@ class PairEvidence:
     ) -> tuple[Floats, Bools]:
         """Return the lift of each pair's categories without it, and which are known."""
         unknown = len(category_pairs.totals) - 1
-        owner_categories, companion_categories = (
-            category_pairs.categories[pairs.owners],
-            category_pairs.categories[pairs.companions],
-        )
+        owner_categories = category_pairs.categories[pairs.owners]
+        companion_categories = category_pairs.categories[pairs.companions]
         codes = (
             owner_categories.astype(np.int64) * len(category_pairs.totals)
             + companion_categories

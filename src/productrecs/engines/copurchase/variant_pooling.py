@@ -40,12 +40,10 @@ if TYPE_CHECKING:
 _BLOCK_ITEMS: Final = 20_000  # items per block, which bounds the memory
 _COMPANION_PRODUCTS: Final = 40  # companion products per product
 _VARIANTS_PER_PRODUCT: Final = 3  # variants per companion product: one may be sold out
-_NEXT_VARIANT_DECAY: Final = (
-    0.3  # decay of borrowed weight from one variant of a companion to the next
-)
-_MAX_JOINT_SHARE: Final = (
-    0.2  # maximum share of baskets with several variants, to be one product
-)
+# Decay of borrowed weight from one variant of a companion to the next.
+_NEXT_VARIANT_DECAY: Final = 0.3
+# Maximum share of baskets with several variants, to be one product.
+_MAX_JOINT_SHARE: Final = 0.2
 _FIT_PER_SALE: Final = 1e-3  # fit of a variant, in common baskets: per own sale,
 _FIT_OF_SAME_SIZE: Final = 1.5  # and for the same size
 
@@ -107,16 +105,12 @@ class VariantPooling:
         n_items = len(self.product)
         codes = own_pairs.owners * n_items + own_pairs.companions
         pair_codes = unique_sorted(np.concatenate((codes, self._candidate_codes(owners))))
-        weights, support = (
-            np.zeros(len(pair_codes)),
-            np.zeros(len(pair_codes), dtype=np.int32),
-        )
+        weights = np.zeros(len(pair_codes))
+        support = np.zeros(len(pair_codes), dtype=np.int32)
         index = np.searchsorted(pair_codes, codes)
         weights[index], support[index] = own_pairs.weights, own_pairs.support
-        owners_of_pairs, other_items = (
-            pair_codes // n_items,
-            (pair_codes % n_items).astype(np.int32),
-        )
+        owners_of_pairs = pair_codes // n_items
+        other_items = (pair_codes % n_items).astype(np.int32)
         return self._with_pooled_weights(
             PairCounts(owners_of_pairs, other_items, weights, support)
         )
@@ -132,11 +126,9 @@ class VariantPooling:
         )
         product_pairs = self._product_pair_index(owners, companions)
         paired_index = np.flatnonzero(product_pairs >= 0)
-        product_pairs, owners, companions = (
-            product_pairs[paired_index],
-            owners[paired_index],
-            companions[paired_index],
-        )
+        product_pairs = product_pairs[paired_index]
+        owners = owners[paired_index]
+        companions = companions[paired_index]
         shares = np.maximum(self.shares[owners], self.shares[companions])
         borrowed_weights = shares * (
             self.pairs.weights[product_pairs] - own_weights[paired_index]

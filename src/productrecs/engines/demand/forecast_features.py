@@ -281,10 +281,8 @@ def _median_week(totals: Floats, ordinals: Ints) -> Floats:
     has_sales = mean_open_days > 0
     if not has_sales.any():
         return factors
-    shares, sold = (
-        weekly_totals[has_sales] / mean_open_days[has_sales][:, None],
-        sold[has_sales],
-    )
+    shares = weekly_totals[has_sales] / mean_open_days[has_sales][:, None]
+    sold = sold[has_sales]
     for column, weekday in enumerate(
         weekdays(ordinals[len(totals) - weeks * WEEK :])[:WEEK]
     ):

@@ -339,10 +339,8 @@ class GradientBoostedModel:
         for start in range(0, len(items), _ITEMS_PER_BATCH):
             batch = items[start : start + _ITEMS_PER_BATCH]
             rows = features.of(np.repeat(batch, HORIZON), np.tile(days_ahead, len(batch)))
-            daily_sales, level = (
-                features.daily_sales[batch][:, None],
-                features.levels[batch][:, None],
-            )
+            daily_sales = features.daily_sales[batch][:, None]
+            level = features.levels[batch][:, None]
             mean, *quantiles = self._boosters
             blocks.append(
                 [

@@ -148,10 +148,8 @@ def _compute_outlook(totals: Floats, first_day: int) -> SeasonOutlook:
 def backtest_totals(totals: Floats, first_day: int) -> TotalBacktest:
     """Return the forecasts from one horizon ago, one week earlier, and so on."""
     origins = range(len(totals) - HORIZON, FIRST_ORIGIN - 1, -WEEK)
-    newest_origins, seasons = (
-        list(origins)[:_MAX_ORIGINS],
-        YearlySeasonality(totals, first_day),
-    )
+    newest_origins = list(origins)[:_MAX_ORIGINS]
+    seasons = YearlySeasonality(totals, first_day)
     forecast, actual, naive, moving = (
         np.zeros((len(newest_origins), HORIZON)) for _ in range(4)
     )

@@ -41,17 +41,13 @@ def insertion_sort(
             sums[position - 1] < score
             or (sums[position - 1] == score and distinct[position - 1] > item)
         ):
-            distinct[position], sums[position], leader_indices[position] = (
-                distinct[position - 1],
-                sums[position - 1],
-                leader_indices[position - 1],
-            )
+            distinct[position] = distinct[position - 1]
+            sums[position] = sums[position - 1]
+            leader_indices[position] = leader_indices[position - 1]
             position -= 1
-        distinct[position], sums[position], leader_indices[position] = (
-            item,
-            score,
-            leader_index,
-        )
+        distinct[position] = item
+        sums[position] = score
+        leader_indices[position] = leader_index
 
 
 @jit_compiled(_SORTED(_ITEMS, readonly_array(types.float64), readonly_array(types.int64)))

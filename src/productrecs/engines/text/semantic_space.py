@@ -30,9 +30,8 @@ INVENTED: Final = 200
 INVENTED_FOUND: Final = 0.02
 """Maximum share of pseudo-words with similar products."""
 
-_MIN_THRESHOLD: Final = (
-    0.35  # minimum threshold: in a small catalog pseudo-words reach little
-)
+# Minimum threshold: in a small catalog pseudo-words reach little.
+_MIN_THRESHOLD: Final = 0.35
 MIN_THRESHOLD_SMALL: Final = 0.4
 """Minimum threshold of catalogs that are not reduced."""
 

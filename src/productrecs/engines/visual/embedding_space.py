@@ -25,10 +25,8 @@ MIN_GROUP: Final = 5  # minimum pictures of a category for training
 _WHITENING: Final = 0.5  # whitening strength
 _RIDGE: Final = 0.3  # ridge, relative to the mean spread within a kind
 _PART_WEIGHTS: Final = (1.0, 0.6, 0.65)  # weights of colour, shape and kind in a vector
-LOOKS_SHARE, KIND_SHARE = (
-    _PART_WEIGHTS[0] ** 2 + _PART_WEIGHTS[1] ** 2,
-    _PART_WEIGHTS[2] ** 2,
-)
+LOOKS_SHARE = _PART_WEIGHTS[0] ** 2 + _PART_WEIGHTS[1] ** 2
+KIND_SHARE = _PART_WEIGHTS[2] ** 2
 """Of a similarity, but for a common factor."""
 
 _WEIGHTS: Final[Mapping[str, float]] = MappingProxyType(

@@ -221,10 +221,8 @@ def _insert_neighbour(
     rows: npt.NDArray[np.int32], scores: npt.NDArray[np.float32], row: int, score: float
 ) -> None:
     position = int(np.searchsorted(-scores, -score, side="right"))
-    rows[position + 1 :], scores[position + 1 :] = (
-        rows[position:-1].copy(),
-        scores[position:-1].copy(),
-    )
+    rows[position + 1 :] = rows[position:-1].copy()
+    scores[position + 1 :] = scores[position:-1].copy()
     rows[position], scores[position] = row, score
 
 
@@ -383,10 +381,8 @@ def fit_match_confidence(model: VisualModel) -> MatchConfidence:
     uncalibrated = MatchConfidence(
         model.floor, float(np.median(nearest_similarity)), empty, empty
     )
-    own_kinds, voted_kinds = (
-        kinds[searched_rows[sample]],
-        kinds[searched_rows[neighbour_index]],
-    )
+    own_kinds = kinds[searched_rows[sample]]
+    voted_kinds = kinds[searched_rows[neighbour_index]]
     has_kind = own_kinds >= 0
     if has_kind.sum() < _MIN_SAMPLE:
         return uncalibrated
@@ -438,11 +434,9 @@ def _isotonic_regression(
         hits, cases, total = float(is_hit), 1.0, float(value)
         while pools and pools[-1][0] * cases >= hits * pools[-1][1]:
             previous = pools.pop()
-            hits, cases, total = (
-                hits + previous[0],
-                cases + previous[1],
-                total + previous[2],
-            )
+            hits = hits + previous[0]
+            cases = cases + previous[1]
+            total = total + previous[2]
         pools.append((hits, cases, total))
     pool_evidence = np.array([total / cases for _, cases, total in pools])
     chances = np.array([(hits + 1.0) / (cases + 2.0) for hits, cases, _ in pools])

@@ -274,10 +274,8 @@ class StockActions:
     def _action(self, row: int) -> StockAction:
         item, plan = self._items[row], self._plan
         order_in = int(plan.order_in[row])
-        surplus, cover = (
-            _none_if_nan(plan.surplus[row]),
-            _none_if_nan(self._days_of_cover[row]),
-        )
+        surplus = _none_if_nan(plan.surplus[row])
+        cover = _none_if_nan(self._days_of_cover[row])
         code = int(self._alerts[row])
         sold = (None, None, None) if item.sold is None else json.loads(item.sold)
         return StockAction(

@@ -25,9 +25,8 @@ MAX_PRODUCTS: Final = 6
 
 _MIN_EVIDENCE: Final = 0.35  # minimum evidence of a spot
 _AGREED: Final = 0.6  # minimum share of the voters for a label
-_LIKELY: Final = (
-    0.65  # minimum confidence of a label: below it two labels in three were wrong
-)
+# Minimum confidence of a label: below it two labels in three were wrong.
+_LIKELY: Final = 0.65
 _MAX_CATEGORY_SHARE: Final = 0.5  # maximum catalog share of an informative category
 _SMALL_CATALOG: Final = 20  # catalog size up to which every category is informative
 _OVERLAP: Final = 0.25

@@ -27,9 +27,8 @@ from productrecs.records.placements.repository import BundleRepository
 from productrecs.storage.database import Database
 
 MAX_PROPOSALS: Final = 50
-_MIN_COMMON_WORDS: Final = (
-    0.5  # share of common words from which titles name designs of one product
-)
+# Share of common words from which titles name designs of one product.
+_MIN_COMMON_WORDS: Final = 0.5
 
 
 class BundleOffer(NamedTuple):
@@ -285,10 +284,8 @@ def are_designs_of_one_product(title: str, other_title: str) -> bool:
 
     Words for sizes and colours do not count.
     """
-    words, other_words = (
-        set(variant_key(title).split()),
-        set(variant_key(other_title).split()),
-    )
+    words = set(variant_key(title).split())
+    other_words = set(variant_key(other_title).split())
     return len(words & other_words) >= _MIN_COMMON_WORDS * max(len(words | other_words), 1)
 
 

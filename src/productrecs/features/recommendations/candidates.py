@@ -135,9 +135,8 @@ BACKFILLS: Final[Mapping[Engine, Backfill]] = MappingProxyType(
 )
 
 
-_PURCHASE_MEMORY_WEIGHT: Final = (
-    0.6  # weight of purchases relative to the visit (algorithms.md 4.2)
-)
+# Weight of purchases relative to the visit (algorithms.md 4.2)
+_PURCHASE_MEMORY_WEIGHT: Final = 0.6
 _MAX_LENGTH: Final = 400  # maximum length of an order that the whole store shares
 _COMPANION_WEIGHT: Final = 0.3  # weight relative to repurchased items
 

@@ -105,11 +105,9 @@ def _categories_on_cooldown(
     eligible: EligibleItems, history: ShopperHistory, now_ms: int
 ) -> set[str]:
     """Return the categories of one history's last purchase that are on cooldown."""
-    catalog_size, since_ms, narrowest = (
-        len(eligible.catalog),
-        now_ms - COOLDOWN_MS,
-        eligible.narrowest,
-    )
+    catalog_size = len(eligible.catalog)
+    since_ms = now_ms - COOLDOWN_MS
+    narrowest = eligible.narrowest
     recently_bought = {
         item for item in history.purchases_since(since_ms) if item < catalog_size
     }

@@ -106,9 +106,8 @@ class ShopperContext(NamedTuple):
     ] = ()  # purchases that count in addition to the visit
     purchase_weights: Mapping[int, float] = _NO_WEIGHTS  # weights of `remembered_purchases`
     person: str = ""  # the shopper's identity, if known
-    interactions: Mapping[int, int] = (
-        _NO_INTERACTIONS  # the strongest above a view, as `InteractionType`
-    )
+    # The strongest above a view, as `InteractionType`.
+    interactions: Mapping[int, int] = _NO_INTERACTIONS
     interest_signals: tuple[
         InterestSignal, ...
     ] = ()  # searches and category views, newest first

@@ -97,12 +97,10 @@ class DiversityFilter:
         """
         # Inlines `admits` for speed: this runs for a dozen items of every list.
         visible, variants, narrowest = self._visible, self._variants, self._narrowest
-        listed_variants, shares, max_per_category, num = (
-            self._listed_variants,
-            self._shares,
-            self._max_per_category,
-            self._num,
-        )
+        listed_variants = self._listed_variants
+        shares = self._shares
+        max_per_category = self._max_per_category
+        num = self._num
         size = len(visible)
         places: list[int] = []
         deferred: list[int] = []

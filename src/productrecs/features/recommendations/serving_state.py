@@ -175,11 +175,9 @@ class EligibleItems:
 
         At least three orders are needed: two may be chance.
         """
-        narrowest, copurchase, size = (
-            self.narrowest,
-            self.models.copurchase,
-            len(self.narrowest),
-        )
+        narrowest = self.narrowest
+        copurchase = self.models.copurchase
+        size = len(self.narrowest)
         return any(
             other < size
             and narrowest[other] == narrowest[item]

@@ -108,10 +108,8 @@ def _same_category_items(eligible: EligibleItems, anchor: int, buyable: Mask) ->
 
 def _category_overlap(catalog: CatalogView, item: int, other: int) -> float:
     """Return the share of two items' categories that both have, 0 to 1."""
-    categories, other_categories = (
-        set(catalog.categories[item]),
-        set(catalog.categories[other]),
-    )
+    categories = set(catalog.categories[item])
+    other_categories = set(catalog.categories[other])
     return len(categories & other_categories) / max(len(categories | other_categories), 1)
 
 

@@ -105,9 +105,8 @@ SoldOut = Literal["mixed", "last", "hidden"]
 
 _CANDIDATES: Final = 3  # candidates per wanted product: popularity reorders them
 _MIN_CANDIDATES: Final = 30
-_MIN_CANDIDATES_REORDERED: Final = (
-    200  # minimum candidates if boosts or rules change the order
-)
+# Minimum candidates if boosts or rules change the order.
+_MIN_CANDIDATES_REORDERED: Final = 200
 _SOLD_OUT: Final = 0.05  # score factor of sold-out products that come last
 _CLICK_BOOST: Final = 1.0
 """Score boost at the maximum click boost of 1: doubles the score."""
@@ -129,9 +128,8 @@ class SearchableStore:
     factors: Floats | None = None  # score factors by item; the last one is for newer items
     sold_out: SoldOut = "mixed"
     click_boosts: ClickBoostModel = field(default_factory=ClickBoostModel.empty)
-    language_setting: str = (
-        ""  # the store's language setting, which the keys of `click_boosts` use
-    )
+    # The store's language setting, which the keys of `click_boosts` use.
+    language_setting: str = ""
     shopper: PersonalLift | None = None  # set for personal results
     by_meaning: bool = True  # whether products of similar meaning follow the words
 

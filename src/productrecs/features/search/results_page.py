@@ -320,10 +320,8 @@ def _page_hits(
     last_rank = (
         until + pages.candidate_limit + num
     )  # lowest rank that boosts may lift to the page
-    items, scores = (
-        page_results.items[:last_rank].tolist(),
-        page_results.scores[:last_rank].tolist(),
-    )
+    items = page_results.items[:last_rank].tolist()
+    scores = page_results.scores[:last_rank].tolist()
     if not query.has_words:
         return with_pins(pins, list(map(Hit, items, scores)))[offset : offset + num]
     scores = weigh_scores(store, query, items, scores)

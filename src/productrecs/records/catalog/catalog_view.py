@@ -139,10 +139,8 @@ class CatalogView:
         if cached and cached[0] == self.version and cached[1] <= now_ms < cached[2]:
             return cached[3]
         version, state = self.version, self._state
-        starts, ends = (
-            self._available_from[: len(state)],
-            self._available_until[: len(state)],
-        )
+        starts = self._available_from[: len(state)]
+        ends = self._available_until[: len(state)]
         min_state = _BUYABLE if hide_sold_out else _SOLD_OUT
         mask = (state >= min_state) & (starts <= now_ms) & (ends >= now_ms)
         later = np.concatenate((starts[starts > now_ms], ends[ends >= now_ms] + 1))

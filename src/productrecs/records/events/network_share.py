@@ -80,10 +80,8 @@ class NetworkCounts:
         # A product after others of its visit: what models of browsing learn from.
         recent = list(earlier)[-_PAIRED:]
         pairs = [hash(frozenset((one, other))) for one in new for other in recent]
-        of_product, of_pair = (
-            max(1, limit // SHARE_OF_PRODUCT),
-            max(1, limit // SHARE_OF_PAIR),
-        )
+        of_product = max(1, limit // SHARE_OF_PRODUCT)
+        of_pair = max(1, limit // SHARE_OF_PAIR)
         if (
             (is_new and len(network.units) >= limit)
             or any(network.products[one] >= of_product for one in new)

@@ -94,9 +94,8 @@ class ImportMark:
 
 
 _NAMES: Final = PurchaseLine._fields
-_ORDERS: Final = (
-    f"FROM {ROWS_PLACEHOLDER} CROSS JOIN {LOOKUP_PLACEHOLDER}"  # each is looked up
-)
+# Each is looked up.
+_ORDERS: Final = f"FROM {ROWS_PLACEHOLDER} CROSS JOIN {LOOKUP_PLACEHOLDER}"
 _LINES: Final = (
     f"SELECT {', '.join(f'found.{name}' for name in _NAMES)} "
     f"{_ORDERS} purchase_lines AS found "

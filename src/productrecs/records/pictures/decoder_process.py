@@ -162,10 +162,8 @@ def _describe_views(data: bytes, is_own: bool) -> PhotoViews:  # noqa: FBT001 - 
         view_descriptors, region_descriptors, foreground, windows, is_scene, is_upright = (
             describe_regions(pixels)
         )
-        views, places = (
-            [descriptor.tobytes() for descriptor in view_descriptors],
-            [descriptor.tobytes() for descriptor in region_descriptors],
-        )
+        views = [descriptor.tobytes() for descriptor in view_descriptors]
+        places = [descriptor.tobytes() for descriptor in region_descriptors]
         if not is_own and _EMBEDDERS:
             whole_features = _features(pixels)
             foreground_features = _features(pixels[foreground], is_part=is_scene)

@@ -113,9 +113,8 @@ def _intersection_over_union(first: Sequence[float], second: Sequence[float]) ->
     return intersection / (first[2] * first[3] + second[2] * second[3] - intersection)
 
 
-_TOKEN_DIMENSIONS = (
-    3  # dimensions of an output with one row a part, the whole picture first
-)
+# Dimensions of an output with one row a part, the whole picture first.
+_TOKEN_DIMENSIONS = 3
 
 
 class OnnxEmbedder:

@@ -203,10 +203,8 @@ def _last_query_before(
         is_later = search_index >= 0
         times = np.where(is_later, searches.times[search_index], -1)
         is_later &= (times > last_times) & (rows.times - times <= window_ms)
-        last_queries[is_later], last_times[is_later] = (
-            searches.queries[search_index[is_later]],
-            times[is_later],
-        )
+        last_queries[is_later] = searches.queries[search_index[is_later]]
+        last_times[is_later] = times[is_later]
     return last_queries
 
 

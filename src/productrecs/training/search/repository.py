@@ -94,9 +94,8 @@ def _product(row: Sequence[Any]) -> ProductText:
     )
 
 
-_PAGE: Final = (
-    2_000  # rows that stay in the cache of the processor: half the time of 50,000
-)
+# Rows that stay in the cache of the processor: half the time of 50,000.
+_PAGE: Final = 2_000
 _KINDS: Final = ", ".join(
     str(int(kind))
     for kind in (EventKind.SEARCH_PREF, EventKind.SEARCH_CLICK, EventKind.ADD_TO_CART)

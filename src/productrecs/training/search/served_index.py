@@ -120,10 +120,8 @@ class QueryEmbedder:
         """
         embedded = self._queries.get(text)
         if embedded is None:
-            vector, is_known = (
-                self.embedder.embed_queries([text])[0],
-                self.embedder.knows_word(text),
-            )
+            vector = self.embedder.embed_queries([text])[0]
+            is_known = self.embedder.knows_word(text)
             embedded = self._queries.put(text, EmbeddedQuery(vector, is_known))
         return embedded
 

@@ -136,9 +136,8 @@ _PAGE: Final = 1_000
 _SAMPLE: Final = 3_000
 _GROUPS: Final = 500  # largest categories, used for fitting
 _FEW_OTHERS: Final = 0.05  # maximum share of pictures with another embedding
-_MAX_NEW_SHARE: Final = (
-    0.2  # above this share of new pictures, all neighbours are searched again
-)
+# Above this share of new pictures, all neighbours are searched again.
+_MAX_NEW_SHARE: Final = 0.2
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 

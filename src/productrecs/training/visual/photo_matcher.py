@@ -24,9 +24,8 @@ from productrecs.training.visual.served_visual_model import ServedPictures
 Vector = npt.NDArray[np.floating[Any]]
 Box = tuple[float, float, float, float]
 
-_COPY_SIMILARITY: Final = (
-    0.9  # minimum similarity of a resaved copy; other scenes stay below 0.5
-)
+# Minimum similarity of a resaved copy; other scenes stay below 0.5.
+_COPY_SIMILARITY: Final = 0.9
 _REGION_WEIGHT: Final = 0.8
 """Weight of a region's similarity relative to the whole photo's (decision 0059)."""
 
@@ -106,10 +105,8 @@ class PhotoMatcher:
         gives its most similar item before any gives a second one; in an upright photo, such
         as of a person, use visual similarity only, if it also prefers a region.
         """
-        photo_descriptors, model = (
-            self._viewer.look(photo, own=self._is_own),
-            self._pictures.model,
-        )
+        photo_descriptors = self._viewer.look(photo, own=self._is_own)
+        model = self._pictures.model
         identical_items = model.items_with_digest(file_digest(photo), visible)
         lists = [Ranked(identical_items, np.ones(len(identical_items), np.float32))]
         if (vectors := self._query_rows(photo_descriptors)) is not None:

@@ -682,10 +682,8 @@ def test_second_factors_whose_key_is_missing_or_that_have_none(
     shell: CommandLine, healthy: str, services: Services
 ) -> None:
     key = "PRODUCTRECS_DASHBOARD_KEY"
-    first, second = (
-        {key: "the first key of this service"},
-        {key: "the second key, a wrong one"},
-    )
+    first = {key: "the first key of this service"}
+    second = {key: "the second key, a wrong one"}
     store = find_store(services.database, healthy)
     user = owner_of(services.database, store)
     cipher = SecretCipher(first[key], None)

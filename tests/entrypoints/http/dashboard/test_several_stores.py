@@ -196,10 +196,8 @@ def test_a_page_of_the_store_before_changes_nothing_after_a_switch(
 def test_leaving_a_store_or_its_end_leaves_the_others(
     office: Office, store: Store, other: Store
 ) -> None:
-    person, third = (
-        join(office, store, other),
-        add_store(office.services, f"third-{store.domain}"),
-    )
+    person = join(office, store, other)
+    third = add_store(office.services, f"third-{store.domain}")
     _reply, token = invited(office.member(third), f"owner@{store.domain}")
     person.post(JOIN, page=f"{JOIN}?token={token}", token=token)
     user_id = users(office, other)[f"owner@{store.domain}"].user_id

@@ -98,9 +98,8 @@ _SIGNS: Final[Mapping[ItemFileFormat, tuple[CsvLayout, frozenset[str]]]] = Mappi
         ),
     }
 )
-_MIN_KNOWN_COLUMNS: Final = (
-    3  # enough known columns to detect an export without a marker column
-)
+# Enough known columns to detect an export without a marker column.
+_MIN_KNOWN_COLUMNS: Final = 3
 
 
 def detect_format(file: BinaryIO, ending: str) -> ItemFileFormat:

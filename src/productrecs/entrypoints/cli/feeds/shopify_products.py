@@ -169,8 +169,6 @@ def _is_hidden(cells: Mapping[str, str]) -> bool:
 
 
 def _categories(cells: Mapping[str, str]) -> list[str]:
-    path, category = (
-        category_levels(cells.get("category", "")),
-        html_to_title(cells.get("type", "")),
-    )
+    path = category_levels(cells.get("category", ""))
+    category = html_to_title(cells.get("type", ""))
     return path if not category or category in path else [*path, category]

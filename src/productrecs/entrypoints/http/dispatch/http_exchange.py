@@ -272,10 +272,8 @@ class HttpExchange:
         response = conditional_response(
             body, seconds, sent.decode("latin-1") if sent else None
         )
-        extra, cache = (
-            [(b"etag", response.tag.encode())],
-            (b"cache-control", response.cache),
-        )
+        extra = [(b"etag", response.tag.encode())]
+        cache = (b"cache-control", response.cache)
         await self.reply(response.status, response.body, extra, cache=cache)
 
     def _timing(self) -> tuple[Header, Header]:

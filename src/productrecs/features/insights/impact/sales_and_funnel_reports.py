@@ -190,10 +190,8 @@ def widgets_report(database: Database, store: Store, period: ReportQuery) -> Rep
     own_currency = store.settings.currency
     with database.reading() as connection:
         repository = ImpactRepository(connection, store.store_id)
-        touchpoints, credited = (
-            repository.touchpoint_counts(period, by),
-            repository.credits(period, by),
-        )
+        touchpoints = repository.touchpoint_counts(period, by)
+        credited = repository.credits(period, by)
         reach = repository.reach(period, [name for name in by if name != _POSITION])
         unread = repository.unread()
     groups = joined(touchpoints, credited, own_currency)

@@ -60,9 +60,8 @@ router = APIRouter(tags=["server"])
 
 _encode: Final = msgspec.json.Encoder().encode
 _Result = TypeVar("_Result")
-_CHUNK_BYTES: Final = (
-    MIB  # written at once, in a thread: the event loop never waits for a disk
-)
+# Written at once, in a thread: the event loop never waits for a disk.
+_CHUNK_BYTES: Final = MIB
 _BODY_LIMIT: Final = MAX_UPLOAD_BYTES + FIELDS_LIMIT + 64 * 1024
 _COUNT: Final = {"type": "integer", "minimum": 0}
 _STATUS: Final = {"type": "string", "enum": [one.value for one in UploadStatus]}

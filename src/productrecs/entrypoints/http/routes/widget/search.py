@@ -210,10 +210,8 @@ def cached_search(
     Raises:
         StorageError: when a shopper's arm of a test cannot be read.
     """
-    arm, store_id = (
-        SearchArm(cached_store.shop.settings),
-        cached_store.shop.catalog.store_id,
-    )
+    arm = SearchArm(cached_store.shop.settings)
+    store_id = cached_store.shop.catalog.store_id
     if _is_tested(cached_store, search, searcher):
         if context.reading is not None:
             return None
