@@ -17,7 +17,7 @@ _NUMBER: Final = re.compile(r"[+-]?[0-9]+([.,][0-9]+)?\Z")
 
 
 def escape_formula(value: object) -> object:
-    """Return a cell that spreadsheets do not read as a formula, at no line of it."""
+    """Return a cell of which spreadsheets read no line as a formula."""
     if isinstance(value, str) and not _NUMBER.match(value):
         return _FORMULA.sub("'", value)
     return value

@@ -3,8 +3,9 @@
 It starts the first child alone. If that child cannot start, it reports the error itself and
 no other child starts. Once it is ready the others follow. A child that dies is restarted:
 at once, or after growing delays if it dies repeatedly. So is a child that hangs: it said
-that it is at work, and falls silent. systemd hears when the first child is ready, and as
-long as it is well. The supervisor does no other work, so that little can fail in it.
+that it is at work, and falls silent. The supervisor notifies systemd when the first child
+is ready, and then regularly while no child hangs. It does no other work, so that little can
+fail in it.
 """
 
 import contextlib
@@ -237,7 +238,7 @@ class Supervisor:
                 one.heard_at = now  # it may take a while to end: do not say it again
 
     def _report(self) -> None:
-        """Tell the states if one has changed, and systemd that all is well."""
+        """Report the states if one has changed, and notify systemd if no child hangs."""
         now = time.monotonic()
         self._ends = [end for end in self._ends if now - end[0] < RECENT_SECONDS]
         states = [

@@ -534,9 +534,9 @@ def stale_stores(
 ) -> list[StoreId]:
     """Return the stores to train now: their model is older than their log or settings.
 
-    Time windows slide without new events, so a model is also stale after an hour. Of the
-    stores that are stale for that reason alone a few are returned at a time, in turn, so
-    that the trainings of quiet stores never delay those of stores with new events.
+    Time windows slide without new events, so a model is also stale after an hour. Stores
+    that are stale only for that reason are returned a few at a time, so that the trainings
+    of quiet stores never delay those of stores with new events.
     """
     with database.reading() as connection:
         rows = training_progress(connection)

@@ -88,8 +88,8 @@ class SessionIndex:
         `by_owner` is `stable_argsort(layout.owners)`, if already computed. `returns[k]` is
         the share of steps that returned to the item k positions before the current one (0
         is the current item). The visit's item there gets this share of all votes, times
-        `SessionOptions.returns`. Neighbours hold the visit's items because they were found
-        by them, so their votes for these items count `SessionOptions.seen`.
+        `SessionOptions.returns`. Neighbours are found by the visit's items, so they
+        contain them: their votes for these items count only `SessionOptions.seen`.
         """
         self._layout = layout
         self._newest_ms = newest_ms

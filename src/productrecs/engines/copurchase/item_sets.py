@@ -53,8 +53,8 @@ class ItemSets:
     """Candidate sets for bundles, best first; parallel arrays.
 
     `items` [n_sets, 4] are item numbers, best sellers first; -1 fills up. `orders` counts
-    the recent orders that contain the whole set. `lifts` is how many times as many as by
-    chance these are at least.
+    the recent orders that contain the whole set. `lifts` is a lower bound of
+    these orders relative to chance.
     """
 
     items: Items

@@ -94,7 +94,7 @@ class RunningService:
 
     @property
     def is_running(self) -> bool:
-        """Whether its processes are there."""
+        """Whether its processes run."""
         if not self.processes:
             return False
         try:

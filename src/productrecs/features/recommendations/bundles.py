@@ -42,8 +42,8 @@ class BundleOffer(NamedTuple):
 class BundleProposal(NamedTuple):
     """A set of products that orders contain together.
 
-    `orders` counts the orders of the last year with the whole set. `lift` is how many times
-    as many as by chance these are at least.
+    `orders` counts the orders of the last year with the whole set. `lift` is a lower bound
+    of these orders relative to chance.
     """
 
     item_ids: tuple[str, ...]

@@ -156,7 +156,7 @@ class ShopperHistory:
     def of_sessions(self, sessions: frozenset[int]) -> "ShopperHistory":
         """Return what these sessions did; itself if that is everything.
 
-        Without all of it there is no impression fatigue, which a purchase ends.
+        A part of a history has no impression fatigue, because a purchase would end it.
         """
         if (
             sessions.issuperset(self.bought_sessions)

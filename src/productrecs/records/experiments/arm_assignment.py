@@ -18,7 +18,7 @@ class Arm(StrEnum):
 
 
 class Split(NamedTuple):
-    """The shares of a test's arms in per cent; the arm `rest` gets what they leave.
+    """The shares of a test's arms in per cent; the arm `rest` gets the remainder.
 
     `kind` and `name` seed the draw, so the arms of two tests are independent.
     """

@@ -220,7 +220,7 @@ def _check_variant(variant: Treatment, names: list[str]) -> None:
 def _clean_changes(
     variant: Treatment, placement: PlacementContent | None
 ) -> dict[str, Any]:
-    """Return a variant's changes with values of their types, without those of no effect."""
+    """Return a variant's changes with typed values, without those that change nothing."""
     known = SEARCH_FIELDS if placement is None else PLACEMENT_FIELDS
     unknown = sorted(set(variant.changes) - set(known))
     if unknown:

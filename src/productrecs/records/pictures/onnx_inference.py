@@ -138,9 +138,9 @@ class OnnxEmbedder:
     def embed(self, pixels: Pixels, *, is_part: bool = False) -> npt.NDArray[np.float32]:
         """Return the picture's numbers, prepared as the model's file says.
 
-        Those of its middle square. With a fused model the mean of them and of those of the
-        whole picture, made square: the first looks closely, the second sees the ends of
-        what is long. A part of a picture is seen as a whole only, to save time.
+        They are those of its middle square. With a fused model they are the mean of these
+        and of those of the whole picture, made square: the middle shows details, the whole
+        shows the ends of long things. A part of a picture is only seen whole, to save time.
         """
         if not self.is_fused:
             return self._features(middle_square(pixels))

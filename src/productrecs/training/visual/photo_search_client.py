@@ -66,7 +66,7 @@ class PhotoQuestion(msgspec.Struct, array_like=True):
 
 
 class OtherModel(msgspec.Struct, array_like=True, tag="other-model"):
-    """The named model is gone, or not there yet."""
+    """The named model was replaced, or is not published yet."""
 
 
 class PhotoItems(msgspec.Struct, array_like=True, tag="items"):

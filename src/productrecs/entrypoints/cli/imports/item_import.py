@@ -68,7 +68,7 @@ class ItemImportOptions:
     store's domain. `each_variant` keeps the variants of a Google feed separate. A
     `mapping` maps the columns of a table. With a `price_list` the file only sets the
     prices of known items in this list. With `dry_run` nothing is stored. The report
-    names so many rejected rows as `max_errors` says. An import that was interrupted goes
+    names up to `max_errors` rejected rows. An import that was interrupted goes
     on after its `progress`; `on_stored` gets the new mark within each chunk's transaction,
     and `changes` what is needed to undo the import.
     """

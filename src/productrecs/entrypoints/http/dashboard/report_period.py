@@ -113,7 +113,7 @@ class ChartDays:
 def chosen_chart_days(
     visit: Visit, choices: Mapping[str, int], past: Sequence[str], ahead: Sequence[str]
 ) -> ChartDays:
-    """Return the days that a page's query chooses of those that the chart has.
+    """Return those of the chart's days that a page's query selects.
 
     A choice is a number of past days, and shows all days ahead; the last choice is the
     default.

@@ -156,7 +156,7 @@ class BotDetector:
 
 
 def _flagged_part(who: _Actor) -> _Actor:
-    """Return what is flagged of an actor: a session, whoever signs in there."""
+    """Return what is flagged: the session without its customer, if there is a session."""
     return who._replace(customer="") if who.session else who
 
 

@@ -1,7 +1,7 @@
 """Login thread pool: forms of people without a session, apart from the dashboard's pages.
 
 A password costs 20 ms of CPU time, so a flood of guesses must not take the threads that
-render pages, nor the processor that searches need: the thread rests as long as it worked.
+render pages, nor the processor that searches need: the thread pauses as long as it worked.
 """
 
 import asyncio

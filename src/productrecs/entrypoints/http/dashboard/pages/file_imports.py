@@ -163,7 +163,7 @@ def _lines(one: FileImport) -> int:
 
 
 def _counts(one: FileImport) -> list[tuple[str, str, str]]:
-    """Return the counts to show: those of the kind of file, and no zero for rare ones."""
+    """Return the counts that apply to this kind of file; rare ones only if above zero."""
     is_checked = one.status is ImportStatus.CHECKED
     report = one.preview if is_checked else one.result
     counts, is_orders = report.get("counts", {}), report.get("kind") == "orders"
