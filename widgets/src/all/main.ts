@@ -1,4 +1,5 @@
-// /widget/v1/_/all.<digest>.js: the three in one, which share what each alone carries.
+// /widget/v1/_/all.<digest>.js: all three widgets in one script, with one copy of the shared
+// code.
 
 import "../recs/main";
 import "../search/main";

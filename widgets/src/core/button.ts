@@ -1,16 +1,16 @@
-// The buttons that ask the page to put products into its cart.
+// The buttons that ask the page to add products to its cart.
 
 import type { Words } from "./config";
 import { draw } from "./drawing";
 import type { Product } from "./product";
 
-/** Returns whether the page has put the products into its cart. */
+/** Returns whether the page has added the products to its cart. */
 export type Wanted = (
   chosen: readonly Product[],
   from?: Product,
 ) => Promise<boolean>;
 
-/** Returns the button that asks for one product; `wanted` resolves when the cart has it. */
+/** Returns the button that adds one product; `wanted` resolves when it is in the cart. */
 export function addButton(product: Product, words: Words, wanted: Wanted): HTMLElement {
   const text = draw("span", {}, words.add);
   const attributes = {
@@ -25,7 +25,7 @@ export function addButton(product: Product, words: Words, wanted: Wanted): HTMLE
   return button;
 }
 
-/** Does what a button is for, and says on the button how it went. */
+/** Performs the action of a button, and shows the outcome on it. */
 export async function press(
   button: HTMLElement,
   text: HTMLElement,

@@ -1,4 +1,4 @@
-// How is one product drawn? A picture, a title, a price; and a link to its page.
+// A product card: a picture, a title, a price, and a link to the product's page.
 
 import type { Look } from "./config";
 import { draw, icon } from "./drawing";
@@ -7,14 +7,14 @@ import type { Product } from "./product";
 
 const PICTURE = "M4 5h16v14H4zM4 16l5-5 4 4 3-3 4 4";
 
-/** Returns the picture of a product in a box that keeps its size; a missing one is drawn. */
+/** Returns the picture of a product in a box of fixed size, or a placeholder. */
 export function pictureOf(product: Product, kind = "image"): HTMLElement {
   const box = draw("span", { class: kind, part: "image-box" });
   if (!product.image) {
     box.append(icon(PICTURE));
     return box;
   }
-  // The title stands beside it and says the same.
+  // The title beside it says the same.
   const image = draw("img", {
     part: "image",
     alt: "",
@@ -27,12 +27,12 @@ export function pictureOf(product: Product, kind = "image"): HTMLElement {
   return box;
 }
 
-/** Returns a product's price in words; empty where it has none, or it is not shown. */
+/** Returns a product's price as text; empty if it has none, or prices are hidden. */
 export function priceOf({ price }: Product, look: Look): string {
   return look.show_price && price !== null ? money(price, look) : "";
 }
 
-/** Returns a link to a product's page that holds all that is shown of it. */
+/** Returns a link to a product's page, with the card's content inside. */
 export function linkOf(
   product: Product,
   look: Look,
@@ -44,7 +44,7 @@ export function linkOf(
     {
       part: "link",
       href: product.url,
-      target: look.open_in_new_tab && "_blank", // which tells the shop's page to nobody
+      target: look.open_in_new_tab && "_blank", // so that no other page reports the click
     },
     pictureOf(product),
     draw(

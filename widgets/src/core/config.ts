@@ -1,6 +1,6 @@
-// How should a widget look? What the merchant set, from GET /v1/widget-config.
+// A widget's settings, from GET /v1/widget-config.
 
-/** What widgets say by themselves; each type is told those that it needs. */
+/** The built-in texts of widgets; each type gets those that it uses. */
 export type Words = Readonly<
   Record<
     | "previous" | "next" | "add" | "added" | "add_all" | "total" | "this_item" | "failed"
@@ -11,11 +11,11 @@ export type Words = Readonly<
     string
   >
 > & {
-  /** How 1234 is written as a price, where the service knows. */
+  /** 1234 written as a price, if the service knows the format. */
   readonly price?: string;
 };
 
-/** The settings that every widget understands, as the service names and completes them. */
+/** The settings of every widget type, with the service's names and defaults. */
 export interface Look {
   readonly layout: string;
   title: string;
@@ -30,20 +30,20 @@ export interface Look {
   readonly gap: number;
   readonly image_ratio: string;
   readonly image_fit: string;
-  /** Whose prices products have; none are the shop's usual ones. */
+  /** The price list; empty for the usual prices. */
   readonly price_list?: string | null;
   readonly show_price: boolean;
   readonly show_add_to_cart: boolean;
   readonly open_in_new_tab: boolean;
   readonly strings: Words;
-  /** Words that products of a source bear, by the name of the source. */
+  /** Badges on products, by source. */
   readonly badges?: Readonly<Record<string, string>>;
-  /** Rules of the merchant's own, for the widget; for the whole page where not `scoped`. */
+  /** The merchant's CSS: for the widget if `scoped`, else for the whole page. */
   readonly custom_css: string | null;
   readonly scoped: boolean;
 }
 
-/** Returns the look that a reply of the service tells. */
+/** Returns the settings in a reply of the service. */
 export function lookOf(reply: any): Look {
   return { ...reply.settings, ...reply };
 }

@@ -1,4 +1,5 @@
-// May anything of this shopper be kept or sent? Yes, unless the page or the shopper says no.
+// Consent: whether data of this shopper may be stored and sent. Yes, unless the page or the
+// shopper refuses.
 
 declare global {
   interface Navigator {
@@ -13,7 +14,7 @@ declare global {
 export class Consent {
   private said_: boolean | undefined;
 
-  /** `changed_` is called whenever the answer may be another. */
+  /** `changed_` is called whenever the answer may have changed. */
   constructor(private readonly changed_: () => void) {
     for (const name of ["wp_listen_for_consent_change", "visitorConsentCollected"]) {
       document.addEventListener(name, changed_);
@@ -25,12 +26,12 @@ export class Consent {
     this.changed_();
   }
 
-  /** Whether a clear no was said, so that waiting for a yes is vain. */
+  /** Whether consent was refused explicitly, so that waiting for it is pointless. */
   get refused(): boolean {
     return this.said_ === false;
   }
 
-  /** What the page said itself counts first, then its consent tools, then the browser. */
+  /** The page's own setting comes first, then its consent tools, then the browser. */
   get given(): boolean {
     if (this.said_ != null) return this.said_;
     try {
@@ -40,7 +41,7 @@ export class Consent {
     } catch {
       return false;
     }
-    // On the script's tag, or on any element of ours.
+    // On the script's tag, or on any of our elements.
     const isRequired = document.querySelector("[data-consent=required]");
     return !isRequired && !navigator.globalPrivacyControl;
   }

@@ -1,4 +1,4 @@
-// What do all widgets of a page share? One shopper, one outbox, one set of looks.
+// What all widgets of a page share: one shopper, one outbox, one set of settings.
 
 import { type Look, lookOf } from "./config";
 import { Consent } from "./consent";
@@ -9,7 +9,7 @@ import { read, withQuery } from "./reading";
 import { forgetSession, sessionId } from "./session";
 import { turn } from "./turns";
 
-/** Fields of an event as interface 2.4 names them. */
+/** Fields of an event, with the names of interface 2.4. */
 export type Fields = Readonly<Record<string, unknown>>;
 
 interface Held {
@@ -23,9 +23,9 @@ const MAIL = /^\S+@\S+\.\S/;
 
 export class Core {
   readonly consent: Consent;
-  /** The lists of this page; made by the first script that draws any. */
+  /** The lists of this page; created by the first script that renders one. */
   page!: Page;
-  /** The customer whom the page names, if it names one. */
+  /** The customer that the page names, if any. */
   user: string;
   private readonly outboxes_ = new Map<string, Outbox>();
   private readonly looks_ = new Map<string, Promise<Look>>();
@@ -38,11 +38,11 @@ export class Core {
     this.user = this.customer(facts.user);
     this.consent = new Consent(() => this.consentChanged_());
     void turn(facts.key).then((key) => {
-      if (key && this.consent.given) this.outbox_(key); // what a closed page left
+      if (key && this.consent.given) this.outbox_(key); // events of a page that was closed
     });
   }
 
-  /** Returns the key that an element names, else the store's own. */
+  /** Returns the key of an element, else the store's. */
   keyOf(element?: HTMLElement): string {
     return (
       element?.dataset.key ||
@@ -52,19 +52,19 @@ export class Core {
     );
   }
 
-  /** Proves that the page's customer is signed in: on the script's tag, or on any element. */
+  /** The signed identity of the page's customer: on the script's tag, or on any element. */
   get identity(): string | undefined {
     return document.querySelector<HTMLElement>("[data-identity]")?.dataset.identity;
   }
 
-  /** Returns a customer's id; an e-mail address is none and is passed over. */
+  /** Returns a customer's id; an e-mail address is ignored. */
   customer(given = ""): string {
     if (!MAIL.test(given)) return given;
     this.warn("unknown e-mail id");
     return "";
   }
 
-  /** Returns how widgets of a type look, and what they say; asked once for a language and list. */
+  /** Returns the settings of a widget type; requested once per language and price list. */
   look(key: string, type: string, lang: string, price_list?: string | null): Promise<Look> {
     const query = { type, lang, key, price_list };
     const address = withQuery(`${this.facts.base}/v1/widget-config`, query);
@@ -72,7 +72,7 @@ export class Core {
     if (!found) {
       found = read(address).then(({ body_ }) => lookOf(body_));
       found.catch((error) => {
-        this.looks_.delete(address); // the next one may ask again
+        this.looks_.delete(address); // the next request may succeed
         if (/401/.test(error)) {
           this.warn(`unknown data-key ${key}`);
         }
@@ -82,7 +82,7 @@ export class Core {
     return found;
   }
 
-  /** Sends an event; without consent it waits for it, or is forgotten where it was refused. */
+  /** Sends an event. Until consent is given the event waits; after a refusal it is dropped. */
   track(event: string, fields: Fields, key = this.keyOf()): void {
     this.attempt(() => this.put_(event, fields, key));
   }
@@ -101,12 +101,12 @@ export class Core {
     }
   }
 
-  /** Sends at once what waits: the page may close. */
+  /** Sends pending events at once, because the page may close. */
   hurry(): void {
     for (const outbox of this.outboxes_.values()) outbox.flushNow_();
   }
 
-  /** Notes that a product's page is seen; once for each product and navigation. */
+  /** Reports a view of a product's page, once per product and navigation. */
   view(item: string, fields: Fields, key: string): void {
     if (this.place_ !== location.href) {
       this.place_ = location.href;
@@ -117,14 +117,14 @@ export class Core {
     this.track("detail-page-view", { ...fields, item_id: item }, key);
   }
 
-  /** Forgets the shopper: id, and events that were not sent yet. */
+  /** Deletes the shopper's id and the events that were not sent yet. */
   reset(): void {
     forgetSession();
     this.held_ = [];
     for (const outbox of this.outboxes_.values()) outbox.clear_();
   }
 
-  /** Does something of which no failure may reach the page. */
+  /** Runs a function whose errors must not reach the page. */
   attempt(act: () => void): void {
     try {
       act();
@@ -133,7 +133,7 @@ export class Core {
     }
   }
 
-  /** Says something to the shop's developer, once. */
+  /** Logs a message for the shop's developer, once. */
   warn(message: string): void {
     if (this.warned_.has(message)) return;
     this.warned_.add(message);

@@ -1,10 +1,10 @@
-// How is a page's tree made? From nodes only: text stays text, whatever it looks like.
+// Creates DOM nodes. Only nodes, never HTML: text stays text, whatever it contains.
 
 type Child = Node | string | null | undefined | false;
 
 /**
- * Returns an element. `part` names it for the theme's stylesheet, `class` for ours; where
- * both are one name, that is enough.
+ * Returns an element. `part` is its name for the theme's stylesheet, `class` for ours; a plain
+ * string sets both.
  */
 export function draw<Name extends keyof HTMLElementTagNameMap>(
   name: Name,
@@ -20,7 +20,7 @@ export function draw<Name extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** Returns a stroked picture of 24 by 24 that screen readers pass over. */
+/** Returns an outlined 24 by 24 icon that screen readers ignore. */
 export function icon(path: string): SVGSVGElement {
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   const line = document.createElementNS("http://www.w3.org/2000/svg", "path");
@@ -34,9 +34,9 @@ export function icon(path: string): SVGSVGElement {
 const sheets = new Map<string, CSSStyleSheet>();
 
 /**
- * Puts rules into force in a tree. They are made by script, so that a page whose policy
- * forbids inline styles shows them; `@import` in them has no effect. A browser of before 2023
- * cannot: there the page stays as it was.
+ * Applies CSS rules to a tree. Constructed stylesheets work where the page's policy forbids
+ * inline styles; `@import` has no effect in them. Browsers from before 2023 lack them: there the
+ * page stays unchanged.
  */
 export function style(root: Document | ShadowRoot, ...texts: (string | null)[]): void {
   const wanted = texts.filter((one): one is string => !!one).map(sheetOf);

@@ -1,28 +1,28 @@
-// What does a script know when it starts? What the service wrote into it, and its own tag.
+// What a script knows when it starts: the data that the service wrote into it, and its own tag.
 
-/** What the service says of the store. */
+/** The service's data about the store. */
 export interface StoreFacts {
   /** The publishable key; empty in a build that serves every store. */
   readonly key: string;
-  /** Which further calls this service answers: `image`, `looks`, `analyze`. */
+  /** The optional calls that this service supports: `image`, `looks`, `analyze`. */
   readonly answers: readonly string[];
-  /** The service's own version; told to the tools alone. */
+  /** The service's version; used by the tools only. */
   readonly version?: string;
 }
 
 export interface Facts {
-  /** The service's address, without a slash at its end. */
+  /** The service's address, without a trailing slash. */
   readonly base: string;
-  /** The publishable key, where it is known without looking at elements. */
+  /** The publishable key, if it is known without reading elements. */
   readonly key: string;
   readonly answers: readonly string[];
-  /** The customer whom the script's own tag names. */
+  /** The customer in the script's own tag. */
   readonly user: string;
 }
 
 const PATH = "/widget/v1/";
 
-/** Returns the tag of the script that runs just now, for the first time. */
+/** Returns the tag of the script that is running for the first time. */
 export function ownTag(): HTMLScriptElement | null {
   const current = document.currentScript as HTMLScriptElement | null;
   return current?.src?.includes(PATH)
@@ -30,7 +30,7 @@ export function ownTag(): HTMLScriptElement | null {
     : document.querySelector<HTMLScriptElement>(`script[src*="${PATH}"]`);
 }
 
-/** Reads the facts; call it while the script runs for the first time. */
+/** Reads the data; call it while the script runs for the first time. */
 export function readFacts(): Facts {
   const tag = ownTag();
   const told = tag?.dataset ?? {};

@@ -1,13 +1,16 @@
-// The frame that a widget draws into: its shadow tree, its styles, and its look.
+// The frame that a widget renders into: its shadow tree, its styles, and its settings.
 
 import cards from "./cards.css";
 import type { Look } from "./config";
 import { draw, style } from "./drawing";
 
-/** The words of one's own that an element holds until there is something better. */
+/** The element's own text, shown until there is content. */
 export const OWN = ":scope > :not(template)";
 
-/** Draws `content` into the element's shadow tree, in the shop's look; the children go. */
+/**
+ * Renders `content` into the element's shadow tree with the shop's settings, in place of the
+ * children.
+ */
 export function frame(host: HTMLElement, look: Look, css: string, content: HTMLElement): void {
   const root = host.shadowRoot!;
   style(root, cards, css, look.custom_css);
@@ -29,7 +32,7 @@ export function frame(host: HTMLElement, look: Look, css: string, content: HTMLE
   root.replaceChildren(content);
 }
 
-/** Shows the children of the element, as if there were no script. */
+/** Shows the children of the element, as without a script. */
 export function showChildren(host: HTMLElement): void {
   host.shadowRoot!.replaceChildren(draw("slot", {}));
 }

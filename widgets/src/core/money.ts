@@ -1,21 +1,20 @@
-// How is a price written? As the shop's readers write it.
+// Formats prices for the shop's readers.
 
 import type { Look } from "./config";
 
-// How the service writes 1234: what stands between thousands, the point, and the cents.
+// How the service writes 1234: the thousands separator, the decimal mark, and the cents.
 const FORM = /1(\D?)234(?:(\D)(0+))?/;
 
 /**
- * Returns a price as the look's locale writes it; one that nobody knows is the browser's own.
- *
- * What the service told of it is followed where it says enough: the first price that a
- * browser writes itself takes as long as all else in a list, and cannot be divided.
+ * Returns a price in the locale of the settings; without a known format the browser formats it.
+ * The service's format is preferred: the browser's first formatted price takes as long as the
+ * rest of a list, and cannot be split into tasks.
  */
 export function money(amount: number, { currency, locale, strings }: Look): string {
   const told = `${strings.price}`;
   const [form, group, point, cents = ""] = FORM.exec(told) ?? [];
   const exact = amount.toFixed(cents.length);
-  // Sums are a hair off; and where four digits stand together, more do not.
+  // Sums have rounding errors. Without a separator in 1234 the format is known below 10,000 only.
   if (form && Math.abs(+exact - amount) < 1e-6 && (group || amount < 1e4)) {
     const [whole, rest] = exact.split(".");
     const grouped = whole!.replace(/\B(?=(...)+$)/g, group!);
@@ -25,20 +24,20 @@ export function money(amount: number, { currency, locale, strings }: Look): stri
     try {
       return amount.toLocaleString(language, { style: "currency", currency });
     } catch {
-      // No such locale, or no such currency.
+      // The locale or the currency does not exist.
     }
   }
   return `${amount}`;
 }
 
-/** Returns the language that the page says an element is in; empty where it says nothing. */
+/** Returns the language of the page around an element; empty if it has none. */
 export function languageOf(element: Element): string {
   return element.closest<HTMLElement>("[lang]")?.lang.replace(/_/g, "-") ?? "";
 }
 
 /**
- * Returns the locale for prices: that of the page, else the shop's. Where both are one
- * language, the one that names a region wins: `en-GB` says more than `en`.
+ * Returns the locale for prices: the page's, else the shop's. If both are the same language, the
+ * one with a region is used: `en-GB` rather than `en`.
  */
 export function localeOf(ofPage: string, ofShop: string): string {
   const isVaguer = ofShop.toLowerCase().startsWith(`${ofPage.toLowerCase()}-`);

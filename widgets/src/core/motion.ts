@@ -1,20 +1,19 @@
-// Changes of an element's height: what is in sight around it slides to its new place.
-//
-// A page reserves a widget's height with the stylesheet that `productrecs embed` prints. Where
-// the answer needs another height, the layout changes at once, and a transform that ends moves
-// what stands around: nothing jumps, and the browser counts no layout shift.
+// Changes of an element's height: visible content around it slides to its new place. A page
+// reserves a widget's height with the stylesheet of `productrecs embed`. If the reply needs
+// another height, the layout changes at once, and a transform slides the surrounding content.
+// Nothing jumps, and the browser counts no layout shift.
 
 const SLIDE_MS = 300;
-/** What ends the motion of each element. */
+/** The function that ends the motion of each element. */
 const slides = new Map<HTMLElement, () => void>();
 
-/** Calls `change`, and lets what stands around `host` slide where it moves in sight. */
+/** Calls `change`, and slides visible content around `host` to its new place. */
 export function slide(host: HTMLElement, change: () => void): void {
-  // What slides already goes on from where it is seen.
+  // A running slide continues from its visible position.
   const tops = new Map<Element, number>();
   slides.forEach((_, one) => tops.set(one, topOf(one)));
   const { top, bottom } = host.getBoundingClientRect();
-  // Above the screen the browser keeps what is read in its place; below it nobody looks.
+  // Above the screen the browser keeps the scroll position; below it nothing is visible.
   if (top < innerHeight && bottom > 0) {
     for (let one = host.parentElement; one; one = one.parentElement) {
       for (const beside of one.children) tops.set(beside, topOf(beside));
@@ -27,7 +26,7 @@ export function slide(host: HTMLElement, change: () => void): void {
   (tops as Map<HTMLElement, number>).forEach((by, one) => {
     const isSliding = slides.delete(one);
     if (!by) return;
-    // An element goes with what it is in.
+    // An element moves with its container.
     const from = by - (tops.get(one.parentElement!) ?? 0);
     const play = (): void => {
       const translate = [`0 ${from}px`, "none"];
@@ -35,8 +34,8 @@ export function slide(host: HTMLElement, change: () => void): void {
       slides.set(one, () => moved.cancel());
     };
     if (!isSliding) return play();
-    // Chromium counts a layout change of what is animated, even where it stays in its place:
-    // in the frame of the change nothing is animated.
+    // Chromium counts a layout change of an animated element, even if its visible position stays:
+    // so no animation runs in the frame of the change.
     const { style } = one;
     const end = (): string => (style.translate = "");
     style.translate = `0 ${from}px`;

@@ -1,4 +1,4 @@
-// An element that asks when it comes near the screen, and leaves nothing when it goes.
+// The base of our elements: it requests data near the viewport, and cleans up when it is removed.
 
 import { ATTRIBUTES, OTHERS } from "./attributes";
 import type { Look } from "./config";
@@ -13,7 +13,7 @@ import { turn } from "./turns";
 
 const NEAR = "400px";
 
-/** What an element is for: whose key, which type of widget, and which product's page. */
+/** The context of an element: its key, its widget type, and the product of its page. */
 export interface Place {
   readonly key: string;
   readonly type: string;
@@ -21,8 +21,8 @@ export interface Place {
 }
 
 /**
- * Returns whether a product is the one that the list, or the page, is about. It may be drawn,
- * but it is never reported as recommended: its visitors came for it anyway.
+ * Returns whether a product is the subject of the list or of the page. It may be shown, but is
+ * never reported as recommended, because its visitors came for it anyway.
  */
 export function isAnchor(id: string, item: string): boolean {
   if (id === item) return true;
@@ -42,8 +42,8 @@ export abstract class NearElement extends HTMLElement {
   protected abstract get core_(): Core;
   protected abstract place_(): Place;
   /**
-   * Asks and draws, until `signal` ends it; what it throws else becomes the event `error`.
-   * `whole` goes on until something else is wanted, or the element is gone.
+   * Requests and renders until `signal` aborts; an error becomes the event `error`. `whole`
+   * aborts when other content is wanted, or when the element is removed.
    */
   protected abstract load_(signal: AbortSignal, whole: AbortSignal): Promise<void>;
 
@@ -65,7 +65,7 @@ export abstract class NearElement extends HTMLElement {
     if (this.isConnected && before !== now) this.refresh_();
   }
 
-  /** Asks again soon; changes of one moment are one question. */
+  /** Requests again soon; several changes at one moment cause one request. */
   private refresh_(): void {
     this.rest_();
     const { signal } = (this.stop_ = new AbortController());
@@ -83,8 +83,8 @@ export abstract class NearElement extends HTMLElement {
     }
     const { customerId, userId, view, eager } = this.dataset;
     const named = customerId || (userId ?? customerId);
-    if (named != null) core.user = core.customer(named); // blank: nobody is signed in
-    // The page of a product says so, whether or not its widgets are ever seen.
+    if (named != null) core.user = core.customer(named); // empty: nobody is signed in
+    // A product page reports its view, whether or not its widgets come into view.
     if (item && key && view !== "off") core.view(item, { widget: type }, key);
     this.hidden = false;
     const go = (): void => {
@@ -106,7 +106,7 @@ export abstract class NearElement extends HTMLElement {
     this.near_.observe(this);
   }
 
-  /** Ends whatever goes on. */
+  /** Aborts everything that is running. */
   private rest_(): void {
     this.near_?.disconnect();
     this.stop_?.abort();
@@ -114,7 +114,7 @@ export abstract class NearElement extends HTMLElement {
     this.core_.page.leave(this);
   }
 
-  /** The look of the type, with what the element says itself. */
+  /** The settings of the widget type, overridden by the element's attributes. */
   protected async look_({ key, type }: Place): Promise<Look> {
     if (!key) throw "no data-key";
     const lang = languageOf(this);
@@ -134,7 +134,7 @@ export abstract class NearElement extends HTMLElement {
     };
   }
 
-  /** Tells which products are seen from now on, each by the card at its place. */
+  /** Reports from now on which products are seen, by the card at each position. */
   protected watch_(
     cards: readonly Element[],
     products: readonly Product[],
@@ -155,7 +155,7 @@ export abstract class NearElement extends HTMLElement {
     });
   }
 
-  /** Tells of a click on a product; the page may keep the browser from following it. */
+  /** Reports a click on a product; the page may prevent the navigation. */
   protected clicked_(
     product: Product,
     position: number,
@@ -169,7 +169,7 @@ export abstract class NearElement extends HTMLElement {
     this.core_.hurry();
   }
 
-  /** Asks the page to put products into its cart; returns whether it has. */
+  /** Asks the page to add products to its cart; returns whether it has. */
   protected async wanted_(
     products: readonly Product[],
     { currency }: Look,
@@ -194,14 +194,14 @@ export abstract class NearElement extends HTMLElement {
     return false;
   }
 
-  /** Nothing to show: what stood there before the script stays, or nothing at all. */
+  /** No content: the element shows its own children, if any. */
   protected without_(event: string, detail: object): void {
     const isNothing = event === "empty" || !this.querySelector(OWN);
     this.settle_(() => showChildren(this), isNothing);
     this.say_(event, detail);
   }
 
-  /** Draws what stays; the place that the page's stylesheet reserved is released. */
+  /** Renders the final content, and releases the height that the page reserved. */
   protected settle_(draw: () => void, isNothing = false): void {
     slide(this, () => {
       draw();
@@ -214,7 +214,10 @@ export abstract class NearElement extends HTMLElement {
     return +this.dataset.headingLevel! || 2;
   }
 
-  /** Tells the page; returns whether it leaves the rest to the widget. */
+  /**
+   * Dispatches an event on the page; returns whether the page left the default action to the
+   * widget.
+   */
   protected say_(name: string, detail: object): boolean {
     return this.dispatchEvent(
       new CustomEvent(`product-recs:${name}`, {

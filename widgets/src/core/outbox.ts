@@ -1,19 +1,18 @@
-// How does an event reach the service, once, although pages close and networks die?
-//
-// An event is kept until the service has acknowledged it. What was sent while a page closed
-// nobody heard the reply to: the next page sends it again, together with its own first
-// events. Its `event_id` lets the service count it once.
+// The outbox delivers each event once, although pages close and networks fail. An event is stored
+// until the service has acknowledged it. The reply to a request from a closing page is lost: the
+// next page sends these events again with its own. The `event_id` lets the service count each
+// once.
 
 import { patience } from "./patience";
 import { randomName } from "./random";
 import { withQuery } from "./reading";
 import { keep, recall } from "./storage";
 
-/** An event as it travels: fields of interface 2.4. */
+/** An event as it is sent: the fields of interface 2.4. */
 export interface SentEvent {
   readonly event: string;
   readonly event_id: string;
-  /** When it happened, in milliseconds; the service does not read it. */
+  /** When it happened, in milliseconds; the service ignores it. */
   readonly at: number;
   readonly [field: string]: unknown;
 }
@@ -21,7 +20,7 @@ export interface SentEvent {
 const MOST_KEPT = 400;
 const OLDEST_MS = 6 * 86_400_000;
 const MOST_SENT = 50;
-const MOST_BYTES = 60_000; // of all that closing pages may have on the wire at once
+const MOST_BYTES = 60_000; // limit of the browser for all requests of closing pages together
 const SOON_MS = 400;
 const CONFIRM_MS = 5_000;
 const FIRST_PAUSE_MS = 1_000;
@@ -36,9 +35,9 @@ export class Outbox {
   private timer_ = 0;
   private pause_ = FIRST_PAUSE_MS;
   private flying_: ReadonlySet<SentEvent> = new Set();
-  private readonly posted_ = new WeakSet<SentEvent>(); // with nobody to hear the reply
+  private readonly posted_ = new WeakSet<SentEvent>(); // sent without a reader for the reply
 
-  /** `mayKeep_` says whether anything may be written into the browser's storage. */
+  /** `mayKeep_` returns whether the browser's storage may be used. */
   constructor(
     base: string,
     key: string,
@@ -58,7 +57,7 @@ export class Outbox {
     addEventListener("pagehide", () => this.flushNow_());
   }
 
-  /** Takes an event; an id is given to it. */
+  /** Adds an event, with an id. */
   put_(event: string, fields: Readonly<Record<string, unknown>>): void {
     this.waiting_.push({ event_id: randomName(20), ...fields, event, at: Date.now() });
     this.waiting_ = this.waiting_.slice(-MOST_KEPT);
@@ -67,8 +66,8 @@ export class Outbox {
   }
 
   /**
-   * Sends all at once, in a way that outlives the page. Nobody may hear the reply, so the
-   * events stay: this page confirms them later, or the next one does.
+   * Sends all events by a request that outlives the page. Its reply may be lost, so the events
+   * stay stored: this page confirms them later, or the next one does.
    */
   flushNow_(): void {
     let room = MOST_BYTES;
@@ -107,7 +106,7 @@ export class Outbox {
     if (this.waiting_.length) this.flushSoon_(wait);
   }
 
-  /** Sends a batch; returns after how many milliseconds the next may follow. */
+  /** Sends a batch; returns the milliseconds until the next may follow. */
   private async offer_(batch: readonly SentEvent[]): Promise<number> {
     const reply = await post(this.address_, JSON.stringify(batch));
     if (NOT_NOW.test(`${reply.status}`)) {
@@ -116,9 +115,9 @@ export class Outbox {
     }
     this.pause_ = FIRST_PAUSE_MS;
     if (reply.ok || batch.length === 1) {
-      this.drop_(batch); // what is refused alone would be refused for ever
+      this.drop_(batch); // an event that is refused alone would always be refused
     } else {
-      // One bad event refuses its whole batch: each shows for itself which it is.
+      // One invalid event fails its whole batch, so each is then sent alone.
       for (const one of batch) await this.offer_([one]);
     }
     return 0;
@@ -152,7 +151,7 @@ export class Outbox {
     this.save_(gone);
   }
 
-  /** Writes down what waits, together with what other tabs of the shop wrote. */
+  /** Stores pending events, together with those of other tabs of the shop. */
   private save_(gone: Iterable<string> = []): void {
     if (!this.mayKeep_()) return;
     const known = new Set([...gone, ...this.waiting_.map((event) => event.event_id)]);
@@ -163,11 +162,11 @@ export class Outbox {
 
   private kept_(): SentEvent[] {
     try {
-      // The service knows an id again for a week; after that it would count twice.
+      // The service deduplicates ids for a week; an older event would count twice.
       const isYoung = (one: any): boolean => Date.now() - one.at < OLDEST_MS;
       return JSON.parse(recall(this.name_)!).filter(isYoung);
     } catch {
-      return []; // nothing kept, or nothing of ours
+      return []; // nothing stored, or not in our format
     }
   }
 }
@@ -182,7 +181,7 @@ function beacon(address: string, body: string): boolean {
   }
 }
 
-/** Posts as plain text, so that the browser need not ask first. */
+/** Posts as plain text, which needs no preflight request. */
 async function post(address: string, body: string): Promise<Response> {
   const reply = await fetch(address, {
     method: "POST",
@@ -191,6 +190,6 @@ async function post(address: string, body: string): Promise<Response> {
     credentials: "omit",
     signal: patience(PATIENCE_MS).signal,
   });
-  await reply.text(); // unread, it would count as under way, and the next be refused
+  await reply.text(); // an unread body keeps the request open, and the next one would be refused
   return reply;
 }

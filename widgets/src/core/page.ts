@@ -1,15 +1,14 @@
-// The lists of one page: a product stands in one of them only.
-//
-// Every list asks at once; those that have to leave something out ask for more than they show.
-// They choose one after another: first lists of what was bought together, which nothing can
-// fill up, then the others, in the order in which they were asked for.
+// The lists of one page: each product appears in one of them only. All lists send their requests
+// at once; a list that has to leave products out requests more than it shows. They choose in
+// turn: first lists of products bought together, which cannot be filled up, then the others in
+// the order of their requests.
 
 const PATIENCE_MS = 500;
 
 /** The list of an element, and the products that it shows. */
 export interface List {
   ids: readonly string[];
-  /** Says that it has chosen, or never will. */
+  /** Marks the list as done: it has chosen, or never will. */
   end(): void;
   readonly ended_: Promise<void>;
   readonly host_: Element;
@@ -18,7 +17,7 @@ export interface List {
 export class Page {
   private lists_: List[] = [];
 
-  /** Returns a new list of an element; one that `isScarce` chooses first. */
+  /** Returns a new list of an element; with `isScarce` it chooses before the others. */
   join(host: Element, isScarce: boolean): List {
     this.leave(host);
     let end!: () => void;
@@ -32,12 +31,14 @@ export class Page {
     this.lists_ = this.lists_.filter((one) => one.host_ !== host || one.end());
   }
 
-  /** Returns the lists that choose before `list` does. */
+  /** Returns the lists that choose before `list`. */
   before(list: List): List[] {
     return this.lists_.slice(0, this.lists_.indexOf(list));
   }
 
-  /** Returns the products of the other lists, when those before have chosen, or take too long. */
+  /**
+   * Returns the products of the other lists, once those before have chosen or the wait is over.
+   */
   async taken(list: List): Promise<string[]> {
     await Promise.race([
       Promise.all(this.before(list).map((one) => one.ended_)),

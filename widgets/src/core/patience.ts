@@ -1,11 +1,11 @@
-// How long is an answer waited for? No longer than this.
+// The timeout of requests.
 
-// A gap stays three seconds at most, and what stands below it takes 0.3 to slide up.
+// A reserved gap stays for three seconds at most, of which the slide takes 0.3.
 const RELEASE_MS = 2_600;
 
 /**
- * Returns what ends a request by itself, after so many milliseconds; later it does nothing.
- * Without a number it is when a widget gives its reserved place back.
+ * Returns a controller that aborts after so many milliseconds. The default is the time after
+ * which a widget releases its reserved height.
  */
 export function patience(milliseconds = RELEASE_MS): AbortController {
   const stop = new AbortController();

@@ -1,4 +1,4 @@
-// How does a photo get to the service? Shrunk in the browser, without what else its file tells.
+// Prepares a photo for the service: scaled down in the browser, without the metadata of its file.
 
 import type { Words } from "./config";
 import { patience } from "./patience";
@@ -13,7 +13,9 @@ const LONGEST_SIDE = 1024;
 const MOST_BYTES = 380_000;
 const PATIENCE_MS = 15_000;
 
-/** Returns a photo as JPEG in base64, upright, of at most 1024 pixels; rejects what is none. */
+/**
+ * Returns a photo as JPEG in base64, upright, of at most 1024 pixels; rejects for other files.
+ */
 export async function shrink(file: Blob): Promise<string> {
   const picture = await createImageBitmap(file, { imageOrientation: "from-image" });
   const scale = Math.min(1, LONGEST_SIDE / Math.max(picture.width, picture.height));
@@ -21,7 +23,7 @@ export async function shrink(file: Blob): Promise<string> {
   canvas.width = Math.max(1, Math.round(picture.width * scale));
   canvas.height = Math.max(1, Math.round(picture.height * scale));
   const context = canvas.getContext("2d")!;
-  context.fillStyle = "#fff"; // behind what is transparent
+  context.fillStyle = "#fff"; // the background of transparent pictures
   context.fillRect(0, 0, canvas.width, canvas.height);
   context.drawImage(picture, 0, 0, canvas.width, canvas.height);
   picture.close();
@@ -33,7 +35,7 @@ export async function shrink(file: Blob): Promise<string> {
   return found;
 }
 
-/** Posts a photo as plain text, so that the browser need not ask first. */
+/** Posts a photo as plain text, which needs no preflight request. */
 export function send(address: string, fields: object, signal: AbortSignal): Promise<Reply> {
   const stop = patience(PATIENCE_MS);
   signal.addEventListener("abort", () => stop.abort());
@@ -47,12 +49,14 @@ export function send(address: string, fields: object, signal: AbortSignal): Prom
     .then(turn);
 }
 
-/** Returns what may be done with a photo: nobody drops one with a finger. */
+/** Returns the hint for this device: touch screens cannot drop files. */
 export function hintOf(words: Words): string {
   return matchMedia("(pointer: coarse)").matches ? words.photo_kept : words.photo_hint;
 }
 
-/** Calls `taken` with each picture that is chosen, dropped on or pasted into the elements. */
+/**
+ * Calls `taken` with each picture that is chosen, or is dropped on or pasted into the elements.
+ */
 export function takePhotos(
   chooser: HTMLInputElement,
   around: readonly HTMLElement[],

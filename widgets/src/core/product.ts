@@ -1,4 +1,4 @@
-// What of a reply may a page show? Products whose parts are what they should be.
+// Validates the products of a reply before a page shows them.
 
 export interface Product {
   readonly id: string;
@@ -7,11 +7,11 @@ export interface Product {
   readonly image: string | null;
   readonly url: string | null;
   readonly source: string;
-  /** Whether a bundle may choose it for the shopper. */
+  /** Whether a bundle may preselect it. */
   readonly certain: boolean;
 }
 
-/** Returns the products of a list; whatever is no product is left out. */
+/** Returns the products of a list without invalid entries. */
 export function productsOf(list: unknown): Product[] {
   return Array.isArray(list) ? list.map(productOf).filter((one) => !!one) : [];
 }
@@ -32,7 +32,7 @@ export function productOf(one: any): Product | null {
 
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** Returns an address that a page may lead to or show: http, https, or relative. */
+/** Returns an address that a page may link to or load: http, https, or relative; else nothing. */
 export function webAddress(value: unknown): string | null {
   if (!textOf(value)) return null;
   try {

@@ -1,9 +1,9 @@
-// How does a widget ask the service? Once for all that ask the same, and never for long.
+// GET requests to the service: equal ones are sent once, and each has a timeout.
 
 import { patience } from "./patience";
 import { turn } from "./turns";
 
-/** What came back: JSON, whatever it is, and the headers that a page may read. */
+/** A reply: its JSON, of any shape, and the headers that a page may read. */
 export interface Reply {
   readonly body_: any;
   readonly headers_: Headers;
@@ -18,10 +18,8 @@ interface Asked {
 const asked = new Map<string, Asked>();
 
 /**
- * Returns what the service says at an address.
- *
- * Rejects when there is none within 2.6 seconds, when the service refuses, and when
- * `signal` says that nobody wants it any more. Each who asked is answered in a task of its own.
+ * Returns the service's reply at an address. Rejects without a reply within 2.6 seconds, for a
+ * refusal, and when `signal` aborts. Each caller continues in a task of its own.
  */
 export function read(address: string, signal?: AbortSignal): Promise<Reply> {
   const found = asked.get(address) ?? ask(address);
@@ -46,13 +44,13 @@ function ask(address: string): Asked {
   return found;
 }
 
-/** Returns a reply read whole; a refusal is an error. */
+/** Returns a complete reply; an error status rejects. */
 export async function replyOf(got: Response): Promise<Reply> {
   if (!got.ok) throw new Error(`status ${got.status}`);
   return { body_: await got.json(), headers_: got.headers };
 }
 
-/** Returns `path` with those parameters that have a value; none means 0 by it. */
+/** Returns `path` with the parameters that have a value; 0 counts as none. */
 export function withQuery(
   path: string,
   parameters: Readonly<Record<string, string | number | boolean | null | undefined>>,

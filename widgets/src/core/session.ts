@@ -1,4 +1,4 @@
-// Who is this shopper, while they are anonymous? Interface 5, rule 6.
+// The session id of an anonymous shopper (interface 5, rule 6).
 
 import { randomName } from "./random";
 import { keep, recall } from "./storage";
@@ -7,7 +7,7 @@ const NAME = "pr_sid";
 const FORM = /^s_[a-z\d]{1,253}$/i;
 let inMemory = "";
 
-/** Returns the session's id; it is made when it is first needed, not before. */
+/** Returns the session's id; it is created at its first use. */
 export function sessionId(): string {
   const kept = recall(NAME);
   if (kept && FORM.test(kept)) return (inMemory = kept);

@@ -1,13 +1,14 @@
-// Which products did the shopper see? Half a card, for a second without a break.
+// Detects which products the shopper has seen: half of a card, for one second without
+// interruption.
 
 const SEEN_MS = 1_000;
 const TOGETHER_MS = 250;
-// Layouts in fractions of pixels may come out a hair under a half.
+// In layouts with fractional pixels a half may be measured as slightly less.
 const HALF = 0.499;
 
 /**
- * Calls `seen` with cards that were seen, several at a time, each once. The function that
- * it returns ends it, and tells what was seen until then.
+ * Calls `seen` with cards that were seen, several at a time, each once. The returned function
+ * stops this, and reports what was seen so far.
  */
 export function watchSight(
   cards: readonly Element[],
@@ -50,7 +51,7 @@ export function watchSight(
     if (hidden) tell();
   };
   look();
-  // Before the outbox hears of it, so that what was seen leaves with the page.
+  // Before the outbox handles the event, so that these impressions leave with the page.
   document.addEventListener("visibilitychange", look, true);
   return () => {
     document.removeEventListener("visibilitychange", look, true);

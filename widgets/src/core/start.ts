@@ -1,4 +1,4 @@
-// The one global of a page, whichever of its scripts comes first.
+// The one global of a page, created by whichever script runs first.
 
 import { Core, type Fields } from "./core";
 import { readFacts } from "./facts";
@@ -8,11 +8,11 @@ interface Global {
   track(event: string, payload?: Fields): void;
   consent(granted: boolean): void;
   reset(): void;
-  /** Calls that came before the script did. */
+  /** Calls that were made before the script loaded. */
   q?: Iterable<unknown>[];
   /** What the scripts of a page share. */
   core?: Core;
-  /** Which scripts run already. */
+  /** The scripts that have started. */
   parts?: Record<string, boolean>;
 }
 
@@ -22,12 +22,12 @@ declare global {
   }
 }
 
-// Whoever looks after the shop sees what the widgets do, or what they might look like.
+// Parameters of a page that load the tools for developers and merchants.
 const TOOLS = /[?&]pr_(debug|preview)=1/;
 
 /**
- * Begins a script: calls `run`, in a task of its own, with what the page's scripts share,
- * unless it runs already. Nothing that goes wrong in it reaches the page.
+ * Starts a script: calls `run` in a task of its own with the shared core, unless the script runs
+ * already. Its errors do not reach the page.
  */
 export function start(part: string, run: (core: Core) => void): void {
   const ours = (window.ProductRecs ??= {});
@@ -39,9 +39,9 @@ export function start(part: string, run: (core: Core) => void): void {
   }
   parts[part] = true;
   const go = (): void => core.attempt(() => run(core));
-  // A build that knows no store is one that a page pinned: it loads nothing else.
+  // A build without a store is pinned by its page: it loads nothing else.
   const needsTools = STORE?.key && TOOLS.test(location.search);
-  // Before the first question, so that they see all.
+  // Before the first request, so that the tools see all of them.
   (needsTools ? import(`${core.facts.base}/widget/v1/_/tools.js`) : turn(0)).then(go, go);
 }
 

@@ -1,4 +1,4 @@
-// What may a script keep in the browser? Storage that is blocked or full is no error.
+// The browser's storage. Blocked or full storage is not an error.
 
 export function recall(name: string): string | null {
   try {
@@ -8,12 +8,12 @@ export function recall(name: string): string | null {
   }
 }
 
-/** Keeps a text under a name; an empty one is forgotten. */
+/** Stores a text under a name; an empty one is deleted. */
 export function keep(name: string, value: string): void {
   try {
     if (value) localStorage.setItem(name, value);
     else localStorage.removeItem(name);
   } catch {
-    // Private windows and full disks: the page goes on without a memory.
+    // Private window or full disk: continue without storage.
   }
 }

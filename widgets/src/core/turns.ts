@@ -1,9 +1,9 @@
-// How does a page stay quick while we draw into it? Each piece of work is a task of its own.
+// Splits rendering into short tasks, so that the page stays responsive.
 
 const SHARE_MS = 6;
 let began = 0;
 
-/** Resolves to `value` in a later task, so that the page can answer its reader in between. */
+/** Resolves to `value` in a later task, so that the page can handle input in between. */
 export function turn<T>(value: T): Promise<T> {
   const { scheduler } = window as { scheduler?: Scheduler };
   return new Promise((done) => {
@@ -16,7 +16,7 @@ export function turn<T>(value: T): Promise<T> {
   });
 }
 
-/** Goes on at once while this task is short, else in a later one. */
+/** Continues in this task while it is short, else in a later one. */
 export async function pause(): Promise<void> {
   if (Date.now() - began > SHARE_MS) await turn(0);
 }

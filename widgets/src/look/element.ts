@@ -77,7 +77,7 @@ export function elementOf(core: Core): CustomElementConstructor {
       this.say_("loaded", { type: TYPE, look: picture });
     }
 
-    /** The button that takes a photo, and what becomes of it. */
+    /** The button that takes a photo and shows the products in it. */
     private upload_(look: Look, place: Place, signal: AbortSignal): HTMLElement[] {
       const { strings } = look;
       const name = draw("b", {}, strings.upload);

@@ -1,8 +1,8 @@
-// What of a look, or of an analysed photo, may be shown?
+// Validates a look, or an analysed photo, before a page shows it.
 
 import { type Product, productOf, productsOf, webAddress } from "../core/product";
 
-/** A place in a picture, in fractions of it, and the products that are there, best first. */
+/** A place in a picture, as fractions of it, and its products, best first. */
 export interface Spot {
   readonly label: string;
   readonly x: number;
@@ -16,7 +16,7 @@ export interface Picture {
   readonly spots: readonly Spot[];
 }
 
-/** Returns the look of a reply; null where there is none that can be shown. */
+/** Returns the look of a reply; null if there is none, or it is invalid. */
 export function pictureOf(look: any): Picture | null {
   const address = webAddress(look?.image_url);
   if (!address) return null;
@@ -31,7 +31,7 @@ export function spotsOf(hotspots: unknown): Spot[] {
     const [x = 0, y = 0, width = 0, height = 0] = (bbox ?? []).map(Number);
     const own = productOf(product);
     return {
-      label: `${label ?? ""}`.split(">").pop()!.trim(), // of a path of categories, the narrowest
+      label: `${label ?? ""}`.split(">").pop()!.trim(), // the narrowest of a path of categories
       x: within(x + width / 2),
       y: within(y + height / 2),
       products: own ? [{ ...own, source: own.source || "look" }] : productsOf(products),

@@ -1,4 +1,4 @@
-// How is a look drawn? The photo with its hotspots, and the same products listed beside it.
+// Renders a look: the photo with its hotspots, and a list of the same products beside it.
 
 import { addButton, type Wanted } from "../core/button";
 import { linkOf } from "../core/card";
@@ -11,7 +11,7 @@ import type { Picture, Spot } from "./reply";
 const CROSS = "M6 6l12 12M18 6L6 18";
 let count = 0;
 
-/** What a drawn look tells its widget. */
+/** Callbacks from a rendered look to its widget. */
 export interface Told {
   clicked_(product: Product, position: number, origin: Event): void;
   readonly wanted_: Wanted;
@@ -25,8 +25,8 @@ export interface Stage {
 }
 
 /**
- * Draws a look, spot by spot in as many tasks as it takes. `image` is the picture, loaded
- * already, so that nothing moves when it is shown.
+ * Renders a look, spot by spot in several tasks. `image` is the loaded picture, so that nothing
+ * moves when it appears.
  */
 export async function drawStage(
   picture: Picture,
@@ -38,7 +38,7 @@ export async function drawStage(
   const rows: HTMLElement[] = [];
   const list = draw("ul", { class: "list", part: "list", role: "list" });
   list.ariaLabel = look.strings.products;
-  const isNew = picture.caption && picture.caption !== look.title; // else it says the same
+  const isNew = picture.caption && picture.caption !== look.title; // empty, because the caption says the same
   const caption = isNew && draw("figcaption", { part: "caption" }, picture.caption);
   const photo = draw("figure", "photo", image, caption);
   image.alt = picture.caption;
@@ -77,7 +77,7 @@ function missing({ label }: Spot, look: Look): HTMLElement {
   return draw("li", { class: "gone" }, text);
 }
 
-/** Puts a button onto the photo that shows a product beside it; Escape puts it away. */
+/** Adds a button to the photo that shows a product beside it; Escape closes it. */
 function hotspot(spot: Spot, link: HTMLElement, photo: HTMLElement, look: Look): HTMLElement {
   const [product] = spot.products;
   const id = `pr-look-${++count}`;
@@ -99,7 +99,7 @@ function hotspot(spot: Spot, link: HTMLElement, photo: HTMLElement, look: Look):
   const percent = (share: number): string => `${100 * share}%`;
   button.style.left = percent(spot.x);
   button.style.top = percent(spot.y);
-  // Below or above its spot, and within the photo; the width is that of the stylesheet.
+  // Below or above its spot, and within the photo; the stylesheet sets the width.
   pop.style.left = `clamp(8px, ${percent(spot.x)} - 120px, max(8px, 100% - 248px))`;
   pop.style[isHigh ? "top" : "bottom"] = `calc(${percent(isHigh ? spot.y : 1 - spot.y)} + 28px)`;
   const show = (isOpen: boolean): void => {
@@ -125,7 +125,7 @@ function hotspot(spot: Spot, link: HTMLElement, photo: HTMLElement, look: Look):
       if (to && to !== button && !pop.contains(to as Node)) show(false);
     });
   }
-  // The boxes are those of the picture, not of its caption.
+  // The boxes refer to the picture, not to its caption.
   const frame = photo.querySelector(".frame") ?? wrap(photo);
   frame.append(button, pop);
   return button;
@@ -138,7 +138,7 @@ function wrap(photo: HTMLElement): HTMLElement {
   return frame;
 }
 
-/** Lights the spot of a row that is pointed at. */
+/** Highlights the spot of the row under the pointer. */
 function together(row: HTMLElement, button: HTMLElement): void {
   for (const name of ["pointerenter", "pointerleave", "focusin", "focusout"]) {
     row.addEventListener(name, () => {

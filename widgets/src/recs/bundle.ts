@@ -1,4 +1,4 @@
-// What is bought together, with its sum and one button for all of it.
+// Products bought together, with their sum and one button for all of them.
 
 import { press } from "../core/button";
 import { linkOf } from "../core/card";
@@ -9,8 +9,8 @@ import type { Product } from "../core/product";
 import type { Told } from "./layouts";
 
 /**
- * Returns the list with a box to choose each product, and the sum of what is chosen. `own`,
- * the product of the page, comes first. Only what enough orders contain is chosen at first.
+ * Returns the list with a check box for each product, and the sum of the checked ones. `own`, the
+ * product of the page, comes first. Only products with enough evidence are preselected.
  */
 export function drawBundle(
   list: HTMLElement,
@@ -37,7 +37,7 @@ export function drawBundle(
   const sum = (): void => {
     const wanted = chosen();
     let amount = (wanted.length === all.length && told.price_) || 0;
-    if (!amount) for (const one of wanted) amount += one.price ?? NaN; // an unknown price, an unknown sum
+    if (!amount) for (const one of wanted) amount += one.price ?? NaN; // an unknown price makes the sum unknown
     total.textContent = look.show_price && amount >= 0 ? money(amount, look) : "";
     button.disabled = !wanted.length;
     text.textContent = wanted.length < all.length ? words.add : words.add_all;

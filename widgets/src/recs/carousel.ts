@@ -1,4 +1,4 @@
-// The buttons of a carousel. It scrolls by itself never, and by touch without any script.
+// The buttons of a carousel. It never scrolls by itself; by touch it scrolls without a script.
 
 import { draw, icon } from "../core/drawing";
 import type { Words } from "../core/config";
@@ -7,13 +7,15 @@ const BACK = "M15 5l-7 7 7 7";
 const MOSTLY = 0.9;
 const ON = "M9 5l7 7-7 7";
 
-/** The buttons, and what begins to tell them where the list is, once it is in the page. */
+/**
+ * The buttons, and a function that starts tracking the list's position once it is in the page.
+ */
 export interface Arrows {
   readonly nav_: HTMLElement;
   begin_(): void;
 }
 
-/** Returns two buttons that move `list` by what it shows; at its ends one is off. */
+/** Returns two buttons that scroll `list` by its visible width; at an end one is disabled. */
 export function arrows(list: HTMLElement, words: Words): Arrows {
   const button = (label: string, path: string, way: number): HTMLButtonElement => {
     const attributes = { class: "round", part: "nav-button", "aria-label": label };
@@ -29,7 +31,7 @@ export function arrows(list: HTMLElement, words: Words): Arrows {
   const on = button(words.next, ON, 1);
   const nav = draw("div", "nav", back, on);
 
-  // Which ends are in sight is told by the browser: no scrolling is listened to.
+  // An observer reports which end is visible; there is no scroll listener.
   const begin = (): void => {
     const [first, last] = [list.firstElementChild!, list.lastElementChild!];
     const ends = new Map<Element, boolean>();

@@ -42,7 +42,7 @@ export function elementOf(core: Core): CustomElementConstructor {
           slide(this, () => frame(this, look, styles, waiting));
         }
         const [body, products] = await this.ask_(request, look, list, signal);
-        // Where the page's product cannot be bought, the list leads with what can replace it.
+        // If the page's product cannot be bought, the list begins with replacements.
         look.title = body.sold_out ? look.strings.sold_out : body.placement?.title ?? look.title;
         list.ids = products.map(({ id }) => id);
         list.end();
@@ -65,7 +65,7 @@ export function elementOf(core: Core): CustomElementConstructor {
       }
     }
 
-    /** Asks for products that no other list of the page shows; once more where they are few. */
+    /** Requests products that no other list of the page shows; again if there are too few. */
     private async ask_(request: Request, look: Look, list: List, signal: AbortSignal): Promise<[any, Product[]]> {
       const { page } = core;
       const usual = numOf(look);
@@ -89,7 +89,10 @@ export function elementOf(core: Core): CustomElementConstructor {
       return [body, products.slice(0, products.length < minimum ? 0 : num)];
     }
 
-    /** Takes cards that the shop's server has drawn: tells their sight and clicks, asks nothing. */
+    /**
+     * Uses cards that the shop's server has rendered: reports their impressions and clicks, and
+     * sends no request.
+     */
     private adopt_(request: Request): void {
       // Among its children, or in a shadow tree that the page declared.
       const cards = [this, this.shadowRoot!].flatMap((tree) => [

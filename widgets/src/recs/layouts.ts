@@ -1,4 +1,4 @@
-// How is a list drawn? As a carousel, a grid, rows, or a bundle that is bought together.
+// Renders a list: as a carousel, a grid, rows, or products bought together.
 
 import { type Wanted, addButton } from "../core/button";
 import { linkOf } from "../core/card";
@@ -13,21 +13,21 @@ import { bound } from "./template";
 
 type Template = HTMLTemplateElement | null;
 
-/** What a drawn list tells its widget. */
+/** Callbacks from a rendered list to its widget. */
 export interface Told {
-  /** The shop's own card, if the element has one. */
+  /** The shop's own card template, if the element has one. */
   readonly template_: Template;
   clicked_(product: Product, position: number, origin: Event): void;
   readonly wanted_: Wanted;
-  /** What a merchant's bundle costs as a whole. */
+  /** The price of a merchant's bundle. */
   readonly price_: number | null | undefined;
 }
 
 export interface Drawn {
   readonly content_: HTMLElement;
-  /** The card of each product, whose sight counts. */
+  /** The card of each product, for impressions. */
   readonly cards_: readonly HTMLElement[];
-  /** To be called when the content is in the page. */
+  /** Called when the content is in the page. */
   begin_?: (() => void) | undefined;
 }
 
@@ -38,8 +38,8 @@ const BLANK = "\u00a0";
 const NOTHING = { title: BLANK, price: null } as Product;
 
 /**
- * Draws a list, card by card in as many tasks as it takes. `own` is the product of the page,
- * which a bundle begins with.
+ * Renders a list, card by card in several tasks. `own` is the product of the page, which comes
+ * first in a bundle.
  */
 export async function drawList(
   products: readonly Product[],
@@ -64,7 +64,7 @@ export async function drawList(
   return { content_: content, cards_: cards, begin_: moved?.begin_ };
 }
 
-/** The same boxes before the answer, within the height that the page has reserved. */
+/** Empty boxes before the reply, within the height that the page has reserved. */
 export function drawWaiting(look: Look, level: number, template: Template): HTMLElement {
   const layout = LAYOUTS[look.layout] ?? CAROUSEL;
   const isBundle = layout === BUNDLE;

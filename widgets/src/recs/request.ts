@@ -1,4 +1,4 @@
-// What does an element ask for? Its attributes, read once for each question.
+// The request of an element: its attributes, read once for each request.
 
 import type { Look } from "../core/config";
 import type { Core } from "../core/core";
@@ -7,20 +7,20 @@ import { sessionId } from "../core/session";
 
 export interface Request {
   readonly key: string;
-  /** Whose look it has, and what its events say of where they come from. */
+  /** The widget type, for its settings and its events. */
   readonly type: string;
   readonly item: string;
   readonly items_: string | undefined;
   readonly source: string;
   readonly user_: string;
-  /** A merchant's named place; its strategy takes the place of a source. */
+  /** The merchant's placement; its strategy replaces the source. */
   readonly placement_: string | null;
-  /** What every product must pass; semicolons separate several. */
+  /** Filters that every product must pass; separated by semicolons. */
   readonly filter_: string | null;
 }
 
 export const MOST = 20;
-/** How many products a bundle has besides the page's own. */
+/** The number of a bundle's products besides the page's own. */
 export const ADD_ONS = 3;
 
 export function requestOf(host: HTMLElement, core: Core): Request {
@@ -34,7 +34,7 @@ export function requestOf(host: HTMLElement, core: Core): Request {
     item: given.itemId ?? "",
     items_: given.itemIds,
     source: placement ? "" : source || (type === "fbt" ? "buy" : type === "trending" ? type : ""),
-    // Without another id beside it, it is the customer's, and the session comes too.
+    // Without another id beside it, it is the customer's id, and the session is sent too.
     user_: core.customer(given.customerId && given.userId),
     placement_: placement,
     filter_: host.getAttribute("filter"),
@@ -46,8 +46,8 @@ export const numOf = (look: Look): number =>
   Math.min(look.num, look.layout === "fbt" ? ADD_ONS : MOST);
 
 /**
- * Returns the address that answers with `num` products, without `exclude`; without consent it
- * names nobody.
+ * Returns the address of a list of `num` products, without `exclude`; without consent it names no
+ * shopper.
  */
 export function addressOf(
   request: Request,
@@ -60,12 +60,12 @@ export function addressOf(
   const filters = encodeURIComponent(request.filter_ ?? "").replace(/^(?=.)|%3B(%20)?/g, "&filter=");
   const shown = numOf(look);
   const known = core.consent.given;
-  const isTrending = source === "trending"; // for everybody: it is told nothing of the page
+  const isTrending = source === "trending"; // trending is the same for everybody: it needs nothing of the page
   return withQuery(`${core.facts.base}/v1/${isTrending ? source : "recommendations"}`, {
     ...!isTrending && {
       item_id: request.item,
       item_ids: request.items_,
-      customer_id: known && core.user, // the element's own, which it has named by now
+      customer_id: known && core.user, // the element's own session, which it has named by now
       identity: known && core.identity,
       shown: num > shown && shown,
       source,

@@ -1,12 +1,13 @@
-// A card of the shop's own: a template whose {{names}} become a product's text, and only text.
+// A card of the shop's own: a template whose {{names}} are replaced by a product's text, as text
+// only.
 
 import { priceOf } from "../core/card";
 import type { Look } from "../core/config";
 import type { Product } from "../core/product";
 
 /**
- * Returns the template's tree with `id`, `title`, `price` and `source` in its text. Links
- * without an address lead to the product; pictures without one show it.
+ * Returns the template's tree with `id`, `title`, `price` and `source` filled in. Links without
+ * an address lead to the product; pictures without one show it.
  */
 export function bound(template: HTMLTemplateElement, product: Product, look: Look): Node {
   const made = template.content.cloneNode(true) as DocumentFragment;

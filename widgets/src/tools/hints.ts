@@ -1,4 +1,4 @@
-// What of the page itself keeps widgets from doing well? Told to whoever looks after it.
+// Hints about problems of the page that keep widgets from working well, for the shop's developer.
 
 import { ATTRIBUTES } from "../core/attributes";
 import type { Core } from "../core/core";
@@ -30,7 +30,7 @@ export function hintsFor(core: Core): string[] {
   return hints.filter((one): one is string => !!one);
 }
 
-// Exactly what the guide names; the widgets' own warning in the console may miss some.
+// Exactly what the guide lists; the widgets' own warning in the console may miss some.
 const RARE =
   /^(class|tabindex|aria-.*|data-(columns|heading-level|allow-duplicates|eager|view|ssr|upload|ratio|consent|settled|v-.*))$/;
 

@@ -1,5 +1,5 @@
-// /widget/v1/_/tools.js: asked for by the scripts of a page with ?pr_debug=1 or ?pr_preview=1,
-// before they ask anything else.
+// /widget/v1/_/tools.js: loaded by the scripts of a page with ?pr_debug=1 or ?pr_preview=1,
+// before they send a request.
 
 import { Overlay } from "./overlay";
 import { previewed } from "./preview";

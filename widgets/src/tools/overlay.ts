@@ -1,4 +1,4 @@
-// The overlay of ?pr_debug=1 and ?pr_preview=1: what the widgets of this page do, in words.
+// The overlay of ?pr_debug=1 and ?pr_preview=1: shows in words what the widgets of this page do.
 
 import type { Core } from "../core/core";
 import { draw, style } from "../core/drawing";
@@ -47,7 +47,7 @@ export class Overlay {
     else document.addEventListener("DOMContentLoaded", show);
   }
 
-  /** What it tells of; drawn again whenever that changes. */
+  /** The state that it shows; rendered again at each change. */
   watch: Watch | undefined;
 
   soon = (): void => {
@@ -93,7 +93,7 @@ export class Overlay {
     );
   }
 
-  /** A box for each type of widget: what would be sent to publish it. */
+  /** A box for each widget type: the body that publishes these settings. */
   private drafts(): HTMLElement[] {
     const { drafts, isReal } = kept();
     const found = document.querySelectorAll<HTMLElement>("product-recs, product-look");
@@ -143,7 +143,7 @@ function defaultOf(element: HTMLElement): string {
   return element.dataset.source === "trending" ? "trending" : "recs";
 }
 
-/** Says where a list was drawn and nobody can see it: it has no room, or something hides it. */
+/** Reports lists that are rendered but not visible: without room, or hidden by something. */
 function unseen(element: Element, state: string): string {
   if (!state.startsWith("loaded")) return "";
   const { width, height } = element.getBoundingClientRect();

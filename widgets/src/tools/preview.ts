@@ -1,4 +1,4 @@
-// How would it look? Settings that only this tab knows, and products that nobody sells.
+// Previews: settings that only this tab has, and sample products.
 
 import type { Instead } from "./watching";
 
@@ -6,7 +6,7 @@ const NAME = "pr_preview";
 const ASIDE = new Set(["/v1/recommendations", "/v1/trending", "/v1/search"]);
 const MOST = 20;
 
-/** A look that is not published: the body of `PUT /integration/widget-config`. */
+/** Settings that are not published: the body of `PUT /integration/widget-config`. */
 export interface Draft {
   readonly settings?: Readonly<Record<string, unknown>> | null;
   readonly custom_css?: string | null;
@@ -18,7 +18,7 @@ interface Kept {
   readonly isReal: boolean;
 }
 
-/** What this tab keeps; it is gone with the tab. */
+/** What this tab stores; deleted with the tab. */
 export function kept(): Kept {
   try {
     return { drafts: {}, isReal: false, ...JSON.parse(sessionStorage.getItem(NAME) ?? "{}") };
@@ -31,7 +31,7 @@ export function keep(change: Partial<Kept>): void {
   sessionStorage.setItem(NAME, JSON.stringify({ ...kept(), ...change }));
 }
 
-/** Answers what a preview answers by itself: looks with their drafts, lists, and events. */
+/** Answers requests without the service: settings with their drafts, lists, and events. */
 export const previewed: Instead = (path, query, real) => {
   if (path === "/v1/events") return Promise.resolve(replyOf({ ok: true }));
   if (path === "/v1/widget-config") return withDraft(real);

@@ -1,6 +1,6 @@
-// What do the widgets ask and tell? Everything that goes to the service passes here.
+// Watches everything that the widgets send to the service.
 
-/** A question of a widget's, and what became of it. */
+/** A request of a widget, and its outcome. */
 export interface Asked {
   readonly path: string;
   readonly query: string;
@@ -9,14 +9,14 @@ export interface Asked {
   isWrong: boolean;
 }
 
-/** An event, by its id, and how far it came. */
+/** An event by its id, and how far it got. */
 export interface Told {
   readonly event: string;
   readonly about: string;
   state: string;
 }
 
-/** Answers instead of the service; null leaves the call to it. */
+/** Answers instead of the service; null sends the request. */
 export type Instead = (path: string, query: URLSearchParams, real: () => Promise<Response>) =>
   | Promise<Response>
   | null;
@@ -105,7 +105,7 @@ export class Watch {
         this.told.set(one.event_id, { event: one.event, about: `${about}`, state });
       }
     } catch {
-      // It is the service that judges what was sent.
+      // The service decides whether what was sent is valid.
     }
     this.changed();
   }
@@ -113,7 +113,7 @@ export class Watch {
 
 const noReply = (): Promise<Response> => Promise.reject(new Error("nobody asks"));
 
-/** Says what the service warns of, such as a refused identity; usually nothing. */
+/** Returns the service's warnings, such as a refused identity; usually none. */
 async function warningsOf(reply: Response): Promise<string> {
   const body = await reply.clone().json().catch(() => null);
   return (body?.warnings ?? []).join(" · ");
@@ -125,7 +125,7 @@ async function reasonOf(reply: Response): Promise<string> {
   return [reply.status, body.code, detail].filter(Boolean).join(" · ");
 }
 
-/** Says how much a reply holds; where it is nothing, why that is. */
+/** Describes how much a reply contains; if nothing, why. */
 async function foundIn(path: string, query: URLSearchParams, reply: Response): Promise<string> {
   const body = await reply.clone().json().catch(() => null);
   if (body === null) return "a reply that is no JSON";
