@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """Give a running service over SQLite, with two API processes."""
     service = Service(tmp_path_factory.mktemp("service"), workers=2).prepare()

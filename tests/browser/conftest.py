@@ -61,7 +61,7 @@ def axe() -> str:
     return script.read_text("utf-8")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """Give a running service over SQLite."""
     service = Service(tmp_path_factory.mktemp("service")).prepare()
@@ -98,7 +98,7 @@ def front(storefront: Storefront) -> Storefront:
     return storefront
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def desk(
     tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[Desk]:
@@ -116,6 +116,6 @@ def office(
     request: pytest.FixtureRequest, browser: Browser, desk: Desk
 ) -> Iterator[DeskPage]:
     """Give a page with the owner logged in, once at each width."""
-    width, schemes = request.param
-    with desk.page(browser, width, schemes=schemes) as found:
+    width, views = request.param
+    with desk.page(browser, width, views=views) as found:
         yield found

@@ -15,7 +15,7 @@ from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.team_members import invite_to_register
 from tests.support.browser import WAIT_MS
 from tests.support.dashboard import PASSWORD
-from tests.support.dashboard_browser import LOOKS, check_barriers, check_width
+from tests.support.dashboard_browser import LOOKS, check_page
 from tests.support.service import HOST, Account, Merchant
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def _registration_link(service: Service, base: str) -> str:
 def test_a_merchant_starts_with_the_keyboard_alone(
     service: Service, browser: Browser, axe: str, look: Look
 ) -> None:
-    width, schemes = look
+    width, views = look
     base, domain = f"http://{HOST}:{service.port}", f"start-{time.time_ns()}.example"
     with browser.new_context(
         viewport={"width": width, "height": 800}, reduced_motion="reduce"
@@ -63,11 +63,10 @@ def test_a_merchant_starts_with_the_keyboard_alone(
         context.set_default_timeout(WAIT_MS)
         page = context.new_page()
         page.goto(_registration_link(service, base))
-        check_barriers(page, axe, schemes)
+        check_page(page, axe, views)
         fill(page, domain=domain, email=f"anna@{domain}", password=PASSWORD)
         expect(page.get_by_text(f"0 of {STEPS} done")).to_be_visible()
-        check_barriers(page, axe, schemes)
-        check_width(page)
+        check_page(page, axe, views)
 
         _do_all(service, page, domain)
         page.reload()
@@ -89,8 +88,7 @@ def test_a_merchant_starts_with_the_keyboard_alone(
             "audit",
         ):
             page.goto(f"{base}/dashboard/{path}")
-            check_barriers(page, axe, schemes)
-            check_width(page)
+            check_page(page, axe, views)
 
 
 def _do_all(service: Service, page: Page, domain: str) -> None:

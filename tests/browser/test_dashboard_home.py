@@ -46,7 +46,8 @@ def test_home_of_a_new_store_leads_to_the_checklist(
 def test_the_search_box_is_reached_and_used_by_keys(
     browser: Browser, desk: Desk, axe: str
 ) -> None:
-    with desk.page(browser, 1280) as office:
+    wide = ((1280, "light"), (1280, "dark"))  # a phone has no such box
+    with desk.page(browser, 1280, views=wide) as office:
         page = office.open("/dashboard")
         page.keyboard.press("/")
         page.keyboard.type("tent")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import expect
 
 from tests.browser.test_dashboard_catalog import focus
+from tests.support.browser import evaluates_to
 from tests.support.pictures import drawn, encoded
+from tests.support.service import eventually
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -60,7 +63,8 @@ def preview_and_replace(office: DeskPage, axe: str) -> None:
         )
         inside = page.frame_locator("[name=look-preview]")
         expect(inside.locator("product-look")).to_contain_text("By the lake")
-        assert page.frame("look-preview").evaluate("innerWidth") == width  # type: ignore[union-attr]  # it is there
+        body = inside.locator("body")
+        eventually(partial(evaluates_to, body, "() => innerWidth", width))
         office.check(axe)
     files = [{"name": "b.jpg", "mimeType": "image/jpeg", "buffer": photo_of("blue")}]
     page.set_input_files("#f-file", files)  # type: ignore[arg-type]  # a dictionary will do

@@ -13,7 +13,7 @@ from productrecs.tenancy.accounts.team_members import invite_to_register
 from productrecs.tenancy.users.two_factor import totp_code
 from tests.browser.test_dashboard_account import fill, tab_to
 from tests.support.dashboard import PASSWORD
-from tests.support.dashboard_browser import LOOKS, check_barriers, new_desk
+from tests.support.dashboard_browser import LOOKS, check_page, new_desk
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -27,17 +27,17 @@ STEP_MS = 30_000
 def test_a_team_works_on_a_store_and_its_owner_sees_who_did_what(
     browser: Browser, desk: Desk, axe: str, look: Look
 ) -> None:
-    width, schemes = look
+    width, views = look
     domain = f"team-{time.time_ns()}.example"
     shop = new_desk(desk.service, domain)
-    with shop.page(browser, width, schemes=schemes) as owner:
+    with shop.page(browser, width, views=views) as owner:
         link = _invite(owner, axe, f"bea@{domain}")
         with browser.new_context(
             viewport={"width": width, "height": 800}, reduced_motion="reduce"
         ) as other:
             editor = other.new_page()
             editor.goto(link)
-            check_barriers(editor, axe, schemes)
+            check_page(editor, axe, views)
             fill(editor, password=PASSWORD)
             expect(editor.locator(".flash")).to_contain_text("Welcome to the team")
             _change_settings(editor, owner, axe)
@@ -56,11 +56,11 @@ def test_a_team_works_on_a_store_and_its_owner_sees_who_did_what(
 def test_a_person_adds_a_store_and_switches_between_both(
     browser: Browser, desk: Desk, axe: str, look: Look
 ) -> None:
-    width, schemes = look
+    width, views = look
     domain, second = f"first-{time.time_ns()}.example", f"second-{time.time_ns()}.example"
     with desk.service.database() as database:
         token = invite_to_register(database, None, system_ms())
-    with new_desk(desk.service, domain).page(browser, width, schemes=schemes) as owner:
+    with new_desk(desk.service, domain).page(browser, width, views=views) as owner:
         page = owner.open(f"/dashboard/register?token={token}")
         owner.check(axe)
         fill(page, domain=second)
@@ -95,7 +95,7 @@ def _change_settings(page: Page, owner: DeskPage, axe: str) -> None:
         page.keyboard.press("Enter")
         if number == "40":
             expect(page.locator("#d-rec_num")).to_contain_text("must be")
-            check_barriers(page, axe, owner.schemes)
+            check_page(page, axe, owner.views)
     expect(page.locator(".flash")).to_be_visible()
     expect(page.locator("[name=rec_num]")).to_have_value("5")
 

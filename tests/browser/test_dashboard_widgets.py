@@ -5,12 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from playwright.sync_api import Error, expect
+from playwright.sync_api import expect
 
+from tests.support.browser import evaluates_to
 from tests.support.service import eventually
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Locator
+    from playwright.sync_api import Browser
 
     from tests.support.dashboard_browser import Desk, DeskPage
 
@@ -69,14 +70,6 @@ def test_a_preview_needs_no_script_of_the_dashboard(browser: Browser, desk: Desk
         expect(preview.locator("product-recs")).to_contain_text("By the button")
         expect(page.locator("[name=title]")).to_have_value("By the button")
         found.watch.complaints.clear()
-
-
-def evaluates_to(found: Locator, script: str, expected: int) -> bool:
-    """Tell whether a script in the preview returns `expected`; not while it loads."""
-    try:
-        return int(found.evaluate(script, timeout=1000)) == expected
-    except Error:
-        return False
 
 
 def test_the_preview_has_the_width_of_a_phone_a_tablet_and_a_desktop(

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Error, sync_playwright
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from playwright.sync_api import Browser, ConsoleMessage, Page
+    from playwright.sync_api import Browser, ConsoleMessage, Locator, Page
 
 MISSING: Final = (
     "Chromium is not installed, so nothing ran in a browser: apt-get install chromium"
@@ -75,6 +75,14 @@ BARRIERS: Final = """async where => (
 
 Of rules that are kept it keeps no list of nodes, which takes less time.
 """
+
+
+def evaluates_to(found: Locator, script: str, expected: int) -> bool:
+    """Tell whether a script in a frame returns `expected`; it does not while that loads."""
+    try:
+        return int(found.evaluate(script, timeout=1000)) == expected
+    except Error:
+        return False
 
 
 def longest_task_of_ours(page: Page) -> float:

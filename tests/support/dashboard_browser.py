@@ -1,7 +1,8 @@
 """Dashboard in a browser: a running service with a year of sales, and logged-in pages.
 
-A journey opens pages with `Desk.page`, and checks each with `DeskPage.check`: no finding of
-axe in light or dark, no scrolling to the side, and no complaint in the console.
+A journey opens pages with `Desk.page`, and checks each with `DeskPage.check`: as on a phone
+and as on a desktop no finding of axe, no scrolling to the side, and no complaint in the
+console.
 """
 
 from __future__ import annotations
@@ -31,24 +32,32 @@ from tests.support.dashboard import PASSWORD
 from tests.support.service import HOST, Service
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from pathlib import Path
 
     from playwright.sync_api import Browser, Page, StorageState
 
-SCHEMES: Final = ("light", "dark")
-Look: TypeAlias = tuple[int, tuple[str, ...]]
+Views: TypeAlias = "tuple[tuple[int, str], ...]"
+VIEWS: Final[Views] = ((375, "light"), (1280, "dark"))
+"""Widths and colour schemes that each page is checked in.
+
+Colours are the same at every width, so each width and each scheme is there once.
+"""
+Look: TypeAlias = tuple[int, Views]
 LOOKS: Final = [
-    pytest.param((375, SCHEMES[:1]), id="375px"),
-    pytest.param((1280, SCHEMES[1:]), id="1280px"),
+    pytest.param((375, VIEWS), id="375px"),
     *[
-        pytest.param((width, SCHEMES), id=f"{width}px-both", marks=pytest.mark.trust)
+        pytest.param(
+            (width, tuple((width, scheme) for scheme in ("light", "dark"))),
+            id=f"{width}px-both",
+            marks=pytest.mark.trust,
+        )
         for width in (375, 1280)
     ],
 ]
-"""Widths, each with the colour schemes to look for barriers in.
+"""Widths that a journey is made at, each with the views that its pages are checked in.
 
-Colours are the same at every width, so the short form has each width and each scheme once.
+The short form is made on a phone, where there is less room for each step.
 """
 _OVERFLOW: Final = """() => {
   const wide = document.documentElement.clientWidth;
@@ -78,12 +87,12 @@ class Desk:
         browser: Browser,
         width: int = 1280,
         role: str = "owner",
-        schemes: Sequence[str] = SCHEMES,
+        views: Views = VIEWS,
     ) -> Iterator[DeskPage]:
         """Give a page of this width in which somebody of a role is logged in.
 
-        Barriers are looked for in each of `schemes`. What its console complains of fails
-        the test at the end.
+        It is checked in each of `views`. What its console complains of fails the test at
+        the end.
         """
         with browser.new_context(
             viewport={"width": width, "height": 900},
@@ -96,7 +105,7 @@ class Desk:
             if role not in self._states:
                 self._log_in(page, f"{role}@{self.domain}")
                 self._states[role] = context.storage_state()
-            yield DeskPage(self, page, watch, schemes)
+            yield DeskPage(self, page, watch, views)
             assert not watch.complaints, watch.complaints
 
     def _log_in(self, page: Page, email: str) -> None:
@@ -114,7 +123,7 @@ class DeskPage:
     desk: Desk
     page: Page
     watch: Watch
-    schemes: Sequence[str] = SCHEMES
+    views: Views = VIEWS
 
     def open(self, path: str) -> Page:
         """Open a page of the dashboard; fail unless it answers."""
@@ -124,25 +133,24 @@ class DeskPage:
         return self.page
 
     def check(self, axe: str) -> None:
-        """Fail on barriers in its colour schemes, and on scrolling to the side."""
-        check_width(self.page)
-        check_barriers(self.page, axe, self.schemes)
+        """Fail on barriers and on scrolling to the side, in each of its views."""
+        check_page(self.page, axe, self.views)
 
 
-def check_width(page: Page) -> None:
-    """Fail when the page scrolls to the side; say what is too wide."""
-    found = page.evaluate(_OVERFLOW)
-    assert not found, (page.url, found)
-
-
-def check_barriers(page: Page, axe: str, schemes: Sequence[str] = SCHEMES) -> None:
-    """Fail on any finding of axe, in light and in dark."""
+def check_page(page: Page, axe: str, views: Views = VIEWS) -> None:
+    """Fail on any finding of axe and on scrolling to the side, in each of the views."""
+    size = page.viewport_size
+    assert size is not None
     page.evaluate(axe)
-    for scheme in schemes:
+    for width, scheme in views:
+        page.set_viewport_size({"width": width, "height": size["height"]})
         page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
-        found = page.evaluate(BARRIERS)
-        assert not found, (page.url, scheme, found)
+        too_wide = page.evaluate(_OVERFLOW)
+        assert not too_wide, (page.url, width, too_wide)
+        barriers = page.evaluate(BARRIERS)
+        assert not barriers, (page.url, width, scheme, barriers)
     page.emulate_media(color_scheme="light")
+    page.set_viewport_size(size)
 
 
 @contextlib.contextmanager

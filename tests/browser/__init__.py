@@ -1,0 +1,1 @@
+"""Browser tests: widgets and the dashboard as people see them, in Chromium."""
