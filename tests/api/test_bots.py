@@ -165,7 +165,6 @@ def test_31_requests_with_somebodys_number_move_none_of_their_lists(
         return [merchant.recommend(num=3, source="browse", **call).ids for call in calls]
 
     before, stored = personal(), counted(service, merchant, events)
-    trending = merchant.recommend(num=3, source="browse").ids
 
     attacker = WithHeaders(merchant, **{"x-forwarded-for": "9.9.9.9"})
     elsewhere = merchant.through(attacker)
@@ -177,7 +176,12 @@ def test_31_requests_with_somebodys_number_move_none_of_their_lists(
     attack(session_id="7")
     attack(user_id="7", session_id="s_x")
     assert counted(service, merchant, bot_events) == 2 * 60  # the control
-    assert elsewhere.recommend(num=3, source="browse", user_id="s_x").ids == trending
+    stranger, nobody = {"user_id": "s_x"}, dict[str, str]()
+    lists = [
+        elsewhere.recommend(num=3, source="browse", **call).ids
+        for call in (nobody, stranger, nobody)
+    ]
+    assert lists[1] in (lists[0], lists[2])  # a training may come in between
     assert counted(service, merchant, events) == stored
     assert personal() == before
 
