@@ -164,7 +164,7 @@ CALLS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
                 "goal": "revenue",
                 "variant": "b",
                 "share": "50",
-                "personal_search": "true",
+                "search_meaning": "false",
                 "then": "start",
             }
             for form in ("", "/new", "/test")

@@ -15,13 +15,11 @@ from productrecs.engines.browse import SessionIndex
 from productrecs.engines.click_boosts import ClickBoostModel
 from productrecs.engines.complementary import ComplementModel
 from productrecs.engines.copurchase import CopurchaseModel, ItemSets
-from productrecs.engines.personal_search import PersonalSearchOptions
 from productrecs.engines.text import semantic_space
 from productrecs.engines.visual import VisualModel
 from productrecs.storage.model_files import BrokenModelError, open_arrays
 from productrecs.training.engine_specs import OWN_MODELS
 
-_NO_OPTIONS: Final = np.zeros(0)
 _NO_INTS: Final = np.zeros(0, dtype=np.int64)
 Ranks = npt.NDArray[np.int32]
 
@@ -40,7 +38,6 @@ class TrainedModels:
     pooled: CopurchaseModel | None = None  # with pooled baskets of variants, if any
     carts: CopurchaseModel | None = None  # of orders and carts, if carts add pairs
     click_boosts: ClickBoostModel = field(default_factory=ClickBoostModel.empty)  # by query
-    personal: PersonalSearchOptions = field(default_factory=PersonalSearchOptions)
     # By `event.interest_key`.
     indicators: ClickBoostModel = field(default_factory=ClickBoostModel.empty)
     visual: VisualModel = field(default_factory=VisualModel.empty)  # published separately
@@ -100,9 +97,6 @@ class TrainedModels:
             pooled=CopurchaseModel.from_arrays(pooled) if pooled else None,
             carts=CopurchaseModel.from_arrays(carts) if carts else None,
             click_boosts=ClickBoostModel.from_arrays(engine_arrays(arrays, "choices")),
-            personal=PersonalSearchOptions(
-                *arrays.get("personal_search", _NO_OPTIONS).tolist()
-            ),
             indicators=ClickBoostModel.from_arrays(engine_arrays(arrays, "signs")),
             fingerprints=np.asarray(arrays.get("marks", _NO_INTS)),
             intervals=np.asarray(arrays.get("intervals", _NO_INTS)),

@@ -10,7 +10,7 @@ import shutil
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -286,7 +286,6 @@ def fit(
         **{f"sets.{name}": array for name, array in item_sets.to_arrays().items()},
         **own_models,
         "marks": item_fingerprints(session_arrays, copurchase_models, fingerprints),
-        "personal_search": np.array(astuple(hyperparameters.search), np.float64),
         **{f"choices.{name}": array for name, array in click_boosts},
         **{f"signs.{name}": array for name, array in indicators},
         "intervals": _repurchase_intervals(inputs, n_items),

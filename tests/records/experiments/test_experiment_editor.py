@@ -118,7 +118,7 @@ def test_a_running_test_serves_its_variants_and_a_winner_becomes_the_placement(
 
 
 def test_a_winner_of_search_becomes_the_stores_settings(editor: ExperimentEditor) -> None:
-    last = Treatment("last", 50, {"search_sold_out": "last", "personal_search": True})
+    last = Treatment("last", 50, {"search_sold_out": "last", "search_meaning": False})
     editor.add("sold-out", ExperimentContent(SEARCH, (last,)))
     editor.act("sold-out", "start")
     running = served(editor).search
@@ -128,7 +128,7 @@ def test_a_winner_of_search_becomes_the_stores_settings(editor: ExperimentEditor
     editor.act("sold-out", "choose", "last")
 
     settings = find_store(editor.database, "shop.example").settings
-    assert (settings.search_sold_out, settings.personal_search) == ("last", True)
+    assert (settings.search_sold_out, settings.search_meaning) == ("last", False)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_a_winner_of_search_becomes_the_stores_settings(editor: ExperimentEditor
         (
             "a",
             {"subject": SEARCH, "variants": (Treatment("b", 50, {"rec_num": 4}),)},
-            "personal_search, search_meaning",
+            "there are search_meaning, search_sold_out",
         ),
         (
             "a",

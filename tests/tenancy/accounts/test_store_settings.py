@@ -71,7 +71,7 @@ def test_a_week_begins_on_the_stores_first_day(
     assert settings.week_of(date.fromisoformat(day)) == date.fromisoformat(first)
 
 
-@pytest.mark.parametrize("name", ["learned_order", "explore_percent"])
+@pytest.mark.parametrize("name", ["learned_order", "explore_percent", "personal_search"])
 def test_a_stored_setting_that_is_gone_is_ignored(name: str) -> None:
     assert resolve_settings({name: False, "rec_num": 5}) == StoreSettings(rec_num=5)
     with pytest.raises(SettingError, match="there is no setting"):

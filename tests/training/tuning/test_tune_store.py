@@ -10,7 +10,6 @@ import pytest
 
 from productrecs.engines.browse import InteractionType, SessionOptions
 from productrecs.engines.copurchase import CopurchaseOptions
-from productrecs.engines.personal_search import PersonalSearchOptions
 from productrecs.records.events.event import EventKind
 from productrecs.storage.model_files import open_arrays
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
@@ -24,7 +23,6 @@ from productrecs.training.tuning.hyperparameter_search import (
     TuningTrial,
     is_better,
 )
-from productrecs.training.tuning.personal_search import PersonalSearchResult
 from productrecs.training.tuning.repository import HyperparameterRepository, TunedParameters
 from productrecs.training.tuning.tune_store import (
     RETUNE_AFTER_MS,
@@ -249,23 +247,21 @@ def test_control_without_errors_luck_is_taken_for_better(
 
 def test_what_was_chosen_is_kept_but_for_the_defaults(database: Database) -> None:
     store = new_store(database)
-    tested = PersonalSearchResult(PersonalSearchOptions(), 100, 0.25, 0.5)
     constants = Hyperparameters(
         CopurchaseOptions(half_life_days=45.0, large_basket=10), SessionOptions(rarity=2.0)
     )
 
     with database.transaction() as transaction:
         HyperparameterRepository(transaction, store).store(
-            TunedParameters(constants, ("visits",), 7, 9, tested)
+            TunedParameters(constants, ("visits",), 7, 9)
         )
     with database.reading() as connection:
         found = HyperparameterRepository(connection, store).last()
 
-    assert found == TunedParameters(constants, ("visits",), 7, 9, tested)
+    assert found == TunedParameters(constants, ("visits",), 7, 9)
     assert found.constants.changes() == {
         "companions": {"half_life_days": 45.0, "large_basket": 10},
         "visits": {"rarity": 2.0},
-        "search": {},
     }
 
 

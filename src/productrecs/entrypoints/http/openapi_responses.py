@@ -428,7 +428,7 @@ _VARIANT: Final = {
         "While a test of search runs: its name and the shopper's variant. Otherwise absent."
     ),
     "schema": {"type": "string"},
-    "example": "personal=on",
+    "example": "sold-out=last",
 }
 
 

@@ -2,21 +2,15 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
-from typing import Final, Literal, NamedTuple, Self
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
 from productrecs.core.cache_registry import Cache, memoized
 from productrecs.engines.arrays import Floats, Ints
-from productrecs.engines.click_boosts import PURCHASE, ClickBoostModel
-from productrecs.engines.personal_search import (
-    PersonalSearchOptions,
-    ShopperProfile,
-    TraitsOf,
-    lift_scores,
-)
+from productrecs.engines.click_boosts import ClickBoostModel
 from productrecs.engines.text.language_detection_and_stemming import (
     AnalysedQuery,
     LanguageAnalyzer,
@@ -30,40 +24,10 @@ from productrecs.features.search.search_rule_book import (
 )
 from productrecs.features.search.search_rules import SearchRule, SearchRuleAction
 from productrecs.records.catalog.catalog_view import CatalogView, Mask
-from productrecs.records.events.shopper_history_cache import ShopperHistory
 from productrecs.records.merchandising.rule_book import ListRules
 from productrecs.training.search.served_index import ServedIndex
 from productrecs.training.trained_models import Ranks
-from productrecs.training.tuning.personal_search import LEAST_CHOSEN, choice_weight
 from productrecs.training.visual.photo_matcher import PhotoSearch
-
-
-@dataclass(frozen=True, slots=True)
-class PersonalLift:
-    """One shopper's profile, and how far it may lift a result."""
-
-    profile: ShopperProfile
-    traits_of: TraitsOf
-    options: PersonalSearchOptions
-
-    @classmethod
-    def of(
-        cls, history: ShopperHistory, traits_of: TraitsOf, options: PersonalSearchOptions
-    ) -> Self | None:
-        """Return the lift of a shopper; None for one who did too little yet."""
-        recent = zip(history.recent, map(choice_weight, history.recent_kinds), strict=True)
-        weighted_items = [*recent, *((item, PURCHASE) for item in history.recent_purchases)]
-        profile = ShopperProfile.of(weighted_items, traits_of)
-        if profile is None or len(weighted_items) < LEAST_CHOSEN:
-            return None
-        return cls(profile, traits_of, options)
-
-    def lift(self, items: Sequence[int], scores: Sequence[float]) -> list[float]:
-        """Return the scores of `items`, each raised by its match."""
-        matches = self.profile.matches(items, self.traits_of)
-        lifted = lift_scores(np.array(scores, dtype=np.float64), matches, self.options)
-        return [float(score) for score in lifted]
-
 
 LONGEST_QUERY: Final = 256
 
@@ -130,7 +94,6 @@ class SearchableStore:
     click_boosts: ClickBoostModel = field(default_factory=ClickBoostModel.empty)
     # The store's language setting, which the keys of `click_boosts` use.
     language_setting: str = ""
-    shopper: PersonalLift | None = None  # set for personal results
     by_meaning: bool = True  # whether products of similar meaning follow the words
 
     def visible(self, now_ms: int, *, in_stock: bool) -> Mask:
@@ -168,7 +131,6 @@ class ResolvedQuery:
     click_boosts: Mapping[int, float]  # click boosts by item
     factors: Floats | None  # score factors of the merchant's rules, by item
     buyable: Mask | None  # set if sold-out products come last
-    shopper: PersonalLift | None = None  # set for personal results
 
     def factor(self, item: int) -> float:
         """Return the score factor of click boosts, rules and stock."""
@@ -188,9 +150,9 @@ class ResolvedQuery:
 
     @property
     def has_boosts(self) -> bool:
-        """Whether click boosts, rules, stock or the shopper change the order."""
+        """Whether click boosts, rules or stock change the order."""
         return bool(self.click_boosts) or any(
-            one is not None for one in (self.factors, self.buyable, self.shopper)
+            one is not None for one in (self.factors, self.buyable)
         )
 
     @property
@@ -222,7 +184,6 @@ def resolve_query(
         click_boosts=store.click_boosts_of(query),
         factors=store.factors,
         buyable=store.visible(now_ms, in_stock=True) if store.sold_out == "last" else None,
-        shopper=store.shopper,
     )
 
 
@@ -261,29 +222,6 @@ def _index_query(
     )
 
 
-def hits_without_personalization(
-    store: SearchableStore, text: str, now_ms: int
-) -> tuple[list[int], list[float]]:
-    """Return what a query finds without click boosts, best first, and the scores.
-
-    Without them, because click boosts have learned from the clicks that a backtest repeats.
-
-    Raises:
-        BrokenIndexError: when the index is damaged.
-    """
-    request = SearchRequest(f"{truncate_query(text).strip()} ", _MIN_CANDIDATES)
-    plain = replace(store, click_boosts=ClickBoostModel.empty(), shopper=None)
-    query = resolve_query(plain, request, now_ms)
-    index_hits = store.index.find(_index_query(plain, query, request))
-    if index_hits.exact:
-        return [], []  # an id or SKU: its product comes first, whoever searches
-    scores = weigh_scores(plain, query, index_hits.items, index_hits.scores)
-    ranked = sorted(
-        zip(index_hits.items, scores, strict=True), key=lambda hit: (-hit[1], hit[0])
-    )
-    return [item for item, _ in ranked], [score for _, score in ranked]
-
-
 def _rank_hits(
     store: SearchableStore, query: ResolvedQuery, num: int, index_hits: IndexHits
 ) -> SearchResults:
@@ -320,8 +258,6 @@ def weigh_scores(
         factor = query.factor
         pairs = zip(items, scores, strict=True)
         scores = [score * factor(item) for item, score in pairs]
-    if query.shopper is not None:
-        scores = query.shopper.lift(items, scores)
     return list(scores)
 
 

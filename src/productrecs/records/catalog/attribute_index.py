@@ -79,11 +79,6 @@ class AttributeIndex:
                 found.append(np.array(self._members[one], np.int64))
         return np.concatenate(found)
 
-    def value_ids(self, number: int, name: str) -> tuple[int, ...]:
-        """Return the ids of an item's values of one attribute, to compare items by."""
-        folded, names = fold_text(name), self._names
-        return tuple(one for one in self._items[number] if names[one] == folded)
-
     def of(self, number: int) -> dict[str, list[str]]:
         """Return an item's attributes: names and values as first written."""
         found: dict[str, list[str]] = {}

@@ -33,7 +33,7 @@ MAX_EXPERIMENTS: Final = 100
 MAX_VARIANTS: Final = 4
 MIN_SHARE: Final = 1.0  # in per cent, of each arm
 PLACEMENT_FIELDS: Final = tuple(one.name for one in fields(PlacementContent))
-SEARCH_FIELDS: Final = ("personal_search", "search_meaning", "search_sold_out")
+SEARCH_FIELDS: Final = ("search_meaning", "search_sold_out")
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _VARIANT: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,7}")
 

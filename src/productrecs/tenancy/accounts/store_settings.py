@@ -52,7 +52,6 @@ class StoreSettings:
     trending_days: int = 30
     trending_min_price: float = 0.0
     search_sold_out: Literal["mixed", "last", "hidden"] = "mixed"
-    personal_search: bool = False
     search_meaning: bool = True
     unconfirmed_orders: Literal["auto", "count", "ignore"] = "auto"
     network_share: int = 60
@@ -306,12 +305,6 @@ SETTINGS: Final[tuple[StoreSetting, ...]] = (
         _one_of("mixed", "last", "hidden"),
         "whether search shows unavailable products among the others (mixed), after them "
         "(last), or not at all (hidden)",
-    ),
-    StoreSetting(
-        "personal_search",
-        _switch,
-        "whether search lifts products that suit the shopper among equally relevant "
-        "ones, if tests show that it is better",
     ),
     StoreSetting(
         "search_meaning",

@@ -15,10 +15,9 @@ import numpy as np
 from productrecs.engines.arrays import Floats, Ints
 from productrecs.engines.browse import SessionOptions
 from productrecs.engines.copurchase import CopurchaseOptions
-from productrecs.engines.personal_search import PersonalSearchOptions
 from productrecs.training.group_visits_and_orders import ItemGroups
 
-Options = TypeVar("Options", CopurchaseOptions, SessionOptions, PersonalSearchOptions)
+Options = TypeVar("Options", CopurchaseOptions, SessionOptions)
 Changes = Mapping[str, float]
 
 
@@ -28,7 +27,6 @@ class Hyperparameters:
 
     companions: CopurchaseOptions = field(default_factory=CopurchaseOptions)
     visits: SessionOptions = field(default_factory=SessionOptions)
-    search: PersonalSearchOptions = field(default_factory=PersonalSearchOptions)
 
     @classmethod
     def of(cls, changes: Mapping[str, Changes]) -> Self:
@@ -39,7 +37,6 @@ class Hyperparameters:
         return cls(
             companions=with_changes(CopurchaseOptions(), changes.get("companions", {})),
             visits=with_changes(SessionOptions(), changes.get("visits", {})),
-            search=with_changes(PersonalSearchOptions(), changes.get("search", {})),
         )
 
     def changes(self) -> dict[str, dict[str, float]]:
@@ -47,7 +44,6 @@ class Hyperparameters:
         return {
             "companions": _differences(self.companions, CopurchaseOptions()),
             "visits": _differences(self.visits, SessionOptions()),
-            "search": _differences(self.search, PersonalSearchOptions()),
         }
 
 

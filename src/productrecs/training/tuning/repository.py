@@ -1,17 +1,14 @@
 """Hyperparameter repository: SQL of the last tuned values, and of due stores."""
 
 import json
-from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
-from productrecs.engines.personal_search import PersonalSearchOptions
 from productrecs.storage.dialects import upsert
 from productrecs.storage.tables import insights, store_heads
 from productrecs.training.tuning.hyperparameter_search import Hyperparameters
-from productrecs.training.tuning.personal_search import PersonalSearchResult
 
 TUNED_INSIGHT: Final = "constants"
 
@@ -19,15 +16,13 @@ TUNED_INSIGHT: Final = "constants"
 class TunedParameters(NamedTuple):
     """Tuned values, the time of the tuning, and the extent of its log.
 
-    `engines` names the engines with enough data. `searches` is the backtest of personal
-    search; None when there were too few searches.
+    `engines` names the engines with enough data.
     """
 
     constants: Hyperparameters
     engines: tuple[str, ...]
     chosen_at: int
     applied_seq: int
-    searches: PersonalSearchResult | None = None
 
 
 class TuningStatus(NamedTuple):
@@ -76,13 +71,11 @@ class HyperparameterRepository:
         if row is None:
             return None
         stored: dict[str, Any] = json.loads(row[2])
-        constants = Hyperparameters.of(stored["changes"])
         return TunedParameters(
-            constants,
+            Hyperparameters.of(stored["changes"]),
             tuple(stored["engines"]),
             int(row[0]),
             int(row[1]),
-            _personal(stored.get("searches"), constants.search),
         )
 
     def store(self, found: TunedParameters) -> None:
@@ -91,8 +84,6 @@ class HyperparameterRepository:
             "changes": found.constants.changes(),
             "engines": list(found.engines),
         }
-        if found.searches is not None:
-            stored["searches"] = found.searches[1:]
         values = {
             "computed_at": found.chosen_at,
             "applied_seq": found.applied_seq,
@@ -105,12 +96,3 @@ class HyperparameterRepository:
             index_elements=["store_id", "name"], set_=values
         )
         self._transaction.execute(query)
-
-
-def _personal(
-    stored: Sequence[float] | None, options: PersonalSearchOptions
-) -> PersonalSearchResult | None:
-    if stored is None:  # of an earlier release, or too few searches
-        return None
-    cases, before, after = stored
-    return PersonalSearchResult(options, int(cases), before, after)

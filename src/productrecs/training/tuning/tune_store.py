@@ -30,7 +30,6 @@ from productrecs.training.group_visits_and_orders import (
 )
 from productrecs.training.partitioned_shopper_events import Behaviour, select_rows
 from productrecs.training.repository import TrainingRepository
-from productrecs.training.search.repository import SearchEventRepository
 from productrecs.training.training_inputs import Purchases, read_log
 from productrecs.training.tuning.hyperparameter_search import (
     N_SPLITS,
@@ -40,11 +39,6 @@ from productrecs.training.tuning.hyperparameter_search import (
     TuningTrial,
     grid_search,
     time_splits,
-)
-from productrecs.training.tuning.personal_search import GRID as SEARCH_GRID
-from productrecs.training.tuning.personal_search import (
-    SearchReplay,
-    tune_personal_search,
 )
 from productrecs.training.tuning.repository import (
     HyperparameterRepository,
@@ -353,7 +347,6 @@ RETUNE_GROWN_AFTER_MS: Final = DAY_MS  # minimum interval when the log has doubl
 _TRIALS: Final = N_SPLITS * (
     4 + sum(map(len, (*PAGE_GRID, VARIANT_GRID, *CART_GRID, *GRID, *ACTION_GRIDS.values())))
 )
-_SEARCH_TRIALS: Final = len(SEARCH_GRID) + 3
 
 
 def stores_to_tune(database: Database, now_ms: int) -> list[StoreId]:
@@ -368,11 +361,8 @@ def tune_store(
     store: Store,
     clock: Clock,
     progress: Callable[[float], None],
-    replay: SearchReplay | None = None,
 ) -> TunedParameters:
     """Choose and store the store's hyperparameters; `progress` is called with shares of 1.
-
-    Without a `replay` of its searches, the options of personal search stay as they are.
 
     The result is deterministic for a given log.
 
@@ -381,16 +371,12 @@ def tune_store(
     """
     with database.reading() as connection:
         inputs, head = read_log(TrainingRepository(connection, store.store_id))
-        inputs.searches.read_on(
-            SearchEventRepository(connection, store.store_id), 0, head.seq
-        )
-        last = HyperparameterRepository(connection, store.store_id).last()
     trial_count = 0
 
     def count_trial() -> None:
         nonlocal trial_count
         trial_count += 1
-        progress(min(trial_count / (_TRIALS + _SEARCH_TRIALS), 1.0))
+        progress(min(trial_count / _TRIALS, 1.0))
 
     purchases, variants = (
         inputs.purchases,
@@ -402,26 +388,19 @@ def tune_store(
     session_options = tune_session_options(
         inputs.behaviour, head.numbers, count_trial, purchases=purchases
     )
-    searches = None if last is None else last.searches
-    if replay is not None:
-        facts = (inputs.behaviour, purchases)
-        searches = tune_personal_search(inputs.searches, facts, replay, count_trial)
     current = Hyperparameters()
     tuned_options = (
         ("companions", companions),
         ("visits", session_options),
-        ("search", searches),
     )
     result = TunedParameters(
         Hyperparameters(
             companions or current.companions,
             session_options or current.visits,
-            current.search if searches is None else searches.options,
         ),
         tuple(name for name, options in tuned_options if options is not None),
         clock(),
         head.seq,
-        searches,
     )
     with database.transaction() as transaction:
         AccountRepository(transaction).lock(store.store_id)

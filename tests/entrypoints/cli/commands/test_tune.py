@@ -18,9 +18,9 @@ def test_a_store_without_a_past_keeps_the_defaults(shell: CommandLine, shop: str
     told = shell.told("tune", shop)
 
     assert told["engines"] == []
-    assert told["changes"] == {"companions": {}, "visits": {}, "search": {}}
+    assert told["changes"] == {"companions": {}, "visits": {}}
     assert shell.told("tune", shop, "--show") == told
-    assert shell("tune", shop, "--show").count("not enough history") == 3
+    assert shell("tune", shop, "--show").count("not enough history") == 2
 
 
 def test_what_was_chosen_is_shown(

@@ -7,12 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.engines.personal_search import PersonalSearchOptions
 from productrecs.storage.job_queue import JobState, count_jobs
 from productrecs.tenancy.accounts.store_management import find_store
-from productrecs.training.tuning.hyperparameter_search import Hyperparameters
-from productrecs.training.tuning.personal_search import PersonalSearchResult
-from productrecs.training.tuning.repository import HyperparameterRepository, TunedParameters
 from tests.support.dashboard import text_of
 from tests.support.filled_store import Filled, open_store
 from tests.support.service import eventually
@@ -100,27 +96,6 @@ def test_a_mistake_stands_beside_its_field_and_nothing_is_stored(
     assert 'value="many"' in reply.body.decode()
     settings = find_store(office.services.database, shop.store.domain).settings
     assert (settings.rec_num, settings.search_sold_out) == (8, "mixed")
-
-
-@pytest.mark.parametrize(
-    ("weight", "after", "said"),
-    [
-        (None, 0.0, "Not tested yet: it takes 300 searches"),
-        (0.0, 0.49, "rank 2.0\N{NO-BREAK SPACE}% lower with it, which is no clear gain"),
-        (0.2, 0.6, "rank 20.0\N{NO-BREAK SPACE}% higher with it: results become personal"),
-    ],
-)
-def test_what_the_backtest_of_personal_search_said_is_shown(
-    office: Office, shop: Filled, weight: float | None, after: float, said: str
-) -> None:
-    if weight is not None:
-        options = PersonalSearchOptions(weight=weight)
-        tested = PersonalSearchResult(options, 100, 0.5, after)
-        found = TunedParameters(Hyperparameters(search=options), ("search",), 1, 1, tested)
-        with office.services.database.transaction() as transaction:
-            HyperparameterRepository(transaction, shop.store.store_id).store(found)
-
-    assert said in text_of(office.member(shop.store).get(PAGE))
 
 
 def test_trending_is_counted_anew_after_a_change(office: Office, shop: Filled) -> None:

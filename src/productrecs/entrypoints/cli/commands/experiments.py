@@ -69,8 +69,8 @@ def list_(domain: str, *, as_json: bool, data: Path | None) -> None:
     "changes",
     multiple=True,
     help=(
-        "What a variant changes, such as similar.strategy=similar or on.personal_search="
-        "true; may be repeated."
+        "What a variant changes, such as similar.strategy=similar or "
+        "last.search_sold_out=last; may be repeated."
     ),
 )
 @click.option(

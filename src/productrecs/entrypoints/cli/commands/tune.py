@@ -16,15 +16,10 @@ from productrecs.entrypoints.cli.options_services_and_output import (
     print_json,
     progress,
 )
-from productrecs.entrypoints.http.caches.store_cache import load_store, searchable_store
-from productrecs.entrypoints.services import Services
-from productrecs.features.search.product_search import hits_without_personalization
 from productrecs.processes.process_messages import ParentConnection
-from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.training.trained_models import warm_up
 from productrecs.training.tuning.hyperparameter_search import Hyperparameters
-from productrecs.training.tuning.personal_search import SearchReplay
 from productrecs.training.tuning.repository import HyperparameterRepository, TunedParameters
 from productrecs.training.tuning.tune_store import tune_store
 
@@ -33,7 +28,6 @@ _POLITE: Final = 10
 _TITLES: Final = {
     "companions": "what is bought together",
     "visits": "what comes next",
-    "search": "personal search",
 }
 
 
@@ -67,8 +61,7 @@ def tune(
                 found = HyperparameterRepository(connection, store.store_id).last()
         elif parent is not None:
             warm_up()
-            replay = _search_replay(services, store)
-            tune_store(services.database, store, services.clock, parent.progress, replay)
+            tune_store(services.database, store, services.clock, parent.progress)
             return
         else:
             warm_up()
@@ -80,10 +73,7 @@ def tune(
                     advance(round(share * _STEPS) - shown_percent)
                     shown_percent = round(share * _STEPS)
 
-                replay = _search_replay(services, store)
-                found = tune_store(
-                    services.database, store, services.clock, show_progress, replay
-                )
+                found = tune_store(services.database, store, services.clock, show_progress)
     if as_json:
         print_json(_parameter_fields(found))
         return
@@ -91,31 +81,11 @@ def tune(
         click.echo(line)
 
 
-def _search_replay(services: Services, store: Store) -> SearchReplay:
-    opened, now_ms = load_store(services, store), services.clock()
-    shop = searchable_store(opened)
-    return SearchReplay(
-        opened.traits.of, lambda text: hits_without_personalization(shop, text, now_ms)
-    )
-
-
 def _parameter_fields(found: TunedParameters | None) -> Mapping[str, object]:
     return {
         "chosen_at": None if found is None else iso(found.chosen_at),
         "engines": [] if found is None else list(found.engines),
         "changes": (Hyperparameters() if found is None else found.constants).changes(),
-        "personal_search": _search_figures(found),
-    }
-
-
-def _search_figures(found: TunedParameters | None) -> Mapping[str, float] | None:
-    if found is None or found.searches is None:
-        return None
-    _, searches, before, after = found.searches
-    return {
-        "searches": searches,
-        "reciprocal_rank_for_anybody": before,
-        "reciprocal_rank_personal": after,
     }
 
 
@@ -132,9 +102,3 @@ def _parameter_lines(found: TunedParameters | None) -> Iterator[str]:
         else:
             reason = ", ".join(f"{name}={value:g}" for name, value in changes.items())
         yield f"  {_TITLES[engine]}: {reason}"
-    if found.searches is not None:
-        _, cases, before, after = found.searches
-        yield (
-            f"  on the newest {cases:,} searches of known shoppers, the clicked product's "
-            f"mean reciprocal rank was {before:.3f} for anybody and {after:.3f} if personal"
-        )

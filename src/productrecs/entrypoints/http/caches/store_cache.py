@@ -56,7 +56,6 @@ from productrecs.training.search.served_index import (
 )
 from productrecs.training.search.text_embedder import TextEmbedder
 from productrecs.training.trained_models import TrainedModels, empty_models, models_folder
-from productrecs.training.tuning.personal_search import CatalogTraits
 from productrecs.training.visual.served_visual_model import ServedPictures
 
 _log = logging.getLogger(__name__)
@@ -108,7 +107,6 @@ class CachedStore:
     histories: ShopperHistories
     index: ServedIndex
     pictures: ServedPictures
-    traits: CatalogTraits
     search_rules: SearchRuleBook = field(default_factory=SearchRuleBook)  # of search
     looks: PublishedLooks = field(default_factory=PublishedLooks)
     placements: StorePlacements = field(default_factory=StorePlacements)
@@ -385,7 +383,6 @@ def load_store(
         histories=ShopperHistories(store.store_id),
         index=_served_index(services, store.store_id, queries),
         pictures=ServedPictures(services.pictures, store.store_id),
-        traits=CatalogTraits(catalog),
     )
     reader = services.database.raw_reader()
     try:

@@ -100,7 +100,6 @@ CHOICES: Final[Mapping[str, tuple[str, tuple[tuple[str, str], ...]]]] = MappingP
         "most_per_brand": ("At most of one brand", ()),
         "title": ("Title", ()),
         "filters": ("Filters", ()),
-        "personal_search": ("Personal results", _SWITCH),
         "search_meaning": ("Products of similar meaning", _SWITCH),
         "search_sold_out": (
             "Sold-out products",

@@ -9,8 +9,6 @@ from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.storage.job_queue import NewJob
 from productrecs.tenancy.accounts.store_management import change_settings, find_store
 from productrecs.tenancy.accounts.store_settings import SettingError, parse_setting
-from productrecs.training.tuning.personal_search import MIN_CASES, N_PERIODS
-from productrecs.training.tuning.repository import HyperparameterRepository
 
 SETTINGS_PATH: Final = "/dashboard/merchandising/settings"
 _TRENDING: Final = frozenset({"trending_metric", "trending_days"})
@@ -113,13 +111,6 @@ GROUPS: Final = (
                     ("last", "After the others"),
                     ("hidden", "Not at all"),
                 ),
-            ),
-            SettingField(
-                "personal_search",
-                "Rank products higher that suit a known shopper",
-                "Among equally relevant products, and only where your shop's own "
-                "searches show that it helps",
-                "check",
             ),
         ),
     ),
@@ -247,7 +238,6 @@ def _settings(
         values=values,
         errors=errors,
         notes={
-            "personal_search": _personal_search_note(visit),
             "public_price_groups": _price_lists_note(visit),
         },
     )
@@ -264,26 +254,6 @@ def _price_lists_note(visit: Visit) -> str:
         for name, count in lists.items()
     ]
     return f"Your price lists: {', '.join(counts)}."
-
-
-def _personal_search_note(visit: Visit) -> str:
-    """Return what the last backtest of personal search says."""
-    with visit.database.reading() as connection:
-        tuned = HyperparameterRepository(connection, visit.store.store_id).last()
-    tested = None if tuned is None else tuned.searches
-    if tested is None:
-        return (
-            f"Not tested yet: it takes {N_PERIODS * MIN_CASES} searches with a click by "
-            "shoppers who did something before, and is tested once a week."
-        )
-    change = tested.after / tested.before - 1.0
-    figures = (
-        f"On the newest {tested.cases:,} searches of known shoppers, clicked products rank "
-        f"{visit.formats.share(abs(change))} {'higher' if change >= 0 else 'lower'} with it"
-    )
-    if tested.options.weight > 0:
-        return f"{figures}: results become personal when you switch this on."
-    return f"{figures}, which is no clear gain: results stay the same for everybody."
 
 
 PAGES: Final = (

@@ -40,13 +40,11 @@ from productrecs.entrypoints.http.routes.widget.list_parameters import (
     PriceListQuery,
     priced_store,
 )
-from productrecs.entrypoints.http.routes.widget.list_replies import is_held_out
 from productrecs.entrypoints.http.routes.widget.shopper_access import (
     IDENTITY,
     IdentityQuery,
     ShopperAccess,
     access_in_route,
-    read_usable_histories,
     with_identity_warning,
 )
 from productrecs.entrypoints.http.schemas.product_cards_and_replies import (
@@ -59,7 +57,6 @@ from productrecs.entrypoints.http.writes.search_count_recorder import (
 )
 from productrecs.features.recommendations.trending import trending_picks
 from productrecs.features.search.product_search import (
-    PersonalLift,
     SearchableStore,
     SearchRequest,
     find_products,
@@ -137,8 +134,7 @@ async def declared_search(  # noqa: PLR0913, PLR0917 - one a query parameter
         Query(
             description=(
                 "The shopper, with the same id as in events: the search report "
-                "then knows which searches led to a click. Results are personal only "
-                "with the setting `personal_search`."
+                "then knows which searches led to a click."
             ),
             examples=["s_4fQ9xZ"],
         ),
@@ -217,8 +213,6 @@ def cached_search(
             return None
         known = read_known_identity(context.reader, store_id, (str(searcher),))
         arm = _assigned(context, cached_store, str(searcher), known)
-    if _may_be_personal(cached_store, search, searcher, arm):
-        return None
     return _cached_for_anybody(context, cached_store, search, searcher, arm)
 
 
@@ -280,49 +274,6 @@ def _cached_for_anybody(
     return reply
 
 
-def _may_be_personal(
-    cached_store: CachedStore,
-    search: SearchRequest | ResultsPageRequest,
-    searcher: Searcher,
-    arm: SearchArm,
-) -> bool:
-    return (
-        arm.settings.personal_search
-        and cached_store.shop.models.personal.weight > 0
-        and _is_known(searcher)
-        and bool(_words_of(search).strip())
-    )
-
-
-async def _personal_lift(
-    context: Context,
-    cached_store: CachedStore,
-    search: SearchRequest | ResultsPageRequest,
-    searcher: Searcher,
-    arm: SearchArm,
-    access: ShopperAccess,
-) -> PersonalLift | None:
-    """Return the lift of a known shopper; None if the results are not personal."""
-    if not _may_be_personal(cached_store, search, searcher, arm):
-        return None
-    shop, name = cached_store.shop, str(searcher)
-    try:
-        if shop.settings.holdout_percent:
-            known = await _known(context, cached_store, name)
-            if is_held_out(context, cached_store, (name,), known):
-                return None
-        usable = await context.read(
-            lambda reader: read_usable_histories(
-                context, cached_store, reader, [name], access
-            )
-        )
-    except StorageError:
-        return None  # without the history, results are not personal
-    return PersonalLift.of(
-        usable.for_lists[0], cached_store.traits.of, shop.models.personal
-    )
-
-
 async def _known(
     context: Context, cached_store: CachedStore, shopper: str
 ) -> KnownIdentity:
@@ -347,7 +298,7 @@ async def answer_search(
         QueueFullError: when too many searches wait.
         BrokenIndexError: when the index turns out to be damaged.
     """
-    reply = await _answered(context, cached_store, search, searcher, access)
+    reply = await _answered(context, cached_store, search, searcher)
     body = with_identity_warning(context, cached_store, reply.body, access)
     return reply._replace(body=body)
 
@@ -357,27 +308,23 @@ async def _answered(
     cached_store: CachedStore,
     search: SearchRequest | ResultsPageRequest,
     searcher: Searcher,
-    access: ShopperAccess,
 ) -> SearchReply:
     arm = SearchArm(cached_store.shop.settings)
     if _is_tested(cached_store, search, searcher):
         known = await _known(context, cached_store, str(searcher))
         arm = _assigned(context, cached_store, str(searcher), known)
-    lift = await _personal_lift(context, cached_store, search, searcher, arm, access)
-    if lift is None:
-        cached = _cached_for_anybody(context, cached_store, search, searcher, arm)
-        if cached is not None:
-            return cached
+    cached = _cached_for_anybody(context, cached_store, search, searcher, arm)
+    if cached is not None:
+        return cached
     state = _search_state(cached_store, context.clock())
-    shop = replace(searchable_store(cached_store, arm.settings), shopper=lift)
+    shop = searchable_store(cached_store, arm.settings)
     reply = await _computed(context, cached_store, search, shop)
     context.request_metrics.add(CounterMetric.SEARCHES)
     context.request_metrics.add(
         CounterMetric.SEARCHES_EMPTY, reply.body.startswith(_EMPTY_BODY)
     )
     _count_search(context, cached_store, search, reply, searcher)
-    if lift is None:
-        _cache(context, cached_store, _cache_key(cached_store, search, arm), reply, state)
+    _cache(context, cached_store, _cache_key(cached_store, search, arm), reply, state)
     return reply._replace(headers=(*reply.headers, *arm.headers))
 
 
