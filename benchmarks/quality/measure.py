@@ -18,7 +18,6 @@ from benchmarks.quality import (
     next_basket,
     next_item,
     outfits,
-    own_constants,
     pictures,
     poisoning,
     search,
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
 PARTS: dict[str, Callable[[Report], None]] = {
     "bought-together": bought_together.measure,
     "shop-kinds": shop_kinds.measure,
+    "copurchase-refinements": shop_kinds.measure_refinements,
     "basket-completion": basket_completion.measure,
     "bundles": bundles.measure,
     "carts": carts.measure,
@@ -49,7 +49,6 @@ PARTS: dict[str, Callable[[Report], None]] = {
     "next-item-serenade-bol": next_item.measure_serenade_bol,
     "next-item-rees46": next_item.measure_rees46,
     "next-item-further": next_item.measure_further,
-    "own-constants": own_constants.measure,
     "libraries-orders": libraries.measure_orders,
     "libraries-retailrocket": libraries.measure_retailrocket,
     "libraries-bol": libraries.measure_bol,

@@ -28,11 +28,15 @@ from benchmarks.quality.datasets import (
     serenade_bol,
 )
 from benchmarks.quality.made_shops import KINDS, orders_of
-from benchmarks.quality.own_constants import purchases_of
 from benchmarks.quality.statistics import difference
 from benchmarks.report import Figure
 from productrecs.engines.copurchase import CopurchaseOptions
-from productrecs.training.tuning.hyperparameter_search import Hyperparameters
+from productrecs.training.training_inputs import Purchases
+from productrecs.training.tuning.hyperparameter_search import (
+    Changes,
+    changes_of,
+    with_changes,
+)
 from productrecs.training.tuning.tune_store import tune_copurchase_options
 
 if TYPE_CHECKING:
@@ -45,6 +49,15 @@ SEEDS: Final = (11, 12)
 ASKED: Final = 0.15  # of the orders, the newest
 MOST: Final = 3_000  # orders asked
 LENGTHS: Final = (4, 10)
+REFINEMENTS: Final[dict[str, Changes]] = {
+    "shrinkage to the average": {"prior": 0.0},
+    "decay of old orders": {"half_life_days": 1e9},
+    "less weight of large orders": {"large_basket": 1e9},
+    "season": {"season": 0.0},
+    "places for rare products": {"places": 0},
+    "evidence for pairs": {"needs_evidence": False},
+}
+"""Each refinement of counting, and the options without it."""
 
 
 def measure(report: Report) -> None:
@@ -59,11 +72,21 @@ def measure(report: Report) -> None:
         if chosen is None:
             report.skip(f"shop kinds, {name}, tuned", "too few orders")
             continue
-        changes = Hyperparameters(companions=chosen).changes()["companions"]
+        changes = changes_of(chosen)
         told = ", ".join(f"{key}={value:g}" for key, value in changes.items())
         tuned = ask(test, ours(test, chosen)) if changes else usual
         peer = f"the defaults, tuned to {told or 'the same'}"
         _add(report, f"shop kinds, {name}, tuned", test, (tuned, usual, least), peer)
+
+
+def measure_refinements(report: Report) -> None:
+    """Add what the defaults find beside the same without one refinement of counting."""
+    for name, test in _trials():
+        usual = ask(test, ours(test, CopurchaseOptions()))
+        for refinement, off in REFINEMENTS.items():
+            less = ask(test, ours(test, with_changes(CopurchaseOptions(), off)))
+            title = f"refinements, {name}, {refinement}"
+            _add(report, title, test, (usual, less, 0.0), "without it")
 
 
 def last_orders(orders: Orders) -> Trial:
@@ -132,3 +155,21 @@ def _add(
         target = "not below floor, nor coverage below that of counting"
         named, ratio = f"{title}, hit@{length}", value / floor
         report.add(Figure(named, value, "share", floor, ratio, target, good, note))
+
+
+def purchases_of(test: Trial) -> Purchases:
+    """Return the orders that are learned from, as training reads them."""
+    learned = test.orders.times < test.now_ms
+    orders, items, times = test.orders.lines_of(learned)
+    count = len(items)
+    return Purchases(
+        line_seqs=np.arange(count),
+        baskets=orders,
+        items=items,
+        quantities=np.ones(count, np.int64),
+        totals=np.zeros(count),
+        times=times,
+        is_active=np.ones(count, np.bool_),
+        buyers=np.zeros(count, np.int64),
+        visitors=np.zeros(count, np.int64),
+    )

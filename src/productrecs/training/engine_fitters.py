@@ -8,10 +8,6 @@ import numpy.typing as npt
 from productrecs.core.clock import DAY_MS
 from productrecs.engines.arrays import Ints, Items, Scores
 from productrecs.engines.browse import (
-    SessionIndex,
-    SessionOptions,
-    gather_visits,
-    join_sessions,
     sessionize,
 )
 from productrecs.engines.complementary import (
@@ -172,16 +168,6 @@ def _order_lines(purchases: Purchases) -> BasketLines:
 
 def _ages_days(times: Ints, now_ms: int) -> Scores:
     return ((now_ms - times) / DAY_MS).clip(min=0).astype(np.float32)
-
-
-def fit_session_index(
-    behaviour: Behaviour, n_items: int, options: SessionOptions
-) -> SessionIndex:
-    """Return the session index of all visitors."""
-    part = gather_visits(
-        behaviour.visitors, behaviour.items, behaviour.times, options.longest
-    )
-    return join_sessions([part], n_items, options)
 
 
 def order_line_mask(purchases: Purchases) -> npt.NDArray[np.bool_]:

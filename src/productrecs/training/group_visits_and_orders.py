@@ -76,50 +76,6 @@ def group_visits(behaviour: Behaviour) -> ItemGroups:
     return ItemGroups.of(codes, behaviour.items, behaviour.times)
 
 
-class VisitSteps(NamedTuple):
-    """Steps of visits: one entry per return to an item, with its interactions."""
-
-    groups: ItemGroups
-    first_interactions: Ints  # parallel to the groups' items: first `InteractionType`,
-    interactions: Ints  # and strongest one before the next item
-
-    def actions_in(self, group: int) -> tuple[list[int], list[int]]:
-        """Return each step of a visit, with its first and its strongest interaction."""
-        begin, end = self.groups.offsets[group : group + 2].tolist()
-        return self.first_interactions[begin:end].tolist(), self.interactions[
-            begin:end
-        ].tolist()
-
-
-def steps_of_visits(behaviour: Behaviour) -> VisitSteps:
-    """Return the visits of shoppers, step by step."""
-    codes = sessionize(behaviour.visitors, behaviour.times)
-    order = np.lexsort((behaviour.times, codes))
-    code, item = codes[order], behaviour.items[order]
-    is_arrival = np.ones(len(order), dtype=np.bool_)
-    is_arrival[1:] = (np.diff(code) != 0) | (np.diff(item) != 0)
-    grades = np.zeros(1 + max(EventKind), dtype=np.int64)
-    grades[list(INTERACTION_BY_EVENT)] = list(INTERACTION_BY_EVENT.values())
-    strongest = np.zeros(0, np.int64)
-    if len(order):
-        strongest = np.maximum.reduceat(
-            grades[behaviour.kinds[order]], np.flatnonzero(is_arrival)
-        )
-    order, code, item = order[is_arrival], code[is_arrival], item[is_arrival]
-    first_interactions = grades[behaviour.kinds[order]]
-    sizes = np.bincount(code)
-    usable = ((sizes > 1) & (sizes <= MAX_GROUP_ITEMS))[code]
-    names, group_index = np.unique(code[usable], return_inverse=True)
-    starts = behaviour.times[order[usable]][csr_offsets(group_index, len(names))[:-1]]
-    oldest_first = np.argsort(starts, kind="stable")
-    place = np.empty(len(names), dtype=np.int64)
-    place[oldest_first] = np.arange(len(names))
-    by_age = np.argsort(place[group_index], kind="stable")
-    offsets = csr_offsets(place[group_index], len(names))
-    groups = ItemGroups(starts[oldest_first], offsets, item[usable][by_age])
-    return VisitSteps(groups, first_interactions[usable][by_age], strongest[usable][by_age])
-
-
 def group_orders(purchases: Purchases) -> ItemGroups:
     """Return the orders; returns and lines without an order are left out."""
     in_order = order_line_mask(purchases)

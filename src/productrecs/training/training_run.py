@@ -23,6 +23,7 @@ from productrecs.core.clock import DAY_MS, HOUR_MS, Clock
 from productrecs.core.idle_priority import run_at_idle_priority
 from productrecs.core.ids import StoreId
 from productrecs.engines.arrays import Arrays, Ints
+from productrecs.engines.browse import SessionOptions
 from productrecs.engines.buy_again import usual_intervals
 from productrecs.engines.click_boosts import (
     PURCHASE,
@@ -74,7 +75,6 @@ from productrecs.training.repository import (
 from productrecs.training.search.repository import SearchEventRepository
 from productrecs.training.trained_models import models_folder
 from productrecs.training.training_inputs import TrainingInputs, bought_rows
-from productrecs.training.tuning.hyperparameter_search import Hyperparameters
 from productrecs.training.tuning.repository import HyperparameterRepository
 
 Words = npt.NDArray[np.uint64]
@@ -248,16 +248,15 @@ def fit(
     n_items: int,
     settings: StoreSettings,
     now_ms: int,
-    tuned: Hyperparameters | None = None,
+    tuned: CopurchaseOptions | None = None,
     runner: Runner = HERE,
 ) -> dict[str, npt.NDArray[Any]]:
     """Return every engine's arrays, named `engine.array`, for numbers below `n_items`.
 
-    Engines use their default hyperparameters unless `tuned` has others.
+    Co-purchases use the default hyperparameters unless there are `tuned` ones.
     """
-    hyperparameters = tuned or Hyperparameters()
     since_ms = now_ms - settings.trending_days * DAY_MS
-    visits = hyperparameters.visits
+    visits = SessionOptions()
     behaviour = summarize_behaviour(
         inputs.events,
         inputs.indicators.signals,
@@ -270,7 +269,7 @@ def fit(
     behaviour = behaviour._replace(choices=[])
     click_boosts = _search_click_boosts(inputs, settings, now_ms)
     models, cart_model, complements, item_sets = _fit_purchase_models(
-        inputs, behaviour.carts, n_items, hyperparameters.companions, now_ms, runner
+        inputs, behaviour.carts, n_items, tuned or CopurchaseOptions(), now_ms, runner
     )
     copurchase_arrays, session_arrays = models.to_arrays(), behaviour.sessions.to_arrays()
     cart_arrays = {} if cart_model is None else cart_model.to_arrays()
@@ -450,14 +449,14 @@ def _trending(
 
 def _read_new_log(
     deps: TrainingDeps, store: Store, inputs: TrainingInputs
-) -> tuple[TrainingHead, Hyperparameters]:
+) -> tuple[TrainingHead, CopurchaseOptions]:
     with deps.database.reading() as connection:
         repository = TrainingRepository(connection, store.store_id)
         head = repository.existing_head()
         inputs.follow(head.removals)
         searches = SearchEventRepository(connection, store.store_id)
         inputs.read_on(repository, head.seq, searches=searches)
-        tuned = HyperparameterRepository(connection, store.store_id).constants()
+        tuned = HyperparameterRepository(connection, store.store_id).options()
     return head, tuned
 
 

@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pytest
 
-from productrecs.engines.browse import InteractionType, SessionOptions
 from productrecs.engines.copurchase import CopurchaseOptions
-from productrecs.records.events.event import EventKind
 from productrecs.storage.model_files import open_arrays
+from productrecs.storage.tables import insights
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
-from productrecs.training.group_visits_and_orders import steps_of_visits
-from productrecs.training.partitioned_shopper_events import Behaviour
 from productrecs.training.training_inputs import Purchases, TrainingInputs
 from productrecs.training.training_run import TrainingDeps, train_store
 from productrecs.training.tuning import hyperparameter_search, tune_store
 from productrecs.training.tuning.hyperparameter_search import (
-    Hyperparameters,
     TuningTrial,
+    changes_of,
     is_better,
 )
-from productrecs.training.tuning.repository import HyperparameterRepository, TunedParameters
+from productrecs.training.tuning.repository import (
+    TUNED_INSIGHT,
+    HyperparameterRepository,
+    TunedParameters,
+)
 from productrecs.training.tuning.tune_store import (
     RETUNE_AFTER_MS,
     RETUNE_GROWN_AFTER_MS,
     stores_to_tune,
     tune_copurchase_options,
-    tune_session_options,
 )
 from tests.records.orders.import_support import NOON, new_store
 from tests.training.test_incremental import Life
@@ -74,26 +74,6 @@ def fashions(changing_every: int) -> list[list[int]]:
     return [list(dict.fromkeys(one)) for one in made]
 
 
-def looked_at(contents: list[list[int]]) -> Behaviour:
-    """Return visits one after the other, each of somebody else."""
-    codes = np.repeat(np.arange(len(contents)), [len(one) for one in contents])
-    steps = np.concatenate([np.arange(len(one)) for one in contents])
-    return Behaviour(
-        times=codes * 3_600_000 + steps * 1_000,
-        kinds=np.full(len(codes), EventKind.DETAIL_PAGE_VIEW, np.int8),
-        items=np.concatenate(contents).astype(np.int32),
-        visitors=codes + 1,
-    )
-
-
-def strolls(rng: np.random.Generator, count: int) -> list[list[int]]:
-    """Return walks through a ring of products, which is left now and then."""
-    firsts = rng.integers(N_ITEMS, size=count)
-    steps = rng.choice([1, 1, 1, 17], size=(count, 4)).cumsum(axis=1)
-    walks: list[list[int]] = ((firsts[:, None] + steps) % N_ITEMS).tolist()
-    return walks
-
-
 def nothing() -> None:
     """Take no note of progress."""
 
@@ -102,8 +82,7 @@ def nothing() -> None:
 def only_fading(monkeypatch: pytest.MonkeyPatch) -> None:
     """Try nothing but how soon orders are forgotten: the rest takes its time."""
     days = tuple({"half_life_days": one} for one in (60.0, 3_600.0))
-    monkeypatch.setattr(tune_store, "PAGE_GRID", (days,))
-    monkeypatch.setattr(tune_store, "CART_GRID", ())
+    monkeypatch.setattr(tune_store, "GRID", days)
 
 
 @pytest.mark.usefixtures("only_fading")
@@ -122,90 +101,20 @@ def test_a_store_that_stays_as_it_is_forgets_no_sooner() -> None:
     assert found.half_life_days >= CopurchaseOptions().half_life_days
 
 
-def test_the_same_past_chooses_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hyperparameter_search, "MAX_GROUPS", 30)
-    seen = looked_at(strolls(np.random.default_rng(3), 2_100))
+def test_the_same_past_chooses_the_same() -> None:
+    sold = bought(fashions(600))
 
-    assert tune_session_options(seen, N_ITEMS, nothing) == tune_session_options(
-        seen, N_ITEMS, nothing
+    assert tune_copurchase_options(sold, N_ITEMS, nothing) == tune_copurchase_options(
+        sold, N_ITEMS, nothing
     )
-
-
-def shopping(answers_to: int) -> Behaviour:
-    """Return visits of three products each: two looked at or put into the cart, the next.
-
-    The second is put into the cart, and then the first once more looked at; what comes next
-    follows the step `answers_to`.
-    """
-    rng, rows = np.random.default_rng(8), []
-    for number in range(2_100):
-        pair = rng.choice(N_ITEMS, 2, replace=False).tolist()
-        rows += [(number, pair[0], 2), (number, pair[1], 1)]
-        rows += [(number, (pair[answers_to] + 1) % N_ITEMS, 1)]
-    codes, items, kinds = np.array(rows, np.int64).T
-    steps = np.tile(np.arange(3), 2_100)
-    return Behaviour(
-        times=codes * 3_600_000 + steps * 1_000,
-        kinds=kinds.astype(np.int8),
-        items=items.astype(np.int32),
-        visitors=codes + 1,
-    )
-
-
-@pytest.mark.parametrize(
-    ("answers_to", "at_least", "at_most"), [(0, 2.0, 6.0), (1, 0.5, 1.0)]
-)
-def test_a_store_learns_how_much_a_cart_says(
-    monkeypatch: pytest.MonkeyPatch, answers_to: int, at_least: float, at_most: float
-) -> None:
-    monkeypatch.setattr(tune_store, "GRID", ())
-    monkeypatch.setattr(hyperparameter_search, "MAX_GROUPS", 100)
-
-    found = tune_session_options(shopping(answers_to), N_ITEMS, nothing)
-
-    assert found is not None
-    assert at_least <= found.carted <= at_most
-    assert (found.clicked, found.bought) == (1.0, 1.0)  # nobody did
-
-
-def test_what_was_bought_is_a_step_of_its_visit_but_no_answer() -> None:
-    seen = looked_at([[1, 2], [3, 4]])
-    sold = replace(
-        bought([[2], [4], [5]]),
-        times=np.array([5_000, 3_601_500, 3_602_000]),
-        visitors=np.array([1, 2, 2]),
-    )
-
-    walks = steps_of_visits(tune_store.with_purchases(seen, sold))
-
-    assert walks.groups.contents(0) == [1, 2]
-    assert walks.actions_in(0) == (
-        [InteractionType.VIEWED, InteractionType.VIEWED],
-        [InteractionType.VIEWED, InteractionType.BOUGHT],
-    )
-    assert walks.groups.contents(1) == [3, 4, 5]
-    assert walks.actions_in(1)[0] == [
-        InteractionType.VIEWED,
-        InteractionType.VIEWED,
-        InteractionType.BOUGHT,
-    ]
 
 
 def test_too_little_past_chooses_nothing() -> None:
-    few = strolls(np.random.default_rng(3), 1_500)
-
-    assert tune_session_options(looked_at(few), N_ITEMS, nothing) is None
-    assert tune_copurchase_options(bought(few), N_ITEMS, nothing) is None
+    assert tune_copurchase_options(bought(fashions(600)[:1_500]), N_ITEMS, nothing) is None
 
 
 def test_no_choice_makes_an_answer_slower() -> None:
-    usual = SessionOptions()
-
-    for values in tune_store.GRID:
-        for one in values:
-            assert one.get("neighbours", 0) <= usual.neighbours
-            assert "recent_sessions" not in one
-    assert not any("considered" in one for values in tune_store.PAGE_GRID for one in values)
+    assert not any({"considered", "neighbours"} & set(one) for one in tune_store.GRID)
 
 
 def tried(values: list[float]) -> TuningTrial:
@@ -247,28 +156,37 @@ def test_control_without_errors_luck_is_taken_for_better(
 
 def test_what_was_chosen_is_kept_but_for_the_defaults(database: Database) -> None:
     store = new_store(database)
-    constants = Hyperparameters(
-        CopurchaseOptions(half_life_days=45.0, large_basket=10), SessionOptions(rarity=2.0)
-    )
+    chosen = TunedParameters(CopurchaseOptions(half_life_days=45.0, large_basket=10), 7, 9)
 
     with database.transaction() as transaction:
-        HyperparameterRepository(transaction, store).store(
-            TunedParameters(constants, ("visits",), 7, 9)
-        )
+        HyperparameterRepository(transaction, store).store(chosen)
     with database.reading() as connection:
+        repository = HyperparameterRepository(connection, store)
+        found, options = repository.last(), repository.options()
+
+    assert found == chosen
+    assert options == chosen.options
+    assert changes_of(options) == {"half_life_days": 45.0, "large_basket": 10}
+
+
+def test_what_another_release_chose_is_passed_over(sqlite_database: Database) -> None:
+    store = new_store(sqlite_database)
+    stored = {
+        "changes": {
+            "companions": {"forgotten": 3.0, "large_basket": 10.0},
+            "visits": {"rarity": 2.0},
+        },
+        "engines": ["companions", "visits"],
+        "searches": [100, 0.25, 0.5],
+    }
+    row = {"computed_at": 7, "applied_seq": 9, "result": json.dumps(stored)}
+    with sqlite_database.transaction() as transaction:
+        added = insights.insert().values(store_id=store, name=TUNED_INSIGHT, **row)
+        transaction.execute(added)
+    with sqlite_database.reading() as connection:
         found = HyperparameterRepository(connection, store).last()
 
-    assert found == TunedParameters(constants, ("visits",), 7, 9)
-    assert found.constants.changes() == {
-        "companions": {"half_life_days": 45.0, "large_basket": 10},
-        "visits": {"rarity": 2.0},
-    }
-
-
-def test_names_of_another_release_are_passed_over() -> None:
-    kept = {"companions": {"forgotten": 3.0, "large_basket": 10.0}}
-
-    assert Hyperparameters.of(kept).companions == CopurchaseOptions(large_basket=10)
+    assert found == TunedParameters(CopurchaseOptions(large_basket=10), 7, 9)
 
 
 def test_whose_turn_it_is(sqlite_database: Database) -> None:
@@ -289,7 +207,7 @@ def test_whose_turn_it_is(sqlite_database: Database) -> None:
 
 
 def note(database: Database, store: StoreId, seq: int) -> None:
-    chosen = TunedParameters(Hyperparameters(), (), NOON, seq)
+    chosen = TunedParameters(None, NOON, seq)
     with database.transaction() as transaction:
         HyperparameterRepository(transaction, store).store(chosen)
 
@@ -308,10 +226,10 @@ def test_a_training_learns_by_what_was_chosen(database: Database, tmp_path: Path
         return kept
 
     usual = companions()
-    alone = Hyperparameters(companions=CopurchaseOptions(neighbours=1))
+    alone = CopurchaseOptions(neighbours=1)
     with database.transaction() as transaction:
         repository = HyperparameterRepository(transaction, store_id)
-        repository.store(TunedParameters(alone, ("companions",), NOON, 1))
+        repository.store(TunedParameters(alone, NOON, 1))
 
     assert max(usual) > 2
     assert max(companions()) == 2  # one for lists of an item, one for carts

@@ -6,21 +6,19 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
+from productrecs.engines.copurchase import CopurchaseOptions
 from productrecs.storage.dialects import upsert
 from productrecs.storage.tables import insights, store_heads
-from productrecs.training.tuning.hyperparameter_search import Hyperparameters
+from productrecs.training.tuning.hyperparameter_search import changes_of, with_changes
 
 TUNED_INSIGHT: Final = "constants"
+_ENGINE: Final = "companions"
 
 
 class TunedParameters(NamedTuple):
-    """Tuned values, the time of the tuning, and the extent of its log.
+    """Tuned values, the time of the tuning, and the extent of its log."""
 
-    `engines` names the engines with enough data.
-    """
-
-    constants: Hyperparameters
-    engines: tuple[str, ...]
+    options: CopurchaseOptions | None  # None: not enough orders
     chosen_at: int
     applied_seq: int
 
@@ -57,10 +55,10 @@ class HyperparameterRepository:
         self._transaction = transaction
         self._store_id = store_id
 
-    def constants(self) -> Hyperparameters:
-        """Return the store's hyperparameters."""
+    def options(self) -> CopurchaseOptions:
+        """Return the store's hyperparameters; the defaults if none were tuned."""
         found = self.last()
-        return Hyperparameters() if found is None else found.constants
+        return (found and found.options) or CopurchaseOptions()
 
     def last(self) -> TunedParameters | None:
         """Return the last tuned values; None before the first tuning."""
@@ -71,18 +69,17 @@ class HyperparameterRepository:
         if row is None:
             return None
         stored: dict[str, Any] = json.loads(row[2])
-        return TunedParameters(
-            Hyperparameters.of(stored["changes"]),
-            tuple(stored["engines"]),
-            int(row[0]),
-            int(row[1]),
-        )
+        options = None
+        if _ENGINE in stored["engines"]:  # an earlier release tuned other engines too
+            options = with_changes(CopurchaseOptions(), stored["changes"][_ENGINE])
+        return TunedParameters(options, int(row[0]), int(row[1]))
 
     def store(self, found: TunedParameters) -> None:
         """Store the tuned values; replaces the last ones and omits defaults."""
+        options = found.options
         stored: dict[str, Any] = {
-            "changes": found.constants.changes(),
-            "engines": list(found.engines),
+            "changes": {} if options is None else {_ENGINE: changes_of(options)},
+            "engines": [] if options is None else [_ENGINE],
         }
         values = {
             "computed_at": found.chosen_at,

@@ -2,12 +2,12 @@
 
 import threading
 
+from productrecs.engines.copurchase import CopurchaseOptions
 from productrecs.entrypoints.services import Services
 from productrecs.entrypoints.worker.forecast_ranking_and_tuning_jobs import TuningJobs
 from productrecs.entrypoints.worker.job_worker import JobProgress
 from productrecs.storage.job_queue import NewJob
 from productrecs.tenancy.accounts.store_management import find_store
-from productrecs.training.tuning.hyperparameter_search import Hyperparameters
 from productrecs.training.tuning.repository import HyperparameterRepository, TunedParameters
 from tests.entrypoints.cli.conftest import BOTH, CommandLine
 
@@ -18,25 +18,24 @@ def test_a_store_without_a_past_keeps_the_defaults(shell: CommandLine, shop: str
     told = shell.told("tune", shop)
 
     assert told["engines"] == []
-    assert told["changes"] == {"companions": {}, "visits": {}}
+    assert told["changes"] == {"companions": {}}
     assert shell.told("tune", shop, "--show") == told
-    assert shell("tune", shop, "--show").count("not enough history") == 2
+    assert "not enough history" in shell("tune", shop, "--show")
 
 
 def test_what_was_chosen_is_shown(
     shell: CommandLine, shop: str, services: Services
 ) -> None:
-    chosen = Hyperparameters.of({"visits": {"rarity": 2.0}})
+    chosen = CopurchaseOptions(prior=20.0)
     store = find_store(services.database, shop)
     with services.database.transaction() as transaction:
         repository = HyperparameterRepository(transaction, store.store_id)
-        repository.store(TunedParameters(chosen, ("companions", "visits"), 0, 0))
+        repository.store(TunedParameters(chosen, 0, 0))
 
     said = shell("tune", shop, "--show")
 
-    assert "what comes next: rarity=2" in said
-    assert "nothing else was clearly better" in said
-    assert "rarity=2" in shell("evaluate", shop)
+    assert "what is bought together: prior=20" in said
+    assert "prior=20" in shell("evaluate", shop)
 
 
 @BOTH

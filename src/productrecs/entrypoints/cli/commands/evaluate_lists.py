@@ -30,6 +30,7 @@ from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.trained_models import warm_up
 from productrecs.training.training_inputs import read_log
+from productrecs.training.tuning.hyperparameter_search import changes_of
 from productrecs.training.tuning.repository import HyperparameterRepository
 
 _TITLES: Final = {
@@ -67,25 +68,22 @@ def evaluate(domain: str, *, questions: int, as_json: bool, data: Path | None) -
         store = find_store(services.database, domain)
         outcomes = list(_outcomes(services, store, questions))
         with services.database.reading() as connection:
-            constants = HyperparameterRepository(connection, store.store_id).constants()
-    changes = constants.changes()
+            options = HyperparameterRepository(connection, store.store_id).options()
+    changes = changes_of(options)
     if as_json:
         print_json(
             {
                 "domain": domain,
                 "tasks": msgspec.to_builtins(outcomes),
-                "own_constants": changes,
+                "own_constants": {"companions": changes},
             }
         )
         return
     for outcome in outcomes:
         for line in _lines(outcome):
             click.echo(line)
-    changed_settings = {
-        name: value for one in changes.values() for name, value in one.items()
-    }
-    if changed_settings:
-        tuned = ", ".join(f"{name}={value:g}" for name, value in changed_settings.items())
+    if changes:
+        tuned = ", ".join(f"{name}={value:g}" for name, value in changes.items())
         click.echo(f"The store's engines use tuned hyperparameters: {tuned}.")
 
 

@@ -8,6 +8,7 @@ from typing import Final
 import click
 
 from productrecs.core.clock import iso
+from productrecs.engines.copurchase import CopurchaseOptions
 from productrecs.entrypoints.cli.options_services_and_output import (
     data_option,
     json_option,
@@ -19,16 +20,12 @@ from productrecs.entrypoints.cli.options_services_and_output import (
 from productrecs.processes.process_messages import ParentConnection
 from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.training.trained_models import warm_up
-from productrecs.training.tuning.hyperparameter_search import Hyperparameters
+from productrecs.training.tuning.hyperparameter_search import changes_of
 from productrecs.training.tuning.repository import HyperparameterRepository, TunedParameters
 from productrecs.training.tuning.tune_store import tune_store
 
 _STEPS: Final = 100
 _POLITE: Final = 10
-_TITLES: Final = {
-    "companions": "what is bought together",
-    "visits": "what comes next",
-}
 
 
 @click.command()
@@ -45,7 +42,7 @@ def tune(
     as_json: bool,
     data: Path | None,
 ) -> None:
-    """Choose the engines' hyperparameters on a store's own history.
+    """Choose how `buy` ranks for one product, on a store's own orders.
 
     Usually unnecessary: the worker does it once a week in stores with enough history. A
     hyperparameter leaves its default only when past weeks show a clear gain.
@@ -82,10 +79,11 @@ def tune(
 
 
 def _parameter_fields(found: TunedParameters | None) -> Mapping[str, object]:
+    options = None if found is None else found.options
     return {
         "chosen_at": None if found is None else iso(found.chosen_at),
-        "engines": [] if found is None else list(found.engines),
-        "changes": (Hyperparameters() if found is None else found.constants).changes(),
+        "engines": [] if options is None else ["companions"],
+        "changes": {"companions": changes_of(options or CopurchaseOptions())},
     }
 
 
@@ -94,11 +92,9 @@ def _parameter_lines(found: TunedParameters | None) -> Iterator[str]:
         yield "Nothing was tuned yet: the store uses the defaults."
         return
     yield f"Tuned at {iso(found.chosen_at)}; used from the next training on."
-    for engine, changes in found.constants.changes().items():
-        if engine not in found.engines:
-            reason = "the defaults: not enough history"
-        elif not changes:
-            reason = "the defaults: nothing else was clearly better"
-        else:
-            reason = ", ".join(f"{name}={value:g}" for name, value in changes.items())
-        yield f"  {_TITLES[engine]}: {reason}"
+    reason = "the defaults: not enough history"
+    if found.options is not None:
+        changes = changes_of(found.options)
+        reason = ", ".join(f"{name}={value:g}" for name, value in changes.items())
+        reason = reason or "the defaults: nothing else was clearly better"
+    yield f"  what is bought together: {reason}"
