@@ -1,7 +1,7 @@
 """Engine specs: the registry of every engine, in the order of lists and reports.
 
-A new engine is its package in `engines`, one line here, and its section in a guide. Lists,
-cache, explanations, evaluation, training, the command line and the API description read it.
+Lists, cache, explanations, evaluation, training, the command line and the API description
+read it.
 """
 
 from typing import Final
@@ -99,4 +99,3 @@ TRAINING_CHOICES: Final = (
     *(name for name in TRAINED if name not in ("buy", "browse", "trending")),
 )  # `both` means all; its name dates from the time of two engines
 EVALUATED: Final = tuple(sorted(one.name for one in ENGINES if one.is_evaluated))
-OWN_MODELS: Final = tuple((one.name, one.model) for one in ENGINES if one.model is not None)

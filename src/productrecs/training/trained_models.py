@@ -18,7 +18,6 @@ from productrecs.engines.copurchase import CopurchaseModel, ItemSets
 from productrecs.engines.text import semantic_space
 from productrecs.engines.visual import VisualModel
 from productrecs.storage.model_files import BrokenModelError, open_arrays
-from productrecs.training.engine_specs import OWN_MODELS
 
 _NO_INTS: Final = np.zeros(0, dtype=np.int64)
 Ranks = npt.NDArray[np.int32]
@@ -43,8 +42,6 @@ class TrainedModels:
     visual: VisualModel = field(default_factory=VisualModel.empty)  # published separately
     # See `item_fingerprints`.
     fingerprints: Ints = field(default_factory=lambda: _NO_INTS)
-    # By engine: `OwnModel.load`.
-    own_models: Mapping[str, Any] = field(default_factory=dict)
     # See `usual_intervals`.
     intervals: Ints = field(default_factory=lambda: _NO_INTS)
 
@@ -100,11 +97,6 @@ class TrainedModels:
             indicators=ClickBoostModel.from_arrays(engine_arrays(arrays, "signs")),
             fingerprints=np.asarray(arrays.get("marks", _NO_INTS)),
             intervals=np.asarray(arrays.get("intervals", _NO_INTS)),
-            own_models={
-                name: model.load(own_arrays)
-                for name, model in OWN_MODELS
-                if (own_arrays := engine_arrays(arrays, name))
-            },
         )
 
 

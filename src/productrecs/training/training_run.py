@@ -38,7 +38,6 @@ from productrecs.engines.copurchase import (
     CopurchaseOptions,
     ItemSets,
 )
-from productrecs.engines.engine_spec import Facts
 from productrecs.engines.partition_jobs import HERE, Runner, index_ranges
 from productrecs.engines.popularity import TrendingSales, rank_trending
 from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
@@ -60,9 +59,7 @@ from productrecs.training.engine_fitters import (
     fit_cart_model,
     fit_complement_model,
     fit_copurchase_model,
-    order_line_mask,
 )
-from productrecs.training.engine_specs import OWN_MODELS
 from productrecs.training.interest_signals import Choices, Interactions, fit_indicators
 from productrecs.training.partitioned_shopper_events import Behaviour
 from productrecs.training.repository import (
@@ -85,16 +82,10 @@ _HASH_SHIFT: Final = np.uint64(29)
 _BLOCK: Final = 4_000_000  # entries that are hashed at once
 
 
-def item_fingerprints(
-    browse: Arrays,
-    copurchase_models: Sequence[Arrays],
-    own_fingerprints: Sequence[Ints] = (),
-) -> Ints:
+def item_fingerprints(browse: Arrays, copurchase_models: Sequence[Arrays]) -> Ints:
     """Return the fingerprint [n_items] of each item, from the arrays of these engines.
 
-    `copurchase_models` holds the arrays of each co-purchase model, at least one;
-    `own_fingerprints` the fingerprints [n_items] of engines with their own models.
-
+    `copurchase_models` holds the arrays of each co-purchase model, at least one.
     Equal fingerprints mean equal evidence, except for one chance in 2^64.
     """
     session_hashes = _hash_sums(
@@ -110,8 +101,6 @@ def item_fingerprints(
     )
     for copurchase_arrays in copurchase_models[1:]:
         hashes = _mix_bits(hashes + _companion_hashes(copurchase_arrays))
-    for fingerprints in own_fingerprints:
-        hashes = _mix_bits(hashes + _to_words(fingerprints))
     return hashes.view(np.int64)
 
 
@@ -276,47 +265,18 @@ def fit(
     copurchase_models = [
         one.to_arrays() for one in (*models, cart_model) if one is not None
     ]
-    own_models, fingerprints = _own_models(inputs, n_items, now_ms)
     return {
         **copurchase_arrays,
         **{f"browse.{name}": array for name, array in session_arrays.items()},
         **{f"carts.{name}": array for name, array in cart_arrays.items()},
         **{f"complementary.{name}": a for name, a in complements.to_arrays().items()},
         **{f"sets.{name}": array for name, array in item_sets.to_arrays().items()},
-        **own_models,
-        "marks": item_fingerprints(session_arrays, copurchase_models, fingerprints),
+        "marks": item_fingerprints(session_arrays, copurchase_models),
         **{f"choices.{name}": array for name, array in click_boosts},
         **{f"signs.{name}": array for name, array in indicators},
         "intervals": _repurchase_intervals(inputs, n_items),
         "trending": _trending(inputs, behaviour, settings, since_ms, now_ms),
     }
-
-
-def _own_models(
-    inputs: TrainingInputs, n_items: int, now_ms: int
-) -> tuple[dict[str, npt.NDArray[Any]], list[npt.NDArray[np.int64]]]:
-    """Return the arrays of engines with their own models, and their fingerprints."""
-    if not OWN_MODELS:
-        return {}, []
-    purchases, behaviour = inputs.purchases, inputs.behaviour
-    in_order = order_line_mask(purchases)
-    facts = Facts(
-        *(
-            purchases.baskets[in_order],
-            purchases.items[in_order],
-            purchases.times[in_order],
-        ),
-        *(behaviour.visitors, behaviour.items, behaviour.times),
-        n_items,
-        now_ms,
-    )
-    arrays: dict[str, npt.NDArray[Any]] = {}
-    fingerprints: list[npt.NDArray[np.int64]] = []
-    for name, model in OWN_MODELS:
-        model_arrays = model.fit(facts)
-        arrays |= {f"{name}.{key}": array for key, array in model_arrays.items()}
-        fingerprints.append(model.fingerprint(model_arrays, n_items))
-    return arrays, fingerprints
 
 
 def _fit_purchase_models(

@@ -13,10 +13,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from productrecs.engines.arrays import Floats, Ints, Items, Ranked
-from productrecs.engines.engine_spec import CandidateRequest
+from productrecs.engines.arrays import Floats, Ints, Items
 from productrecs.engines.fusion import fuse
-from productrecs.features.recommendations.candidates import own_candidates
 from productrecs.features.recommendations.recipes import PageType, recipe_of
 from productrecs.features.recommendations.recommendation_request import Engine, Pick, Source
 from productrecs.features.recommendations.serving_state import BasketCandidates
@@ -417,10 +415,13 @@ class _Engines:
     def _engine_candidates(
         self, engine: Engine, items: tuple[int, ...], *, is_only_engine: bool = False
     ) -> Items:
-        basket = self._basket(items)
-        request = CandidateRequest(basket, items[-_VISIT_ITEMS:], self._now_ms, _CANDIDATES)
-        return _engine_candidates(
-            self._companions, engine, request, is_only_engine=is_only_engine
+        if engine is Engine.BUY:
+            return self._companions.copurchases(self._basket(items)).items
+        if engine is Engine.COMPLEMENTARY:
+            return self._companions.complements(self._basket(items)).items
+        visit = items[-_VISIT_ITEMS:]
+        return self._companions.models.sessions.next_items(
+            visit, self._now_ms, _CANDIDATES, extend=is_only_engine
         ).items
 
 
@@ -430,25 +431,6 @@ def _lists_by_method(engines: _Engines) -> dict[str, Lists]:
         engine.value: engines.single_engine(engine) for engine in _EVALUATED_ENGINES
     }
     return {POPULARITY: engines.popularity, **by_engine, MIX: engines.mix}
-
-
-def _engine_candidates(
-    companions: BasketCandidates,
-    engine: Engine,
-    request: CandidateRequest,
-    *,
-    is_only_engine: bool,
-) -> Ranked:
-    """Return the candidates of one engine, trained on the earlier data."""
-    if engine is Engine.BUY:
-        return companions.copurchases(request.anchors)
-    if engine is Engine.COMPLEMENTARY:
-        return companions.complements(request.anchors)
-    if engine is not Engine.BROWSE:
-        return own_candidates(companions.models, engine, request)
-    return companions.models.sessions.next_items(
-        request.visit, request.now_ms, request.limit, extend=is_only_engine
-    )
 
 
 def _first_allowed(items: Items, without: set[int]) -> list[int]:

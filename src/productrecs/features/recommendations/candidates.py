@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from productrecs.engines.arrays import NO_RANKED, Items, Ranked
-from productrecs.engines.engine_spec import CandidateRequest, OwnModel
 from productrecs.engines.fusion import RANK_OFFSET, fuse
 from productrecs.features.recommendations.bundles import listable_parts
 from productrecs.features.recommendations.recipes import PageType, Recipe
@@ -32,8 +31,7 @@ from productrecs.features.recommendations.serving_state import (
     StoreState,
     Weights,
 )
-from productrecs.training.engine_specs import ENGINES, OWN_MODELS
-from productrecs.training.trained_models import TrainedModels
+from productrecs.training.engine_specs import ENGINES
 
 _MIN_NEIGHBOURS: Final = 20
 """Minimum number of visible precomputed neighbours; with fewer, all items are searched."""
@@ -265,25 +263,6 @@ def _ranked_by_position(items: Iterable[int]) -> Ranked:
     return Ranked(item_array, scores.astype(np.float32))
 
 
-def own_candidates(models: TrainedModels, engine: str, request: CandidateRequest) -> Ranked:
-    """Return the candidates of an engine with its own model; none if it is untrained."""
-    model, own_model = models.own_models.get(engine), _OWN_MODELS.get(engine)
-    if model is None or own_model is None:
-        return NO_RANKED
-    return own_model.candidates(model, request)
-
-
-def _own_model_candidates(engine: str) -> Candidates:
-    def candidates(call: CandidateCall) -> Ranked:
-        context = call.context
-        request = CandidateRequest(
-            context.anchors, context_visit(context), call.now_ms, MAX_CANDIDATES
-        )
-        return own_candidates(call.store.models, engine, request)
-
-    return candidates
-
-
 def _candidates_by_engine() -> dict[str, Candidates]:
     """Return the candidate function of each engine of the registry.
 
@@ -301,16 +280,14 @@ def _candidates_by_engine() -> dict[str, Candidates]:
         Engine.NEW: _new_candidates,
         Engine.BUNDLE: _bundle_candidates,
     }
-    table |= {engine: _own_model_candidates(engine) for engine in _OWN_MODELS}
     backfills: Mapping[Any, object] = BACKFILLS
     for spec in ENGINES:
         if spec.name not in (backfills if spec.is_filler else table):
-            message = f"engine {spec.name!r}: no candidate function; give it a model"
+            message = f"engine {spec.name!r}: no candidate function"
             raise ValueError(message)
     return table
 
 
-_OWN_MODELS: Final[Mapping[str, OwnModel]] = dict(OWN_MODELS)
 CANDIDATES: Final[Mapping[str, Candidates]] = MappingProxyType(_candidates_by_engine())
 
 

@@ -70,7 +70,6 @@ def _weights(page_type: PageType, engines: Iterable[EngineSpec]) -> dict[Engine,
 _MIX: Final = MappingProxyType(
     {page_type: _weights(page_type, ENGINES) for page_type in PageType}
 )
-_OWN_MODEL_ENGINES: Final = [spec for spec in ENGINES if spec.model is not None]
 
 # With complements, co-purchase keeps its total weight: half goes to the complements.
 _BLEND_WITH_COMPLEMENTS: Final = MappingProxyType(
@@ -79,13 +78,11 @@ _BLEND_WITH_COMPLEMENTS: Final = MappingProxyType(
             Engine.BROWSE: 1.0,
             Engine.COMPLEMENTARY: 0.4,
             Engine.BUY: 0.4,
-            **_weights(PageType.PRODUCT, _OWN_MODEL_ENGINES),
         },
         PageType.CART: {
             Engine.COMPLEMENTARY: 0.5,
             Engine.BUY: 0.5,
             Engine.BROWSE: 0.4,
-            **_weights(PageType.CART, _OWN_MODEL_ENGINES),
         },
     }
 )
