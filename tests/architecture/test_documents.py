@@ -72,7 +72,7 @@ def test_every_decision_that_is_named_is_there() -> None:
     assert dead_mentions(ROOT) == []
 
 
-def test_every_decision_is_numbered_once_and_has_all_its_parts() -> None:
+def test_decisions_are_numbered_without_gaps_and_have_all_their_parts() -> None:
     pages = decisions()
     numbers = [page.name.split("-")[0] for page in pages]
 
@@ -84,7 +84,7 @@ def test_every_decision_is_numbered_once_and_has_all_its_parts() -> None:
     ]
 
     assert lacking == []
-    assert len(set(numbers)) == len(numbers)  # some are kept free for what is on its way
+    assert numbers == [f"{number:04}" for number in range(1, len(pages) + 1)]
 
 
 def test_a_dead_link_and_a_missing_decision_are_caught(tmp_path: Path) -> None:
