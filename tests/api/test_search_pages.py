@@ -11,7 +11,7 @@ import pytest
 from tests.support.service import Merchant, Reply, Service, eventually
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 ITEMS: Final = (
     {"id": "t-1", "title": "Green tent", "price": 120, "categories": ["Tents", "Sale"]},
@@ -212,8 +212,13 @@ def clothes(service: Service) -> Merchant:
     """Return a store whose items have attributes."""
     merchant = service.register()
     merchant.push(*CLOTHES)
-    eventually(lambda: len(merchant.search("zephyrion ").ids) == 2, 30)
+    eventually(lambda: all(map(_finds(merchant), ("hiking", "running", "sock"))), 30)
     return merchant
+
+
+def _finds(merchant: Merchant) -> Callable[[str], bool]:
+    """Return whether a word of a title is indexed; brands are found before."""
+    return lambda word: bool(merchant.search(f"{word} ").ids)
 
 
 @pytest.mark.parametrize(
@@ -388,6 +393,39 @@ def test_rules_that_name_search_and_the_stock_move_what_was_found(
     gone = found("settings", domain, "search_sold_out=hidden")
     eventually(lambda: gone.search("kite").ids == ["b", "d", "c"], 10)
     assert ask(gone, "kite", facets="in_stock").json["total"] == 3
+
+
+def test_words_of_a_query_filter_what_it_finds(service: Service) -> None:
+    merchant = service.register()
+    merchant.push(
+        {"id": "a", "title": "Trainers", "price": 60, "color": ["Red"], "size": ["42"]},
+        {"id": "b", "title": "Trainers", "price": 90, "color": ["Red"], "size": ["42"]},
+        {"id": "c", "title": "Red trainers", "price": 70},
+        {"id": "d", "title": "Trainers", "price": 50, "color": ["Blue"], "size": ["42"]},
+        {"id": "e", "title": "Sandals", "price": 20, "brand": "Nike"},
+    )
+    eventually(lambda: len(merchant.search("trainers ").ids) == 4, 30)
+    red = {"field": "color", "value": "Red", "text": "red"}
+    price = {"field": "price", "max": 80, "text": "under 80"}
+    query = "red trainers under 80"
+
+    bare, paged = ask(merchant, query), ask(merchant, query, offset=0, highlight=1)
+
+    assert set(bare.ids) == set(paged.ids) == {"a", "c"}
+    assert bare.json["filters"] == paged.json["filters"] == [red, price]
+    assert list(bare.json) == ["results", "filters"]
+    assert paged.json["total"] == 2
+    assert set(ask(merchant, f"{query} euro in size 42").ids) == {"a"}
+    assert set(ask(merchant, query, "in_stock:true", sort="price_asc").ids) == {"a", "c"}
+    assert ask(merchant, query, query_filters="price").json["filters"] == [price]
+    assert ask(merchant, query, query_filters="colour").status == 422
+
+    plain = ask(merchant, query, query_filters="none")
+    assert list(plain.json) == ["results"]
+    assert set(plain.ids) == {"a", "b", "c", "d"}
+    service.run("settings", merchant.account.domain, "search_query_filters=false")
+    there = merchant.through(service.client())
+    eventually(lambda: ask(there, query).body == plain.body, 10)
 
 
 def test_a_page_is_as_new_as_the_catalog(shop: Merchant) -> None:

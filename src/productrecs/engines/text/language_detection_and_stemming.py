@@ -135,6 +135,12 @@ class LanguageAnalyzer:
             kept_words = [word for word in kept_words if word not in self._extra_stop_words]
         return kept_words or list(words)
 
+    def are_stop_words(self, words: Sequence[str]) -> bool:
+        """Return whether all of the words are stop words; so are no words."""
+        return self.without_stop_words([*words, _NO_STOP_WORD]) == [_NO_STOP_WORD]
+
+
+_NO_STOP_WORD: Final = "0"
 
 # The library stems more languages than it has stop word lists for.
 _WITH_STOP_WORDS: Final = frozenset(LANGUAGE_NAMES.values()) - {

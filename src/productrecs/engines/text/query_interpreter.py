@@ -343,6 +343,13 @@ def exact_query(schema: tantivy.Schema, key: str) -> Query:
     return Query.term_query(schema, EXACT, key, index_option="basic")
 
 
+def title_query(schema: tantivy.Schema, stems: Sequence[str]) -> Query:
+    """Return the query for the products whose title has the stems side by side."""
+    if len(stems) == 1:
+        return Query.term_query(schema, TITLE, stems[0], index_option="basic")
+    return Query.phrase_query(schema, TITLE, list(stems))
+
+
 def _required_queries(
     parts: Sequence[Query], compound_queries: Sequence[Query | None]
 ) -> list[Query]:

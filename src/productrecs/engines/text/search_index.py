@@ -19,7 +19,10 @@ from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 import tantivy
+from tantivy import Occur, Query
 
+from productrecs.core.cache_registry import BoundedCache, Cache
+from productrecs.engines.arrays import Ints
 from productrecs.engines.text.index_schema import (
     COUNT,
     EXACT,
@@ -53,8 +56,10 @@ from productrecs.engines.text.query_interpreter import (
     has_correction,
     interpreted_words,
     some_words_queries,
+    title_query,
 )
 from productrecs.engines.text.query_suggestions import Mask, QuerySuggestions, suggest
+from productrecs.engines.text.tokenizer import query_words
 from productrecs.engines.text.vocabulary import DocumentFrequencies, Vocabulary
 from productrecs.engines.text.word_interpreter import WordInterpreter
 
@@ -390,6 +395,39 @@ class SearchIndex:
         with translate_index_errors("the index cannot be searched"):
             return SearchRun(self._interpreter(query.synonyms), query).run()
 
+    def titled(self, texts: frozenset[str]) -> Ints:
+        """Return the numbers of the products whose title has one of the texts.
+
+        Raises:
+            BrokenIndexError: when the files are damaged.
+        """
+        found = self._titled.get(texts)
+        if found is None:
+            with translate_index_errors("the index cannot be searched"):
+                found = self._titled.put(texts, self._find_titled(texts))
+        return found
+
+    def _find_titled(self, texts: frozenset[str]) -> Ints:
+        reader = self._reader
+        phrases = {tuple(self.language.stems(query_words(text))) for text in texts}
+        queries, limit = [], 0
+        for stems in phrases:
+            count = min((reader.terms.counts(stem).title for stem in stems), default=0)
+            if count:
+                limit += count
+                queries.append((Occur.Should, title_query(reader.schema, stems)))
+        if not queries:
+            return np.zeros(0, np.int64)
+        query = Query.const_score_query(Query.boolean_query(queries), 1.0)
+        hits = reader.searcher.search(query, limit, count=False).hits
+        addresses = [address for _, address in hits]
+        return np.array(reader.searcher.fast_field_values(NUMBER, addresses), np.int64)
+
+    def has_code(self, text: str) -> bool:
+        """Return whether a text is the id or SKU of a product."""
+        key = exact_key(text)
+        return bool(key and self._reader.searcher.doc_freq(EXACT, key))
+
     def interpret(
         self, query: AnalysedQuery, synonyms: Synonyms = NO_SYNONYMS
     ) -> list[QueryTerm]:
@@ -426,6 +464,7 @@ class SearchIndex:
     def _read_state(self, vocabulary: Vocabulary) -> WordInterpreter:
         schema = self._products.schema
         searcher = self._products.searcher()
+        self._titled: BoundedCache[frozenset[str], Ints] = BoundedCache(Cache.TITLED_ITEMS)
         return WordInterpreter(searcher, schema, vocabulary, self.language)
 
 

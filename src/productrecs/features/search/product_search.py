@@ -1,8 +1,8 @@
 """Product search: text candidates, reweighted by click boosts, stock and rules."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Final, Literal, NamedTuple
 
@@ -17,6 +17,15 @@ from productrecs.engines.text.language_detection_and_stemming import (
 )
 from productrecs.engines.text.query_interpreter import Synonyms
 from productrecs.engines.text.search_index import IndexHits, IndexQuery, Relaxed
+from productrecs.features.search.query_filters import (
+    ALL_FIELDS,
+    AsWords,
+    FilterContext,
+    FilterField,
+    Reading,
+    WordFilter,
+    readings,
+)
 from productrecs.features.search.search_rule_book import (
     SearchRuleBook,
     item_ids_of,
@@ -39,6 +48,7 @@ class SearchRequest:
     query: str
     num: int
     in_stock: bool = False
+    query_filters: frozenset[FilterField] = ALL_FIELDS  # what its words may filter by
 
 
 class Hit(NamedTuple):
@@ -55,6 +65,7 @@ class SearchResults:
     hits: list[Hit]
     relaxed: Relaxed
     address: str | None = None  # redirect address of the merchant's rule
+    filters: tuple[WordFilter, ...] = ()  # that words of the query name
 
 
 def truncate_query(query: str) -> str:
@@ -95,6 +106,8 @@ class SearchableStore:
     # The store's language setting, which the keys of `click_boosts` use.
     language_setting: str = ""
     by_meaning: bool = True  # whether products of similar meaning follow the words
+    currency: str = ""  # of its prices
+    query_filters: bool = True  # whether words of a query may be filters
 
     def visible(self, now_ms: int, *, in_stock: bool) -> Mask:
         """Return the mask of items that may be found."""
@@ -131,6 +144,8 @@ class ResolvedQuery:
     click_boosts: Mapping[int, float]  # click boosts by item
     factors: Floats | None  # score factors of the merchant's rules, by item
     buyable: Mask | None  # set if sold-out products come last
+    filters: tuple[WordFilter, ...] = ()  # that words of the query name
+    as_words: AsWords | None = None  # with its brands, colours and materials as words
 
     def factor(self, item: int) -> float:
         """Return the score factor of click boosts, rules and stock."""
@@ -199,9 +214,113 @@ def find_products(
     Raises:
         BrokenIndexError: when the index is damaged.
     """
-    query = resolve_query(store, request, now_ms)
-    index_hits = store.index.find(_index_query(store, query, request))
+    query, index_hits = read_and_find(
+        store,
+        resolve_query(store, request, now_ms),
+        request,
+        lambda query: _index_query(store, query, request),
+    )
     return _rank_hits(store, query, request.num, index_hits)
+
+
+def read_and_find(
+    store: SearchableStore,
+    query: ResolvedQuery,
+    request: SearchRequest,
+    index_query: Callable[[ResolvedQuery], IndexQuery],
+) -> tuple[ResolvedQuery, IndexHits]:
+    """Return the query without the words that are filters, and what it then finds.
+
+    A filter that leaves nothing stays a word of the query.
+
+    Raises:
+        BrokenIndexError: when the index is damaged.
+    """
+    fields = request.query_filters
+    if not (store.query_filters and fields and query.has_words):
+        return query, store.index.find(index_query(query))
+    context = FilterContext(
+        store.catalog, store.index, query.visible, store.currency, fields
+    )
+    ways = readings(context, request.query, query.query.words)
+    for way in ways[:-1]:
+        read = _as_read(store, query, way)
+        index_hits = find_as_read(store, read, index_query(read), request.num)
+        if index_hits.with_every_word or (index_hits.items and not way.needs_every_word):
+            return read, index_hits
+    read = _as_read(store, query, ways[-1])
+    return read, find_as_read(store, read, index_query(read), request.num)
+
+
+def _as_read(store: SearchableStore, query: ResolvedQuery, way: Reading) -> ResolvedQuery:
+    if not way.filters:
+        return query
+    words = store.index.analyse(way.text)
+    return replace(
+        query, query=words, visible=way.visible, filters=way.filters, as_words=way.as_words
+    )
+
+
+def find_as_read(
+    store: SearchableStore, query: ResolvedQuery, index_query: IndexQuery, num: int
+) -> IndexHits:
+    """Return the hits of a query; all items of its filters if no words remain.
+
+    Items whose texts also have the words of its brand, colour or material rank higher.
+    Without these filters there may be more of the `num` products with every word: then
+    there are no hits.
+
+    Raises:
+        BrokenIndexError: when the index is damaged.
+    """
+    if query.has_words:
+        hits = store.index.find(index_query)
+    else:
+        hits = _most_popular(store, query.visible, index_query.limit)
+    if query.as_words is None or hits.exact:
+        return hits
+    by_words = store.index.find(
+        index_query._replace(
+            query=store.index.analyse(query.as_words.text),
+            visible=query.as_words.visible,
+            min_complete=0,
+            by_meaning=False,
+        )
+    )
+    if by_words.relaxed is not Relaxed.NOTHING:
+        return hits  # the catalog's texts do not have all of the words
+    if hits.with_every_word < min(num, by_words.complete):
+        return IndexHits([], [])
+    return _added_scores(hits, by_words, query.visible)
+
+
+def _most_popular(store: SearchableStore, visible: Mask, limit: int) -> IndexHits:
+    items = np.flatnonzero(visible)
+    ranks = np.full(len(visible), store.trending_count, dtype=np.int64)
+    ranks[: len(store.ranks)] = store.ranks[: len(ranks)]
+    items = items[np.argsort(ranks[items], kind="stable")][:limit]
+    scores = (1.0 / np.arange(1.0, len(items) + 1)).tolist()
+    return IndexHits(items.tolist(), scores, with_every_word=len(items))
+
+
+def _added_scores(hits: IndexHits, others: IndexHits, visible: Mask) -> IndexHits:
+    """Return the hits with every word by the sum of two searches' relative scores."""
+    every, top = hits.with_every_word, max(hits.scores[:1], default=1.0)
+    scores = dict(zip(hits.items[:every], hits.scores[:every], strict=True))
+    least = hits.scores[every - 1] if every else 0.0
+    share = top / max(others.scores[:1], default=1.0)
+    for item, score in zip(others.items, others.scores, strict=True):
+        if visible[item]:
+            scores[item] = scores.get(item, least) + share * score
+    ranked = sorted(scores.items(), key=lambda one: (-one[1], one[0]))
+    partial = zip(hits.items[every:], hits.scores[every:], strict=True)
+    ranked += [one for one in partial if one[0] not in scores]
+    return replace(
+        hits,
+        items=[item for item, _ in ranked],
+        scores=[score for _, score in ranked],
+        with_every_word=len(scores),
+    )
 
 
 def _index_query(
@@ -237,7 +356,10 @@ def _rank_hits(
     )[:num]
     hits = [*exact_hits, *(Hit(item, -score) for score, item in other_hits)]
     return SearchResults(
-        with_pins(query.pinned, hits)[:num], index_hits.relaxed, query.address
+        with_pins(query.pinned, hits)[:num],
+        index_hits.relaxed,
+        query.address,
+        query.filters,
     )
 
 

@@ -15,18 +15,21 @@ import numpy as np
 import numpy.typing as npt
 
 from productrecs.engines.text.query_suggestions import QuerySuggestions, Suggestion
-from productrecs.engines.text.search_index import IndexQuery, Relaxed
+from productrecs.engines.text.search_index import IndexHits, IndexQuery, Relaxed
 from productrecs.features.search.product_search import (
     Hit,
     Pages,
     ResolvedQuery,
     SearchableStore,
     SearchRequest,
+    find_as_read,
     paginate,
+    read_and_find,
     resolve_query,
     weigh_scores,
     with_pins,
 )
+from productrecs.features.search.query_filters import FilterField, WordFilter
 from productrecs.records.catalog.attribute_index import MAX_COUNTED, ValueCount
 from productrecs.records.catalog.catalog_view import CatalogView, Mask
 from productrecs.records.catalog.item import ATTRIBUTE_FIELDS
@@ -182,6 +185,7 @@ class ResultsPage:
     facets: dict[Facet, Counts] = field(default_factory=dict)
     next: list[Suggestion] = field(default_factory=list)
     meant: Suggestion | None = None
+    filters: tuple[WordFilter, ...] = ()  # that words of the query name
 
 
 class _Results(NamedTuple):
@@ -218,15 +222,15 @@ def results_page(
     Raises:
         BrokenIndexError: when the index is damaged.
     """
-    query = resolve_query(store, listing.request, now_ms)
+    typed = resolve_query(store, listing.request, now_ms)
     buyable = store.visible(now_ms, in_stock=True)
     masks = filter_masks(store.catalog, listing.filters, buyable)
-    if query.has_words:
-        results = _search_words(store, query, listing, masks)
+    if typed.has_words:
+        query, results = _search_words(store, typed, listing, masks)
     else:
-        results = _list_trending(query, trending)
+        query, results = typed, _list_trending(typed, trending)
     matches = results.filter_by(masks.values())
-    suggestions = _suggestions(store, query, listing.suggest)
+    suggestions = _suggestions(store, typed, query.filters, listing.suggest)
     return ResultsPage(
         hits=_with_falling_scores(_page_hits(store, query, listing, matches, masks)),
         relaxed=results.relaxed,
@@ -238,6 +242,7 @@ def results_page(
         },
         next=suggestions.next,
         meant=suggestions.meant,
+        filters=query.filters,
     )
 
 
@@ -246,32 +251,43 @@ def _search_words(
     query: ResolvedQuery,
     listing: ResultsPageRequest,
     masks: Mapping[str, Mask],
-) -> _Results:
-    """Return the results of the words, with partial matches if filters leave few."""
+) -> tuple[ResolvedQuery, _Results]:
+    """Return the query as read, and the results of the words that remain.
+
+    Partial matches are among them if filters leave few.
+    """
     num = listing.request.num
-    results = _results(store, query, num)
+    query, index_hits = read_and_find(
+        store, query, listing.request, lambda query: _index_query(store, query, num)
+    )
+    results = _as_results(index_hits)
     has_partial_matches = results.complete < len(results.items)
     if (
         masks
         and not has_partial_matches
         and results.filter_by(masks.values()).complete < num
     ):
-        results = _results(store, query, MAX_FILTERED)
-    return results
+        everything = _index_query(store, query, MAX_FILTERED)
+        index_hits = find_as_read(store, query, everything, num)
+        results = _as_results(index_hits)
+    return query, results
 
 
-def _results(store: SearchableStore, query: ResolvedQuery, min_complete: int) -> _Results:
-    index_hits = store.index.find(
-        IndexQuery(
-            query.query,
-            MAX_FILTERED,
-            query.visible,
-            query.synonyms,
-            min_complete=min_complete,
-            with_feedback=not query.has_boosts,
-            by_meaning=store.by_meaning,
-        )
+def _index_query(
+    store: SearchableStore, query: ResolvedQuery, min_complete: int
+) -> IndexQuery:
+    return IndexQuery(
+        query.query,
+        MAX_FILTERED,
+        query.visible,
+        query.synonyms,
+        min_complete=min_complete,
+        with_feedback=not query.has_boosts,
+        by_meaning=store.by_meaning,
     )
+
+
+def _as_results(index_hits: IndexHits) -> _Results:
     return _Results(
         np.array(index_hits.items, dtype=np.int64),
         np.array(index_hits.scores, dtype=np.float64),
@@ -289,9 +305,14 @@ def _list_trending(query: ResolvedQuery, trending: Trending) -> _Results:
 
 
 def _suggestions(
-    store: SearchableStore, query: ResolvedQuery, limit: int
+    store: SearchableStore,
+    query: ResolvedQuery,
+    filters: tuple[WordFilter, ...],
+    limit: int,
 ) -> QuerySuggestions:
-    if not limit or not query.has_words:
+    """Return suggestions for a query as typed; none for a price, which is no word."""
+    has_price = any(one.field is FilterField.PRICE for one in filters)
+    if not limit or not query.has_words or has_price:
         return QuerySuggestions([], None)
     return store.index.suggest(query.query, limit, query.visible, query.synonyms)
 
@@ -322,7 +343,7 @@ def _page_hits(
     )  # lowest rank that boosts may lift to the page
     items = page_results.items[:last_rank].tolist()
     scores = page_results.scores[:last_rank].tolist()
-    if not query.has_words:
+    if not query.has_words and not query.filters:
         return with_pins(pins, list(map(Hit, items, scores)))[offset : offset + num]
     scores = weigh_scores(store, query, items, scores)
     hits = paginate(list(map(Hit, items, scores)), page_results.exact, pages, until)

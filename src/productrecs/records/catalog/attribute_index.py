@@ -1,14 +1,18 @@
 """Attribute index: the attribute values of a catalog, and the items with each value."""
 
+import re
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from productrecs.engines.text.query_filters import sizes_of
+from productrecs.engines.text.tokenizer import fold_text as fold_words
+from productrecs.engines.text.tokenizer import query_words
 from productrecs.records.catalog.item import ATTRIBUTE_FIELDS, Attributes
 from productrecs.records.catalog.title_words import fold_text
 
@@ -17,6 +21,7 @@ MAX_COUNTED: Final = 100
 
 Mask = npt.NDArray[np.bool_]
 Items = npt.NDArray[np.int64]
+_WORD: Final = re.compile(r"[^\W\d_]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +49,10 @@ class AttributeIndex:
         self._titles: dict[str, str] = dict(
             zip(ATTRIBUTE_FIELDS, ATTRIBUTE_FIELDS, strict=True)
         )
+        # Values of `ATTRIBUTE_FIELDS` by their folded text; of all but brand by each word.
+        self._by_text: dict[str, list[int]] = {}
+        self._by_word: dict[tuple[str, str], list[int]] = {}
+        self._first_words: set[str] = set()
         self._sets: dict[tuple[int, ...], tuple[int, ...]] = {}  # equal sets are one object
 
     def reserve(self, size: int) -> None:
@@ -78,6 +87,44 @@ class AttributeIndex:
             if one is not None:
                 found.append(np.array(self._members[one], np.int64))
         return np.concatenate(found)
+
+    def value_ids(self, number: int, name: str) -> tuple[int, ...]:
+        """Return the ids of an item's values of one attribute, to compare items by."""
+        folded, names = fold_text(name), self._names
+        return tuple(one for one in self._items[number] if names[one] == folded)
+
+    @property
+    def has_fields(self) -> bool:
+        """Whether any item had a brand, colour, size or material."""
+        return bool(self._by_text)
+
+    def may_begin_with(self, words: Iterable[str]) -> bool:
+        """Return whether a brand, colour, size or material begins with one of the words."""
+        return not self._first_words.isdisjoint(words)
+
+    def with_text(self, text: str) -> Sequence[int]:
+        """Return the ids of brands, colours, sizes and materials that read `text`.
+
+        `text` is folded as by the tokenizer.
+        """
+        return self._by_text.get(text, ())
+
+    def with_word(self, name: str, word: str) -> Sequence[int]:
+        """Return the ids of colours, sizes or materials that have a folded word."""
+        return self._by_word.get((name, word), ())
+
+    def value(self, one: int) -> tuple[str, ValueCount]:
+        """Return the attribute, the spelling and the number of items of a value's id."""
+        count = ValueCount(self._values[one], len(self._members[one]))
+        return self._names[one], count
+
+    def having(self, ids: Iterable[int], size: int) -> Mask:
+        """Return a mask of the item numbers below `size` that have one of the values."""
+        mask = np.zeros(size, dtype=np.bool_)
+        for one in ids:
+            members = np.array(self._members[one], np.int64)
+            mask[members[members < size]] = True
+        return mask
 
     def of(self, number: int) -> dict[str, list[str]]:
         """Return an item's attributes: names and values as first written."""
@@ -131,5 +178,17 @@ class AttributeIndex:
                     self._names.append(folded)
                     self._values.append(value)
                     self._members.append(array("i"))
+                    self._index_words(one, folded, value)
                     self._ids[key] = one  # last: readers must find only complete entries
                 yield one
+
+    def _index_words(self, one: int, name: str, value: str) -> None:
+        if name not in ATTRIBUTE_FIELDS:
+            return
+        text = " ".join(fold_words(value).split())
+        self._by_text.setdefault(text, []).append(one)
+        self._first_words.update(query_words(value)[:1])
+        if name == "brand":
+            return
+        for word in sizes_of(value) if name == "size" else set(_WORD.findall(text)):
+            self._by_word.setdefault((name, word), []).append(one)

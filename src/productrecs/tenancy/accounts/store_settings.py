@@ -53,6 +53,7 @@ class StoreSettings:
     trending_min_price: float = 0.0
     search_sold_out: Literal["mixed", "last", "hidden"] = "mixed"
     search_meaning: bool = True
+    search_query_filters: bool = True
     unconfirmed_orders: Literal["auto", "count", "ignore"] = "auto"
     network_share: int = 60
     holdout_percent: float = 0.0
@@ -310,6 +311,12 @@ SETTINGS: Final[tuple[StoreSetting, ...]] = (
         "search_meaning",
         _switch,
         "whether products of similar meaning follow those that hold the words of a search",
+    ),
+    StoreSetting(
+        "search_query_filters",
+        _switch,
+        "whether words of a search that name a price, size, brand, colour or material "
+        "filter its results",
     ),
     StoreSetting(
         "unconfirmed_orders",

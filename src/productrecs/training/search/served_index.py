@@ -7,9 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from productrecs.core.cache_registry import BoundedCache, Cache
 from productrecs.core.ids import StoreId
-from productrecs.engines.arrays import Bools
+from productrecs.engines.arrays import Bools, Ints
 from productrecs.engines.text.index_schema import FORMAT, BrokenIndexError
 from productrecs.engines.text.language_detection_and_stemming import (
     AnalysedQuery,
@@ -376,6 +378,19 @@ class ServedIndex:
         if self._meaning is None or index is None:
             return hits
         return self._meaning.add_similar(query, hits)
+
+    def titled(self, texts: frozenset[str]) -> Ints:
+        """Return the numbers of the products whose title has one of the texts.
+
+        Raises:
+            BrokenIndexError: when the files are damaged; a rebuild is started.
+        """
+        with self._read() as index:
+            return np.zeros(0, np.int64) if index is None else index.titled(texts)
+
+    def has_code(self, text: str) -> bool:
+        """Return whether a text is the id or SKU of a product."""
+        return self._index is not None and self._index.has_code(text)
 
     def interpret(
         self, query: AnalysedQuery, synonyms: Synonyms = NO_SYNONYMS

@@ -578,6 +578,8 @@ def searchable_store(
         factors=None if book is None else book.rules_of(ListKind.SEARCH).factors,
         sold_out=settings.search_sold_out,
         by_meaning=settings.search_meaning,
+        currency=state.catalog.list_currency or settings.currency,
+        query_filters=settings.search_query_filters,
         click_boosts=models.click_boosts,
         language_setting=state.settings.language,
     )

@@ -130,6 +130,11 @@ def search_body(hits: Sequence[Hit], cards: Cards) -> bytes:
     return b'{"results":[%b]}' % b",".join(parts)
 
 
+def with_query_filters(body: bytes, filters: object) -> bytes:
+    """Return a reply of search that also says which words of its query are filters."""
+    return body[:-1] + b',"filters":%b}' % _encode(filters)
+
+
 def similar_body(hits: Sequence[Hit], cards: Cards) -> bytes:
     """Return the reply of a search by photo: cards by item number, in order."""
     return b'{"results":[%b]}' % b",".join(similar_cards(hits, cards))

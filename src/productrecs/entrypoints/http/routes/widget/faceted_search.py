@@ -1,7 +1,7 @@
 """Faceted search: filters, facets, sorting, paging and highlights of GET /v1/search."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Final
 
 from fastapi import Query
@@ -19,6 +19,11 @@ from productrecs.entrypoints.http.schemas.product_cards_and_replies import (
     title_of,
 )
 from productrecs.features.search.product_search import SearchableStore, SearchRequest
+from productrecs.features.search.query_filters import (
+    ALL_FIELDS,
+    FilterField,
+    WordFilter,
+)
 from productrecs.features.search.results_page import (
     MAX_OFFSET,
     Counts,
@@ -32,9 +37,13 @@ from productrecs.features.search.results_page import (
 from productrecs.records.catalog.attribute_index import ValueCount
 
 PARAMETER_NAMES: Final = frozenset(
-    {"filter", "facets", "sort", "offset", "highlight", "suggest"}
+    {"filter", "facets", "sort", "offset", "highlight", "suggest", "query_filters"}
 )
 """The parameters that a bare search has none of."""
+
+_ALL, _NONE = "all", "none"
+_FIELD: Final = "|".join(FilterField)
+_QUERY_FILTERS: Final = rf"^({_ALL}|{_NONE}|({_FIELD})(,({_FIELD}))*)?$"
 
 MAX_SUGGESTIONS: Final = 10
 _FACET: Final = "|".join(Facet)
@@ -76,6 +85,18 @@ FacetsQuery = Annotated[
         ),
     ),
 ]
+QueryFiltersQuery = Annotated[
+    str,
+    Query(
+        pattern=_QUERY_FILTERS,
+        max_length=_LONGEST_FACETS,
+        description=(
+            "What words of the query may filter by: `all`, `none`, or some of `price`, "
+            "`size`, `brand`, `color` and `material`, comma-separated. Others stay words."
+        ),
+        examples=["price,size"],
+    ),
+]
 SortQuery = Annotated[
     Sort | None,
     BeforeValidator(_none_if_blank),
@@ -108,6 +129,24 @@ SuggestQuery = Annotated[
         examples=[5],
     ),
 ]
+
+
+def query_filter_fields(text: str) -> frozenset[FilterField]:
+    """Return what words of a query may filter by; `text` has a valid form."""
+    if text in {"", _ALL}:
+        return ALL_FIELDS
+    return frozenset() if text == _NONE else frozenset(map(FilterField, text.split(",")))
+
+
+def query_filters_field(filters: Sequence[WordFilter]) -> list[dict[str, object]]:
+    """Return the filters that words of a query named, as a reply shows them."""
+    return [_query_filter(one) for one in filters]
+
+
+def _query_filter(one: WordFilter) -> dict[str, object]:
+    limits = {"value": one.value, "min": one.low, "max": one.high}
+    given = {name: value for name, value in limits.items() if value is not None}
+    return {"field": one.field.value, **given, "text": one.text}
 
 
 def listing_of(
@@ -155,6 +194,8 @@ def search_page_reply(
         if (card := cards[hit.item]) is not None
     ]
     extra_fields: dict[str, object] = {}
+    if page.filters:
+        extra_fields["filters"] = query_filters_field(page.filters)
     if page.total is not None:
         extra_fields["total"] = page.total
     if page.facets:
@@ -246,6 +287,24 @@ _YES_AND_NO: Final = {
 }
 _AMOUNT: Final = {"type": ["number", "null"]}
 EXTRA_PROPERTIES: Final[Mapping[str, Any]] = {
+    "filters": {
+        "type": "array",
+        "description": (
+            "The filters that words of the query named, if any: a `value`, or a price "
+            "`min` or `max`. `text` is those words."
+        ),
+        "items": {
+            "type": "object",
+            "required": ["field", "text"],
+            "properties": {
+                "field": {"type": "string", "enum": [one.value for one in FilterField]},
+                "value": {"type": "string"},
+                "min": {"type": "number"},
+                "max": {"type": "number"},
+                "text": {"type": "string"},
+            },
+        },
+    },
     "total": {
         **_COUNT,
         "description": (

@@ -29,10 +29,13 @@ from productrecs.entrypoints.http.routes.widget.faceted_search import (
     FacetsQuery,
     HighlightQuery,
     OffsetQuery,
+    QueryFiltersQuery,
     SortQuery,
     SuggestQuery,
     highlights_of,
     listing_of,
+    query_filter_fields,
+    query_filters_field,
     search_page_reply,
 )
 from productrecs.entrypoints.http.routes.widget.list_parameters import (
@@ -50,6 +53,7 @@ from productrecs.entrypoints.http.routes.widget.shopper_access import (
 from productrecs.entrypoints.http.schemas.product_cards_and_replies import (
     search_body,
     trending_search_body,
+    with_query_filters,
 )
 from productrecs.entrypoints.http.writes.search_count_recorder import (
     Searcher,
@@ -62,6 +66,7 @@ from productrecs.features.search.product_search import (
     find_products,
     truncate_query,
 )
+from productrecs.features.search.query_filters import FilterField
 from productrecs.features.search.repository import read_descriptions
 from productrecs.features.search.results_page import (
     MAX_FILTERED,
@@ -129,6 +134,7 @@ async def declared_search(  # noqa: PLR0913, PLR0917 - one a query parameter
     offset: OffsetQuery = None,
     highlight: HighlightQuery = False,  # noqa: FBT002 - a query parameter
     suggest: SuggestQuery = 0,
+    query_filters: QueryFiltersQuery = "",
     user_id: Annotated[
         str,
         Query(
@@ -158,11 +164,15 @@ async def declared_search(  # noqa: PLR0913, PLR0917 - one a query parameter
     Typing mistakes are corrected, the last word may be unfinished, and a product's
     exact id or sku finds it first. If no word matches, `results` is empty.
 
+    Words that name a price, size, brand, colour or material may filter the results:
+    `filters` in the reply says which.
+
     Optional: filters, facets, sorting, paging, highlights and suggestions; the reply
     has only what was requested.
     """
     exchange: RequestContext = request.scope["productrecs"]
-    search = SearchRequest(truncate_query(q), num, in_stock)
+    fields = query_filter_fields(query_filters)
+    search = SearchRequest(truncate_query(q), num, in_stock, fields)
     listing = listing_of(
         search,
         filters=filters,
@@ -424,7 +434,11 @@ def _reply_body(
     if not listing.highlight:
         return search_page_reply(shop, listing, page, None)
     synonyms = shop.search_rules.synonyms_in(shop.index.language)
-    slots = shop.index.interpret(shop.index.analyse(listing.request.query), synonyms)
+    words = listing.request.query
+    for one in page.filters:
+        if one.field is FilterField.PRICE:
+            words = words.replace(one.text, " ")
+    slots = shop.index.interpret(shop.index.analyse(words), synonyms)
     marker = Highlighter.of(slots, shop.index.language)
     return search_page_reply(
         shop, listing, page, highlights_of(shop, page, marker, descriptions)
@@ -446,6 +460,8 @@ def _unpacked(packed: bytes, arm: SearchArm) -> SearchReply:
 def _found(shop: SearchableStore, search: SearchRequest, now_ms: int) -> SearchReply:
     found = find_products(shop, search, now_ms)
     body = search_body(found.hits, shop.catalog.cards)
+    if found.filters:
+        body = with_query_filters(body, query_filters_field(found.filters))
     return SearchReply(body, _headers(found.relaxed, found.address))
 
 

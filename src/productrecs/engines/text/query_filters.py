@@ -1,0 +1,433 @@
+"""Query filters: the prices and sizes that a query names, such as "under 80" or "EU 42".
+
+Phrases of ten languages are known. A number with a unit ("80 cm") is neither.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from string import ascii_letters
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from productrecs.core.cache_registry import Cache, memoized
+from productrecs.engines.text.highlight import Span
+from productrecs.engines.text.measurement_units import UNITS
+from productrecs.engines.text.tokenizer import fold_text, query_words
+
+
+@dataclass(frozen=True, slots=True)
+class PricePhrase:
+    """Prices from `low` to `high`, both included; None means no limit."""
+
+    low: float | None
+    high: float | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class SizePhrase:
+    """A size such as 42, 8.5 or XL, in the system that the query names, if any."""
+
+    value: str
+    system: str | None
+    is_marked: bool  # whether a word such as "size" or a system says that it is a size
+    span: Span
+
+
+_BELOW: Final = {
+    "en": "under|below|up to|less than|cheaper than|at most|no more than|not more than|"
+    "not over|maximum|max",
+    "de": "unter|bis zu|bis|hochstens|maximal|weniger als|gunstiger als|billiger als|"
+    "nicht mehr als|nicht uber|max",
+    "fr": "a moins de|moins de|moins cher que|sous|en dessous de|jusqu'a|jusqu a|"
+    "inferieur a|pas plus de|au maximum|maximum|max",
+    "es": "por menos de|menos de|bajo|hasta|por debajo de|inferior a|menor a|menor de|"
+    "no mas de|mas barato que|maximo|max",
+    "it": "a meno di|meno di|sotto i|sotto gli|sotto|fino a|inferiore a|non piu di|"
+    "al massimo|massimo|max",
+    "nl": "onder de|onder|tot en met|tot|minder dan|goedkoper dan|niet meer dan|"
+    "hoogstens|maximaal|max",
+    "pl": "ponizej|do|mniej niz|tansze niz|nie wiecej niz|najwyzej|maksymalnie|max",
+    "pt": "por menos de|abaixo de|menos de|ate|inferior a|nao mais de|mais barato que|"
+    "no maximo|maximo|max",
+    "sv": "under|upp till|hogst|mindre an|billigare an|inte mer an|inte over|max",
+    "da": "under|op til|hojst|mindre end|billigere end|ikke over|ikke mere end|"
+    "maksimalt|maks|max",
+}
+_ABOVE: Final = {
+    "en": "over|above|more than|at least|starting at|not under|from|minimum|min",
+    "de": "uber|mehr als|teurer als|mindestens|ab|min",
+    "fr": "plus de|au-dessus de|au dessus de|a partir de|superieur a|plus cher que|"
+    "au moins|des|minimum",
+    "es": "mas de|por encima de|a partir de|superior a|mayor a|al menos|desde|minimo",
+    "it": "sopra i|sopra|oltre|piu di|a partire da|superiore a|almeno|da|minimo",
+    "nl": "boven de|boven|meer dan|minstens|minimaal|ten minste|vanaf",
+    "pl": "powyzej|ponad|wiecej niz|drozsze niz|co najmniej|od|minimum",
+    "pt": "acima de|mais de|a partir de|superior a|no minimo|pelo menos|desde|minimo",
+    "sv": "over|mer an|dyrare an|minst|fran",
+    "da": "over|mere end|dyrere end|mindst|fra",
+}
+_BETWEEN: Final = {
+    "en": "between|from", "de": "zwischen|von", "fr": "entre|de", "es": "entre|de|desde",
+    "it": "tra|fra|da", "nl": "tussen de|tussen|van", "pl": "pomiedzy|miedzy|od",
+    "pt": "entre|de", "sv": "mellan|fran", "da": "mellem|fra",
+}  # fmt: skip
+_TO: Final = {
+    "en": "and|to|until", "de": "und|bis", "fr": "et|a", "es": "y|a|hasta", "it": "e|a",
+    "nl": "en|tot", "pl": "a|i|do", "pt": "e|a|ate", "sv": "och|till", "da": "og|til",
+}  # fmt: skip
+_OR_LESS: Final = {
+    "en": "or less|or under|or below|or cheaper|and under|and below|max",
+    "de": "oder weniger|oder gunstiger|oder darunter|und weniger|und darunter|"
+    "hochstens|maximal|max",
+    "fr": "ou moins|au plus|au maximum|maximum|max",
+    "es": "o menos|como maximo|maximo",
+    "it": "o meno|al massimo|massimo",
+    "nl": "of minder|of goedkoper|of lager|maximaal|max",
+    "pl": "lub mniej|albo mniej|i mniej|maksymalnie",
+    "pt": "ou menos|no maximo",
+    "sv": "eller mindre|eller billigare|som mest|max",
+    "da": "eller mindre|eller billigere|eller derunder|maks|max",
+}
+_OR_MORE: Final = {
+    "en": "or more|and up|or over|and above|and over",
+    "de": "oder mehr|und mehr|aufwarts|und daruber|oder daruber",
+    "fr": "ou plus|et plus|au moins|minimum",
+    "es": "o mas|como minimo|en adelante",
+    "it": "o piu|in su",
+    "nl": "of meer|of hoger|en meer|en hoger",
+    "pl": "lub wiecej|albo wiecej|i wiecej",
+    "pt": "ou mais|no minimo|para cima",
+    "sv": "eller mer|eller mera|och uppat",
+    "da": "eller mere|eller derover|og opefter",
+}
+# These words mean much else: as a price they need a currency.
+_AMBIGUOUS: Final = (
+    "max maximum maximo massimo maks min minimum minimo from ab da od des desde vanaf "
+    "fran fra"
+)
+_NEEDS_CURRENCY: Final = frozenset(_AMBIGUOUS.split())
+_PRICE_NOUNS: Final = (
+    "price|priced|prices|costing|preis|preise|prix|precio|precios|prezzo|prijs|cena|"
+    "cenie|preco|pris|for|fur|pour|por|per|voor|za|till|til"
+)
+_CROWNS: Final = "SEK NOK DKK ISK"
+_DOLLARS: Final = "USD CAD AUD NZD SGD HKD MXN CLP COP ARS"
+_CURRENCIES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "EUR": "€ euro euros",
+        "GBP": "£ pound pounds quid libras sterline livres",
+        "PLN": "zl zloty zlotych zlote zlotow",
+        "CHF": "franken francs franchi sfr",
+        "BRL": "r$ reais real",
+        "CZK": "kc korun",
+        "JPY": "¥ yen",
+        "INR": "₹ rs rupees",
+        "HUF": "forint",
+        "RON": "lei ron",
+        "TRY": "₺ tl lira",
+        "UAH": "₴",
+        "RUB": "₽",
+        **dict.fromkeys(_CROWNS.split(), "kr kr. kronor kronen kroner krona krone"),
+        **dict.fromkeys(
+            _DOLLARS.split(),
+            "$ us$ dollar dollars dolares dollari dolarow dolar bucks",
+        ),
+    }
+)
+_TIMES_AND_PEOPLE: Final = (
+    "year years yr yrs yo month months week weeks day days hour hours minute minutes min "
+    "person persons people players player pax seater pieces inch jahr jahre jahren monat "
+    "monate monaten tag tage stunden personen spieler stuck ans an mois jours heures "
+    "personnes pieces anos ano meses dias horas personas piezas anni anno mesi giorni ore "
+    "persone pezzi jaar jaren maand maanden dagen uur lat rok lata miesiecy dni godzin "
+    "osob sztuk pessoas dias ar manader dagar timmar personer maneder dage timer dpi px "
+    "pixel degrees grad grader percent prozent procent stc c f db ohm va bar nm mph kmh "
+    "denier den gsm teeth"
+)
+# Units that are also prepositions: units only at the end of a text.
+_PREPOSITIONS: Final = frozenset({"in", "w", "v", "a", "i"})
+_NUMBER: Final = (
+    r"(?:\d{1,3}(?:[.,']\d{3})+(?:[.,]\d{1,2})?|\d{1,7}(?:[.,]\d{1,2})?)(?:[.,]-)?"
+)
+_SPACE: Final = r"\s*"
+
+
+class _PriceGrammar(NamedTuple):
+    """The patterns of prices in one currency, and the words that need no currency."""
+
+    patterns: tuple[tuple[str, re.Pattern[str]], ...]
+    currency: re.Pattern[str]
+    plain_words: frozenset[str]
+
+
+_SIGNS: Final = frozenset("<>" + "".join(_CURRENCIES.values())) - {*ascii_letters, *" ."}
+_PRICE_HINTS: Final = frozenset(
+    query_words(phrase)[0]
+    for table in (_BELOW, _ABOVE, _BETWEEN, _OR_LESS, _OR_MORE)
+    for texts in table.values()
+    for phrase in texts.split("|")
+) | frozenset(
+    word
+    for code, words in _CURRENCIES.items()
+    for word in (code.lower(), *words.split())
+    if word.isalpha()
+)
+_NUMBERS: Final = "0123456789.,-"
+
+
+def may_name_price(text: str, words: Sequence[str]) -> bool:
+    """Return whether a query, `text` with these words, may name a price.
+
+    Quicker than `prices_in`.
+    """
+    if not any(map(str.isdigit, text)):
+        return False
+    if not _SIGNS.isdisjoint(text) or not _PRICE_HINTS.isdisjoint(words):
+        return True
+    return any(word.strip(_NUMBERS) in _PRICE_HINTS for word in words)
+
+
+def prices_in(text: str, currency: str, language: str) -> list[PricePhrase]:
+    """Return the prices that a text limits, in order; they do not overlap.
+
+    Words of English and of `language` ("under 80") need no currency, those of other
+    languages do ("unter 80 euro"). A price in another currency than `currency`, a code of
+    ISO 4217, is none.
+    """
+    folded, positions = _fold(text)
+    grammar = _price_grammar(currency.upper(), language)
+    found: list[PricePhrase] = []
+    for kind, pattern in grammar.patterns:
+        for match in pattern.finditer(folded):
+            word = match["word"]
+            is_plain = word in grammar.plain_words and (
+                kind == "between" or word not in _NEEDS_CURRENCY
+            )
+            if not is_plain and grammar.currency.search(match.group()) is None:
+                continue
+            span = Span(positions[match.start()], positions[match.end() - 1] + 1)
+            if any(_overlap(span, one.span) for one in found):
+                continue
+            low, high = _limits(kind, match)
+            found.append(PricePhrase(low, high, span))
+    return sorted(found, key=lambda one: one.span)
+
+
+def _limits(kind: str, match: re.Match[str]) -> tuple[float | None, float | None]:
+    first = _amount(match["first"])
+    if kind == "below":
+        return None, first
+    if kind == "above":
+        return first, None
+    second = _amount(match["second"])
+    return min(first, second), max(first, second)
+
+
+def _amount(text: str) -> float:
+    """Return the amount of "19.99", "19,99", "1.000", "1,000.50" or "80,-"."""
+    text = text.rstrip("-").rstrip(".,")
+    whole, mark, cents = text, "", ""
+    if len(text) > 2 and not text[-3:].isdecimal():  # noqa: PLR2004 - cents
+        at = max(text.rfind("."), text.rfind(","))
+        whole, mark, cents = text[:at], ".", text[at + 1 :]
+    return float(re.sub(r"[.,']", "", whole) + mark + cents)
+
+
+@memoized(Cache.LANGUAGES)
+def _price_grammar(currency: str, language: str) -> _PriceGrammar:
+    own = {*_CURRENCIES.get(currency, "").split(), currency.lower()}
+    others = {
+        word
+        for code, words in _CURRENCIES.items()
+        for word in (*words.split(), code.lower())
+    }
+    money = rf"(?:{_any(own)})"
+    units = {*UNITS, *_TIMES_AND_PEOPLE.split(), *others} - own - _PREPOSITIONS - {'"', "'"}
+    no_unit = (
+        rf"(?![\w.,/-]*\w|\s*(?:{_any(units)})(?!\w)|\s*[\"'%\u00b0\u00d7+]"
+        rf"|\s*(?:{_any(_PREPOSITIONS)})\s*$|\s*x\s*\d)"
+    )
+    after = rf"{_NUMBER})(?:\s*{money}(?!\w))?{no_unit}"
+    first = rf"(?:{money}\s*)?(?P<first>{_NUMBER})(?:\s*{money})?"
+    begin, noun = r"(?<![\w.,/-])", rf"(?:(?:{_PRICE_NOUNS})\s+)?"
+
+    def word(table: Mapping[str, str]) -> str:
+        return rf"(?P<word>{_any(_words(table))})"
+
+    to = rf"(?:\s+(?:{_any(_words(_TO))})\s+|\s*[-\u2013]\s*)"
+    one = rf"(?:{money}\s*)?(?P<first>{after}"
+    two = rf"(?:{money}\s*)?(?P<second>{after}"
+    return _PriceGrammar(
+        tuple(
+            (kind, re.compile(pattern))
+            for kind, pattern in (
+                ("between", rf"{begin}{noun}{word(_BETWEEN)}\s+{first}{to}{two}"),
+                ("between", rf"{begin}{noun}(?P<word>){first}{to}{two}"),
+                ("below", rf"{begin}{noun}(?P<word><=?)\s*{one}"),
+                ("above", rf"{begin}{noun}(?P<word>>=?)\s*{one}"),
+                ("below", rf"{begin}{noun}{word(_BELOW)}\s*{one}"),
+                ("above", rf"{begin}{noun}{word(_ABOVE)}\s*{one}"),
+                ("below", rf"{begin}{noun}{first}\s*{word(_OR_LESS)}(?!\w)"),
+                ("above", rf"{begin}{noun}{first}\s*{word(_OR_MORE)}(?!\w)"),
+            )
+        ),
+        re.compile(rf"(?<![^\W\d]){money}(?![^\W\d])"),
+        _plain_words(language),
+    )
+
+
+def _plain_words(language: str) -> frozenset[str]:
+    """Return the words of English and a language that need no currency beside them."""
+    tables = (_BELOW, _ABOVE, _BETWEEN, _OR_LESS, _OR_MORE)
+    texts = [table.get(code, "") for table in tables for code in ("en", language)]
+    words = {word for text in texts for word in text.split("|")}
+    return frozenset(words | {"<", "<=", ">", ">="}) - {""}
+
+
+def _words(table: Mapping[str, str]) -> Iterator[str]:
+    return (word for words in table.values() for word in words.split("|"))
+
+
+def _any(words: Iterable[str]) -> str:
+    """Return a pattern of any of the words, the longest first."""
+    ordered = sorted(set(words), key=lambda word: (-len(word), word))
+    return "|".join(re.escape(word) for word in ordered)
+
+
+_SIZE_WORDS: Final = (
+    "sizes|size|sz|schuhgrosse|konfektionsgrosse|grosse|groesse|gr|tailles|taille|pointure|"
+    "tallas|talla|taglie|taglia|misura|schoenmaat|maat|rozmiarze|rozmiaru|rozmiar|rozm|"
+    "tamanho|tam|storlek|strl|stl|storrelse|str"
+)
+_SYSTEMS: Final = MappingProxyType(
+    {"eu": "eu", "eur": "eu", "uk": "uk", "gb": "uk", "us": "us", "usa": "us"}
+)
+_SYSTEM: Final = rf"(?:{_any(_SYSTEMS)})"
+_SIZE_LETTERS: Final = MappingProxyType(
+    {
+        "extra extra large": "xxl", "extra large": "xl", "x-large": "xl", "xx-large": "xxl",
+        "extra small": "xs", "x-small": "xs", "small": "s", "medium": "m", "large": "l",
+    }
+)  # fmt: skip
+_CLEAR_LETTERS: Final = r"xs|xl|[2-6]xl|[23]xs|xx+[sl]"
+_SIZE_NUMBER: Final = r"\d{1,3}(?:[.,]5|\s?1/2)?"
+_SIZE_UNITS: Final = {*UNITS} - _PREPOSITIONS - {'"', "'", "s", "m", "l"}
+_SIZE_END: Final = (
+    rf"(?![\w/]|[.,-]\w|\s*(?:{_any(_SIZE_UNITS)})"
+    rf"(?!\w)|\s*[\"'%\u00b0\u00d7]|\s*x\s*\d)"
+)
+_BARE_NUMBER: Final = r"[1-6]\d(?:[.,]5|\s?1/2)?"
+_SIZE_VALUE: Final = rf"{_SIZE_NUMBER}|{_any(_SIZE_LETTERS)}|{_CLEAR_LETTERS}|[sml]"
+_MARKED: Final = (
+    rf"(?:{_SIZE_WORDS})[.:]?\s*(?P<system>{_SYSTEM}\s*)?"
+    rf"(?P<value>{_SIZE_VALUE})(?P<after>\s*{_SYSTEM}(?!\w))?"
+)
+_SIZE_LINK: Final = r"(?:(?:in|en|w|i|em|der|die|de|nella|della|av|af|z|ze)\s+)*"
+_SIZE_PATTERNS: Final = tuple(
+    (is_marked, re.compile(rf"(?<![\w.,/-]){pattern}{_SIZE_END}"))
+    for is_marked, pattern in (
+        (
+            True,
+            rf"{_SIZE_LINK}{_MARKED}",
+        ),
+        (
+            True,
+            rf"{_SIZE_LINK}(?P<system>{_SYSTEM})\s*(?P<value>{_SIZE_NUMBER})(?P<after>)",
+        ),
+        (
+            True,
+            rf"{_SIZE_LINK}(?P<system>)(?P<value>{_SIZE_NUMBER})\s*(?P<after>{_SYSTEM})",
+        ),
+        (
+            False,
+            rf"{_SIZE_LINK}(?P<system>)(?P<value>{_CLEAR_LETTERS}|[sml](?=\s*$))(?P<after>)",
+        ),
+        (
+            False,
+            rf"(?<!x )(?<!\d ){_SIZE_LINK}(?P<system>)(?P<value>{_BARE_NUMBER})(?P<after>)",
+        ),
+    )
+)
+
+
+_SIZE_HINTS: Final = frozenset(
+    {"xxs", "xs", "xl", "xxl", "xxxl", "extra", "x", "xx", *"sml", *_SYSTEMS}
+    | {word for text in (_SIZE_WORDS, "|".join(_SIZE_LETTERS)) for word in text.split("|")}
+)
+_SIZE_LIKE: Final = re.compile(
+    rf"[1-6]\d(?:\.5)?|{_SYSTEM}\d{{1,3}}(?:\.5)?|\d{{1,3}}(?:\.5)?{_SYSTEM}|[2-6]x[sl]"
+)
+
+
+def may_name_size(words: Iterable[str]) -> bool:
+    """Return whether a query's words may name a size; quicker than `sizes_in`."""
+    return any(
+        word in _SIZE_HINTS or _SIZE_LIKE.fullmatch(word) is not None for word in words
+    )
+
+
+def sizes_in(text: str) -> list[SizePhrase]:
+    """Return the sizes that a text may name, in order; they do not overlap."""
+    folded, positions = _fold(text)
+    found: list[SizePhrase] = []
+    for is_marked, pattern in _SIZE_PATTERNS:
+        for match in pattern.finditer(folded):
+            span = Span(positions[match.start()], positions[match.end() - 1] + 1)
+            if any(_overlap(span, one.span) for one in found):
+                continue
+            system = (match["system"] or match["after"] or "").strip()
+            value = size_key(match["value"])
+            found.append(SizePhrase(value, _SYSTEMS.get(system), is_marked, span))
+    return sorted(found, key=lambda one: one.span)
+
+
+_COUNTED_LETTERS: Final = re.compile(r"(?<!\w)([2-6])\s?x([sl])(?!\w)")
+_CATALOG_SIZE: Final = re.compile(
+    rf"(?:{_any(_SIZE_LETTERS)})(?!\w)|(?:[2-6]\s?x[sl](?!\w))|\d+(?:[.,]\d+|\s?1/2)?|[^\W\d_]+"
+)
+_SIZE_NOUNS: Final = frozenset(_SIZE_WORDS.split("|"))
+
+
+def size_key(text: str) -> str:
+    """Return a size in comparable form: 8½ and 8,5 are 8.5, 2XL and XXL are xxl."""
+    key = _COUNTED_LETTERS.sub(lambda one: "x" * int(one[1]) + one[2], text.strip())
+    key = re.sub(r"\s?1/2$", ".5", key).replace(",", ".")
+    return _SIZE_LETTERS.get(key, key)
+
+
+@memoized(Cache.CATALOG_SIZES)
+def sizes_of(value: str) -> Mapping[str, str | None]:
+    """Return the sizes that a catalog's value names, each with its system, if any.
+
+    "EU 42 / UK 8" is 42 in the system eu and 8 in uk; "42" is of no system.
+    """
+    found: dict[str, str | None] = {}
+    system, last = None, ""
+    for word in _CATALOG_SIZE.findall(fold_text(value)):
+        if word in _SYSTEMS:
+            is_after = bool(last) and found[last] is None
+            if is_after:
+                found[last] = _SYSTEMS[word]
+            system, last = None if is_after else _SYSTEMS[word], ""
+        elif word not in _SIZE_NOUNS:
+            last = size_key(word)
+            found.setdefault(last, system)
+            system = None
+    return found
+
+
+def _overlap(first: Span, second: Span) -> bool:
+    return first.start < second.end and second.start < first.end
+
+
+def _fold(text: str) -> tuple[str, list[int] | range]:
+    """Return a text without case and accents, and the place in `text` of each character."""
+    if text.isascii():
+        return text.lower(), range(len(text))
+    parts = [
+        character if character.isspace() else fold_text(character) for character in text
+    ]
+    positions = [at for at, part in enumerate(parts) for _ in part]
+    return "".join(parts), positions

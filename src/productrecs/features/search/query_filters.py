@@ -1,0 +1,351 @@
+"""Query filters: the words of a query that name a price, size, brand, colour or material.
+
+"red trainers under 80" is "trainers", red, up to 80. A word becomes a filter only if the
+catalog has that value.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from productrecs.engines.text.attribute_words import attribute_words, first_attribute_words
+from productrecs.engines.text.highlight import Span
+from productrecs.engines.text.query_filters import (
+    SizePhrase,
+    may_name_price,
+    may_name_size,
+    prices_in,
+    sizes_in,
+    sizes_of,
+)
+from productrecs.engines.text.tokenizer import fold_text, query_words
+from productrecs.records.catalog.attribute_index import Items
+from productrecs.records.catalog.catalog_view import CatalogView, Mask
+from productrecs.records.catalog.item_filters import PriceRange, price_mask
+from productrecs.training.search.served_index import ServedIndex
+
+
+class FilterField(StrEnum):
+    """What a query's words may filter by, the least ambiguous first."""
+
+    PRICE = "price"
+    SIZE = "size"
+    BRAND = "brand"
+    COLOR = "color"
+    MATERIAL = "material"
+
+
+ALL_FIELDS: Final = frozenset(FilterField)
+_ORDER: Final = {one: place for place, one in enumerate(FilterField)}
+_WORD_FIELDS: Final = frozenset(
+    {FilterField.BRAND, FilterField.COLOR, FilterField.MATERIAL}
+)
+_MAX_WORDS: Final = 4  # maximum number of words of a value
+_SAMPLE: Final = 200  # titles that are looked at to see what a word means
+
+
+@dataclass(frozen=True, slots=True)
+class WordFilter:
+    """A filter that a query's words name: a value, or prices up to `high`, from `low`."""
+
+    field: FilterField
+    text: str  # the words, as typed
+    value: str | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+class AsWords(NamedTuple):
+    """A query whose brands, colours and materials are words, and the items left."""
+
+    text: str
+    visible: Mask
+
+
+class Reading(NamedTuple):
+    """One way to read a query: its filters, the words that remain, and the items left."""
+
+    text: str
+    filters: tuple[WordFilter, ...]
+    visible: Mask
+    as_words: AsWords | None  # with its brands, colours and materials, if it has any
+    needs_every_word: bool  # whether it needs a product with every word that remains
+
+
+class _Found(NamedTuple):
+    """A filter, where the query names it, and the items that it leaves."""
+
+    filter: WordFilter
+    span: Span
+    mask: Mask
+    is_clear: bool  # whether the words can hardly mean anything else
+
+    def named(self, text: str, span: Span) -> "_Found":
+        """Return this filter as a query names it, by `text` at `span`."""
+        return self._replace(filter=replace(self.filter, text=text), span=span)
+
+
+@dataclass(frozen=True, slots=True)
+class FilterContext:
+    """What filters are read with: the catalog, its index and the visible items."""
+
+    catalog: CatalogView
+    index: ServedIndex
+    visible: Mask
+    currency: str
+    fields: Collection[FilterField] = ALL_FIELDS
+
+
+def readings(context: FilterContext, text: str, words: Sequence[str]) -> list[Reading]:
+    """Return the ways to read a query, the one with most filters first; often only one.
+
+    The last has no filters, except if the query is one value alone: then its words come
+    first, and the filter is for a catalog whose texts do not have them. `words` are those
+    of `text`.
+
+    Raises:
+        BrokenIndexError: when the index is damaged.
+    """
+    plain = Reading(text, (), context.visible, None, needs_every_word=False)
+    found = _found_filters(context, text, words)
+    if not found or context.index.has_code(text):
+        return [plain]
+    found.sort(key=lambda one: (not one.is_clear, _ORDER[one.filter.field]))
+    filtered = [
+        _reading(context, text, found[:count]) for count in range(len(found), 0, -1)
+    ]
+    if len(found) == 1 and not found[0].is_clear and not filtered[0].text:
+        return [plain._replace(needs_every_word=True), filtered[0]]
+    return [*(one for one in filtered if one.visible.any()), plain]
+
+
+def _reading(context: FilterContext, text: str, found: Sequence[_Found]) -> Reading:
+    named = [one for one in found if one.filter.field not in _WORD_FIELDS]
+    visible = _masked(context.visible, named)
+    as_words = AsWords(_text_without(text, named), visible)
+    remaining = _text_without(text, found)
+    if context.index.language.are_stop_words(query_words(remaining)):
+        remaining = ""
+    return Reading(
+        remaining,
+        tuple(one.filter for one in sorted(found, key=lambda one: one.span)),
+        _masked(context.visible, found),
+        as_words if len(named) < len(found) else None,
+        not all(one.is_clear for one in found),
+    )
+
+
+def _masked(visible: Mask, found: Sequence[_Found]) -> Mask:
+    for one in found:
+        visible = visible & one.mask
+    return visible
+
+
+def _text_without(text: str, found: Sequence[_Found]) -> str:
+    """Return a query without some filters; its last word is complete if that goes."""
+    end = len(text)
+    parts = []
+    for span in sorted((one.span for one in found), reverse=True):
+        parts.append(text[span.end : end])
+        end = span.start
+    is_typing = not found or parts[0].strip()
+    parts.append(text[:end])
+    remaining = " ".join(" ".join(reversed(parts)).split()).strip(",;& ")
+    return remaining if is_typing and not text.endswith(" ") else f"{remaining} "
+
+
+def _found_filters(context: FilterContext, text: str, words: Sequence[str]) -> list[_Found]:
+    """Return the filters of a query that leave results, each with its place."""
+    found: list[_Found] = []
+    if FilterField.PRICE in context.fields and may_name_price(text, words):
+        found += _prices(context, text)
+    attributes = context.catalog.attributes
+    if attributes.has_fields:
+        if FilterField.SIZE in context.fields and may_name_size(words):
+            found += _sizes(context, text, found)
+        known = first_attribute_words(context.index.language.code)
+        if not known.isdisjoint(words) or attributes.may_begin_with(words):
+            found += _values(context, text, found)
+    # Two colours may be alternatives or both meant: they stay words.
+    counts = [one.filter.field for one in found]
+    return [
+        one
+        for one in found
+        if one.filter.field is FilterField.PRICE or counts.count(one.filter.field) == 1
+    ]
+
+
+def _prices(context: FilterContext, text: str) -> Iterator[_Found]:
+    for one in prices_in(text, context.currency, context.index.language.code):
+        low = -np.inf if one.low is None else one.low
+        high = np.inf if one.high is None else one.high
+        mask = _sized(price_mask(context.catalog, (PriceRange(low, high),)), context)
+        if (mask & context.visible).any():
+            typed = text[one.span.start : one.span.end]
+            named = WordFilter(FilterField.PRICE, typed, low=one.low, high=one.high)
+            yield _Found(named, one.span, mask, is_clear=True)
+
+
+def _sized(mask: Mask, context: FilterContext) -> Mask:
+    """Return a mask of as many items as the visible ones."""
+    size = len(context.visible)
+    return mask[:size] if len(mask) >= size else np.pad(mask, (0, size - len(mask)))
+
+
+def _sizes(context: FilterContext, text: str, found: Sequence[_Found]) -> Iterator[_Found]:
+    taken = [one.span for one in found]
+    for one in sizes_in(text):
+        if any(_overlap(one.span, other) for other in taken):
+            continue
+        ids = _size_ids(context.catalog, one)
+        named = _attribute(
+            context, FilterField.SIZE, ids, _size_titles(one), is_clear=one.is_marked
+        )
+        if named is not None:
+            typed = text[one.span.start : one.span.end]
+            yield named.named(typed, one.span)
+
+
+def _size_ids(catalog: CatalogView, size: SizePhrase) -> list[int]:
+    """Return the ids of the catalog's values of a size, in its system if they name one."""
+    ids = catalog.attributes.with_word(FilterField.SIZE, size.value)
+    if size.system is None:
+        return list(ids)
+    systems = {one: sizes_of(catalog.attributes.value(one)[1].value) for one in ids}
+    same = [one for one in ids if systems[one][size.value] == size.system]
+    return same or [one for one in ids if systems[one][size.value] is None]
+
+
+def _size_titles(size: SizePhrase) -> frozenset[str]:
+    """Return the texts by which a title names a size."""
+    value = size.value
+    if size.system is not None:
+        return frozenset({f"{size.system} {value}", f"{value} {size.system}"})
+    if len(value) == 1 and value.isdigit():
+        return frozenset({f"size {value}"})
+    counted = f"{len(value) - 1}{value[-2:]}" if value.startswith("xx") else value
+    return frozenset({value, counted})
+
+
+def _attribute(
+    context: FilterContext,
+    field: FilterField,
+    ids: Collection[int],
+    titles: frozenset[str],
+    *,
+    is_clear: bool,
+) -> _Found | None:
+    """Return a filter on values of an attribute; None if it is none of the catalog's.
+
+    Items pass that have one of the values, or one of `titles` in their title.
+    """
+    size, attributes = len(context.visible), context.catalog.attributes
+    mask = attributes.having(ids, size)
+    if not (mask & context.visible).any():
+        return None
+    titled = context.index.titled(titles)
+    if not is_clear and not _mean_values(context.catalog, field, frozenset(ids), titled):
+        return None
+    mask[titled[titled < size]] = True
+    counts = [attributes.value(one)[1] for one in ids]
+    value = max(counts, key=lambda one: (one.count, -len(one.value))).value
+    return _Found(WordFilter(field, "", value), Span(0, 0), mask, is_clear)
+
+
+def _mean_values(
+    catalog: CatalogView, field: FilterField, ids: frozenset[int], titled: Items
+) -> bool:
+    """Return whether a word in titles means these values rather than something else.
+
+    A brand "Home" is not what a "home office" names: more titles with the word are of
+    other brands than there are products of that one. Products without any value of the
+    attribute do not count.
+    """
+    step = max(1, len(titled) // _SAMPLE)
+    values = [catalog.attributes.value_ids(item, field) for item in titled[::step].tolist()]
+    others = step * sum(bool(one) and ids.isdisjoint(one) for one in values)
+    return others <= sum(catalog.attributes.value(one)[1].count for one in ids)
+
+
+# Words before a value that belong to it: "in red", "aus Leder", "by Nike".
+_PREPOSITIONS: Final = "in aus von en de of from by van z ze w av af fra fran da di em i"
+_LINKS: Final = frozenset(_PREPOSITIONS.split())
+_PIECE: Final = re.compile(r"[^\s.,;:!?()\[\]\"]+(?:[.,:][^\s.,;:!?()\[\]\"]+)*")
+
+
+class _Piece(NamedTuple):
+    """A piece of a query between blanks: its folded text, and its place."""
+
+    text: str
+    span: Span
+
+
+def _values(context: FilterContext, text: str, found: Sequence[_Found]) -> Iterator[_Found]:
+    """Yield the brands, colours and materials of a query; long names before short ones."""
+    taken = [one.span for one in found]
+    pieces = [
+        _Piece(fold_text(match.group()).strip(), Span(*match.span()))
+        for match in _PIECE.finditer(text)
+    ]
+    meanings = attribute_words(context.index.language.code)
+    for size in range(min(_MAX_WORDS, len(pieces)), 0, -1):
+        for first in range(len(pieces) - size + 1):
+            phrase = " ".join(piece.text for piece in pieces[first : first + size])
+            ids = context.catalog.attributes.with_text(phrase)
+            if not ids and phrase not in meanings:
+                continue
+            span = Span(pieces[first].span.start, pieces[first + size - 1].span.end)
+            if any(_overlap(span, one) for one in taken) or _is_stop_word(context, phrase):
+                continue
+            named = _value(context, phrase, ids, meanings.get(phrase, ()))
+            if named is None:
+                continue
+            before = [one for one in pieces[:first] if one.text in _LINKS][-1:]
+            if before and before[0] == pieces[first - 1]:
+                span = Span(before[0].span.start, span.end)
+            taken.append(span)
+            yield named.named(text[span.start : span.end], span)
+
+
+def _is_stop_word(context: FilterContext, phrase: str) -> bool:
+    return context.index.language.are_stop_words([phrase])
+
+
+def _value(
+    context: FilterContext,
+    phrase: str,
+    ids: Sequence[int],
+    meanings: Sequence[tuple[str, frozenset[str]]],
+) -> _Found | None:
+    """Return the filter of one word or name, by the attribute with most items."""
+    attributes = context.catalog.attributes
+    by_field: dict[str, set[int]] = {}
+    titles: dict[str, frozenset[str]] = {}
+    for one in ids:
+        by_field.setdefault(attributes.value(one)[0], set()).add(one)
+    for name, words in meanings:
+        titles[name] = words
+        for word in words:
+            same = (*attributes.with_text(word), *attributes.with_word(name, word))
+            of_name = {one for one in same if attributes.value(one)[0] == name}
+            by_field.setdefault(name, set()).update(of_name)
+    best: _Found | None = None
+    for name in by_field.keys() & _WORD_FIELDS & set(context.fields):
+        found = _attribute(
+            context,
+            FilterField(name),
+            by_field[name],
+            titles.get(name, frozenset()) | {phrase},
+            is_clear=False,
+        )
+        if found is not None and (best is None or found.mask.sum() > best.mask.sum()):
+            best = found
+    return best
+
+
+def _overlap(first: Span, second: Span) -> bool:
+    return first.start < second.end and second.start < first.end

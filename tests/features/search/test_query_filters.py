@@ -1,0 +1,342 @@
+"""Query filters: words of a query that name a price, size, brand, colour or material."""
+
+from __future__ import annotations
+
+import csv
+import json
+import time
+from dataclasses import dataclass, field, replace
+from datetime import UTC
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import numpy as np
+import pytest
+
+from productrecs.core.ids import StoreId
+from productrecs.engines.text.index_schema import ProductText
+from productrecs.engines.text.search_index import IndexQuery, IndexWriter, SearchIndex
+from productrecs.features.search.product_search import (
+    SearchableStore,
+    SearchRequest,
+    find_products,
+    read_and_find,
+    resolve_query,
+)
+from productrecs.features.search.query_filters import ALL_FIELDS, FilterField
+from productrecs.features.search.results_page import ResultsPageRequest, results_page
+from productrecs.features.search.search_rule_book import SearchRuleBook
+from productrecs.records.catalog.catalog_view import CatalogView
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from productrecs.features.search.product_search import SearchResults
+    from productrecs.features.search.query_filters import WordFilter
+    from productrecs.training.search.served_index import ServedIndex
+
+NOW: Final = 1_772_366_400_000
+ROWS: Final = list(
+    csv.DictReader(
+        Path(__file__).with_name("query_filters.csv").read_text("utf-8").splitlines()
+    )
+)
+STORES: Final = {  # language: currency, kinds, colours, materials
+    "en": (
+        "USD",
+        "trainers dress jacket table bag shirt",
+        "Red Blue Black Navy",
+        "Leather Cotton Wood",
+    ),
+    "de": (
+        "EUR",
+        "Turnschuhe Kleid Jacke Tisch Tasche Hemd",
+        "Rot Blau Schwarz Grün",
+        "Leder Baumwolle Holz",
+    ),
+    "fr": (
+        "EUR",
+        "baskets robe veste table sac chemise",
+        "Rouge Bleu Noir Vert",
+        "Cuir Coton Bois",
+    ),
+    "es": (
+        "EUR",
+        "zapatillas vestido chaqueta mesa bolso camisa",
+        "Rojo Azul Negro Verde",
+        "Cuero Algodón Madera",
+    ),
+    "it": (
+        "EUR",
+        "scarpe vestito giacca tavolo borsa camicia",
+        "Rosso Blu Nero Verde",
+        "Pelle Cotone Legno",
+    ),
+    "nl": (
+        "EUR",
+        "sneakers jurk jas tafel tas overhemd",
+        "Rood Blauw Zwart Groen",
+        "Leer Katoen Hout",
+    ),
+    "pl": (
+        "PLN",
+        "buty sukienka kurtka stół torba koszula",
+        "Czerwony Niebieski Czarny Zielony",
+        "Skóra Bawełna Drewno",
+    ),
+    "pt": (
+        "EUR",
+        "tênis vestido casaco mesa bolsa camisa",
+        "Vermelho Azul Preto Verde",
+        "Couro Algodão Madeira",
+    ),
+    "sv": (
+        "SEK",
+        "skor klänning jacka bord väska skjorta",
+        "Röd Blå Svart Grön",
+        "Läder Bomull Trä",
+    ),
+    "da": (
+        "DKK",
+        "sko kjole jakke bord taske skjorte",
+        "Rød Blå Sort Grøn",
+        "Læder Bomuld Træ",
+    ),
+}
+BRANDS: Final = ("Nike", "Le Creuset")
+SIZES: Final = ["EU 42 / UK 8", "38", "42.5", "S", "M", "XL", "2XL"]
+PRICES: Final = (15, 30, 75, 150, 1500)
+
+
+@dataclass
+class Item:
+    """One product of a store."""
+
+    title: str
+    price: float | None = None
+    brand: str = ""
+    color: Sequence[str] = ()
+    size: Sequence[str] = ()
+    material: Sequence[str] = ()
+    in_stock: bool = True
+
+
+@dataclass
+class Rows:
+    """The rows of a catalog, as the database would give them."""
+
+    items: Sequence[Item]
+    parameters: list[object] = field(default_factory=list)
+
+    def all(self, _: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """Return the rows after the one that was read last."""
+        return [
+            (
+                number, f"i-{number}", True, 1, one.title, None, None, one.price,
+                None if one.in_stock else "out_of_stock", None, "[]", None, None, number,
+                one.brand or None, json.dumps(one.color), json.dumps(one.size),
+                json.dumps(one.material), "[]", None, "[]",
+            )
+            for number, one in enumerate(self.items)
+            if number > parameters[1]
+        ]  # fmt: skip
+
+
+def make_store(
+    folder: Path, items: Sequence[Item], language: str = "en", currency: str = "EUR"
+) -> SearchableStore:
+    """Return the search state of a store with these items."""
+    catalog = CatalogView(
+        StoreId("s"), UTC, lambda one: json.dumps({"title": one.title}).encode()[:-1]
+    )
+    catalog.refresh(cast("Any", Rows(items)), 1)
+    with IndexWriter(folder, language) as writer:
+        writer.put(
+            ProductText(number, one.title, (f"i-{number}",))
+            for number, one in enumerate(items)
+        )
+        writer.commit()
+    return SearchableStore(
+        catalog=catalog,
+        index=cast("ServedIndex", SearchIndex(folder, language)),
+        ranks=np.zeros(0, np.int32),
+        trending_count=0,
+        search_rules=SearchRuleBook(),
+        currency=currency,
+    )
+
+
+@pytest.fixture(scope="module")
+def store_of(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Callable[[str], SearchableStore]:
+    """Return the store of a language, made at its first use."""
+    made: dict[str, SearchableStore] = {}
+
+    def store(language: str) -> SearchableStore:
+        if language not in made:
+            currency, *texts = STORES[language]
+            kinds, colours, materials = (text.split() for text in texts)
+            items = [
+                Item(kind, price, BRANDS[place % 2], [colour], SIZES, [material])
+                for place, (kind, colour, material, price) in enumerate(
+                    product(kinds, colours, materials, PRICES)
+                )
+            ]
+            folder = tmp_path_factory.mktemp(language)
+            made[language] = make_store(folder, items, language, currency)
+        return made[language]
+
+    return store
+
+
+def shown(filters: Sequence[WordFilter]) -> str:
+    """Return filters in the form of the table."""
+    return "; ".join(sorted(map(_shown, filters)))
+
+
+def _shown(one: WordFilter) -> str:
+    if one.value is not None:
+        return f"{one.field.value}:{one.value}"
+    limits = ("" if limit is None else f"{limit:g}" for limit in (one.low, one.high))
+    return f"price:{'..'.join(limits)}"
+
+
+@pytest.mark.parametrize("language", STORES)
+def test_queries_are_read_into_filters_and_the_words_that_remain(
+    store_of: Callable[[str], SearchableStore], language: str
+) -> None:
+    rows = [row for row in ROWS if row["language"] == language]
+    expected = [(row["query"], row["filters"], row["words"]) for row in rows]
+
+    read = [_read(store_of(language), row["query"]) for row in rows]
+
+    assert read == expected
+    assert len(ROWS) >= 200
+
+
+def _read(store: SearchableStore, query: str) -> tuple[str, str, str]:
+    """Return a query, its filters and the words that remain; it finds what they say."""
+    request = SearchRequest(f"{query} ", 12)
+    resolved, hits = read_and_find(
+        store,
+        resolve_query(store, request, NOW),
+        request,
+        lambda one: IndexQuery(one.query, 12, one.visible),
+    )
+    assert all(one.text in query for one in resolved.filters)
+    if resolved.filters:
+        assert hits.items
+        _check(store, resolved.filters, hits.items)
+    return query, shown(resolved.filters), resolved.query.text.strip()
+
+
+def _check(
+    store: SearchableStore, filters: Sequence[WordFilter], items: Sequence[int]
+) -> None:
+    """Check that items have what filters say."""
+    prices = store.catalog.prices[list(items)]
+    having = [store.catalog.attributes.of(item) for item in items]
+    for one in filters:
+        assert one.low is None or prices.min() >= one.low
+        assert one.high is None or prices.max() <= one.high
+        if one.value is not None:
+            assert all(one.value in values[one.field.value] for values in having)
+
+
+ITEMS: Final = (
+    Item("Red trainers"),  # 0: the title alone says the colour
+    Item("Trainers", 60, "Nike", ["Red"], ["42"]),  # 1
+    Item("Trainers", 120, "Nike", ["Red"], ["42"]),  # 2
+    Item("Trainers", 60, "Adidas", ["Blue"], ["43"]),  # 3
+    Item("Trainers size 42", 70, "Adidas", ["Blue"]),  # 4: the title says the size
+    Item("Home office desk", 300, "Vitra", material=["Oak"]),  # 5
+    Item("Home cinema chair", 200, "Vitra"),  # 6
+    Item("Office desk", 250, "Home"),  # 7: of a brand that is a common word
+    Item("Orange juice", 3, color=["Orange"]),  # 8
+    Item("Apron", 20, color=["Orange"]),  # 9
+    Item("Oranges", 2),  # 10
+    Item("Cap", 20, "Puma", ["Green"]),  # 11
+    Item("Cap", 25, "Puma", ["Green"], in_stock=False),  # 12
+    Item("iPhone 13", 500),  # 13
+    Item("Sandals", 50, size=["13"]),  # 14
+    Item("Red Wing boots", 200, "Red Wing", ["Brown"]),  # 15
+)
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> SearchableStore:
+    return make_store(tmp_path_factory.mktemp("small"), ITEMS)
+
+
+@pytest.mark.parametrize(
+    ("query", "items", "filters"),
+    [
+        ("red trainers", {0, 1, 2}, "color:Red"),
+        ("red trainers under 80", {1}, "color:Red; price:..80"),
+        ("trainers under 65 size 42", {1}, "price:..65; size:42"),
+        ("trainers size 42", {1, 2, 4}, "size:42"),
+        ("trainers under 50", None, ""),  # nothing costs so little
+        ("red desk", None, ""),  # none is red
+        ("home office desk", None, ""),  # most titles with "home" are of other brands
+        ("orange", None, ""),  # one value alone stays a word
+        ("puma", {11, 12}, "brand:Puma"),  # in no text
+        ("puma in green", {11, 12}, "brand:Puma; color:Green"),
+        ("orange juice", {8}, "color:Orange"),
+        ("iphone 13", {13}, None),
+        ("red wing boots", {15}, None),
+        ("oak desk", {5}, "material:Oak"),
+        ("i-3", None, ""),  # the id of a product
+    ],
+)
+def test_a_filter_keeps_what_has_the_value_or_says_it_in_its_title(
+    small: SearchableStore, query: str, items: set[int] | None, filters: str | None
+) -> None:
+    plain = find(small, query, fields=frozenset())
+    found = find(small, query)
+
+    if items is None:
+        assert found == plain
+    else:
+        assert {hit.item for hit in found.hits} == items
+    assert filters is None or shown(found.filters) == filters
+
+
+def find(
+    store: SearchableStore, query: str, *, fields: frozenset[FilterField] = ALL_FIELDS
+) -> SearchResults:
+    request = SearchRequest(f"{query} ", 12, query_filters=fields)
+    return find_products(store, request, NOW)
+
+
+def test_pages_and_a_plain_search_read_a_query_alike(small: SearchableStore) -> None:
+    request = SearchRequest("red trainers under 80 ", 12)
+
+    page = results_page(small, ResultsPageRequest(request, counts=True), NOW, lambda _: ())
+
+    assert [hit.item for hit in page.hits] == [1]
+    assert page.total == 1
+    assert page.filters == find_products(small, request, NOW).filters
+
+
+def test_only_the_named_fields_and_only_a_store_that_allows_it_filter(
+    small: SearchableStore,
+) -> None:
+    query = "red trainers under 80"
+    by_price = find(small, query, fields=frozenset({FilterField.PRICE}))
+    switched_off = replace(small, query_filters=False)
+
+    assert shown(by_price.filters) == "price:..80"
+    assert find(switched_off, query).filters == ()
+    assert find(switched_off, query) == find(small, query, fields=frozenset())
+
+
+def test_long_and_strange_queries_are_read_quickly(small: SearchableStore) -> None:
+    hard = ("1 " * 128, "under " * 43, "20-" * 85, "in " * 85, "size " * 51, "1.1" * 85)
+    began = time.process_time()
+
+    for query in hard:
+        find(small, query)
+
+    assert time.process_time() - began < len(hard)
