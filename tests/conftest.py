@@ -47,7 +47,7 @@ def _forget_settings() -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    network.stay_at_home()
+    network.block_other_machines()
     _forget_settings()
     # The processes of pytest-xdist share the processors; threads of each that wait for one
     # another would take many times the processor time of one thread.

@@ -18,7 +18,7 @@ class NetworkError(RuntimeError):
     """A test tried to leave this machine."""
 
 
-def stay_at_home() -> None:
+def block_other_machines() -> None:
     """Refuse from now on, in this process, every connection to another machine."""
     sys.addaudithook(_audit)
 
@@ -45,9 +45,9 @@ def _check(family: socket.AddressFamily | int, host: str) -> None:
         return
     try:
         address = ipaddress.ip_address(host)
-        at_home = address.is_loopback or any(address in own for own in _ALLOWED)
+        is_local = address.is_loopback or any(address in own for own in _ALLOWED)
     except ValueError:
-        at_home = False
-    if not at_home:
+        is_local = False
+    if not is_local:
         message = f"a test may not reach {host}: tests have no network"
         raise NetworkError(message)

@@ -47,7 +47,7 @@ SIZE = 18  # fewer than a list may hold: then a whole catalog can be compared
 SOLD_OUT = 17
 
 
-def furnished() -> StoreState:
+def trained_state() -> StoreState:
     rows = Rows()
     for number in range(SIZE):
         rows.add(
@@ -65,7 +65,7 @@ def furnished() -> StoreState:
     )
 
 
-SHOP = furnished()
+SHOP = trained_state()
 ITEMS = st.lists(st.integers(0, SIZE - 1), min_size=1, max_size=4, unique=True)
 PLACES = st.one_of(
     st.just(ListFilter()),

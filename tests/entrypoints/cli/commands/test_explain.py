@@ -30,7 +30,7 @@ ORDERS = """order_id,item_id,customer_id,timestamp
 
 
 @pytest.fixture
-def furnished(
+def trained_store(
     shell: CommandLine, shop: str, write: Callable[[str, str | bytes], str]
 ) -> str:
     """Return the domain of a store with a small past."""
@@ -41,14 +41,14 @@ def furnished(
 
 
 @BOTH
-def test_a_list_is_told_with_its_reasons(shell: CommandLine, furnished: str) -> None:
-    shell("rules", "add", furnished, "exclude", "--item", "rope", "--name", "no ropes")
-    shell("rules", "add", furnished, "pin", "--item", "lamp", "--position", "1")
-    shell("settings", furnished, "holdout_percent=50")
+def test_a_list_is_told_with_its_reasons(shell: CommandLine, trained_store: str) -> None:
+    shell("rules", "add", trained_store, "exclude", "--item", "rope", "--name", "no ropes")
+    shell("rules", "add", trained_store, "pin", "--item", "lamp", "--position", "1")
+    shell("settings", trained_store, "holdout_percent=50")
 
-    told = shell.told("explain", furnished, "--item", "tent", "--customer", "dora")
-    words = shell("explain", furnished, "--item", "tent", "--num", "3")
-    cheap = shell.told("explain", furnished, "--item", "tent", "--filter", "price:..5")
+    told = shell.told("explain", trained_store, "--item", "tent", "--customer", "dora")
+    words = shell("explain", trained_store, "--item", "tent", "--num", "3")
+    cheap = shell.told("explain", trained_store, "--item", "tent", "--filter", "price:..5")
 
     assert [one["item_id"] for one in told["products"]] == ["lamp", "peg"]
     assert told["products"][1]["bought_with"] == [{"item_id": "tent", "baskets": 2}]
@@ -63,23 +63,27 @@ def test_a_list_is_told_with_its_reasons(shell: CommandLine, furnished: str) -> 
 
 
 @BOTH
-def test_what_a_shopper_bought_is_struck_out(shell: CommandLine, furnished: str) -> None:
-    anna = shell.told("explain", furnished, "--item", "tent", "--shopper", "anna")
+def test_what_a_shopper_bought_is_struck_out(
+    shell: CommandLine, trained_store: str
+) -> None:
+    anna = shell.told("explain", trained_store, "--item", "tent", "--shopper", "anna")
 
     assert {one["item_id"]: one["why"] for one in anna["struck"]}["peg"] == "bought"
     assert "peg" not in [one["item_id"] for one in anna["products"]]
 
 
-def test_trending_and_a_cart_are_explained_too(shell: CommandLine, furnished: str) -> None:
-    cart = shell.told("explain", furnished, "--cart", "tent", "--cart", "rope")
-    trending = shell("explain", furnished, "--source", "trending", "--num", "2")
+def test_trending_and_a_cart_are_explained_too(
+    shell: CommandLine, trained_store: str
+) -> None:
+    cart = shell.told("explain", trained_store, "--cart", "tent", "--cart", "rope")
+    trending = shell("explain", trained_store, "--source", "trending", "--num", "2")
 
     assert (cart["page_type"], cart["anchors"]) == ("cart", ["tent", "rope"])
     assert "1. tent (Tent)  trending: no. 1 in trending" in trending
 
 
-def test_ids_that_nobody_knows_are_named(shell: CommandLine, furnished: str) -> None:
-    call = ("explain", furnished, "--item", "tnet", "--cart", "tent", "--cart", "lamb")
+def test_ids_that_nobody_knows_are_named(shell: CommandLine, trained_store: str) -> None:
+    call = ("explain", trained_store, "--item", "tnet", "--cart", "tent", "--cart", "lamb")
 
     words = shell(*call, "--shopper", "anna", "--customer", "nobody")
     told = shell.told(*call, "--shopper", "anna", "--customer", "nobody")
@@ -92,16 +96,16 @@ def test_ids_that_nobody_knows_are_named(shell: CommandLine, furnished: str) -> 
     assert told["unknown_shoppers"] == ["nobody"]
 
 
-def test_who_is_held_out_is_said(shell: CommandLine, furnished: str) -> None:
-    shell("settings", furnished, "holdout_percent=90")
-    said = [shell("explain", furnished, "--shopper", f"s_{n}") for n in range(8)]
+def test_who_is_held_out_is_said(shell: CommandLine, trained_store: str) -> None:
+    shell("settings", trained_store, "holdout_percent=90")
+    said = [shell("explain", trained_store, "--shopper", f"s_{n}") for n in range(8)]
 
     assert any("HELD OUT" in one for one in said)
-    assert "HELD OUT" not in shell("explain", furnished)
+    assert "HELD OUT" not in shell("explain", trained_store)
 
 
-def test_similar_needs_an_item(shell: CommandLine, furnished: str) -> None:
-    refused = shell.run("explain", furnished, "--source", "similar")
+def test_similar_needs_an_item(shell: CommandLine, trained_store: str) -> None:
+    refused = shell.run("explain", trained_store, "--source", "similar")
 
     assert refused.exit_code == 2
     assert "--item" in refused.stderr
