@@ -10,8 +10,8 @@ from productrecs.engines.browse import fit_sessions
 from productrecs.engines.copurchase import CopurchaseOptions, fit_copurchase
 from productrecs.engines.visual import VisualModel
 from productrecs.engines.visual.visual_similarity import ImageVectors, NeighbourTable
+from productrecs.training.item_fingerprints import item_fingerprints
 from productrecs.training.trained_models import TrainedModels, empty_models
-from productrecs.training.training_run import item_fingerprints
 
 VIEWS = [(1, 0, 10), (1, 1, 20), (2, 1, 30), (2, 2, 40), (3, 3, 50), (3, 4, 60)]
 LINES = [(1, 0), (1, 5), (2, 5), (2, 0), (3, 6), (3, 7)]
