@@ -136,7 +136,7 @@ def test_only_what_no_word_finds_is_looked_for_in_other_languages(
 ) -> None:
     shop = shops["en"]
 
-    by_word, by_meaning = shop.find("desk lamp "), shop.find("Kaffeemaschine ")
+    by_word, by_meaning = shop.find("desk lamp "), shop.find("cafeteira ")
 
     assert [shop.titles[item] for item in by_word.items] == ["Desk lamp"]
     assert by_word.relaxed is Relaxed.NOTHING
@@ -212,5 +212,5 @@ def test_a_damaged_model_costs_only_the_other_languages(
     shop.meaning = ServedMeaning(shop.folder, queries)
     shop.meaning.refresh()
 
-    assert shop.find("Kaffeemaschine ").items == []
+    assert shop.find("cafeteira ").items == []
     assert shop.find("coffee maker ").items

@@ -25,6 +25,7 @@ from productrecs.engines.text.language_detection_and_stemming import (
     AnalysedQuery,
     LanguageAnalyzer,
 )
+from productrecs.engines.text.product_words import Translation, product_words
 from productrecs.engines.text.vocabulary import COMPOUNDING_LANGUAGES as COMPOUNDING
 from productrecs.engines.text.vocabulary import (
     DocumentFrequencies,
@@ -53,6 +54,7 @@ class QueryTerm(NamedTuple):
     typed: str
     readings: tuple[WordReading, ...]
     is_known: bool  # whether the catalog has the word or a compound of it
+    is_translated: bool = False  # from another language than the catalog's
 
     @property
     def may_be_unfinished(self) -> bool:
@@ -81,6 +83,9 @@ def interpreted_words(slots: Sequence[QueryTerm]) -> tuple[InterpretedWord, ...]
 
 
 def _interpreted_word(slot: QueryTerm) -> InterpretedWord:
+    if slot.is_translated:
+        read = " ".join(slot.readings[0].words)
+        return InterpretedWord(slot.typed, read, is_corrected=False, is_known=True)
     if slot.is_known or not slot.readings:
         return InterpretedWord(
             slot.typed, slot.typed, is_corrected=False, is_known=slot.is_known
@@ -128,6 +133,9 @@ class QueryInterpreter:
     def slots(self, query: AnalysedQuery) -> list[QueryTerm]:
         """Return the distinct keywords of a query with their readings, in order."""
         is_typing = query.is_typing
+        translated = self._translated_slots(query)
+        if translated:
+            return translated
         words: Sequence[str] = query.in_language(self.language).keywords
         if self.language.code in COMPOUNDING:
             words = [part for word in words for part in self.reader.compound_parts(word)]
@@ -140,6 +148,57 @@ class QueryInterpreter:
         ]
         merged = list(self._merge_joined_words(slots, is_typing=is_typing))
         return self._with_distant_readings(merged)
+
+    def _translated_slots(self, query: AnalysedQuery) -> list[QueryTerm]:
+        """Return the slots of a query in another language than the catalog's, if it is.
+
+        That is a query with a word that names no product, but does so in another language.
+        Beside words that name products it may be misspelled: a correction that fits them
+        comes before a translation.
+        """
+        own_words = query.in_language(self.language).keywords[: LIMITS.words]
+        known_words = tuple(filter(self.reader.is_name, own_words))
+        if len(known_words) == len(own_words):
+            return []
+        translations = product_words().translate(
+            query.words[: LIMITS.words], self.language.code, self.reader.is_sold
+        )
+        parts = [
+            part
+            for part in translations
+            if part.names and not self._is_own(part, known_words, len(own_words))
+        ]
+        if not parts:
+            return []
+        covered = {word for part in parts for word in part.typed}
+        kept = (word for word in own_words if word not in covered)
+        return [
+            *(self._slot(word, is_typing=False) for word in kept),
+            *(
+                QueryTerm(
+                    " ".join(part.typed),
+                    self.reader.translated_readings(part.names),
+                    is_known=True,
+                    is_translated=True,
+                )
+                for part in parts
+            ),
+        ]
+
+    def _is_own(self, part: Translation, known_words: Words, word_count: int) -> bool:
+        """Return whether a part of a query is likelier of the catalog's language.
+
+        That is one of two words that products have, and in a query of which most words name
+        products one with a correction that fits them.
+        """
+        if all(map(self.reader.is_name, part.typed)):
+            return True
+        if len(part.typed) == 1 and self.reader.split(part.typed[0]):
+            return True
+        if part.is_certain and len(known_words) * 2 < word_count:
+            return False
+        slots = [self._slot(word, is_typing=False) for word in part.typed]
+        return any(slot.readings and self._fits(slot, known_words) for slot in slots)
 
     def _with_distant_readings(self, slots: list[QueryTerm]) -> list[QueryTerm]:
         """Return the slots; words without a fitting correction get more distant ones.

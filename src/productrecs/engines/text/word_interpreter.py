@@ -50,6 +50,7 @@ class SearchWeights:
     split: float = 0.45  # query "bookcase", text "book case"
     compound: float = 0.7  # query "Jacke", text "Winterjacke"
     synonym: float = 0.9
+    translation: float = 0.9
     joined: float = 1.6  # query "Schuhe Damen", text "Damenschuhe": at least the two words
     joined_pair: float = 1.4  # query "book case", text "bookcase": one word for two
 
@@ -142,6 +143,34 @@ class WordInterpreter:
         if self.vocabulary.has(word):
             return True
         return word.isalpha() and self.terms.frequency(word, self.stem(word)) > 0
+
+    def is_name(self, word: str) -> bool:
+        """Return whether titles, categories or codes have a word, in any form."""
+        return bool(self._title_count(word) or self.terms.codes(word))
+
+    def is_sold(self, name: tuple[str, ...]) -> bool:
+        """Return whether products have a name, or a compound of it."""
+        return bool(self.translated_readings((name,)))
+
+    def translated_readings(
+        self, names: Sequence[tuple[str, ...]]
+    ) -> tuple[WordReading, ...]:
+        """Return the readings of the names of a product that products have."""
+        readings: list[WordReading] = []
+        for name in names:
+            reading = self.reading(name, WEIGHTS.translation)
+            if len(name) > 1:
+                readings += [reading] if self._are_adjacent(reading.stems) else []
+                continue
+            is_name = self.is_name(name[0])
+            readings += [reading] if is_name else []
+            if self.language.code in COMPOUNDING:
+                compounds = compounds_ending_with(
+                    name[0], self.vocabulary, LIMITS.readings, is_known=is_name
+                )
+                weight = WEIGHTS.translation * WEIGHTS.compound
+                readings += [self.reading((word,), weight) for word in compounds]
+        return self.distinct_readings(readings, 0)
 
     def distant_readings(
         self, word: str, neighbours: Sequence[str]
@@ -423,7 +452,7 @@ class WordInterpreter:
             if self._are_adjacent(stems := (self.stem(first), self.stem(second)))
         ]
 
-    def _are_adjacent(self, stems: tuple[str, str]) -> bool:
+    def _are_adjacent(self, stems: tuple[str, ...]) -> bool:
         if not all(self.terms.counts(stem).title for stem in stems):
             return False
         phrase = tantivy.Query.phrase_query(self.schema, TITLE, list(stems))

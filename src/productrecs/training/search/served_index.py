@@ -17,6 +17,7 @@ from productrecs.engines.text.language_detection_and_stemming import (
     AnalysedQuery,
     LanguageAnalyzer,
 )
+from productrecs.engines.text.product_words import product_words
 from productrecs.engines.text.query_interpreter import (
     NO_SYNONYMS,
     InterpretedWord,
@@ -438,6 +439,7 @@ class ServedIndex:
         if self._index is not None and path == self._path:
             self._index.reload()
             return
+        product_words()  # takes a tenth of a second the first time
         self._index = SearchIndex(path, manifest.language)
         self._generation, self._path = manifest.generation, path
         self._copy.keep_only(path)

@@ -1,0 +1,161 @@
+"""Product words: everyday names of products in several languages.
+
+A shopper may search in another language than the catalog's: a "Zelt" is a "tent". The
+names are a table of ours, a product in each row and a language in each column. Words that
+name products of a catalog are never translated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
+from productrecs.engines.text.tokenizer import query_words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+Words = tuple[str, ...]
+
+_TABLE: Final = "product_words.txt"
+_MAX_WORDS: Final = 4  # of a name
+_LINKING_LETTERS: Final = ("", "s", "n", "en", "es", "er", "e")
+_COMPOUNDING: Final = frozenset({"de", "nl"})
+_MIN_PART: Final = 3  # letters of each part of a compound
+_MIN_HEAD: Final = 5  # letters of its last part, if its first part is unknown
+
+
+class Translation(NamedTuple):
+    """A part of a query in another language, and its names in the catalog's."""
+
+    typed: Words
+    names: tuple[Words, ...]
+    is_certain: bool = True  # else only the end of a compound is a word of the table
+
+
+class ProductWords:
+    """The table, by language and by the stems of its names; immutable."""
+
+    def __init__(self, table: str) -> None:
+        """Read a table: a heading of language codes, then names, alternatives by comma."""
+        heading, *lines = (line for line in table.splitlines() if line.strip())
+        self.analyzers = {code: LanguageAnalyzer(code) for code in heading.split("|")}
+        self.names: list[dict[str, tuple[Words, ...]]] = []  # by row
+        self.rows: dict[str, dict[Words, list[int]]] = {code: {} for code in self.analyzers}
+        for line in lines:
+            self._add(line)
+
+    def translate(
+        self, words: Sequence[str], into: str, is_sold: Callable[[Words], bool]
+    ) -> list[Translation]:
+        """Return the parts of a query that are names in the likeliest other language.
+
+        The words are folded, as `query_words` returns them. The language is the one that
+        knows most of them; of two, the first in the table. Names of which `is_sold` is
+        false are left out; a part may have none left.
+        """
+        if into not in self.analyzers:
+            return []
+        others = (_Language(self, code, into, is_sold) for code in self.analyzers)
+        translations = [
+            list(other.translate(words)) for other in others if other.code != into
+        ]
+        return max(translations, key=_known_words)
+
+    def _add(self, line: str) -> None:
+        row = len(self.names)
+        self.names.append({})
+        for code, cell in zip(self.analyzers, line.split("|"), strict=True):
+            names = tuple(tuple(query_words(name)) for name in cell.split(","))
+            self.names[row][code] = names
+            analyzer = self.analyzers[code]
+            for name in names:
+                stems = tuple(analyzer.stems(analyzer.without_stop_words(name)))
+                rows = self.rows[code].setdefault(stems, [])
+                if row not in rows:
+                    rows.append(row)
+
+
+@dataclass(frozen=True, slots=True)
+class _Language:
+    """The names of one language, read for a catalog in another."""
+
+    table: ProductWords
+    code: str
+    into: str
+    is_sold: Callable[[Words], bool]
+
+    def translate(self, words: Sequence[str]) -> Iterator[Translation]:
+        """Yield the parts of a query that are names, sold or not; the longest that is."""
+        kept = self.table.analyzers[self.code].without_stop_words(words)
+        place = 0
+        while place < len(kept):
+            parts = [
+                tuple(kept[place:end])
+                for end in range(min(place + _MAX_WORDS, len(kept)), place, -1)
+                if self._rows(tuple(kept[place:end]))
+            ]
+            sold = (Translation(part, self._names(part)) for part in parts)
+            best = next((one for one in sold if one.names), None)
+            if best is None and (compound := list(self._parts_of_compound(kept[place]))):
+                yield from compound
+            elif best is not None or parts:
+                yield best or Translation(parts[0], ())
+            place += len(best.typed) if best is not None else 1
+
+    def _rows(self, typed: Words) -> Sequence[int]:
+        """Return the rows of a name; none if the catalog's language has the same one."""
+        if self._stems(typed, self.into) in self.table.rows[self.into]:
+            return ()
+        return self.table.rows[self.code].get(self._stems(typed, self.code), ())
+
+    def _stems(self, words: Words, code: str) -> Words:
+        return tuple(self.table.analyzers[code].stems(words))
+
+    def _names(self, typed: Words) -> tuple[Words, ...]:
+        """Return what products of the catalog are called that `typed` names."""
+        names = dict.fromkeys(
+            name for row in self._rows(typed) for name in self.table.names[row][self.into]
+        )
+        return tuple(filter(self.is_sold, names))
+
+    def _parts_of_compound(self, word: str) -> Iterator[Translation]:
+        """Yield the parts of a compound that products have: the last, and maybe the first.
+
+        Of several splits the one with the longest last part is used.
+        """
+        if self.code not in _COMPOUNDING:
+            return
+        for cut in range(_MIN_PART, len(word) - _MIN_PART + 1):
+            heads = self._names((word[cut:],))
+            if not heads:
+                continue
+            firsts = [word[:cut].removesuffix(link) for link in _LINKING_LETTERS]
+            firsts = [first for first in firsts if len(first) >= _MIN_PART]
+            is_certain = bool(self._rows((word,))) or any(
+                self._rows((first,)) or self.is_sold((first,)) for first in firsts
+            )
+            if not is_certain and len(word) - cut < _MIN_HEAD:
+                continue
+            for first in firsts:
+                own = ((first,),) if self.is_sold((first,)) else ()
+                if names := self._names((first,)) or own:
+                    yield Translation((word,), names)
+                    break
+            yield Translation((word,), heads, is_certain)
+            return
+
+
+def _known_words(parts: Sequence[Translation]) -> float:
+    """Return how many words a language knows; those of products without one count half."""
+    return sum(len(one.typed) * (1.0 if one.names else 0.5) for one in parts)
+
+
+@cache
+def product_words() -> ProductWords:
+    """Return the table of the package; the first time takes a tenth of a second."""
+    table = files(__package__).joinpath(_TABLE).read_text(encoding="utf-8")
+    return ProductWords(table)
