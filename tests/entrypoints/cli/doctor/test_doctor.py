@@ -648,6 +648,23 @@ def test_clocks_that_differ_or_stand_still(
     assert "200 events in a row have exactly the same time" in still
 
 
+@pytest.mark.parametrize(("hours", "quick", "found"), [(49, 0, 1), (49, 1, 0), (5, 0, 0)])
+def test_a_clock_ahead_of_the_shops_shows_by_the_times_of_its_orders(
+    shell: CommandLine, healthy: str, services: Services, hours: int, quick: int, found: int
+) -> None:
+    now_ms = system_ms()
+    orders = [of_customer(number, "s_1") for number in range(6)]
+    for number, order in enumerate(orders):
+        delay = 0 if number < quick else hours * HOUR_MS
+        sent = replace(order, ordered_ms=now_ms - delay)
+        receive(services, healthy, [sent], now_ms)
+
+    late = [one for one in wrongs(shell, "note") if "newest orders arrived" in one]
+
+    assert len(late) == found
+    assert all("49 hours" in one and "(timedatectl set-ntp true)" in one for one in late)
+
+
 def of_customer(number: int, session: str | None) -> NewOrder:
     return NewOrder(
         f"B-{number}", (NewOrderLine("item-1"),), f"customer-{number}", session_id=session

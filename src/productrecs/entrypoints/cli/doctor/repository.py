@@ -22,6 +22,7 @@ from productrecs.storage.tables.account_tables import duties
 _EVENTS: Final = 20_000
 _LINES: Final = 5_000
 _SHOPPERS: Final = 300
+_ORDERS, _ORDER_LINES = 5, 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +120,31 @@ class StoreSampler:
         )
         query = sa.select(sa.func.count(), sa.func.max(newest.c.ts))
         return EventSample(*self._connection.execute(query).one())
+
+    def order_delay_ms(self) -> int | None:
+        """Return how long the quickest of the newest orders took from purchase to receipt.
+
+        Orders that changed since are left out. None: there are too few.
+        """
+        lines = purchase_lines.c
+        newest = (
+            sa.select(lines.order_id, (lines.updated_at - lines.ts).label("delay"))
+            .where(
+                lines.store_id == self._store_id,
+                lines.channel == int(PurchaseChannel.ORDER),
+                lines.line_seq == lines.seq,
+                ~lines.imported,
+                ~lines.void,
+            )
+            .order_by(lines.seq.desc())
+            .limit(_ORDER_LINES)
+            .subquery()
+        )
+        orders = sa.func.count(newest.c.order_id.distinct())
+        count, delay = self._connection.execute(
+            sa.select(orders, sa.func.min(newest.c.delay))
+        ).one()
+        return int(delay) if count >= _ORDERS and delay is not None else None
 
     def purchases(self) -> PurchaseSample:
         """Return how the newest purchases are identified."""

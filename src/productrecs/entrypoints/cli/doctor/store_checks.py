@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from productrecs.core.clock import DAY_MS, HOUR_MS, MINUTE_MS, Clock, iso, system_ms
 from productrecs.entrypoints.cli.doctor import CheckResult, notice, ok, problem
+from productrecs.entrypoints.cli.doctor.machine_checks import SET_CLOCK
 from productrecs.entrypoints.cli.doctor.repository import (
     EventSample,
     ItemGaps,
@@ -43,6 +44,7 @@ from productrecs.training.repository import TrainingRepository
 from productrecs.training.trained_models import models_folder
 
 _RECENT_MS: Final = 7 * DAY_MS
+_LATE_MS: Final = 6 * HOUR_MS
 _MAX_NAMED: Final = 5
 _LOCAL: Final = {"localhost", "127.0.0.1", "::1"}
 
@@ -245,7 +247,7 @@ def _widget_checks(services: Services, store: Store) -> Iterator[CheckResult]:
         checks = StoreSampler(connection, store.store_id)
         newest, sample = checks.newest_live_event(), checks.events()
         purchases, model_id = checks.purchases(), checks.model_id()
-        gaps = checks.gaps()
+        gaps, delay_ms = checks.gaps(), checks.order_delay_ms()
     if size == 0:
         remedy = f"POST /v1/items, or productrecs import-items {store.domain} FILE"
         yield problem(store.domain, "the catalog is empty", remedy)
@@ -255,6 +257,7 @@ def _widget_checks(services: Services, store: Store) -> Iterator[CheckResult]:
     yield from check_scheme(services, store)
     yield from _flow(store, newest, services.clock)
     yield from _future_events(store, sample, services)
+    yield from _late_orders(store, delay_ms)
     symptoms = find_data_issues(services.database, store, services.clock())
     yield from map(partial(_symptom, store), symptoms)
     is_explained = any(symptom.code == "identities_differ" for symptom in symptoms)
@@ -329,6 +332,16 @@ def _future_events(
         message = f"newest event has a future timestamp: {iso(sample.newest_ts)}"
         remedy = "set this machine's clock (or unset PRODUCTRECS_NOW)"
         yield problem(store.domain, message, remedy)
+
+
+def _late_orders(store: Store, delay_ms: int | None) -> Iterator[CheckResult]:
+    """Yield that all orders come hours after their time, which the shop's clock tells."""
+    if delay_ms is not None and delay_ms > _LATE_MS:
+        message = (
+            f"its newest orders arrived {delay_ms / HOUR_MS:,.0f} hours or more after the "
+            "purchase: the shop sends them late, or this machine's clock is ahead"
+        )
+        yield notice(store.domain, message, f"look at `date`; {SET_CLOCK}")
 
 
 def _symptom(store: Store, symptom: DataIssue) -> CheckResult:
