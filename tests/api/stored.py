@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.records.catalog.repository import CatalogRepository
-from productrecs.storage.tables import events, items, purchase_lines
+from productrecs.storage.tables import event_columns, events, items, purchase_lines
 
 if TYPE_CHECKING:
     from productrecs.records.catalog.item import Item
@@ -29,7 +29,7 @@ def item(service: Service, merchant: Merchant, item_id: str) -> Item:
 def event_rows(service: Service, merchant: Merchant) -> list[Row]:
     """Return every row of the event log in order, `item` being the product's id."""
     query = (
-        sa.select(events, items.c.item_id.label("named"))
+        sa.select(*event_columns(events), items.c.item_id.label("named"))
         .outerjoin(
             items,
             (items.c.store_id == events.c.store_id) & (items.c.number == events.c.item),

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from productrecs.records.events.event import INHUMAN_RATE
 from productrecs.storage.tables import (
     bot_events,
+    event_session,
     events,
     exposures,
     metered_calls,
@@ -190,7 +191,8 @@ def test_31_requests_with_somebodys_number_move_none_of_their_lists(
     assert counted(service, merchant, events) == pytest.approx(stored + 30, abs=2)
     with service.database() as database, database.reading() as connection:
         query = sa.select(sa.func.count()).where(
-            events.c.store_id == merchant.account.store_id, events.c.session == "s_of-7"
+            events.c.store_id == merchant.account.store_id,
+            sa.literal_column(event_session()) == "s_of-7",
         )
         assert connection.execute(query).scalar() == 4
 

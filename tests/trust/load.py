@@ -19,7 +19,12 @@ from typing import TYPE_CHECKING, Final
 
 import sqlalchemy as sa
 
-from productrecs.storage.tables import events, order_receipts, purchase_lines
+from productrecs.storage.tables import (
+    event_session,
+    events,
+    order_receipts,
+    purchase_lines,
+)
 from tests.trust.history import History, Operation, Outcome
 
 if TYPE_CHECKING:
@@ -222,10 +227,11 @@ class Crowd:
 def stored(database: Database, store_id: str) -> Counter[str]:
     """Return how many rows each key has: events by session, standing lines by order."""
     lines = purchase_lines.c
+    session = sa.literal_column(event_session())
     queries = (
-        sa.select(events.c.session, sa.func.count())
+        sa.select(session, sa.func.count())
         .where(events.c.store_id == store_id)
-        .group_by(events.c.session),
+        .group_by(session),
         sa.select(lines.order_id, sa.func.count())
         .where(lines.store_id == store_id, lines.void.is_(False))
         .group_by(lines.order_id),

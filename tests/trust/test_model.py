@@ -35,7 +35,12 @@ from productrecs.records.orders.ingest_events_and_orders import ingest_events, i
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.records.orders.order_history_import import HistoryImport
 from productrecs.storage.sequence_and_item_numbers import ItemNumbers, StoreLog
-from productrecs.storage.tables import events, items, purchase_lines
+from productrecs.storage.tables import (
+    event_columns,
+    events,
+    items,
+    purchase_lines,
+)
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from tests.trust.reference import DAY_MS, WEEK_MS, Fact, Line, Reference
 
@@ -210,7 +215,7 @@ class Store(RuleBasedStateMachine):
                     row.ts,
                 )
                 for row in connection.execute(
-                    sa.select(events)
+                    sa.select(*event_columns(events))
                     .where(events.c.store_id == self.store.store_id)
                     .order_by(events.c.seq)
                 )

@@ -21,7 +21,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import pytest
 import sqlalchemy as sa
 
-from productrecs.storage.tables import events
+from productrecs.storage.tables import (
+    event_session,
+    events,
+)
 from tests.support.service import Service, eventually
 from tests.trust.forms import violations
 from tests.trust.load import receipts
@@ -164,7 +167,8 @@ def check_answers(service: Service, merchant: Merchant) -> None:
     assert merchant.track(view(1)).status == 200
     store_id = merchant.account.store_id
     with service.database() as database, database.reading() as connection:
-        query = sa.select(events.c.session).where(events.c.store_id == store_id)
+        session = sa.literal_column(event_session())
+        query = sa.select(session).where(events.c.store_id == store_id)
         seen = Counter(connection.execute(query).scalars())
         assert len(receipts(database, store_id)) == 1
     assert seen == {f"s_{number}": 1 for number in range(1, 20)}

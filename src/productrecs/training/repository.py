@@ -12,6 +12,8 @@ from productrecs.storage.dialects import RawReader, raw_connection
 from productrecs.storage.sequence_and_item_numbers import StoreDeletedError
 from productrecs.storage.snapshots import MODELS, PICTURES, SEARCH, SnapshotName
 from productrecs.storage.tables import (
+    event_session,
+    event_shopper,
     events,
     items,
     models,
@@ -35,7 +37,8 @@ SIGNAL_KINDS = (EventKind.CATEGORY_VIEW, EventKind.METADATA_PREF)
 _KINDS: Final = ", ".join(str(int(kind)) for kind in (*TRAINING_KINDS, *SIGNAL_KINDS))
 # Raw driver access: ten million rows in a third of the time.
 _LOG: Final = (
-    "SELECT ts, kind, item, COALESCE(session, shopper), term, seq FROM events "  # noqa: S608 - our own numbers
+    f"SELECT ts, kind, item, COALESCE({event_session()}, {event_shopper()}), term, seq "  # noqa: S608 - our own numbers
+    "FROM events "
     f"WHERE store_id = ? AND seq > ? AND seq <= ? AND kind IN ({_KINDS}) "
     "AND NOT excess ORDER BY seq LIMIT ?"
 )

@@ -22,6 +22,7 @@ from productrecs.records.orders.order_and_purchase_ledger import NewOrderLine
 from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.storage.tables import (
     credit_days,
+    event_columns,
     event_hours,
     events,
     item_credit_days,
@@ -292,7 +293,9 @@ def expected(shop: Shop) -> dict[int, Credit]:
     And beside it the click on a search's result that came last before it.
     """
     with shop.database.reading() as connection:
-        log = connection.execute(sa.select(events).where(~events.c.imported)).all()
+        log = connection.execute(
+            sa.select(*event_columns(events)).where(~events.c.imported)
+        ).all()
         lines = connection.execute(
             sa.select(purchase_lines).where(
                 ~purchase_lines.c.imported, ~purchase_lines.c.void
@@ -441,7 +444,9 @@ def test_an_attribution_that_forgets_old_stretches_is_caught(
 
 def log_of(shop: Shop) -> list[Any]:
     """Return the live touches of the log."""
-    query = sa.select(events).where(~events.c.imported, events.c.kind.in_((9, 10)))
+    query = sa.select(*event_columns(events)).where(
+        ~events.c.imported, events.c.kind.in_((9, 10))
+    )
     with shop.database.reading() as connection:
         return list(connection.execute(query))
 

@@ -14,7 +14,7 @@ from productrecs.records.events.repository import (
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
 from productrecs.storage.database import Database
 from productrecs.storage.sequence_and_item_numbers import StoreLog
-from productrecs.storage.tables import bot_events, events
+from productrecs.storage.tables import bot_events, event_columns, events
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.training_inputs import TrainingInputs, read_log
@@ -45,9 +45,9 @@ def view(item_id: str, session: str = "s_1", **facts: object) -> NewEvent:
 
 def stored(database: Database, table: sa.Table) -> list[tuple[str, ...]]:
     """Return (shopper, bot) of the rows; `bot` only of the bots' table."""
-    columns = [table.c[name] for name in ("shopper", "bot") if name in table.c]
+    columns = [one for one in event_columns(table) if one.name in {"shopper", "bot"}]
     with database.reading() as connection:
-        query = sa.select(*columns).order_by(table.c.seq)
+        query = sa.select(*columns).select_from(table).order_by(table.c.seq)
         return [tuple(row) for row in connection.execute(query)]
 
 

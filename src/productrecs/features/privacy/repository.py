@@ -14,6 +14,7 @@ from productrecs.storage.tables import (
     attribution_marks,
     bot_events,
     erasures,
+    event_columns,
     events,
     exposures,
     file_imports,
@@ -77,9 +78,10 @@ class ShopperRepository:
     def rows(self, table: sa.Table, names: Sequence[str]) -> Iterator[dict[str, Any]]:
         """Yield this shopper's rows of a table, in its order."""
         column = _PERSON_COLUMNS[table]
+        columns = event_columns(table) if table in {events, bot_events} else table.c
         for some in _chunks(names):
             query = (
-                sa.select(table)
+                sa.select(*columns)
                 .where(table.c.store_id == self._store_id, column.in_(some))
                 .order_by(*table.primary_key.columns)
                 .execution_options(stream_results=True)

@@ -78,15 +78,16 @@ def _row(
     linked: Mapping[str, str],
 ) -> tuple[object, ...]:
     event = one.event
+    person = linked.get(one.person, one.person)
     return (
         store_id,
         one.seq,
         one.ts,
         int(event.kind),
         numbers[event.item_id] if event.item_id and is_about_product(event) else None,
-        event.shopper,
-        linked.get(one.person, one.person),
-        event.session_id,
+        "" if event.shopper == event.session_id else event.shopper,
+        person,
+        "" if event.session_id == person else event.session_id,
         event.term,
         event.value,
         event.currency,

@@ -16,7 +16,9 @@ from productrecs.storage.dialects import (
 )
 from productrecs.storage.tables import (
     bot_events,
+    event_columns,
     event_receipts,
+    event_session,
     events,
     imports,
     shopper_links,
@@ -44,7 +46,7 @@ _IS_CUSTOMER: Final = (
     "OR EXISTS (SELECT 1 FROM shopper_links "
     "WHERE store_id = ? AND session = ? AND confirmed) "
     "OR EXISTS (SELECT 1 FROM events "
-    "WHERE store_id = ? AND person = ? AND session <> person) "
+    "WHERE store_id = ? AND person = ? AND session NOT IN (person, '')) "
     "OR EXISTS (SELECT 1 FROM purchase_lines "
     "WHERE store_id = ? AND person = ? AND NOT void "
     "AND (session IS NULL OR session <> person))"
@@ -65,12 +67,12 @@ _FORMER_IDS: Final = {
 }
 # The sessions of a former id move first; then the events and purchases of the session.
 _FOLLOW: Final = tuple(
-    f"UPDATE {table} SET {column} = given.value ->> 1 FROM {ROWS_PLACEHOLDER} "  # noqa: S608 - own names
+    f"UPDATE {table} SET {session}{column} = given.value ->> 1 FROM {ROWS_PLACEHOLDER} "  # noqa: S608 - own names
     f"WHERE store_id = ? AND {column} = given.value ->> 0"
-    for table, column in (
-        ("shopper_links", "customer"),
-        ("events", "person"),
-        ("purchase_lines", "person"),
+    for table, column, session in (
+        ("shopper_links", "customer", ""),
+        ("events", "person", f"session = {event_session()}, "),
+        ("purchase_lines", "person", ""),
     )
 )
 
@@ -175,7 +177,7 @@ class EventRepository:
         chosen = sa.and_(
             events.c.store_id == self._store_id,
             events.c.person.in_({*names, *self.customers_of(names).values()}),
-            events.c.session.in_(sessions),
+            sa.literal_column(event_session(), sa.Text).in_(sessions),
             events.c.ts >= since_ms,
             events.c.imported.is_(False),
         )
@@ -239,7 +241,7 @@ class EventRepository:
     def page(self, after_seq: int, limit: int) -> list[dict[str, Any]]:
         """Return up to `limit` log rows after `after_seq`, in order."""
         query = (
-            sa.select(events)
+            sa.select(*event_columns(events))
             .where(events.c.store_id == self._store_id, events.c.seq > after_seq)
             .order_by(events.c.seq)
             .limit(limit)
@@ -297,7 +299,7 @@ _AFTER_SQL: Final = f"""
     SELECT {LINK} AS kind, since_seq AS seq, 0 AS ts, 0 AS item, session, customer, 0, NULL
     FROM shopper_links WHERE store_id = ? AND since_seq > ?
     UNION ALL
-    SELECT kind, seq, ts, item, session, person, seq, term
+    SELECT kind, seq, ts, item, {event_session()}, person, seq, term
     FROM events WHERE store_id = ? AND seq > ?
     UNION ALL
     SELECT {_BUY}, seq, ts, item, session, person, line_seq, NULL
@@ -310,7 +312,7 @@ _CUSTOMER_SQL: Final = (
 # Covered by two indexes, so that the query reads only those.
 _HISTORY_SQL: Final = f"""
     SELECT * FROM (
-        SELECT kind, seq, ts, item, session FROM events
+        SELECT kind, seq, ts, item, {event_session()} FROM events
         WHERE store_id = ? AND person = ? AND kind <> {_SHOWN_ONLY}
         ORDER BY seq DESC LIMIT {ACTION_LIMIT}
     ) AS done
@@ -323,7 +325,7 @@ _HISTORY_SQL: Final = f"""
     UNION ALL
     SELECT * FROM (
         SELECT kind, seq, ts, item, session FROM (
-            SELECT kind, seq, ts, item, session FROM events
+            SELECT kind, seq, ts, item, {event_session()} AS session FROM events
             WHERE store_id = ? AND person = ?
             ORDER BY seq DESC LIMIT {ACTION_LIMIT + SHOWN_LIMIT}
         ) AS lately

@@ -1,5 +1,7 @@
 """Record tables: items, events, orders, searches, rules, looks, imports and erasures."""
 
+from typing import Any
+
 import sqlalchemy as sa
 
 from productrecs.storage.tables.account_tables import metadata, store_id_column
@@ -48,7 +50,8 @@ items = sa.Table(
 
 # Tables of events: the event log, deduplication receipts, links, and file imports.
 
-# Append-only except `person`, which changes when a session is linked to a customer.
+# Append-only except `person`, which changes when a session is linked to a customer. Ids are
+# half of a row, so equal ones are stored once: `event_session`, `event_shopper` read them.
 events = sa.Table(
     "events",
     metadata,
@@ -57,9 +60,10 @@ events = sa.Table(
     sa.Column("ts", sa.BigInteger, nullable=False),
     sa.Column("kind", sa.SmallInteger, nullable=False),
     sa.Column("item", sa.BigInteger),  # items.number
-    sa.Column("shopper", sa.Text, nullable=False),  # user_id, else session_id: attribution
+    # user_id, else session_id: attribution. Empty: the same as the session.
+    sa.Column("shopper", sa.Text, nullable=False),
     sa.Column("person", sa.Text, nullable=False),  # shopper through shopper_links
-    sa.Column("session", sa.Text),
+    sa.Column("session", sa.Text),  # null: none. Empty: the same as `person`
     sa.Column("term", sa.Text),  # a query, a category, an attribute's value
     sa.Column("value", sa.Double),
     sa.Column("currency", sa.String(8)),
@@ -91,6 +95,29 @@ bot_events = sa.Table(
     sa.Index(None, "store_id", "ts", "bot"),
     sqlite_with_rowid=False,
 )
+
+
+def event_session(table: str = "events") -> str:
+    """Return the SQL of an event's session."""
+    return f"CASE {table}.session WHEN '' THEN {table}.person ELSE {table}.session END"
+
+
+def event_shopper(table: str = "events") -> str:
+    """Return the SQL of an event's shopper: the customer if known, else the session."""
+    columns = (f"NULLIF({table}.{name}, '')" for name in ("shopper", "session"))
+    return f"COALESCE({', '.join(columns)}, {table}.person)"
+
+
+def event_columns(table: sa.Table) -> list[sa.ColumnElement[Any]]:
+    """Return the columns of `events` or `bot_events`, with the ids written out."""
+    written = {"session": event_session, "shopper": event_shopper}
+    return [
+        sa.literal_column(written[one.name](table.name), one.type).label(one.name)
+        if one.name in written
+        else one
+        for one in table.c
+    ]
+
 
 event_receipts = sa.Table(
     "event_receipts",

@@ -11,6 +11,7 @@ from productrecs.core.ids import StoreId
 from productrecs.engines.text.index_schema import MAX_DESCRIPTION, ProductText
 from productrecs.records.events.event import EventKind
 from productrecs.storage.dialects import RawReader, raw_connection
+from productrecs.storage.tables import event_session, event_shopper
 
 _HEADS_SQL: Final = "SELECT store_id, catalog_seq, catalog_size FROM store_heads"
 _CHANGES_SQL: Final = (
@@ -101,7 +102,7 @@ _KINDS: Final = ", ".join(
     for kind in (EventKind.SEARCH_PREF, EventKind.SEARCH_CLICK, EventKind.ADD_TO_CART)
 )
 _EVENTS_SQL: Final = (
-    "SELECT seq, ts, kind, item, term, shopper, session FROM events "  # noqa: S608 - our own numbers
+    f"SELECT seq, ts, kind, item, term, {event_shopper()}, {event_session()} FROM events "  # noqa: S608 - our own numbers
     f"WHERE store_id = ? AND seq > ? AND seq <= ? AND kind IN ({_KINDS}) "
     "AND NOT excess ORDER BY seq LIMIT ?"
 )

@@ -20,6 +20,7 @@ from productrecs.storage.tables import (
     attribution_marks,
     credit_days,
     event_hours,
+    event_shopper,
     insights,
     item_credit_days,
     look_days,
@@ -38,23 +39,25 @@ _LIVE: Final = "FROM events WHERE store_id = ? AND seq > ? AND seq <= ? AND NOT 
 # also shows the product of its own page, which is not a recommendation: for source `look`,
 # the product of the shopper's last page view (1) within half an hour is excluded.
 _TOUCHPOINTS_SQL: Final = (
-    "SELECT seq, ts, kind, item, shopper, widget, source, position, term "
-    "FROM events AS touch WHERE store_id = ? AND seq > ? AND seq <= ? AND NOT imported "
+    f"SELECT seq, ts, kind, item, {event_shopper('touch')}, "  # noqa: S608 - own words
+    "widget, source, position, term FROM events AS touch "
+    "WHERE store_id = ? AND seq > ? AND seq <= ? AND NOT imported "
     "AND kind IN (6, 7, 9, 10) AND NOT (kind IN (9, 10) AND widget = 'look' "
     "AND COALESCE(item = (SELECT seen.item FROM events AS seen "
     "WHERE seen.store_id = touch.store_id AND seen.person = touch.person "
-    "AND seen.shopper = touch.shopper AND seen.kind = 1 AND seen.seq < touch.seq "
+    f"AND {event_shopper('seen')} = {event_shopper('touch')} "
+    "AND seen.kind = 1 AND seen.seq < touch.seq "
     "AND seen.ts >= touch.ts - 1800000 ORDER BY seen.seq DESC LIMIT 1), false)) "
     "ORDER BY seq"
 )
 _CARTS: Final = (
-    "SELECT seq, ts, item, shopper, quantity, value, currency "
+    f"SELECT seq, ts, item, {event_shopper()}, quantity, value, currency "
     f"{_LIVE} AND kind = 2 ORDER BY seq"
 )
 # An impression has a row for each product, with one time; it is one event.
 _HOURS: Final = (
     "SELECT ts / 3600000, kind, count(DISTINCT CASE WHEN kind = 9 "
-    "THEN CAST(ts AS TEXT) || ' ' || shopper || ' ' || COALESCE(widget, '') "
+    f"THEN CAST(ts AS TEXT) || ' ' || {event_shopper()} || ' ' || COALESCE(widget, '') "
     f"ELSE CAST(seq AS TEXT) END) {_LIVE} GROUP BY 1, 2"
 )
 _LINES: Final = (

@@ -28,7 +28,7 @@ _EVENTS: Final = (
     "WHERE store_id = ? AND seq > ? AND kind IN (?, ?) ORDER BY seq LIMIT ?"
 )
 _BOTS: Final = (
-    "SELECT DISTINCT person, COALESCE(session, person) FROM bot_events "
+    "SELECT DISTINCT person, COALESCE(NULLIF(session, ''), person) FROM bot_events "
     "WHERE store_id = ? AND ts >= ?"
 )
 

@@ -14,7 +14,10 @@ from productrecs.records.events.event import EventKind, event_fields
 from productrecs.records.orders.order_and_purchase_ledger import PurchaseChannel
 from productrecs.storage.dialects import RawReader, upsert
 from productrecs.storage.tables import (
+    event_columns,
     event_receipts,
+    event_session,
+    event_shopper,
     event_watches,
     events,
     items,
@@ -153,7 +156,7 @@ class LiveEventRepository:
         """Return the newest events of the log; an impression is one event."""
         item_id = items.c.item_id
         query = (
-            sa.select(events, item_id, items.c.present)
+            sa.select(*event_columns(events), item_id, items.c.present)
             .outerjoin(
                 items,
                 (items.c.store_id == events.c.store_id) & (items.c.number == events.c.item),
@@ -167,7 +170,8 @@ class LiveEventRepository:
             query = query.where(events.c.kind == number)
         if session:
             query = query.where(
-                (events.c.session == session) | (events.c.shopper == session)
+                (sa.literal_column(event_session(), sa.Text) == session)
+                | (sa.literal_column(event_shopper(), sa.Text) == session)
             )
         if item:
             query = query.where((item_id == item) | (events.c.term == item))

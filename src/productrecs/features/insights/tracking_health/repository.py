@@ -14,6 +14,8 @@ from productrecs.storage.dialects import Row, raw_connection, upsert
 from productrecs.storage.tables import (
     bot_events,
     event_hours,
+    event_session,
+    event_shopper,
     events,
     items,
     outcome_days,
@@ -199,7 +201,8 @@ _OF_ONE_BUYER: Final = 300
 _PRODUCT_EVENTS: Final = 2_000
 # Raw SQL: Home and Impact read tens of thousands of rows and ask hundreds of short queries.
 _TOUCHPOINTS: Final = (
-    "SELECT shopper, session, widget <> '' AND source <> '' FROM events "  # noqa: S608 - own words
+    f"SELECT {event_shopper()}, {event_session()}, "  # noqa: S608 - own words
+    "widget <> '' AND source <> '' FROM events "
     "WHERE store_id = ? AND seq > ? AND NOT imported AND kind IN (9, 10) "
     f"ORDER BY seq DESC LIMIT {_MAX_TOUCHPOINTS}"
 )
@@ -233,7 +236,7 @@ _PRODUCT_VIEW: Final = (
     f"AND events.kind = {int(EventKind.DETAIL_PAGE_VIEW)} AND items.present LIMIT 1"
 )
 _SHOWN_TO: Final = (
-    "SELECT DISTINCT shopper FROM events WHERE store_id = ? AND seq IN ("  # noqa: S608 - own words
+    f"SELECT DISTINCT {event_shopper()} FROM events WHERE store_id = ? AND seq IN ("  # noqa: S608 - own words
     "SELECT seq FROM events WHERE store_id = ? AND person = ? AND kind IN (9, 10) "
     f"ORDER BY seq DESC LIMIT {_OF_ONE_BUYER})"
 )
