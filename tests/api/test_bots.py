@@ -192,7 +192,7 @@ def test_31_requests_with_somebodys_number_move_none_of_their_lists(
     with service.database() as database, database.reading() as connection:
         query = sa.select(sa.func.count()).where(
             events.c.store_id == merchant.account.store_id,
-            sa.literal_column(event_session()) == "s_of-7",
+            sa.literal_column(event_session(), sa.Text) == "s_of-7",
         )
         assert connection.execute(query).scalar() == 4
 

@@ -227,7 +227,7 @@ class Crowd:
 def stored(database: Database, store_id: str) -> Counter[str]:
     """Return how many rows each key has: events by session, standing lines by order."""
     lines = purchase_lines.c
-    session = sa.literal_column(event_session())
+    session = sa.literal_column(event_session(), sa.Text)
     queries = (
         sa.select(session, sa.func.count())
         .where(events.c.store_id == store_id)

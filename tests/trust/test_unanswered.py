@@ -167,7 +167,7 @@ def check_answers(service: Service, merchant: Merchant) -> None:
     assert merchant.track(view(1)).status == 200
     store_id = merchant.account.store_id
     with service.database() as database, database.reading() as connection:
-        session = sa.literal_column(event_session())
+        session = sa.literal_column(event_session(), sa.Text)
         query = sa.select(session).where(events.c.store_id == store_id)
         seen = Counter(connection.execute(query).scalars())
         assert len(receipts(database, store_id)) == 1

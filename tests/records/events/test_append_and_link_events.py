@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,7 +23,6 @@ from productrecs.records.events.repository import (
     facts_of_person,
 )
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
-from productrecs.storage.dialects import raw_connection
 from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.storage.tables import bot_events, event_columns, events, shopper_links
 from productrecs.tenancy.accounts.store_management import Registration, register_store
@@ -78,8 +78,7 @@ def visit(rng: random.Random, at: int) -> NewEvent:
 def read(database: Database, store: StoreId) -> dict[str, list[Any]]:
     """Return what each reader of events finds."""
     names = [name for name in {*CUSTOMERS, *SESSIONS} if name]
-    with database.reading() as connection:
-        raw = raw_connection(connection)
+    with closing(database.raw_reader()) as raw, database.reading() as connection:
         attribution = AttributionRepository(connection, store)
         return {
             "log": EventRepository(connection, store).page(-1, LAST),

@@ -4,7 +4,7 @@ Rows of before stay as they are: both forms are read.
 """
 
 revision = "2026_11_28_1325"
-down_revision = "2026_11_28_1240"
+down_revision = "2026_11_28_1300"
 
 
 def upgrade() -> None:
