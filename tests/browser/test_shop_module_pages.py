@@ -1,4 +1,4 @@
-"""Modules of other shop systems: what their pages do in a browser."""
+"""Plugins and modules of shop systems: what their pages do in a browser."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 from playwright.sync_api import expect
 
-from tests.plugin.shop import in_module, unpacked_core
+from tests.plugin.shop import PLUGIN, in_module, in_shop, nowhere, unpacked_core
 from tests.support.project import ROOT
 from tests.support.service import eventually
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 SHOP: Final = "http://shop.example"
 ASSETS: Final = ROOT / "src/productrecs/entrypoints/http/routes/public/assets"
+ADMIN: Final = (PLUGIN / "assets/admin.js").read_text("utf-8")
 MODULE: Final = (ASSETS / "shop_module/module.js").read_text("utf-8")
 
 
@@ -88,3 +89,26 @@ def test_a_page_starts_the_work_and_puts_products_into_the_cart(
     if path == "/":
         expect(page.locator("output")).to_have_text("changed")
         expect(page.locator("#cart")).to_have_text("1 item")
+
+
+def test_a_button_that_asks_the_service_leaves_the_page_usable_meanwhile(
+    page: Page,
+) -> None:
+    draw = (
+        "ob_start(); ProductRecs\\Admin::waiting_form('connect'); $told = ob_get_clean();"
+    )
+    form = in_shop(draw, nowhere(), before="function wp_nonce_field() {}")
+    button = '<input name="submit" type="submit" value="Connect"></form>'
+    html = f'<meta charset="utf-8">{form}{button}<script>{ADMIN}</script>'
+    asked = shown(page, {"/": html})
+    waiting: list[Route] = []
+    page.route("**/admin-post.php", lambda route: waiting.append(route))  # noqa: PLW0108 -- Playwright marks it.
+
+    page.get_by_role("button").click()
+
+    expect(page.get_by_role("button")).to_have_value("Asking the service…")
+    expect(page.get_by_role("button")).to_be_disabled()
+    eventually(lambda: page.evaluate("1") and len(waiting) == 1)
+    with page.expect_navigation(url=f"{SHOP}/"):
+        waiting[0].fulfill(status=302, headers={"Location": f"{SHOP}/"})
+    assert asked == ["/", "/"]

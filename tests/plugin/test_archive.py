@@ -13,7 +13,7 @@ import pytest
 from productrecs.entrypoints.http.routes.public.woocommerce_plugin_download import (
     build_archive,
 )
-from tests.plugin.shop import PLUGIN, php, run_php
+from tests.plugin.shop import PLUGIN, in_shop, nowhere, php, run_php
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -150,3 +150,10 @@ def test_every_action_of_the_screen_checks_nonce_and_permission() -> None:
     assert "check_ajax_referer(" in progress
     assert all("current_user_can( 'manage_woocommerce' )" in one for one in (act, progress))
     assert "Settings::secret()" not in admin
+
+
+def test_a_page_of_a_shopper_loads_no_file_of_the_screens_or_the_api_client() -> None:
+    loaded = in_shop("$told = array_map('basename', get_included_files());", nowhere())
+
+    assert {"guard.php", "orders.php", "placements.php"} <= set(loaded)
+    assert not {"admin.php", "panels.php", "api.php", "client.php"} & set(loaded)

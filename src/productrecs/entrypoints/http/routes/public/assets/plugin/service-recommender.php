@@ -25,13 +25,21 @@ defined( 'ABSPATH' ) || exit;
 const VERSION = '1.1.0';
 const FILE    = __FILE__;
 
-foreach ( array( 'reply', 'client', 'identity', 'order-lines', 'plain-text' ) as $product_recs_part ) {
-	require_once __DIR__ . '/core/' . $product_recs_part . '.php';
-}
-foreach ( array( 'guard', 'settings', 'api', 'queue', 'customers', 'items', 'product-changes', 'sync', 'outbox', 'orders', 'order-delivery', 'history', 'shopper', 'placements', 'admin', 'panels', 'health' ) as $product_recs_part ) {
-	require_once __DIR__ . '/includes/' . $product_recs_part . '.php';
-}
-unset( $product_recs_part );
+require_once __DIR__ . '/includes/guard.php';
+spl_autoload_register( // A shopper's page reads only the files that it needs.
+	function ( $name ) {
+		if ( 0 !== strpos( $name, __NAMESPACE__ . '\\' ) ) {
+			return;
+		}
+		$file = strtolower( str_replace( '_', '-', substr( $name, strlen( __NAMESPACE__ ) + 1 ) ) ) . '.php';
+		foreach ( array( '/includes/', '/core/' ) as $folder ) {
+			if ( is_readable( __DIR__ . $folder . $file ) ) {
+				require_once __DIR__ . $folder . $file;
+				return;
+			}
+		}
+	}
+);
 
 add_action(
 	'before_woocommerce_init',

@@ -53,3 +53,22 @@
     document.getElementById("pr-selector").focus();
   });
 })();
+// Forms whose action asks the service: the page stays usable meanwhile, then shows the answer.
+(function () {
+  "use strict";
+  document.addEventListener("submit", function (event) {
+    var form = event.target;
+    if (!form.dataset.waiting) return;
+    event.preventDefault();
+    var button = form.querySelector('[type="submit"]');
+    button.disabled = true;
+    button.value = form.dataset.waiting;
+    // The redirect leads to the page that shows the answer, once: the browser shall open it.
+    fetch(form.getAttribute("action"), { method: "POST", credentials: "same-origin", body: new FormData(form), redirect: "manual" })
+      .then(function (reply) {
+        if (reply.type !== "opaqueredirect") throw new Error();
+        location.reload();
+      })
+      .catch(function () { HTMLFormElement.prototype.submit.call(form); });
+  });
+})();

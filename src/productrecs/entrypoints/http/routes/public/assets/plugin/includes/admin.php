@@ -66,6 +66,7 @@ class Admin {
 				History::begin();
 				$said = '';
 			} elseif ( 'dashboard' === $action ) {
+				Api::hurry(); // Its new tab shows nothing before the service answers.
 				$said = self::open_dashboard();
 			} else {
 				$said = self::test_order();
@@ -289,6 +290,7 @@ class Admin {
 		}
 		$said = get_transient( 'product_recs_said_' . get_current_user_id() );
 		delete_transient( 'product_recs_said_' . get_current_user_id() );
+		Panels::load_script();
 		echo '<div class="wrap"><h1>' . esc_html__( 'Recommendations', 'service-recommender' ) . '</h1>';
 		if ( is_array( $said ) ) {
 			$is_ok = '' === $said[1];
@@ -339,6 +341,15 @@ class Admin {
 		wp_nonce_field( 'product_recs_' . $action );
 	}
 
+	/**
+	 * Print the beginning of a form whose action asks the service: the page sends it, and stays usable.
+	 *
+	 * @param string $action Which of the actions.
+	 */
+	public static function waiting_form( $action ) {
+		self::form( $action, ' data-waiting="' . esc_attr__( 'Asking the service…', 'service-recommender' ) . '"' );
+	}
+
 	/** Draw the three values and Connect. */
 	private static function draw_connection() {
 		$fields = array(
@@ -350,7 +361,7 @@ class Admin {
 			$fields['secret'][4] = __( 'Leave it empty to keep the key at the same address.', 'service-recommender' );
 		}
 		echo '<h2>' . esc_html__( 'Connection', 'service-recommender' ) . '</h2>';
-		self::form( 'connect' );
+		self::waiting_form( 'connect' );
 		echo '<table class="form-table" role="presentation">';
 		foreach ( $fields as $name => $field ) {
 			echo '<tr><th scope="row"><label for="pr-' . esc_attr( $name ) . '">' . esc_html( $field[0] ) . '</label></th><td>';

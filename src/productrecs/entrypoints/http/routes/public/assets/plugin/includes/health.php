@@ -208,14 +208,12 @@ class Health {
 		}
 		echo '<p><label for="pr-report">' . esc_html__( 'Report to copy', 'service-recommender' ) . '</label><br><textarea id="pr-report" class="large-text code" rows="4" readonly>' . esc_textarea( $text ) . '</textarea></p>';
 		echo '<div style="display:flex;flex-wrap:wrap;gap:8px;margin-block:1em">';
-		foreach ( array(
-			'resync'     => __( 'Sync again', 'service-recommender' ),
-			'test_order' => __( 'Send the last order again', 'service-recommender' ),
-		) as $action => $label ) {
-			Admin::form( $action );
-			submit_button( $label, 'secondary', 'submit', false );
-			echo '</form>';
-		}
+		Admin::form( 'resync' );
+		submit_button( __( 'Sync again', 'service-recommender' ), 'secondary', 'submit', false );
+		echo '</form>';
+		Admin::waiting_form( 'test_order' );
+		submit_button( __( 'Send the last order again', 'service-recommender' ), 'secondary', 'submit', false );
+		echo '</form>';
 		echo '</div>';
 	}
 

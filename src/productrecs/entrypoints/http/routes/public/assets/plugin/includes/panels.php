@@ -25,13 +25,18 @@ class Panels {
 		}
 	}
 
+	/** Load the script of the panels and the forms. */
+	public static function load_script() {
+		wp_enqueue_script( 'product-recs-admin', plugins_url( 'assets/admin.js', FILE ), array(), VERSION, true );
+	}
+
 	/**
 	 * Draw a place for what the service answers: the page does not wait for it.
 	 *
 	 * @param int $product The product whose list is shown; 0 for the health of the connection.
 	 */
 	public static function draw( $product = 0 ) {
-		wp_enqueue_script( 'product-recs-admin', plugins_url( 'assets/admin.js', FILE ), array(), VERSION, true );
+		self::load_script();
 		echo '<div class="pr-panel" aria-live="polite" data-product="' . esc_attr( (string) $product ) . '" data-url="' . esc_url( admin_url( 'admin-ajax.php' ) ) . '" data-nonce="' . esc_attr( wp_create_nonce( 'product_recs_panel' ) ) . '" data-failed="' . esc_attr__( 'This could not be loaded. Load the page again.', 'service-recommender' ) . '"><p>' . esc_html__( 'Loading…', 'service-recommender' ) . '</p></div>';
 	}
 

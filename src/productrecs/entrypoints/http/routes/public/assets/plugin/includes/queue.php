@@ -35,9 +35,19 @@ class Queue {
 	 * @param int    $delay     Seconds from now.
 	 */
 	public static function add( $hook, array $arguments = array(), $delay = 0 ) {
-		if ( self::waits( $hook, $arguments ) ) {
-			return;
+		if ( ! self::waits( $hook, $arguments ) ) {
+			self::put( $hook, $arguments, $delay );
 		}
+	}
+
+	/**
+	 * Put a job into the queue.
+	 *
+	 * @param string $hook      Which job.
+	 * @param array  $arguments Its arguments.
+	 * @param int    $delay     Seconds from now.
+	 */
+	private static function put( $hook, array $arguments, $delay ) {
 		if ( ! self::has_scheduler() ) {
 			wp_schedule_single_event( time() + $delay, $hook, $arguments );
 		} elseif ( $delay > 0 ) {
@@ -72,7 +82,7 @@ class Queue {
 	 */
 	public static function wake( $hook ) {
 		if ( ! self::waits( $hook ) ) {
-			self::add( $hook );
+			self::put( $hook, array(), 0 );
 		}
 	}
 
