@@ -66,8 +66,8 @@ from productrecs.records.merchandising.rule import RuleAction, RuleContent, Rule
 from productrecs.records.merchandising.rule_editor import RuleEditor
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
 from productrecs.records.orders.order_history_import import HistoryImport
-from productrecs.records.search_counts import ObservedSearch, count_by_intent
 from productrecs.records.search_counts.repository import SearchCountRepository
+from productrecs.records.search_counts.search_counter import ObservedSearch, count_by_intent
 from productrecs.settings import Settings
 from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.api_keys import SecretKey

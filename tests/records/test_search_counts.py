@@ -7,8 +7,8 @@ from collections import Counter
 import pytest
 
 from productrecs.core.ids import StoreId
-from productrecs.records import search_counts as limits
-from productrecs.records.search_counts import ObservedSearch, SearchCounter
+from productrecs.records.search_counts import search_counter as limits
+from productrecs.records.search_counts.search_counter import ObservedSearch, SearchCounter
 
 STORE = StoreId("st_1")
 

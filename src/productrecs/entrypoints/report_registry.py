@@ -39,7 +39,7 @@ from productrecs.features.insights.impact.sales_and_funnel_reports import (
 from productrecs.features.insights.tracking_health.tracking_health_report import (
     health_report,
 )
-from productrecs.features.recommendations.earnings import (
+from productrecs.features.recommendations.earnings.earnings_replay import (
     earnings_report,
     replay_earnings,
 )

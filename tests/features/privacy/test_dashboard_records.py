@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.features.insights.live_events import LiveEvent, Verdict
+from productrecs.features.insights.live_events.live_event import LiveEvent, Verdict
 from productrecs.features.insights.live_events.repository import LiveEventRepository
 from productrecs.features.privacy.repository import ShopperRepository
 from productrecs.records.uploads.file_import import ImportStatus, NewFileImport

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from productrecs.core.report import report_query
-from productrecs.features.recommendations.earnings import (
+from productrecs.features.recommendations.earnings.earnings_replay import (
     WEIGHTS,
     earnings_report,
     replay_earnings,

@@ -21,9 +21,9 @@ from productrecs.features.search.search_insights import (
 )
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
-from productrecs.records.search_counts import SearchCounter, count_by_intent
 from productrecs.records.search_counts import repository as limits
 from productrecs.records.search_counts.repository import SearchCount, SearchCountRepository
+from productrecs.records.search_counts.search_counter import SearchCounter, count_by_intent
 from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 

@@ -40,7 +40,7 @@ from productrecs.features.insights.experiment_results.experiment_result import (
     stores_with_measured_tests,
 )
 from productrecs.features.privacy.repository import stores_in_progress
-from productrecs.features.recommendations.earnings import replay_earnings
+from productrecs.features.recommendations.earnings.earnings_replay import replay_earnings
 from productrecs.features.recommendations.earnings.repository import EarningsRepository
 from productrecs.features.recommendations.reranking import earning_index
 from productrecs.records.catalog.push_items import resync_catalog

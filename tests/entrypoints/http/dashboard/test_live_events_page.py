@@ -10,7 +10,7 @@ import pytest
 
 from productrecs.entrypoints.http.writes.background_writes import BackgroundWriter
 from productrecs.entrypoints.http.writes.live_event_recorder import EventWatch
-from productrecs.features.insights.live_events import LiveEvent, Verdict
+from productrecs.features.insights.live_events.live_event import LiveEvent, Verdict
 from productrecs.features.insights.live_events.repository import (
     MAX_EVENTS,
     RETENTION_MS,

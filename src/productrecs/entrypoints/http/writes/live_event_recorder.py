@@ -25,7 +25,7 @@ from productrecs.entrypoints.http.writes.background_writes import (
     BackgroundWriter,
     RecordKind,
 )
-from productrecs.features.insights.live_events import (
+from productrecs.features.insights.live_events.live_event import (
     LiveEvent,
     ReceivedRequest,
     Verdict,

@@ -13,12 +13,12 @@ from productrecs.entrypoints.http.writes.background_writes import (
     BackgroundWriter,
     RecordKind,
 )
-from productrecs.records.search_counts import (
+from productrecs.records.search_counts.repository import SearchCountRepository
+from productrecs.records.search_counts.search_counter import (
     ObservedSearch,
     SearchCounter,
     count_by_intent,
 )
-from productrecs.records.search_counts.repository import SearchCountRepository
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 

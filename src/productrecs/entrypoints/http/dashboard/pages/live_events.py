@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from productrecs.core.clock import DAY_MS
 from productrecs.entrypoints.http.dashboard.page_and_visit import Group, Page, Reply, Visit
-from productrecs.features.insights.live_events import (
+from productrecs.features.insights.live_events.live_event import (
     ORDER,
     LiveEvent,
     Verdict,

@@ -1,0 +1,158 @@
+"""Search counts: debounces queries during typing, counts them by intent and day.
+
+While a shopper types, every letter sends a query. A query counts as a search once its
+results are shown for a few seconds; a repeat within a minute is not another search. The
+shopper's id is dropped afterwards.
+"""
+
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Hashable, Mapping
+from typing import Final, NamedTuple
+
+from productrecs.core.ids import StoreId
+from productrecs.engines.text.language_detection_and_stemming import (
+    AnalysedQuery,
+    LanguageAnalyzer,
+)
+from productrecs.records.search_counts.repository import (
+    OTHER_INTENTS,
+    PHOTO_SEARCHES,
+    SearchCount,
+)
+
+DEBOUNCE_SECONDS: Final = 3.0
+REPEAT_SECONDS: Final = 120.0
+MAX_TYPING: Final = 20_000
+MAX_WAITING: Final = 20_000
+_MIN_LETTERS: Final = 3  # letters; shorter queries are usually unfinished
+_LONGEST: Final = 100
+"""Characters of a query that are compared and reported; the rest is truncated."""
+
+
+class ObservedSearch(NamedTuple):
+    """One query in a store, and whether it had results."""
+
+    store_id: StoreId
+    text: str
+    is_empty: bool
+    shopper: int | None = None  # `visitor_hash` of the named shopper
+
+
+class _Typed(NamedTuple):
+    search: ObservedSearch
+    at: float
+    is_counted: bool
+
+
+_SearcherKey = tuple[StoreId, Hashable]
+
+
+class SearchCounter:
+    """The searches of one process; `count` never blocks and never raises."""
+
+    def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
+        """Start empty; `seconds` is a monotonic clock."""
+        self._seconds = seconds
+        self._typing: OrderedDict[_SearcherKey, _Typed] = OrderedDict()  # oldest first
+        self._counted: Counter[ObservedSearch] = Counter()
+        self.lost = 0  # searches not counted because the buffer was full
+
+    def count(self, search: ObservedSearch, searcher: Hashable) -> None:
+        """Record a query; a partial one counts only if it is not continued."""
+        search = search._replace(text=" ".join(search.text.split())[:_LONGEST].lower())
+        now, key = self._seconds(), (search.store_id, searcher)
+        before = self._typing.pop(key, None)
+        is_counted = False
+        if before is not None:
+            is_counted = self._is_continuation(before, search, now)
+            if not is_counted and not _is_typing(before, search, now):
+                self._count(before)
+        self._typing[key] = _Typed(search, now, is_counted)
+        if len(self._typing) > MAX_TYPING:
+            self._count(self._typing.popitem(last=False)[1])
+
+    def count_photo(self, store_id: StoreId) -> None:
+        """Record a search by photo."""
+        self._add(ObservedSearch(store_id, PHOTO_SEARCHES, is_empty=False), 1)
+
+    def finish_typing(self, *, at_once: bool = False) -> None:
+        """Count queries that stayed unchanged long enough, and drop idle shoppers."""
+        now = self._seconds()
+        for key, typed in list(self._typing.items()):
+            age = now - typed.at
+            if age < DEBOUNCE_SECONDS and not at_once:
+                break
+            if typed.is_counted and age < REPEAT_SECONDS and not at_once:
+                continue
+            self._count(typed)
+            if age >= REPEAT_SECONDS or at_once:
+                del self._typing[key]
+            else:
+                self._typing[key] = typed._replace(is_counted=True)
+
+    def take_counts(self) -> Counter[ObservedSearch]:
+        """Return the counts since the last call, and empty the buffer."""
+        counts, self._counted = self._counted, Counter()
+        return counts
+
+    def put_back(self, counts: Counter[ObservedSearch]) -> None:
+        """Return counts that could not be stored to the buffer, up to its limit."""
+        for search, count in counts.items():
+            self._add(search, count)
+
+    def _is_continuation(self, before: _Typed, search: ObservedSearch, now: float) -> bool:
+        """Return whether this repeats the last counted search."""
+        same = before.search.text == search.text
+        return same and before.is_counted and now - before.at < REPEAT_SECONDS
+
+    def _count(self, typed: _Typed) -> None:
+        if not typed.is_counted:
+            self._add(typed.search, 1)
+
+    def _add(self, search: ObservedSearch, count: int) -> None:
+        if search not in self._counted and len(self._counted) >= MAX_WAITING:
+            self.lost += count
+            return
+        self._counted[search] += count
+
+
+def _is_typing(before: _Typed, search: ObservedSearch, now: float) -> bool:
+    """Return whether `before` was the same query, partially typed."""
+    one, other = before.search.text, search.text
+    is_step = one.startswith(other) or other.startswith(one) or len(one) < _MIN_LETTERS
+    return is_step and not before.is_counted and now - before.at < DEBOUNCE_SECONDS
+
+
+_LONGEST_INTENT: Final = 256
+
+
+def count_by_intent(
+    searches: Mapping[ObservedSearch, int], language: LanguageAnalyzer
+) -> dict[str, SearchCount]:
+    """Return counts by intent, with the shoppers."""
+    by_intent: dict[str, SearchCount] = {}
+    for search, times in searches.items():
+        # Queries with e-mail addresses are personal data: reports exclude them.
+        is_reportable = "@" not in search.text
+        if search.text == PHOTO_SEARCHES:
+            intent = PHOTO_SEARCHES
+        elif is_reportable:
+            intent = AnalysedQuery.of(search.text, language).intent
+        else:
+            intent = OTHER_INTENTS
+        text = search.text if is_reportable and intent else ""
+        shopper_set = (
+            frozenset[int]() if search.shopper is None else frozenset((search.shopper,))
+        )
+        one = SearchCount(
+            text,
+            searches=times,
+            empty=times if search.is_empty else 0,
+            unnamed=0 if shopper_set else times,
+            shoppers=shopper_set,
+        )
+        intent = intent[:_LONGEST_INTENT]
+        earlier_count = by_intent.get(intent)
+        by_intent[intent] = one if earlier_count is None else earlier_count.plus(one)
+    return by_intent
