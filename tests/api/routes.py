@@ -243,6 +243,9 @@ TABLE: Final[Mapping[tuple[str, str], Row]] = MappingProxyType(
         ("GET", "/plugin/productrecs.ocmod.zip"): Row(
             NOBODY, _always("/plugin/productrecs.ocmod.zip")
         ),
+        ("GET", "/plugin/productrecs-prestashop.zip"): Row(
+            NOBODY, _always("/plugin/productrecs-prestashop.zip")
+        ),
         ("GET", "/look-pictures/{store_domain}/{picture_id}.jpg"): Row(
             NOBODY, _look_picture
         ),

@@ -95,7 +95,11 @@ def unpacked_core(folder: Path) -> Path:
 
 
 def in_module(
-    core: Path, script: str, merchant: Merchant | None = None, url: str = ""
+    core: Path,
+    script: str,
+    merchant: Merchant | None = None,
+    url: str = "",
+    fake: Path = FAKE_MODULE,
 ) -> Any:
     """Run a script in a shop, connected if a merchant is given; return its `$told`."""
     connected = ""
@@ -103,7 +107,7 @@ def in_module(
         account = merchant.account
         connected = f"connect('{url}', '{account.publishable}', '{account.secret}');"
     printed = run_php(
-        f"namespace ProductRecs; $core = '{core}'; require '{FAKE_MODULE}'; $told = null;"
+        f"namespace ProductRecs; $core = '{core}'; require '{fake}'; $told = null;"
         f"{script.replace('CONNECT;', connected)} echo json_encode($told);"
     )
     return json.loads(printed)

@@ -17,6 +17,7 @@ import pytest
 
 from productrecs.entrypoints.http.routes.public.shop_module_downloads import (
     build_opencart_archive,
+    build_prestashop_archive,
 )
 from tests.plugin.shop import in_module, php, run_php, unpacked_core
 from tests.support.service import HOST, Service, eventually, free_port
@@ -28,7 +29,10 @@ if TYPE_CHECKING:
     from tests.support.service import Merchant
 
 BASE: Final = "https://recs.example.com"
-ARCHIVES: Final = {"opencart": build_opencart_archive}
+ARCHIVES: Final = {
+    "opencart": build_opencart_archive,
+    "prestashop": build_prestashop_archive,
+}
 
 
 @pytest.fixture(scope="module")

@@ -294,6 +294,9 @@ CALLS: Final[dict[tuple[str, str], Callable[[A], Calls]]] = {
     ("GET", "/widget/v1/_/{build}.js"): _plain("/widget/v1/_/tools.js"),
     ("GET", "/plugin/service-recommender.zip"): _plain("/plugin/service-recommender.zip"),
     ("GET", "/plugin/productrecs.ocmod.zip"): _plain("/plugin/productrecs.ocmod.zip"),
+    ("GET", "/plugin/productrecs-prestashop.zip"): _plain(
+        "/plugin/productrecs-prestashop.zip"
+    ),
     # So are the pictures of its looks, for whoever knows which: see test_look_pictures.
     ("GET", "/look-pictures/{store_domain}/{picture_id}.jpg"): _plain(
         "/look-pictures/nobody.example/0f343b0931126a20f133d67c2b018a3b.jpg"

@@ -58,7 +58,7 @@ GUIDES: Final = (
     Guide(
         "prestashop",
         "PrestaShop",
-        "Import products and orders, and add the widgets to your theme.",
+        "Install the module: products, orders and widgets in three values.",
         _INSTALL,
     ),
     Guide(

@@ -172,7 +172,7 @@ def test_the_secret_key_is_made_here_and_shown_once(office: Office, store: Store
         ("woocommerce", "/plugin/service-recommender.zip"),
         ("shopify", "/guides/shopify"),
         ("magento", "/guides/magento"),
-        ("prestashop", "/guides/prestashop"),
+        ("prestashop", "/plugin/productrecs-prestashop.zip"),
         ("opencart", "/plugin/productrecs.ocmod.zip"),
         ("custom", "YOUR_PRODUCT_ID"),
         ("unknown", "YOUR_PRODUCT_ID"),

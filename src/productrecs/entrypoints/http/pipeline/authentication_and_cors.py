@@ -87,6 +87,7 @@ LOOK_SCRIPT_PATH: Final = "/widget/v1/look-{store_domain}.js"
 BUILD_PATH: Final = "/widget/v1/_/{build}.js"
 PLUGIN_PATH: Final = "/plugin/service-recommender.zip"
 OPENCART_PATH: Final = "/plugin/productrecs.ocmod.zip"
+PRESTASHOP_PATH: Final = "/plugin/productrecs-prestashop.zip"
 
 # Every route of the service. A route that is not listed here does not exist.
 ROUTES: Final[Mapping[str, Route]] = MappingProxyType(
@@ -176,6 +177,7 @@ ROUTES: Final[Mapping[str, Route]] = MappingProxyType(
         BUILD_PATH: Route({"GET": Credential.NONE}),
         PLUGIN_PATH: Route({"GET": Credential.NONE}),
         OPENCART_PATH: Route({"GET": Credential.NONE}),
+        PRESTASHOP_PATH: Route({"GET": Credential.NONE}),
         LOOK_PICTURE_PATH: Route({"GET": Credential.NONE}),
         "/mcp": Route({"POST": Credential.NONE}),
         "/": Route({"GET": Credential.NONE}),

@@ -12,6 +12,7 @@ from productrecs.entrypoints.http.dashboard.page_and_visit import Group, Page, R
 from productrecs.entrypoints.http.pipeline.authentication_and_cors import (
     OPENCART_PATH,
     PLUGIN_PATH,
+    PRESTASHOP_PATH,
 )
 from productrecs.entrypoints.http.routes.public.embed_code import live_tags, widget_element
 from productrecs.features.insights.tracking_health.repository import DiagnosisRepository
@@ -64,6 +65,12 @@ _DOWNLOADS: Final = MappingProxyType(
             "extension",
             "In OpenCart, choose Extensions, Installer, and upload it without renaming it. "
             "Install it there, and once more under Extensions, Extensions, Modules.",
+        ),
+        "prestashop": Download(
+            PRESTASHOP_PATH,
+            "module",
+            "In PrestaShop, choose Modules, Module Manager, Upload a module. "
+            "Then press Configure.",
         ),
     }
 )

@@ -11,7 +11,10 @@ from typing import Final
 from fastapi import APIRouter, Request, Response
 
 from productrecs.core.cache_registry import Cache, memoized
-from productrecs.entrypoints.http.pipeline.authentication_and_cors import OPENCART_PATH
+from productrecs.entrypoints.http.pipeline.authentication_and_cors import (
+    OPENCART_PATH,
+    PRESTASHOP_PATH,
+)
 from productrecs.entrypoints.http.pipeline.url_decoding import base_url_of
 from productrecs.entrypoints.http.routes.public.woocommerce_plugin_download import (
     ARCHIVE_REPLIES,
@@ -55,6 +58,19 @@ async def opencart_extension(request: Request) -> Response:
     return archive_reply(request, archive, OPENCART_PATH)
 
 
+@router.get(
+    PRESTASHOP_PATH,
+    operation_id="prestashop_module",
+    summary="Return the module for PrestaShop",
+    responses=ARCHIVE_REPLIES,
+    response_class=Response,
+)
+async def prestashop_module(request: Request) -> Response:
+    """Return the archive that PrestaShop installs under Modules, Module Manager."""
+    archive = build_prestashop_archive(base_url_of(request))
+    return archive_reply(request, archive, PRESTASHOP_PATH)
+
+
 @memoized(Cache.PLUGIN_ARCHIVES)
 def build_opencart_archive(base_url: str) -> bytes:
     """Return OpenCart's archive for a service at this address."""
@@ -62,6 +78,16 @@ def build_opencart_archive(base_url: str) -> bytes:
     about = json.loads(files["install.json"]) | {"link": base_url}  # OpenCart demands one.
     files["install.json"] = json.dumps(about, indent=2).encode()
     return pack(files)
+
+
+@memoized(Cache.PLUGIN_ARCHIVES)
+def build_prestashop_archive(base_url: str) -> bytes:
+    """Return PrestaShop's archive for a service at this address.
+
+    PrestaShop demands one folder with the module's name.
+    """
+    files = _files("prestashop", base_url, "views")
+    return pack(files, "productrecs/")
 
 
 def _files(shop: str, base_url: str, assets: str) -> dict[str, bytes]:

@@ -12,6 +12,15 @@ defined( 'PRODUCT_RECS_SHOP' ) || exit;
 /** The port of a shop system: its database, its products, its orders. */
 abstract class Shop {
 
+	const NAMES = array( // of options and attributes that are fields of an item.
+		'brand'     => 'brand',
+		'color'     => 'color',
+		'colour'    => 'color',
+		'size'      => 'size',
+		'material'  => 'material',
+		'materials' => 'material',
+	);
+
 	/**
 	 * Return the shop system's name, as the service knows it.
 	 *
@@ -166,6 +175,61 @@ abstract class Shop {
 			$whole .= ( null === $value ? 'NULL' : ( is_int( $value ) ? (string) $value : "'" . $this->escape( (string) $value ) . "'" ) ) . $part;
 		}
 		return $whole;
+	}
+
+	/**
+	 * Return categories with their parents as fields of an item.
+	 *
+	 * @param array $rows `category_id`, `path_id` and `name` of each category and parent, from the top.
+	 * @return array
+	 */
+	protected static function category_fields( array $rows ) {
+		$found = array(
+			'categories'   => array(),
+			'category_ids' => array(),
+		);
+		$paths = array();
+		foreach ( $rows as $row ) {
+			$paths[ $row['category_id'] ][] = html_entity_decode( $row['name'], ENT_QUOTES, 'UTF-8' );
+			$found['categories'][]          = self::cut( implode( ' > ', $paths[ $row['category_id'] ] ), 1000 );
+			$found['category_ids'][]        = (string) $row['path_id'];
+		}
+		return array_map(
+			function ( $values ) {
+				return array_values( array_unique( $values ) );
+			},
+			$found
+		);
+	}
+
+	/**
+	 * Return color, size, material and the other options and attributes as fields of an item.
+	 *
+	 * @param array $rows `name` and `value` of each.
+	 * @return array
+	 */
+	protected static function attribute_fields( array $rows ) {
+		$found = array(
+			'color'      => array(),
+			'size'       => array(),
+			'material'   => array(),
+			'attributes' => array(),
+		);
+		foreach ( $rows as $row ) {
+			$name  = self::cut( trim( preg_replace( '/[\s:,]+/', ' ', html_entity_decode( (string) $row['name'], ENT_QUOTES, 'UTF-8' ) ) ), 100 );
+			$value = self::plain( html_entity_decode( (string) $row['value'], ENT_QUOTES, 'UTF-8' ), 255 );
+			$field = isset( self::NAMES[ strtolower( $name ) ] ) ? self::NAMES[ strtolower( $name ) ] : '';
+			if ( '' === $name || '' === $value ) {
+				continue;
+			}
+			if ( isset( $found[ $field ] ) ) {
+				$found[ $field ][] = $value;
+			} else {
+				$found['attributes'][ $name ][] = $value;
+			}
+		}
+		$found['attributes'] = (object) array_slice( $found['attributes'], 0, 50, true ); // PHP would send an empty list.
+		return $found;
 	}
 
 	/**

@@ -12,15 +12,6 @@ defined( 'PRODUCT_RECS_SHOP' ) || exit;
 /** OpenCart 4.0.2 and newer; of several stores, the first. Items are read on the shop's side only. */
 class OpenCart_Shop extends Shop {
 
-	const NAMES = array( // of options and attributes that are fields of an item.
-		'brand'     => 'brand',
-		'color'     => 'color',
-		'colour'    => 'color',
-		'size'      => 'size',
-		'material'  => 'material',
-		'materials' => 'material',
-	);
-
 	/**
 	 * OpenCart's registry.
 	 *
@@ -320,26 +311,11 @@ class OpenCart_Shop extends Shop {
 	 * @return array
 	 */
 	private function categories( $id ) {
-		$found = array(
-			'categories'   => array(),
-			'category_ids' => array(),
-		);
-		$paths = array();
-		$rows  = $this->rows(
+		$rows = $this->rows(
 			'SELECT c.category_id, a.path_id, d.name FROM `' . DB_PREFIX . 'product_to_category` AS c JOIN `' . DB_PREFIX . 'category_path` AS a ON a.category_id = c.category_id JOIN `' . DB_PREFIX . 'category_description` AS d ON d.category_id = a.path_id AND d.language_id = ? WHERE c.product_id = ? ORDER BY c.category_id, a.level LIMIT 200',
 			array( (int) $this->registry->get( 'config' )->get( 'config_language_id' ), $id )
 		);
-		foreach ( $rows as $row ) {
-			$paths[ $row['category_id'] ][] = html_entity_decode( $row['name'], ENT_QUOTES, 'UTF-8' );
-			$found['categories'][]          = self::cut( implode( ' > ', $paths[ $row['category_id'] ] ), 1000 );
-			$found['category_ids'][]        = (string) $row['path_id'];
-		}
-		return array_map(
-			function ( $values ) {
-				return array_values( array_unique( $values ) );
-			},
-			$found
-		);
+		return self::category_fields( $rows );
 	}
 
 	/**
@@ -358,27 +334,7 @@ class OpenCart_Shop extends Shop {
 			'SELECT d.name, p.text AS value FROM `' . DB_PREFIX . 'product_attribute` AS p JOIN `' . DB_PREFIX . 'attribute_description` AS d ON d.attribute_id = p.attribute_id AND d.language_id = ? WHERE p.language_id = ? AND p.product_id = ? ORDER BY p.attribute_id LIMIT 100',
 			array( $language, $language, $id )
 		);
-		$found    = array(
-			'color'      => array(),
-			'size'       => array(),
-			'material'   => array(),
-			'attributes' => array(),
-		);
-		foreach ( array_merge( $options, $texts ) as $row ) {
-			$name  = self::cut( trim( preg_replace( '/[\s:,]+/', ' ', html_entity_decode( $row['name'], ENT_QUOTES, 'UTF-8' ) ) ), 100 );
-			$value = self::plain( html_entity_decode( $row['value'], ENT_QUOTES, 'UTF-8' ), 255 );
-			$field = isset( self::NAMES[ strtolower( $name ) ] ) ? self::NAMES[ strtolower( $name ) ] : '';
-			if ( '' === $name || '' === $value ) {
-				continue;
-			}
-			if ( isset( $found[ $field ] ) ) {
-				$found[ $field ][] = $value;
-			} else {
-				$found['attributes'][ $name ][] = $value;
-			}
-		}
-		$found['attributes'] = (object) array_slice( $found['attributes'], 0, 50, true ); // PHP would send an empty list.
-		return $found;
+		return self::attribute_fields( array_merge( $options, $texts ) );
 	}
 
 	/**
