@@ -157,6 +157,37 @@ def test_nothing_found_says_so_and_shows_what_is_popular(page: Page) -> None:
     assert page.locator(OPTION).count() >= 3
 
 
+def test_a_filter_of_the_words_is_a_button_that_takes_them_away(
+    page: Page, front: Storefront
+) -> None:
+    typed(page, "sleeping bag under 40")
+
+    filter_button = page.get_by_role("button", name="Remove filter: under 40")
+    expect(filter_button).to_have_text("under 40")
+    page.keyboard.press("Tab")
+    expect(filter_button).to_be_focused()
+    page.keyboard.press("Shift+Tab")
+    expect(page.locator(BOX)).to_be_focused()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+
+    expect(page.locator(BOX)).to_have_value("sleeping bag")
+    expect(page.locator(BOX)).to_be_focused()
+    expect(filter_button).to_have_count(0)
+    expect(page.locator(BOX)).to_have_attribute(*EXPANDED)
+    assert front.asked("/v1/search")[-1]["q"] == "sleeping bag"
+
+
+def test_escape_on_a_filter_closes_the_list(page: Page) -> None:
+    typed(page, "sleeping bag under 40")
+
+    page.keyboard.press("Tab")
+    page.keyboard.press("Escape")
+
+    expect(page.locator(BOX)).to_be_focused()
+    expect(page.locator(BOX)).to_have_attribute(*CLOSED)
+
+
 def test_an_older_answer_never_covers_a_newer_one(page: Page) -> None:
     held: list[Route] = []
 

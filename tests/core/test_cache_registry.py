@@ -18,7 +18,7 @@ SOURCE: Final = ROOT / "src" / "productrecs"
 TABLE: Final = "core/cache_registry.py"
 NO_CACHES: Final = {
     "records/pictures/packaged_encoder.py": "an OrderedDict is a type in the model's file",
-    "records/search_counts/__init__.py": "searches in typing, which get counted",
+    "records/search_counts/search_counter.py": "searches in typing, which get counted",
     "storage/snapshot_cache.py": "copies of snapshots on disk, replaced with their store's",
     "entrypoints/http/pipeline/request_metrics.py": "times until they are counted",
 }

@@ -32,6 +32,7 @@ from productrecs.settings import Settings
 from productrecs.storage.database import Database
 from productrecs.storage.group_commit import GroupCommit
 from productrecs.storage.tables import events
+from productrecs.storage.tables.record_tables import event_session
 from tests.records.orders.import_support import new_store
 
 if TYPE_CHECKING:
@@ -114,7 +115,8 @@ def strike(
 def stored_since(folder: Path, store: StoreId, seq: int) -> tuple[list[str], int]:
     """Return the sessions of the events after `seq`, and the last one's number."""
     c = events.c
-    query = sa.select(c.session, c.seq).where(c.store_id == store, c.seq > seq)
+    session: sa.ColumnElement[str] = sa.literal_column(event_session())
+    query = sa.select(session, c.seq).where(c.store_id == store, c.seq > seq)
     with opened(folder) as database, database.reading() as connection:
         rows = connection.execute(query).all()
     return [row[0] for row in rows], max((row[1] for row in rows), default=seq)

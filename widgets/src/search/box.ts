@@ -12,7 +12,7 @@ import { type Product, productsOf } from "../core/product";
 import { type Reply, read, withQuery } from "../core/reading";
 import { sessionId } from "../core/session";
 import { pause } from "../core/turns";
-import { allOption, productOption, wordsOption } from "./options";
+import { allOption, filterButton, productOption, wordsOption } from "./options";
 import { Panel } from "./panel";
 import styles from "./search.css";
 
@@ -166,11 +166,36 @@ export class SearchBox {
     const isNothing = !!words && !found.length;
     const isSimilar = reply.headers_.get("x-search-relaxed") === "meaning";
     const head = isNothing || !words ? strings.popular : isSimilar ? strings.similar : "";
+    this.panel_.filter(this.filterButtons_(reply.body_.filters, look));
     this.panel_.say(isNothing || isSimilar ? said(strings.none) : "", head);
     const told = found.length === 1 ? strings.found_one : strings.found;
     const status = isSimilar ? `${strings.none}. ${strings.similar}` : told;
     this.panel_.status.textContent = words ? said(found.length ? status : strings.none) : "";
     this.finish_(words, options);
+  }
+
+  /** Returns a button for each filter that the service read from the words. */
+  private filterButtons_(filters: unknown, look: Look): HTMLButtonElement[] {
+    const texts: unknown[] = Array.isArray(filters) ? filters.map((one) => one?.text) : [];
+    return texts
+      .filter((text): text is string => typeof text === "string")
+      .map((text) => {
+        const made = filterButton(text, look.strings.remove_filter.replace("{q}", text));
+        made.addEventListener("click", () => this.takeAway_(text));
+        made.addEventListener("keydown", (event) => this.leaveFilter_(event, made));
+        return made;
+      });
+  }
+
+  /** Searches again without the words of a filter. */
+  private takeAway_(text: string): void {
+    const { box_: box } = this;
+    const at = box.value.toLowerCase().indexOf(text.toLowerCase());
+    if (at < 0) return;
+    const rest = box.value.slice(0, at) + box.value.slice(at + text.length);
+    box.value = rest.replace(/\s+/g, " ").trim();
+    box.focus();
+    this.ask_(0);
   }
 
   private finish_(words: string | null, options: readonly HTMLElement[]): void {
@@ -264,6 +289,7 @@ export class SearchBox {
         const options = await this.productOptions_(shown.body_.results, look, "", event);
         signal.throwIfAborted();
         const none = found ? "" : strings.none.replace("{q}", photo.name);
+        panel.filter([]);
         panel.say(none, found ? strings.similar : strings.popular);
         panel.status.textContent = none || strings.similar;
         panel.sayPhoto(strings.photo, strings.photo_kept);
@@ -295,10 +321,22 @@ export class SearchBox {
     } else if (event.key === "Enter" && isOpen && this.active_ >= 0) {
       event.preventDefault();
       (this.panel_.list.children[this.active_] as HTMLElement).click();
-    } else if (event.key === "Tab" && isOpen && !event.shiftKey && !this.panel_.foot.hidden) {
+    } else if (event.key === "Tab" && isOpen && !event.shiftKey) {
+      const filter = this.panel_.filters.querySelector("button");
+      const next = filter ?? (this.panel_.foot.hidden ? null : this.panel_.photo);
+      if (!next) return;
       event.preventDefault();
-      this.panel_.photo.focus();
+      next.focus();
     }
+  }
+
+  /** From the first filter back to the box; from the last one on, as from the box. */
+  private leaveFilter_(event: KeyboardEvent, button: HTMLElement): void {
+    const isBack = event.key === "Tab" && event.shiftKey && !button.previousElementSibling;
+    const isLast = !event.shiftKey && !button.nextElementSibling && this.panel_.foot.hidden;
+    if (event.key === "Escape") this.close_();
+    if (event.key === "Escape" || isBack) event.preventDefault();
+    if (event.key === "Escape" || isBack || (event.key === "Tab" && isLast)) this.box_.focus();
   }
 
   /** From the photo's button, Tab goes on from where the box is. */

@@ -45,3 +45,11 @@ export function wordsOption(words: string): HTMLAnchorElement {
 export function allOption(words: string): HTMLAnchorElement {
   return option("pr-search-all", null, draw("span", {}, words));
 }
+
+const CROSS = "M6 6l12 12M18 6 6 18";
+
+/** Returns the button that takes a filter away which words of the query were read as. */
+export function filterButton(text: string, label: string): HTMLButtonElement {
+  const attributes = { class: "pr-search-filter", type: "button", "aria-label": label };
+  return draw("button", attributes, draw("span", {}, text), icon(CROSS));
+}

@@ -12,6 +12,7 @@ const EDGE = 8;
 export class Panel {
   readonly list: HTMLElement;
   readonly note = draw("div", { class: "pr-search-note" });
+  readonly filters = draw("div", { class: "pr-search-filters", role: "group", hidden: "" });
   readonly head = draw("div", { class: "pr-search-head" });
   readonly status = draw("div", { class: "pr-search-status", role: "status" });
   readonly photo: HTMLButtonElement;
@@ -33,6 +34,7 @@ export class Panel {
     this.element = draw(
       "div",
       { class: "pr-search", role: "search", hidden: "" },
+      this.filters,
       this.note,
       this.head,
       this.list,
@@ -77,6 +79,12 @@ export class Panel {
     this.name_.textContent = name;
     this.hint_.textContent = hint;
     this.photo.ariaBusy = `${isBusy}`;
+  }
+
+  /** Shows the buttons of the filters that were read from the words. */
+  filter(buttons: readonly HTMLButtonElement[]): void {
+    this.filters.replaceChildren(...buttons);
+    this.filters.hidden = !buttons.length;
   }
 
   say(note: string, head: string): void {

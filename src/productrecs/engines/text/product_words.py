@@ -8,10 +8,10 @@ name products of a catalog are never translated.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from productrecs.core.cache_registry import Cache, memoized
 from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
 from productrecs.engines.text.tokenizer import query_words
 
@@ -154,7 +154,7 @@ def _known_words(parts: Sequence[Translation]) -> float:
     return sum(len(one.typed) * (1.0 if one.names else 0.5) for one in parts)
 
 
-@cache
+@memoized(Cache.CONSTANTS)
 def product_words() -> ProductWords:
     """Return the table of the package; the first time takes a tenth of a second."""
     table = files(__package__).joinpath(_TABLE).read_text(encoding="utf-8")
