@@ -55,7 +55,7 @@ add_action('plugins_loaded', function () {{
 """
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="package", autouse=True)
 def _real_shop() -> Iterator[None]:
     """Switch on what the tests pay with; put the shop's settings back afterwards."""
     if not (URL and FOLDER):
@@ -80,14 +80,14 @@ def _real_shop() -> Iterator[None]:
     )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def admin(_real_shop: None) -> Iterator[Visitor]:
     user = make_user("administrator", PASSWORD)
     yield Visitor(f"probe-{user}", PASSWORD)
     delete_user(user)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def copy(service: Service, admin: Visitor) -> StoredCopy:
     """Install and connect the plugin by the screens; wait for the first sync."""
     merchant = service.register()
@@ -107,14 +107,14 @@ def install_and_connect(admin: Visitor, copy: StoredCopy) -> None:
     drain()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def customer(_real_shop: None) -> Iterator[int]:
     user = make_user("customer", PASSWORD)
     yield user
     delete_user(user)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def password() -> str:
     return PASSWORD
 
@@ -137,7 +137,7 @@ def add_product(script: str) -> int:
     return product
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def checkout_page(_real_shop: None) -> Iterator[str]:
     page = in_real_shop(
         "$told = wp_insert_post(array('post_type' => 'page', 'post_status' => 'publish', 'post_title' => 'Test checkout', 'post_content' => '[woocommerce_checkout]'));"
