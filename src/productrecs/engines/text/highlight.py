@@ -30,6 +30,10 @@ class Span(NamedTuple):
     start: int
     end: int
 
+    def overlaps(self, other: "Span") -> bool:
+        """Return whether the ranges share a character."""
+        return self.start < other.end and other.start < self.end
+
 
 @dataclass(frozen=True, slots=True)
 class Highlighter:

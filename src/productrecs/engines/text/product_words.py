@@ -133,8 +133,8 @@ class _Language:
             heads = self._names((word[cut:],))
             if not heads:
                 continue
-            firsts = [word[:cut].removesuffix(link) for link in _LINKING_LETTERS]
-            firsts = [first for first in firsts if len(first) >= _MIN_PART]
+            possible = (word[:cut].removesuffix(link) for link in _LINKING_LETTERS)
+            firsts = [one for one in dict.fromkeys(possible) if len(one) >= _MIN_PART]
             is_certain = bool(self._rows((word,))) or any(
                 self._rows((first,)) or self.is_sold((first,)) for first in firsts
             )

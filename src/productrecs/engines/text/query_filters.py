@@ -208,7 +208,7 @@ def prices_in(text: str, currency: str, language: str) -> list[PricePhrase]:
             if not is_plain and grammar.currency.search(match.group()) is None:
                 continue
             span = Span(positions[match.start()], positions[match.end() - 1] + 1)
-            if any(_overlap(span, one.span) for one in found):
+            if any(span.overlaps(one.span) for one in found):
                 continue
             low, high = _limits(kind, match)
             found.append(PricePhrase(low, high, span))
@@ -375,7 +375,7 @@ def sizes_in(text: str) -> list[SizePhrase]:
     for is_marked, pattern in _SIZE_PATTERNS:
         for match in pattern.finditer(folded):
             span = Span(positions[match.start()], positions[match.end() - 1] + 1)
-            if any(_overlap(span, one.span) for one in found):
+            if any(span.overlaps(one.span) for one in found):
                 continue
             system = (match["system"] or match["after"] or "").strip()
             value = size_key(match["value"])
@@ -416,10 +416,6 @@ def sizes_of(value: str) -> Mapping[str, str | None]:
             found.setdefault(last, system)
             system = None
     return found
-
-
-def _overlap(first: Span, second: Span) -> bool:
-    return first.start < second.end and second.start < first.end
 
 
 def _fold(text: str) -> tuple[str, list[int] | range]:

@@ -228,16 +228,18 @@ class WordInterpreter:
 
     def _count_together(self, *words: str) -> int:
         """Return how many products have all the words in titles or categories."""
-        every = [(Occur.Must, self._in_title_or_categories(word)) for word in words]
-        query = tantivy.Query.boolean_query(every)
-        result: Any = self.searcher.search(query, 1, count=True)  # stubs lack `count`
+        # The library's stubs lack `count`.
+        result: Any = self.searcher.search(self._together(words), 1, count=True)
         return int(result.count or 0)
 
     def _occur_together(self, *words: str) -> bool:
         """Return whether one product's titles or categories have all the words."""
-        every = [(Occur.Must, self._in_title_or_categories(word)) for word in words]
-        query = tantivy.Query.boolean_query(every)
-        return bool(self.searcher.search(query, 1, count=False).hits)
+        return bool(self.searcher.search(self._together(words), 1, count=False).hits)
+
+    def _together(self, words: Sequence[str]) -> tantivy.Query:
+        return tantivy.Query.boolean_query(
+            [(Occur.Must, self._in_title_or_categories(word)) for word in words]
+        )
 
     def compound_parts(self, word: str) -> tuple[str, ...]:
         """Return the parts of a compound that the catalog lacks."""

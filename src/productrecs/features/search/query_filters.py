@@ -199,7 +199,7 @@ def _sized(mask: Mask, context: FilterContext) -> Mask:
 def _sizes(context: FilterContext, text: str, found: Sequence[_Found]) -> Iterator[_Found]:
     taken = [one.span for one in found]
     for one in sizes_in(text):
-        if any(_overlap(one.span, other) for other in taken):
+        if any(one.span.overlaps(other) for other in taken):
             continue
         ids = _size_ids(context.catalog, one)
         named = _attribute(
@@ -299,7 +299,7 @@ def _values(context: FilterContext, text: str, found: Sequence[_Found]) -> Itera
             if not ids and phrase not in meanings:
                 continue
             span = Span(pieces[first].span.start, pieces[first + size - 1].span.end)
-            if any(_overlap(span, one) for one in taken) or _is_stop_word(context, phrase):
+            if any(span.overlaps(one) for one in taken) or _is_stop_word(context, phrase):
                 continue
             named = _value(context, phrase, ids, meanings.get(phrase, ()))
             if named is None:
@@ -345,7 +345,3 @@ def _value(
         if found is not None and (best is None or found.mask.sum() > best.mask.sum()):
             best = found
     return best
-
-
-def _overlap(first: Span, second: Span) -> bool:
-    return first.start < second.end and second.start < first.end
