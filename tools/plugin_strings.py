@@ -13,10 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PLUGIN = (
-    Path(__file__).parents[1]
-    / "src/productrecs/entrypoints/http/routes/public/assets/plugin"
-)
+PLUGIN = Path(__file__).parents[1] / "src/productrecs/assets/plugin"
 TEMPLATE = PLUGIN / "languages" / "service-recommender.pot"
 HEADER = r"""msgid ""
 msgstr ""

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-BUILT = ROOT / "src/productrecs/entrypoints/http/routes/public/assets/widgets"
+BUILT = ROOT / "src/productrecs/assets/widgets"
 TOLD = b'{"key":"pk_%s","answers":["image","looks","analyze"]}' % bytes(range(48, 91))
 BUDGETS = {  # bytes; `all` is the three in one, `tools` loads only where it is asked for
     "recs": 10_240,

@@ -11,8 +11,8 @@ import { build } from "esbuild";
 import { minify } from "terser";
 
 const HERE = dirname(fileURLToPath(import.meta.url));
-const PACKAGE = join(HERE, "../src/productrecs/entrypoints/http/routes/public/assets/widgets");
-const DASHBOARD = join(HERE, "../src/productrecs/entrypoints/http/dashboard/static");
+const PACKAGE = join(HERE, "../src/productrecs/assets/widgets");
+const DASHBOARD = join(HERE, "../src/productrecs/dashboard/static");
 // Scripts of the dashboard's pages: src/dashboard/NAME.ts, but for main.ts, which all load.
 const ISLANDS = {
   appearance: "appearance", dashboard: "main", looks: "looks",

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 from benchmarks.quality.datasets import MissingDataError, folder
 from benchmarks.report import Figure
 from productrecs.core.ids import StoreId
-from productrecs.entrypoints.http.limits.bot_detection import BotDetector
+from productrecs.http.limits.bot_detection import BotDetector
 from productrecs.records.events.event import EventKind, NewEvent
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from benchmarks.speed.attributing import DAYS, Visits, fill, search_daily
 from benchmarks.speed.servers import ServerError, ready_service
 from benchmarks.speed.stores import DOMAIN, copy_of, productrecs
 from productrecs.core.clock import DAY_MS, system_ms
-from productrecs.entrypoints.http.dashboard.page_registry import navigation
+from productrecs.dashboard.page_registry import navigation
 from productrecs.features.insights.attribution.attributor import Attributor
 from productrecs.features.insights.customers.customer_report import compute_customers
 from productrecs.features.insights.customers.repository import CustomerRepository

@@ -25,11 +25,11 @@ from benchmarks.report import Figure
 from benchmarks.speed.servers import Server, service
 from benchmarks.speed.stores import productrecs, scratch
 from productrecs.core.clock import DAY_MS, MINUTE_MS, system_ms
-from productrecs.entrypoints.services import build_services
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push_items import upsert_items
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
+from productrecs.services import build_services
 from productrecs.settings import Settings
 from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from benchmarks.report import Report
-    from productrecs.entrypoints.services import Services
+    from productrecs.services import Services
 
 STORES = int(os.environ.get("BENCH_STORES", "2000"))
 PRODUCTS, VISITS, VIEWS = 500, 100, 3

@@ -211,7 +211,7 @@ import json, sys
 from pathlib import Path
 import numpy as np
 from productrecs.settings import Settings
-from productrecs.entrypoints.services import build_services
+from productrecs.services import build_services
 from productrecs.training.search.semantic_space_builder import MeaningBuilder
 from productrecs.training.search.text_embedder import TextEmbedder
 TEXTS, APART = 2_000, 0.5

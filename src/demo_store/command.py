@@ -32,28 +32,27 @@ from demo_store.storefront.picture_files import (
     draw_in_background,
     pictures_folder,
 )
-from productrecs.core.csv_writer import CsvWriter
-from productrecs.core.errors import StorageError
-from productrecs.core.ids import random_text, visitor_hash
-from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
-from productrecs.entrypoints.cli.commands.dashboard_logins import first_store_link
-from productrecs.entrypoints.cli.imports.import_source import ImportSource
-from productrecs.entrypoints.cli.imports.item_and_event_commands import CHUNK
-from productrecs.entrypoints.cli.imports.item_import import import_items
-from productrecs.entrypoints.cli.options_services_and_output import start_services
-from productrecs.entrypoints.cli.processes.process_options_and_socket import (
+from productrecs.cli.commands.dashboard_logins import first_store_link
+from productrecs.cli.imports.import_source import ImportSource
+from productrecs.cli.imports.item_and_event_commands import CHUNK
+from productrecs.cli.imports.item_import import import_items
+from productrecs.cli.options_services_and_output import start_services
+from productrecs.cli.processes.process_options_and_socket import (
     ListenError,
     listen,
     listening_options,
     settings_from_options,
 )
-from productrecs.entrypoints.cli.processes.serve import supervise
-from productrecs.entrypoints.http.schemas.events import parse_imported_event
-from productrecs.entrypoints.services import Services
+from productrecs.cli.processes.serve import supervise
+from productrecs.core.csv_writer import CsvWriter
+from productrecs.core.errors import StorageError
+from productrecs.core.ids import random_text, visitor_hash
+from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
 from productrecs.features.insights.experiment_results.experiment_result import (
     holdout_test,
     measure_test,
 )
+from productrecs.http.schemas.events import parse_imported_event
 from productrecs.records.events.repository import EventRepository
 from productrecs.records.experiments.arm_assignment import (
     Arm,
@@ -68,6 +67,7 @@ from productrecs.records.orders.ingest_events_and_orders import ingest_events
 from productrecs.records.orders.order_history_import import HistoryImport
 from productrecs.records.search_counts.repository import SearchCountRepository
 from productrecs.records.search_counts.search_counter import ObservedSearch, count_by_intent
+from productrecs.services import Services
 from productrecs.settings import Settings
 from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.api_keys import SecretKey

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from productrecs.entrypoints.services import Services
 from productrecs.records.placements.placement import PlacementContent, Strategy
 from productrecs.records.placements.placement_editor import PlacementEditor
+from productrecs.services import Services
 from productrecs.tenancy.accounts.store import Store
 
 PLACEMENTS: Final[Mapping[str, PlacementContent]] = MappingProxyType(

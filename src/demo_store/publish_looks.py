@@ -8,7 +8,6 @@ from typing import Final
 
 from demo_store.looks import LOOKS, DemoLook, box_of, published_id
 from demo_store.storefront.picture_files import PictureFiles
-from productrecs.entrypoints.services import Services
 from productrecs.features.looks.look import Hotspot, LookContent
 from productrecs.features.looks.look_editor import LookEditor
 from productrecs.features.widgets.repository import WidgetRepository
@@ -25,6 +24,7 @@ from productrecs.records.pictures.sandboxed_decoder import (
     BATCH_CPU_SECONDS,
     SandboxedDecoder,
 )
+from productrecs.services import Services
 from productrecs.tenancy.accounts.store import Store
 from productrecs.training.visual.build_visual import build_visual
 from productrecs.training.visual.picture_embedding import choose_embedding

@@ -1,4 +1,4 @@
-"""Installation settings: the name, default and meaning of each. Only entrypoints read them.
+"""Installation settings: the name, default and meaning of each.
 
 A setting is given on the command line or in the environment (`PRODUCTRECS_` and the name
 in capitals; `DATABASE_URL` has its own name). A store's own settings are in

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 from urllib.parse import unquote
 
-from productrecs.entrypoints.http.application import create_application
-from productrecs.entrypoints.http.dispatch.dispatcher import Application, Dispatcher
-from productrecs.entrypoints.http.transport.request_parser import RequestHead
+from productrecs.application import create_application
+from productrecs.http.dispatch.dispatcher import Application, Dispatcher
+from productrecs.http.transport.request_parser import RequestHead
 from tests.support.service import Reply, eventually
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, MutableMapping
 
-    from productrecs.entrypoints.services import Services
+    from productrecs.services import Services
 
 _SECONDS: Final = 30
 

@@ -13,22 +13,22 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from productrecs.entrypoints.http.dispatch import dispatcher, fast_path
-from productrecs.entrypoints.http.dispatch.admission import admit
-from productrecs.entrypoints.http.limits.load_shedding import (
+from productrecs.http.dispatch import dispatcher, fast_path
+from productrecs.http.dispatch.admission import admit
+from productrecs.http.limits.load_shedding import (
     MIN_SERVED,
     SERVE_SECONDS,
     OverloadedError,
 )
-from productrecs.entrypoints.http.limits.rate_and_connection_limits import (
+from productrecs.http.limits.rate_and_connection_limits import (
     TooManyRequestsError,
 )
-from productrecs.entrypoints.http.pipeline.authentication_and_cors import (
+from productrecs.http.pipeline.authentication_and_cors import (
     InvalidKeyError,
     MissingKeyError,
     SecretKeyInUrlError,
 )
-from productrecs.entrypoints.services import build_services
+from productrecs.services import build_services
 from productrecs.settings import Settings
 from productrecs.storage.migrations import migrate
 from productrecs.tenancy.accounts.repository import MisuseKind
@@ -43,11 +43,11 @@ from tests.api.inside import Inside, of_our_own
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from productrecs.entrypoints.http.dispatch.admission import Admission, Arrival
-    from productrecs.entrypoints.http.dispatch.dispatcher import Dispatcher
-    from productrecs.entrypoints.http.limits.load_shedding import LoadShedder
-    from productrecs.entrypoints.http.pipeline.route_context import Context
-    from productrecs.entrypoints.services import Services
+    from productrecs.http.dispatch.admission import Admission, Arrival
+    from productrecs.http.dispatch.dispatcher import Dispatcher
+    from productrecs.http.limits.load_shedding import LoadShedder
+    from productrecs.http.pipeline.route_context import Context
+    from productrecs.services import Services
     from tests.support.service import Reply
 
 SPENT: Final = Plan("spent", monthly_calls=0, catalog_items=10)

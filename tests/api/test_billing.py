@@ -14,11 +14,11 @@ import pytest
 
 from productrecs.core.clock import DAY_MS, parse_timestamp
 from productrecs.core.ids import StoreId
-from productrecs.entrypoints.http.dispatch import admission, dispatcher
-from productrecs.entrypoints.http.pipeline.authentication_and_cors import Credential
-from productrecs.entrypoints.services import build_services
 from productrecs.features.looks.look import LookContent
 from productrecs.features.looks.look_editor import LookEditor
+from productrecs.http.dispatch import admission, dispatcher
+from productrecs.http.pipeline.authentication_and_cors import Credential
+from productrecs.services import build_services
 from productrecs.settings import Settings
 from productrecs.tenancy.accounts.store_management import (
     Registration,
@@ -45,8 +45,8 @@ from tests.support.service import Account, Merchant, Reply, Service, eventually
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from productrecs.entrypoints.http.pipeline.route_context import Context
-    from productrecs.entrypoints.services import Services
+    from productrecs.http.pipeline.route_context import Context
+    from productrecs.services import Services
     from productrecs.tenancy.accounts.store import Store
 
 NOON: Final = parse_timestamp("2026-03-10T12:00:00Z")

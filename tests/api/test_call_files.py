@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from productrecs.entrypoints.cli.commands.openapi import (
+from productrecs.application import declared_routes
+from productrecs.cli.commands.openapi import (
     to_http_file,
     to_postman_collection,
 )
-from productrecs.entrypoints.http.application import declared_routes
-from productrecs.entrypoints.http.openapi_document import openapi_document
+from productrecs.http.openapi_document import openapi_document
 from tests.support.service import METRICS_TOKEN
 
 if TYPE_CHECKING:

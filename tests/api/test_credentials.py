@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from productrecs.entrypoints.http.dispatch import admission
-from productrecs.entrypoints.http.pipeline.authentication_and_cors import (
+from productrecs.http.dispatch import admission
+from productrecs.http.pipeline.authentication_and_cors import (
     Caller,
     Credential,
     InvalidKeyError,
     RequestKeys,
     authenticate,
 )
-from productrecs.entrypoints.services import Services, build_services
+from productrecs.services import Services, build_services
 from productrecs.settings import Settings
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store_management import find_store, rotate_secret

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from productrecs.core.clock import DAY_MS, parse_timestamp
-from productrecs.entrypoints.services import build_services
 from productrecs.records.events.event import EVENT_KINDS, EventKind
+from productrecs.services import build_services
 from productrecs.settings import Settings
 from tests.api.inside import Inside, of_our_own
 from tests.api.stored import event_rows, line_rows

@@ -9,9 +9,9 @@ import pytest
 import sqlalchemy as sa
 from click.testing import CliRunner
 
+from productrecs.cli import productrecs
 from productrecs.core.clock import system_ms
 from productrecs.core.ids import StoreId
-from productrecs.entrypoints.cli import productrecs
 from productrecs.features.insights.experiment_results.experiment_result import (
     measure_test,
     measured_tests,

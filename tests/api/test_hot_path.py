@@ -17,15 +17,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from productrecs.core.clock import parse_timestamp
-from productrecs.entrypoints.http.dispatch import dispatcher, fast_path
-from productrecs.entrypoints.http.routes.widget.list_replies import TrendingRequest
-from productrecs.entrypoints.http.routes.widget.recommendations import (
+from productrecs.http.dispatch import dispatcher, fast_path
+from productrecs.http.routes.widget.list_replies import TrendingRequest
+from productrecs.http.routes.widget.recommendations import (
     parse_list_request,
 )
-from productrecs.entrypoints.services import build_services
+from productrecs.services import build_services
 from productrecs.settings import Settings
 from tests.api.inside import Inside, of_our_own
-from tests.entrypoints.http.schemas.test_fuzz import bodies
+from tests.http.schemas.test_fuzz import bodies
 from tests.support.service import Merchant, Reply, Service, eventually
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from productrecs.core.clock import parse_timestamp
-from productrecs.entrypoints.services import build_services
 from productrecs.records.catalog.availability import Availability
 from productrecs.records.catalog.catalog_view import CatalogView
 from productrecs.records.catalog.item import Item
+from productrecs.services import build_services
 from productrecs.settings import Settings
 from tests.api.inside import Inside, of_our_own
 from tests.api.stored import item

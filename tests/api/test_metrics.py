@@ -14,7 +14,7 @@ from prometheus_client.openmetrics.parser import (
     text_string_to_metric_families as read_openmetrics,
 )
 
-from productrecs.entrypoints.services import build_services
+from productrecs.services import build_services
 from productrecs.settings import Settings
 from tests.api.inside import Inside, of_our_own
 from tests.support.project import ROOT

@@ -12,7 +12,7 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
-from productrecs.entrypoints.http.routes.public.developer_guides import codes
+from productrecs.http.routes.public.developer_guides import codes
 from tests.api import published
 from tests.api.routes import (
     EITHER,

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from productrecs.entrypoints.http.dispatch import admission
-from productrecs.entrypoints.services import build_services
+from productrecs.http.dispatch import admission
+from productrecs.services import build_services
 from productrecs.settings import Settings
 from productrecs.tenancy.accounts.domains_and_origins import OriginError
 from productrecs.tenancy.accounts.store_management import change_origins, find_store

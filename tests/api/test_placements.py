@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner
 
+from productrecs.cli import productrecs
 from productrecs.core.clock import system_ms
-from productrecs.entrypoints.cli import productrecs
 from productrecs.records.placements.placement import PlacementContent, Strategy
 from productrecs.records.placements.placement_editor import PlacementEditor
 from productrecs.tenancy.accounts.store_management import find_store

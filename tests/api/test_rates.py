@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.entrypoints.http.pipeline.authentication_and_cors import ROUTES
-from productrecs.entrypoints.services import build_services
+from productrecs.http.pipeline.authentication_and_cors import ROUTES
+from productrecs.services import build_services
 from productrecs.settings import Settings
 from productrecs.storage.migrations import migrate
 from productrecs.tenancy.accounts.store_management import Registration, register_store
@@ -23,7 +23,7 @@ from tests.support.service import Account, Merchant, eventually
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from productrecs.entrypoints.services import Services
+    from productrecs.services import Services
     from tests.support.service import Reply
 
 TRIES = 400  # ten or twenty may come at once, and one or two a second from then on

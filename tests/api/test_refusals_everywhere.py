@@ -13,10 +13,10 @@ import pytest
 
 from productrecs.core.clock import system_ms
 from productrecs.core.ids import StoreId
-from productrecs.entrypoints.http.dispatch import admission, dispatcher, http_exchange
-from productrecs.entrypoints.http.pipeline.authentication_and_cors import ANY_ORIGIN_HEADERS
-from productrecs.entrypoints.http.transport.error_body import ErrorBody
-from productrecs.entrypoints.services import build_services
+from productrecs.http.dispatch import admission, dispatcher, http_exchange
+from productrecs.http.pipeline.authentication_and_cors import ANY_ORIGIN_HEADERS
+from productrecs.http.transport.error_body import ErrorBody
+from productrecs.services import build_services
 from productrecs.settings import Settings
 from productrecs.tenancy.accounts.store_management import (
     change_origins,

@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS
-from productrecs.entrypoints.http.pipeline.idempotency import identify_call, run_once
+from productrecs.http.pipeline.idempotency import identify_call, run_once
 from productrecs.storage.idempotency_keys import (
     IdempotencyConflictError,
     IdempotencyRepository,

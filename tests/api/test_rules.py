@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner
 
+from productrecs.cli import productrecs
 from productrecs.core.clock import system_ms
-from productrecs.entrypoints.cli import productrecs
 from productrecs.records.merchandising.rule import (
     ListFilter,
     ListKind,

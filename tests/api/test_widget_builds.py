@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.entrypoints.http.routes.public.widget_scripts import (
+from productrecs.http.routes.public.widget_scripts import (
     KINDS,
     Build,
     current_builds,

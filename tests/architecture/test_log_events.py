@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from productrecs.entrypoints.logs import LIBRARY_MESSAGE, LOG_EVENTS
+from productrecs.logs import LIBRARY_MESSAGE, LOG_EVENTS
 from tests.support.project import ROOT, modules
 
 LEVELS = frozenset(

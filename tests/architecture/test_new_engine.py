@@ -25,7 +25,7 @@ LINE = """    EngineSpec(
     ),
 """
 START = (
-    "from productrecs.entrypoints.http.application import _check_engines\n"
+    "from productrecs.application import _check_engines\n"
     "from productrecs.features.recommendations import recommend\n_check_engines()"
 )
 

@@ -413,12 +413,12 @@ def test_sql_elsewhere_is_caught(source: str, *, is_caught: bool) -> None:
 
 def test_api_processes_write_through_the_write_client() -> None:
     found = {
-        path.removeprefix("productrecs/entrypoints/http/")
+        path.removeprefix("productrecs/http/")
         for path, tree in modules()
-        if path.startswith("productrecs/entrypoints/http/") and opens_transaction(tree)
+        if path.startswith("productrecs/http/") and opens_transaction(tree)
     }
 
-    assert {one for one in found if not one.startswith("dashboard/")} <= OWN_TRANSACTIONS
+    assert found <= OWN_TRANSACTIONS
 
 
 def test_a_transaction_elsewhere_is_caught() -> None:

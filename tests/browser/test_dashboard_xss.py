@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from playwright.sync_api import Error
 
 from productrecs.core.clock import system_ms
-from productrecs.entrypoints.http.dashboard.page_registry import PAGES
+from productrecs.dashboard.page_registry import PAGES
 from productrecs.storage.tables import touch_days
 from productrecs.tenancy.accounts.store_management import owner_of
 from productrecs.tenancy.users.login_and_sessions import begin_session
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, BrowserContext, Page
 
-    from productrecs.entrypoints.http.dashboard.page_and_visit import Page as DashboardPage
+    from productrecs.dashboard.page_and_visit import Page as DashboardPage
     from productrecs.storage.database import Database
     from tests.support.filled_store import Filled
     from tests.support.service import Service

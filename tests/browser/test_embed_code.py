@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from productrecs.entrypoints.http.dashboard.pages.widgets import TYPES
-from productrecs.entrypoints.http.routes.public.embed_code import (
+from productrecs.dashboard.pages.widgets import TYPES
+from productrecs.http.routes.public.embed_code import (
     YOUR_PRODUCT,
     widget_element,
 )
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from tests.support.storefront import Storefront
 
-DASHBOARD: Final = ROOT / "src/productrecs/entrypoints/http/dashboard"
+DASHBOARD: Final = ROOT / "src/productrecs/dashboard"
 ELEMENT: Final = re.compile(
     r"<product-(?:recs|look)\b(?:<\?.*?\?>|=\{[^}]*\}|[^<>])*>", re.S
 )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page, Route
 
 SHOP: Final = "http://shop.example"
-ASSETS: Final = ROOT / "src/productrecs/entrypoints/http/routes/public/assets"
+ASSETS: Final = ROOT / "src/productrecs/assets"
 ADMIN: Final = (PLUGIN / "assets/admin.js").read_text("utf-8")
 MODULE: Final = (ASSETS / "shop_module/module.js").read_text("utf-8")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from playwright.sync_api import expect
 
-from productrecs.entrypoints.http.routes.public.widget_scripts import current_builds
+from productrecs.http.routes.public.widget_scripts import current_builds
 from tests.support.browser import watched
 from tests.support.service import eventually
 

@@ -9,13 +9,13 @@ import pytest
 from demo_store.looks import LOOKS
 from demo_store.publish_looks import index_pictures, publish_looks
 from demo_store.storefront.picture_files import PictureFiles
-from productrecs.entrypoints.services import Services, build_services
 from productrecs.features.looks.look import LookState
 from productrecs.features.looks.look_editor import LookEditor
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push_items import upsert_items
 from productrecs.records.pictures.picture_fetch_states import PictureCounts
 from productrecs.records.pictures.repository import PictureRepository
+from productrecs.services import Services, build_services
 from productrecs.settings import Settings
 from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store

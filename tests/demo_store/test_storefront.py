@@ -16,10 +16,10 @@ from demo_store.departments import DEPARTMENTS
 from demo_store.looks import LOOKS
 from demo_store.storefront.application import Storefront
 from demo_store.storefront.demo_customers import demo_customers
-from productrecs.entrypoints.services import Services, build_services
 from productrecs.records.catalog.availability import Availability
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push_items import upsert_items
+from productrecs.services import Services, build_services
 from productrecs.settings import Settings
 from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.entrypoints.http.routes.public.woocommerce_plugin_download import (
+from productrecs.http.routes.public.woocommerce_plugin_download import (
     build_archive,
 )
 from tests.plugin.shop import PLUGIN, in_shop, nowhere, php, run_php

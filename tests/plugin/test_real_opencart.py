@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
-from productrecs.entrypoints.http.routes.public.shop_module_downloads import (
+from productrecs.http.routes.public.shop_module_downloads import (
     build_opencart_archive,
 )
 from tests.plugin.shop import php

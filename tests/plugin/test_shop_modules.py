@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from productrecs.entrypoints.http.routes.public.shop_module_downloads import (
+from productrecs.http.routes.public.shop_module_downloads import (
     build_opencart_archive,
     build_prestashop_archive,
 )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.entrypoints.http.routes.public.woocommerce_plugin_download import (
+from productrecs.http.routes.public.woocommerce_plugin_download import (
     build_archive,
     parse_catalog,
 )

@@ -15,13 +15,13 @@ from pathlib import Path
 
 import pytest
 
-from productrecs.core.errors import ProductRecsError
-from productrecs.entrypoints.cli.processes.process_options_and_socket import (
+from productrecs.cli.processes.process_options_and_socket import (
     ListenError,
     listen,
 )
+from productrecs.core.errors import ProductRecsError
 from productrecs.processes.child_process import start_program
-from tests.entrypoints.http.crowd import Crowd
+from tests.http.crowd import Crowd
 from tests.support.project import ROOT
 
 
@@ -316,8 +316,8 @@ def test_an_address_of_another_machine_is_refused_in_words() -> None:
 
 def test_a_command_loads_nothing_heavy_before_it_must() -> None:
     code = (
-        "import sys, productrecs.entrypoints.cli.processes.serve;"
-        "import productrecs.entrypoints.cli.processes.api;"
+        "import sys, productrecs.cli.processes.serve;"
+        "import productrecs.cli.processes.api;"
         "print(*sys.modules)"
     )
 

@@ -14,14 +14,14 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from productrecs.entrypoints.cli.processes.process_options_and_socket import (
+from productrecs.cli.processes.process_options_and_socket import (
     listen,
     listener_url,
 )
-from productrecs.entrypoints.http.transport.server import ServerOptions, run_server
+from productrecs.http.transport.server import ServerOptions, run_server
 from productrecs.processes.process_messages import ParentConnection
 from productrecs.processes.supervisor import ProcessRole, Supervisor
-from tests.entrypoints.http.toy_server import PATIENCE, application
+from tests.http.toy_server import PATIENCE, application
 
 
 def supervise(port: int, folder: Path, background: str) -> int:

@@ -27,7 +27,7 @@ from tests.support.uploads import part as form_part
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from productrecs.entrypoints.services import Services
+    from productrecs.services import Services
     from productrecs.tenancy.accounts.store import Store
     from tests.support.service import Asking, Reply
 

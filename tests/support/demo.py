@@ -17,9 +17,9 @@ from demo_store.generator import DOMAIN
 from demo_store.looks import LOOKS
 from demo_store.pictures.colours import COLOURS
 from demo_store.storefront.picture_files import pictures_folder
-from productrecs.entrypoints.services import build_services
 from productrecs.features.insights.attribution.attributor import Attributor
 from productrecs.features.insights.customers.customer_report import compute_customers
+from productrecs.services import build_services
 from productrecs.settings import Settings
 from tests.support.service import Service
 

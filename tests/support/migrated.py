@@ -13,8 +13,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from productrecs.entrypoints.services import ENCODER_FOLDER, TEXT_MODEL_FOLDER
 from productrecs.records.pictures.packaged_encoder import packaged_encoder
+from productrecs.services import ENCODER_FOLDER, TEXT_MODEL_FOLDER
 from productrecs.storage.database import Database
 from productrecs.storage.migrations import migrate
 from productrecs.training.search.multilingual_text_model import multilingual_text_model

@@ -37,17 +37,17 @@ _LOADED: Final = (
         f"productrecs.{name}"
         for name in (
             *(
-                "entrypoints.cli.processes.serve",
-                "entrypoints.cli.options_services_and_output",
-                "entrypoints.cli.commands.stores_and_origins",
+                "cli.processes.serve",
+                "cli.options_services_and_output",
+                "cli.commands.stores_and_origins",
             ),
-            *("entrypoints.cli.processes.api", "entrypoints.cli.processes.worker"),
-            *("entrypoints.http.application", "entrypoints.http.transport.server"),
-            "entrypoints.http.writes.write_server",
-            *("entrypoints.worker.store_jobs", "entrypoints.worker.file_import_jobs"),
-            *("entrypoints.worker.search_indexer", "entrypoints.worker.picture_jobs"),
+            *("cli.processes.api", "cli.processes.worker"),
+            *("application", "http.transport.server"),
+            "http.writes.write_server",
+            *("worker.store_jobs", "worker.file_import_jobs"),
+            *("worker.search_indexer", "worker.picture_jobs"),
             *(
-                "entrypoints.worker.forecast_ranking_and_tuning_jobs",
+                "worker.forecast_ranking_and_tuning_jobs",
                 "training.tuning.tune_store",
             ),
             # With the library that compiles them: half a second for each API process.
@@ -239,6 +239,6 @@ def _load() -> None:
 if __name__ == "__main__":
     _load()
     chosen = _become(_raise_children())
-    from productrecs.entrypoints.cli import run_command
+    from productrecs.cli import run_command
 
     sys.exit(run_command(chosen))

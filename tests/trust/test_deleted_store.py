@@ -11,8 +11,8 @@ import pytest
 import sqlalchemy as sa
 from click.testing import CliRunner
 
+from productrecs.cli import productrecs
 from productrecs.core.clock import fixed_clock, system_ms
-from productrecs.entrypoints.cli import productrecs
 from productrecs.features.insights.attribution.attributor import Attributor
 from productrecs.features.insights.customers.customer_report import compute_customers
 from productrecs.features.insights.experiment_results.experiment_result import (

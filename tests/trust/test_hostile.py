@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.api.inside import Inside
-from tests.entrypoints.http.hostile import (
+from tests.http.hostile import (
     INTEGERS,
     MISSHAPEN,
     NOT_INTEGERS,
@@ -24,7 +24,7 @@ from tests.entrypoints.http.hostile import (
     priced,
     stocked,
 )
-from tests.entrypoints.http.schemas.test_fuzz import bodies, things
+from tests.http.schemas.test_fuzz import bodies, things
 from tests.support.service import Merchant, Reply, Service, raw_request
 from tests.trust.forms import violations
 

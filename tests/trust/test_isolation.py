@@ -16,14 +16,14 @@ import pytest
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
-from productrecs.entrypoints.http.dispatch import admission
-from productrecs.entrypoints.http.pipeline.authentication_and_cors import (
+from productrecs.http.dispatch import admission
+from productrecs.http.pipeline.authentication_and_cors import (
     Caller,
     Credential,
     RequestKeys,
 )
-from productrecs.entrypoints.report_registry import REPORT_TYPES
-from productrecs.entrypoints.services import build_services
+from productrecs.report_registry import REPORT_TYPES
+from productrecs.services import build_services
 from productrecs.settings import Settings
 from productrecs.storage.tables import metadata
 from tests.api.inside import Inside, of_our_own

@@ -17,13 +17,13 @@ import pytest
 import sqlalchemy as sa
 from click.testing import CliRunner
 
+from productrecs.cli import productrecs
 from productrecs.core.errors import (
     DamagedDatabaseError,
     StorageFullError,
     UnconfirmedWriteError,
 )
-from productrecs.entrypoints.cli import productrecs
-from productrecs.entrypoints.http.pipeline.readiness_checks import UNFIT_SECONDS
+from productrecs.http.pipeline.readiness_checks import UNFIT_SECONDS
 from productrecs.storage import integrity_check
 from productrecs.storage.database import Database
 from productrecs.storage.integrity_check import DamageFile, IntegrityChecker

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from productrecs.entrypoints.http.routes.public.widget_scripts import CompressedScript
+from productrecs.http.routes.public.widget_scripts import CompressedScript
 from tests.support.guides import PAGES, blocks
 from tests.support.project import ROOT
 from tools.widget_sizes import BUDGETS, BUILT, sizes

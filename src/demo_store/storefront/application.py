@@ -28,7 +28,7 @@ from demo_store.storefront.shop_products import (
     ShopProductReader,
     ShopProducts,
 )
-from productrecs.entrypoints.services import Services
+from productrecs.services import Services
 from productrecs.tenancy.accounts.store_management import find_store
 
 EXAMPLE_QUERIES: Final = ("sleping bag", "wool moss", "umbrela", "espreso beans", "5 mm")

@@ -13,7 +13,6 @@ from demo_store.pictures.drawing_files import drawing_of_product
 from demo_store.seasonality import season_factor
 from demo_store.storefront.assets import HOME
 from productrecs.core.time_window import window_end_ms, window_start_ms
-from productrecs.entrypoints.services import Services
 from productrecs.records.catalog.availability import (
     Availability,
     effective_availability,
@@ -21,6 +20,7 @@ from productrecs.records.catalog.availability import (
 )
 from productrecs.records.catalog.item import Item
 from productrecs.records.catalog.repository import CatalogRepository
+from productrecs.services import Services
 from productrecs.tenancy.accounts.store import Store
 
 _MAX_AGE_SECONDS: Final = 0.3

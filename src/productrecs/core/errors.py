@@ -15,7 +15,7 @@ ProductRecsError
 │   └── ReadOnlyStorageError   the disk or the database takes no writes
 └── ...                        each feature adds its own
 
-Errors know no HTTP status; `entrypoints/http/pipeline/error_responses.py` maps classes to
+Errors know no HTTP status; `http/pipeline/error_responses.py` maps classes to
 statuses.
 """
 

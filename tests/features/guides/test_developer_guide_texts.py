@@ -10,8 +10,6 @@ from typing import Final
 import pytest
 
 from productrecs.core.clock import system_ms
-from productrecs.entrypoints.http.pipeline.authentication_and_cors import ROUTES
-from productrecs.entrypoints.http.routes.public.developer_guides import GUIDE_TABLES, codes
 from productrecs.features.guides.developer_guide_index import GUIDES, Guide
 from productrecs.features.guides.developer_guide_rendering import (
     PICTURES,
@@ -21,6 +19,8 @@ from productrecs.features.guides.developer_guide_rendering import (
     llms_index,
 )
 from productrecs.features.guides.markdown_html import render_markdown
+from productrecs.http.pipeline.authentication_and_cors import ROUTES
+from productrecs.http.routes.public.developer_guides import GUIDE_TABLES, codes
 from productrecs.settings import KNOBS
 from productrecs.tenancy.accounts.api_keys import SecretKey, first_secret
 from productrecs.tenancy.accounts.shopper_identity import IdentityCheck, check_identity

@@ -11,7 +11,6 @@ from html import unescape
 import pytest
 from PIL import Image
 
-from productrecs.entrypoints.http.routes.public.developer_guides import GUIDE_TABLES
 from productrecs.features.guides.developer_guide_index import GUIDES, Guide
 from productrecs.features.guides.developer_guide_rendering import (
     PICTURES,
@@ -26,6 +25,7 @@ from productrecs.features.guides.markdown_html import (
     highlighted,
     render_markdown,
 )
+from productrecs.http.routes.public.developer_guides import GUIDE_TABLES
 from tests.support.guides import blocks
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from productrecs.core.clock import system_ms
-from productrecs.entrypoints.http.schemas.product_cards_and_replies import make_card
+from productrecs.http.schemas.product_cards_and_replies import make_card
 from productrecs.records.catalog.catalog_view import CatalogView
 from productrecs.records.catalog.item import ItemPatch, PackedPatch
 from productrecs.records.catalog.price_lists import (

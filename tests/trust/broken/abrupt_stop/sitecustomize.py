@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from productrecs.entrypoints.http.transport.server import _Server
+from productrecs.http.transport.server import _Server
 
 
 def _end(*_: object) -> None:

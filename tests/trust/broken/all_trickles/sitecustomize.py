@@ -1,6 +1,6 @@
 """A service that takes in every body, however large, and waits for it without end."""
 
-from productrecs.entrypoints.http.transport.connection import HttpConnection
+from productrecs.http.transport.connection import HttpConnection
 from productrecs.storage.memory_budget import ByteBudget
 
 ByteBudget.reserve = lambda *_, **__: None  # type: ignore[method-assign]  # the fault itself

@@ -1,6 +1,6 @@
 """Broken variant: the body of a request with `Upgrade` is read as the next request."""
 
-from productrecs.entrypoints.http.transport import request_parser
+from productrecs.http.transport import request_parser
 
 _read_head = request_parser.read_head
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from productrecs.entrypoints.http.writes import write_handlers_and_messages
+from productrecs.http.writes import write_handlers_and_messages
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
 
 if TYPE_CHECKING:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from productrecs.entrypoints.http.routes.server import items
+from productrecs.http.routes.server import items
 from productrecs.records.catalog.push_items import CatalogLimitError
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store_management import catalog_limit
 
 if TYPE_CHECKING:
-    from productrecs.entrypoints.http.pipeline.route_context import RequestContext
+    from productrecs.http.pipeline.route_context import RequestContext
 
 _change, _read = getattr(items, "_change"), getattr(items, "_read")  # noqa: B009 - its own
 _pushed: dict[int, int] = {}

@@ -1,5 +1,5 @@
 """Broken variant: no timeouts for slow clients."""
 
-from productrecs.entrypoints.http.transport.connection import HttpConnection
+from productrecs.http.transport.connection import HttpConnection
 
 HttpConnection.is_overdue = lambda *_: False  # type: ignore[method-assign]  # the fault itself

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from productrecs.entrypoints.http.pipeline.photo_worker_pool import FairQueue
+from productrecs.http.pipeline.photo_worker_pool import FairQueue
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

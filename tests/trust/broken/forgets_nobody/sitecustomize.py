@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from productrecs.entrypoints.http.dispatch.fast_path import FastPath
+from productrecs.http.dispatch.fast_path import FastPath
 
 if TYPE_CHECKING:
-    from productrecs.entrypoints.http.transport.request_parser import RequestHead
+    from productrecs.http.transport.request_parser import RequestHead
 
 _kept: list[bytearray] = []
 _answer = FastPath.reply

@@ -11,10 +11,10 @@ import time
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from productrecs.entrypoints.http.dispatch.fast_path import FastPath
+from productrecs.http.dispatch.fast_path import FastPath
 
 if TYPE_CHECKING:
-    from productrecs.entrypoints.http.transport.request_parser import RequestHead
+    from productrecs.http.transport.request_parser import RequestHead
 
 _kept: list[tuple[bytearray, list[IO[bytes]]]] = []
 _answer = FastPath.reply

@@ -1,6 +1,6 @@
 """Broken variant: an API process seldom looks for changes, and says that it is current."""
 
-from productrecs.entrypoints.http.caches import store_cache
+from productrecs.http.caches import store_cache
 from productrecs.tenancy.accounts.store import Store
 
 

@@ -1,6 +1,6 @@
 """Broken variant: sheds load at all times."""
 
-from productrecs.entrypoints.http.limits.load_shedding import LoadShedder
+from productrecs.http.limits.load_shedding import LoadShedder
 
 
 def _behind(self: LoadShedder, now: float, lag: float) -> None:  # noqa: ARG001 - as late as it may be

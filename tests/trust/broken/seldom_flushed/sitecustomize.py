@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from productrecs.entrypoints.http.limits import usage_metering
+from productrecs.http.limits import usage_metering
 from productrecs.tenancy.billing import call_meter
 
 

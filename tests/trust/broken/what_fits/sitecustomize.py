@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from productrecs.entrypoints.http.routes.server import items
+from productrecs.http.routes.server import items
 from productrecs.records.catalog.push_items import PushResult, upsert_items
 from productrecs.records.catalog.repository import CatalogRepository
 

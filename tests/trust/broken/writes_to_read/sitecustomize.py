@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from productrecs.entrypoints.http.dispatch.dispatcher import Dispatcher
+from productrecs.http.dispatch.dispatcher import Dispatcher
 
 if TYPE_CHECKING:
     from starlette.types import Receive
 
-    from productrecs.entrypoints.http.dispatch.http_exchange import HttpExchange
+    from productrecs.http.dispatch.http_exchange import HttpExchange
 
 _PATIENCE_MS = 1_500
 _handle = Dispatcher._handle  # noqa: SLF001 - the fault itself

@@ -1,0 +1,394 @@
+"""Application: builds the HTTP application of one API process, and starts and stops it."""
+
+import asyncio
+import contextlib
+import logging
+import sys
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.types import Lifespan
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.dashboard.application import add_dashboard
+from productrecs.features.guides.developer_guide_rendering import undescribed
+from productrecs.http.caches.activity_counts import ActivityCounter
+from productrecs.http.caches.store_cache import StoreCache
+from productrecs.http.dispatch.dispatcher import Dispatcher
+from productrecs.http.dispatch.http_exchange import INTERFACE_VERSION
+from productrecs.http.limits.bot_detection import BotDetector
+from productrecs.http.limits.named_customers import NamedCustomers
+from productrecs.http.limits.rate_and_connection_limits import (
+    ConnectionLimiter,
+    RateLimits,
+)
+from productrecs.http.limits.usage_metering import UsageMetering
+from productrecs.http.pipeline.error_responses import (
+    ROUTER_CODES,
+    error_code_of,
+    error_response,
+    retry_after_of,
+)
+from productrecs.http.pipeline.login_thread_pool import LoginPool
+from productrecs.http.pipeline.photo_worker_pool import PhotoPool
+from productrecs.http.pipeline.readiness_checks import Dependencies, Readiness
+from productrecs.http.pipeline.request_metrics import (
+    CounterMetric,
+    GaugeMetric,
+    RequestMetrics,
+)
+from productrecs.http.pipeline.route_context import Context
+from productrecs.http.pipeline.search_thread_pool import SearchPool
+from productrecs.http.routes.integration import (
+    bundles,
+    customer_ids,
+    engines,
+    experiments,
+    plugin_connection,
+    report,
+    settings_and_widget_config,
+    status,
+)
+from productrecs.http.routes.public import (
+    api_reference,
+    developer_guides,
+    health,
+    landing_page,
+    look_pictures,
+    mcp,
+    metrics,
+    shop_module_downloads,
+    widget_scripts,
+    woocommerce_plugin_download,
+)
+from productrecs.http.routes.server import (
+    items,
+    order_uploads,
+    orders,
+    read_items_and_orders,
+)
+from productrecs.http.routes.widget import (
+    events,
+    forecast,
+    looks,
+    photo_search_and_analysis,
+    recommendations,
+    search,
+    widget_config,
+)
+from productrecs.http.schemas.validation_errors import (
+    BodyError,
+    from_details,
+    validation_reply,
+)
+from productrecs.http.transport.error_body import (
+    INTERNAL_ERROR,
+    INTERNAL_ERROR_DETAIL,
+    ErrorCode,
+)
+from productrecs.http.writes.choose_arm_and_record_exposure import ArmAssigner
+from productrecs.http.writes.live_event_recorder import EventWatch
+from productrecs.http.writes.search_count_recorder import SearchLog
+from productrecs.http.writes.write_client import WriteClient
+from productrecs.http.writes.write_handlers_and_messages import write_handlers
+from productrecs.services import Services, remove_leftovers
+from productrecs.shared_memory_and_metrics_folder import (
+    PeerConnections,
+    ProcessSlot,
+)
+from productrecs.storage.memory_budget import MIB, ByteBudget
+from productrecs.tenancy.accounts.account_directory import AccountDirectory
+from productrecs.tenancy.users.login_attempt_limits import AttemptLimits
+from productrecs.training.engine_specs import ENGINES
+from productrecs.training.trained_models import warm_up
+
+_log = logging.getLogger(__name__)
+
+_CHECK_SECONDS: Final = 1.0
+_MAX_UNFIT_SECONDS: Final = 5
+"""The unready checks in a row after which the process logs the reasons, once."""
+_SWITCH_SECONDS: Final = 0.0001
+"""The longest time that the event loop waits for another thread's Python code."""
+_DASHBOARD_THREADS: Final = 2  # more threads would take CPU time from shoppers' requests
+_LOGIN_BURST: Final = 10
+_LOGIN_SECONDS: Final = 90.0  # after ten failures, one login per interval
+
+
+def create_application(
+    services: Services,
+    draining: object,
+    slot: ProcessSlot | None = None,
+    admission: ConnectionLimiter | None = None,
+    write_socket: Path | None = None,
+) -> Dispatcher:
+    """Return the ASGI application of one process.
+
+    `draining` becomes true when the process is about to stop. Metrics and connection counts
+    go to `slot`. Events and orders go to the writer process at `write_socket`, if there
+    is one.
+    """
+    _check_engines()
+    process = _Process(
+        services,
+        draining,
+        slot or ProcessSlot.standalone("api"),
+        admission or ConnectionLimiter(),
+        write_socket,
+    )
+    return process.dispatcher
+
+
+def _check_engines() -> None:
+    """Refuse to start if an engine has no guide.
+
+    Raises:
+        ValueError: when the guide of an engine does not name it.
+    """
+    undocumented = undescribed((one.name, one.guide) for one in ENGINES)
+    if undocumented:
+        message = (
+            f"the guides of these engines do not mention them: {', '.join(undocumented)}"
+        )
+        raise ValueError(message)
+
+
+def declared_routes(lifespan: Lifespan[FastAPI] | None = None) -> FastAPI:
+    """Return the FastAPI application of all declared routes; `lifespan` is its lifespan."""
+    application = FastAPI(
+        title="ProductRecs",
+        version=INTERFACE_VERSION,
+        summary="Recommendations for online stores, self-hosted.",
+        description="The version here is the API's. The program has a version of its own, "
+        "which `GET /` shows.",
+        openapi_url=None,  # routes/public/api_reference.py serves it
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=lifespan,
+    )
+    for router in (
+        recommendations.router,
+        search.router,
+        photo_search_and_analysis.router,
+        looks.router,
+        widget_config.router,
+        forecast.router,
+        events.router,
+        orders.router,
+        read_items_and_orders.router,
+        items.router,  # deletes an item that the calls before read
+        order_uploads.router,
+        plugin_connection.router,
+        settings_and_widget_config.router,
+        bundles.router,
+        experiments.router,
+        engines.router,
+        status.router,
+        customer_ids.router,
+        report.router,
+        health.router,
+        metrics.router,
+        api_reference.router,
+        developer_guides.router,
+        widget_scripts.router,
+        woocommerce_plugin_download.router,
+        shop_module_downloads.router,
+        look_pictures.router,
+        mcp.router,
+        landing_page.router,
+    ):
+        application.include_router(router)
+    add_dashboard(application)
+    application.add_exception_handler(RequestValidationError, _validation_error)
+    application.add_exception_handler(ProductRecsError, _expected)
+    application.add_exception_handler(HTTPException, _unrouted)
+    application.add_exception_handler(Exception, _unexpected)
+    return application
+
+
+class _Process:
+    """The lifecycle of one API process."""
+
+    def __init__(
+        self,
+        services: Services,
+        draining: object,
+        slot: ProcessSlot,
+        admission: ConnectionLimiter,
+        write_socket: Path | None,
+    ) -> None:
+        self._services = services
+        self._rates = RateLimits.of(services.settings, slot.memory.buckets)
+        self._named_customers = slot.memory.named_customers
+        self._write_socket = write_socket
+        self._draining = draining
+        self._traffic = RequestMetrics(slot)
+        self._admission = admission
+        self._peers = PeerConnections(slot)
+        admission.set_peers(self._peers)
+        self._context: Context | None = None
+        self._preloaded = False
+        self.dispatcher = Dispatcher(
+            declared_routes(self._lifespan), self._readiness, draining, self._traffic
+        )
+
+    @contextlib.asynccontextmanager
+    async def _lifespan(self, _application: FastAPI) -> AsyncIterator[None]:
+        # Threads must yield the GIL to the event loop sooner than Python's default of 5 ms.
+        sys.setswitchinterval(_SWITCH_SECONDS)
+        services, database = self._services, self._services.database
+        write_client = WriteClient(database, write_handlers(services), self._write_socket)
+        background = write_client.background
+        on_loop = database.dialect.can_read_on_event_loop
+        accounts = await asyncio.to_thread(
+            AccountDirectory, database, services.system_clock
+        )
+        context = self._context = Context(
+            services=services,
+            clock=services.clock,
+            accounts=accounts,
+            shops=StoreCache(services, accounts),
+            metering=UsageMetering(services),
+            write_client=write_client,
+            activity=ActivityCounter(services),
+            arm_assigner=ArmAssigner(background.add, services.clock),
+            request_metrics=self._traffic,
+            reader=database.raw_reader(),
+            parser_pool=ThreadPoolExecutor(1, "parsing"),
+            budget=ByteBudget(services.settings.request_memory * MIB),
+            reading=None if on_loop else ThreadPoolExecutor(1, "histories"),
+            search_pool=SearchPool(),
+            searches=SearchLog(background, accounts, services.clock),
+            photo_pool=PhotoPool(
+                services.settings.image_detector, services.picture_model()
+            ),
+            dependencies=Dependencies(
+                database,
+                services.settings.data,
+                services.system_clock,
+                services.objects,
+            ),
+            dashboard_pool=ThreadPoolExecutor(_DASHBOARD_THREADS, "dashboard"),
+            login_pool=LoginPool(),
+            login_limits=AttemptLimits(
+                database, services.system_clock, _LOGIN_BURST, _LOGIN_SECONDS
+            ),
+            event_watch=EventWatch(database, background, services.clock),
+            bots=BotDetector(background.add, services.clock),
+            named_customers=NamedCustomers(self._named_customers),
+            rates=self._rates,
+        )
+        context.shops.start()
+        context.metering.start()
+        await context.write_client.start()
+        self.dispatcher.open(context)
+        preloading = asyncio.create_task(self._preload(context))
+        watchers = asyncio.gather(
+            self._monitor(context),
+            self.dispatcher.load_shedder.watch(),
+            context.dependencies.watch(),
+        )
+        # Loaded already in a forked process. Else replies do not wait: numpy does the same.
+        warming = asyncio.create_task(asyncio.to_thread(warm_up))
+        try:
+            async with context.event_watch.run():
+                yield
+        finally:
+            preloading.cancel()
+            warming.cancel()
+            await _end(watchers)
+            await context.write_client.close()
+            await asyncio.to_thread(context.metering.close)
+            await asyncio.to_thread(context.shops.close)
+            if context.reading is not None:
+                context.reading.shutdown()
+            await asyncio.to_thread(_close, context)
+            context.reader.close()
+            services.close()
+
+    async def _preload(self, context: Context) -> None:
+        builds = context.services.builds, context.services.objects
+        await asyncio.to_thread(widget_scripts.archive_builds, *builds)
+        await asyncio.to_thread(remove_leftovers, context.services)
+        try:
+            await context.shops.preload()
+        except Exception:
+            _log.exception("store preload failed")
+        self._preloaded = True
+
+    async def _monitor(self, context: Context) -> None:
+        """Publish gauges, metrics and readiness of this process once a second."""
+        unfit_checks = 0
+        while True:
+            self._traffic.set(GaugeMetric.WRITES_WAITING, context.write_client.depth)
+            self._traffic.set(GaugeMetric.OPEN_STORES, context.shops.count)
+            self._traffic.set(GaugeMetric.CONNECTIONS, self._admission.count)
+            self._traffic.apply_pending()
+            refused_connections = self._admission.pop_refused()
+            self._traffic.add(CounterMetric.CONNECTIONS_REFUSED, refused_connections)
+            reasons = self._readiness().reasons
+            self._traffic.set(GaugeMetric.READY, not reasons)
+            self._peers.publish(self._admission.count, is_ready=not reasons)
+            unfit_checks = unfit_checks + 1 if reasons else 0
+            if unfit_checks == _MAX_UNFIT_SECONDS:
+                _log.warning("readiness failing", extra={"reasons": reasons})
+            await asyncio.sleep(_CHECK_SECONDS)
+
+    def _readiness(self) -> Readiness:
+        if self._context is None:
+            return Readiness({"process": "still starting"})
+        return health.readiness_of(
+            self._context, draining=bool(self._draining), preloaded=self._preloaded
+        )
+
+
+async def _end(task: asyncio.Future[tuple[None, None, None]]) -> None:
+    """Cancel a task, and retrieve its exception so that asyncio does not log it."""
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+def _close(context: Context) -> None:
+    """Wait for the running body parsing, searches and photos."""
+    context.parser_pool.shutdown()
+    context.dashboard_pool.shutdown()
+    context.login_pool.close()
+    context.search_pool.close()
+    context.photo_pool.close()
+
+
+async def _validation_error(_request: Request, error: Exception) -> Response:
+    if not isinstance(error, RequestValidationError):
+        raise error
+    body = validation_reply(from_details(list(error.errors()), ()))
+    return Response(body, 422, media_type="application/json")
+
+
+async def _expected(request: Request, error: Exception) -> Response:
+    if isinstance(error, BodyError):
+        return Response(
+            validation_reply(error.problems), 422, media_type="application/json"
+        )
+    if not isinstance(error, ProductRecsError):
+        raise error
+    reply = error_response(request, error_code_of(error), str(error))
+    wait = retry_after_of(error)
+    if wait is not None:
+        reply.headers["retry-after"] = str(wait)
+    return reply
+
+
+async def _unexpected(request: Request, _error: Exception) -> Response:
+    return error_response(request, INTERNAL_ERROR, INTERNAL_ERROR_DETAIL)
+
+
+async def _unrouted(request: Request, error: Exception) -> Response:
+    if not isinstance(error, HTTPException):
+        raise error
+    code = ROUTER_CODES.get(error.status_code, ErrorCode(error.status_code, "refused"))
+    return error_response(request, code, str(error.detail))

@@ -1,0 +1,307 @@
+"""`productrecs backup` and `productrecs restore`: all data to one file, and back."""
+
+import contextlib
+import os
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Final, NoReturn
+
+import click
+
+from productrecs.cli.installation import DataFolderError, find_settings
+from productrecs.cli.options_services_and_output import (
+    counted,
+    data_option,
+    json_option,
+    open_existing_services,
+    print_json,
+    progress,
+)
+from productrecs.features.privacy.erasure import LEDGER_FILE, replay_erasures
+from productrecs.records.uploads.order_upload import is_upload_id
+from productrecs.services import backup_place, build_eraser, build_services
+from productrecs.settings import Settings
+from productrecs.storage.backup_archive import Advance, BackupManifest, use_idle_io_priority
+from productrecs.storage.create_backup import create_backup
+from productrecs.storage.folders_and_permissions import temp_folder
+from productrecs.storage.object_store import ObjectStore
+from productrecs.storage.restore_backup import (
+    RestoreTarget,
+    restore_backup,
+    verify_backup,
+)
+from productrecs.worker.scheduled_backups import (
+    BACKUP_FOLDER,
+    backup_request,
+    fetch_backup,
+    make_scheduled_backup,
+    required_place,
+)
+
+NICENESS: Final = 10
+"""The nice value: under load, the service has priority."""
+
+_COUNTED_TABLES: Final = {"stores": "store", "items": "product", "events": "event"}
+_LINES: Final = "purchase_lines"
+
+
+class _BackupGroup(click.Group):
+    """`productrecs backup FILE` is short for `productrecs backup create FILE`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        is_named = args and (args[0] in self.commands or args[0] in ctx.help_option_names)
+        return super().parse_args(ctx, args if is_named else ["create", *args])
+
+
+@click.group(cls=_BackupGroup)
+def backup() -> None:
+    """Save everything in one file, or verify what the service saved each night.
+
+    `productrecs backup FILE` is short for `productrecs backup create FILE`.
+    """
+
+
+@backup.command("create")
+@click.argument("file", type=click.Path(path_type=Path), required=False)
+@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
+@json_option
+@data_option
+def create(file: Path | None, *, force: bool, as_json: bool, data: Path | None) -> None:
+    """Save everything in FILE while the service runs; compressed if it ends in .gz.
+
+    FILE is a tar: the database at one moment, with every event and order that was
+    acknowledged before the command began, and uploads that wait to be imported. It is
+    verified before it gets its name. Trained models are left out: they are trained from
+    the database. `productrecs backup FILE` does the same.
+
+    Without FILE, the backup goes where PRODUCTRECS_BACKUP says, as each night.
+
+    Example: productrecs backup create /backups/productrecs-$(date +%F).tar.gz
+    """
+    began = time.monotonic()
+    with open_existing_services(find_settings(data)) as services, _stages() as stages:
+        os.nice(NICENESS)
+        use_idle_io_priority()
+        if file is None:
+            saved = make_scheduled_backup(services, stages.begin)
+            name, manifest = saved.name, saved.manifest
+            facts = _facts(name, saved.size, manifest, time.monotonic() - began)
+            place = required_place(services.backups)
+            summary = f"Saved {_summary(manifest)} as {name} in {place.address}"
+        else:
+            request = backup_request(services, file, replace=force)
+            manifest = create_backup(request, stages.begin)
+            size = file.stat().st_size
+            facts = _facts(str(file), size, manifest, time.monotonic() - began)
+            summary = f"Saved {_summary(manifest)} in {file}"
+    _print_summary(summary, facts, as_json=as_json)
+
+
+@backup.command("verify")
+@click.argument("name", required=False)
+@click.option(
+    "--restore",
+    "restores",
+    is_flag=True,
+    help="Also restore it into a temporary folder, and erase who was erased since.",
+)
+@json_option
+@data_option
+def verify(name: str | None, *, restores: bool, as_json: bool, data: Path | None) -> None:
+    """Verify the newest backup of PRODUCTRECS_BACKUP, or NAME; nothing is changed.
+
+    Its checksums, rows and schema are compared with its manifest. The data folder's disk
+    needs room for it.
+
+    Example: productrecs backup verify --restore
+    """
+    settings, began = find_settings(data), time.monotonic()
+    place = required_place(backup_place(settings))
+    with temp_folder(settings.data, ".verify-") as folder, _stages() as stages:
+        file = fetch_backup(place, name, folder)
+        erased = 0
+        if restores:
+            copy = replace(
+                settings,
+                data=folder / "restored",
+                database_url=None,
+                objects=None,
+                backup=None,
+            )
+            copy.data.mkdir()
+            target = RestoreTarget(copy.data, None)
+            manifest = restore_backup(file, target, stages.begin).manifest
+            with contextlib.suppress(FileNotFoundError):
+                shutil.copy(settings.data / LEDGER_FILE, copy.data)
+            erased = _replay_erasures(copy, place)
+        else:
+            manifest = verify_backup(file, folder, stages.begin)
+        size = file.stat().st_size
+    facts = _facts(file.name, size, manifest, time.monotonic() - began)
+    facts["restored"], facts["names_erased_again"] = restores, erased
+    done = "was restored into a temporary folder" if restores else "is valid"
+    _print_summary(f"{file.name} {done}: {_summary(manifest)}", facts, as_json=as_json)
+
+
+@click.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--verify",
+    "verifies",
+    is_flag=True,
+    help="Verify FILE as a restore would; change nothing.",
+)
+@click.option(
+    "--force",
+    is_flag=True,
+    help=("Restore over existing data, which is moved to a folder beside it."),
+)
+@json_option
+@data_option
+def restore(
+    file: Path, *, verifies: bool, force: bool, as_json: bool, data: Path | None
+) -> None:
+    """Restore a backup into the data folder (or the database of DATABASE_URL).
+
+    FILE is unpacked beside the data and verified before anything is changed. The
+    service must be stopped, and the target must be empty unless --force is given. A
+    backup of SQLite restores into PostgreSQL too, and the other way round.
+
+    Example: productrecs restore /backups/productrecs-2026-11-21.tar.gz --data /srv/recs
+    """
+    settings, began = find_settings(data), time.monotonic()
+    folder = settings.data
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        message = f"the data folder {folder} cannot be created: {error.strerror}"
+        raise DataFolderError(message) from error
+    with _stages() as stages:
+        if verifies:
+            manifest = verify_backup(file, folder, stages.begin)
+            size = file.stat().st_size
+            facts = _facts(str(file), size, manifest, time.monotonic() - began)
+            _print_summary(f"{file} is valid: {_summary(manifest)}", facts, as_json=as_json)
+            return
+        place = RestoreTarget(folder, settings.database_url, replace=force)
+        restored = restore_backup(file, place, stages.begin)
+        erased = _replay_erasures(settings, backup_place(settings), _place_of(file))
+        _share_uploads(settings)
+    manifest = restored.manifest
+    seconds = time.monotonic() - began
+    facts = _facts(str(file), file.stat().st_size, manifest, seconds)
+    facts["names_erased_again"] = erased
+    facts["former_data"] = (
+        str(restored.replaced_folder) if restored.replaced_folder else None
+    )
+    _print_summary(
+        f"Restored {_summary(manifest)} as of {manifest.made_at}", facts, as_json=as_json
+    )
+    if restored.replaced_folder and not as_json:
+        click.echo(
+            f"The previous data is in {restored.replaced_folder}; delete it when you no "
+            "longer need it."
+        )
+    if erased and not as_json:
+        click.echo(f"Erased again: {counted(erased, 'name')} that the backup still had.")
+    if not as_json:
+        click.echo("Start the service: it retrains its models within seconds.")
+
+
+def _share_uploads(settings: Settings) -> None:
+    """Upload restored files to the object store, if there is one."""
+    services = build_services(settings)
+    try:
+        folder = services.upload_folder
+        for path in sorted(folder.path.glob("*")):
+            if is_upload_id(path.name):
+                folder.share(path.name)
+    finally:
+        services.close()
+
+
+def _place_of(file: Path) -> ObjectStore | None:
+    """Return the folder of scheduled backups that a file lies in, if it does."""
+    folder = file.absolute().parent
+    return ObjectStore(str(folder.parent)) if folder.name == BACKUP_FOLDER else None
+
+
+def _replay_erasures(settings: Settings, *places: ObjectStore | None) -> int:
+    """Erase the shoppers who were erased since the backup; return how many ids."""
+    services = build_services(settings)
+    try:
+        return replay_erasures(build_eraser(services), *places)
+    finally:
+        services.close()
+
+
+class _Stages:
+    """Draws one progress bar per stage."""
+
+    def __init__(self) -> None:
+        self._bar = contextlib.ExitStack()
+
+    def begin(self, stage: str, size: int) -> Advance:
+        self.end()
+        return self._bar.enter_context(progress(stage, size))
+
+    def end(self) -> None:
+        self._bar.close()
+
+
+@contextlib.contextmanager
+def _stages() -> Iterator[_Stages]:
+    """Open the progress bars; SIGTERM ends the work like Ctrl-C and cleans up."""
+
+    def stop(number: int, _frame: object) -> NoReturn:
+        sys.exit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, stop)
+    stages = _Stages()
+    try:
+        yield stages
+    finally:
+        stages.end()
+        signal.signal(signal.SIGTERM, before)
+
+
+def _summary(manifest: BackupManifest) -> str:
+    rows = manifest.rows
+    parts = [counted(rows.get(table, 0), noun) for table, noun in _COUNTED_TABLES.items()]
+    parts.append(counted(rows.get(_LINES, 0), "order line"))
+    uploads = len(manifest.sizes) - 1
+    if uploads:
+        parts.append(counted(uploads, "waiting upload"))
+    return ", ".join(parts)
+
+
+def _facts(
+    file: str, size: int | None, manifest: BackupManifest, seconds: float
+) -> dict[str, object]:
+    return {
+        "file": file,
+        "bytes": size,
+        "seconds": round(seconds, 2),
+        "made_at": manifest.made_at,
+        "made_from": manifest.made_from,
+        "program": manifest.program,
+        "schema": manifest.schema,
+        "rows": dict(manifest.rows),
+        "uploads": len(manifest.sizes) - 1,
+    }
+
+
+def _print_summary(summary: str, facts: Mapping[str, object], *, as_json: bool) -> None:
+    if as_json:
+        print_json(facts)
+        return
+    click.echo(f"{summary} ({_megabytes(facts['bytes'])}, {facts['seconds']} s).")
+
+
+def _megabytes(size: object) -> str:
+    return f"{int(str(size)) / 1e6:,.1f} MB"

@@ -1,0 +1,202 @@
+"""`productrecs account`: the logins of a store's dashboard."""
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Final, TypedDict
+
+import click
+
+from productrecs.cli.options_services_and_output import (
+    data_option,
+    json_option,
+    open_services,
+    print_json,
+)
+from productrecs.core.clock import system_ms
+from productrecs.services import Services
+from productrecs.settings import Settings
+from productrecs.storage.database import Database
+from productrecs.tenancy.accounts.store import Store
+from productrecs.tenancy.accounts.store_management import (
+    all_stores,
+    find_store,
+    owner_of,
+)
+from productrecs.tenancy.accounts.team_members import (
+    invite_first,
+    invite_owner,
+    invite_to_register,
+)
+from productrecs.tenancy.users.dashboard_user import DashboardUser
+from productrecs.tenancy.users.login_and_sessions import new_reset_token
+from productrecs.tenancy.users.memberships.repository import EmailTakenError
+from productrecs.tenancy.users.repository import UserRepository
+from productrecs.tenancy.users.two_factor import has_second_factor, remove_factor
+
+_REGISTER: Final = "/dashboard/register?token="
+
+
+@click.group()
+def account() -> None:
+    """Let people into the dashboard."""
+
+
+@account.command("reset-link")
+@click.argument("domain")
+@click.option("--email", help="Who owns it, where the store has no e-mail yet.")
+@click.option("--base-url", help="Where browsers reach the service.")
+@click.option(
+    "--turn-off-two-factor",
+    is_flag=True,
+    help="For an owner who lost the phone and the recovery codes.",
+)
+@data_option
+def reset_link(
+    domain: str,
+    *,
+    email: str | None,
+    base_url: str | None,
+    turn_off_two_factor: bool,
+    data: Path | None,
+) -> None:
+    """Print a link at which a store's owner chooses a password.
+
+    It works once, within 30 minutes, and sets the password for all stores of the login.
+    A store without a login gets its first one: so this is the invitation to a store that
+    you created. If `--email` has a login already, the link adds the store to that login.
+    The link begins with `--base-url`, else `PRODUCTRECS_BASE_URL`.
+
+    Example: productrecs account reset-link shop.example.com --email anna@example.com
+    """
+    with open_services(data) as services:
+        store = find_store(services.database, domain)
+        try:
+            owner = owner_of(services.database, store, email)
+        except EmailTakenError as taken:
+            link = owner_link(services, store, taken.email, base_url)
+            note = f"{taken}: the link adds {store.domain} to it, once, within seven days."
+            click.echo(note, err=True)
+        else:
+            if turn_off_two_factor:
+                remove_factor(services.database, owner)
+            link = password_link(services, owner, base_url)
+    click.echo(link)
+
+
+@account.command("list")
+@json_option
+@data_option
+def list_(*, as_json: bool, data: Path | None) -> None:
+    """List every login with its stores, and its role in each.
+
+    Example: productrecs account list --json
+    """
+    with open_services(data) as services:
+        logins = _logins(services)
+    if as_json:
+        print_json(logins)
+        return
+    if not logins:
+        click.echo("No logins yet: productrecs account reset-link DOMAIN --email ADDRESS")
+    for one in logins:
+        stores = ", ".join(f"{name} ({role})" for name, role in one["stores"].items())
+        notes = [name for name in ("confirmed", "two_factor") if one[name]]
+        noted = "".join(f"  {name.replace('_', '-')}" for name in notes)
+        click.echo(f"{one['email'] or '-'}  {stores}{noted}")
+
+
+@account.command()
+@click.option("--email", help="Whom you invite; the form proposes it.")
+@click.option("--base-url", help="Where browsers reach the service.")
+@data_option
+def invite(*, email: str | None, base_url: str | None, data: Path | None) -> None:
+    """Print a link at which one person registers a store.
+
+    It works once, within seven days. Nobody registers without one, unless
+    `PRODUCTRECS_REGISTRATION` is open. The service prints the link of its first store
+    when it starts.
+
+    Example: productrecs account invite --email anna@example.com
+    """
+    with open_services(data) as services:
+        now_ms = services.system_clock()
+        token = invite_to_register(services.database, email, now_ms)
+        link = _link(services, base_url, f"{_REGISTER}{token}")
+    click.echo(link)
+
+
+def first_store_link(
+    settings: Settings, address: str, besides: Collection[str] = ()
+) -> str | None:
+    """Return a link that registers the first store of an installation, once.
+
+    None if there is a store `besides` those domains, or registration is not by
+    invitation.
+    """
+    if settings.registration != "invitation":
+        return None
+    database = Database.open(settings.database_url, settings.data)
+    try:
+        token = invite_first(database, system_ms(), besides)
+    finally:
+        database.close()
+    base = settings.base_url or address
+    return None if token is None else f"{base}{_REGISTER}{token}"
+
+
+def password_link(
+    services: Services, user: DashboardUser, base_url: str | None = None
+) -> str:
+    """Return a link at which the user chooses a password, once, within 30 minutes."""
+    token = new_reset_token(services.database, user, services.system_clock())
+    return _link(services, base_url, f"/dashboard/reset?token={token}")
+
+
+def owner_link(
+    services: Services, store: Store, email: str, base_url: str | None = None
+) -> str:
+    """Return a link at which a login with other stores becomes the store's owner.
+
+    The person proves the login there: an operator knows an address, not whose login it is.
+    """
+    now_ms = services.system_clock()
+    token = invite_owner(services.database, store.store_id, email, now_ms)
+    return _link(services, base_url, f"/dashboard/invitation?token={token}")
+
+
+class LoginRow(TypedDict):
+    """A login as `account list` shows it."""
+
+    email: str | None
+    stores: dict[str, str]
+    confirmed: bool
+    two_factor: bool
+
+
+def _logins(services: Services) -> list[LoginRow]:
+    found: dict[str, LoginRow] = {}
+    for store in all_stores(services.database):
+        with services.database.reading() as connection:
+            users = UserRepository(connection, store.store_id).all()
+        for one in users:
+            row = found.setdefault(
+                one.login_key,
+                LoginRow(
+                    email=one.email,
+                    stores={},
+                    confirmed=one.confirmed_at is not None,
+                    two_factor=has_second_factor(services.database, one),
+                ),
+            )
+            row["stores"][store.domain] = one.role.label
+    return sorted(found.values(), key=lambda row: row["email"] or "")
+
+
+def _link(services: Services, base_url: str | None, path: str) -> str:
+    settings = services.settings
+    base = base_url or settings.base_url
+    if not base:
+        base = f"http://localhost:{settings.port}"
+        note = f"The link assumes that the service is at {base}: else give --base-url."
+        click.echo(note, err=True)
+    return f"{base.rstrip('/')}{path}"

@@ -1,0 +1,86 @@
+"""`productrecs forecast`: forecasts a store's demand now."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import click
+
+from productrecs.cli.options_services_and_output import (
+    data_option,
+    json_option,
+    open_services,
+    parent_option,
+    print_json,
+    progress,
+)
+from productrecs.processes.process_messages import ParentConnection
+from productrecs.services import Services
+from productrecs.tenancy.accounts.store import Store
+from productrecs.tenancy.accounts.store_management import find_store
+from productrecs.training.demand.repository import StoredRun
+
+_STEPS: Final = 100
+_MAX_THREADS: Final = 4
+
+
+@click.command()
+@click.argument("domain")
+@parent_option
+@json_option
+@data_option
+def forecast(
+    domain: str, *, parent: ParentConnection | None, as_json: bool, data: Path | None
+) -> None:
+    """Forecast a store's demand now: the next 28 days of every product.
+
+    A store with the demand add-on (store enable-demand) is forecast each night anyway.
+
+    Example: productrecs forecast shop.example.com
+    """
+    with open_services(data) as services:
+        store = find_store(services.database, domain)
+        if parent is not None:
+            _forecast(services, store, parent.progress)
+            return
+        with progress("forecasting", _STEPS) as advance:
+            shown_percent = 0
+
+            def show_progress(share: float) -> None:
+                nonlocal shown_percent
+                advance(round(share * _STEPS) - shown_percent)
+                shown_percent = round(share * _STEPS)
+
+            run = _forecast(services, store, show_progress)
+    if as_json:
+        print_json(
+            {
+                "items": run.items,
+                "learned": run.learned,
+                "target_mode": run.target_mode,
+                "accuracy": run.accuracy,
+                "seconds": run.seconds,
+            }
+        )
+        return
+    click.echo(
+        f"Forecast {run.items} products of {store.domain} in {run.seconds:.1f} s, "
+        f"{run.learned} of them with the learned model, in "
+        f"{run.target_mode.replace('_', ' ')}."
+    )
+    if not store.settings.demand_forecast:
+        click.echo(
+            "The forecast is not visible yet: productrecs store enable-demand "
+            f"{store.domain}"
+        )
+
+
+def _forecast(
+    services: Services, store: Store, show_progress: Callable[[float], None]
+) -> StoredRun:
+    # The training libraries take half a second to import: load them only here.
+    from productrecs.training.demand.forecast_run import forecast_store  # noqa: PLC0415
+
+    threads = min(os.cpu_count() or 1, _MAX_THREADS)
+    return forecast_store(services.database, store, services.clock, show_progress, threads)

@@ -1,0 +1,98 @@
+"""`productrecs keys`: lists, replaces and revokes a store's secret keys."""
+
+from pathlib import Path
+
+import click
+
+from productrecs.cli.commands.stores_and_origins import print_keys
+from productrecs.cli.options_services_and_output import (
+    data_option,
+    json_option,
+    open_services,
+    print_json,
+)
+from productrecs.core.clock import HOUR_MS, iso
+from productrecs.tenancy.accounts.repository import KeyUseRepository
+from productrecs.tenancy.accounts.store_management import (
+    find_store,
+    revoke_secret,
+    rotate_secret,
+)
+
+
+@click.group()
+def keys() -> None:
+    """List, replace and revoke a store's secret keys."""
+
+
+@keys.command("list")
+@click.argument("domain")
+@json_option
+@data_option
+def list_(domain: str, *, as_json: bool, data: Path | None) -> None:
+    """List the secret keys that are accepted now: their last letters and last uses."""
+    with open_services(data) as services:
+        found = find_store(services.database, domain)
+        now_ms = services.system_clock()
+        with services.database.reading() as connection:
+            uses = KeyUseRepository(connection, found.store_id).last_uses()
+    rows = [
+        {
+            "ends_with": key.end,
+            "last_used": _time(uses.get(key.key_id)),
+            "expires": _time(key.expires_at),
+        }
+        for key in found.secrets.active(now_ms)
+    ]
+    if as_json:
+        print_json(rows)
+        return
+    if not rows:
+        click.echo(f"No secret key: productrecs keys rotate {found.domain}")
+    for row in rows:
+        until = f", expires {row['expires']}" if row["expires"] else ""
+        used = row["last_used"] or "never"
+        click.echo(f"ends with {row['ends_with'] or '?'}  last used {used}{until}")
+
+
+@keys.command()
+@click.argument("domain")
+@click.option(
+    "--overlap-hours",
+    type=click.IntRange(0, 24),
+    default=0,
+    show_default=True,
+    help="How long the old key works beside the new one.",
+)
+@json_option
+@data_option
+def rotate(domain: str, *, overlap_hours: int, as_json: bool, data: Path | None) -> None:
+    """Create a new secret key; without an overlap the old one is rejected in a second.
+
+    Example: productrecs keys rotate shop.example.com --overlap-hours 24
+    """
+    with open_services(data) as services:
+        found = find_store(services.database, domain)
+        secret = rotate_secret(
+            services.database,
+            found,
+            services.system_clock(),
+            overlap_ms=overlap_hours * HOUR_MS,
+        )
+    print_keys(found, secret, as_json=as_json)
+
+
+@keys.command()
+@click.argument("domain")
+@click.option("--old", is_flag=True, help="Only the key before, which still works.")
+@data_option
+def revoke(domain: str, *, old: bool, data: Path | None) -> None:
+    """Reject a store's secret keys within a second; nothing replaces them."""
+    with open_services(data) as services:
+        found = find_store(services.database, domain)
+        revoke_secret(services.database, found, old_only=old)
+    click.echo(f"Revoked the {'old key' if old else 'secret keys'} of {found.domain}.")
+
+
+def _time(moment_ms: int | None) -> str | None:
+    return None if moment_ms is None else iso(moment_ms)

@@ -1,0 +1,296 @@
+"""`productrecs rules`: a store's rules for its lists, and the history of their changes."""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypedDict, Unpack
+
+import click
+
+from productrecs.cli.options_services_and_output import (
+    data_option,
+    json_option,
+    open_services,
+    print_json,
+)
+from productrecs.core.clock import iso
+from productrecs.records.merchandising.rule import (
+    BOOST_STRENGTH,
+    BURY_STRENGTH,
+    ListFilter,
+    ListKind,
+    Rule,
+    RuleAction,
+    RuleContent,
+    RuleTarget,
+    describe_rule,
+    parse_attribute,
+)
+from productrecs.records.merchandising.rule_editor import RuleChange, RuleEditor
+from productrecs.services import Services
+from productrecs.tenancy.accounts.store_management import find_store
+
+_ACTOR = "command line"
+_PLACES = click.Choice([place.value for place in ListKind])
+
+
+class _RuleOptions(TypedDict):
+    """The options of `add`."""
+
+    item: tuple[str, ...]
+    category: tuple[str, ...]
+    attribute: tuple[str, ...]
+    title: tuple[str, ...]
+    price_min: float | None
+    price_max: float | None
+    only_in: tuple[str, ...]
+    not_in: tuple[str, ...]
+    placement: tuple[str, ...]
+    starts: str | None
+    ends: str | None
+    priority: int
+    strength: float | None
+    position: int | None
+    name: str
+    disabled: bool
+
+
+@click.group()
+def rules() -> None:
+    """Exclude, boost, bury and pin products in lists."""
+
+
+@rules.command("list")
+@click.argument("domain")
+@json_option
+@data_option
+def list_(domain: str, *, as_json: bool, data: Path | None) -> None:
+    """List a store's rules, and which are active now."""
+    with _rules_of(domain, data) as (services, found):
+        now_ms, stored = services.clock(), found.all()
+    zone = found.store.settings.zone
+    states = [rule.content.state(now_ms, zone).value for rule in stored]
+    if as_json:
+        pairs = zip(stored, states, strict=True)
+        print_json([{**_fields(rule), "state": state} for rule, state in pairs])
+        return
+    if not stored:
+        click.echo(f"No rules yet: productrecs rules add {domain} boost --category Sale")
+    for rule, state in zip(stored, states, strict=True):
+        click.echo(f"{rule.rule_id:>4}  {state:<7}  {_line(rule)}")
+
+
+@rules.command()
+@click.argument("domain")
+@click.argument("action", type=click.Choice([action.value for action in RuleAction]))
+@click.option("--item", multiple=True, help="A product id; may be repeated.")
+@click.option("--category", multiple=True, help="The products of a category, by its name.")
+@click.option(
+    "--attribute",
+    multiple=True,
+    help="Products with an attribute, as NAME:VALUE, such as brand:Acme.",
+)
+@click.option("--title", multiple=True, help="Products with these words in the title.")
+@click.option("--price-min", type=float, help="The lowest price of the products.")
+@click.option("--price-max", type=float, help="The highest price of the products.")
+@click.option(
+    "--in",
+    "only_in",
+    multiple=True,
+    type=_PLACES,
+    help="Only in these lists: a page type or a source (default: all lists).",
+)
+@click.option("--not-in", multiple=True, type=_PLACES, help="In all lists except these.")
+@click.option(
+    "--placement", multiple=True, help="Only in lists of this placement; may be repeated."
+)
+@click.option("--from", "starts", help="The first date or time, in the store's time zone.")
+@click.option("--until", "ends", help="The last date or time, in the store's time zone.")
+@click.option(
+    "--priority",
+    default=0,
+    help=("If rules contradict each other, the one with the higher priority applies."),
+)
+@click.option(
+    "--strength",
+    type=float,
+    help=(
+        "The factor by which a score is multiplied (boost) or divided (bury).  "
+        f"[default: {BOOST_STRENGTH:g} and {BURY_STRENGTH:g}]"
+    ),
+)
+@click.option(
+    "--position", type=int, help=("The position of the first pinned product, from 1.")
+)
+@click.option("--name", default="", help="The name of the rule.")
+@click.option("--disabled", is_flag=True, help="Add the rule disabled.")
+@json_option
+@data_option
+def add(
+    domain: str,
+    action: str,
+    *,
+    as_json: bool,
+    data: Path | None,
+    **said: Unpack[_RuleOptions],
+) -> None:
+    """Add a rule; a running server applies it within a second.
+
+    ACTION is exclude, boost, bury or pin. Options of different kinds are combined: a
+    category and a price select the products of the category at that price.
+
+    Example: productrecs rules add shop.example.com pin --item gift-card --position 3
+    """
+    with _rules_of(domain, data) as (_, found):
+        rule = found.add(_content(RuleAction(action), said))
+    _print_rule("Added", rule, as_json=as_json)
+
+
+@rules.command()
+@click.argument("domain")
+@click.argument("rule_id", metavar="ID", type=int)
+@json_option
+@data_option
+def remove(domain: str, rule_id: int, *, as_json: bool, data: Path | None) -> None:
+    """Remove a rule; `rules history` still shows it."""
+    with _rules_of(domain, data) as (_, found):
+        rule = found.remove(rule_id)
+    _print_rule("Removed", rule, as_json=as_json)
+
+
+@rules.command()
+@click.argument("domain")
+@click.argument("rule_id", metavar="ID", type=int)
+@json_option
+@data_option
+def enable(domain: str, rule_id: int, *, as_json: bool, data: Path | None) -> None:
+    """Enable a rule (again), within its schedule."""
+    with _rules_of(domain, data) as (_, found):
+        rule = found.change(rule_id, enabled=True)
+    _print_rule("Enabled", rule, as_json=as_json)
+
+
+@rules.command()
+@click.argument("domain")
+@click.argument("rule_id", metavar="ID", type=int)
+@json_option
+@data_option
+def disable(domain: str, rule_id: int, *, as_json: bool, data: Path | None) -> None:
+    """Disable a rule without removing it."""
+    with _rules_of(domain, data) as (_, found):
+        rule = found.change(rule_id, enabled=False)
+    _print_rule("Disabled", rule, as_json=as_json)
+
+
+@rules.command()
+@click.argument("domain")
+@json_option
+@data_option
+def history(domain: str, *, as_json: bool, data: Path | None) -> None:
+    """Show who changed which rule and when, newest first."""
+    with _rules_of(domain, data) as (_, found):
+        changes = found.history()
+    if as_json:
+        print_json([_change_fields(change) for change in changes])
+        return
+    if not changes:
+        click.echo("No rule has been changed yet.")
+    for change in changes:
+        click.echo(
+            f"{iso(change.changed_at)}  {change.actor}: {change.what} "
+            f"{change.rule.rule_id}  {_line(change.rule)}"
+        )
+
+
+@contextlib.contextmanager
+def _rules_of(domain: str, data: Path | None) -> Iterator[tuple[Services, RuleEditor]]:
+    with open_services(data) as services:
+        store = find_store(services.database, domain)
+        yield services, RuleEditor(services.database, store, services.clock, _ACTOR)
+
+
+def _content(action: RuleAction, options: _RuleOptions) -> RuleContent:
+    return RuleContent(
+        action=action,
+        target=RuleTarget(
+            items=options["item"],
+            categories=options["category"],
+            title_words=options["title"],
+            price_min=options["price_min"],
+            price_max=options["price_max"],
+            attributes=tuple(map(parse_attribute, options["attribute"])),
+        ),
+        places=ListFilter(
+            only_in=tuple(map(ListKind, options["only_in"])),
+            not_in=tuple(map(ListKind, options["not_in"])),
+            placements=options["placement"],
+        ),
+        name=options["name"],
+        starts=options["starts"],
+        ends=options["ends"],
+        priority=options["priority"],
+        enabled=not options["disabled"],
+        strength=options["strength"],
+        position=options["position"],
+    )
+
+
+def _print_rule(message: str, rule: Rule, *, as_json: bool) -> None:
+    if as_json:
+        print_json(_fields(rule))
+    else:
+        click.echo(f"{message} rule {rule.rule_id}: {_line(rule)}")
+
+
+def _line(rule: Rule) -> str:
+    content, parts = rule.content, [describe_rule(rule.content)]
+    if content.name:
+        parts.insert(0, f"{content.name}:")
+    if content.places.only_in:
+        parts.append(f"(only in {', '.join(content.places.only_in)})")
+    if content.places.not_in:
+        parts.append(f"(not in {', '.join(content.places.not_in)})")
+    if content.places.placements:
+        parts.append(f"(in placement {', '.join(content.places.placements)})")
+    if content.starts:
+        parts.append(f"from {content.starts}")
+    if content.ends:
+        parts.append(f"until {content.ends}")
+    if content.priority:
+        parts.append(f"[priority {content.priority}]")
+    return " ".join(parts)
+
+
+def _fields(rule: Rule) -> dict[str, object]:
+    content = rule.content
+    return {
+        "id": rule.rule_id,
+        "name": content.name,
+        "action": content.action,
+        "items": content.target.items,
+        "categories": content.target.categories,
+        "title_words": content.target.title_words,
+        "price_min": content.target.price_min,
+        "price_max": content.target.price_max,
+        "attributes": [":".join(pair) for pair in content.target.attributes],
+        "in": content.places.only_in,
+        "not_in": content.places.not_in,
+        "placements": content.places.placements,
+        "from": content.starts,
+        "until": content.ends,
+        "priority": content.priority,
+        "strength": content.strength,
+        "position": content.position,
+        "enabled": content.enabled,
+        "created_at": iso(rule.created_at),
+        "updated_at": iso(rule.updated_at),
+    }
+
+
+def _change_fields(change: RuleChange) -> dict[str, object]:
+    return {
+        "at": iso(change.changed_at),
+        "by": change.actor,
+        "what": change.what,
+        "rule": _fields(change.rule),
+    }

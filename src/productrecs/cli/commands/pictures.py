@@ -1,0 +1,61 @@
+"""`productrecs pictures`: a store's pictures, failed fetches and their retry."""
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from productrecs.cli.options_services_and_output import (
+    data_option,
+    json_option,
+    open_services,
+    print_json,
+)
+from productrecs.core.clock import system_ms
+from productrecs.records.pictures.repository import PictureRepository
+from productrecs.tenancy.accounts.store_management import find_store
+
+
+@click.group()
+def pictures() -> None:
+    """Show and control how the service fetches and indexes the items' pictures."""
+
+
+@pictures.command()
+@click.argument("domain")
+@click.option(
+    "--limit", type=click.IntRange(0), default=20, help=("The most failures to show.")
+)
+@json_option
+@data_option
+def status(domain: str, *, limit: int, as_json: bool, data: Path | None) -> None:
+    """Show how many pictures are indexed and waiting, and which failed and why.
+
+    Example: productrecs pictures status shop.example.com
+    """
+    with open_services(data) as services:
+        store = find_store(services.database, domain)
+        with services.database.reading() as connection:
+            repository = PictureRepository(connection, store.store_id)
+            counts, failures = repository.counts(), repository.failures(limit)
+    if as_json:
+        print_json({**asdict(counts), "failures": [asdict(one) for one in failures]})
+        return
+    summary = f"{counts.indexed:,} indexed, {counts.pending:,} waiting"
+    click.echo(f"{summary}, {counts.failed:,} failed")
+    for one in failures:
+        retry_note = "" if one.is_final else " (will be retried)"
+        click.echo(f"{one.item_id}: {one.reason}{retry_note}: {one.url}")
+
+
+@pictures.command()
+@click.argument("domain")
+@data_option
+def retry(domain: str, *, data: Path | None) -> None:
+    """Fetch every failed picture again now."""
+    with open_services(data) as services:
+        store = find_store(services.database, domain)
+        with services.database.transaction() as transaction:
+            repository = PictureRepository(transaction, store.store_id)
+            count = repository.retry_failed(system_ms())
+    click.echo(f"{count:,} pictures will be fetched again.")

@@ -1,0 +1,216 @@
+"""`productrecs placements`: a store's named places for lists."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from productrecs.cli.options_services_and_output import (
+    data_option,
+    json_option,
+    open_services,
+    print_json,
+)
+from productrecs.core.clock import iso
+from productrecs.records.placements.placement import (
+    MAX_NUM,
+    Placement,
+    PlacementContent,
+    RelativeFilter,
+    Strategy,
+)
+from productrecs.records.placements.placement_editor import PlacementEditor
+from productrecs.tenancy.accounts.store_management import find_store
+
+_STRATEGIES: Final = click.Choice([one.value for one in Strategy])
+_NO_FALLBACK: Final = "none"
+_OPTIONS: Final = (
+    click.option(
+        "--strategy", type=_STRATEGIES, help="How the products are chosen (default: mix)."
+    ),
+    click.option(
+        "--title",
+        help="The list's title; {product} becomes the product that the list is about.",
+    ),
+    click.option(
+        "--filter",
+        "filters",
+        multiple=True,
+        help="A filter that every product passes, such as price:10..50; may be repeated.",
+    ),
+    click.option(
+        "--relative",
+        multiple=True,
+        type=click.Choice([one.value for one in RelativeFilter]),
+        help="A filter relative to the page's product; may be repeated.",
+    ),
+    click.option(
+        "--num",
+        type=click.IntRange(1, MAX_NUM),
+        help="The number of products (default: the store's setting).",
+    ),
+    click.option(
+        "--minimum",
+        type=click.IntRange(0, MAX_NUM),
+        help="The number of products below which the list is hidden (default: 1).",
+    ),
+    click.option(
+        "--most-per-category",
+        type=click.IntRange(1, MAX_NUM),
+        help="The most products of one category.",
+    ),
+    click.option(
+        "--most-per-brand",
+        type=click.IntRange(1, MAX_NUM),
+        help="The most products of one brand.",
+    ),
+    click.option(
+        "--fallback",
+        type=click.Choice([*_STRATEGIES.choices, _NO_FALLBACK]),
+        help="The strategy that fills up a short list (default: none).",
+    ),
+)
+
+
+def _options(command: Callable[..., None]) -> Callable[..., None]:
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@click.group()
+def placements() -> None:
+    """Name places on your pages, and say which products each one shows."""
+
+
+@placements.command("list")
+@click.argument("domain")
+@json_option
+@data_option
+def list_(domain: str, *, as_json: bool, data: Path | None) -> None:
+    """List a store's placements."""
+    with _editor(domain, data) as editor:
+        stored = editor.all()
+    if as_json:
+        print_json([_fields(one) for one in stored])
+        return
+    if not stored:
+        click.echo(
+            "No placements yet: productrecs placements add "
+            f"{domain} product-page-1 --strategy complementary"
+        )
+    for one in stored:
+        click.echo(_line(one))
+
+
+@placements.command()
+@click.argument("domain")
+@click.argument("name")
+@_options
+@json_option
+@data_option
+def add(domain: str, name: str, *, as_json: bool, data: Path | None, **said: Any) -> None:
+    """Add a placement; a running server answers for it within a second.
+
+    NAME is what pages ask for: <product-recs placement="NAME">.
+
+    Example: productrecs placements add shop.example.com cart --strategy complementary
+    --fallback trending --num 4 --minimum 2
+    """
+    with _editor(domain, data) as editor:
+        made = editor.add(name, PlacementContent(**_changes(said)))
+    _tell("Added", made, as_json=as_json)
+
+
+@placements.command()
+@click.argument("domain")
+@click.argument("name")
+@_options
+@json_option
+@data_option
+def change(
+    domain: str, name: str, *, as_json: bool, data: Path | None, **said: Any
+) -> None:
+    """Change a placement; what no option names stays as it is.
+
+    An empty --filter "" removes all filters.
+    """
+    with _editor(domain, data) as editor:
+        made = editor.change(name, **_changes(said))
+    _tell("Changed", made, as_json=as_json)
+
+
+@placements.command()
+@click.argument("domain")
+@click.argument("name")
+@json_option
+@data_option
+def remove(domain: str, name: str, *, as_json: bool, data: Path | None) -> None:
+    """Remove a placement; pages that still ask for it get an error and show nothing."""
+    with _editor(domain, data) as editor:
+        made = editor.remove(name)
+    _tell("Removed", made, as_json=as_json)
+
+
+@contextlib.contextmanager
+def _editor(domain: str, data: Path | None) -> Iterator[PlacementEditor]:
+    with open_services(data) as services:
+        store = find_store(services.database, domain)
+        yield PlacementEditor(services.database, store, services.clock)
+
+
+def _changes(said: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of `PlacementContent` that the options name."""
+    found = {name: value for name, value in said.items() if value not in {None, ()}}
+    if "strategy" in found:
+        found["strategy"] = Strategy(found["strategy"])
+    if "relative" in found:
+        found["relative"] = tuple(map(RelativeFilter, found["relative"]))
+    if "fallback" in found:
+        is_none = found["fallback"] == _NO_FALLBACK
+        found["fallback"] = None if is_none else Strategy(found["fallback"])
+    return found
+
+
+def _tell(done: str, placement: Placement, *, as_json: bool) -> None:
+    if as_json:
+        print_json(_fields(placement))
+    else:
+        click.echo(f"{done} {_line(placement)}")
+
+
+def _line(placement: Placement) -> str:
+    content = placement.content
+    parts = [f"{placement.name}: {content.strategy}"]
+    if content.num is not None:
+        parts.append(f"{content.num} products")
+    if content.minimum > 1:
+        parts.append(f"hidden below {content.minimum}")
+    parts += [*content.filters, *content.relative]
+    if content.most_per_category is not None:
+        parts.append(f"at most {content.most_per_category} of a category")
+    if content.most_per_brand is not None:
+        parts.append(f"at most {content.most_per_brand} of a brand")
+    if content.fallback is not None:
+        parts.append(f"then {content.fallback}")
+    return ", ".join(parts)
+
+
+def _fields(placement: Placement) -> dict[str, object]:
+    content = placement.content
+    return {
+        "name": placement.name,
+        "strategy": content.strategy,
+        "title": content.title,
+        "filters": content.filters,
+        "relative": content.relative,
+        "num": content.num,
+        "minimum": content.minimum,
+        "most_per_category": content.most_per_category,
+        "most_per_brand": content.most_per_brand,
+        "fallback": content.fallback,
+        "created_at": iso(placement.created_at),
+        "updated_at": iso(placement.updated_at),
+    }

@@ -1,0 +1,102 @@
+"""`productrecs settings`: a store's settings, and the installation's."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from productrecs.cli.installation import find_settings
+from productrecs.cli.options_services_and_output import (
+    data_option,
+    json_option,
+    open_services,
+    print_json,
+)
+from productrecs.core.errors import ProductRecsError
+from productrecs.settings import KNOBS, Knob
+from productrecs.tenancy.accounts.store import Store
+from productrecs.tenancy.accounts.store_management import change_settings, find_store
+from productrecs.tenancy.accounts.store_settings import SETTINGS, StoreSettings
+
+_Row = dict[str, object]
+
+
+class SettingSyntaxError(ProductRecsError):
+    """A setting is not written as NAME=VALUE."""
+
+
+@click.command()
+@click.argument("domain", required=False)
+@click.argument("changes", metavar="[KEY=VALUE]...", nargs=-1)
+@json_option
+@data_option
+def settings(
+    domain: str | None, changes: tuple[str, ...], *, as_json: bool, data: Path | None
+) -> None:
+    """Show or change a store's settings; without a domain, show the installation's.
+
+    Example: productrecs settings shop.example.com rec_num=12 timezone=Europe/Berlin
+    """
+    rows = _knobs(data) if domain is None else _of_store(domain, changes, data)
+    if as_json:
+        print_json(rows)
+        return
+    lines = {f"{name}={_shown(row['value'])}": row for name, row in rows.items()}
+    width = max(map(len, lines))
+    for line, row in lines.items():
+        default = _shown(row["default"]) or "empty"
+        click.echo(f"{line.ljust(width)}  {row['meaning']} (default {default})")
+
+
+def _of_store(domain: str, changes: Sequence[str], data: Path | None) -> dict[str, _Row]:
+    changed = dict(_pair(text) for text in changes)
+    with open_services(data) as services:
+        found = find_store(services.database, domain)
+        if changed:
+            found = change_settings(services.database, found, changed)
+    return _rows(found)
+
+
+def _shown(value: object) -> str:
+    """Return a value in the form of NAME=VALUE."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        message = f"{text!r} is not a setting; write NAME=VALUE, such as rec_num=12"
+        raise SettingSyntaxError(message)
+    return name.strip(), value.strip()
+
+
+def _rows(found: Store) -> dict[str, _Row]:
+    defaults = StoreSettings()
+    return {
+        setting.name: {
+            "value": getattr(found.settings, setting.name),
+            "default": getattr(defaults, setting.name),
+            "meaning": setting.meaning,
+        }
+        for setting in SETTINGS
+    }
+
+
+def _knobs(data: Path | None) -> dict[str, _Row]:
+    find_settings(data)  # adds those of the environment file
+    return {
+        knob.environment: {
+            "value": _public(knob, os.environ.get(knob.environment) or knob.default),
+            "default": knob.default,
+            "meaning": knob.meaning,
+        }
+        for knob in KNOBS
+    }
+
+
+def _public(knob: Knob, value: str) -> str:
+    """Return a setting's value; for a secret one only whether it is set."""
+    if not knob.is_secret:
+        return value
+    return "(set)" if value or os.environ.get(f"{knob.environment}_FILE") else ""

@@ -1,0 +1,189 @@
+"""`productrecs synonyms` and `productrecs search-rules`: a store's search settings."""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from productrecs.cli.options_services_and_output import (
+    data_option,
+    json_option,
+    open_services,
+    print_json,
+)
+from productrecs.features.search.search_rule_book import SearchRuleEditor
+from productrecs.features.search.search_rules import SearchRule, SearchRuleAction, Synonym
+from productrecs.tenancy.accounts.store_management import find_store
+
+
+@click.group()
+def synonyms() -> None:
+    """Manage the synonyms of search."""
+
+
+@synonyms.command("list")
+@click.argument("domain")
+@json_option
+@data_option
+def list_synonyms(domain: str, *, as_json: bool, data: Path | None) -> None:
+    """List a store's synonyms."""
+    with _rules_of(domain, data) as found:
+        stored = found.synonyms()
+    if as_json:
+        print_json([_synonym_fields(number, one) for number, one in stored.items()])
+        return
+    if not stored:
+        click.echo(f"No synonyms yet: productrecs synonyms add {domain} sofa couch")
+    for number, one in stored.items():
+        click.echo(f"{number:>4}  {_shown(one)}")
+
+
+@synonyms.command("add")
+@click.argument("domain")
+@click.argument("texts", nargs=-1, required=True)
+@click.option(
+    "--one-way", is_flag=True, help="The first text also finds the others, not the reverse."
+)
+@json_option
+@data_option
+def add_synonym(
+    domain: str,
+    texts: tuple[str, ...],
+    *,
+    one_way: bool,
+    as_json: bool,
+    data: Path | None,
+) -> None:
+    """Add 2 to 20 texts with the same meaning; quote texts of several words.
+
+    They also apply to a misspelt or unfinished word. A running server applies them
+    within a second.
+
+    Example: productrecs synonyms add shop.example.com sofa couch "love seat"
+    """
+    with _rules_of(domain, data) as found:
+        number, one = found.add_synonym(*texts, one_way=one_way)
+    if as_json:
+        print_json(_synonym_fields(number, one))
+    else:
+        click.echo(f"Added {number}: {_shown(one)}")
+
+
+@synonyms.command("remove")
+@click.argument("domain")
+@click.argument("number", metavar="ID", type=int)
+@data_option
+def remove_synonym(domain: str, number: int, *, data: Path | None) -> None:
+    """Remove a synonym."""
+    with _rules_of(domain, data) as found:
+        found.remove_synonym(number)
+    click.echo(f"Removed {number}.")
+
+
+@click.group("search-rules")
+def search_rules() -> None:
+    """Pin or hide products for a query, or redirect it."""
+
+
+@search_rules.command("list")
+@click.argument("domain")
+@json_option
+@data_option
+def list_rules(domain: str, *, as_json: bool, data: Path | None) -> None:
+    """List a store's search rules."""
+    with _rules_of(domain, data) as found:
+        stored = found.rules()
+    if as_json:
+        print_json([_rule_fields(number, rule) for number, rule in stored.items()])
+        return
+    if not stored:
+        add = f"productrecs search-rules add {domain} pin tent --item t-1"
+        click.echo(f"No search rules yet: {add}")
+    for number, rule in stored.items():
+        click.echo(f"{number:>4}  {_line(rule)}")
+
+
+@search_rules.command("add")
+@click.argument("domain")
+@click.argument("action", type=click.Choice([action.value for action in SearchRuleAction]))
+@click.argument("query")
+@click.option("--item", multiple=True, help="A product id; may be repeated.")
+@click.option("--to", "address", help="The target of a redirect: a URL or a path.")
+@click.option("--from", "starts", help="The first date or time, in the store's time zone.")
+@click.option("--until", "ends", help="The last date or time, in the store's time zone.")
+@json_option
+@data_option
+def add_rule(  # noqa: PLR0913 - one an option
+    domain: str,
+    action: str,
+    query: str,
+    *,
+    item: tuple[str, ...],
+    address: str | None,
+    starts: str | None,
+    ends: str | None,
+    as_json: bool,
+    data: Path | None,
+) -> None:
+    """Add a search rule; a running server applies it within a second.
+
+    ACTION is pin, hide or redirect. The rule applies to every form of the QUERY's
+    words.
+
+    Example: productrecs search-rules add shop.example.com pin "winter coat" --item c-7
+    """
+    rule = SearchRule(SearchRuleAction(action), query, item, address, starts, ends)
+    with _rules_of(domain, data) as found:
+        number, stored = found.add_rule(rule)
+    if as_json:
+        print_json(_rule_fields(number, stored))
+    else:
+        click.echo(f"Added {number}: {_line(stored)}")
+
+
+@search_rules.command("remove")
+@click.argument("domain")
+@click.argument("number", metavar="ID", type=int)
+@data_option
+def remove_rule(domain: str, number: int, *, data: Path | None) -> None:
+    """Remove a search rule."""
+    with _rules_of(domain, data) as found:
+        found.remove_rule(number)
+    click.echo(f"Removed {number}.")
+
+
+@contextlib.contextmanager
+def _rules_of(domain: str, data: Path | None) -> Iterator[SearchRuleEditor]:
+    with open_services(data) as services:
+        store = find_store(services.database, domain)
+        yield SearchRuleEditor(services.database, store, services.clock)
+
+
+def _shown(one: Synonym) -> str:
+    first, *other_texts = one.texts
+    return f"{first} {'->' if one.one_way else '='} {', '.join(other_texts)}"
+
+
+def _line(rule: SearchRule) -> str:
+    target = rule.address or ", ".join(rule.items)
+    dates = (
+        f" ({rule.starts or ''} to {rule.ends or ''})" if rule.starts or rule.ends else ""
+    )
+    return f"{rule.action.value} for {rule.query!r}: {target}{dates}"
+
+
+def _synonym_fields(number: int, one: Synonym) -> dict[str, object]:
+    return {"id": number, "texts": list(one.texts), "one_way": one.one_way}
+
+
+def _rule_fields(number: int, rule: SearchRule) -> dict[str, object]:
+    return {
+        "id": number,
+        "action": rule.action.value,
+        "query": rule.query,
+        "items": list(rule.items),
+        "address": rule.address,
+        "from": rule.starts,
+        "until": rule.ends,
+    }

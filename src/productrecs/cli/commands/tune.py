@@ -1,0 +1,100 @@
+"""`productrecs tune`: shows a store's hyperparameters, or tunes them on its own history."""
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+import click
+
+from productrecs.cli.options_services_and_output import (
+    data_option,
+    json_option,
+    open_services,
+    parent_option,
+    print_json,
+    progress,
+)
+from productrecs.core.clock import iso
+from productrecs.engines.copurchase import CopurchaseOptions
+from productrecs.processes.process_messages import ParentConnection
+from productrecs.tenancy.accounts.store_management import find_store
+from productrecs.training.trained_models import warm_up
+from productrecs.training.tuning.hyperparameter_search import changes_of
+from productrecs.training.tuning.repository import HyperparameterRepository, TunedParameters
+from productrecs.training.tuning.tune_store import tune_store
+
+_STEPS: Final = 100
+_POLITE: Final = 10
+
+
+@click.command()
+@click.argument("domain")
+@click.option("--show", is_flag=True, help="Only show the store's hyperparameters.")
+@parent_option
+@json_option
+@data_option
+def tune(
+    domain: str,
+    *,
+    show: bool,
+    parent: ParentConnection | None,
+    as_json: bool,
+    data: Path | None,
+) -> None:
+    """Choose how `buy` ranks for one product, on a store's own orders.
+
+    Usually unnecessary: the worker does it once a week in stores with enough history. A
+    hyperparameter leaves its default only when past weeks show a clear gain.
+
+    Example: productrecs tune shop.example.com
+    """
+    if parent is not None:
+        os.nice(_POLITE)
+    with open_services(data) as services:
+        store = find_store(services.database, domain)
+        if show:
+            with services.database.reading() as connection:
+                found = HyperparameterRepository(connection, store.store_id).last()
+        elif parent is not None:
+            warm_up()
+            tune_store(services.database, store, services.clock, parent.progress)
+            return
+        else:
+            warm_up()
+            with progress("backtesting", _STEPS) as advance:
+                shown_percent = 0
+
+                def show_progress(share: float) -> None:
+                    nonlocal shown_percent
+                    advance(round(share * _STEPS) - shown_percent)
+                    shown_percent = round(share * _STEPS)
+
+                found = tune_store(services.database, store, services.clock, show_progress)
+    if as_json:
+        print_json(_parameter_fields(found))
+        return
+    for line in _parameter_lines(found):
+        click.echo(line)
+
+
+def _parameter_fields(found: TunedParameters | None) -> Mapping[str, object]:
+    options = None if found is None else found.options
+    return {
+        "chosen_at": None if found is None else iso(found.chosen_at),
+        "engines": [] if options is None else ["companions"],
+        "changes": {"companions": changes_of(options or CopurchaseOptions())},
+    }
+
+
+def _parameter_lines(found: TunedParameters | None) -> Iterator[str]:
+    if found is None:
+        yield "Nothing was tuned yet: the store uses the defaults."
+        return
+    yield f"Tuned at {iso(found.chosen_at)}; used from the next training on."
+    reason = "the defaults: not enough history"
+    if found.options is not None:
+        changes = changes_of(found.options)
+        reason = ", ".join(f"{name}={value:g}" for name, value in changes.items())
+        reason = reason or "the defaults: nothing else was clearly better"
+    yield f"  what is bought together: {reason}"

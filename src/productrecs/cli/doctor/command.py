@@ -1,0 +1,132 @@
+"""`productrecs doctor`: runs every check; prints each problem and how to fix it."""
+
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from productrecs.cli.doctor import CheckResult, Level, problem
+from productrecs.cli.doctor.installation_checks import (
+    check_address,
+    check_background,
+    check_backups,
+    check_configuration,
+    check_folder,
+    check_objects,
+    check_owner,
+    check_picture_encoder,
+    check_replication,
+    check_storage,
+    check_text_model,
+)
+from productrecs.cli.doctor.machine_checks import check_clock, check_data
+from productrecs.cli.doctor.service_checks import check_mail, check_service
+from productrecs.cli.doctor.store_checks import (
+    check_refused_keys,
+    check_second_factors,
+    check_store,
+)
+from productrecs.cli.installation import DataFolderError, find_settings
+from productrecs.cli.options_services_and_output import (
+    data_option,
+    json_option,
+    open_services,
+    print_json,
+)
+from productrecs.core.errors import (
+    ProductRecsError,
+    StorageError,
+    UnsafeStorageError,
+    operator_text,
+)
+from productrecs.settings import Settings, SettingsError
+from productrecs.storage.database import Database
+from productrecs.storage.object_store import ObjectStoreAddressError
+from productrecs.tenancy.accounts.store import Store
+from productrecs.tenancy.accounts.store_management import all_stores, find_store
+
+
+@click.command()
+@click.argument("domain", required=False)
+@json_option
+@data_option
+def doctor(domain: str | None, *, as_json: bool, data: Path | None) -> None:
+    """Check configuration, storage, disk, models and the data of each store, or of DOMAIN.
+
+    Exit status 1 when there is a problem; each problem ends with how to fix it.
+
+    Example: productrecs doctor --json
+    """
+    found = []
+    for finding in _examined(domain, data):
+        found.append(finding)
+        if not as_json:
+            click.echo(str(finding))
+    if as_json:
+        print_json([asdict(finding) for finding in found])
+    sys.exit(any(finding.level is Level.WRONG for finding in found))
+
+
+def _real(database: Database) -> list[Store]:
+    """Return all stores except test stores."""
+    return [store for store in all_stores(database) if not store.is_sandbox]
+
+
+def _examined(domain: str | None, data: Path | None) -> Iterator[CheckResult]:
+    try:
+        settings = find_settings(data)
+    except SettingsError as error:
+        yield problem(
+            "configuration", str(error), "correct it; the service does not start before"
+        )
+        return
+    except DataFolderError as error:
+        yield CheckResult("configuration", Level.WRONG, str(error))
+        return
+    yield from check_configuration(settings, os.environ)
+    yield from check_address(settings)
+    yield from check_owner(settings)
+    yield from check_service(settings)
+    yield from check_mail(settings)
+    try:
+        with open_services(data) as services:
+            yield from check_folder(settings.data)
+            yield from check_storage(services)
+            yield from check_replication(services)
+            yield from check_objects(services)
+            yield from check_picture_encoder(services)
+            yield from check_text_model(services)
+            yield from check_data(services)
+            yield from check_clock(services)
+            yield from check_background(services)
+            yield from check_backups(services)
+            yield from check_refused_keys(services)
+            yield from check_second_factors(services)
+            database = services.database
+            stores = [find_store(database, domain)] if domain else _real(database)
+            for store in stores:
+                yield from check_store(services, store)
+    except (DataFolderError, StorageError, ObjectStoreAddressError) as error:
+        yield _failure(error, settings)
+        if isinstance(error, StorageError) and settings.data.is_dir():
+            causes = check_folder(settings.data)
+            yield from (one for one in causes if one.level is Level.WRONG)
+
+
+def _failure(error: ProductRecsError, settings: Settings) -> CheckResult:
+    """Return why no further check can run."""
+    message = operator_text(error)
+    if isinstance(error, DataFolderError):
+        return CheckResult("disk", Level.WRONG, message)  # with its remedy
+    if isinstance(error, ObjectStoreAddressError):
+        remedy = "correct it; the service does not start before"
+        return problem("objects", message, remedy)
+    if isinstance(error, UnsafeStorageError):
+        return CheckResult("storage", Level.WRONG, message)  # with its remedy
+    remedy = "make sure that the database runs, and correct DATABASE_URL"
+    if settings.database_url is None:
+        remedy = "see that its disk has space and works, then run this again"
+    return problem("storage", message, remedy)

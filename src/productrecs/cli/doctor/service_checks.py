@@ -1,0 +1,103 @@
+"""Service checks: the running service, its processes, and the servers that it uses."""
+
+import http.client
+import json
+import smtplib
+import ssl
+from collections.abc import Iterator
+from http import HTTPStatus
+from typing import Final
+from urllib.parse import urlsplit
+
+from productrecs.cli.doctor import CheckResult, notice, ok, problem
+from productrecs.cli.installation import recorded_service
+from productrecs.processes.supervisor import ProcessState
+from productrecs.settings import Settings, SmtpServer
+
+_SECONDS: Final = 5.0
+_MANY_ENDS: Final = 3
+_ANY_ADDRESS: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - to connect to
+_LOG: Final = "read the service's log (journalctl -u productrecs)"
+
+
+def check_service(settings: Settings) -> Iterator[CheckResult]:
+    """Yield whether the service that ran on this data folder runs, and is well.
+
+    Nothing is known of a service that never ran here, or runs on another machine.
+    """
+    service = recorded_service(settings.data)
+    if service is None or not service.is_here:
+        return
+    if not service.is_running:
+        remedy = "systemctl start productrecs, or productrecs serve"
+        yield problem("service", "the service is not running", remedy)
+        return
+    found = [result for one in service.processes if (result := _process(one)) is not None]
+    found += _readiness(service.address)
+    yield from found or [ok("service", f"it is ready at {service.address}")]
+
+
+def _process(process: ProcessState) -> CheckResult | None:
+    name = f"the process {process.name} ({process.pid})"
+    if process.is_silent:
+        remedy = f"it is restarted within a minute; if it hangs again, {_LOG}"
+        return problem("service", f"{name} hangs", remedy)
+    ends = f"it ended {process.recent_ends} times in the last 10 minutes"
+    if process.recent_ends and not process.is_ready:
+        return problem("service", f"{name} does not start: {ends}", _LOG)
+    if process.recent_ends >= _MANY_ENDS:
+        return notice("service", f"{name} is restarted again and again: {ends}", _LOG)
+    return None
+
+
+def _readiness(address: str) -> list[CheckResult]:
+    """Return what the service itself says; nothing if all is well."""
+    parts = urlsplit(address)
+    host = _ANY_ADDRESS.get(parts.hostname or "", parts.hostname or "")
+    connection = http.client.HTTPConnection(host, parts.port, timeout=_SECONDS)
+    try:
+        connection.request("GET", "/health/ready?strict=true")
+        reply = connection.getresponse()
+        body = reply.read()
+    except (OSError, http.client.HTTPException) as error:
+        message = f"it does not answer at {address} ({error})"
+        return [problem("service", message, _LOG)]
+    finally:
+        connection.close()
+    if reply.status == HTTPStatus.OK:
+        return []
+    try:
+        reasons = list(map(str, json.loads(body)["reasons"]))
+    except (ValueError, KeyError, TypeError):
+        reasons = [f"it answers {reply.status}"]
+    return [problem("service", f"not ready: {reason}", _LOG) for reason in reasons]
+
+
+def check_mail(settings: Settings) -> Iterator[CheckResult]:
+    """Yield whether the mail server can be reached; nothing is sent."""
+    if settings.smtp is None:
+        return
+    place = f"{settings.smtp.host}:{settings.smtp.port}"
+    try:
+        _greet(settings.smtp)
+    except (OSError, smtplib.SMTPException) as error:
+        message = f"the mail server {place} cannot be used ({error}): no link is mailed"
+        remedy = "correct PRODUCTRECS_SMTP_HOST, _PORT and _SECURITY, or open the firewall"
+        yield problem("mail", message, remedy)
+    else:
+        yield ok("mail", f"{place} takes e-mails")
+
+
+def _greet(server: SmtpServer) -> None:
+    """Connect as the service does; raise if that fails."""
+    if server.security == "tls":
+        context = ssl.create_default_context()
+        with smtplib.SMTP_SSL(
+            server.host, server.port, timeout=_SECONDS, context=context
+        ) as connection:
+            connection.noop()
+        return
+    with smtplib.SMTP(server.host, server.port, timeout=_SECONDS) as connection:
+        connection.ehlo()
+        if server.security == "starttls":
+            connection.starttls(context=ssl.create_default_context())

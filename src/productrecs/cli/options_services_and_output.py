@@ -1,0 +1,197 @@
+"""Options, services and output of commands: data folder, JSON and progress."""
+
+import contextlib
+import json
+import logging
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+
+from productrecs.cli.installation import (
+    DataFolderError,
+    become_owner,
+    find_settings,
+)
+from productrecs.core.errors import StorageBusyError, operator_text
+from productrecs.processes.process_messages import ParentConnection
+from productrecs.services import Services, build_services
+from productrecs.settings import Settings
+from productrecs.storage.migrations import check_current, has_schema, migrate
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def data_option(command: Command) -> Command:
+    """Add `--data DIR`, which every command has; its value is None when not given."""
+    option = click.option(
+        "--data",
+        type=click.Path(file_okay=False, path_type=Path),
+        envvar="PRODUCTRECS_DATA",
+        help="The folder of the embedded database and the models (default ./data).",
+    )
+    return option(command)
+
+
+def json_option(command: Command) -> Command:
+    """Add `--json`."""
+    option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+    return option(command)
+
+
+DATABASE_WAIT_SECONDS: Final = 60.0
+"""How long a process of the service waits at its start for a database server."""
+
+_RETRY_SECONDS: Final = 0.5
+_log = logging.getLogger(__name__)
+
+
+@contextlib.contextmanager
+def start_services(settings: Settings, wait_seconds: float = 0.0) -> Iterator[Services]:
+    """Open the services; create the folder and migrate the schema if necessary.
+
+    Root continues as the owner of the folder. A database that cannot be reached is tried
+    again for `wait_seconds`.
+
+    Raises:
+        DataFolderError: when the folder cannot be created, or is another user's.
+        StorageBusyError: when the database cannot be reached in time.
+        UnsafeStorageError: when the database must not be opened.
+    """
+    become_owner(settings)
+    try:
+        services = build_services(settings)
+    except OSError as error:
+        message = (
+            f"the data folder {settings.data} cannot be created ({error.strerror}); "
+            "choose another with --data"
+        )
+        raise DataFolderError(message) from error
+    try:
+        _migrate(services, time.monotonic() + wait_seconds)
+        yield services
+    finally:
+        services.close()
+
+
+def _migrate(services: Services, until: float) -> None:
+    is_first = True
+    while True:
+        try:
+            migrate(services.database)
+        except StorageBusyError as error:
+            if time.monotonic() > until:
+                raise
+            if is_first:
+                _log.info("database awaited", extra={"error": operator_text(error)})
+            is_first = False
+            time.sleep(_RETRY_SECONDS)
+        else:
+            return
+
+
+@contextlib.contextmanager
+def open_services(data: Path | None) -> Iterator[Services]:
+    """Open an existing installation as its owner; create and migrate nothing.
+
+    Raises:
+        SettingsError: when the environment holds an invalid value.
+        DataFolderError: when there is none, or it is another user's.
+        OutdatedSchemaError: when it has to be migrated first.
+        StorageError: one of its kinds, when the database cannot be used.
+    """
+    settings = find_settings(data)
+    become_owner(settings)
+    with open_existing_services(settings) as services:
+        check_current(services.database)
+        yield services
+
+
+@contextlib.contextmanager
+def open_or_create_services(data: Path | None) -> Iterator[Services]:
+    """Open an installation as its owner; create one where there is none, and say where.
+
+    Raises:
+        SettingsError: when the environment holds an invalid value.
+        DataFolderError: when it cannot be created, or is another user's.
+        OutdatedSchemaError: when it has to be migrated first.
+        StorageError: one of its kinds, when the database cannot be used.
+    """
+    settings = find_settings(data)
+    become_owner(settings)
+    if _is_created(settings):
+        with open_services(data) as services:
+            yield services
+        return
+    folder = settings.data.resolve()
+    place = "the database of DATABASE_URL" if settings.database_url else folder
+    click.echo(f"Creating a new installation in {place}.", err=True)
+    with start_services(settings) as services:
+        yield services
+
+
+def _is_created(settings: Settings) -> bool:
+    if settings.database_url is None and not settings.database_file.exists():
+        return False
+    with open_existing_services(settings) as services:
+        return has_schema(services.database)
+
+
+@contextlib.contextmanager
+def open_existing_services(settings: Settings) -> Iterator[Services]:
+    """Open the services of existing data, whatever its schema; change nothing.
+
+    Raises:
+        DataFolderError: when there is no database.
+        UnsafeStorageError: when it must not be opened.
+    """
+    if settings.database_url is None and not settings.database_file.exists():
+        folder = settings.data.resolve()
+        message = f"there is no database in {folder}; choose its folder with --data"
+        raise DataFolderError(message)
+    services = build_services(settings, creates_folder=False)
+    try:
+        yield services
+    finally:
+        services.close()
+
+
+def print_json(value: object) -> None:
+    """Print one JSON value to standard output, on one line."""
+    click.echo(json.dumps(value, ensure_ascii=False))
+
+
+@contextlib.contextmanager
+def progress(label: str, length: int) -> Iterator[Callable[[int], None]]:
+    """Draw a progress bar on a terminal; yield a function to call with each advance."""
+    with click.progressbar(
+        length=max(length, 1), label=label, file=sys.stderr, hidden=not sys.stderr.isatty()
+    ) as bar:
+        yield bar.update
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with thousands separators and its noun, such as `1,024 rows`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+_PARENT_EXITED: Final = 3
+
+
+def _connect(
+    _context: click.Context, _option: click.Parameter, number: int | None
+) -> ParentConnection | None:
+    """Return the connection to the worker; this process exits when the worker exits."""
+    if number is None:
+        return None
+    parent = ParentConnection.inherited(number)
+    parent.watch(lambda: os._exit(_PARENT_EXITED))
+    return parent
+
+
+parent_option = click.option("--parent", type=int, callback=_connect, hidden=True)
+"""The hidden option of a command that a worker runs in a child process."""

@@ -1,0 +1,135 @@
+"""`productrecs api`: the API without background jobs, for replicas."""
+
+import importlib
+import os
+import socket
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from productrecs.cli.processes.process_options_and_socket import (
+    listen,
+    listener_url,
+    listening_options,
+    settings_from_options,
+)
+from productrecs.cli.processes.serve import slot_option, supervise
+from productrecs.logs import configure_logging
+from productrecs.processes.process_messages import ParentConnection
+from productrecs.settings import Settings
+from productrecs.shared_memory_and_metrics_folder import ProcessSlot
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from productrecs.http.transport.connection import TransportState
+    from productrecs.http.transport.server import Application
+    from productrecs.services import Services
+
+
+@click.command
+@listening_options
+@click.option("--fd", type=int, hidden=True)
+@click.option("--parent", type=int, hidden=True)
+@click.option("--write-socket", type=click.Path(path_type=Path), hidden=True)
+@click.option(
+    "--middleware",
+    hidden=True,
+    help=("MODULE:NAME of an ASGI middleware around the service."),
+)
+@slot_option
+def api(  # noqa: PLR0913, PLR0917 - one an option
+    host: str | None,
+    port: int | None,
+    data: Path | None,
+    workers: int | None,
+    fd: int | None,
+    parent: int | None,
+    write_socket: Path | None,
+    middleware: str | None,
+    slot: ProcessSlot | None,
+) -> None:
+    """Answer requests only; run `productrecs worker` beside it, once or more.
+
+    Stop it with SIGTERM or Ctrl-C: every request that was accepted is answered first.
+
+    Example: DATABASE_URL=postgresql://... productrecs api --host 0.0.0.0 --workers 4
+    """
+    settings = settings_from_options(host, port, data, workers)
+    if fd is not None and parent is not None:
+        listener = socket.socket(fileno=fd)
+        supervisor = ParentConnection.inherited(parent)
+        _serve(settings, listener, supervisor, slot, write_socket, middleware)
+    elif settings.workers > 1:
+        sys.exit(supervise(settings, with_worker=False))
+    else:
+        _serve(settings, listen(settings.host, settings.port), None)
+
+
+def _serve(
+    settings: Settings,
+    listener: socket.socket,
+    supervisor: ParentConnection | None,
+    slot: ProcessSlot | None = None,
+    write_socket: Path | None = None,
+    middleware: str | None = None,
+) -> None:
+    # Before numpy is imported: its threads would compete with other API processes.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # Imported here: a supervisor of several processes does not need it.
+    from productrecs.application import create_application  # noqa: PLC0415
+    from productrecs.cli.options_services_and_output import (  # noqa: PLC0415
+        DATABASE_WAIT_SECONDS,
+        start_services,
+    )
+    from productrecs.http.limits.rate_and_connection_limits import (  # noqa: PLC0415
+        ConnectionLimits,
+    )
+    from productrecs.http.transport.server import ServerOptions, run_server  # noqa: PLC0415
+
+    configure_logging(settings.log_format, settings.log_level)
+    address = listener_url(listener)
+
+    def on_ready() -> None:
+        if supervisor is None:
+            click.echo(f"ProductRecs listens on {address}")
+        else:
+            supervisor.ready()
+            supervisor.alive()
+
+    def create(services: "Services", state: "TransportState") -> "Application":
+        service = create_application(
+            services, state.draining, slot, state.admission, write_socket
+        )
+        service.logs_requests = settings.access_log
+        if not settings.access_log:  # the fast path logs nothing
+            state.fast_path = service.fast_path.reply
+        state.line = service.line
+        return _wrapped(service, services, middleware) if middleware else service
+
+    with start_services(settings, DATABASE_WAIT_SECONDS) as services:
+        run_server(
+            lambda state: create(services, state),
+            listener,
+            ServerOptions(
+                parent=None if supervisor is None else supervisor.fileno(),
+                limits=ConnectionLimits(
+                    settings.connections or sys.maxsize,
+                    settings.connections_per_address or sys.maxsize,
+                ),
+                on_check=(lambda: None) if supervisor is None else supervisor.alive,
+            ),
+            on_ready,
+        )
+
+
+def _wrapped(
+    service: "Application", services: "Services", middleware: str
+) -> "Application":
+    """Return the service wrapped in the ASGI middleware `MODULE:NAME`."""
+    module, _, name = middleware.partition(":")
+    wrap: Callable[[Application, Services], Application]
+    wrap = getattr(importlib.import_module(module), name)
+    return wrap(service, services)

@@ -1,0 +1,138 @@
+"""`productrecs worker`: the background jobs without the API."""
+
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from productrecs.cli.options_services_and_output import (
+    DATABASE_WAIT_SECONDS,
+    data_option,
+    start_services,
+)
+from productrecs.cli.processes.process_options_and_socket import (
+    settings_from_options,
+)
+from productrecs.cli.processes.serve import (
+    slot_option,
+    supervise_background,
+)
+from productrecs.logs import configure_logging
+from productrecs.processes.child_process import stop_at_signals
+from productrecs.processes.process_messages import ParentConnection
+from productrecs.shared_memory_and_metrics_folder import ProcessSlot
+
+if TYPE_CHECKING:
+    from productrecs.services import Services
+    from productrecs.worker.forecast_ranking_and_tuning_jobs import (
+        BackgroundLoop,
+    )
+
+NICENESS: Final = 5
+"""The nice value: under load, API processes get three times the worker's CPU share."""
+
+LEARNING, INDEXES, UPLOADS = "learning", "indexes", "uploads"
+WRITING: Final = "writing"
+PICTURES: Final = "pictures"
+_PROMPT: Final = frozenset({WRITING, UPLOADS})
+"""Lanes with normal priority. Requests wait for the writer. An import holds the write lock:
+if it waits for a CPU in the middle of a transaction, it blocks every event."""
+
+
+@click.command
+@data_option
+@click.option(
+    "--lane",
+    type=click.Choice([LEARNING, INDEXES, UPLOADS, WRITING, PICTURES]),
+    hidden=True,
+)
+@click.option("--fd", type=int, hidden=True)
+@click.option("--parent", type=int, hidden=True)
+@slot_option
+def worker(
+    data: Path | None,
+    lane: str | None,
+    fd: int | None,
+    parent: int | None,
+    slot: ProcessSlot | None,
+) -> None:
+    """Run background jobs and their schedule; several may run side by side.
+
+    Stop it with SIGTERM or Ctrl-C: the current job is finished or given back first.
+
+    Example: DATABASE_URL=postgresql://... productrecs worker
+    """
+    if lane is None:
+        sys.exit(supervise_background(settings_from_options(data=data)))
+    if lane not in _PROMPT:
+        os.nice(NICENESS)
+    if slot is not None:
+        slot.join_metrics()
+    settings = settings_from_options(data=data)
+    configure_logging(settings.log_format, settings.log_level)
+    with start_services(settings, DATABASE_WAIT_SECONDS) as services:
+        worker_thread = _build(lane, services, fd)
+        stop_at_signals(worker_thread.stop)
+        if parent is not None:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor decides
+            supervisor = ParentConnection.inherited(parent)
+            supervisor.watch(worker_thread.stop)
+            supervisor.ready()
+            supervisor.report_alive(getattr(worker_thread, "is_responsive", lambda: True))
+        worker_thread.run()
+
+
+def _build(lane: str, services: "Services", fd: int | None) -> "BackgroundLoop":
+    # Imported per lane: an import process does not need the training libraries.
+    if lane == WRITING:
+        from productrecs.http.writes.write_server import WriteServer  # noqa: PLC0415
+
+        return WriteServer(services, socket.socket(fileno=fd))
+    if lane == INDEXES:
+        from productrecs.worker.search_indexer import SearchIndexer  # noqa: PLC0415
+
+        return SearchIndexer(services)
+    if lane == PICTURES:
+        from productrecs.worker.picture_jobs import build_picture_worker  # noqa: PLC0415
+
+        return build_picture_worker(services)
+    if lane == UPLOADS:
+        from productrecs.worker.backup_jobs import build_backup_worker  # noqa: PLC0415
+        from productrecs.worker.file_import_jobs import build_importer  # noqa: PLC0415
+        from productrecs.worker.forecast_ranking_and_tuning_jobs import (  # noqa: PLC0415
+            ParallelLoops,
+            build_forecaster,
+        )
+
+        # The forecaster only waits for child processes, so it shares this process.
+        loops = ParallelLoops(_build_file_workers(services), build_forecaster(services))
+        if services.backups is not None:
+            loops = ParallelLoops(build_backup_worker(services), loops)
+        return ParallelLoops(build_importer(services), loops)
+    from productrecs.storage.integrity_check import IntegrityChecker  # noqa: PLC0415
+    from productrecs.worker.store_jobs import build_worker  # noqa: PLC0415
+
+    IntegrityChecker(services.database, services.settings.data).start()
+    return build_worker(services)
+
+
+def _build_file_workers(services: "Services") -> "BackgroundLoop":
+    from productrecs.cli.imports.dashboard_file_import import (  # noqa: PLC0415
+        DashboardFiles,
+    )
+    from productrecs.worker.file_import_jobs import (  # noqa: PLC0415
+        build_file_checker,
+        build_file_importer,
+    )
+    from productrecs.worker.forecast_ranking_and_tuning_jobs import (  # noqa: PLC0415
+        ParallelLoops,
+    )
+
+    files = DashboardFiles(services)
+    return ParallelLoops(
+        build_file_checker(services, files), build_file_importer(services, files)
+    )

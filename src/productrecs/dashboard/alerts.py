@@ -1,0 +1,147 @@
+"""Alerts: the problems that need a merchant's attention, each with a link to the fix."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from productrecs.core.clock import DAY_MS
+from productrecs.core.report import report_query
+from productrecs.dashboard.page_and_visit import Visit
+from productrecs.dashboard.report_period import as_number, figures_of
+from productrecs.features.insights.tracking_health.tracking_issues import find_data_issues
+from productrecs.report_registry import make_report
+from productrecs.storage.job_queue import JobState, count_jobs
+from productrecs.tenancy.accounts.repository import KeyMisuseRepository, MisuseKind
+from productrecs.tenancy.accounts.store_management import read_plan_usage
+from productrecs.tenancy.billing.call_meter import BillingStatus
+
+_RECENT_MS = 7 * DAY_MS
+_NEAR_END_MS = 3 * DAY_MS
+_STOCK_ALERTS = MappingProxyType(
+    {
+        "out_of_stock": ("is sold out", "are sold out"),
+        "runs_out": (
+            "will sell out before new stock can arrive",
+            "will sell out before new stock can arrive",
+        ),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """One problem, and the page that fixes it."""
+
+    level: str  # bad, warn or note
+    text: str
+    action: str  # the text of the link
+    path: str
+
+
+def find_alerts(visit: Visit) -> list[Alert]:
+    """Return the store's alerts, the most severe first."""
+    found = [
+        *_plan(visit),
+        *key_alerts(visit),
+        *_jobs(visit),
+        *_issues(visit),
+        *_stock(visit),
+    ]
+    return sorted(found, key=lambda one: ("bad", "warn", "note").index(one.level))
+
+
+def _plan(visit: Visit) -> Iterator[Alert]:
+    store, fmt = visit.store, visit.formats
+    usage = read_plan_usage(
+        visit.database, store, visit.services.settings.plans, visit.now_ms
+    )
+    path, notice = "/dashboard/account", usage.notice
+    if notice is not None and notice.status is BillingStatus.SUSPENDED:
+        text = "Your plan has ended or was suspended. Lists and searches are empty."
+        yield Alert("bad", text, "See plan", path)
+    elif notice is not None and notice.used is not None:
+        used, limit = fmt.number(notice.used), fmt.number(notice.limit)
+        if notice.is_cut_off:
+            text = (
+                f"All {limit} calls of this month are used. Lists are empty until the "
+                "month ends."
+            )
+            yield Alert("bad", text, "See plan", path)
+        else:
+            text = f"{used} of the {limit} calls of this month are used."
+            yield Alert("warn", text, "See plan", path)
+    ends_at = store.subscription.ends_at
+    if ends_at is not None and 0 < ends_at - visit.now_ms < _NEAR_END_MS:
+        text = f"Your plan {store.subscription.plan} ends on {fmt.time(ends_at)}."
+        yield Alert("warn", text, "See plan", path)
+
+
+def key_alerts(visit: Visit) -> Iterator[Alert]:
+    """Yield alerts about a leaked secret key, unknown origins and inhuman rates."""
+    store = visit.store
+    with visit.database.reading() as connection:
+        seen = KeyMisuseRepository(connection, store.store_id).all()
+    leaks = [one for one in seen if one.sign is MisuseKind.LEAKED_SECRET]
+    if leaks:
+        place = f"in a page of {leaks[0].value}" if leaks[0].value else "in an address"
+        text = f"Your secret key was sent {place}, so others may know it. Replace it."
+        yield Alert("bad", text, "Replace the key", "/dashboard/account#keys")
+    recent = [one for one in seen if one.seen_at >= visit.now_ms - _RECENT_MS]
+    fast = [one for one in recent if one.sign is MisuseKind.INHUMAN_RATE]
+    if fast:
+        place = f"from pages of {fast[0].value}" if fast[0].value else "without a page"
+        text = (
+            f"A program uses your publishable key {place}, faster than a person can. Its "
+            "events are left out."
+        )
+        yield Alert("warn", text, "See the numbers", "/dashboard/impact#doctor")
+    foreign = {one.value for one in recent if one.sign is MisuseKind.FOREIGN_ORIGIN} - {
+        *store.origins,
+        "",
+    }
+    if store.origins and foreign:
+        text = f"Pages of {min(foreign)} ask for recommendations and are not on your list."
+        yield Alert("warn", text, "Review origins", "/dashboard/account#origins")
+
+
+def _jobs(visit: Visit) -> Iterator[Alert]:
+    with visit.database.reading() as connection:
+        failed = count_jobs(connection, visit.store.store_id)[JobState.DEAD]
+    if failed:
+        what = "job has" if failed == 1 else "jobs have"
+        text = f"{failed} background {what} failed, such as an import or a training."
+        yield Alert("warn", text, "Read what to do", "/guides/troubleshooting")
+
+
+def _issues(visit: Visit) -> Iterator[Alert]:
+    for issue in find_data_issues(visit.database, visit.store, visit.now_ms):
+        text = f"{issue.message[:1].upper()}{issue.message[1:]}. {issue.remedy[:1].upper()}"
+        text += f"{issue.remedy[1:]}."
+        level = "bad" if issue.is_serious else "note"
+        if issue.code == "pictures_fail":
+            yield Alert(level, text, "See the products", "/dashboard/products")
+        else:
+            yield Alert(level, text, "See the numbers", "/dashboard/impact#doctor")
+
+
+def _stock(visit: Visit) -> Iterator[Alert]:
+    if not visit.store.settings.demand_forecast:
+        return
+    asked = report_query(visit.now_ms, visit.store.settings.zone)
+    made = make_report(visit.services, visit.store, "demand", asked)
+    at = {column.name: number for number, column in enumerate(made.columns)}
+    counts = figures_of(made)
+    for alert, (one, many) in _STOCK_ALERTS.items():
+        count = int(as_number(counts.get(alert)) or 0)
+        if not count:
+            continue
+        titles = [
+            str(row[at["title"]] or row[at["item_id"]])
+            for row in made.rows
+            if row[at["alert"]] == alert
+        ]
+        what = titles[0] if titles else f"{visit.formats.number(count)} products"
+        if titles and count > 1:
+            what = f"{what} and {visit.formats.number(count - 1)} more"
+        text = f"{what} {one if count == 1 else many}."
+        yield Alert("warn", text, "See what to order", "/dashboard/demand#orders")

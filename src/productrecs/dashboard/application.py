@@ -1,0 +1,467 @@
+"""Dashboard application: session, role and CSRF checks, then a handler in a thread.
+
+Pages are Jinja2 templates with autoescaping.
+"""
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from importlib import resources
+from typing import TYPE_CHECKING, Final, TypeVar
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.datastructures import URL
+from starlette.responses import PlainTextResponse
+
+from productrecs.core.cache_registry import Cache, memoized
+from productrecs.core.errors import ProductRecsError, QueueFullError
+from productrecs.core.ids import StoreId
+from productrecs.dashboard.audited_changes import make_change
+from productrecs.dashboard.file_upload_forms import (
+    declared_length,
+    has_multipart,
+    received_form,
+)
+from productrecs.dashboard.page_and_visit import (
+    FLASH,
+    LOGIN_PATH,
+    SESSION,
+    UNDO_MARK,
+    VISITOR,
+    Form,
+    NotFoundError,
+    Page,
+    Reply,
+    Visit,
+    is_csrf_token,
+    read_cookie,
+    set_cookie,
+)
+from productrecs.dashboard.page_registry import (
+    BY_PATH,
+    current_page,
+    navigation,
+)
+from productrecs.dashboard.pages.email_confirmation import (
+    needs_confirmation,
+)
+from productrecs.dashboard.pages.registration import INVITATION, OPEN
+from productrecs.http.limits.rate_and_connection_limits import (
+    address_of_client,
+    peer_of,
+)
+from productrecs.http.pipeline.authentication_and_cors import DASHBOARD_PATH
+from productrecs.http.pipeline.error_responses import error_code_of
+from productrecs.http.pipeline.etag_responses import content_digest
+from productrecs.http.pipeline.url_decoding import base_url_of
+from productrecs.http.routes.public.embed_code import widget_element
+from productrecs.http.routes.public.page_response import (
+    IMMUTABLE,
+    accepts_gzip,
+    cacheable_response,
+    gzip_body,
+)
+from productrecs.http.transport.request_body import read_body
+from productrecs.tenancy.accounts.store import Store
+from productrecs.tenancy.users.dashboard_user import DashboardUser, Role
+from productrecs.tenancy.users.login_and_sessions import (
+    Session,
+    resume_session,
+    stores_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from productrecs.http.pipeline.route_context import Context, RequestContext
+
+
+_PACKAGE: Final = __package__
+_TITLES: Final = {
+    403: "Not allowed",
+    404: "Not found",
+    413: "Too large",
+    429: "Too many attempts",
+    500: "Something went wrong",
+    503: "Not available right now",
+}
+
+
+def render_page(visit: Visit, reply: Reply, flash: str) -> str:
+    """Return the HTML of a page in its layout."""
+    message, _, undo = flash.partition(UNDO_MARK)
+    user = None if visit.session is None else visit.user
+    store = visit.known_store
+    values = {
+        "visit": visit,
+        "page": visit.page,
+        "title": visit.page.title,
+        "store": store,
+        "days_left": store and store.subscription.days_left(visit.now_ms),
+        "user": user,
+        "stores": _stores_of(visit),
+        "may_add_store": user is not None
+        and not user.is_from_shop
+        and visit.services.settings.registration in {OPEN, INVITATION},
+        "asks_to_confirm": needs_confirmation(visit),
+        "current": current_page(visit.page.path),
+        "navigation": [] if user is None else list(navigation()),
+        "fmt": visit.formats,
+        "now_ms": visit.now_ms,
+        "flash": unquote(message),
+        "undo": undo,
+        "may_change": visit.may_change,
+        "csrf": visit.csrf_token(),
+        **reply.values,
+    }
+    return _environment().get_template(reply.template or "").render(values)
+
+
+@dataclass(frozen=True, slots=True)
+class _StoreChoice:
+    """A store that the user may switch to."""
+
+    store_id: StoreId
+    domain: str
+    role: str
+
+
+def _stores_of(visit: Visit) -> list[_StoreChoice]:
+    """Return the stores of the user's login, by domain."""
+    if visit.session is None or visit.is_partial:
+        return []
+    found = []
+    for one in stores_of(visit.database, visit.user):
+        store = visit.context.accounts.by_id(one.store_id)
+        if store is not None:
+            role = one.role.label.capitalize()
+            found.append(_StoreChoice(one.store_id, store.domain, role))
+    return sorted(found, key=lambda one: one.domain)
+
+
+def render_error(visit: Visit, status: int, message: str) -> Reply:
+    """Return the error page: what happened, and the next step."""
+    title = _TITLES.get(status, "This did not work")
+    shown = message[:1].upper() + message[1:]
+    if not shown.endswith((".", "!", "?")):
+        shown += "."
+    return visit.render("error.html", status=status, title=title, message=shown)
+
+
+@memoized(Cache.CONSTANTS)
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader(_PACKAGE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    environment.globals["asset"] = asset_address
+    environment.globals["widget_element"] = widget_element
+    return environment
+
+
+@memoized(Cache.PACKAGE_FILES)
+def asset_address(name: str) -> str:
+    """Return the address of a file of `static`, which changes with its content."""
+    content = (resources.files(_PACKAGE) / "static" / name).read_bytes()
+    return f"/dashboard/static/{name}?v={content_digest(content)[:12]}"
+
+
+_Result = TypeVar("_Result")
+_log = logging.getLogger(__name__)
+
+FORM_LIMIT: Final = 512 << 10
+_MAX_FIELDS: Final = 5_000
+_WORTH_PACKING: Final = 1_000
+_STATIC: Final = f"{DASHBOARD_PATH}/static/"
+_MEDIA_TYPES: Final = {
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+}
+# Nothing inline, nothing from other hosts; product pages add the pictures' hosts.
+_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "font-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'; img-src 'self' data: blob:"
+)
+_FOREIGN: Final = "This form is too old or came from another site. Open the page again."
+_FROM_SHOP: Final = (
+    "Your shop signed you in, which is enough for an editor's work. For keys, the team and "
+    "your login: log out, then log in with your password."
+)
+_TOO_MANY_LOGINS: Final = "Too many logins at once. Go back and try again in a minute."
+_SAFE_HEADERS: Final = {
+    "x-content-type-options": "nosniff",
+    # With `no-referrer`, browsers would send `Origin: null` with the dashboard's forms.
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+}
+
+
+class ForeignFormError(ProductRecsError):
+    """A form came from another site, or from a page that is too old."""
+
+
+class RoleError(ProductRecsError):
+    """The user's role does not allow this."""
+
+
+_REFUSED: Final = {ForeignFormError: 403, RoleError: 403, NotFoundError: 404}
+
+
+def add_dashboard(application: FastAPI) -> None:
+    """Add the dashboard's routes; the OpenAPI document does not list them."""
+    for path in (DASHBOARD_PATH, f"{DASHBOARD_PATH}/{{rest:path}}"):
+        application.add_route(path, _answer, ["GET", "POST"], include_in_schema=False)
+
+
+async def _answer(request: Request) -> Response:
+    path = request.url.path
+    if path.startswith(_STATIC):
+        return _static_file(request, path.removeprefix(_STATIC))
+    exchange: RequestContext = request.scope["productrecs"]
+    page = BY_PATH.get(path.rstrip("/") or DASHBOARD_PATH)
+    pairs: list[tuple[str, str]] = []
+    if request.method == "POST" and page is not None:
+        if page.file_limit and has_multipart(request):
+            return await _answer_upload(request, page)
+        headers = request.scope["headers"]
+        body = await read_body(request.receive, headers, FORM_LIMIT, exchange.claim)
+        pairs = _fields(body.decode("utf-8", "replace"))
+    loop = asyncio.get_running_loop()
+
+    def respond() -> Response:
+        return _respond(_visit_of(request, page, pairs, loop), page)
+
+    if request.method == "POST" and page is not None and page.is_public:
+        try:
+            return await exchange.context.login_pool.run(respond)
+        except QueueFullError:
+            return PlainTextResponse(_TOO_MANY_LOGINS, 503, {"retry-after": "60"})
+    return await _run(exchange, respond)
+
+
+async def _answer_upload(request: Request, page: Page) -> Response:
+    """Answer a form with a file; the sender is authenticated before the file is read."""
+    exchange: RequestContext = request.scope["productrecs"]
+    loop = asyncio.get_running_loop()
+    visit = await _run(exchange, lambda: _visit_of(request, page, [], loop))
+    if visit.session is None:
+        return _response(visit, _to_login(visit))
+    try:
+        _check_sender(visit, page)
+        folder = visit.services.upload_folder
+        with folder.reserve(visit.store.store_id, declared_length(request)):
+            async with received_form(request, folder, page.file_limit) as form:
+                await form.receive_fields()
+                _check_token(replace(visit, form=Form(form.fields)))
+                file = await form.receive_file()
+                whole = replace(visit, form=Form(form.fields), file=file)
+                return await _run(exchange, lambda: _respond(whole, page))
+    except ProductRecsError as refusal:
+        error = refusal
+        return await _run(exchange, lambda: _response(visit, _refusal(visit, error)))
+
+
+async def _run(exchange: "RequestContext", work: Callable[[], _Result]) -> _Result:
+    """Run blocking work in the dashboard's thread pool; return its result."""
+    loop = asyncio.get_running_loop()
+    return await loop.run_in_executor(exchange.context.dashboard_pool, work)
+
+
+def _respond(visit: Visit, page: Page | None) -> Response:
+    """Check the session, run the page's handler, and build the HTTP response."""
+    try:
+        return _response(visit, _handle(visit, page))
+    except (ProductRecsError, RequestValidationError) as error:
+        reply = _refusal(visit, error)
+    except Exception:
+        _log.exception("request failed", extra={"path": visit.request.url.path})
+        message = "Something went wrong here. It was logged; try again in a moment."
+        reply = render_error(visit, 500, message)
+    return _response(visit, reply)
+
+
+def _refusal(visit: Visit, error: Exception) -> Reply:
+    return render_error(visit, _status_of(error), str(error))
+
+
+def _visit_of(
+    request: Request,
+    page: Page | None,
+    pairs: list[tuple[str, str]],
+    loop: asyncio.AbstractEventLoop,
+) -> Visit:
+    exchange: RequestContext = request.scope["productrecs"]
+    context, base_url = exchange.context, base_url_of(request)
+    session, store = _session_of(context, request.cookies, base_url)
+    token = session.token if session else ""
+    secret = token or read_cookie(request.cookies, VISITOR, base_url)
+    return Visit(
+        context=context,
+        request=request,
+        page=page or Page(request.url.path, "Not found", is_public=True),
+        base_url=base_url,
+        client=address_of_client(peer_of(request.scope), dict(request.scope["headers"])),
+        query=Form(_fields(request.scope["query_string"].decode("latin-1"))),
+        form=Form(pairs),
+        session=session,
+        known_store=store,
+        csrf_secret=secret or secrets.token_urlsafe(24),
+        loop=loop,
+        services=context.services,
+    )
+
+
+def _session_of(
+    context: "Context", cookies: "Mapping[str, str]", base_url: str
+) -> tuple[Session | None, Store | None]:
+    token = read_cookie(cookies, SESSION, base_url)
+    session = resume_session(
+        context.services.database, token, context.services.system_clock()
+    )
+    if session is None:
+        return None, None
+    store = context.accounts.by_id(session.user.store_id)
+    if store is None:  # the store may have just registered
+        context.accounts.refresh()
+        store = context.accounts.by_id(session.user.store_id)
+    return (session, store) if store is not None else (None, None)
+
+
+def _handle(visit: Visit, page: Page | None) -> Reply:
+    if page is None:
+        raise NotFoundError
+    if visit.session is None and not page.is_public:
+        return _to_login(visit)
+    if page.is_of_login and visit.session is not None and visit.user.is_from_shop:
+        raise RoleError(_FROM_SHOP)
+    handler = page.change if visit.request.method == "POST" else page.show
+    if handler is None:
+        raise NotFoundError
+    if visit.request.method != "POST":
+        return handler(visit)
+    _check_sender(visit, page)
+    _check_token(visit)
+    if page.is_public or not page.is_audited:
+        return handler(visit)
+    return make_change(visit, page, handler)
+
+
+def _check_sender(visit: Visit, page: Page) -> None:
+    """Check that a change comes from a dashboard page and that the role allows it.
+
+    Raises:
+        ForeignFormError: when it comes from another site.
+        RoleError: when the user has read access only.
+    """
+    headers = visit.request.headers
+    site, origin = headers.get("sec-fetch-site"), headers.get("origin")
+    is_ours = site in {None, "same-origin", "none"}
+    if origin is not None:
+        is_ours = is_ours and urlsplit(origin).netloc == headers.get("host", "")
+    if not is_ours:
+        raise ForeignFormError(_FOREIGN)
+    if not page.is_public and visit.user.role < page.may_change:
+        raise RoleError(_needs(page.may_change, visit.user))
+
+
+def _check_token(visit: Visit) -> None:
+    """Check that a form has the CSRF token of this session, or of this visitor.
+
+    Raises:
+        ForeignFormError: when it has none.
+    """
+    token = visit.form["csrf"] or visit.request.headers.get("x-csrf-token", "")
+    cookie = VISITOR if visit.session is None else SESSION
+    sent = read_cookie(visit.request.cookies, cookie, visit.base_url)
+    if not is_csrf_token(sent, token):
+        raise ForeignFormError(_FOREIGN)
+
+
+def _needs(role: Role, user: DashboardUser) -> str:
+    if user.is_from_shop and role > Role.EDITOR:
+        return _FROM_SHOP
+    return f"Your role does not allow this. Ask the store's owner to make you {role.label}."
+
+
+def _to_login(visit: Visit) -> Reply:
+    there = _here(visit)
+    there = f"{LOGIN_PATH}?next={quote(there, safe='/')}" if there else LOGIN_PATH
+    if visit.is_partial:
+        return Reply(status=204, headers={"hx-redirect": there})
+    return visit.redirect(there)
+
+
+def _here(visit: Visit) -> str:
+    """Return the present page with its query; "" for Home."""
+    url = visit.request.url
+    if visit.is_partial:
+        url = URL(visit.request.headers.get("hx-current-url", ""))
+    elif visit.request.method == "POST" and visit.page.show is None:
+        url = URL(visit.request.headers.get("referer", ""))
+    path = f"{url.path}?{url.query}" if url.query else url.path
+    return "" if path == DASHBOARD_PATH else path
+
+
+def _status_of(error: Exception) -> int:
+    if not isinstance(error, ProductRecsError):
+        return 400
+    return _REFUSED.get(type(error)) or _client_status(error_code_of(error).status)
+
+
+def _client_status(status: int) -> int:
+    """Return 400 for an expected error that the API's table does not name."""
+    return 400 if status == 500 else status  # noqa: PLR2004 - HTTP
+
+
+def _response(visit: Visit, reply: Reply) -> Response:
+    request = visit.request
+    body, flash = reply.body, read_cookie(request.cookies, FLASH, visit.base_url)
+    headers = {**_SAFE_HEADERS, **reply.headers}
+    seconds = visit.services.settings.hsts_seconds
+    if seconds and visit.base_url.startswith("https://"):
+        headers["strict-transport-security"] = f"max-age={seconds}"
+    cookies = dict(reply.cookies)
+    if reply.template is not None:
+        body = render_page(visit, reply, flash).encode()
+        hosts = visit.pictures.origins if visit.page.shows_pictures else ()
+        headers.setdefault("content-security-policy", " ".join([_POLICY, *hosts]))
+        headers.setdefault("x-frame-options", "DENY")
+        if flash and not visit.is_partial:
+            cookies.setdefault(FLASH, None)
+        if visit.session is None and SESSION not in cookies:
+            cookies.setdefault(VISITOR, visit.csrf_secret)
+    if len(body) >= _WORTH_PACKING and accepts_gzip(request):
+        body = gzip_body(body)
+        headers["content-encoding"] = "gzip"
+    headers["vary"] = "Cookie, Accept-Encoding"
+    response = Response(body, reply.status, headers, reply.media_type)
+    for name, value in cookies.items():
+        response.headers.append("set-cookie", set_cookie(name, value, visit.base_url))
+    return response
+
+
+def _fields(text: str) -> list[tuple[str, str]]:
+    """Return the fields of a form, up to the limit."""
+    try:
+        return parse_qsl(text, keep_blank_values=True, max_num_fields=_MAX_FIELDS)
+    except ValueError:
+        return []
+
+
+def _static_file(request: Request, name: str) -> Response:
+    kind = _MEDIA_TYPES.get(name.rpartition(".")[2])
+    file = resources.files(__package__) / "static" / name
+    if kind is None or "/" in name or not file.is_file():
+        return Response(status_code=404)
+    return cacheable_response(request, file.read_bytes(), kind, cache=IMMUTABLE)

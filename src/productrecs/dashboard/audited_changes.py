@@ -1,0 +1,98 @@
+"""Audited changes: a form's change with its audit log line, and what undo brings back."""
+
+import re
+from dataclasses import replace
+from typing import Final
+
+from productrecs.dashboard.change_descriptions import (
+    Snapshot,
+    difference,
+    snapshot,
+)
+from productrecs.dashboard.page_and_visit import (
+    FLASH,
+    UNDO_MARK,
+    Handler,
+    Page,
+    Reply,
+    Visit,
+)
+from productrecs.http.pipeline.authentication_and_cors import DASHBOARD_PATH
+from productrecs.storage.audit_log import AuditRepository, new_entry_id
+from productrecs.storage.database import Database
+from productrecs.storage.removed_rows import RemovedRows
+from productrecs.tenancy.accounts.store_management import UnknownStoreError
+
+_MAX_AUDITED: Final = 120  # characters of a form's field
+_UNAUDITED: Final = frozenset(
+    {
+        "then",  # the action names it
+        "file",  # the import's id: what changed says its name
+        "customer",  # an erased customer's id would stay in the log
+        "confirm",
+    }
+)
+_SENSITIVE: Final = re.compile("csrf|password|token|secret|code", re.IGNORECASE)
+
+
+def make_change(visit: Visit, page: Page, handler: Handler) -> Reply:
+    """Let a handler change the store; the audit log's line is in its transaction.
+
+    What changed, with old and new values, is added to the line afterwards.
+    """
+    undo, before = _undo_of(visit, page), snapshot(visit)
+    database = _audited(visit, page, undo)
+    reply = handler(replace(visit, services=replace(visit.services, database=database)))
+    if database.is_joined and reply.status < 400:  # noqa: PLR2004 - HTTP
+        with database.transaction():
+            """Write the audit log line of a change without a transaction."""
+    if reply.status < 400:  # noqa: PLR2004 - HTTP
+        _describe(visit, undo[0], before)
+    if undo[1] and FLASH in reply.cookies:
+        flash = f"{reply.cookies[FLASH]}{UNDO_MARK}{undo[0]}"
+        return replace(reply, cookies={**reply.cookies, FLASH: flash})
+    return reply
+
+
+def _describe(visit: Visit, entry_id: str, before: Snapshot) -> None:
+    try:
+        changed = difference(visit, before, snapshot(visit))
+    except UnknownStoreError:  # the change deleted the store
+        return
+    if changed:
+        with visit.database.transaction() as transaction:
+            AuditRepository(transaction, visit.store.store_id).describe(entry_id, changed)
+
+
+def _undo_of(visit: Visit, page: Page) -> tuple[str, str]:
+    """Return the id of the audit log line, and the rows that the form removes as JSON."""
+    entry_id = new_entry_id(visit.system_ms)
+    for one in page.removes:
+        key = {column: visit.form[name] for column, name in one.key.items()}
+        if all(key.values()) and one.then in {"", visit.form["then"]}:
+            with visit.database.reading() as connection:
+                rows = RemovedRows.read(
+                    connection, visit.store.store_id, one.table, one.counter, key
+                )
+            if rows is not None:
+                return entry_id, rows.as_json()
+    return entry_id, ""
+
+
+def _audited(visit: Visit, page: Page, undo: tuple[str, str]) -> Database:
+    """Return a database whose next transaction writes the audit log line."""
+    steps = page.path.removeprefix(f"{DASHBOARD_PATH}/").split("/")[1:]
+    action = page.action or f"{page.title}: {' '.join(steps) or 'changed'}"
+    action = page.actions.get(visit.form["then"], action)
+    sent = [
+        f"{_label(name)}: {text.strip()[:_MAX_AUDITED]}"
+        for name, text in visit.form.pairs()
+        if text.strip() and name not in _UNAUDITED and not _SENSITIVE.search(name)
+    ]
+    return visit.recording(action, "; ".join(sent), undo=undo)
+
+
+def _label(name: str) -> str:
+    """Return a field's name in words, such as `Lead time days`."""
+    text = name.replace("_", " ").replace("-", " ")
+    return f"{text[:1].upper()}{text[1:]}"

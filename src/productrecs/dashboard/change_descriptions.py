@@ -1,0 +1,301 @@
+"""Change descriptions: what a form changed, in the merchant's words, for the audit log.
+
+What a page can change is read before and after its handler. The difference names each
+field with its old and its new value, and products by their titles.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+from productrecs.dashboard.merchandising_rule_form import (
+    ACTIONS,
+    PLACES,
+    RuleDraft,
+)
+from productrecs.dashboard.page_and_visit import Visit
+from productrecs.dashboard.pages import (
+    bundles,
+    demand_forecast,
+    experiments,
+    file_imports,
+    list_settings,
+    looks,
+    merchandising,
+    placements,
+    search_report_and_preview,
+    store_settings,
+    team,
+)
+from productrecs.dashboard.pages.suggestions import filter_label
+from productrecs.dashboard.product_table import titles_of
+from productrecs.features.search.search_rule_book import SearchRuleEditor
+from productrecs.records.experiments.experiment_editor import ExperimentEditor
+from productrecs.records.placements.bundle_editor import BundleEditor
+from productrecs.records.uploads.repository import FileImportRepository
+from productrecs.tenancy.accounts.store_management import find_store
+from productrecs.tenancy.users.repository import UserRepository
+
+Value: TypeAlias = str | tuple[str, ...]
+"""A text, or the ids of products."""
+Words: TypeAlias = dict[str, Value]
+Snapshot: TypeAlias = dict[tuple[str, str], Words]
+"""What is stored, by what it is and its id; its name is the word ""."""
+
+_NOTHING: Final = "nothing"
+_FILES: Final = 50  # the newest imports, of which one may have changed
+_SETTING_LABELS: Final = MappingProxyType(
+    {
+        **{one.name: one.label for group in list_settings.GROUPS for one in group.fields},
+        **{name: label for name, label, _ in demand_forecast.ORDERING},
+        **{
+            name: label.removeprefix("The ").capitalize()
+            for name, label in store_settings.LABELS.items()
+        },
+        "earnings_weight": "Weight of margin and stock",
+        "holdout_percent": "Shoppers without recommendations, in per cent",
+        "holdout_test": "Name of the holdout test",
+        "unconfirmed_orders": "Orders that your server did not confirm",
+    }
+)
+_SETTING_CHOICES: Final = MappingProxyType(
+    {
+        one.name: dict(one.choices)
+        for group in list_settings.GROUPS
+        for one in group.fields
+        if one.choices
+    }
+)
+
+
+def snapshot(visit: Visit) -> Snapshot:
+    """Return what the visit's page can change, as it is stored now."""
+    found = {("setting", ""): _settings(visit)}
+    for path, read in _READERS.items():
+        if visit.page.path.startswith(path):
+            found |= dict(read(visit))
+    return found
+
+
+def difference(visit: Visit, before: Snapshot, after: Snapshot) -> str:
+    """Return what changed; "" if nothing did."""
+    parts = []
+    for key in dict.fromkeys([*before, *after]):
+        old, new = before.get(key, {}), after.get(key, {})
+        changed = {
+            name: (old.get(name, ""), new.get(name, ""))
+            for name in dict.fromkeys([*old, *new])
+            if name and old.get(name, "") != new.get(name, "")
+        }
+        if changed:
+            name = new.get("") or old.get("") or ""
+            heading = f"{_shown(visit, name)}: " if name else ""
+            told = [
+                f"{label}: {_step(visit, *values, is_new=not old, is_gone=not new)}"
+                for label, values in changed.items()
+            ]
+            parts.append(heading + "; ".join(told))
+    return ". ".join(parts)
+
+
+def _step(
+    visit: Visit, old: Value, new: Value, *, is_new: bool = False, is_gone: bool = False
+) -> str:
+    if is_new or is_gone:
+        return _shown(visit, new if is_new else old)
+    return f"{_shown(visit, old) or _NOTHING} → {_shown(visit, new) or _NOTHING}"
+
+
+def _shown(visit: Visit, value: Value) -> str:
+    if isinstance(value, str):
+        return value
+    titles = titles_of(visit, value)
+    return ", ".join(titles.get(one, one) for one in value)
+
+
+def _settings(visit: Visit) -> Words:
+    settings = find_store(visit.database, visit.store.domain).settings
+    return {
+        _SETTING_LABELS.get(one.name, one.name.replace("_", " ").capitalize()): _setting(
+            one.name, getattr(settings, one.name)
+        )
+        for one in fields(settings)
+    }
+
+
+def _setting(name: str, value: object) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    text = f"{value:g}" if isinstance(value, float) else str(value)
+    return _SETTING_CHOICES.get(name, {}).get(text, text)
+
+
+def _rules(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
+    for rule in merchandising.editor_of(visit).all():
+        draft = RuleDraft.of_rule(rule)
+        yield (
+            ("rule", draft.rule_id),
+            _filled(
+                {
+                    "": draft.name and f"“{draft.name}”",
+                    "Action": ACTIONS[draft.action][0],
+                    "Name": draft.name,
+                    "Products": draft.items,
+                    "Categories": ", ".join(draft.categories.splitlines()),
+                    "Attributes": ", ".join(draft.attributes.splitlines()),
+                    "Words in the title": draft.title_words,
+                    "Price from": draft.price_min,
+                    "Price up to": draft.price_max,
+                    "Strength": draft.strength,
+                    "Position": draft.position if draft.action == "pin" else "",
+                    "Only in": ", ".join(PLACES[one] for one in draft.only_in),
+                    "Not in": ", ".join(PLACES[one] for one in draft.not_in),
+                    "Placements": ", ".join(draft.placements),
+                    "First day": draft.starts and merchandising.moment(visit, draft.starts),
+                    "Last day": draft.ends and merchandising.moment(visit, draft.ends),
+                    "Priority": draft.priority,
+                    "State": "on" if draft.enabled else "off",
+                }
+            ),
+        )
+
+
+def _placements(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
+    for one in placements.editor_of(visit).all():
+        content, draft = one.content, placements.PlacementDraft.of(one)
+        yield (
+            ("placement", one.name),
+            _filled(
+                {
+                    "": f"“{one.name}”",
+                    "Show": placements.STRATEGIES[content.strategy],
+                    "Fill up with": placements.STRATEGIES[content.fallback]
+                    if content.fallback
+                    else "",
+                    "Title": content.title,
+                    "Only these products": ", ".join(
+                        filter_label(visit, text) for text in content.filters
+                    ),
+                    "As the product of the page": ", ".join(
+                        placements.RELATIVE[same] for same in content.relative
+                    ),
+                    "Products": draft.numbers["num"],
+                    "Hide below": draft.numbers["minimum"],
+                    "At most of one category": draft.numbers["most_per_category"],
+                    "At most of one brand": draft.numbers["most_per_brand"],
+                }
+            ),
+        )
+
+
+def _bundles(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
+    stored = BundleEditor(visit.database, visit.store, visit.context.clock).all()
+    for one in stored:
+        content, fmt = one.content, visit.formats
+        amount = fmt.money(content.discount_amount) if content.discount_amount else ""
+        percent = content.discount_percent
+        yield (
+            ("bundle", str(one.bundle_id)),
+            _filled(
+                {
+                    "": content.name and f"“{content.name}”",
+                    "Name": content.name,
+                    "Products": content.items,
+                    "Discount": fmt.share(percent / 100, 0) if percent else amount,
+                    "State": content.state.value,
+                }
+            ),
+        )
+
+
+def _looks(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
+    for one in looks.editor_of(visit).all():
+        content = one.content
+        places = [
+            " ".join(f"{side * 100:.0f}" for side in it.box) for it in content.hotspots
+        ]
+        yield (
+            ("look", str(one.look_id)),
+            _filled(
+                {
+                    "": content.title and f"“{content.title}”",
+                    "Title": content.title,
+                    "On the page of": (content.item_id,),
+                    "Hotspots": tuple(it.item_id for it in content.hotspots),
+                    "Labels": ", ".join(it.label for it in content.hotspots),
+                    "Places in the photo, in per cent": ", ".join(places),
+                    "Photo": content.picture_id or content.image_url,
+                    "State": looks.STATES[one.state][0],
+                }
+            ),
+        )
+
+
+def _searches(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
+    editor = SearchRuleEditor(visit.database, visit.store, visit.services.clock)
+    for number, synonym in editor.synonyms().items():
+        yield ("synonym", str(number)), {"Synonyms": ", ".join(synonym.texts)}
+    for number, rule in editor.rules().items():
+        yield (
+            ("search rule", str(number)),
+            _filled(
+                {
+                    "Search": rule.query,
+                    "Products that come first": rule.items,
+                    "Sent to": rule.address or "",
+                }
+            ),
+        )
+
+
+def _imports(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
+    with visit.database.reading() as connection:
+        files = FileImportRepository(connection, visit.store.store_id).latest(_FILES)
+    for one in files:
+        state, _ = file_imports.state_of(one)
+        yield ("import", one.import_id), {"": f"“{one.file_name}”", "State": state}
+
+
+def _tests(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
+    editor = ExperimentEditor(visit.database, visit.store, visit.context.clock, "")
+    for one in editor.all():
+        shares = one.content.shares.items()
+        yield (
+            ("test", one.name),
+            _filled(
+                {
+                    "": f"“{one.name}”",
+                    "State": experiments.STATES[one.state][0],
+                    "Shoppers": ", ".join(f"{name} {share:g} %" for name, share in shares),
+                    "Chosen variant": one.winner,
+                }
+            ),
+        )
+
+
+def _members(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
+    with visit.database.reading() as connection:
+        members = UserRepository(connection, visit.store.store_id).all()
+    for one in members:
+        name = one.email or f"Owner of {visit.store.domain}"
+        yield ("member", one.user_id), {"": name, "Role": one.role.label}
+
+
+def _filled(words: Mapping[str, Value]) -> Words:
+    return {name: value for name, value in words.items() if value}
+
+
+_Reader: TypeAlias = Callable[[Visit], Iterator[tuple[tuple[str, str], Words]]]
+_READERS: Final[Mapping[str, _Reader]] = MappingProxyType(
+    {
+        merchandising.MERCHANDISING_PATH: _rules,
+        placements.PLACEMENTS_PATH: _placements,
+        bundles.BUNDLES_PATH: _bundles,
+        looks.LOOKS_PATH: _looks,
+        search_report_and_preview.SEARCH_PATH: _searches,
+        experiments.TESTS_PATH: _tests,
+        team.TEAM_PATH: _members,
+        file_imports.IMPORTS_PATH: _imports,
+    }
+)

@@ -1,0 +1,185 @@
+"""Charts: bars, lines and bands by day, drawn by the server as SVG, with axes and a table.
+
+A chart has one place for each of its days, so it always spans the whole period. The script
+`widgets/src/dashboard/chart.ts` reads the values of a day from the chart's table, and shows
+them on hover and for the arrow keys.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Final
+
+from productrecs.dashboard.formats import NOTHING, Formats
+
+HEIGHT: Final = 100
+PLACE: Final = 10  # the width of one day
+_GAP: Final = 1.5  # left and right of a bar
+_LEAST: Final = 1.0  # the least height of a bar above zero
+_MOST_TICKS: Final = 4
+_MOST_LABELS: Final = 5
+_DECIMALS_BELOW: Final = 10
+
+Values = Sequence[float | None]
+Shown = Callable[[float], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One drawn series: its name, its CSS class, and its SVG path."""
+
+    name: str
+    tone: str  # one, two, sold, middle or band
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A chart: layers over places of equal width, the texts of both axes, and a table."""
+
+    width: int
+    layers: tuple[Layer, ...]
+    grid: str  # the SVG path of the horizontal lines
+    amounts: tuple[str, ...]  # the vertical axis from top to bottom
+    labels: tuple[str, ...]  # the horizontal axis from left to right
+    columns: tuple[str, ...]  # of the table
+    rows: tuple[tuple[str, ...], ...]  # one for each place
+    label: str = "Day"  # the first column of the table
+
+
+def bar_chart(days: Sequence[str], values: Mapping[str, Values], formats: Formats) -> Chart:
+    """Return stacked bars of amounts of money: the values of each name, one a day."""
+    lows = [0.0] * len(days)
+    stacks = []
+    for amounts in values.values():
+        highs = [
+            low + max(value or 0.0, 0) for low, value in zip(lows, amounts, strict=True)
+        ]
+        stacks.append((lows, highs))
+        lows = highs
+    top, step = _scale(max(lows, default=0))
+    layers = [
+        Layer(name, tone, _bars(below, above, top))
+        for name, tone, (below, above) in zip(values, ("one", "two"), stacks, strict=False)
+    ]
+    whole = replace(formats, places=0) if step >= 1 else formats
+    return _chart(days, values, layers, (top, step, whole.money), formats.money, formats)
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedDay:
+    """The expected sales of one day, and the range in which they are in 8 of 10 cases."""
+
+    day: str
+    low: float
+    expected: float
+    high: float
+
+
+def forecast_chart(
+    sold: Sequence[tuple[str, float]], ahead: Sequence[ExpectedDay], formats: Formats
+) -> Chart:
+    """Return what was sold each day, followed by what is expected, with its range."""
+    days = [*(day for day, _ in sold), *(one.day for one in ahead)]
+    behind: list[None] = [None] * len(sold)
+    amounts: list[float | None] = [*(amount for _, amount in sold), *[None] * len(ahead)]
+    expected = [*behind, *(one.expected for one in ahead)]
+    low = [*behind, *(one.low for one in ahead)]
+    high = [*behind, *(max(one.high, one.expected) for one in ahead)]
+    highest = max((one for one in (*amounts, *high) if one is not None), default=0)
+    top, step = _scale(highest)
+    upper, lower = _points(high, top), _points(low, top)
+    band = f"M{' '.join([*upper, *reversed(lower)])}z" if ahead else ""
+    layers = [
+        Layer("Likely between", "band", band),
+        Layer("Sold", "sold", _line(amounts, top)),
+        Layer("Expected", "middle", _line(expected, top)),
+    ]
+    values = {"Sold": amounts, "Expected": expected, "Likely at least": low}
+    values["Likely at most"] = high
+
+    def shown(value: float) -> str:
+        is_whole = value == int(value)
+        return formats.number(value, 0 if is_whole or value >= _DECIMALS_BELOW else 1)
+
+    decimals = 0 if step >= 1 else 1
+    axis = (top, step, lambda value: formats.number(value, decimals))
+    return _chart(days, values, layers, axis, shown, formats)
+
+
+def _chart(
+    days: Sequence[str],
+    values: Mapping[str, Values],
+    layers: Sequence[Layer],
+    axis: tuple[float, float, Shown],
+    shown: Shown,
+    formats: Formats,
+) -> Chart:
+    top, step, as_tick = axis
+    count, width = round(top / step), max(len(days), 1) * PLACE
+    heights = [HEIGHT * number / count for number in range(count + 1)]
+    texts = [
+        [NOTHING if one is None else shown(one) for one in row] for row in values.values()
+    ]
+    return Chart(
+        width=width,
+        layers=tuple(one for one in layers if one.path),
+        grid="".join(f"M0 {height:g}H{width}" for height in heights),
+        amounts=tuple(as_tick(top - number * step) for number in range(count + 1)),
+        labels=_labels(days),
+        columns=tuple(values),
+        rows=tuple(
+            (formats.day(day), *cells)
+            for day, cells in zip(days, zip(*texts, strict=True), strict=True)
+        ),
+    )
+
+
+def _scale(highest: float) -> tuple[float, float]:
+    """Return the top of the vertical axis and its step: 1, 2 or 5 times a power of ten."""
+    if highest <= 0:
+        return 1.0, 1.0
+    rough = highest / _MOST_TICKS
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(one * power for one in (1, 2, 5, 10) if one * power >= rough)
+    return math.ceil(highest / step) * step, step
+
+
+def _labels(days: Sequence[str]) -> tuple[str, ...]:
+    """Return at most five labels at equal distances, the first and last day among them."""
+    most = min(_MOST_LABELS, len(days))
+    places = [round(number * (len(days) - 1) / max(most - 1, 1)) for number in range(most)]
+    found = [date.fromisoformat(days[one]) for one in places]
+    return tuple(f"{day.day} {day:%b}" for day in found)
+
+
+def _bars(lows: Sequence[float], highs: Sequence[float], top: float) -> str:
+    wide = PLACE - 2 * _GAP
+    path = []
+    for place, (low, high) in enumerate(zip(lows, highs, strict=True)):
+        if high > low:
+            height = max((high - low) / top * HEIGHT, _LEAST)
+            bottom = HEIGHT * (1 - low / top)
+            path.append(f"M{place * PLACE + _GAP:g} {bottom:.1f}v-{height:.1f}h{wide:g}")
+            path.append(f"v{height:.1f}z")
+    return "".join(path)
+
+
+def _points(values: Values, top: float) -> list[str]:
+    return [
+        f"{(place + 0.5) * PLACE:g} {HEIGHT * (1 - max(value, 0.0) / top):.1f}"
+        for place, value in enumerate(values)
+        if value is not None
+    ]
+
+
+def _line(values: Values, top: float) -> str:
+    points = _points(values, top)
+    return f"M{' '.join(points)}" if points else ""
+
+
+def days_between(first: str, last: str) -> list[str]:
+    """Return every day from the first to the last, as ISO dates."""
+    begin, end = date.fromisoformat(first).toordinal(), date.fromisoformat(last).toordinal()
+    return [date.fromordinal(day).isoformat() for day in range(begin, end + 1)]

@@ -1,0 +1,93 @@
+"""Page registry: every page of the dashboard, in the order of the navigation."""
+
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from types import MappingProxyType
+from typing import Final
+
+from productrecs.dashboard.page_and_visit import Group, Page
+from productrecs.dashboard.pages import (
+    api_keys_and_plan,
+    audit_log,
+    bundles,
+    customers,
+    demand_forecast,
+    email_confirmation,
+    experiments,
+    file_imports,
+    global_search,
+    home,
+    list_settings,
+    live_events,
+    login,
+    look_edit,
+    looks,
+    margin_and_stock_weight,
+    merchandising,
+    password_reset,
+    placements,
+    products,
+    registration,
+    report_csv_download,
+    sales_impact,
+    search_report_and_preview,
+    security,
+    setup_checklist,
+    store_settings,
+    suggestions,
+    team,
+    widgets,
+)
+
+PAGES: Final[tuple[Page, ...]] = (
+    *home.PAGES,
+    *setup_checklist.PAGES,
+    *global_search.PAGES,
+    *suggestions.PAGES,
+    *products.PAGES,
+    *file_imports.PAGES,
+    *live_events.PAGES,
+    *sales_impact.PAGES,
+    *experiments.PAGES,
+    *search_report_and_preview.PAGES,
+    *demand_forecast.PAGES,
+    *customers.PAGES,
+    *report_csv_download.PAGES,
+    *merchandising.PAGES,
+    *placements.PAGES,
+    *bundles.PAGES,
+    *list_settings.PAGES,
+    *margin_and_stock_weight.PAGES,
+    *widgets.PAGES,
+    *looks.PAGES,
+    *look_edit.PAGES,
+    *store_settings.PAGES,
+    *api_keys_and_plan.PAGES,
+    *team.PAGES,
+    *security.PAGES,
+    *audit_log.PAGES,
+    *login.PAGES,
+    *registration.PAGES,
+    *password_reset.PAGES,
+    *email_confirmation.PAGES,
+)
+BY_PATH: Final[Mapping[str, Page]] = MappingProxyType({page.path: page for page in PAGES})
+_ORDER: Final = tuple(Group)
+
+
+def current_page(path: str) -> str:
+    """Return the path of the navigation's page that a path belongs to."""
+    above = [
+        page.path
+        for page in PAGES
+        if page.group is not None and f"{path}/".startswith(f"{page.path}/")
+    ]
+    return max(above, key=len, default="")
+
+
+def navigation() -> Iterator[tuple[Group, list[Page]]]:
+    """Yield each group of the navigation with its pages."""
+    shown = [page for page in PAGES if page.group is not None]
+    shown.sort(key=lambda page: _ORDER.index(page.group or Group.OVERVIEW))
+    for group, pages in groupby(shown, key=lambda page: page.group or Group.OVERVIEW):
+        yield group, list(pages)

@@ -1,0 +1,82 @@
+"""Product picture URLs: those that a page may show, and the hosts that its CSP allows.
+
+Browsers load pictures from the shop's hosts. The catalog, which only the secret key can
+change, names these hosts; a page shows no picture from other hosts.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, Self
+from urllib.parse import urlsplit
+
+import msgspec
+
+from productrecs.http.schemas.product_cards_and_replies import safe_url
+from productrecs.records.catalog.catalog_view import CatalogView
+from productrecs.records.pictures.fetch_picture import absolute_url
+
+_SAMPLE: Final = 400  # products sampled for hosts: a catalog has few hosts
+_MOST_HOSTS: Final = 12
+_LOCAL: Final = ".localhost"  # shops on this machine, such as the demo store
+_ORIGIN: Final = re.compile(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?")
+
+
+class _Pictured(msgspec.Struct):
+    image_url: str | None = None
+
+
+_read: Final = msgspec.json.Decoder(_Pictured).decode
+
+
+@dataclass(frozen=True, slots=True)
+class ProductPictures:
+    """A store's domain and the origins of its pictures, the most frequent first."""
+
+    domain: str
+    origins: tuple[str, ...]
+
+    @classmethod
+    def of(cls, catalog: CatalogView, domain: str) -> Self:
+        """Return the hosts in a sample of the catalog's newest and oldest products."""
+        found: Counter[str] = Counter()
+        for url in _sample(catalog):
+            origin = _origin(_absolute(url, domain))
+            if origin:
+                found[origin] += 1
+        return cls(domain, tuple(one for one, _ in found.most_common(_MOST_HOSTS)))
+
+    def address(self, image_url: str | None) -> str:
+        """Return the URL of a picture; "" if the page may not show it."""
+        url = _absolute(safe_url(image_url) or "", self.domain)
+        if not url or (url.startswith("/") and not url.startswith("//")):
+            return url
+        return url if _origin(url) in self.origins else ""
+
+
+def _sample(catalog: CatalogView) -> Iterator[str]:
+    cards = catalog.cards
+    step = max(1, len(cards) // _SAMPLE)
+    for number in range(0, len(cards), step):
+        card = cards[number]
+        if card is not None:
+            url = _read(card + b"}").image_url
+            if url:
+                yield url
+
+
+def _absolute(url: str, domain: str) -> str:
+    if domain.endswith(_LOCAL) and url.startswith("/") and not url.startswith("//"):
+        return url
+    return absolute_url(url, domain) if url else ""
+
+
+def _origin(url: str) -> str:
+    """Return a URL's origin in CSP syntax; "" if it has none."""
+    try:
+        parts = urlsplit(url)
+        origin = f"{parts.scheme}://{parts.netloc}".lower()
+    except ValueError:
+        return ""
+    return origin if _ORIGIN.fullmatch(origin) else ""

@@ -1,0 +1,160 @@
+"""Report period: the days of a report page, from its query string."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from types import MappingProxyType
+from typing import Final
+from urllib.parse import urlencode
+
+from productrecs.core.report import (
+    DEFAULT_DAYS,
+    MAX_ROWS,
+    Report,
+    ReportError,
+    ReportQuery,
+    ReportValue,
+    report_query,
+)
+from productrecs.dashboard.page_and_visit import Visit
+
+CHOICES: Final[Mapping[str, int]] = MappingProxyType({"7": 7, "30": 30, "90": 90})
+WEEKS: Final[Mapping[str, int]] = MappingProxyType({"this-week": 0, "last-week": 1})
+"""How many weeks ago a week began, by its name in a query."""
+REPORT_FILE_PATH: Final = "/dashboard/report.csv"
+
+
+def _query_fields(choice: str, first: str, last: str) -> dict[str, str]:
+    return {"days": choice} if choice else {"from": first, "until": last}
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """The chosen days. If typed dates are invalid, `error` says why and 30 days are shown.
+
+    `choice` is 7, 30, 90 or a name of `WEEKS`; it is empty for custom dates, which are
+    in `first` and `last`.
+    """
+
+    asked: ReportQuery
+    choice: str
+    first: str
+    last: str
+    error: str = ""
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """The fields of a query that choose the same days."""
+        return _query_fields(self.choice, self.first, self.last)
+
+    def link(self, path: str, **fields: str) -> str:
+        """Return the address of a page with the same days."""
+        return f"{path}?{urlencode({**self.fields, **fields})}"
+
+    def file(self, report: str, **fields: str) -> str:
+        """Return the address of a report as a CSV file."""
+        return self.link(REPORT_FILE_PATH, report=report, **fields)
+
+    def by(self, *names: str, limit: int | None = None) -> ReportQuery:
+        """Return the report query for these days, grouped by columns."""
+        return replace(self.asked, by=names, limit=limit or self.asked.limit)
+
+
+def chosen_period(visit: Visit) -> Period:
+    """Return the period of a page's query; the default is 30 days."""
+    query, zone = visit.query, visit.store.settings.zone
+    first, last, choice = query["from"], query["until"], query["days"]
+    today = date.fromisoformat(report_query(visit.now_ms, zone).last_day)
+    error = ""
+    if first or last:
+        try:
+            asked = report_query(visit.now_ms, zone, first_day=first, last_day=last)
+        except ReportError as wrong:
+            error = f"{str(wrong)[:1].upper()}{str(wrong)[1:]}. The last 30 days are shown."
+        else:
+            return Period(asked, "", asked.first_day, asked.last_day)
+    if choice in WEEKS and not error:
+        return _week(visit, choice, today)
+    days = CHOICES.get(choice, DEFAULT_DAYS)
+    begin = (today - timedelta(days=days - 1)).isoformat()
+    asked = report_query(visit.now_ms, zone, first_day=begin)
+    shown = (first, last) if error else (asked.first_day, asked.last_day)
+    return Period(asked, str(days), *shown, error)
+
+
+def _week(visit: Visit, choice: str, today: date) -> Period:
+    """Return a week of the store, as far as it has passed."""
+    settings = visit.store.settings
+    begin = settings.week_of(today) - timedelta(weeks=WEEKS[choice])
+    first, last = begin.isoformat(), min(begin + timedelta(days=6), today).isoformat()
+    asked = report_query(visit.now_ms, settings.zone, first_day=first, last_day=last)
+    return Period(asked, choice, first, last)
+
+
+@dataclass(frozen=True, slots=True)
+class ChartDays:
+    """The days of a chart of past and expected days; `choice` is "" for custom dates."""
+
+    choice: str
+    first: str
+    last: str
+    error: str = ""
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """The fields of a query that choose the same days."""
+        return _query_fields(self.choice, self.first, self.last)
+
+    def shows(self, day: str) -> bool:
+        """Return whether the chart shows a day."""
+        return self.first <= day <= self.last
+
+
+def chosen_chart_days(
+    visit: Visit, choices: Mapping[str, int], past: Sequence[str], ahead: Sequence[str]
+) -> ChartDays:
+    """Return those of the chart's days that a page's query selects.
+
+    A choice is a number of past days, and shows all days ahead; the last choice is the
+    default.
+    """
+    query = visit.query
+    choice = query["days"] if query["days"] in choices else list(choices)[-1]
+    days = (*past, *ahead)
+    begin, end = (*past[-choices[choice] :], *ahead)[0], days[-1]
+    first, last = query["from"], query["until"]
+    if not first and not last:
+        return ChartDays(choice, begin, end)
+    chosen = ChartDays("", first or days[0], last or end)
+    if any(map(chosen.shows, days)):
+        return chosen
+    day = visit.formats.day
+    error = f"There are days from {day(days[0])} to {day(end)}. Choose dates among them."
+    return ChartDays(choice, begin, end, error)
+
+
+def every_row(asked: ReportQuery) -> ReportQuery:
+    """Return the same query with the maximal number of rows."""
+    return replace(asked, limit=MAX_ROWS)
+
+
+def figures_of(report: Report) -> dict[str, ReportValue]:
+    """Return a report's figures by name."""
+    return {one.definition.name: one.value for one in report.figures}
+
+
+def rows_of(report: Report) -> list[dict[str, ReportValue]]:
+    """Return a report's rows, each value by the name of its column."""
+    names = [column.name for column in report.columns]
+    return [dict(zip(names, row, strict=True)) for row in report.rows]
+
+
+def as_number(value: ReportValue) -> float | None:
+    """Return a report's value as a number; None if it is not one."""
+    return float(value) if isinstance(value, int | float) else None
+
+
+def change_of(now: ReportValue, before: ReportValue) -> float | None:
+    """Return the relative change of a number."""
+    new, old = as_number(now), as_number(before)
+    return None if new is None or not old else (new - old) / old

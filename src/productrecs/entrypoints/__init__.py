@@ -1,1 +1,0 @@
-"""Entry points: HTTP, background worker, command line. They contain no business rules."""

@@ -1,0 +1,159 @@
+"""Admission: decides whether a request is served, for the fast path and the dispatcher.
+
+The checks run in a fixed order: rate limit of the client's address, key, page's origin,
+rate limit of the key, active plan, load shedding, quota. The first failed check refuses the
+request. `admit` has no side effects, so the fast path may still leave an admitted request
+to the dispatcher.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.http.limits.load_shedding import LoadShedder, OverloadedError
+from productrecs.http.limits.rate_and_connection_limits import (
+    BucketLevel,
+    TooManyRequestsError,
+    address_of_client,
+)
+from productrecs.http.limits.usage_metering import billing_headers
+from productrecs.http.pipeline.authentication_and_cors import (
+    ANY_ORIGIN_HEADERS,
+    EITHER,
+    NONE,
+    OPERATOR,
+    REFUSED_ORIGIN_HEADERS,
+    SECRET,
+    Caller,
+    Credential,
+    InvalidKeyError,
+    Route,
+    authenticate,
+    check_operator,
+    cors_headers,
+    keys_of,
+    requires_active_plan,
+)
+from productrecs.http.pipeline.route_context import Context
+from productrecs.http.transport.request_parser import Header
+from productrecs.tenancy.accounts.repository import MisuseKind
+from productrecs.tenancy.accounts.store import Store
+from productrecs.tenancy.billing.call_meter import Meter
+
+
+@dataclass(slots=True)
+class Admission:
+    """The decision about one request, and its effects on the reply."""
+
+    cors: Sequence[Header] = ANY_ORIGIN_HEADERS
+    limits: Sequence[Header] = ()  # headers about rate and quota
+    levels: Sequence[BucketLevel] = ()  # of the rate limits that the request passed
+    caller: Caller | None = None
+    refusal: ProductRecsError | None = None
+    misuse: MisuseKind | None = None
+    is_cut_off: bool = False  # the reply has no content: the plan is used up or over
+    meter: Meter | None = None  # counts the reply if it succeeds
+
+    @property
+    def is_key_unknown(self) -> bool:
+        """Whether the key is unknown; its store may have registered just now."""
+        return isinstance(self.refusal, InvalidKeyError)
+
+    def add_rate(self, level: BucketLevel | None) -> None:
+        """Record a rate limit that the request passed; None means no limit."""
+        if level is not None:
+            self.levels = (*self.levels, level)
+            self.limits = (*self.limits, *level.header_lines())
+
+    def count_rates(self) -> None:
+        """Count the request against the rate limits that it passed."""
+        for level in self.levels:
+            level.limit.count(level)
+
+    def check_quota(self, meter: Meter, store: Store, now_ms: int) -> None:
+        """Check the quota of the store's plan; a reply with content is metered."""
+        notice = meter.check(store.subscription, now_ms)
+        if notice is not None:
+            self.limits = (*self.limits, *billing_headers(notice))
+            if notice.is_cut_off:
+                self.is_cut_off = True
+                return
+        self.meter = meter
+
+
+@dataclass(slots=True)
+class Arrival:
+    """The parts of a request that admission depends on."""
+
+    route: Route
+    method: str  # the route supports it
+    query_string: bytes
+    query: Mapping[str, str] | None  # None if it is unusual
+    headers: Mapping[bytes, bytes]  # names are in lower case
+    peer: str  # the address of the other end of the connection
+
+
+def admit(context: Context, load_shedder: LoadShedder, arrival: Arrival) -> Admission:
+    """Return the decision about a request; a refusal is returned, not raised.
+
+    The meter of a metered request is None if the process has no meter of the store yet: the
+    caller then calls `check_quota`.
+    """
+    admission = Admission()
+    try:
+        _decide(admission, context, load_shedder, arrival)
+    except ProductRecsError as error:
+        if isinstance(error, TooManyRequestsError):
+            admission.limits = (*admission.limits, *error.header_lines)
+        # Drop the traceback: it refers to this frame, which is a reference cycle.
+        admission.refusal = error.with_traceback(None)
+    return admission
+
+
+def _decide(
+    admission: Admission, context: Context, load_shedder: LoadShedder, arrival: Arrival
+) -> None:
+    route = arrival.route
+    if context.rates is not None and route.is_rate_limited:
+        peer = address_of_client(arrival.peer, arrival.headers)
+        admission.add_rate(context.rates.check_address(peer))
+    credential = route.methods[arrival.method]
+    if credential is OPERATOR:
+        check_operator(arrival.headers, context.services.settings.metrics_token)
+    elif credential is not NONE:
+        store = _admit_caller(admission, context, arrival, credential)
+        if not route.empty:
+            return
+        if load_shedder.may_reject and load_shedder.should_reject(store.store_id):
+            raise OverloadedError
+        meter = context.metering.meters.get(store.store_id)
+        if meter is not None:
+            admission.check_quota(meter, store, context.clock())
+
+
+def _admit_caller(
+    admission: Admission, context: Context, arrival: Arrival, credential: Credential
+) -> Store:
+    """Check key, origin, rate and plan; return the caller's store."""
+    keys = keys_of(arrival.query_string, arrival.query, arrival.headers)
+    if keys.secret and arrival.route.empty and b"price_list=" in arrival.query_string:
+        credential = EITHER  # the price lists of customer groups need the secret key
+    caller = admission.caller = authenticate(keys, credential, context.accounts)
+    store, origin = caller.store, arrival.headers.get(b"origin")
+    admission.cors = cors_headers(store, origin)
+    if origin is not None:
+        admission.misuse = _misuse_of(caller, admission)
+    if context.rates is not None and arrival.route.is_rate_limited:
+        admission.add_rate(context.rates.check_key(caller.rate_limit_key))
+    if arrival.route.needs_plan and requires_active_plan(arrival.method, credential):
+        store.subscription.check_active(context.clock())
+    return store
+
+
+def _misuse_of(caller: Caller, admission: Admission) -> MisuseKind | None:
+    """Return the misuse of a key: a secret key in a page, or a page of another origin."""
+    if caller.credential is SECRET:
+        return MisuseKind.LEAKED_SECRET
+    if admission.cors is REFUSED_ORIGIN_HEADERS:
+        return MisuseKind.FOREIGN_ORIGIN
+    return None

@@ -1,0 +1,440 @@
+"""Dispatcher: the outermost ASGI application, which handles every request first.
+
+It handles request id, CORS and admission, and answers frequent well-formed requests. It
+forwards all others to the FastAPI route of the same path. That route is the reference: it
+gives the exact 422 and the documentation. Both call the same functions.
+"""
+
+import logging
+import random
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.http.dispatch.admission import Admission, Arrival, admit
+from productrecs.http.dispatch.fast_path import FastPath
+from productrecs.http.dispatch.http_exchange import (
+    HttpExchange,
+    Message,
+    Scope,
+    Send,
+    request_id_generator,
+)
+from productrecs.http.limits.bot_detection import crawler_name
+from productrecs.http.limits.load_shedding import LoadShedder, RequestQueue
+from productrecs.http.limits.rate_and_connection_limits import (
+    TooManyRequestsError,
+    address_of_client,
+    peer_of,
+)
+from productrecs.http.pipeline.authentication_and_cors import (
+    DASHBOARD,
+    DASHBOARD_PATH,
+    FORECAST_PATH,
+    ITEM_PATH,
+    ORDER_PATH,
+    PAGE_FOLDERS,
+    PREFLIGHT_HEADERS,
+    ROUTES,
+    SECRET,
+    UPLOAD_PATH,
+    Caller,
+    Route,
+    SecretKeyInUrlError,
+    keys_of,
+)
+from productrecs.http.pipeline.error_responses import ROUTER_CODES
+from productrecs.http.pipeline.readiness_checks import Readiness
+from productrecs.http.pipeline.request_metrics import RequestMetrics
+from productrecs.http.pipeline.route_context import Context, RequestContext
+from productrecs.http.pipeline.url_decoding import base_url_by_headers
+from productrecs.http.routes.widget.events import (
+    receive_event_body as receive_events,
+)
+from productrecs.http.routes.widget.list_parameters import priced_store
+from productrecs.http.routes.widget.list_replies import (
+    answer_list,
+    answer_trending,
+)
+from productrecs.http.routes.widget.recommendations import (
+    parse_list_request,
+    parse_trending_request,
+)
+from productrecs.http.routes.widget.search import (
+    SearchReply,
+    answer_search,
+    parse_search_request,
+)
+from productrecs.http.routes.widget.shopper_access import access_of
+from productrecs.http.routes.widget.widget_config import (
+    CACHE_SECONDS,
+    ConfigPage,
+    answer_config,
+)
+from productrecs.http.schemas.validation_errors import (
+    BodyError,
+    validation_reply,
+)
+from productrecs.http.transport.error_body import (
+    INTERNAL_ERROR,
+    INTERNAL_ERROR_DETAIL,
+    ErrorCode,
+    random_retry_after,
+)
+from productrecs.http.transport.request_body import (
+    ClientDisconnectedError,
+    read_event_body,
+)
+from productrecs.http.writes.live_event_recorder import Sender
+from productrecs.http.writes.search_count_recorder import searcher_of_scope
+from productrecs.storage.memory_budget import Claim
+from productrecs.tenancy.accounts.api_keys import KeyUse
+from productrecs.tenancy.accounts.refused_keys.repository import RefusedKey
+from productrecs.tenancy.accounts.repository import KeyMisuse, MisuseKind
+from productrecs.tenancy.accounts.store import Store
+
+if TYPE_CHECKING:
+    from productrecs.http.transport.request_parser import Header
+
+_log = logging.getLogger(__name__)
+
+Receive = Callable[[], Awaitable[Message]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+_SERVER_ERROR: Final = 500
+
+
+class Dispatcher:
+    """The outermost ASGI application."""
+
+    def __init__(
+        self,
+        declared: Application,
+        readiness: Callable[[], Readiness],
+        draining: object,
+        traffic: RequestMetrics,
+    ) -> None:
+        """Wrap the `declared` routes; `draining` is true while shutting down."""
+        self._declared = declared
+        self._traffic = traffic
+        self._readiness = readiness
+        self._draining = draining
+        self._context: Context | None = None
+        self.logs_requests = False
+        self._rng = random.Random()  # noqa: S311 - spreads retries, guards nothing
+        self.new_request_id = request_id_generator()
+        self.load_shedder = LoadShedder()
+        self.fast_path = FastPath(self.load_shedder, traffic, self.new_request_id)
+        self.line = RequestQueue(self.load_shedder, self.fast_path.store_of)
+
+    def open(self, context: Context) -> None:
+        """Start to admit requests."""
+        self._context = context
+        self.fast_path.open(context)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, or forward the lifespan events."""
+        if scope["type"] != "http":
+            await self._declared(scope, receive, send)
+            return
+        if scope["method"] == "HEAD":  # answered as GET; the server omits the body
+            scope = {**scope, "method": "GET"}
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        exchange = HttpExchange(self, scope, headers, send)
+        try:
+            await self._handle(exchange, receive)
+        except BodyError as error:
+            await exchange.reply(422, validation_reply(error.problems))
+        except ClientDisconnectedError:
+            return
+        except ProductRecsError as error:
+            await exchange.refuse_error(error)
+        except Exception:
+            _log.exception("request failed", extra=exchange.facts(_SERVER_ERROR))
+            await exchange.refuse(INTERNAL_ERROR, INTERNAL_ERROR_DETAIL)
+        finally:
+            if exchange.status:
+                self._record(exchange)
+
+    def _record(self, exchange: HttpExchange) -> None:
+        status = exchange.status
+        exchange.log_rejection()
+        if self.logs_requests:
+            _log.info("request answered", extra=exchange.facts(status))
+        method, began = exchange.scope["method"], exchange.started_at
+        self._traffic.record(exchange.route, method, status, began)
+
+    async def _handle(self, exchange: HttpExchange, receive: Receive) -> None:
+        scope, context = exchange.scope, self._context
+        path, method = scope["path"], scope["method"]
+        route = exchange.route = _route(path)
+        if context is None:
+            await exchange.refuse(ErrorCode(503, "not_ready"), "still starting")
+            return
+        if method == "OPTIONS" and route is not None and route.widget:
+            exchange.admission = Admission(cors=PREFLIGHT_HEADERS)
+            await exchange.reply(200, b"")
+            return
+        if route is None:
+            await exchange.refuse(ROUTER_CODES[404], "there is nothing at this address")
+            return
+        if method not in route.methods:
+            exchange.allow = ", ".join(route.methods)
+            message = f"{path} supports {exchange.allow} only"
+            await exchange.refuse(ROUTER_CODES[405], message)
+            return
+        admission = await self._admit(exchange, route, context)
+        if admission.refusal is not None:
+            await exchange.refuse_error(admission.refusal)
+            return
+        if admission.is_cut_off:
+            await exchange.reply(200, route.empty)
+            return
+        # Memory is shared per key: pages cannot use up the share of a merchant's server.
+        claimant = admission.caller.rate_limit_key if admission.caller else ""
+        with context.budget.claim(claimant) as claim:
+            if not await self._answer_frequent(exchange, receive, context, claim):
+                scope["productrecs"] = RequestContext(
+                    context, admission.caller, exchange.request_id, self._readiness, claim
+                )
+                await self._declared(scope, receive, exchange.forward)
+
+    async def _admit(
+        self, exchange: HttpExchange, route: Route, context: Context
+    ) -> Admission:
+        """Return the decision about a request; its rates are counted, misuse recorded."""
+        arrival = Arrival(
+            route,
+            exchange.scope["method"],
+            exchange.scope["query_string"],
+            exchange.query,
+            exchange.headers,
+            peer_of(exchange.scope),
+        )
+        version = context.accounts.version
+        admission = self._decide(exchange, arrival, context)
+        if admission.is_key_unknown:
+            # The store may be new: refresh the accounts once before refusing. Another
+            # thread may have refreshed them just now.
+            await context.refresh_accounts()
+            if context.accounts.version != version:
+                admission = self._decide(exchange, arrival, context)
+        _record_misuse(exchange, context)
+        caller = admission.caller
+        if caller is not None and caller.key_id:
+            used_at_ms = context.services.system_clock()
+            address = address_of_client(peer_of(exchange.scope), exchange.headers)
+            use = KeyUse(caller.store.store_id, caller.key_id, used_at_ms, address)
+            context.write_client.write_later(use)
+        if caller is None or not route.empty or admission.refusal is not None:
+            return admission
+        if admission.meter is None and not admission.is_cut_off:
+            meter = await context.metering.open(caller.store, context.read)
+            admission.check_quota(meter, caller.store, context.clock())
+        if _comes_from_bot(exchange, context):
+            exchange.forget_shopper()
+        return admission
+
+    def _decide(
+        self, exchange: HttpExchange, arrival: Arrival, context: Context
+    ) -> Admission:
+        admission = exchange.admission = admit(context, self.load_shedder, arrival)
+        admission.count_rates()
+        return admission
+
+    async def _answer_frequent(
+        self, exchange: HttpExchange, receive: Receive, context: Context, claim: Claim
+    ) -> bool:
+        """Answer a frequent, well-formed request; return whether it was answered."""
+        caller, scope = exchange.admission.caller, exchange.scope
+        body: bytes | None = None
+        extra: Iterable[Header] = ()
+        if caller is not None and (scope["method"], scope["path"]) == (
+            "POST",
+            "/v1/events",
+        ):
+            data = await read_event_body(receive, scope["headers"], claim)
+            store = caller.store
+            if store.store_id in context.event_watch.stores:
+                body = await _watched_events(context, store, exchange, data, claim)
+            else:
+                peer, headers = peer_of(scope), exchange.headers
+                body = await receive_events(context, store, data, claim, headers, peer)
+        elif caller is not None and scope["path"] == "/v1/search":
+            found = await _search_reply(context, caller, exchange)
+            body, extra = found or (None, ())
+        elif caller is not None and scope["method"] == "GET":
+            body = await _read_reply(context, caller, exchange)
+        if body is None:
+            return False
+        if scope["path"] == "/v1/widget-config":
+            await exchange.reply_conditional(body, CACHE_SECONDS)
+        else:
+            await exchange.reply(200, body, extra)
+        return True
+
+    @property
+    def is_draining(self) -> bool:
+        """Whether the process is shutting down: connections should close."""
+        return bool(self._draining)
+
+    def base_of(self, headers: Mapping[bytes, bytes]) -> str:
+        """Return the base URL of a request; "" while still starting."""
+        context = self._context
+        return base_url_by_headers(headers, context.services.settings) if context else ""
+
+    def retry_after(self) -> bytes:
+        """Return the Retry-After of a refused request, in seconds."""
+        return random_retry_after(self._rng)
+
+
+def _record_misuse(exchange: HttpExchange, context: Context) -> None:
+    """Record a secret key in a URL or a page, an unknown page or an inhuman rate."""
+    admission, origin = exchange.admission, exchange.headers.get(b"origin")
+    if context.event_watch.stores:
+        _record_refused_event(context, exchange)
+    if isinstance(admission.refusal, SecretKeyInUrlError):
+        _record_leaked_key(exchange, context)
+    elif admission.is_key_unknown:
+        keys = keys_of(exchange.scope["query_string"], exchange.query, exchange.headers)
+        key = keys.secret or keys.query or keys.header or ""
+        address = address_of_client(peer_of(exchange.scope), exchange.headers)
+        refused = RefusedKey.of(key, origin, address, context.services.system_clock())
+        context.write_client.write_later(refused)
+    elif admission.caller is None:
+        return
+    elif isinstance(admission.refusal, TooManyRequestsError):
+        if admission.caller.credential is not SECRET:
+            context.bots.report_rate(admission.caller.store.store_id, origin)
+    elif admission.misuse is not None:
+        store_id = admission.caller.store.store_id
+        misuse = KeyMisuse.of(store_id, admission.misuse, origin, context.clock())
+        context.write_client.write_later(misuse)
+
+
+def _comes_from_bot(exchange: HttpExchange, context: Context) -> bool:
+    """Return whether a page's call comes from a bot, so that it counts nowhere."""
+    caller, query = exchange.admission.caller, exchange.query or {}
+    if caller is None or caller.credential is SECRET:
+        return False
+    if crawler_name(exchange.headers.get(b"user-agent", b"")) is not None:
+        return True
+    bots, store_id = context.bots, caller.store.store_id
+    if not bots.has_flagged:
+        return False
+    peer = peer_of(exchange.scope)
+    access = access_of(context, caller, query, peer, exchange.headers)
+    return not access.is_signed and bots.is_flagged(store_id, query, access.network)
+
+
+async def _watched_events(
+    context: Context, store: Store, exchange: HttpExchange, data: bytes, claim: Claim
+) -> bytes:
+    """Store events of a store whose live view is open, and record the outcome."""
+    peer, is_foreign = peer_of(exchange.scope), exchange.admission.misuse is not None
+    headers, bots = exchange.headers, context.bots
+    sender = Sender(
+        *(store.store_id, context.clock(), peer, headers, is_foreign),
+        bots=bots,
+        secrets=store.secrets,
+    )
+    try:
+        body = await receive_events(context, store, data, claim, headers, peer)
+    except ProductRecsError as error:
+        context.event_watch.add(sender, data, error)
+        raise
+    context.event_watch.add(sender, data)
+    return body
+
+
+def _record_refused_event(context: Context, exchange: HttpExchange) -> None:
+    """Record refused events for the store of the key, else of the page's origin."""
+    admission = exchange.admission
+    path = exchange.scope["path"]
+    if admission.refusal is None or path not in {"/v1/events", "/v1/orders"}:
+        return
+    caller, origin = admission.caller, exchange.headers.get(b"origin", b"")
+    host = origin.decode("latin-1").partition("://")[2].partition(":")[0]
+    store = caller.store if caller is not None else context.accounts.by_domain(host)
+    if store is not None and store.store_id in context.event_watch.stores:
+        peer, now_ms = peer_of(exchange.scope), context.clock()
+        sender = Sender(
+            *(store.store_id, now_ms, peer, exchange.headers),
+            has_key=caller is not None,
+            is_order=path == "/v1/orders",
+        )
+        context.event_watch.add(sender, b"", admission.refusal)
+
+
+def _record_leaked_key(exchange: HttpExchange, context: Context) -> None:
+    """Record that a store's secret key was in a URL."""
+    secret = keys_of(exchange.scope["query_string"], exchange.query, exchange.headers).query
+    store = context.accounts.by_secret_key(secret or "")
+    if store is not None:
+        origin = exchange.headers.get(b"origin")
+        kind, now_ms = MisuseKind.LEAKED_SECRET, context.clock()
+        misuse = KeyMisuse.of(store.store_id, kind, origin, now_ms)
+        context.write_client.write_later(misuse)
+        _log.warning("secret key leaked", extra={"store": store.store_id})
+
+
+def _route(path: str) -> Route | None:
+    for route_path in (ITEM_PATH, ORDER_PATH, FORECAST_PATH):
+        prefix = route_path.partition("{")[0]
+        if path.startswith(prefix) and len(path) > len(prefix):
+            return ROUTES[route_path]
+    if path.startswith("/orders/upload/"):
+        upload_id = path.removeprefix("/orders/upload/")
+        return ROUTES[UPLOAD_PATH] if upload_id and "/" not in upload_id else None
+    found = ROUTES.get(path) or _page_folder(path.rpartition("/")[0])
+    if found is None and f"{path}/".startswith(f"{DASHBOARD_PATH}/"):
+        return DASHBOARD
+    return found
+
+
+def _page_folder(folder: str) -> Route | None:
+    return PAGE_FOLDERS.get(folder) or PAGE_FOLDERS.get(folder.rpartition("/")[0] + "/")
+
+
+async def _search_reply(
+    context: Context, caller: Caller, exchange: HttpExchange
+) -> SearchReply | None:
+    """Return the reply to a well-formed search; None leaves it to the declared route."""
+    cached_store, query = context.shops.get(caller.store), exchange.query
+    parsed = None if query is None or cached_store is None else parse_search_request(query)
+    if cached_store is None or query is None or parsed is None:
+        return None
+    cached_store = priced_store(caller, cached_store, query.get("price_list", ""))
+    searcher = searcher_of_scope(exchange.scope, query)
+    peer = peer_of(exchange.scope)
+    access = access_of(context, caller, query, peer, exchange.headers)
+    return await answer_search(context, cached_store, parsed, searcher, access)
+
+
+async def _read_reply(
+    context: Context, caller: Caller, exchange: HttpExchange
+) -> bytes | None:
+    """Return the body of a well-formed read; None leaves it to the declared route."""
+    path, query = exchange.scope["path"], exchange.query
+    cached_store = context.shops.get(caller.store)
+    if query is None or cached_store is None:
+        return None
+    if "price_list" in query and ROUTES[path].empty:
+        cached_store = priced_store(caller, cached_store, query["price_list"])
+    default = cached_store.shop.settings.rec_num
+    if path == "/v1/recommendations":
+        parsed = parse_list_request(query, default)
+        access = access_of(
+            *(context, caller, query, peer_of(exchange.scope), exchange.headers)
+        )
+        return parsed and await answer_list(context, cached_store, parsed, access)
+    if path == "/v1/trending":
+        trending = parse_trending_request(query, default)
+        if trending is None:
+            return None
+        return await answer_trending(context, cached_store, trending)
+    if path == "/v1/widget-config":
+        names = ("type", "lang", "price_list")
+        page = ConfigPage(*(query.get(name, "") for name in names))
+        return await answer_config(context, caller.store, cached_store, page)
+    return None

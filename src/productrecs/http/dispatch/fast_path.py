@@ -1,0 +1,228 @@
+"""Fast path: answers a cached or quick list right after the request is parsed.
+
+uvicorn creates a scope, a cycle and a task for each request, and the dispatcher an
+exchange. For a cached list these cost more than everything else. The fast path answers
+well-formed requests for lists and searches without them. It leaves unusual requests, and
+requests that have to wait, to the dispatcher. Both use the same admission function.
+
+Load shedding happens here too, because a rejection must cost a fraction of a list.
+Otherwise rejections would use up the time for replies.
+"""
+
+import random
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from productrecs.core.cache_registry import Cache, memoized
+from productrecs.features.recommendations.recommendation_request import (
+    RecommendationRequest,
+)
+from productrecs.http.caches.store_cache import CachedStore
+from productrecs.http.dispatch.admission import Admission, Arrival, admit
+from productrecs.http.dispatch.http_exchange import (
+    parse_plain_query,
+    raw_error_response,
+    raw_response,
+)
+from productrecs.http.limits.load_shedding import LoadShedder, OverloadedError
+from productrecs.http.limits.rate_and_connection_limits import (
+    address_of_client,
+    network_of,
+)
+from productrecs.http.pipeline.authentication_and_cors import ROUTES
+from productrecs.http.pipeline.request_metrics import RequestMetrics
+from productrecs.http.pipeline.route_context import Context
+from productrecs.http.pipeline.url_decoding import base_url_by_headers
+from productrecs.http.routes.widget.list_parameters import priced_store
+from productrecs.http.routes.widget.list_replies import answer_immediately
+from productrecs.http.routes.widget.recommendations import (
+    parse_list_request,
+)
+from productrecs.http.routes.widget.search import (
+    SearchReply,
+    cached_search,
+    parse_search_request,
+)
+from productrecs.http.routes.widget.shopper_access import IDENTITY, access_of
+from productrecs.http.transport.error_body import (
+    OVERLOADED,
+    ErrorBody,
+    FailedRequest,
+    build_error_body,
+    random_retry_after,
+)
+from productrecs.http.transport.request_parser import Header, RequestHead
+from productrecs.http.writes.search_count_recorder import Searcher, searcher_of
+from productrecs.tenancy.accounts.api_keys import PUBLISHABLE_PREFIX
+
+_SEARCH: Final = ROUTES["/v1/search"]
+_ROUTES: Final = {
+    path.encode(): ROUTES[path] for path in ("/v1/recommendations", "/v1/search")
+}
+_PATHS: Final = {id(route): path.decode() for path, route in _ROUTES.items()}
+_KEY: Final = re.compile(
+    rb"[?&]key=(" + PUBLISHABLE_PREFIX.encode() + rb"\w+)|\r\nx-pub-key:\s*(\S+)",
+    re.IGNORECASE,
+)
+_KEY_SEARCH_BYTES: Final = 4_096
+"""The first bytes of a request, searched for a key; most keys are in the first 100."""
+_ID_PLACEHOLDER: Final = "of-the-request"
+
+
+class FastPath:
+    """The fast path of one process."""
+
+    def __init__(
+        self,
+        pressure: LoadShedder,
+        traffic: RequestMetrics,
+        new_request_id: Callable[[], bytes],
+    ) -> None:
+        """Start closed: until `open`, all requests are left to the dispatcher."""
+        self._pressure = pressure
+        self._traffic = traffic
+        self._new_request_id = new_request_id
+        self._rng = random.Random()  # noqa: S311 - spreads retries, guards nothing
+        self._context: Context | None = None
+
+    def open(self, context: Context) -> None:
+        """Start to answer."""
+        self._context = context
+
+    def reply(self, target: bytes, head: RequestHead, address: str) -> bytes | None:
+        """Return the whole reply to a GET of `target`; None leaves it to the dispatcher.
+
+        `address` is the client's.
+        """
+        began = time.monotonic()
+        context = self._context
+        raw_path, _, query_string = target.partition(b"?")
+        route = _ROUTES.get(raw_path)
+        if context is None or route is None or b"#" in target or not head.is_all:
+            return None
+        query = _parsed_query(query_string)
+        if query is None:
+            return None
+        arrival = Arrival(route, "GET", query_string, query, head.by_name, address)
+        try:
+            admission = admit(context, self._pressure, arrival)
+            if admission.refusal is not None:
+                return self._rejection(context, admission, arrival, head, began)
+            found = _find_reply(context, admission, arrival, head.lines)
+        except Exception:
+            return None  # the dispatcher handles the request again, and reports the error
+        if found is None or admission.meter is None:
+            return None
+        admission.meter.count()
+        headers = admission.cors
+        if admission.limits or found.headers:
+            admission.count_rates()
+            headers = (*headers, *admission.limits, *found.headers)
+        request_id = head.request_id or self._new_request_id()
+        self._traffic.record(route, "GET", 200, began)
+        return raw_response(found.body, request_id, headers)
+
+    def store_of(self, data: bytes) -> str:
+        """Return the store of the key in an unparsed request; "" if no key is found."""
+        found = _KEY.search(data, 0, _KEY_SEARCH_BYTES)
+        if found is None or self._context is None:
+            return ""
+        key = (found[1] or found[2]).decode("ascii", "replace")
+        store = self._context.accounts.by_publishable_key(key)
+        return "" if store is None else store.store_id
+
+    def _rejection(
+        self,
+        context: Context,
+        admission: Admission,
+        arrival: Arrival,
+        head: RequestHead,
+        began: float,
+    ) -> bytes | None:
+        """Return the rejection of a shed request; None for every other refusal."""
+        if admission.misuse or not isinstance(admission.refusal, OverloadedError):
+            return None
+        admission.count_rates()
+        request_id = head.request_id or self._new_request_id()
+        base = base_url_by_headers(head.by_name, context.services.settings)
+        path = _PATHS[id(arrival.route)]
+        start, end, content_type = _error_body_parts(
+            base, path, head.by_name.get(b"accept", b"")
+        )
+        form = ErrorBody(start + request_id + end, content_type)
+        retry = (b"retry-after", random_retry_after(self._rng))
+        headers = (*admission.cors, *admission.limits, retry)
+        self._traffic.record(arrival.route, "GET", OVERLOADED.status, began)
+        return raw_error_response(OVERLOADED, form, request_id, headers)
+
+
+@memoized(Cache.QUERY_STRINGS)
+def _error_body_parts(base: str, path: str, accept: bytes) -> tuple[bytes, bytes, bytes]:
+    """Return an error body before and after its request id, and its content type."""
+    body, content_type = build_error_body(
+        OVERLOADED,
+        str(OverloadedError()),
+        FailedRequest(_ID_PLACEHOLDER, base, path, accept),
+    )
+    start, _, end = body.rpartition(_ID_PLACEHOLDER.encode())
+    return start, end, content_type
+
+
+@memoized(Cache.QUERY_STRINGS)
+def _parsed_query(query_string: bytes) -> Mapping[str, str] | None:
+    return parse_plain_query(query_string)
+
+
+@memoized(Cache.QUERY_STRINGS)
+def _parsed_request(query_string: bytes, default_num: int) -> RecommendationRequest | None:
+    query = _parsed_query(query_string)
+    return None if query is None else parse_list_request(query, default_num)
+
+
+def _find_reply(
+    context: Context, admission: Admission, arrival: Arrival, lines: Sequence[Header]
+) -> SearchReply | None:
+    """Return a reply that is available without waiting; else None.
+
+    Also None if the dispatcher has to refuse the request, open the meter or the store, or
+    record misuse.
+    """
+    caller, query = admission.caller, arrival.query
+    if admission.meter is None or admission.misuse or caller is None or query is None:
+        return None
+    cached_store = context.shops.get(caller.store)
+    if cached_store is None:
+        return None
+    bots = context.bots
+    if bots.has_flagged:
+        network = network_of(address_of_client(arrival.peer, arrival.headers))
+        if bots.is_flagged(caller.store.store_id, query, network):
+            return None  # unless the identity is signed
+    if "price_list" in query:
+        cached_store = priced_store(caller, cached_store, query["price_list"])
+    if arrival.route is _SEARCH:
+        return _search_reply(
+            context, cached_store, query, searcher_of(arrival.peer, lines, query)
+        )
+    list_request = _parsed_request(arrival.query_string, cached_store.shop.settings.rec_num)
+    if list_request is None:
+        return None
+    access = access_of(context, caller, query, arrival.peer, arrival.headers)
+    body = answer_immediately(context, cached_store, list_request, access)
+    return None if body is None else SearchReply(body)
+
+
+def _search_reply(
+    context: Context,
+    cached_store: CachedStore,
+    query: Mapping[str, str],
+    searcher: Searcher,
+) -> SearchReply | None:
+    list_request = parse_search_request(query)
+    return (
+        None
+        if list_request is None or IDENTITY in query  # that may be refused
+        else cached_search(context, cached_store, list_request, searcher)
+    )

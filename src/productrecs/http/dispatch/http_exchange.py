@@ -1,0 +1,335 @@
+"""HTTP exchange: one request in the dispatcher, and its reply.
+
+It adds the common headers to every reply, and counts metered replies.
+"""
+
+import itertools
+import logging
+import re
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from typing import TYPE_CHECKING, Any, Final, Protocol
+from urllib.parse import unquote_to_bytes
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.http.dispatch.admission import Admission
+from productrecs.http.limits.bot_detection import SHOPPER_PARAMETERS
+from productrecs.http.pipeline.authentication_and_cors import ANY_ORIGIN_HEADERS
+from productrecs.http.pipeline.error_responses import (
+    error_code_of,
+    retry_after_of,
+)
+from productrecs.http.pipeline.etag_responses import conditional_response
+from productrecs.http.pipeline.url_decoding import raw_path_of
+from productrecs.http.transport.connection import send_in_single_write
+from productrecs.http.transport.error_body import (
+    JSON,
+    ErrorBody,
+    ErrorCode,
+    FailedRequest,
+    build_error_body,
+)
+from productrecs.http.transport.request_parser import Header, valid_request_id
+from productrecs.http.writes.search_count_recorder import IS_BOT
+from productrecs.storage.storage_health import OutageNotes
+
+if TYPE_CHECKING:
+    from productrecs.http.pipeline.authentication_and_cors import Route
+
+INTERFACE_VERSION: Final = "3.0.0"
+"""The version of the HTTP interface; the program has its own version."""
+VERSION_HEADER: Final = (b"x-api-version", INTERFACE_VERSION.encode())
+
+
+_log = logging.getLogger(__name__)
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Send = Callable[[Message], Awaitable[None]]
+
+_PRINTED: Final = re.compile(rb"[!-~]+")
+_NO_STORE: Final[Header] = (b"cache-control", b"no-store")
+_CLOSE: Final[Header] = (b"connection", b"close")
+_OK: Final = 200
+_NOT_MODIFIED: Final = 304
+_MULTIPLE_CHOICES: Final = 300
+_PROBES: Final = frozenset({"/", "/health/ready"})
+_SERVER_ERROR: Final = 500
+_QUIET_SECONDS: Final = 5.0  # without a 5xx of a route before its outage is over
+_rejections: dict[tuple[int, str], OutageNotes] = {}  # of each route and method
+_TIMING_FOR_ANY_ORIGIN: Final[Header] = (b"timing-allow-origin", b"*")
+
+
+def _lines(headers: Iterable[Header]) -> bytes:
+    return b"".join([b"%b: %b\r\n" % header for header in headers])
+
+
+_COMMON_LINES: Final = (
+    b"content-length: %d\r\nx-request-id: %b\r\n"
+    + _lines((VERSION_HEADER, _NO_STORE))
+    + b"%b\r\n"
+)
+_OK_LINES: Final = STATUS_LINE[_OK] + b"content-type: application/json\r\n" + _COMMON_LINES
+_ANY_ORIGIN_LINES: Final = _lines(ANY_ORIGIN_HEADERS)
+
+
+def raw_response(body: bytes, request_id: bytes, own_headers: Iterable[Header]) -> bytes:
+    """Return the bytes of a 200 response with a JSON body.
+
+    `own_headers` are extra headers.
+    """
+    lines = _ANY_ORIGIN_LINES if own_headers is ANY_ORIGIN_HEADERS else _lines(own_headers)
+    return _OK_LINES % (len(body), request_id, lines) + body
+
+
+def raw_error_response(
+    code: ErrorCode, form: ErrorBody, request_id: bytes, own_headers: Iterable[Header]
+) -> bytes:
+    """Return the bytes of an error response; `own_headers` are extra headers."""
+    kind = STATUS_LINE[code.status] + b"content-type: " + form.content_type + b"\r\n"
+    about = _COMMON_LINES % (len(form.body), request_id, _lines(own_headers))
+    return kind + about + form.body
+
+
+def parse_plain_query(query: bytes) -> dict[str, str] | None:
+    """Return the parameters of a query string; None if it is unusual.
+
+    Unusual: a repeated name, text that is not UTF-8, or characters that no URL may contain.
+    The declared route handles those.
+    """
+    found: dict[str, str] = {}
+    if not query:
+        return found
+    if not _PRINTED.fullmatch(query):
+        return None
+    for pair in query.decode("ascii").split("&"):
+        name, separator, value = pair.partition("=")
+        if not separator or name in found or "%" in name or "+" in name:
+            return None
+        if "%" in value or "+" in value:
+            try:
+                value = unquote_to_bytes(value.replace("+", " ")).decode()
+            except UnicodeDecodeError:
+                return None
+        found[name] = value
+    return found
+
+
+def without_shopper(query: bytes) -> bytes:
+    """Return a query string without the parameters that name the shopper."""
+    return b"&".join(
+        pair
+        for pair in query.split(b"&")
+        if pair.partition(b"=")[0].decode("latin-1") not in SHOPPER_PARAMETERS
+    )
+
+
+def request_id_generator() -> Callable[[], bytes]:
+    """Return a function that returns ids unique across processes."""
+    prefix, numbers = secrets.token_hex(6).encode(), itertools.count()
+    return lambda: b"%b%08x" % (prefix, next(numbers))
+
+
+class ServerInfo(Protocol):
+    """What an exchange needs from the dispatcher."""
+
+    new_request_id: Callable[[], bytes]
+
+    @property
+    def is_draining(self) -> bool:
+        """Whether the process is shutting down: connections should close."""
+
+    def base_of(self, headers: Mapping[bytes, bytes]) -> str:
+        """Return the base URL of a request."""
+
+    def retry_after(self) -> bytes:
+        """Return the Retry-After of a refused request, in seconds."""
+
+
+class HttpExchange:
+    """One request and its response."""
+
+    __slots__ = (
+        "_request_id",
+        "_send",
+        "_server",
+        "admission",
+        "allow",
+        "headers",
+        "query",
+        "route",
+        "scope",
+        "started",
+        "started_at",
+        "status",
+    )
+
+    def __init__(
+        self, server_info: ServerInfo, scope: Scope, headers: dict[bytes, bytes], send: Send
+    ) -> None:
+        """Start unanswered."""
+        self._server = server_info
+        self._send = send
+        self.scope = scope
+        self.headers = headers
+        self.query = parse_plain_query(scope["query_string"])
+        self._request_id = valid_request_id(headers) or server_info.new_request_id()
+        self.admission = Admission()  # until it is decided
+        self.allow = ""
+        self.route: Route | None = None
+        self.started = False
+        self.status = 0  # of the response, once it has started
+        self.started_at = time.monotonic()
+
+    @property
+    def request_id(self) -> str:
+        """The id in the reply, the log and an error's body."""
+        return self._request_id.decode()
+
+    def facts(self, status: int) -> dict[str, object]:
+        """Return the log fields of this request: no keys, no shoppers."""
+        return {
+            "request_id": self.request_id,
+            "method": self.scope["method"],
+            "path": self.scope["path"] if self.route else "(unknown)",
+            "status": status,
+            "store": self.admission.caller.store.store_id
+            if self.admission.caller
+            else None,
+            "ms": round((time.monotonic() - self.started_at) * 1000, 1),
+        }
+
+    def log_rejection(self) -> None:
+        """Log a 5xx: a route's first, one a minute and the end; others at debug.
+
+        A probe of a service that starts or stops is expected.
+        """
+        asked = id(self.route), self.scope["method"]
+        if self.status < _SERVER_ERROR:
+            notes = _rejections.get(asked)
+            if notes is not None and notes.has_ended(_QUIET_SECONDS):
+                _log.info("requests accepted again", extra=self.facts(self.status))
+            return
+        is_probe = self.route is not None and self.scope["path"] in _PROBES
+        is_due = not is_probe and _rejections.setdefault(asked, OutageNotes()).is_due()
+        level = logging.WARNING if is_due else logging.DEBUG
+        _log.log(level, "request rejected", extra=self.facts(self.status))
+
+    def forget_shopper(self) -> None:
+        """Answer a bot as a call without a shopper, whose searches are not counted."""
+        query = without_shopper(self.scope["query_string"])
+        self.scope["query_string"], self.scope[IS_BOT] = query, True
+        self.query = parse_plain_query(query)
+
+    async def reply(
+        self,
+        status: int,
+        body: bytes,
+        extra: Iterable[Header] = (),
+        content_type: bytes = JSON,
+        cache: Header = _NO_STORE,
+    ) -> None:
+        """Answer with a JSON body (or none), unless a response has started."""
+        if self.started:
+            return
+        self.started = True
+        self.status = status
+        if self.admission.meter is not None and status < _MULTIPLE_CHOICES:
+            self.admission.meter.count()
+        if self.route is not None and self.route.sends_timing:
+            extra = (*extra, *self._timing())
+        if (
+            status == _OK
+            and cache is _NO_STORE
+            and self._answered_in_single_write(body, extra)
+        ):
+            return
+        about = [(b"content-type", content_type), (b"content-length", b"%d" % len(body))]
+        headers = [
+            *(
+                () if status == _NOT_MODIFIED else about
+            ),  # they describe a body; a 304 has none
+            (b"x-request-id", self._request_id),
+            VERSION_HEADER,
+            cache,
+            *self.admission.cors,
+            *self.admission.limits,
+            *extra,
+        ]
+        if self._server.is_draining:
+            headers.append(_CLOSE)
+        await self._send(
+            {"type": "http.response.start", "status": status, "headers": headers}
+        )
+        await self._send({"type": "http.response.body", "body": body})
+
+    async def reply_conditional(self, body: bytes, seconds: int) -> None:
+        """Answer with a body that may be cached for `seconds` and revalidated by ETag."""
+        sent = self.headers.get(b"if-none-match")
+        response = conditional_response(
+            body, seconds, sent.decode("latin-1") if sent else None
+        )
+        extra = [(b"etag", response.tag.encode())]
+        cache = (b"cache-control", response.cache)
+        await self.reply(response.status, response.body, extra, cache=cache)
+
+    def _timing(self) -> tuple[Header, Header]:
+        """Return the Server-Timing headers, for the browser's developer tools."""
+        duration_ms = (time.monotonic() - self.started_at) * 1000
+        return (b"server-timing", b"total;dur=%.1f" % duration_ms), _TIMING_FOR_ANY_ORIGIN
+
+    def _answered_in_single_write(self, body: bytes, extra: Iterable[Header]) -> bool:
+        if self._server.is_draining:
+            return False
+        own_headers = (
+            (*self.admission.cors, *self.admission.limits, *extra)
+            if self.admission.limits or extra
+            else self.admission.cors
+        )
+        return send_in_single_write(
+            self.scope, raw_response(body, self._request_id, own_headers)
+        )
+
+    async def refuse(self, code: ErrorCode, detail: str, after: int | None = None) -> None:
+        """Answer with an error body; `after` is the Retry-After in seconds."""
+        extra: list[Header] = []
+        if code.is_transient:
+            wait = self._server.retry_after() if after is None else b"%d" % after
+            extra.append((b"retry-after", wait))
+        if code.status == 401:  # noqa: PLR2004 - HTTP
+            extra.append((b"www-authenticate", b'Bearer realm="productrecs"'))
+        if self.allow:
+            extra.append((b"allow", self.allow.encode()))
+        failed_request = FailedRequest(
+            self.request_id,
+            self._server.base_of(self.headers),
+            raw_path_of(self.scope),
+            self.headers.get(b"accept", b""),
+        )
+        form = build_error_body(code, detail, failed_request)
+        await self.reply(code.status, form.body, extra, form.content_type)
+
+    async def refuse_error(self, error: ProductRecsError) -> None:
+        """Answer with the status and code of an expected error."""
+        await self.refuse(error_code_of(error), str(error), retry_after_of(error))
+
+    async def forward(self, message: Message) -> None:
+        """Send the reply of a declared route, with the headers that every reply has."""
+        if message["type"] == "http.response.start":
+            self.started = True
+            self.status = message["status"]
+            added = [(b"x-request-id", self._request_id), VERSION_HEADER]
+            added += (*self.admission.cors, *self.admission.limits)
+            if self.route is not None and self.route.sends_timing:
+                added += self._timing()
+            if self.admission.meter is not None and self.status < _MULTIPLE_CHOICES:
+                self.admission.meter.count()
+            if not any(name == b"cache-control" for name, _ in message["headers"]):
+                added.append(_NO_STORE)  # only pages set their own
+            if self._server.is_draining:
+                added.append(_CLOSE)
+            message = {**message, "headers": [*message["headers"], *added]}
+        await self._send(message)

@@ -1,0 +1,398 @@
+"""OpenAPI document: the declared routes, completed with shared schemas and headers."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final
+
+from fastapi import FastAPI
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from productrecs.core.cache_registry import Cache, memoized
+from productrecs.http.openapi_responses import (
+    REQUEST_ID,
+    VALIDATION_FAILED,
+    error_responses,
+)
+from productrecs.http.pipeline.authentication_and_cors import ROUTES, Credential
+from productrecs.http.schemas.events import EventBody
+from productrecs.http.schemas.integration import (
+    BundleBody,
+    ConnectBody,
+    CustomerIdsBody,
+    DashboardLinkBody,
+    EnginesInitBody,
+    ExperimentActionBody,
+    ExperimentBody,
+    RecommenderSettingsBody,
+)
+from productrecs.http.schemas.items import ItemsPush
+from productrecs.http.schemas.orders import OrderBody
+from productrecs.http.schemas.photos import PhotoBody, PhotoSearchBody
+from productrecs.http.schemas.widget_config import WidgetConfigBody
+from productrecs.tenancy.billing.call_meter import BillingStatus
+from productrecs.training.engine_specs import ENGINES, NAMES
+
+MODELS: Final[Sequence[type[BaseModel]]] = (
+    ItemsPush,
+    EventBody,
+    OrderBody,
+    PhotoBody,
+    PhotoSearchBody,
+    ConnectBody,
+    EnginesInitBody,
+    CustomerIdsBody,
+    DashboardLinkBody,
+    RecommenderSettingsBody,
+    ExperimentBody,
+    ExperimentActionBody,
+    WidgetConfigBody,
+    BundleBody,
+)
+_SCHEMAS: Final = "#/components/schemas/"
+INTRODUCTION: Final = """\
+Recommendations for online stores, self-hosted. A store sends its catalog, its orders and
+what shoppers do; the service answers which products belong on a page.
+
+Browsers call it with the **publishable key** (`pk_...`, the parameter `key`), and so that
+they need not ask first: parameters in the address, bodies as `text/plain`. The merchant's
+server calls it with the **secret key** (`sk_...`, the header `X-API-Key`). All paths that
+browsers call answer `OPTIONS` with 200.
+
+Every reply has an `X-Request-Id`. Every refusal but 422 is an `Error`, whose `code` has its
+remedy in [the guide](/guides/errors). Start with [the quick start](/guides/quickstart).
+"""
+TAGS: Final = (
+    {
+        "name": "widget",
+        "description": "Called by shoppers' browsers, with the publishable key.",
+    },
+    {
+        "name": "server",
+        "description": "Called by the merchant's server: catalog and orders.",
+    },
+    {
+        "name": "integration",
+        "description": "Called by store plugins: connect, appearance, training, status.",
+    },
+    {"name": "public", "description": "Public: the index and the health checks."},
+    {
+        "name": "documentation",
+        "description": "The guides, this description, and both for AI assistants.",
+    },
+)
+_PRODUCT: Final[dict[str, Any]] = {
+    "type": "object",
+    "description": "One product of a reply; `source` is the engine that suggested it.",
+    "required": ["id", "title", "price", "image_url", "product_url"],
+    "properties": {
+        "id": {"type": "string"},
+        "title": {"type": "string"},
+        "price": {"type": ["number", "null"]},
+        "currency": {
+            "type": "string",
+            "description": "With `price_list`: the currency of the list's prices.",
+        },
+        "image_url": {"type": ["string", "null"]},
+        "product_url": {"type": ["string", "null"]},
+        "score": {
+            "type": "number",
+            "description": (
+                "Scores decrease down the list; compare them within one reply only."
+            ),
+        },
+        "source": {
+            "type": "string",
+            "enum": list(NAMES),
+            "description": "; ".join(f"`{one.name}`: {one.summary}" for one in ENGINES)
+            + ".",
+        },
+        "certain": {
+            "type": "boolean",
+            "description": (
+                "With `anchor`, in `source=buy` lists: whether enough orders contain both "
+                "products. The widget ticks only such products."
+            ),
+        },
+    },
+}
+_RESULT: Final[dict[str, Any]] = {
+    **_PRODUCT,
+    "description": "One product of a search; `source` says whether words found it.",
+    "properties": {
+        **_PRODUCT["properties"],
+        "source": {"type": "string", "enum": ["search", "similar", "trending"]},
+        "highlight": {
+            "type": "object",
+            "description": (
+                "With `highlight=true`: the parts that match the query, as "
+                "HTML, in <mark>; null if none does. Everything else in it "
+                "is escaped."
+            ),
+            "required": ["title", "description"],
+            "properties": {
+                "title": {"type": ["string", "null"]},
+                "description": {"type": ["string", "null"]},
+            },
+        },
+    },
+}
+_ERROR: Final[dict[str, Any]] = {
+    "type": "object",
+    "description": (
+        "Every error except 422: a message, and a code for programs. With "
+        "`Accept: application/problem+json` the reply is in the format of "
+        "RFC 9457, with these members."
+    ),
+    "required": ["detail", "code", "doc_url", "request_id"],
+    "properties": {
+        "detail": {"type": "string", "description": "What is wrong, and what to do."},
+        "code": {"type": "string", "description": "The same, for programs."},
+        "doc_url": {"type": "string", "description": "The guide's section on this code."},
+        "request_id": {"type": "string", "description": "The same as X-Request-Id."},
+    },
+}
+_INVALID_REQUEST: Final[dict[str, Any]] = {
+    "type": "object",
+    "description": (
+        "A request that does not match its schema: each problem with its location."
+    ),
+    "required": ["detail"],
+    "properties": {
+        "detail": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["loc", "msg", "type"],
+                "properties": {
+                    "loc": {
+                        "type": "array",
+                        "items": {"anyOf": [{"type": "string"}, {"type": "integer"}]},
+                    },
+                    "msg": {"type": "string"},
+                    "type": {"type": "string"},
+                    "input": {"description": "The input, cut at 256 bytes."},
+                    "ctx": {"type": "object"},
+                },
+            },
+        }
+    },
+}
+_HEADERS: Final = {
+    "X-Request-Id": {
+        "description": (
+            "Identifies this request in the log; a valid one in the request is echoed."
+        ),
+        "schema": {"type": "string"},
+        "example": REQUEST_ID,
+    },
+    "Retry-After": {
+        "description": "Seconds to wait before the same request may succeed.",
+        "schema": {"type": "integer", "minimum": 1},
+        "example": 2,
+    },
+    "RateLimit-Policy": {
+        "description": (
+            "How many calls (q) are allowed in how many seconds (w), per key "
+            "and per address. On every reply if the installation has rate "
+            "limits."
+        ),
+        "schema": {"type": "string"},
+        "example": '"key";q=500;w=10',
+    },
+    "RateLimit": {
+        "description": (
+            "How many calls are left now (r), and in how many seconds all "
+            "are available again (t)."
+        ),
+        "schema": {"type": "string"},
+        "example": '"key";r=0;t=10',
+    },
+    "X-Billing-Status": {
+        "description": (
+            "Absent normally. `warn` from 80 % of the month's calls; "
+            "`over_quota` when they are used up and `suspended` when the "
+            "plan has ended or the store is suspended: then the reply has no "
+            "content."
+        ),
+        "schema": {"type": "string", "enum": [one.value for one in BillingStatus]},
+        "example": "warn",
+    },
+    "X-Quota-Used": {
+        "description": "The month's metered calls, including this one; from 80 % on.",
+        "schema": {"type": "integer", "minimum": 0},
+        "example": 8_214,
+    },
+    "X-Quota-Limit": {
+        "description": "How many calls the plan allows; from 80 % on.",
+        "schema": {"type": "integer", "minimum": 0},
+        "example": 10_000,
+    },
+}
+_RATE_LIMIT_HEADERS: Final = ("RateLimit-Policy", "RateLimit")
+_METERED: Final = ("X-Billing-Status", "X-Quota-Used", "X-Quota-Limit")
+_SCHEMES: Final = {
+    "publishableKey": {
+        "type": "apiKey",
+        "in": "query",
+        "name": "key",
+        "description": "The publishable key (pk_...): public by design, for pages.",
+    },
+    "publishableKeyHeader": {
+        "type": "apiKey",
+        "in": "header",
+        "name": "X-Pub-Key",
+        "description": (
+            "The publishable key as a header, which makes a browser send a preflight "
+            "request."
+        ),
+    },
+    "bearer": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "The secret key (sk_...) as a bearer token; X-API-Key is the same.",
+    },
+    "secretKey": {
+        "type": "apiKey",
+        "in": "header",
+        "name": "X-API-Key",
+        "description": "The secret key (sk_...): for the merchant's server only.",
+    },
+}
+_OPERATOR: Final = {
+    "operatorToken": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "The installation's token, PRODUCTRECS_METRICS_TOKEN.",
+    },
+}
+_SECRET: Final = ("bearer", "secretKey")
+_PUBLISHABLE: Final = ("publishableKey", "publishableKeyHeader")
+_SECURITY_SCHEMES: Final[Mapping[Credential, tuple[str, ...]]] = MappingProxyType(
+    {
+        Credential.NONE: (),
+        Credential.PUBLISHABLE: _PUBLISHABLE,
+        Credential.SECRET: _SECRET,
+        Credential.EITHER: (*_SECRET, *_PUBLISHABLE),
+        Credential.OPERATOR: tuple(_OPERATOR),
+    }
+)
+_UNAUTHORISED: Final[Mapping[Credential, tuple[str, ...]]] = MappingProxyType(
+    {
+        Credential.PUBLISHABLE: ("key_missing", "key_invalid", "secret_key_in_address"),
+        Credential.SECRET: (
+            *("key_missing", "key_invalid", "secret_key_required"),
+            "secret_key_in_address",
+        ),
+        Credential.EITHER: ("key_missing", "key_invalid", "secret_key_in_address"),
+        Credential.OPERATOR: ("metrics_token_invalid",),
+    }
+)
+
+
+def openapi_document(application: FastAPI, base_url: str) -> dict[str, Any]:
+    """Return the OpenAPI document with the server `base_url`."""
+    found = _description(application)
+    contact = {"name": "The guides", "url": f"{base_url}/guides"}
+    servers = [{"url": base_url, "description": "This service."}]
+    return {**found, "info": {**found["info"], "contact": contact}, "servers": servers}
+
+
+@memoized(Cache.CONSTANTS)
+def _description(application: FastAPI) -> dict[str, Any]:
+    """Return the document without the server; built once."""
+    found = application.openapi()
+    found["info"] |= {
+        "description": INTRODUCTION,
+        "license": {"name": "MIT", "identifier": "MIT"},
+    }
+    found["tags"] = list(TAGS)
+    for path, operations in found["paths"].items():
+        for method, operation in operations.items():
+            _complete(operation, ROUTES[path].methods[method.upper()])
+            if ROUTES[path].empty:
+                _add_headers(operation["responses"]["200"], _METERED)
+            if ROUTES[path].is_rate_limited:
+                _limit_rate(operation["responses"])
+    found["components"] = {
+        "schemas": _schemas(found["components"].get("schemas", {})),
+        "headers": _HEADERS,
+        "securitySchemes": _SCHEMES | _OPERATOR,
+    }
+    return found
+
+
+def _complete(operation: dict[str, Any], credential: Credential) -> None:
+    """Add security, headers and errors to an operation, as its credential requires."""
+    operation["security"] = [{name: []} for name in _SECURITY_SCHEMES[credential]]
+    responses = operation["responses"]
+    invalid_request = responses.get(str(VALIDATION_FAILED), {})
+    if "HTTPValidationError" in str(invalid_request):
+        del responses[str(VALIDATION_FAILED)]  # FastAPI's 422 of a path that takes any text
+    responses["431"] = error_responses("headers_too_large")[431]
+    if credential in _UNAUTHORISED:
+        responses["401"] = error_responses(*_UNAUTHORISED[credential])[401]
+    for response in responses.values():
+        _add_headers(response, ("X-Request-Id",))
+
+
+def _limit_rate(responses: dict[str, Any]) -> None:
+    """Add the 429 of an installation's rate limits."""
+    existing = responses.get("429", {"content": {"application/json": {"examples": {}}}})
+    codes = {"too_many_requests": None} | existing["content"]["application/json"][
+        "examples"
+    ]
+    responses["429"] = error_responses(*codes)[429]
+    _add_headers(responses["429"], ("X-Request-Id", *_RATE_LIMIT_HEADERS))
+
+
+def _add_headers(response: dict[str, Any], names: Iterable[str]) -> None:
+    added = {name: {"$ref": f"#/components/headers/{name}"} for name in names}
+    response["headers"] = added | response.get("headers", {})
+
+
+def _schemas(declared: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the shared schemas by name."""
+    existing = {
+        "Product": _PRODUCT,
+        "Result": _RESULT,
+        "Error": _ERROR,
+        "ValidationError": _INVALID_REQUEST,
+    }
+    used = {
+        name: schema
+        for name, schema in declared.items()
+        if name not in {"HTTPValidationError", "ValidationError"}
+    }
+    return dict(sorted((used | _bodies() | existing).items()))
+
+
+def _bodies() -> dict[str, Any]:
+    """Return the schemas of all bodies by title, which references use."""
+    _, found = models_json_schema(
+        [(model, "validation") for model in MODELS], ref_template=f"{_SCHEMAS}{{model}}"
+    )
+    text = json.dumps(found["$defs"])
+    for name, schema in found["$defs"].items():
+        text = text.replace(f'"{_SCHEMAS}{name}"', f'"{_SCHEMAS}{schema["title"]}"')
+    return {
+        schema["title"]: _without_empty_defaults(schema)
+        for schema in json.loads(text).values()
+    }
+
+
+def _without_empty_defaults(schema: Any) -> Any:
+    """Return a schema whose fields have no default null, [] or {}.
+
+    Absent says the same, and generators of clients refuse such defaults of a union.
+    """
+    if isinstance(schema, list):
+        return [_without_empty_defaults(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        name: _without_empty_defaults(value)
+        for name, value in schema.items()
+        if name != "default" or value not in (None, [], {})
+    }

@@ -1,0 +1,113 @@
+"""Route context: the process's services and the request that a route gets."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from productrecs.core.clock import Clock
+from productrecs.core.errors import StorageBusyError
+from productrecs.http.caches.activity_counts import ActivityCounter
+from productrecs.http.caches.store_cache import StoreCache
+from productrecs.http.limits.bot_detection import BotDetector
+from productrecs.http.limits.named_customers import NamedCustomers
+from productrecs.http.limits.rate_and_connection_limits import RateLimits
+from productrecs.http.limits.usage_metering import UsageMetering
+from productrecs.http.pipeline.authentication_and_cors import Caller
+from productrecs.http.pipeline.login_thread_pool import LoginPool
+from productrecs.http.pipeline.photo_worker_pool import PhotoPool
+from productrecs.http.pipeline.readiness_checks import Dependencies, Readiness
+from productrecs.http.pipeline.request_metrics import RequestMetrics
+from productrecs.http.pipeline.search_thread_pool import SearchPool
+from productrecs.http.writes.choose_arm_and_record_exposure import ArmAssigner
+from productrecs.http.writes.live_event_recorder import EventWatch
+from productrecs.http.writes.search_count_recorder import SearchLog
+from productrecs.http.writes.write_client import WriteClient
+from productrecs.services import Services
+from productrecs.storage.dialects import RawReader
+from productrecs.storage.memory_budget import ByteBudget, Claim
+from productrecs.storage.storage_health import StorageHealth
+from productrecs.tenancy.accounts.account_directory import AccountDirectory
+from productrecs.tenancy.users.login_attempt_limits import AttemptLimits
+
+READ_SECONDS: Final = 0.5
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The services, caches and pools of one process."""
+
+    services: Services
+    clock: Clock  # the business clock
+    accounts: AccountDirectory
+    shops: StoreCache
+    metering: UsageMetering
+    write_client: WriteClient
+    activity: ActivityCounter
+    arm_assigner: ArmAssigner
+    request_metrics: RequestMetrics
+    reader: RawReader  # used by the event loop, or by the thread of `reading` if it is set
+    reading: ThreadPoolExecutor | None
+    parser_pool: ThreadPoolExecutor  # large bodies, one at a time
+    budget: ByteBudget  # of bodies and of pending writes
+    search_pool: SearchPool
+    searches: SearchLog
+    photo_pool: PhotoPool
+    dependencies: Dependencies
+    dashboard_pool: ThreadPoolExecutor  # renders the dashboard's pages
+    login_pool: LoginPool  # answers forms with passwords
+    login_limits: AttemptLimits
+    event_watch: EventWatch  # the live view of events
+    bots: BotDetector
+    named_customers: NamedCustomers
+    rates: RateLimits | None  # None without rate limits
+
+    async def refresh_accounts(self) -> None:
+        """Refresh the accounts from the database.
+
+        Raises:
+            StorageError: when the database could not answer, or not in time.
+        """
+        await self.read(self.accounts.refresh)
+
+    async def read(self, query: Callable[[RawReader], Result]) -> Result:
+        """Return the result of a short read; a database that hangs times out.
+
+        Raises:
+            StorageError: when the database could not answer, or not in time.
+        """
+        if self.reading is None:
+            return query(self.reader)
+        loop = asyncio.get_running_loop()
+        reading = loop.run_in_executor(self.reading, query, self.reader)
+        try:
+            return await asyncio.wait_for(reading, READ_SECONDS)
+        except TimeoutError as error:
+            message = "the database does not answer; retry"
+            raise StorageBusyError(message) from error
+
+    @property
+    def outcomes(self) -> StorageHealth:
+        """The results of this process's last reads and writes."""
+        return self.services.database.outcomes
+
+
+@dataclass(frozen=True, slots=True)
+class RequestContext:
+    """One admitted request."""
+
+    context: Context
+    caller: Caller | None
+    request_id: str
+    readiness: Callable[[], Readiness]
+    claim: Claim  # the memory of its body
+
+    @property
+    def known_caller(self) -> Caller:
+        """The caller of a route that needs a key."""
+        if self.caller is None:
+            message = "this route was declared without a credential"
+            raise RuntimeError(message)
+        return self.caller

@@ -1,0 +1,222 @@
+"""Bundles: GET, POST, PUT and DELETE /integration/bundles."""
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+
+import msgspec
+from fastapi import APIRouter, Query, Request, Response
+
+from productrecs.features.recommendations.bundles import BundleRow, bundle_rows
+from productrecs.http.openapi_responses import (
+    OK_REPLY,
+    error_responses,
+    object_schema,
+    request_body,
+    success_response,
+)
+from productrecs.http.routes.integration import body_of, change
+from productrecs.http.schemas.field_readers import MAX_INTEGER
+from productrecs.http.schemas.integration import (
+    BUNDLE_FIELDS,
+    BundleBody,
+    parse_bundle,
+)
+from productrecs.http.schemas.validation_errors import BodyError, Problem
+from productrecs.records.catalog.repository import CatalogRepository
+from productrecs.records.placements.bundle import BundleContent, BundleError
+from productrecs.records.placements.bundle_editor import BundleWriter
+from productrecs.records.placements.repository import BundleRepository
+from productrecs.storage.group_commit import WriteTransaction
+
+if TYPE_CHECKING:
+    from productrecs.http.pipeline.route_context import RequestContext
+
+router = APIRouter(tags=["integration"])
+
+Changed = TypeVar("Changed")
+_encode: Final = msgspec.json.Encoder().encode
+_NUMBER: Final = {"type": ["number", "null"]}
+_INTEGER: Final = {"type": ["integer", "null"]}
+_TEXTS: Final = {"type": "array", "items": {"type": "string"}}
+_BUNDLE: Final[dict[str, Any]] = object_schema(
+    state={"type": "string", "enum": ["proposed", "accepted", "rejected"]},
+    item_ids=_TEXTS,
+    titles=_TEXTS,
+    is_shown={"type": "boolean"},
+)
+_BUNDLE["properties"] |= {
+    "id": _INTEGER,
+    "version": _INTEGER,
+    "name": {"type": ["string", "null"]},
+    "orders": _INTEGER,
+    "lift": _NUMBER,
+    "sum": _NUMBER,
+    "discount_percent": _NUMBER,
+    "discount_amount": _NUMBER,
+    "price": _NUMBER,
+    "cost": _NUMBER,
+    "margin": _NUMBER,
+}
+_PROPOSAL: Final = {
+    "state": "proposed",
+    "item_ids": ["tent", "rope"],
+    "titles": ["Tent", "Rope"],
+    "orders": 41,
+    "lift": 6.2,
+    "sum": 148.9,
+    "price": 148.9,
+    "cost": 80.0,
+    "margin": 68.9,
+    "is_shown": False,
+}
+_ACCEPTED: Final = _PROPOSAL | {
+    "id": 3,
+    "version": 7,
+    "state": "accepted",
+    "name": "Camping night",
+    "discount_percent": 10.0,
+    "price": 134.01,
+    "margin": 54.01,
+    "is_shown": True,
+}
+_BODY: Final = {
+    "item_ids": ["rope", "stove"],
+    "name": "Camping night",
+    "discount_percent": 10,
+}
+_ID_QUERY: Final = Query(
+    alias="id", ge=1, le=MAX_INTEGER, description="The bundle's number.", examples=[3]
+)
+BundleId = Annotated[int, _ID_QUERY]
+
+
+@router.get(
+    "/integration/bundles",
+    operation_id="list_bundles",
+    summary="List bundles, rejected sets and proposals",
+    responses=success_response(
+        "All stored bundles, the oldest first, then the proposals, best first. `orders` "
+        "of the last year contain the whole set, at least `lift` times as many as by "
+        "chance. `margin` is null unless every product has a `cost`.",
+        object_schema(bundles={"type": "array", "items": _BUNDLE}),
+        {"bundles": [_ACCEPTED, _PROPOSAL]},
+    )
+    | error_responses(401, 503),
+    response_class=Response,
+)
+async def list_bundles(request: Request) -> Response:
+    """Return every bundle with its price and margin, and the sets worth offering."""
+    exchange: RequestContext = request.scope["productrecs"]
+    rows = await _rows(exchange)
+    content = _encode({"bundles": [one.fields() for one in rows]})
+    return Response(content, media_type="application/json")
+
+
+@router.post(
+    "/integration/bundles",
+    operation_id="add_bundle",
+    summary="Accept or reject a proposal, or add a bundle",
+    responses=success_response("The stored bundle.", _BUNDLE, _ACCEPTED)
+    | error_responses(401, 402, 413, 415, 422, 503),
+    openapi_extra=request_body(
+        BundleBody,
+        {"accept": _BODY, "reject": {"item_ids": ["tent", "lamp"], "state": "rejected"}},
+    ),
+    response_class=Response,
+)
+async def create_bundle(request: Request) -> Response:
+    """Store a set of two to four products; `state` is `accepted` unless the body says so.
+
+    A rejected set is not proposed again. For a proposal that was changed, send its own
+    products as `proposed_item_ids`.
+    """
+    exchange: RequestContext = request.scope["productrecs"]
+    fields, _ = parse_bundle(await body_of(request), is_new=True)
+
+    def store_bundle(work: WriteTransaction) -> int:
+        return _writer(exchange, work).add(BundleContent(**fields)).bundle_id
+
+    return await _stored(exchange, store_bundle)
+
+
+@router.put(
+    "/integration/bundles",
+    operation_id="change_bundle",
+    summary="Change a bundle",
+    responses=success_response("The changed bundle.", _BUNDLE, _ACCEPTED)
+    | error_responses(401, 402, "bundle_unknown", "bundle_changed", 413, 415, 422, 503),
+    openapi_extra=request_body(
+        BundleBody, {"another discount": {"discount_amount": 15, "version": 7}}
+    ),
+    response_class=Response,
+)
+async def edit_bundle(request: Request, bundle_id: BundleId) -> Response:
+    """Change the fields in the body and leave the rest; null removes a discount or a name.
+
+    With `version`, nothing is stored if the bundle has changed since: 409.
+    """
+    exchange: RequestContext = request.scope["productrecs"]
+    fields, version = parse_bundle(await body_of(request), is_new=False)
+
+    def store_bundle(work: WriteTransaction) -> int:
+        return _writer(exchange, work).change(bundle_id, version, fields).bundle_id
+
+    return await _stored(exchange, store_bundle)
+
+
+@router.delete(
+    "/integration/bundles",
+    operation_id="delete_bundle",
+    summary="Delete a bundle",
+    responses=success_response(
+        "The bundle is deleted; its set may be proposed again.",
+        object_schema(ok=OK_REPLY, id={"type": "integer"}),
+        {"ok": True, "id": 3},
+    )
+    | error_responses(401, "bundle_unknown", 422, 503),
+    response_class=Response,
+)
+async def delete_bundle(request: Request, bundle_id: BundleId) -> Response:
+    """Delete an accepted bundle, which no page shows then, or forget a rejection.
+
+    Orders that were made with the bundle's discount are not affected.
+    """
+    exchange: RequestContext = request.scope["productrecs"]
+    store = exchange.known_caller.store
+    await change(exchange, lambda work: _writer(exchange, work).remove(bundle_id))
+    await exchange.context.shops.refresh(store)
+    return Response(_encode({"ok": True, "id": bundle_id}), media_type="application/json")
+
+
+def _writer(exchange: "RequestContext", work: WriteTransaction) -> BundleWriter:
+    store_id = exchange.known_caller.store.store_id
+    bundles = BundleRepository(work.connection, store_id)
+    catalog = CatalogRepository(work.connection, store_id)
+    return BundleWriter(bundles, catalog, exchange.context.clock())
+
+
+async def _stored(
+    exchange: "RequestContext", action: Callable[[WriteTransaction], int]
+) -> Response:
+    """Change the store's bundles, and return the reply with the changed one.
+
+    Raises:
+        BodyError: when the bundle is invalid.
+    """
+    try:
+        bundle_id = await change(exchange, action)
+    except BundleError as error:
+        location = ("body", BUNDLE_FIELDS[error.field])
+        raise BodyError([Problem(location, str(error), "value_error")]) from error
+    await exchange.context.shops.refresh(exchange.known_caller.store)
+    rows = await _rows(exchange)
+    fields = next(one.fields() for one in rows if one.bundle_id == bundle_id)
+    return Response(_encode(fields), media_type="application/json")
+
+
+async def _rows(exchange: "RequestContext") -> list[BundleRow]:
+    context, store = exchange.context, exchange.known_caller.store
+    opened = await context.shops.open(store)
+    database, now_ms = context.services.database, context.clock()
+    return await asyncio.to_thread(bundle_rows, database, opened.shop, now_ms)

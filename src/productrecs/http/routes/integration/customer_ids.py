@@ -1,0 +1,62 @@
+"""Customer ids: POST /integration/customer-ids links former ids to new ones."""
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+from fastapi import APIRouter, Request, Response
+
+from productrecs.http.openapi_responses import (
+    OK_REPLY,
+    error_responses,
+    object_schema,
+    request_body,
+    success_response,
+)
+from productrecs.http.routes.integration import body_of, change
+from productrecs.http.schemas.integration import (
+    CustomerIdsBody,
+    parse_customer_ids,
+)
+from productrecs.records.events.append_and_link_events import link_customer_ids
+from productrecs.storage.group_commit import WriteTransaction
+from productrecs.storage.sequence_and_item_numbers import StoreLog
+
+if TYPE_CHECKING:
+    from productrecs.http.pipeline.route_context import RequestContext
+
+router = APIRouter(tags=["integration"])
+
+_EXAMPLE: Final = {"customers": [{"old": "7", "new": "c_5b1f0c9a4e7d2f68"}]}
+_encode: Final = msgspec.json.Encoder().encode
+
+
+@router.post(
+    "/integration/customer-ids",
+    operation_id="link_customer_ids",
+    summary="Link former ids of customers to their new ones",
+    responses=success_response(
+        "How many of the pairs are linked now; a pair of one id is not.",
+        object_schema(ok=OK_REPLY, linked={"type": "integer", "minimum": 0}),
+        {"ok": True, "linked": 1},
+    )
+    | error_responses(401, 402, 413, 415, 422, 503),
+    openapi_extra=request_body(CustomerIdsBody, {"one customer": _EXAMPLE}),
+    response_class=Response,
+)
+async def link_ids(request: Request) -> Response:
+    """Give new ids the history of former ones, once, when your shop changes its ids.
+
+    Lists and reports then know one customer. The former id shows nothing of the new one's
+    history to a caller with the publishable key. A repeat changes nothing.
+    """
+    exchange: RequestContext = request.scope["productrecs"]
+    pairs = parse_customer_ids(await body_of(request))
+    store_id, services = exchange.known_caller.store.store_id, exchange.context.services
+
+    def link(work: WriteTransaction) -> int:
+        log = StoreLog(work.database, work.connection, store_id, services.numbers)
+        work.after_commit.append(log.committed)
+        return link_customer_ids(log, pairs)
+
+    linked = await change(exchange, link)
+    return Response(_encode({"ok": True, "linked": linked}), media_type="application/json")

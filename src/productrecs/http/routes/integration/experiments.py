@@ -1,0 +1,151 @@
+"""Tests: /integration/tests lists, adds, starts and ends tests of variants."""
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from fastapi import APIRouter, Request, Response
+
+from productrecs.http.openapi_responses import (
+    error_responses,
+    object_schema,
+    request_body,
+    success_response,
+)
+from productrecs.http.routes.integration import body_of, change
+from productrecs.http.schemas.integration import (
+    ExperimentActionBody,
+    ExperimentBody,
+    parse_experiment,
+    parse_experiment_action,
+)
+from productrecs.http.schemas.validation_errors import BodyError, Problem
+from productrecs.records.experiments.experiment import Experiment, ExperimentError
+from productrecs.records.experiments.experiment_editor import ExperimentEditor
+from productrecs.storage.group_commit import WriteTransaction
+
+if TYPE_CHECKING:
+    from productrecs.http.pipeline.route_context import RequestContext
+
+router = APIRouter(tags=["integration"])
+
+_encode: Final = msgspec.json.Encoder().encode
+_NEW: Final = {
+    "name": "page-size",
+    "placement": "product-page-1",
+    "goal": "revenue",
+    "variants": [{"name": "four", "share": 50, "changes": {"num": 4}}],
+}
+_EXAMPLE: Final = {
+    **_NEW,
+    "state": "running",
+    "control": 50,
+    "winner": None,
+    "created_at": "2026-11-26T09:00:00.000Z",
+    "started_at": "2026-11-26T09:05:00.000Z",
+    "ended_at": None,
+}
+_TEXT: Final = {"type": "string"}
+_TEXT_OR_NULL: Final = {"type": ["string", "null"]}
+_NUMBER: Final = {"type": "number"}
+_SCHEMA: Final = object_schema(
+    name=_TEXT,
+    goal=_TEXT,
+    state={"type": "string", "enum": ["draft", "running", "paused", "ended"]},
+    control=_NUMBER,
+    variants={
+        "type": "array",
+        "items": object_schema(name=_TEXT, share=_NUMBER, changes={"type": "object"}),
+    },
+    created_at=_TEXT,
+)
+_SCHEMA["properties"] |= dict.fromkeys(
+    ("placement", "winner", "started_at", "ended_at"), _TEXT_OR_NULL
+)
+_REPLY: Final = success_response("The test.", _SCHEMA, _EXAMPLE)
+_REFUSALS: Final = (401, 402, 413, 415, 422, 503)
+
+
+@router.get(
+    "/integration/tests",
+    operation_id="list_tests",
+    summary="List the tests of placements and of search",
+    responses=success_response(
+        "Every test, the newest first.",
+        object_schema(tests={"type": "array", "items": _SCHEMA}),
+        {"tests": [_EXAMPLE]},
+    )
+    | error_responses(401, 503),
+    response_class=Response,
+)
+async def list_tests(request: Request) -> Response:
+    """Return every test; its result is the report `experiment` with its name."""
+    exchange: RequestContext = request.scope["productrecs"]
+    stored = await asyncio.to_thread(_editor(exchange).all)
+    return _reply({"tests": [one.as_dict() for one in stored]})
+
+
+@router.post(
+    "/integration/tests",
+    operation_id="add_test",
+    summary="Add a test of variants of a placement or of search",
+    responses=_REPLY | error_responses("placement_unknown", *_REFUSALS),
+    openapi_extra=request_body(ExperimentBody, {"four products on a page": _NEW}),
+    response_class=Response,
+)
+async def add_test(request: Request) -> Response:
+    """Add a test as a draft. Shoppers outside its variants are the control."""
+    exchange: RequestContext = request.scope["productrecs"]
+    name, content = parse_experiment(await body_of(request))
+    editor = _editor(exchange)
+    return await _changed(exchange, lambda work: editor.add_in(work, name, content))
+
+
+@router.put(
+    "/integration/tests",
+    operation_id="change_test",
+    summary="Start, pause, stop or remove a test, or choose its winner",
+    responses=_REPLY | error_responses("placement_unknown", "test_unknown", *_REFUSALS),
+    openapi_extra=request_body(
+        ExperimentActionBody,
+        {
+            "start": {"name": "page-size", "action": "start"},
+            "choose": {"name": "page-size", "action": "choose", "variant": "four"},
+        },
+    ),
+    response_class=Response,
+)
+async def change_test(request: Request) -> Response:
+    """Start a draft, pause, stop or remove a test, or end it with a winner.
+
+    The changes of a chosen variant become those of the placement, or of the store's
+    settings of search. Every reply follows within a second.
+    """
+    exchange: RequestContext = request.scope["productrecs"]
+    sent = parse_experiment_action(await body_of(request))
+    editor = _editor(exchange)
+    return await _changed(
+        exchange, lambda work: editor.act_in(work, sent.name, sent.action, sent.variant)
+    )
+
+
+def _editor(exchange: "RequestContext") -> ExperimentEditor:
+    context, store = exchange.context, exchange.known_caller.store
+    return ExperimentEditor(context.services.database, store, context.clock, "API")
+
+
+async def _changed(
+    exchange: "RequestContext", action: Callable[[WriteTransaction], Experiment]
+) -> Response:
+    try:
+        changed = await change(exchange, action)
+    except ExperimentError as error:
+        problem = Problem(("body", error.field), str(error), "value_error")
+        raise BodyError([problem]) from error
+    await exchange.context.refresh_accounts()
+    return _reply(changed.as_dict())
+
+
+def _reply(content: dict[str, Any]) -> Response:
+    return Response(_encode(content), media_type="application/json")

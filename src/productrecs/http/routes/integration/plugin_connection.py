@@ -1,0 +1,147 @@
+"""Plugin connection: records the store's platform, and links a merchant into the dashboard.
+
+Routes: POST /integration/connect and POST /integration/dashboard-link.
+"""
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+from fastapi import APIRouter, Request, Response
+
+from productrecs.core.clock import iso
+from productrecs.http.openapi_responses import (
+    NULLABLE_TEXT,
+    OK_REPLY,
+    error_responses,
+    object_schema,
+    request_body,
+    success_response,
+)
+from productrecs.http.pipeline.authentication_and_cors import (
+    DASHBOARD_PATH,
+    SIGN_IN_PATH,
+)
+from productrecs.http.routes.integration import body_if_any, change
+from productrecs.http.schemas.integration import (
+    ConnectBody,
+    DashboardLinkBody,
+    parse_dashboard_link,
+    parse_introduction,
+)
+from productrecs.storage.group_commit import WriteTransaction
+from productrecs.tenancy.accounts.repository import AccountRepository, ConnectionRepository
+from productrecs.tenancy.accounts.store import ShopConnection, ShopPlatform
+from productrecs.tenancy.users.login_and_sessions import find_login, new_link_token
+from productrecs.tenancy.users.repository import FactorRepository, UserRepository
+
+if TYPE_CHECKING:
+    from productrecs.http.pipeline.route_context import RequestContext
+
+
+router = APIRouter(tags=["integration"])
+
+_encode: Final = msgspec.json.Encoder().encode
+_MESSAGES: Final = {
+    "platform": "woocommerce",
+    "plugin_version": "1.4.0",
+    "store_url": "https://shop.example.com",
+}
+
+
+@router.post(
+    "/integration/connect",
+    operation_id="connect",
+    summary="Connect a store",
+    responses=success_response(
+        "Connected; the first platform that was set stays.",
+        object_schema(
+            ok=OK_REPLY,
+            platform={"type": "string", "enum": [one.value for one in ShopPlatform]},
+            plugin_version=NULLABLE_TEXT,
+            store_url=NULLABLE_TEXT,
+            first_connected_at={"type": "string", "format": "date-time"},
+            domain={"type": "string"},
+        ),
+        {
+            "ok": True,
+            **_MESSAGES,
+            "first_connected_at": "2026-11-21T09:00:00.000Z",
+            "domain": "shop.example.com",
+        },
+    )
+    | error_responses(401, 402, 413, 415, 422, 503),
+    openapi_extra=request_body(ConnectBody, {"a plugin": _MESSAGES}, required=False),
+    response_class=Response,
+)
+async def connect(request: Request) -> Response:
+    """Record the platform and the time of the first call; repeating it is harmless.
+
+    A platform that was set before is never overwritten: the reply shows the current
+    one. A body without a platform, or no body, means `woocommerce` until one is set.
+    `domain` is the domain of the store, which names its scripts.
+    """
+    exchange: RequestContext = request.scope["productrecs"]
+    store, clock = exchange.known_caller.store, exchange.context.clock
+    introduction = parse_introduction(await body_if_any(request), store.publishable_key)
+    store_id = store.store_id
+
+    def store_connection(work: WriteTransaction) -> ShopConnection:
+        AccountRepository(work.connection).lock(store_id)
+        repository = ConnectionRepository(work.connection, store_id)
+        stored_connection = repository.find()
+        connected = stored_connection.with_plugin_details(introduction, clock())
+        if connected != stored_connection:
+            repository.put(connected)
+        return connected
+
+    connected = await change(exchange, store_connection)
+    first = connected.first_connected_at
+    content = {
+        "ok": True,
+        "platform": connected.platform,
+        "plugin_version": connected.plugin_version,
+        "store_url": connected.store_url,
+        "first_connected_at": None if first is None else iso(first),
+        "domain": store.domain,
+    }
+    return Response(_encode(content), media_type="application/json")
+
+
+@router.post(
+    "/integration/dashboard-link",
+    operation_id="dashboard_link",
+    summary="Let a merchant into the dashboard",
+    responses=success_response(
+        "Where to send the merchant's browser, within a minute.",
+        object_schema(path={"type": "string"}, signs_in={"type": "boolean"}),
+        {"path": f"{SIGN_IN_PATH}?token=st_2Yk.s8...", "signs_in": True},
+    )
+    | error_responses(401, 413, 415, 422, 503),
+    openapi_extra=request_body(
+        DashboardLinkBody, {"a plugin": {"email": "anna@example.com"}}, required=False
+    ),
+    response_class=Response,
+)
+async def dashboard_link(request: Request) -> Response:
+    """Return a path that begins one session of the store's login with this e-mail.
+
+    Without an e-mail it is the session of the store's first owner. Where the store has no
+    such login, the path is the dashboard's, which asks for a password, and `signs_in` is
+    false. A login with a second factor is asked for its code.
+    """
+    exchange: RequestContext = request.scope["productrecs"]
+    email = parse_dashboard_link(await body_if_any(request))
+    store_id = exchange.known_caller.store.store_id
+    services = exchange.context.services
+
+    def create_link(work: WriteTransaction) -> str | None:
+        user = find_login(UserRepository(work.connection, store_id), email)
+        if user is None:
+            return None
+        factors = FactorRepository(work.connection, store_id)
+        return new_link_token(factors, user, services.system_clock())
+
+    token = await change(exchange, create_link)
+    path = DASHBOARD_PATH if token is None else f"{SIGN_IN_PATH}?token={token}"
+    content = {"path": path, "signs_in": token is not None}
+    return Response(_encode(content), media_type="application/json")

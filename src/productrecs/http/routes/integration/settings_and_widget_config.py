@@ -1,0 +1,194 @@
+"""Settings and widget config: routes of recommender settings and widget settings."""
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import msgspec
+from fastapi import APIRouter, Query, Request, Response
+
+from productrecs.features.widgets.repository import WidgetRepository
+from productrecs.features.widgets.widget_config import TYPE_PATTERN, WidgetConfig
+from productrecs.features.widgets.widget_settings import DEFAULT_TYPE
+from productrecs.http.openapi_responses import (
+    error_responses,
+    object_schema,
+    request_body,
+    success_response,
+)
+from productrecs.http.routes.integration import body_of, change
+from productrecs.http.routes.widget.widget_config import (
+    CONFIG_SCHEMA,
+    config_body,
+)
+from productrecs.http.schemas.integration import (
+    RecommenderSettingsBody,
+    parse_recommender_settings,
+)
+from productrecs.http.schemas.widget_config import (
+    WidgetConfigBody,
+    parse_widget_config,
+)
+from productrecs.storage.group_commit import WriteTransaction
+from productrecs.tenancy.accounts.repository import AccountRepository
+from productrecs.tenancy.accounts.store import Store
+
+if TYPE_CHECKING:
+    from productrecs.http.pipeline.route_context import RequestContext
+
+
+router = APIRouter(tags=["integration"])
+
+_encode: Final = msgspec.json.Encoder().encode
+_EXAMPLE: Final = {"rec_num": 12, "allow_repeat_recommendations": False}
+_REPLY: Final = success_response(
+    "The current settings, including defaults.",
+    object_schema(
+        rec_num={"type": "integer", "minimum": 1, "maximum": 20},
+        allow_repeat_recommendations={"type": "boolean"},
+    ),
+    _EXAMPLE,
+)
+
+
+@router.get(
+    "/integration/recommender-settings",
+    operation_id="read_recommender_settings",
+    summary="Return the recommendation settings",
+    responses=_REPLY | error_responses(401, 503),
+    response_class=Response,
+)
+async def read_recommender_settings(request: Request) -> Response:
+    """Return the current settings; those that were never set have their default."""
+    exchange: RequestContext = request.scope["productrecs"]
+    database, store = exchange.context.services.database, exchange.known_caller.store
+
+    def read() -> Store:
+        with database.reading() as connection:
+            return AccountRepository(connection).find(store.domain) or store
+
+    return _reply(await asyncio.to_thread(read))
+
+
+@router.put(
+    "/integration/recommender-settings",
+    operation_id="change_recommender_settings",
+    summary="Change the recommendation settings",
+    responses=_REPLY | error_responses(401, 402, 413, 415, 422, 503),
+    openapi_extra=request_body(RecommenderSettingsBody, {"both": _EXAMPLE}),
+    response_class=Response,
+)
+async def change_recommender_settings(request: Request) -> Response:
+    """Change the settings in the body and leave the rest; null resets one to its default.
+
+    Every reply follows within a second.
+    """
+    exchange: RequestContext = request.scope["productrecs"]
+    changes = parse_recommender_settings(await body_of(request))
+    store_id = exchange.known_caller.store.store_id
+
+    def store_settings(work: WriteTransaction) -> Store:
+        return AccountRepository(work.connection).merge_settings(store_id, changes)
+
+    changed = await change(exchange, store_settings)
+    await exchange.context.refresh_accounts()
+    return _reply(changed)
+
+
+def _reply(store: Store) -> Response:
+    settings = store.settings
+    content = {
+        "rec_num": settings.rec_num,
+        "allow_repeat_recommendations": settings.allow_repeat_recommendations,
+    }
+    return Response(_encode(content), media_type="application/json")
+
+
+_CHANGE: Final = {
+    "settings": {"layout": "grid", "columns": 3},
+    "custom_css": ".card { border-radius: 8px }",
+    "scoped": True,
+}
+_SAVED: Final[dict[str, Any]] = {"type": "recs", **_CHANGE}
+
+
+@router.get(
+    "/integration/widget-config",
+    operation_id="read_widget_config",
+    summary="Return a widget's saved settings",
+    responses=success_response(
+        "The saved settings, without defaults; empty for a type without any.",
+        CONFIG_SCHEMA,
+        _SAVED,
+    )
+    | error_responses(401, 422, 503),
+    response_class=Response,
+)
+async def read_widget_config(
+    request: Request,
+    type_: Annotated[
+        str,
+        Query(
+            alias="type",
+            description="The widget: recs, fbt, cart, search, ...",
+            examples=["recs"],
+        ),
+    ] = DEFAULT_TYPE,
+) -> Response:
+    """Return the saved settings; `GET /v1/widget-config` adds the defaults."""
+    exchange: RequestContext = request.scope["productrecs"]
+    database = exchange.context.services.database
+    store_id, widget_type = exchange.known_caller.store.store_id, type_ or DEFAULT_TYPE
+
+    def read() -> WidgetConfig:
+        with database.reading() as connection:
+            return WidgetRepository(connection, store_id).find(widget_type)
+
+    content = config_body(widget_type, await asyncio.to_thread(read))
+    return Response(content, media_type="application/json")
+
+
+@router.put(
+    "/integration/widget-config",
+    operation_id="change_widget_config",
+    summary="Change a widget's settings",
+    responses=success_response(
+        "All saved settings of the widget, without defaults.",
+        CONFIG_SCHEMA,
+        _SAVED,
+    )
+    | error_responses(
+        *("too_many_widget_types", "widget_config_too_large"),
+        *(401, 402, 413, 415, 422, 503),
+    ),
+    openapi_extra=request_body(WidgetConfigBody, {"a grid of three": _CHANGE}),
+    response_class=Response,
+)
+async def change_widget_config(
+    request: Request,
+    type_: Annotated[
+        str,
+        Query(
+            alias="type",
+            pattern=f"^$|{TYPE_PATTERN}",
+            description="The widget: recs, fbt, cart, search, or a name of your own.",
+            examples=["recs"],
+        ),
+    ] = DEFAULT_TYPE,
+) -> Response:
+    """Merge the body with the saved settings; settings that are not in it stay.
+
+    A setting that is null returns to its default, and so do `custom_css` and `scoped`;
+    `settings` that are null leave all settings unchanged. Unknown keys are stored for
+    the theme. Concurrent changes are merged one after the other.
+    """
+    exchange: RequestContext = request.scope["productrecs"]
+    requested = parse_widget_config(await body_of(request))
+    store_id, widget_type = exchange.known_caller.store.store_id, type_ or DEFAULT_TYPE
+    clock = exchange.context.clock
+
+    def store_config(work: WriteTransaction) -> WidgetConfig:
+        repository = WidgetRepository(work.connection, store_id)
+        return repository.change(widget_type, requested, clock())
+
+    content = config_body(widget_type, await change(exchange, store_config))
+    return Response(content, media_type="application/json")

@@ -1,0 +1,136 @@
+"""API reference: GET /docs and GET /openapi.json, with no request to another host."""
+
+from collections.abc import Callable, Mapping
+from importlib import resources
+from types import MappingProxyType
+from typing import Annotated, Final, NamedTuple
+
+import msgspec
+from fastapi import APIRouter, Path, Request, Response
+from starlette.exceptions import HTTPException
+
+from productrecs.core.cache_registry import Cache, memoized
+from productrecs.features.guides.developer_guide_rendering import PICTURES, read_picture
+from productrecs.http.openapi_document import openapi_document
+from productrecs.http.openapi_responses import error_responses, success_response
+from productrecs.http.pipeline.etag_responses import content_digest
+from productrecs.http.pipeline.url_decoding import base_url_of
+from productrecs.http.routes.public.page_response import (
+    IMMUTABLE,
+    INTERACTIVE,
+    REVALIDATE,
+    cacheable_response,
+    html_page,
+    read_asset,
+    text_response,
+)
+
+router = APIRouter(tags=["documentation"])
+
+
+_CONTENT_SECURITY: Final = {
+    "openapi": "3.1.0",
+    "info": {"title": "ProductRecs", "version": "3.0.0"},
+    "paths": {},
+}
+_encode: Final = msgspec.json.Encoder().encode
+
+
+class _Asset(NamedTuple):
+    kind: str
+    read: Callable[[str], bytes] = read_asset
+
+
+def _read_swagger(name: str) -> bytes:
+    return (resources.files("fastapi_offline") / "static" / name).read_bytes()
+
+
+_SCRIPT: Final = "text/javascript; charset=utf-8"
+_STYLE: Final = "text/css; charset=utf-8"
+ASSETS: Final[Mapping[str, _Asset]] = MappingProxyType(
+    {
+        "icon.svg": _Asset("image/svg+xml"),
+        "guides.js": _Asset(_SCRIPT),
+        "pages.css": _Asset(_STYLE),
+        "reference.css": _Asset(_STYLE),
+        "reference.js": _Asset(_SCRIPT),
+        "swagger-ui.css": _Asset(_STYLE, _read_swagger),
+        "swagger-ui-bundle.js": _Asset(_SCRIPT, _read_swagger),
+        **{name: _Asset("image/webp", read_picture) for name in PICTURES},
+    }
+)
+_PAGE: Final = """<link rel="stylesheet" href="{style}">
+<link rel="stylesheet" href="{ours}">
+<main id="content" class="wide"><div id="swagger"><noscript><h1>API reference</h1>
+<p>This page needs JavaScript. The same is in <a href="/openapi.json">openapi.json</a>,
+and in words in <a href="/guides">the guides</a>.</p></noscript></div></main>
+<script src="{bundle}"></script>
+<script src="{start}"></script>
+"""
+
+
+@router.get(
+    "/docs",
+    operation_id="reference",
+    summary="Show the API reference",
+    responses=text_response("text/html", "A page.", "<!doctype html>..."),
+    response_class=Response,
+)
+async def reference(request: Request) -> Response:
+    """Return the interactive API reference; it fetches nothing from any other host."""
+    html = _PAGE.format(
+        style=address("swagger-ui.css"),
+        ours=address("reference.css"),
+        bundle=address("swagger-ui-bundle.js"),
+        start=address("reference.js"),
+    )
+    return html_page(request, "API reference", html, policy=INTERACTIVE)
+
+
+@router.get(
+    "/openapi.json",
+    operation_id="openapi",
+    summary="Return the OpenAPI description",
+    responses=success_response(
+        "An OpenAPI 3.1 document.", {"type": "object"}, _CONTENT_SECURITY
+    ),
+    response_class=Response,
+)
+async def openapi(request: Request) -> Response:
+    """Return this description; its server is the address of the request."""
+    described = openapi_document(request.app, base_url_of(request))
+    return cacheable_response(request, _encode(described), "application/json")
+
+
+@router.get(
+    "/docs/{asset}",
+    operation_id="reference_asset",
+    summary="Return a file of the pages",
+    responses=text_response("*/*", "A stylesheet, a script or an icon.", "body {}")
+    | error_responses("not_found"),
+    response_class=Response,
+)
+async def reference_asset(
+    request: Request,
+    asset: Annotated[
+        str, Path(description=("The name of the file."), examples=["pages.css"])
+    ],
+) -> Response:
+    """Return a file of the pages; at an address with a digest it never changes."""
+    if asset not in ASSETS:
+        message = f"there is no such file; there are {', '.join(ASSETS)}"
+        raise HTTPException(404, message)
+    body = _read(asset)
+    is_versioned = request.query_params.get("v") == content_digest(body)
+    cache = IMMUTABLE if is_versioned else REVALIDATE
+    return cacheable_response(request, body, ASSETS[asset].kind, cache=cache)
+
+
+def address(asset: str) -> str:
+    """Return the address of a file with its digest: caches may store it forever."""
+    return f"/docs/{asset}?v={content_digest(_read(asset))}"
+
+
+@memoized(Cache.PACKAGE_FILES)
+def _read(asset: str) -> bytes:
+    return ASSETS[asset].read(asset)

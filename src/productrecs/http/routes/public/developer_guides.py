@@ -1,0 +1,540 @@
+"""Developer guides: GET /llms.txt, /llms-full.txt, /docs-md/{slug}.md and /guides/...
+
+Some tables of the guides are made from the program's own data.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from fastapi import APIRouter, Path, Query, Request, Response
+from pydantic import BaseModel
+
+from productrecs.core.cache_registry import Cache, memoized
+from productrecs.features.guides.developer_guide_index import GUIDES, Guide
+from productrecs.features.guides.developer_guide_rendering import (
+    BASE,
+    Facts,
+    GuideTexts,
+    UnknownGuideError,
+    llms_index,
+    similar_guides,
+)
+from productrecs.features.guides.developer_guide_search import GuideSearch, Section, snippet
+from productrecs.features.search.product_search import LONGEST_QUERY
+from productrecs.features.widgets.reserved_height import head_tags
+from productrecs.http.openapi_responses import Responses, error_responses
+from productrecs.http.pipeline.authentication_and_cors import ROUTES, Credential
+from productrecs.http.pipeline.error_responses import ERROR_CODES, ROUTER_CODES
+from productrecs.http.pipeline.url_decoding import base_url_of
+from productrecs.http.routes.public.api_reference import address
+from productrecs.http.routes.public.health import NOT_READY
+from productrecs.http.routes.public.page_response import (
+    HTML,
+    JSON,
+    MARKDOWN,
+    SCRIPTED,
+    cacheable_response,
+    html_page,
+    preferred_media_type,
+    text_response,
+)
+from productrecs.http.routes.public.widget_scripts import tags
+from productrecs.http.routes.server import items, orders
+from productrecs.http.routes.widget import (
+    list_parameters,
+    recommendations,
+    search,
+)
+from productrecs.http.schemas.events import (
+    MAX_EVENT_ID,
+    MAX_EVENTS,
+    MAX_SHOWN,
+    EventBody,
+)
+from productrecs.http.schemas.field_readers import MAX_ID
+from productrecs.http.schemas.items import (
+    MAX_CATEGORIES,
+    MAX_DESCRIPTION,
+    MAX_ITEMS,
+    MAX_TITLE,
+    MAX_URL,
+    ItemBody,
+)
+from productrecs.http.schemas.orders import MAX_LINES, OrderBody, OrderLineBody
+from productrecs.http.transport.error_body import (
+    BAD_REQUEST,
+    HEADERS_TOO_LARGE,
+    INTERNAL_ERROR,
+)
+from productrecs.http.transport.request_body import (
+    EVENT_LIMIT,
+    EVENTS_LIMIT,
+    KIB,
+    MIB,
+)
+from productrecs.settings import KNOBS
+from productrecs.tenancy.accounts.store_settings import SETTINGS, StoreSettings
+from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS
+
+if TYPE_CHECKING:
+    from productrecs.features.guides.markdown_html import RenderedGuide
+
+
+_KEYS: Final[Mapping[Credential, str]] = MappingProxyType(
+    {
+        Credential.NONE: "none",
+        Credential.PUBLISHABLE: "publishable",
+        Credential.EITHER: "either",
+        Credential.SECRET: "secret",
+        Credential.OPERATOR: "the operator's token",
+    }
+)
+
+
+def codes() -> dict[str, int]:
+    """Return every code that an error's body may have, with its status, in their order."""
+    of_the_server = (BAD_REQUEST, HEADERS_TOO_LARGE, NOT_READY, INTERNAL_ERROR)
+    known = [*ERROR_CODES.values(), *ROUTER_CODES.values(), *of_the_server]
+    return {one.code: one.status for one in sorted(known, key=lambda one: one.status)}
+
+
+def _settings() -> str:
+    defaults = StoreSettings()
+    rows = [
+        (f"`{one.name}`", f"`{_shown(getattr(defaults, one.name))}`", one.meaning)
+        for one in SETTINGS
+    ]
+    return _table(("setting", "default", "meaning"), rows)
+
+
+def _knobs() -> str:
+    rows = [
+        (f"`{one.environment}`", f"`{one.default}`" if one.default else "", one.meaning)
+        for one in KNOBS
+    ]
+    return _table(("variable", "default", "meaning"), rows)
+
+
+def _routes() -> str:
+    rows = [
+        (f"`{method} {path}`", _KEYS[credential])
+        for path, route in ROUTES.items()
+        for method, credential in route.methods.items()
+    ]
+    return _table(("call", "key"), rows)
+
+
+def _codes() -> str:
+    rows = [(str(status), f"[`{code}`](#{code})") for code, status in codes().items()]
+    return _table(("status", "code"), rows)
+
+
+def _limits() -> str:
+    rows = [
+        ("items in one push", _count(MAX_ITEMS)),
+        (
+            "an item's title, description, address",
+            f"{_count(MAX_TITLE)}, {_count(MAX_DESCRIPTION)}, {_count(MAX_URL)} characters",
+        ),
+        ("categories of an item", _count(MAX_CATEGORIES)),
+        ("an id", f"{MAX_ID} characters"),
+        ("lines of an order", _count(MAX_LINES)),
+        ("events in one array", _count(MAX_EVENTS)),
+        ("products of one impression", _count(MAX_SHOWN)),
+        ("`event_id`", f"{MAX_EVENT_ID} characters"),
+        ("`num` of recommendations and trending", f"1 to {list_parameters.MAX_NUM}"),
+        ("`num` of search", f"1 to {search.MAX_NUM}"),
+        ("`q` of search, the rest is cut off", f"{LONGEST_QUERY} characters"),
+        ("`item_ids` of recommendations", _count(recommendations.MAX_ANCHORS)),
+        (
+            "`exclude` of recommendations and trending",
+            _count(list_parameters.MAX_EXCLUDED),
+        ),
+        ("body of a push of items", f"{items.BODY_LIMIT // MIB} MiB"),
+        ("body of an order", f"{orders.BODY_LIMIT // MIB} MiB"),
+        (
+            "body of one event, of an array",
+            f"{EVENT_LIMIT // KIB} KiB, {EVENTS_LIMIT // MIB} MiB",
+        ),
+    ]
+    return _table(("what", "at most"), rows)
+
+
+def _plans() -> str:
+    rows = [
+        (
+            f"`{plan.name}`",
+            _allowed(plan.monthly_calls),
+            _allowed(plan.catalog_items),
+            "until it is changed" if plan.days is None else f"{plan.days} days",
+        )
+        for plan in DEFAULT_PLANS.values()
+    ]
+    return _table(("plan", "calls a month", "items", "lasts"), rows)
+
+
+def _metered() -> str:
+    rows = [
+        (f"`{method} {path}`", f"`{route.empty.decode()}`")
+        for path, route in ROUTES.items()
+        if route.empty
+        for method in route.methods
+    ]
+    return _table(("call that counts", "its reply without content"), rows)
+
+
+def _builds() -> str:
+    return "\n".join(("```html", *tags(BASE, "pk_..."), "```"))
+
+
+def _reserve() -> str:
+    return "\n".join(("```html", head_tags(StoreSettings(), {}), "```"))
+
+
+def _allowed(limit: int | None) -> str:
+    return "unlimited" if limit is None else _count(limit)
+
+
+def _fields(model: type[BaseModel]) -> str:
+    schema = model.model_json_schema()
+    required = schema.get("required", [])
+    rows = []
+    for name, field in schema["properties"].items():
+        words = field.get("description", "")
+        shown = f"`{name}`, required" if name in required else f"`{name}`"
+        rows.append((shown, _type(field, schema.get("$defs", {})), words))
+    return _table(("field", "type", "meaning"), rows)
+
+
+def _type(field: Mapping[str, Any], known: Mapping[str, Any]) -> str:
+    if "$ref" in field:
+        return _type(known[field["$ref"].rpartition("/")[2]], known)
+    if "enum" in field:
+        return ", ".join(f"`{word}`" for word in field["enum"])
+    if "anyOf" in field:
+        kinds = [_type(one, known) for one in field["anyOf"]]
+        return " or ".join(dict.fromkeys(filter(None, kinds)))
+    if field.get("type") == "array":
+        return f"list of {_type(field.get('items', {}), known)}"
+    kind = field.get("type", "any")
+    kinds = kind if isinstance(kind, list) else [kind]
+    return " or ".join(one for one in kinds if one != "null")
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def _count(number: int) -> str:
+    return f"{number:,}"
+
+
+def _shown(value: object) -> str:
+    return (
+        str(value).lower()
+        if isinstance(value, bool)
+        else f"{value:g}"
+        if isinstance(value, float)
+        else str(value)
+    )
+
+
+GUIDE_TABLES: Final[Facts] = MappingProxyType(
+    {
+        "settings": _settings,
+        "knobs": _knobs,
+        "routes": _routes,
+        "codes": _codes,
+        "limits": _limits,
+        "metered": _metered,
+        "plans": _plans,
+        "item-fields": lambda: _fields(ItemBody),
+        "event-fields": lambda: _fields(EventBody),
+        "order-fields": lambda: _fields(OrderBody),
+        "builds": _builds,
+        "reserve": _reserve,
+        "line-fields": lambda: _fields(OrderLineBody),
+    }
+)
+
+
+router = APIRouter(tags=["documentation"])
+
+PAGE_EXAMPLE: Final = "<!doctype html>..."
+INDEX_EXAMPLE: Final = "# ProductRecs\n\n> ..."
+GUIDE_EXAMPLE: Final = "# Quick start\n\n..."
+Slug = Annotated[
+    str,
+    Path(
+        description="The guide's slug, as in /llms.txt.",
+        examples=["quickstart"],
+    ),
+]
+LIBRARY: Final = GuideTexts(GUIDE_TABLES)
+_MARKDOWN: Final = "text/markdown; charset=utf-8"
+_PLAIN_TEXT: Final = "text/plain; charset=utf-8"
+# Shown by the script alone: without it nothing could be filled in.
+_YOURS: Final = """<details class="outline" hidden>
+<summary>Your key and domain in the samples</summary>
+<form class="yours" autocomplete="off">
+<label>Publishable key <input name="key" placeholder="pk_..." spellcheck="false"></label>
+<label>Store's domain
+<input name="shop" placeholder="shop.example.com" spellcheck="false"></label>
+<p><button>Use in the samples</button> <button type="reset">Clear</button></p>
+<p role="status"></p>
+</form></details>
+"""
+_MAX_FOUND: Final = 12
+_LONGEST: Final = 200
+_SHOWN: Final = 60
+
+
+def _html_or_markdown(description: str, markdown: str) -> Responses:
+    """Return the documented reply of a route that has a page and markdown."""
+    response = text_response(HTML, description, PAGE_EXAMPLE)
+    response[200]["content"] |= text_response(MARKDOWN, description, markdown)[200][
+        "content"
+    ]
+    return response
+
+
+@router.get(
+    "/llms.txt",
+    operation_id="llms_txt",
+    summary="List the guides for language models",
+    responses=text_response("text/plain", "The index of the guides.", INDEX_EXAMPLE),
+    response_class=Response,
+)
+async def llms_txt(request: Request) -> Response:
+    """Return the index of the guides, with absolute addresses (llmstxt.org).
+
+    It has the title, the address and the summary of each guide.
+    """
+    return cacheable_response(request, llms_index(base_url_of(request)), _PLAIN_TEXT)
+
+
+@router.get(
+    "/llms-full.txt",
+    operation_id="llms_full_txt",
+    summary="Return all guides as one text",
+    responses=text_response(
+        "text/plain", "The guides, one after the other.", GUIDE_EXAMPLE
+    ),
+    response_class=Response,
+)
+async def llms_full_txt(request: Request) -> Response:
+    """Return every guide, in the order of `/llms.txt`, for who reads all of them at once.
+
+    An `ETag` spares sending it again.
+    """
+    base = base_url_of(request)
+    # In a thread: it is long, and packing it takes some milliseconds.
+    return await asyncio.to_thread(
+        lambda: cacheable_response(request, LIBRARY.all_guides(base), _PLAIN_TEXT)
+    )
+
+
+@router.get(
+    "/docs-md/{slug}.md",
+    operation_id="guide_markdown",
+    summary="Return a guide as markdown",
+    responses=text_response("text/markdown", "The guide.", GUIDE_EXAMPLE)
+    | error_responses("guide_unknown"),
+    response_class=Response,
+)
+async def guide_markdown(request: Request, slug: Slug) -> Response:
+    """Return one guide as raw markdown; its examples name this service's address.
+
+    An `ETag` spares sending it again.
+    """
+    return _as_markdown(request, LIBRARY.markdown(slug, base_url_of(request)))
+
+
+@router.get(
+    "/guides",
+    operation_id="guides",
+    summary="List the guides for people",
+    responses=_html_or_markdown("The list of the guides.", INDEX_EXAMPLE),
+    response_class=Response,
+)
+async def guides(
+    request: Request,
+    q: Annotated[
+        str,
+        Query(
+            description=("Words to search for in the guides."), examples=["retry an order"]
+        ),
+    ] = "",
+) -> Response:
+    """Return a page that lists the guides; `/llms.txt` is the same for programs.
+
+    Who prefers `text/markdown` (`Accept`) gets that here. With `q` the page lists the
+    sections that answer best.
+    """
+    if preferred_media_type(request, (HTML, MARKDOWN)) == MARKDOWN:
+        return _as_markdown(request, llms_index(base_url_of(request)), vary="Accept")
+    if q.strip():
+        html = await asyncio.to_thread(_search_results, q)
+        return html_page(request, f"{q[:_SHOWN]} in the guides", html, vary="Accept")
+    groups = dict.fromkeys(guide.group for guide in GUIDES)
+    lists = "".join(
+        f"<h2>{escape(group)}</h2>\n<ul class='cards'>\n"
+        + "".join(_card(guide) for guide in GUIDES if guide.group == group)
+        + "</ul>\n"
+        for group in groups
+    )
+    introduction = "Short, with examples that run as they stand."
+    html = (
+        f"<main id='content'><h1>Guides</h1><p class='lead'>{introduction}</p>"
+        f"{_search_box()}{lists}</main>"
+    )
+    return html_page(request, "Guides", html, vary="Accept", markdown="/llms.txt")
+
+
+@router.get(
+    "/guides/{slug}",
+    operation_id="guide_page",
+    summary="Return a guide as a page",
+    responses=_html_or_markdown("The guide.", GUIDE_EXAMPLE)
+    | error_responses("guide_unknown"),
+    response_class=Response,
+)
+async def guide_page(request: Request, slug: Slug) -> Response:
+    """Return one guide as a page for people, with an outline and links to the others.
+
+    Who prefers `text/markdown` (`Accept`) gets the same as from `/docs-md/{slug}.md`.
+    """
+    if preferred_media_type(request, (HTML, MARKDOWN)) == MARKDOWN:
+        text = LIBRARY.markdown(slug, base_url_of(request))
+        return _as_markdown(request, text, vary="Accept")
+    try:
+        guide = LIBRARY.guide(slug)
+    except UnknownGuideError:
+        if preferred_media_type(request, (JSON, HTML)) != HTML:
+            raise
+        return _missing(request, slug)
+    rendered = await asyncio.to_thread(_rendered, slug)
+    page_html = "".join(
+        f'<li><a href="#{escape(one.anchor)}">{escape(one.text)}</a></li>\n'
+        for one in rendered.headings
+        if one.level == 2  # noqa: PLR2004 - h2
+    )
+    top = _outline(page_html) + (_YOURS if "data-yours=" in rendered.html else "")
+    body = rendered.html.replace("</h1>", f"</h1>\n{top}", 1)
+    html = (
+        '<main id="content" class="read">\n<nav class="contents" aria-label="Guides">\n'
+        f"{_search_box()}{_related_guides(guide)}</nav>\n<article>\n"
+        f'{body}<p class="more">This page as '
+        f'<a href="/docs-md/{guide.slug}.md">markdown</a></p>\n</article>\n</main>\n'
+        f'<script src="{address("guides.js")}" defer></script>'
+    )
+    return html_page(
+        request,
+        guide.title,
+        html.replace(BASE, escape(base_url_of(request))),
+        policy=SCRIPTED,
+        vary="Accept",
+        markdown=f"/docs-md/{guide.slug}.md",
+    )
+
+
+def _as_markdown(request: Request, text: str, vary: str | None = None) -> Response:
+    reply = cacheable_response(request, text, _MARKDOWN, vary=vary)
+    reply.headers["link"] = '</llms.txt>; rel="index"'
+    return reply
+
+
+def _card(guide: Guide) -> str:
+    return (
+        f'<li><a href="/guides/{guide.slug}"><strong>{escape(guide.title)}</strong>'
+        f"<span>{escape(guide.summary)}</span></a></li>\n"
+    )
+
+
+def _related_guides(page_html: Guide) -> str:
+    """Return the guides by group, the one that is read marked."""
+    current = {page_html.slug: ' aria-current="page"'}
+    return "".join(
+        f"<p>{escape(group)}</p>\n<ul>"
+        + "".join(
+            f'<li><a href="/guides/{one.slug}"{current.get(one.slug, "")}>'
+            f"{escape(one.title)}</a></li>\n"
+            for one in GUIDES
+            if one.group == group
+        )
+        + "</ul>\n"
+        for group in dict.fromkeys(one.group for one in GUIDES)
+    )
+
+
+def _search_box(words: str = "") -> str:
+    return (
+        '<form class="find" role="search" action="/guides">'
+        '<input type="search" name="q" aria-label="Search the guides" '
+        f'placeholder="Search the guides" value="{escape(words)}">'
+        "<button>Search</button></form>\n"
+    )
+
+
+def _search_results(words: str) -> str:
+    """Return the sections of the guides that match the words, each with a line."""
+    words = words[:_LONGEST]
+    found = _search().find(words, _MAX_FOUND)
+    listed = "".join(
+        f'<li><a href="/guides/{one.guide.slug}#{escape(_anchor(one))}">'
+        f"<strong>{escape(one.guide.title)}: {escape(one.heading)}</strong>"
+        f"<span>{escape(snippet(one, words).replace(BASE, ''))}</span></a></li>\n"
+        for one in found
+    )
+    results_html = (
+        f"<ul class='cards'>{listed}</ul>" if found else "<p>Nothing was found.</p>"
+    )
+    return (
+        f"<main id='content'><h1>Search the guides</h1>{_search_box(words)}{results_html}"
+        "<p><a href='/guides'>All guides</a></p></main>"
+    )
+
+
+def _anchor(section: Section) -> str:
+    from productrecs.features.guides.markdown_html import anchor_of  # noqa: PLC0415
+
+    return anchor_of(section.heading)
+
+
+def _missing(request: Request, slug: str) -> Response:
+    """Return a page for an unknown guide, with similar ones."""
+    suggestions = similar_guides(slug)
+    cards = "".join(_card(guide) for guide in suggestions)
+    html = (
+        "<main id='content'><h1>There is no such guide</h1>"
+        "<p class='lead'>Search for it, or read one of these.</p>"
+        f"{_search_box(slug.replace('-', ' ')[:_SHOWN])}<ul class='cards'>{cards}</ul>"
+        "<p><a href='/guides'>All guides</a></p></main>"
+    )
+    reply = html_page(request, "No such guide", html, vary="Accept")
+    reply.status_code = 404
+    return reply
+
+
+@memoized(Cache.CONSTANTS)
+def _search() -> GuideSearch:
+    return GuideSearch(LIBRARY)
+
+
+def _outline(entries: str) -> str:
+    if not entries:
+        return ""
+    summary = "<summary>On this page</summary>"
+    return f'<details class="outline">{summary}<ul>{entries}</ul></details>\n'
+
+
+@memoized(Cache.PACKAGE_FILES)
+def _rendered(slug: str) -> "RenderedGuide":
+    # Imported here, in a thread: a process that shows no page needs no markdown.
+    from productrecs.features.guides.markdown_html import render_markdown  # noqa: PLC0415
+
+    return render_markdown(LIBRARY.text(slug))

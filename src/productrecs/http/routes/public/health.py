@@ -1,0 +1,148 @@
+"""Health checks: GET /health/live and GET /health/ready."""
+
+from typing import Annotated, Final
+
+import msgspec
+from fastapi import APIRouter, Query, Request, Response
+
+from productrecs.http.limits.rate_and_connection_limits import (
+    address_of_client,
+    peer_of,
+)
+from productrecs.http.openapi_responses import (
+    NULLABLE_TEXT,
+    OK_EXAMPLE,
+    OK_REPLY,
+    error_responses,
+    object_schema,
+    success_response,
+)
+from productrecs.http.pipeline.error_responses import error_response
+from productrecs.http.pipeline.readiness_checks import CHECKS, Readiness
+from productrecs.http.pipeline.route_context import Context, RequestContext
+from productrecs.http.transport.error_body import ErrorCode
+
+router = APIRouter(tags=["public"])
+
+_encode: Final = msgspec.json.Encoder().encode
+_DEEP: Final = 5_000
+NOT_READY: Final = ErrorCode(503, "not_ready")
+
+_OBSERVED_REQUEST: Final = object_schema(
+    scheme=NULLABLE_TEXT, host=NULLABLE_TEXT, client=NULLABLE_TEXT
+) | {"description": "With `seen=true`: the forwarding headers of the request."}
+_LIVE: Final = {
+    "type": "object",
+    "required": ["ok"],
+    "properties": {"ok": OK_REPLY, "seen": _OBSERVED_REQUEST},
+}
+_READY: Final = object_schema(
+    ok=OK_REPLY,
+    checks={
+        "type": "object",
+        "required": list(CHECKS),
+        "properties": {
+            name: {"type": "string", "description": "`ok`, or what is degraded."}
+            for name in CHECKS
+        },
+    },
+)
+_READY_EXAMPLE: Final = {**OK_EXAMPLE, "checks": dict.fromkeys(CHECKS, "ok")}
+StrictQuery = Annotated[
+    bool,
+    Query(
+        description="Return 503 also when only the freshness of lists suffers.",
+        examples=[True],
+    ),
+]
+SeenQuery = Annotated[
+    bool,
+    Query(description="Return the forwarding headers of the request.", examples=[True]),
+]
+
+
+def readiness_of(context: Context, *, draining: bool, preloaded: bool) -> Readiness:
+    """Return why this process should get no requests now, if there is a reason."""
+    current = context.dependencies.current()
+    reasons, warnings = dict(current.reasons), dict(current.warnings)
+    if draining:
+        reasons["process"] = "shutting down"
+    elif not context.write_client.is_writer_available:
+        reasons["process"] = "the writer process is not running yet"
+    if not preloaded:
+        reasons["models"] = "still loading the stores and their models"
+    if not context.shops.is_current:
+        reasons["database"] = "the database cannot be read"
+    if context.write_client.depth > _DEEP:
+        reasons["writes"] = "too many writes are waiting"
+    if count := context.shops.refused_models:
+        message = f"damaged models of {count} stores were rejected; the previous ones serve"
+        warnings["models"] = message
+    return Readiness(reasons, warnings)
+
+
+@router.get(
+    "/health/live",
+    operation_id="live",
+    summary="Check that the process runs",
+    responses=success_response("It runs.", _LIVE, OK_EXAMPLE) | error_responses(422),
+    response_class=Response,
+)
+async def live(request: Request, *, seen: SeenQuery = False) -> Response:
+    """Answer 200 as long as the process can answer at all.
+
+    For a supervisor that restarts a process without answers. With `seen=true` the reply
+    also has the forwarding headers of the request, to set up a proxy.
+    """
+    body: dict[str, object] = {"ok": True}
+    if seen:
+        body["seen"] = _observed_request(request)
+    return Response(_encode(body), media_type="application/json")
+
+
+def _observed_request(request: Request) -> dict[str, str | None]:
+    """Return the scheme, host and client that the service believes of a request.
+
+    None stands for a header that the proxy does not send.
+    """
+    headers = dict(request.scope["headers"])
+    scheme = headers.get(b"x-forwarded-proto", b"").rpartition(b",")[2].strip()
+    forwarded = headers.get(b"x-forwarded-for")
+    return {
+        "scheme": scheme.decode("latin-1") or None,
+        "host": request.headers.get("host"),
+        "client": address_of_client(peer_of(request.scope), headers) if forwarded else None,
+    }
+
+
+@router.get(
+    "/health/ready",
+    operation_id="ready",
+    summary="Check that the service is ready for requests",
+    responses=success_response("They may.", _READY, _READY_EXAMPLE)
+    | error_responses("not_ready", 422),
+    response_class=Response,
+)
+async def ready(request: Request, *, strict: StrictQuery = False) -> Response:
+    """Answer 200 when the process is ready, else 503 with each failed check.
+
+    For a proxy or a container's health check. What only makes lists less fresh (no
+    worker, a full disk, a damaged page) is in `checks` and does not fail readiness; for
+    a monitor, `strict=true` makes it fail.
+    """
+    exchange: RequestContext = request.scope["productrecs"]
+    readiness = exchange.readiness()
+    if strict:
+        readiness = Readiness({**readiness.warnings, **readiness.reasons})
+    if readiness.reasons:
+        return not_ready(request, readiness)
+    body = {"ok": True, "checks": readiness.checks()}
+    return Response(_encode(body), media_type="application/json")
+
+
+def not_ready(request: Request, readiness: Readiness) -> Response:
+    """Return the refusal of a process that should get no requests now."""
+    reasons = list(readiness.reasons.values())
+    detail = "not ready: " + "; ".join(reasons)
+    extra_fields = {"reasons": reasons, "checks": readiness.checks()}
+    return error_response(request, NOT_READY, detail, extra_fields)

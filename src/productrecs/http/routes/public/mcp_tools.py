@@ -1,0 +1,243 @@
+"""MCP tools: list, read and search the guides. Imported by the first call."""
+
+import logging
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+import msgspec
+from mcp.server import ServerRequestContext
+from mcp.server.caching import CacheHint
+from mcp.server.lowlevel.server import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INVALID_PARAMS,
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    TextContent,
+    Tool,
+    ToolAnnotations,
+)
+from starlette.types import Receive, Scope, Send
+
+from productrecs import __version__
+from productrecs.core.cache_registry import Cache, memoized
+from productrecs.features.guides.developer_guide_index import GUIDES
+from productrecs.features.guides.developer_guide_rendering import BASE, UnknownGuideError
+from productrecs.features.guides.developer_guide_search import GuideSearch, snippet
+from productrecs.features.guides.markdown_html import anchor_of
+from productrecs.http.routes.public.developer_guides import LIBRARY
+
+PAGE: Final = 12_000
+_MAX_RESULTS: Final = 20
+_LONGEST: Final = 256  # characters of a query that are looked at
+_HOUR_MS: Final = 3_600_000
+_READ_ONLY: Final = ToolAnnotations(
+    read_only_hint=True, idempotent_hint=True, open_world_hint=False
+)
+# Errors of callers are returned to them, and not logged.
+logging.getLogger("mcp").setLevel(logging.CRITICAL)
+
+
+class _NoArguments(msgspec.Struct, forbid_unknown_fields=True):
+    """No arguments."""
+
+
+class _GuideArguments(msgspec.Struct, forbid_unknown_fields=True):
+    """Which guide, and from which character on."""
+
+    slug: str
+    offset: int = 0
+
+
+class _SearchArguments(msgspec.Struct, forbid_unknown_fields=True):
+    """The arguments of a search: the query."""
+
+    query: str
+    limit: int = 8
+
+
+def list_docs(base: str, _: _NoArguments) -> dict[str, object]:
+    """Return all guides in their order."""
+    return {
+        "docs": [
+            {
+                "slug": one.slug,
+                "title": one.title,
+                "summary": one.summary,
+                "group": one.group,
+                "url": f"{base}/docs-md/{one.slug}.md",
+            }
+            for one in GUIDES
+        ]
+    }
+
+
+def read_doc(base: str, arguments: _GuideArguments) -> dict[str, object]:
+    """Return a guide, or the part of a long one from `offset` on.
+
+    Raises:
+        UnknownGuideError: when there is no guide with this name.
+    """
+    text = LIBRARY.text(arguments.slug).replace(BASE, base)
+    start = min(max(arguments.offset, 0), len(text))
+    end = start + PAGE
+    return {
+        "slug": arguments.slug,
+        "title": LIBRARY.guide(arguments.slug).title,
+        "url": f"{base}/docs-md/{arguments.slug}.md",
+        "markdown": text[start:end],
+        "total_chars": len(text),
+        "next_offset": end if end < len(text) else None,
+    }
+
+
+def search_docs(base: str, arguments: _SearchArguments) -> dict[str, object]:
+    """Return the sections that answer best."""
+    limit, query = min(max(arguments.limit, 1), _MAX_RESULTS), arguments.query[:_LONGEST]
+    return {
+        "results": [
+            {
+                "slug": found.guide.slug,
+                "title": found.guide.title,
+                "heading": found.heading,
+                "anchor": anchor_of(found.heading),
+                "snippet": snippet(found, query).replace(BASE, base),
+                "url": f"{base}/docs-md/{found.guide.slug}.md#{anchor_of(found.heading)}",
+            }
+            for found in _search().find(query, limit)
+        ]
+    }
+
+
+def _object(required: tuple[str, ...], **properties: object) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(required),
+        "additionalProperties": False,
+    }
+
+
+def _strings(*names: str) -> dict[str, object]:
+    return {name: {"type": "string"} for name in names}
+
+
+def _list_of(*names: str) -> dict[str, object]:
+    return {"type": "array", "items": _object(names, **_strings(*names))}
+
+
+_READ: Final = ("slug", "title", "url", "markdown", "total_chars", "next_offset")
+_FOUND: Final = ("slug", "title", "heading", "anchor", "snippet", "url")
+TOOLS: Final = (
+    Tool(
+        name="list_docs",
+        title="List the guides",
+        description="List all guides of ProductRecs with their slugs and what each is for.",
+        input_schema=_object(()),
+        output_schema=_object(
+            ("docs",), docs=_list_of("slug", "title", "summary", "group", "url")
+        ),
+        annotations=_READ_ONLY,
+    ),
+    Tool(
+        name="read_doc",
+        title="Read a guide",
+        description=(
+            "Return one guide as markdown. A long one comes in parts: ask again with "
+            "`offset` set to the `next_offset` of the reply until that is null."
+        ),
+        input_schema=_object(
+            ("slug",),
+            slug={"type": "string", "description": "As list_docs names it."},
+            offset={"type": "integer", "minimum": 0, "default": 0},
+        ),
+        output_schema=_object(
+            _READ,
+            **_strings(*_READ[:4]),
+            total_chars={"type": "integer"},
+            next_offset={"type": ["integer", "null"]},
+        ),
+        annotations=_READ_ONLY,
+    ),
+    Tool(
+        name="search_docs",
+        title="Search the guides",
+        description="Find the sections of the guides that answer a question, best first.",
+        input_schema=_object(
+            ("query",),
+            query={"type": "string", "description": "Words, an error code, a field."},
+            limit={"type": "integer", "minimum": 1, "maximum": _MAX_RESULTS, "default": 8},
+        ),
+        output_schema=_object(("results",), results=_list_of(*_FOUND)),
+        annotations=_READ_ONLY,
+    ),
+)
+_CALLS: Final[Mapping[str, tuple[type[Any], Callable[[str, Any], dict[str, object]]]]] = (
+    MappingProxyType(
+        {
+            "list_docs": (_NoArguments, list_docs),
+            "read_doc": (_GuideArguments, read_doc),
+            "search_docs": (_SearchArguments, search_docs),
+        }
+    )
+)
+
+
+async def handle(base: str, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer one message; `base` is the address that the caller used."""
+    # Created per call: it has no state to share or to close.
+    manager = StreamableHTTPSessionManager(
+        _server(base), json_response=True, stateless=True
+    )
+    async with manager.run():
+        await manager.handle_request(scope, receive, send)
+
+
+def _server(base: str) -> Server[Any]:
+    async def list_tools(
+        _context: ServerRequestContext[Any], _params: PaginatedRequestParams | None
+    ) -> ListToolsResult:
+        return ListToolsResult(tools=list(TOOLS))
+
+    async def call_tool(
+        _context: ServerRequestContext[Any], arguments: CallToolRequestParams
+    ) -> CallToolResult:
+        return call(base, arguments.name, arguments.arguments or {})
+
+    return Server(
+        "productrecs-docs",
+        version=__version__,
+        title="ProductRecs guides",
+        instructions="Start with list_docs or search_docs; read_doc has the whole guide.",
+        website_url=base,
+        cache_hints={"tools/list": CacheHint(_HOUR_MS, "public")},
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+
+
+def call(base: str, name: str, arguments: Mapping[str, object]) -> CallToolResult:
+    """Return the result of a tool; invalid arguments give a result that explains them.
+
+    Raises:
+        MCPError: when there is no such tool.
+    """
+    if name not in _CALLS:
+        message = f"there is no such tool; there are {', '.join(_CALLS)}"
+        raise MCPError(INVALID_PARAMS, message)
+    kind, tool = _CALLS[name]
+    try:
+        result = tool(base, msgspec.convert(arguments, kind))
+    except (msgspec.ValidationError, UnknownGuideError) as error:
+        return CallToolResult(content=[TextContent(text=str(error))], is_error=True)
+    text = msgspec.json.encode(result).decode()
+    return CallToolResult(content=[TextContent(text=text)], structured_content=result)
+
+
+@memoized(Cache.CONSTANTS)
+def _search() -> GuideSearch:
+    return GuideSearch(LIBRARY)

@@ -1,0 +1,253 @@
+"""Metrics: GET /metrics for Prometheus, its families and their meaning."""
+
+import asyncio
+import logging
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from fastapi import APIRouter, Request, Response
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    Metric,
+    SummaryMetricFamily,
+)
+from prometheus_client.exposition import choose_encoder
+
+from productrecs import __version__
+from productrecs.core.clock import SECOND_MS
+from productrecs.core.errors import StorageError, operator_text
+from productrecs.http.pipeline.route_context import Context, RequestContext
+from productrecs.http.routes.public.page_response import text_response
+from productrecs.shared_memory_and_metrics_folder import PROCESS_ID
+from productrecs.storage.create_backup import estimate_copy_size
+from productrecs.storage.job_queue import (
+    INSTALLATION,
+    Backlog,
+    JobOutcome,
+    JobState,
+    JobTotals,
+    all_totals,
+    backlogs,
+)
+from productrecs.storage.stored_bytes import newest_sizes
+from productrecs.training.repository import Freshness, freshness
+
+_PAGE: Final = os.sysconf("SC_PAGE_SIZE")
+_TICKS: Final = os.sysconf("SC_CLK_TCK")
+_AFTER_NAME: Final = 2  # the fields of /proc/PID/stat that stand before those counted here
+_USER, _SYSTEM, _RESIDENT = 13, 14, 23
+
+
+class ProcessStats(NamedTuple):
+    """The memory, the total CPU time and the open files of a process."""
+
+    resident_bytes: int
+    cpu_seconds: float
+    open_files: int
+
+
+def read_process_stats(pid: int) -> ProcessStats | None:
+    """Return the process `pid`'s resources; None when it has ended, or outside Linux."""
+    folder = Path(f"/proc/{pid}")
+    try:
+        words = (folder / "stat").read_text().rpartition(")")[2].split()
+        files = sum(1 for _ in (folder / "fd").iterdir())
+    except OSError:
+        return None
+    user, system, pages = (
+        int(words[field - _AFTER_NAME]) for field in (_USER, _SYSTEM, _RESIDENT)
+    )
+    return ProcessStats(pages * _PAGE, (user + system) / _TICKS, files)
+
+
+_log = logging.getLogger(__name__)
+
+Rows = Iterable[tuple[tuple[str, ...], float]]
+
+_PREFIX: Final = "productrecs_"
+
+
+class MetricsCollector:
+    """All figures of one moment, as prometheus_client collects them."""
+
+    def __init__(self, context: Context) -> None:
+        """Collect the metrics of `context`."""
+        self._context = context
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield every family."""
+        version = (__version__, self._context.services.database.dialect.name)
+        yield _gauge("build_info", "Always 1.", [(version, 1)], "version", "database")
+        for family in self._context.request_metrics.collect():
+            if family.name == PROCESS_ID:
+                yield from _processes(family)
+            else:
+                yield family
+        yield from self._of_the_disk()
+        yield from self._of_the_database()
+
+    def _of_the_disk(self) -> Iterator[Metric]:
+        settings = self._context.services.settings
+        free = shutil.disk_usage(settings.data).free
+        yield _gauge("disk_free_bytes", "Free space on the data folder's disk.", _one(free))
+        if settings.database_url is None:
+            log = Path(f"{settings.database_file}-wal")
+            size = log.stat().st_size if log.exists() else 0
+            yield _gauge(
+                "database_log_bytes", ("The size of SQLite's write-ahead log."), _one(size)
+            )
+
+    def _of_the_database(self) -> Iterator[Metric]:
+        services = self._context.services
+        is_up = "1 while the database answers; without it the metrics below are missing."
+        try:
+            with services.database.reading() as connection:
+                size = estimate_copy_size(services.database, connection)
+                waiting = backlogs(connection, services.system_clock())
+                totals = all_totals(connection)
+                freshness_rows = freshness(connection, services.clock())
+                sizes = newest_sizes(connection, INSTALLATION)
+        except StorageError as error:
+            _log.warning("metrics incomplete", extra={"error": operator_text(error)})
+            yield _gauge("database_up", is_up, _one(0))
+            return
+        yield _gauge("database_up", is_up, _one(1))
+        yield _gauge("database_bytes", "The size of the database.", _one(size))
+        words = "What each kind of data takes, measured once a day."
+        parts = [((one.part,), float(one.bytes)) for one in sizes]
+        yield _gauge("data_bytes", words, parts, "part")
+        yield from _jobs(waiting, services.system_clock())
+        yield from _job_metrics(totals)
+        yield from _models(freshness_rows)
+        yield from _stores(freshness_rows[: services.settings.metrics_stores])
+
+
+def _processes(pids: Metric) -> Iterator[Metric]:
+    found = [
+        ((sample.labels["process"],), stats)
+        for sample in pids.samples
+        if (stats := read_process_stats(int(sample.value)))
+    ]
+    memory = [(role, float(stats.resident_bytes)) for role, stats in found]
+    seconds = [(role, stats.cpu_seconds) for role, stats in found]
+    files = [(role, float(stats.open_files)) for role, stats in found]
+    yield _gauge("process_memory_bytes", "Resident memory.", memory, "process")
+    words = "CPU time since a process started."
+    yield _counter("process_cpu_seconds", words, seconds, "process")
+    yield _gauge("process_open_files", "Open file descriptors.", files, "process")
+
+
+def _jobs(found: list[Backlog], now_ms: int) -> Iterator[Metric]:
+    counts = [
+        ((one.kind, state.value), one.counts.get(state, 0))
+        for one in found
+        for state in (JobState.QUEUED, JobState.RUNNING, JobState.DEAD)
+    ]
+    yield _gauge("jobs", "Background jobs by state.", counts, "kind", "state")
+    waits = [
+        ((one.kind,), (now_ms - one.due_since) / SECOND_MS if one.due_since else 0)
+        for one in found
+    ]
+    words = "How long the oldest waiting job has been due."
+    yield _gauge("job_wait_seconds", words, waits, "kind")
+
+
+def _job_metrics(found: list[JobTotals]) -> Iterator[Metric]:
+    attempts = [
+        ((one.kind, ending.value), getattr(one, ending.value))
+        for one in found
+        for ending in JobOutcome
+    ]
+    words = "Attempts at jobs, by all workers, since the installation was created."
+    yield _counter("job_attempts", words, attempts, "kind", "outcome")
+    durations = SummaryMetricFamily(
+        f"{_PREFIX}job_duration_seconds", "The duration of attempts.", labels=("kind",)
+    )
+    for one in found:
+        count = one.done + one.retried + one.dead
+        durations.add_metric((one.kind,), count, one.milliseconds / SECOND_MS)
+    yield durations
+    completion_times = [
+        ((one.kind,), one.done_at / SECOND_MS) for one in found if one.done_at
+    ]
+    words = "When a job of the kind last succeeded."
+    yield _gauge("job_last_success_timestamp_seconds", words, completion_times, "kind")
+
+
+def _models(found: list[Freshness]) -> Iterator[Metric]:
+    trained = [one.trained_at for one in found if one.trained_at is not None]
+    lag = max((one.behind_ms for one in found), default=0) / SECOND_MS
+    yield _gauge("stores", "Stores registered.", _one(len(found)))
+    yield _gauge("stores_with_model", "Stores with a trained model.", _one(len(trained)))
+    words = "When the oldest serving model was trained."
+    oldest = [((), trained_ms / SECOND_MS) for trained_ms in sorted(trained)[:1]]
+    yield _gauge("oldest_model_timestamp_seconds", words, oldest)
+    words = "How long the oldest live event or order has waited for training."
+    yield _gauge("learning_lag_seconds", words, _one(lag))
+
+
+def _stores(found: list[Freshness]) -> Iterator[Metric]:
+    if not found:
+        return
+    trained = [
+        ((one.store_id,), one.trained_at / SECOND_MS) for one in found if one.trained_at
+    ]
+    words = "When the store's model was trained."
+    yield _gauge("store_model_timestamp_seconds", words, trained, "store")
+    lags = [((one.store_id,), one.behind_ms / SECOND_MS) for one in found]
+    words = "How long the store's oldest live record has waited for training."
+    yield _gauge("store_learning_lag_seconds", words, lags, "store")
+
+
+def _one(value: float) -> Rows:
+    return [((), value)]
+
+
+def _gauge(name: str, words: str, rows: Rows, *labels: str) -> Metric:
+    family = GaugeMetricFamily(_PREFIX + name, words, labels=labels)
+    for values, number in rows:
+        family.add_metric(values, number)
+    return family
+
+
+def _counter(name: str, words: str, rows: Rows, *labels: str) -> Metric:
+    family = CounterMetricFamily(_PREFIX + name, words, labels=labels)
+    for values, number in rows:
+        family.add_metric(values, number)
+    return family
+
+
+router = APIRouter(tags=["public"])
+
+_EXAMPLE: Final = """# HELP productrecs_events_received_total Events that were stored.
+# TYPE productrecs_events_received_total counter
+productrecs_events_received_total 1027.0
+"""
+
+
+@router.get(
+    "/metrics",
+    operation_id="metrics",
+    summary="Return the installation's metrics",
+    responses=text_response("text/plain", "The metrics, as text.", _EXAMPLE),
+    response_class=Response,
+)
+async def metrics(request: Request) -> Response:
+    """Return metrics in the format of Prometheus, or in OpenMetrics if accepted.
+
+    Requires the operator's token; no metric is about a shopper or a product.
+    """
+    exchange: RequestContext = request.scope["productrecs"]
+    exchange.context.request_metrics.apply_pending()
+    accept = request.headers.get("accept", "")
+    body, kind = await asyncio.to_thread(_rendered, exchange.context, accept)
+    return Response(body, headers={"content-type": kind})
+
+
+def _rendered(context: Context, accept: str) -> tuple[bytes, str]:
+    encode, kind = choose_encoder(accept)
+    return encode(MetricsCollector(context)), kind

@@ -1,0 +1,110 @@
+"""Downloads of the modules for other shop systems than WooCommerce.
+
+Each archive has the shop system's own files, and in `core` the PHP that it shares: the
+plugin's own `core`, and `shop_module`, for shop systems without a job queue. It names the
+service that it was downloaded from, and holds no key.
+"""
+
+import json
+from typing import Final
+
+from fastapi import APIRouter, Request, Response
+
+from productrecs.core.cache_registry import Cache, memoized
+from productrecs.features.widgets.reserved_height import release_js, reserve_css
+from productrecs.http.pipeline.authentication_and_cors import (
+    OPENCART_PATH,
+    PRESTASHOP_PATH,
+)
+from productrecs.http.pipeline.url_decoding import base_url_of
+from productrecs.http.routes.public.woocommerce_plugin_download import (
+    ARCHIVE_REPLIES,
+    archive_reply,
+    pack,
+    php_string,
+    read_folder,
+)
+from productrecs.tenancy.accounts.store_settings import StoreSettings
+
+router = APIRouter(tags=["public"])
+
+_SCRIPTS: Final = "module.js"
+_SERVER: Final = """<?php
+/**
+ * Server: the service that this archive was downloaded from.
+ *
+ * @package ProductRecs
+ */
+
+defined( 'PRODUCT_RECS_SHOP' ) || exit;
+
+return {};
+"""
+
+
+@router.get(
+    OPENCART_PATH,
+    operation_id="opencart_extension",
+    summary="Return the extension for OpenCart",
+    responses=ARCHIVE_REPLIES,
+    response_class=Response,
+)
+async def opencart_extension(request: Request) -> Response:
+    """Return the archive that OpenCart installs under Extensions, Installer.
+
+    OpenCart reads the extension's name from the file's name.
+    """
+    archive = build_opencart_archive(base_url_of(request))
+    return archive_reply(request, archive, OPENCART_PATH)
+
+
+@router.get(
+    PRESTASHOP_PATH,
+    operation_id="prestashop_module",
+    summary="Return the module for PrestaShop",
+    responses=ARCHIVE_REPLIES,
+    response_class=Response,
+)
+async def prestashop_module(request: Request) -> Response:
+    """Return the archive that PrestaShop installs under Modules, Module Manager."""
+    archive = build_prestashop_archive(base_url_of(request))
+    return archive_reply(request, archive, PRESTASHOP_PATH)
+
+
+@memoized(Cache.PLUGIN_ARCHIVES)
+def build_opencart_archive(base_url: str) -> bytes:
+    """Return OpenCart's archive for a service at this address."""
+    files = _files("opencart", base_url, "catalog/view/assets")
+    about = json.loads(files["install.json"]) | {"link": base_url}  # OpenCart demands one.
+    files["install.json"] = json.dumps(about, indent=2).encode()
+    return pack(files)
+
+
+@memoized(Cache.PLUGIN_ARCHIVES)
+def build_prestashop_archive(base_url: str) -> bytes:
+    """Return PrestaShop's archive for a service at this address.
+
+    PrestaShop demands one folder with the module's name.
+    """
+    files = _files("prestashop", base_url, "views")
+    return pack(files, "productrecs/")
+
+
+def _files(shop: str, base_url: str, assets: str) -> dict[str, bytes]:
+    """Return a shop system's own files, the shared PHP, and what pages load."""
+    files = read_folder(shop)
+    shared = read_folder("shop_module")
+    files[f"{assets}/{_SCRIPTS}"] = shared.pop(_SCRIPTS)
+    plugin = read_folder("plugin")
+    shared |= {
+        name.removeprefix("core/"): content
+        for name, content in plugin.items()
+        if name.startswith("core/")
+    }
+    shared["server.php"] = _SERVER.replace("{}", php_string(base_url)).encode()
+    files |= {f"core/{name}": content for name, content in shared.items()}
+    files[f"{assets}/bridge.js"] = plugin["assets/bridge.js"]
+    files[f"{assets}/release.js"] = release_js().encode()
+    reserved = "product-recs,product-look{clear:both;margin-block:2.5em}"
+    files[f"{assets}/reserve.css"] = (reserve_css(StoreSettings(), {}) + reserved).encode()
+    return files

@@ -1,0 +1,414 @@
+"""Widget scripts: GET /widget/v1/... serves the scripts that shops put on their pages.
+
+They contain their store's settings and are cached for a short time.
+
+GET /widget/v1/_/... serves pinned scripts at immutable addresses.
+
+A page that sets `integrity` on a script cannot use an address whose content changes. These
+scripts contain no store: the tag names the key. The address holds a digest of the content,
+and each build that this installation ever offered stays in its data folder, so that pages
+which pin it work after an upgrade.
+"""
+
+import asyncio
+import base64
+import hashlib
+import logging
+import os
+import re
+import time
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import msgspec
+from fastapi import APIRouter, Request, Response
+from fastapi import Path as InPath
+
+from productrecs import __version__
+from productrecs.core.cache_registry import Cache, memoized
+from productrecs.http.openapi_responses import Responses, error_responses
+from productrecs.http.pipeline.authentication_and_cors import (
+    BUILD_PATH,
+    LOOK_SCRIPT_PATH,
+    ROUTES,
+    SCRIPT_PATH,
+    SEARCH_SCRIPT_PATH,
+)
+from productrecs.http.pipeline.etag_responses import matches_etag
+from productrecs.http.pipeline.url_decoding import UnknownBuildError
+from productrecs.http.routes.public.page_response import (
+    GZIP_LEVEL,
+    GZIP_WINDOW_BITS,
+    IMMUTABLE,
+    accepts_gzip,
+    gzip_body,
+    text_response,
+)
+from productrecs.services import Services
+from productrecs.storage.object_store import ObjectStore, ObjectStoreUnavailableError
+from productrecs.tenancy.accounts.domains_and_origins import DomainError, normalise_domain
+
+if TYPE_CHECKING:
+    from productrecs.http.pipeline.route_context import Context, RequestContext
+    from productrecs.tenancy.accounts.store import Store
+
+
+SCRIPT: Final = "text/javascript; charset=utf-8"
+HEADERS: Final = {
+    "x-content-type-options": "nosniff",
+    "cross-origin-resource-policy": "cross-origin",
+    "vary": "Accept-Encoding",
+}
+_CALL: Final = b"(null);"
+_BROTLI: Final = re.compile(
+    r"(?:^|,)\s*br\s*(?:;\s*q=(?!0(?:\.0*)?\s*(?:,|$))[^,]*)?(?=,|$)"
+)
+
+
+class CompressedScript:
+    """A script without its last call, uncompressed and compressed."""
+
+    def __init__(self, name: str) -> None:
+        folder = resources.files("productrecs") / "assets" / "widgets"
+        built = (folder / f"{name}.js").read_bytes().rstrip()
+        if not built.endswith(_CALL):
+            message = f"{name}.js does not end with its call; build it again (widgets/)"
+            raise RuntimeError(message)
+        self._body = built.removesuffix(_CALL)
+        self._in_brotli = (folder / f"{name}.js.br").read_bytes()
+        self._digest = hashlib.sha256(self._body)
+        self._compressor = zlib.compressobj(GZIP_LEVEL, wbits=GZIP_WINDOW_BITS)
+        self._compressed = self._compressor.compress(self._body)
+
+    def plain(self, variables: bytes) -> bytes:
+        """Return the script, called with `variables`."""
+        return b"%b(%b);\n" % (self._body, variables)
+
+    def compressed(self, variables: bytes) -> bytes:
+        """Return the script in gzip; only its end is compressed again."""
+        compressor = self._compressor.copy()
+        return (
+            self._compressed
+            + compressor.compress(b"(%b);\n" % variables)
+            + compressor.flush()
+        )
+
+    def in_brotli(self, variables: bytes) -> bytes:
+        """Return it in brotli, with the end uncompressed (RFC 7932, section 9.2)."""
+        end = b"(%b);\n" % variables
+        # A meta-block that is not compressed: not the last (1 bit), the length in 4 nibbles
+        # (2 bits of 0), the length less 1 (16 bits), not compressed (1 bit), whole bytes.
+        head = (len(end) - 1) << 3 | 1 << 19
+        return self._in_brotli + head.to_bytes(3, "little") + end + b"\x03"  # empty, last
+
+    def tag(self, variables: bytes, coding: str) -> str:
+        """Return the ETag of this script in this encoding."""
+        digest = self._digest.copy()
+        digest.update(variables)
+        return f'"{digest.hexdigest()[:20]}{coding}"'
+
+
+@memoized(Cache.PACKAGE_FILES)
+def load_script(name: str) -> CompressedScript:
+    """Return one of the scripts in the package."""
+    return CompressedScript(name)
+
+
+def send_script(
+    request: Request, script: CompressedScript, variables: bytes, cache: str
+) -> Response:
+    """Return a script, called with `variables`, in the best accepted encoding."""
+    accepted_encodings = request.headers.get("accept-encoding", "").lower()
+    coding = (
+        "br"
+        if _BROTLI.search(accepted_encodings)
+        else "gzip"
+        if accepts_gzip(request)
+        else ""
+    )
+    tag = script.tag(variables, f"-{coding}" if coding else "")
+    headers = {**HEADERS, "etag": tag, "cache-control": cache}
+    if matches_etag(request.headers.get("if-none-match"), tag):
+        return Response(status_code=304, headers=headers)
+    if not coding:
+        return Response(script.plain(variables), media_type=SCRIPT, headers=headers)
+    headers["content-encoding"] = coding
+    body = script.in_brotli(variables) if coding == "br" else script.compressed(variables)
+    return Response(body, media_type=SCRIPT, headers=headers)
+
+
+router = APIRouter(tags=["public"])
+
+# Cached for five minutes, then stale-while-revalidate for a day.
+CACHED: Final = "public, max-age=300, stale-while-revalidate=86400"
+# Optional calls of a script: the feature name and the route that it needs.
+_WORDS: Final = {
+    "image": "/v1/search/image",
+    "looks": "/v1/looks",
+    "analyze": "/v1/shop-the-look/analyze",
+}
+ROUTE_NAMES: Final = [word for word, path in _WORDS.items() if path in ROUTES]
+_encode: Final = msgspec.json.Encoder().encode
+
+Domain = Annotated[
+    str,
+    InPath(description="The store's domain, as registered.", examples=["shop.example.com"]),
+]
+
+
+def _replies(description: str) -> Responses:
+    unknown = text_response(
+        SCRIPT, "Unknown store: a script that logs an error.", "console.warn()"
+    )
+    return {**text_response(SCRIPT, description, "(()=>{...})()"), 404: unknown[200]}
+
+
+@router.get(
+    SEARCH_SCRIPT_PATH,
+    operation_id="search_script",
+    summary="Return a store's search widget",
+    responses=_replies("The script."),
+    response_class=Response,
+)
+async def search_script(request: Request, store_domain: Domain) -> Response:
+    """Return the script that adds suggestions to the theme's search box.
+
+    Pages of any origin may use it. For an unknown store it is a script that logs an
+    error in the browser's console: with 404, and with 200 to a page's own tag, because
+    browsers do not run scripts with 404.
+    """
+    return await _script(request, "search", store_domain)
+
+
+@router.get(
+    LOOK_SCRIPT_PATH,
+    operation_id="look_script",
+    summary="Return a store's Shop-the-Look widget",
+    responses=_replies("The script."),
+    response_class=Response,
+)
+async def look_script(request: Request, store_domain: Domain) -> Response:
+    """Return the script that draws `<product-look>`.
+
+    Pages of any origin may use it. For an unknown store it is a script that logs an
+    error in the browser's console: with 404, and with 200 to a page's own tag, because
+    browsers do not run scripts with 404.
+    """
+    return await _script(request, "look", store_domain)
+
+
+@router.get(
+    SCRIPT_PATH,
+    operation_id="recommendations_script",
+    summary="Return a store's recommendations widget",
+    responses=_replies("The script."),
+    response_class=Response,
+)
+async def recommendations_script(request: Request, store_domain: Domain) -> Response:
+    """Return the script that draws `<product-recs>` and defines `ProductRecs.track`.
+
+    Pages of any origin may use it. For an unknown store it is a script that logs an
+    error in the browser's console: with 404, and with 200 to a page's own tag, because
+    browsers do not run scripts with 404.
+    """
+    return await _script(request, "recs", store_domain)
+
+
+async def _script(request: Request, name: str, domain: str) -> Response:
+    exchange: RequestContext = request.scope["productrecs"]
+    store = await find_store_of(exchange.context, domain)
+    if store is None:
+        is_run = request.headers.get("sec-fetch-dest") == "script"
+        return _unknown(domain, 200 if is_run else 404)
+    return send_script(request, load_script(name), script_config(store), CACHED)
+
+
+def script_config(store: "Store") -> bytes:
+    """Return a script's configuration for its store, as JavaScript: public by design."""
+    return _encode({"key": store.publishable_key, "answers": ROUTE_NAMES})
+
+
+async def find_store_of(context: "Context", text: str) -> "Store | None":
+    """Return the store of the domain in an address; None for an unknown one."""
+    try:
+        domain = normalise_domain(text)
+    except DomainError:
+        return None
+    store = context.accounts.by_domain(domain)
+    if store is None:  # it may have just been created
+        await context.refresh_accounts()
+        store = context.accounts.by_domain(domain)
+    return store
+
+
+def _unknown(domain: str, status: int) -> Response:
+    message = (
+        f"ProductRecs: there is no store {domain[:253]!r} here; use the domain as it was "
+        "registered"
+    )
+    # In pure ASCII, so that it is one string in every engine.
+    body = f"console.warn({msgspec.json.encode(message).decode()});\n"
+    body = body.encode("ascii", "backslashreplace").decode("ascii")
+    return Response(
+        body,
+        status,
+        media_type=SCRIPT,
+        headers={**HEADERS, "cache-control": "no-store", "vary": "Sec-Fetch-Dest"},
+    )
+
+
+KINDS: Final = ("recs", "search", "look", "all")
+"""What can be pinned; `all` is the three in one."""
+
+TOOLS: Final = "tools"
+"""The script for pages with `?pr_debug=1` or `?pr_preview=1`; it is not pinned."""
+
+_log: Final = logging.getLogger(__name__)
+_DIGITS: Final = 20
+_TOOLS_VARIABLES: Final = msgspec.json.encode({"version": __version__})
+_WIDGET_VARIABLES: Final = msgspec.json.encode({"key": "", "answers": ROUTE_NAMES})
+
+
+@dataclass(frozen=True)
+class Build:
+    """A script as pages may pin it."""
+
+    kind: str
+    body: bytes
+
+    @cached_property
+    def name(self) -> str:
+        """What its address ends in, without `.js`."""
+        return f"{self.kind}.{hashlib.sha256(self.body).hexdigest()[:_DIGITS]}"
+
+    @property
+    def integrity(self) -> str:
+        """The Subresource Integrity hash of a script tag."""
+        digest = hashlib.sha384(self.body).digest()
+        return f"sha384-{base64.b64encode(digest).decode()}"
+
+    def tag(self, base_url: str, key: str) -> str:
+        """Return the tag that a page embeds."""
+        source = base_url + BUILD_PATH.format(build=self.name)
+        return (
+            f'<script async src="{source}"\n  integrity="{self.integrity}"\n'
+            f'  crossorigin="anonymous" data-key="{key}"></script>'
+        )
+
+
+@memoized(Cache.CONSTANTS)
+def current_builds() -> dict[str, Build]:
+    """Return the builds of this release by their kind."""
+    return {kind: Build(kind, load_script(kind).plain(_WIDGET_VARIABLES)) for kind in KINDS}
+
+
+def tags(base_url: str, key: str) -> Iterator[str]:
+    """Return what pages embed of this release, one tag a kind."""
+    for build in current_builds().values():
+        yield build.tag(base_url, key)
+
+
+def archive_builds(folder: Path, objects: ObjectStore | None = None) -> None:
+    """Store the builds of this release, for pages that use them after the next upgrade.
+
+    With `objects`, those of other machines and earlier releases are fetched too.
+
+    A disk that takes no writes is not an error: the builds are then served as long as
+    this release runs.
+    """
+    try:
+        folder.mkdir(exist_ok=True)
+        for build in current_builds().values():
+            file = folder / f"{build.name}.js"
+            if not file.exists():
+                draft = folder / f"{build.name}.{os.getpid()}"
+                draft.write_bytes(build.body)
+                draft.replace(file)
+        if objects is not None:
+            _share_builds(folder, objects)
+    except (OSError, ObjectStoreUnavailableError):
+        _log.exception("widget build write failed")
+
+
+def _share_builds(folder: Path, objects: ObjectStore) -> None:
+    """Exchange builds with other machines; their names hold their digests."""
+    remote = {one.key.rsplit("/", 1)[-1] for one in objects.list(_BUILDS)}
+    local = {file.name for file in folder.glob("*.js")}
+    for name in local - remote:
+        objects.put(f"{_BUILDS}/{name}", folder / name)
+    for name in remote - local:
+        objects.save(f"{_BUILDS}/{name}", folder / name)
+
+
+def archived_build(folder: Path, name: str) -> bytes | None:
+    """Return a stored build; None if it is missing or was changed."""
+    kind, _, digest = name.partition(".")
+    if kind not in KINDS or len(digest) != _DIGITS or not digest.isalnum():
+        return None
+    try:
+        body = (folder / f"{name}.js").read_bytes()
+    except OSError:
+        return None
+    return body if Build(kind, body).name == name else None
+
+
+_BUILDS: Final = "builds"
+_RENEWED_AFTER_SECONDS: Final = 10.0
+_renewal = {"at": -_RENEWED_AFTER_SECONDS}
+
+
+async def _found_build(services: Services, build: str) -> bytes | None:
+    """Return a stored build; ask other machines for an unknown one every 10 seconds."""
+    body = archived_build(services.builds, build)
+    if body is None and services.objects is not None:
+        now = time.monotonic()
+        if now - _renewal["at"] > _RENEWED_AFTER_SECONDS:
+            _renewal["at"] = now
+            await asyncio.to_thread(archive_builds, services.builds, services.objects)
+            body = archived_build(services.builds, build)
+    return body
+
+
+@router.get(
+    BUILD_PATH,
+    operation_id="pinned_script",
+    summary="Return a build of the widgets",
+    responses=text_response(SCRIPT, "The script.", "(()=>{...})()")
+    | error_responses("build_unknown"),
+    response_class=Response,
+)
+async def pinned_script(
+    request: Request,
+    build: Annotated[
+        str,
+        InPath(
+            description="The script and its digest; the guide lists them.",
+            examples=[TOOLS],
+        ),
+    ],
+) -> Response:
+    """Return a script at an address that never changes, for tags with `integrity`.
+
+    Pages of any origin may use it, and caches may store it forever. Builds of earlier
+    releases stay. `tools` is for pages with `?pr_debug=1` or `?pr_preview=1`.
+    """
+    if build == TOOLS:
+        return send_script(request, load_script(TOOLS), _TOOLS_VARIABLES, CACHED)
+    kind = build.partition(".")[0]
+    if kind in KINDS and current_builds()[kind].name == build:
+        return send_script(request, load_script(kind), _WIDGET_VARIABLES, IMMUTABLE)
+    exchange: RequestContext = request.scope["productrecs"]
+    body = await _found_build(exchange.context.services, build)
+    if body is None:
+        message = "no such build; the guide for widgets lists the tags of this release"
+        raise UnknownBuildError(message)
+    headers = {**HEADERS, "cache-control": IMMUTABLE}
+    if accepts_gzip(request):
+        headers["content-encoding"] = "gzip"
+        body = gzip_body(body)
+    return Response(body, media_type=SCRIPT, headers=headers)

@@ -1,0 +1,246 @@
+"""Items: POST /v1/items and DELETE /v1/items/{item_id} change the catalog."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Annotated, Final, NamedTuple
+
+import msgspec
+from fastapi import APIRouter, Path, Request, Response
+
+from productrecs.core.errors import UnknownItemError
+from productrecs.http.openapi_responses import (
+    OK_REPLY,
+    error_responses,
+    object_schema,
+    request_body,
+    success_response,
+)
+from productrecs.http.pipeline.idempotency import (
+    REPLAYED_HEADERS,
+    IdempotencyKeyHeader,
+    identify_call,
+    run_once,
+)
+from productrecs.http.pipeline.request_metrics import CounterMetric
+from productrecs.http.pipeline.route_context import RequestContext
+from productrecs.http.pipeline.url_decoding import id_of_path
+from productrecs.http.schemas.items import (
+    MAX_ITEMS,
+    ItemsPush,
+    pack_items,
+    parse_items,
+)
+from productrecs.http.transport.request_body import (
+    parse_json,
+    read_body,
+    split_json,
+)
+from productrecs.http.writes.write_handlers_and_messages import WriteKind
+from productrecs.records.catalog.item import PackedPatch
+from productrecs.records.catalog.push_items import PushResult, remove_item, upsert_items
+from productrecs.storage.group_commit import WriteTransaction
+from productrecs.storage.idempotency_keys import IdempotentCall
+from productrecs.storage.sequence_and_item_numbers import StoreLog
+from productrecs.tenancy.accounts.repository import AccountRepository
+from productrecs.tenancy.accounts.store_management import catalog_limit
+
+router = APIRouter(tags=["server"])
+
+BODY_LIMIT: Final = 32 << 20
+_EXAMPLES: Final = {
+    "two products": {
+        "items": [
+            {
+                "id": "tent",
+                "sku": "T-2",
+                "title": "Tent for two",
+                "price": 149,
+                "stock_qty": 7,
+                "categories": ["Camping", "Camping > Tents"],
+                "product_url": "https://shop.example.com/p/tent",
+                "image_url": "https://shop.example.com/i/tent.jpg",
+            },
+            {"id": "rope", "title": "Rope, 60 m", "price": "89.00"},
+        ]
+    },
+    "a new price": {"items": [{"id": "tent", "price": 129}]},
+}
+_encode: Final = msgspec.json.Encoder().encode
+_LARGE: Final = 128 << 10
+_WEIGHT: Final = 2
+"""While a push is read its items are in memory twice: as received, and packed."""
+_READ_WEIGHT: Final = 1.5
+"""What waits to be written takes so many times its size.
+
+The packed items take 1.35 times the body (the allocator's gaps between them), and those
+that are being written are unpacked.
+"""
+_COUNT: Final = {"type": "integer"}
+CatalogChange = Callable[[StoreLog, int, int | None], PushResult | None]
+"""Changes a store's catalog at a moment (UTC ms), up to the size that its plan allows."""
+
+
+@router.post(
+    "/v1/items",
+    operation_id="push_items",
+    summary="Create or update items",
+    responses=success_response(
+        "All items are stored.",
+        object_schema(ok=OK_REPLY, created=_COUNT, updated=_COUNT, total=_COUNT),
+        {"ok": True, "created": 1, "updated": 1, "total": 1250},
+    )
+    | error_responses(
+        *(
+            "too_many_items",
+            "too_many_price_lists",
+            401,
+            402,
+            "plan_limit_catalog",
+            "idempotency_key_reused",
+        ),
+        *(413, 415, 422, 503),
+    ),
+    openapi_extra=request_body(ItemsPush, _EXAMPLES),
+    response_class=Response,
+)
+async def push_items(
+    request: Request, *, idempotency_key: IdempotencyKeyHeader = None
+) -> Response:
+    """Create or update up to 1000 items; fields that an item does not have stay unchanged.
+
+    New ids are created, known ones updated, all of them or none. `null` resets a field
+    to its default. Every reply shows it within a second. New ids count for the plan's
+    catalog limit: a push that would exceed it is rejected as a whole. Updates always
+    pass.
+
+    A retry with the `Idempotency-Key` and the body of a call of the last day changes
+    nothing and gets its reply again, with `Idempotent-Replayed: true`.
+    """
+    exchange: RequestContext = request.scope["productrecs"]
+    patches, call = await _read(request, exchange, idempotency_key)
+    repeated = False
+
+    def change(log: StoreLog, now_ms: int, limit: int | None) -> PushResult:
+        nonlocal repeated
+        pushed, repeated = run_once(
+            log, call, now_ms, lambda: upsert_items(log, patches, now_ms, limit), PushResult
+        )
+        return pushed
+
+    pushed = await _change(exchange, change)
+    if pushed is None:
+        message = "a push always tells what it did"
+        raise RuntimeError(message)
+    if repeated:
+        return _push_reply(pushed, REPLAYED_HEADERS)
+    exchange.context.request_metrics.add(CounterMetric.ITEMS_CREATED, pushed.created)
+    exchange.context.request_metrics.add(CounterMetric.ITEMS_UPDATED, pushed.updated)
+    return _push_reply(pushed)
+
+
+def _push_reply(pushed: PushResult, headers: Mapping[str, str] | None = None) -> Response:
+    content = {
+        "ok": True,
+        "created": pushed.created,
+        "updated": pushed.updated,
+        "total": pushed.total,
+    }
+    return Response(_encode(content), media_type="application/json", headers=headers)
+
+
+@router.delete(
+    "/v1/items/{item_id:text}",
+    operation_id="delete_item",
+    summary="Delete an item",
+    responses=success_response(
+        "The item is deleted.",
+        object_schema(ok=OK_REPLY, id={"type": "string"}),
+        {"ok": True, "id": "tent"},
+    )
+    | error_responses("bad_path", 401, "item_unknown", 503),
+    response_class=Response,
+)
+async def delete_item(
+    request: Request,
+    item_id: Annotated[
+        str,
+        Path(
+            description="The item's id, percent-encoded; it may contain `/`.",
+            examples=["tent"],
+        ),
+    ],
+) -> Response:
+    """Delete an item from the catalog; its orders and events stay for statistics.
+
+    It is never shown again, even during a training. If it is pushed again, it counts as
+    new.
+    """
+    exchange: RequestContext = request.scope["productrecs"]
+    item_id_in_path = id_of_path(request.scope["raw_path"]) or item_id
+    if "\0" in item_id_in_path:
+        message = "the catalog has no item of this id; nothing was deleted"
+        raise UnknownItemError(message)
+    await _change(
+        exchange, lambda log, now_ms, _: remove_item(log, item_id_in_path, now_ms)
+    )
+    exchange.context.request_metrics.add(CounterMetric.ITEMS_DELETED)
+    return Response(
+        _encode({"ok": True, "id": item_id_in_path}), media_type="application/json"
+    )
+
+
+def parse_push(data: bytes) -> list[PackedPatch]:
+    """Return the items of a body, decoded item by item.
+
+    Raises:
+        TooManyItemsError: when it has more than 1000.
+        BodyError: when it is not JSON, or does not match the schema.
+    """
+    items = split_json(data, MAX_ITEMS)
+    if items is not None:
+        return pack_items(items)
+    return [PackedPatch.of(one) for one in parse_items(parse_json(data))]
+
+
+class _Read(NamedTuple):
+    """The items of a push, and its idempotency key."""
+
+    patches: list[PackedPatch]
+    call: IdempotentCall | None
+
+
+async def _read(request: Request, exchange: RequestContext, key: str | None) -> _Read:
+    """Return what a push says; of its body nothing is left then."""
+    headers, claim = request.scope["headers"], exchange.claim
+    data = await read_body(request.receive, headers, BODY_LIMIT, claim, weight=_WEIGHT)
+
+    def read() -> _Read:
+        return _Read(parse_push(data), identify_call("items", key, data))
+
+    if len(data) < _LARGE:
+        return read()
+    # Parsing a full push would block the event loop for as long as hundreds of calls take.
+    # It runs in a thread, one push at a time, because each holds the GIL.
+    loop = asyncio.get_running_loop()
+    found = await loop.run_in_executor(exchange.context.parser_pool, read)
+    claim.shrink(int(_READ_WEIGHT * len(data)))
+    return found
+
+
+async def _change(exchange: RequestContext, change: CatalogChange) -> PushResult | None:
+    context, store = exchange.context, exchange.known_caller.store
+    services, store_id = context.services, store.store_id
+
+    def action(work: WriteTransaction) -> PushResult | None:
+        log = StoreLog(work.database, work.connection, store_id, services.numbers)
+        work.after_commit.append(log.committed)
+        # Read in the transaction of the push, so that the plan's current limit applies.
+        accounts = AccountRepository(work.connection)
+        limit = catalog_limit(accounts, store_id, services.settings.plans)
+        return change(log, services.clock(), limit)
+
+    result: PushResult | None = await context.write_client.write(
+        WriteKind.CHANGE, store_id, action, exchange.claim
+    )
+    await context.shops.refresh(store)
+    return result

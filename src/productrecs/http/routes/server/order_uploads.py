@@ -1,0 +1,312 @@
+"""Order uploads: POST /orders/upload imports past orders from a CSV file.
+
+GET /orders/upload/{upload_id} returns the progress.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+
+import msgspec
+from fastapi import APIRouter, Path, Request, Response
+
+from productrecs.core.errors import StorageBrokenError, UnconfirmedWriteError
+from productrecs.core.ids import StoreId
+from productrecs.http.openapi_responses import (
+    error_responses,
+    object_schema,
+    success_response,
+)
+from productrecs.http.pipeline.idempotency import (
+    REPLAYED_HEADERS,
+    IdempotencyKeyHeader,
+    run_once,
+)
+from productrecs.http.transport.multipart_parser import (
+    FIELDS_LIMIT,
+    MultipartForm,
+    body_chunks,
+)
+from productrecs.http.transport.request_body import check_headers
+from productrecs.http.writes.write_handlers_and_messages import WriteKind
+from productrecs.records.orders.csv_reader import HISTORY_LAYOUT, CsvFormat
+from productrecs.records.uploads.order_upload import (
+    MAX_UPLOAD_BYTES,
+    MIB,
+    IncomingFile,
+    NewUpload,
+    UnknownUploadError,
+    Upload,
+    UploadStatus,
+    is_upload_id,
+    new_upload_id,
+)
+from productrecs.records.uploads.repository import (
+    UploadRepository,
+    check_upload_limit,
+    submit_upload,
+)
+from productrecs.services import Services
+from productrecs.storage.group_commit import WriteTransaction
+from productrecs.storage.idempotency_keys import IdempotentCall
+from productrecs.storage.sequence_and_item_numbers import StoreLog
+
+if TYPE_CHECKING:
+    from productrecs.http.pipeline.route_context import RequestContext
+
+router = APIRouter(tags=["server"])
+
+_encode: Final = msgspec.json.Encoder().encode
+_Result = TypeVar("_Result")
+# Written at once, in a thread: the event loop never waits for a disk.
+_CHUNK_BYTES: Final = MIB
+_BODY_LIMIT: Final = MAX_UPLOAD_BYTES + FIELDS_LIMIT + 64 * 1024
+_COUNT: Final = {"type": "integer", "minimum": 0}
+_STATUS: Final = {"type": "string", "enum": [one.value for one in UploadStatus]}
+_ERRORS: Final = {
+    "type": "array",
+    "maxItems": 101,
+    "items": object_schema(row=_COUNT, message={"type": "string"}),
+}
+_EXAMPLE_ID: Final = "up_5tR0wqZ8kYb3NcJ1mXv7LdGa"
+_ACCEPTED: Final = success_response(
+    "The file is stored durably; it is imported in the background.",
+    object_schema(
+        upload_id={"type": "string"},
+        status={"type": "string", "const": UploadStatus.QUEUED.value},
+    ),
+    {"upload_id": _EXAMPLE_ID, "status": "queued"},
+    status=202,
+)
+_UPLOAD_RESPONSE: Final = success_response(
+    "The progress of the upload. `lines_imported` are new, `lines_updated` were "
+    "changed; rows that match what is stored change nothing. `errors` lists the first "
+    "hundred skipped rows, counted as in a spreadsheet; row 0 is the file itself, when "
+    "it failed. `rows_undated` have no readable time, and get the day of the upload; "
+    "`undated` lists the first ten of those that have an unreadable one.",
+    object_schema(
+        upload_id={"type": "string"},
+        status=_STATUS,
+        rows=_COUNT,
+        lines_imported=_COUNT,
+        lines_updated=_COUNT,
+        rows_skipped=_COUNT,
+        errors=_ERRORS,
+        rows_undated=_COUNT,
+        undated=_ERRORS,
+    ),
+    {
+        "upload_id": _EXAMPLE_ID,
+        "status": "done",
+        "rows": 12_000,
+        "lines_imported": 11_500,
+        "lines_updated": 499,
+        "rows_skipped": 1,
+        "errors": [{"row": 871, "message": "quantity 'two' is not a number"}],
+        "rows_undated": 1,
+        "undated": [{"row": 9, "message": "'soon' is not a readable date or time"}],
+    },
+)
+_REFUSALS: Final = error_responses(
+    *("missing_columns", "upload_stalled", 401, 402, 413, 415, "not_a_form", 422),
+    *("too_many_uploads", "idempotency_key_reused", 503),
+)
+_FORM: Final[dict[str, Any]] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "required": ["file"],
+                    "properties": {
+                        "file": {
+                            "type": "string",
+                            "contentMediaType": "text/csv",
+                            "description": "A CSV with the header "
+                            f"{HISTORY_LAYOUT.example}; at most 2 GiB.",
+                        }
+                    },
+                },
+                "encoding": {"file": {"contentType": "text/csv"}},
+                "example": {
+                    "file": "order_id,item_id,customer_id,timestamp,quantity,price\n"
+                    "A-1001,tent,c-7,2026-02-01T12:30:00Z,1,199.00\n"
+                    "A-1001,pegs,c-7,2026-02-01T12:30:00Z,2,4.50\n"
+                },
+            }
+        },
+    }
+}
+
+
+@router.post(
+    "/orders/upload",
+    operation_id="upload_orders",
+    summary="Upload an order history",
+    status_code=202,
+    responses=_ACCEPTED | _REFUSALS,
+    openapi_extra=_FORM,
+    response_class=Response,
+)
+async def upload_orders(
+    request: Request, *, idempotency_key: IdempotencyKeyHeader = None
+) -> Response:
+    """Upload a CSV of past orders; `GET /orders/upload/{upload_id}` returns its progress.
+
+    Rows are overwritten by later ones of the same order and item, in this file and in
+    files uploaded later; fields that a file does not have stay unchanged. A retry with
+    the `Idempotency-Key` and the file of a call of the last day gets the id of that
+    upload again.
+    """
+    exchange: RequestContext = request.scope["productrecs"]
+    headers = request.scope["headers"]
+    check_headers(headers, _BODY_LIMIT)
+    form = MultipartForm(headers, "file")
+    context, store_id = exchange.context, exchange.known_caller.store.store_id
+    upload_id = new_upload_id()
+    async with _receiving(context.services, store_id, upload_id, headers) as (
+        file,
+        in_thread,
+    ):
+        async for chunk in body_chunks(request.receive, _BODY_LIMIT):
+            form.feed(chunk)
+            if form.waiting >= _CHUNK_BYTES:
+                await in_thread(file.write, form.pop_chunks())
+        form.finish()
+        await in_thread(file.write, form.pop_chunks())
+        csv_format: CsvFormat = await in_thread(file.finish)
+        await in_thread(context.services.upload_folder.share, upload_id)
+        new = NewUpload(upload_id, csv_format, context.clock())
+        call = None
+        if idempotency_key is not None:
+            call = IdempotentCall("uploads", idempotency_key, csv_format.digest)
+        queued: str = await context.write_client.write(
+            WriteKind.CHANGE,
+            store_id,
+            lambda work: _submit_once(context.services, work, store_id, new, call),
+        )
+        if queued != upload_id:
+            await in_thread(file.discard)  # the call is a repeat: its file is stored
+            await in_thread(context.services.upload_folder.remove, upload_id)
+    content = {"upload_id": queued, "status": UploadStatus.QUEUED}
+    headers = None if queued == upload_id else REPLAYED_HEADERS
+    return Response(_encode(content), 202, headers, media_type="application/json")
+
+
+@router.get(
+    "/orders/upload/{upload_id}",
+    operation_id="get_upload",
+    summary="Return the progress of an upload",
+    responses=_UPLOAD_RESPONSE | error_responses(401, "upload_unknown", 503),
+    response_class=Response,
+)
+async def get_upload(
+    request: Request,
+    upload_id: Annotated[
+        str,
+        Path(description="The id from the reply to the upload.", examples=[_EXAMPLE_ID]),
+    ],
+) -> Response:
+    """Return the progress of an upload, what it changed, and the first skipped rows.
+
+    Unreadable dates are counted: those lines have the date of submission.
+    """
+    exchange: RequestContext = request.scope["productrecs"]
+    services, store_id = exchange.context.services, exchange.known_caller.store.store_id
+    upload = await asyncio.to_thread(_find, services, store_id, upload_id)
+    if upload is None:
+        message = "this store has no upload with this id; POST /orders/upload returns one"
+        raise UnknownUploadError(message)
+    content = {
+        "upload_id": upload.upload_id,
+        "status": upload.status,
+        "rows": upload.rows,
+        "lines_imported": upload.lines_imported,
+        "lines_updated": upload.lines_updated,
+        "rows_skipped": upload.rows_skipped,
+        "errors": [{"row": one.row, "message": one.message} for one in upload.errors],
+        "rows_undated": upload.rows_undated,
+        "undated": [{"row": one.row, "message": one.message} for one in upload.undated],
+    }
+    return Response(_encode(content), media_type="application/json")
+
+
+def _submit_once(
+    services: Services,
+    work: WriteTransaction,
+    store_id: StoreId,
+    new: NewUpload,
+    call: IdempotentCall | None,
+) -> str:
+    """Write an upload whose file is safe, with the job that imports it; return its id.
+
+    A call that came before, by its key, is not written, and has the first one's id.
+    """
+    log = StoreLog(work.database, work.connection, store_id)
+
+    def write() -> str:
+        submit_upload(log, services.queue, new)
+        return new.upload_id
+
+    return run_once(log, call, services.clock(), write, str)[0]
+
+
+class _FileThread:
+    """Runs disk writes in one thread, in order."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, "upload")
+
+    async def __call__(self, work: Callable[..., _Result], *arguments: object) -> _Result:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, work, *arguments)
+
+    def last(self, work: Callable[[], None]) -> None:
+        """Run the last write in the background, and stop the thread."""
+        self._thread.submit(work)
+        self._thread.shutdown(wait=False)
+
+
+@asynccontextmanager
+async def _receiving(
+    services: Services,
+    store_id: StoreId,
+    upload_id: str,
+    headers: Sequence[tuple[bytes, bytes]],
+) -> AsyncIterator[tuple[IncomingFile, _FileThread]]:
+    """Open a new file, which is deleted unless the block ends without an error."""
+    folder, in_thread = services.upload_folder, _FileThread()
+    await asyncio.to_thread(_refuse_above_limit, services, store_id)
+    with folder.reserve(store_id, _declared(headers)):
+        file = folder.receive(upload_id)
+        try:
+            yield file, in_thread
+        except (StorageBrokenError, UnconfirmedWriteError):
+            # The upload may be stored: keep its file. If it is not, the sweep deletes it.
+            in_thread.last(file.close)
+            raise
+        except BaseException:
+            in_thread.last(file.discard)
+            raise
+        in_thread.last(file.close)
+
+
+def _refuse_above_limit(services: Services, store_id: StoreId) -> None:
+    with services.database.reading() as connection:
+        check_upload_limit(UploadRepository(connection, store_id))
+
+
+def _declared(headers: Sequence[tuple[bytes, bytes]]) -> int:
+    """Return the declared length of the body; 0 without one."""
+    length = dict(headers).get(b"content-length", b"0")
+    return int(length[:20]) if length.isdigit() else 0
+
+
+def _find(services: Services, store_id: StoreId, upload_id: str) -> Upload | None:
+    if not is_upload_id(upload_id):
+        return None
+    with services.database.reading() as connection:
+        return UploadRepository(connection, store_id).find(upload_id)

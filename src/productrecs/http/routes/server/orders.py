@@ -1,0 +1,154 @@
+"""Orders: POST /v1/orders stores a purchase once, however often it is sent."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+from fastapi import APIRouter, Request, Response
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.http.limits.rate_and_connection_limits import (
+    address_of_client,
+    network_of,
+    peer_of,
+)
+from productrecs.http.openapi_responses import (
+    OK_REPLY,
+    error_responses,
+    object_schema,
+    request_body,
+    success_response,
+    with_warnings,
+)
+from productrecs.http.pipeline.authentication_and_cors import SECRET
+from productrecs.http.pipeline.request_metrics import CounterMetric
+from productrecs.http.routes.widget.shopper_access import (
+    record_refused_identities,
+)
+from productrecs.http.schemas.orders import OrderBody, parse_order
+from productrecs.http.transport.request_body import parse_json, read_body
+from productrecs.http.writes.live_event_recorder import Sender
+from productrecs.http.writes.write_handlers_and_messages import WriteKind
+from productrecs.storage.memory_budget import Claim
+from productrecs.tenancy.accounts.shopper_identity import (
+    IdentityCheck,
+    check_identity,
+    identity_warnings,
+)
+
+if TYPE_CHECKING:
+    from starlette.types import Scope
+
+    from productrecs.http.pipeline.route_context import RequestContext
+    from productrecs.records.orders.ingest_events_and_orders import OrderReceipt
+
+router = APIRouter(tags=["server"])
+
+BODY_LIMIT: Final = 1 << 20
+_EXAMPLE: Final = {
+    "order_id": "A-1001",
+    "user_id": "c-7",
+    "session_id": "s_4fQ9xZ",
+    "currency": "EUR",
+    "items": [
+        {"item_id": "tent", "quantity": 1, "price": 149},
+        {"item_id": "rope", "quantity": 2, "price": 89, "total": 160},
+    ],
+}
+_encode: Final = msgspec.json.Encoder().encode
+
+
+@router.post(
+    "/v1/orders",
+    operation_id="sync_order",
+    summary="Record an order",
+    responses=success_response(
+        "Stored durably, or already known.",
+        with_warnings(
+            object_schema(
+                ok=OK_REPLY,
+                order_id={"type": "string"},
+                items_ingested={"type": "integer"},
+                duplicate={"type": "boolean"},
+            )
+        ),
+        {"ok": True, "order_id": "A-1001", "items_ingested": 2, "duplicate": False},
+    )
+    | error_responses(401, 413, 415, 422, 503),
+    openapi_extra=request_body(OrderBody, {"an order": _EXAMPLE}, text=True),
+    response_class=Response,
+)
+async def sync_order(request: Request) -> Response:
+    """Store an order with its lines; a repeat within seven days changes nothing.
+
+    Each line counts as a purchase. Send it from your server with the secret key; a page may
+    send it with the publishable key.
+    """
+    exchange: RequestContext = request.scope["productrecs"]
+    headers, claim = request.scope["headers"], exchange.claim
+    data = await read_body(request.receive, headers, BODY_LIMIT, claim, weight=2)
+    context = exchange.context
+    try:
+        receipt, warnings = await _stored(exchange, request.scope, data, claim)
+    except ProductRecsError as error:
+        _watch(request, data, error)
+        raise
+    _watch(request, data, is_repeated=receipt.duplicate)
+    counted = CounterMetric.ORDERS_REPEATED if receipt.duplicate else CounterMetric.ORDERS
+    context.request_metrics.add(counted)
+    content = {
+        "ok": True,
+        "order_id": receipt.order_id,
+        "items_ingested": receipt.items_ingested,
+        "duplicate": receipt.duplicate,
+    }
+    if warnings:
+        content["warnings"] = warnings
+    return Response(_encode(content), media_type="application/json")
+
+
+async def _stored(
+    exchange: "RequestContext", scope: "Scope", data: bytes, claim: Claim
+) -> tuple["OrderReceipt", list[str]]:
+    """Return the receipt of the order in a body, once it is on the disk; and warnings."""
+    context, caller = exchange.context, exchange.known_caller
+    order = parse_order(
+        parse_json(data),
+        context.clock(),
+        caller.store.settings.zone,
+        confirmed=caller.credential is SECRET,
+    )
+    if not order.confirmed:
+        client = address_of_client(peer_of(scope), dict(scope["headers"]))
+        order = replace(order, network=network_of(client))
+    check = check_identity(
+        caller.store.secrets, order.identity, order.user_id, context.clock()
+    )
+    record_refused_identities(context, caller.store.store_id, [check])
+    order = replace(order, identity=None, signed=check is IdentityCheck.VALID)
+    receipt: OrderReceipt = await context.write_client.write(
+        WriteKind.ORDER, caller.store.store_id, order, claim
+    )
+    return receipt, identity_warnings([(order.user_id, check)])
+
+
+def _watch(
+    request: Request,
+    data: bytes,
+    error: ProductRecsError | None = None,
+    *,
+    is_repeated: bool = False,
+) -> None:
+    """Record an order for the store's open live view, with its outcome."""
+    exchange: RequestContext = request.scope["productrecs"]
+    context, store = exchange.context, exchange.known_caller.store
+    if store.store_id not in context.event_watch.stores:
+        return
+    headers = dict(request.scope["headers"])
+    sender = Sender(
+        *(store.store_id, context.clock(), peer_of(request.scope), headers),
+        secrets=store.secrets,
+        is_order=True,
+        is_repeated=is_repeated,
+    )
+    context.event_watch.add(sender, data, error)

@@ -1,0 +1,391 @@
+"""Reading back: GET of items and orders, one or in pages, with the secret key."""
+
+import asyncio
+import base64
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import tzinfo
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
+
+import msgspec
+from fastapi import APIRouter, Path, Query, Request, Response
+
+from productrecs.core.clock import iso
+from productrecs.core.errors import UnknownItemError, UnknownOrderError
+from productrecs.core.time_window import (
+    InvalidDateError,
+    normalise_timestamp,
+    window_start_ms,
+)
+from productrecs.http.openapi_responses import (
+    NULLABLE_TEXT,
+    error_responses,
+    object_schema,
+    success_response,
+)
+from productrecs.http.pipeline.url_decoding import ORDER_PREFIX, id_of_path
+from productrecs.http.schemas.validation_errors import BodyError, Problem
+from productrecs.records.catalog.item import pushed_fields
+from productrecs.records.catalog.repository import CatalogRepository, StoredItem
+from productrecs.records.orders.repository import (
+    OrderPage,
+    PurchaseLine,
+    PurchaseRepository,
+)
+
+if TYPE_CHECKING:
+    from productrecs.http.pipeline.route_context import RequestContext
+
+router = APIRouter(tags=["server"])
+
+MAX_PAGE: Final = 1_000
+_DEFAULT_PAGE: Final = 100
+_BATCH: Final = 25
+_MAX_PAGE_BYTES: Final = 4 << 20
+_encode: Final = msgspec.json.Encoder().encode
+_TIME_EXAMPLE: Final = "2026-11-21T09:00:00.000Z"
+_TEXT: Final = {"type": "string"}
+_NUMBER: Final = {"type": ["number", "null"]}
+_ITEM: Final = object_schema(id=_TEXT, created_at=_TEXT, updated_at=_TEXT)
+_ITEM_EXAMPLE: Final = {
+    "id": "tent",
+    "title": "Tent for two",
+    "price": 149.0,
+    "created_at": _TIME_EXAMPLE,
+    "updated_at": _TIME_EXAMPLE,
+}
+_LINE: Final = object_schema(item_id=_TEXT, quantity=_NUMBER, price=_NUMBER, total=_NUMBER)
+_ORDER: Final = object_schema(
+    order_id=_TEXT,
+    ordered_at=_TEXT,
+    updated_at=_TEXT,
+    user_id=NULLABLE_TEXT,
+    session_id=NULLABLE_TEXT,
+    currency=NULLABLE_TEXT,
+    confirmed={"type": "boolean"},
+    items={"type": "array", "items": _LINE},
+)
+_ORDER_EXAMPLE: Final = {
+    "order_id": "A-1001",
+    "ordered_at": _TIME_EXAMPLE,
+    "updated_at": _TIME_EXAMPLE,
+    "user_id": "c-7",
+    "session_id": "s_4fQ9xZ",
+    "currency": "EUR",
+    "confirmed": True,
+    "items": [{"item_id": "tent", "quantity": 1, "price": 149.0, "total": 149.0}],
+}
+
+_ITEM_CURSOR: Final = "WzQxXQ"
+_ORDER_CURSOR: Final = "WyJBLTEwMDEiLDBd"
+_CURSOR_WORDS: Final = "`next` of the page before."
+ItemCursor = Annotated[
+    str | None, Query(description=_CURSOR_WORDS, examples=[_ITEM_CURSOR])
+]
+OrderCursor = Annotated[
+    str | None, Query(description=_CURSOR_WORDS, examples=[_ORDER_CURSOR])
+]
+UpdatedAfter = Annotated[
+    str | None,
+    Query(
+        description="Only what was received or changed after this ISO time.",
+        examples=["2026-11-20"],
+    ),
+]
+Limit = Annotated[
+    int, Query(ge=1, le=MAX_PAGE, description="The most to return.", examples=[100])
+]
+Fields = Annotated[
+    Literal["id"] | None,
+    Query(description="`id` returns the ids alone, as texts.", examples=["id"]),
+]
+Confirmed = Annotated[
+    bool | None,
+    Query(
+        description="`true`: only orders sent with the secret key or in a file; `false`: "
+        "only the others.",
+        examples=[True],
+    ),
+]
+Key = TypeVar("Key")
+
+
+def _page_schema(one: dict[str, Any]) -> dict[str, Any]:
+    return object_schema(
+        items={"type": "array", "items": {"anyOf": [one, _TEXT]}}, next=NULLABLE_TEXT
+    )
+
+
+@router.get(
+    "/v1/items",
+    operation_id="list_items",
+    summary="List the items of the catalog",
+    responses=success_response(
+        "A page of items, and the cursor of the next; null at the end.",
+        _page_schema(_ITEM),
+        {"items": [_ITEM_EXAMPLE], "next": _ITEM_CURSOR},
+    )
+    | error_responses(401, 422, 503),
+    response_class=Response,
+)
+async def list_items(
+    request: Request,
+    cursor: ItemCursor = None,
+    limit: Limit = _DEFAULT_PAGE,
+    updated_after: UpdatedAfter = None,
+    fields: Fields = None,
+) -> Response:
+    """Return items with all their fields, in the form in which they are pushed.
+
+    Pages hold up to `limit` items, fewer where they are large. Deleted items are in none.
+    """
+    exchange: RequestContext = request.scope["productrecs"]
+    store = exchange.known_caller.store
+    (after,) = _read_cursor(cursor, tuple[int], (-1,))
+    since_ms = _read_time(updated_after, store.settings.zone)
+
+    def read() -> Response:
+        with exchange.context.services.database.reading() as connection:
+            catalog = CatalogRepository(connection, store.store_id)
+            ids = dict(catalog.page_of_ids(after, limit + 1, since_ms))
+
+            def load(numbers: Sequence[tuple[int]]) -> Iterable[object]:
+                chosen = [ids[number] for (number,) in numbers]
+                if fields is not None:
+                    return chosen
+                found = catalog.find(chosen)
+                return [_item_fields(found[one]) for one in chosen if one in found]
+
+            return _page([(number,) for number in ids], limit, load)
+
+    return await asyncio.to_thread(read)
+
+
+@router.get(
+    "/v1/items/{item_id:text}",
+    operation_id="get_item",
+    summary="Return an item",
+    responses=success_response("The item.", _ITEM, _ITEM_EXAMPLE)
+    | error_responses("bad_path", 401, "item_unknown", 503),
+    response_class=Response,
+)
+async def get_item(
+    request: Request,
+    item_id: Annotated[
+        str,
+        Path(
+            description="The item's id, percent-encoded; it may contain `/`.",
+            examples=["tent"],
+        ),
+    ],
+) -> Response:
+    """Return an item of the catalog with all its fields, in the form of a push."""
+    exchange: RequestContext = request.scope["productrecs"]
+    sent_id = id_of_path(request.scope["raw_path"]) or item_id
+    store_id = exchange.known_caller.store.store_id
+
+    def find() -> StoredItem | None:
+        with exchange.context.services.database.reading() as connection:
+            return CatalogRepository(connection, store_id).find([sent_id]).get(sent_id)
+
+    stored = None if "\0" in sent_id else await asyncio.to_thread(find)
+    if stored is None or not stored.present:
+        message = f"the catalog has no item {sent_id!r}; push it with POST /v1/items"
+        raise UnknownItemError(message)
+    return _reply(_item_fields(stored))
+
+
+@router.get(
+    "/v1/orders",
+    operation_id="list_orders",
+    summary="List orders",
+    responses=success_response(
+        "A page of orders, and the cursor of the next; null at the end.",
+        _page_schema(_ORDER),
+        {"items": [_ORDER_EXAMPLE], "next": _ORDER_CURSOR},
+    )
+    | error_responses(401, 422, 503),
+    response_class=Response,
+)
+async def list_orders(
+    request: Request,
+    cursor: OrderCursor = None,
+    limit: Limit = _DEFAULT_PAGE,
+    updated_after: UpdatedAfter = None,
+    fields: Fields = None,
+    *,
+    confirmed: Confirmed = None,
+) -> Response:
+    """Return orders by their ids, however they came: calls, files and `buy` events.
+
+    An order id that was accepted again after seven days is there for each time.
+    """
+    exchange: RequestContext = request.scope["productrecs"]
+    store = exchange.known_caller.store
+    after = _read_cursor(cursor, tuple[str, int], ("", -1))
+    since_ms = _read_time(updated_after, store.settings.zone)
+
+    def read() -> Response:
+        with exchange.context.services.database.reading() as connection:
+            purchases = PurchaseRepository(connection, store.store_id)
+            catalog = CatalogRepository(connection, store.store_id)
+            page = OrderPage(after, limit + 1, since_ms, confirmed)
+            keys = purchases.order_keys(page)
+
+            def load(chosen: Sequence[tuple[str, int]]) -> Iterable[object]:
+                ids = [order_id for order_id, _ in chosen]
+                if fields is not None:
+                    return ids
+                found = _orders_of(purchases, catalog, ids)
+                return [found[key] for key in chosen if key in found]
+
+            return _page(keys, limit, load)
+
+    return await asyncio.to_thread(read)
+
+
+@router.get(
+    "/v1/orders/{order_id:text}",
+    operation_id="get_order",
+    summary="Return an order",
+    responses=success_response("The order.", _ORDER, _ORDER_EXAMPLE)
+    | error_responses("bad_path", 401, "order_unknown", 503),
+    response_class=Response,
+)
+async def get_order(
+    request: Request,
+    order_id: Annotated[
+        str,
+        Path(
+            description="The order's id, percent-encoded; it may contain `/`.",
+            examples=["A-1001"],
+        ),
+    ],
+) -> Response:
+    """Return an order; of an id that was accepted again after seven days, the latest."""
+    exchange: RequestContext = request.scope["productrecs"]
+    sent_id = id_of_path(request.scope["raw_path"], ORDER_PREFIX) or order_id
+    store_id = exchange.known_caller.store.store_id
+
+    def find() -> dict[tuple[str, int], dict[str, Any]]:
+        with exchange.context.services.database.reading() as connection:
+            purchases = PurchaseRepository(connection, store_id)
+            return _orders_of(purchases, CatalogRepository(connection, store_id), [sent_id])
+
+    orders = {} if "\0" in sent_id else await asyncio.to_thread(find)
+    if not orders:
+        message = f"this store has no order {sent_id!r}; send it with POST /v1/orders"
+        raise UnknownOrderError(message)
+    return _reply(orders[max(orders)])
+
+
+def _item_fields(stored: StoredItem) -> dict[str, Any]:
+    return pushed_fields(stored.item) | {
+        "created_at": iso(stored.created_at),
+        "updated_at": iso(stored.updated_at or stored.created_at),
+    }
+
+
+def _orders_of(
+    purchases: PurchaseRepository, catalog: CatalogRepository, order_ids: Iterable[str]
+) -> dict[tuple[str, int], dict[str, Any]]:
+    """Return the orders with these ids, by id and receipt."""
+    lines = purchases.lines_of(order_ids)
+    names = catalog.ids_of(one.item for one in lines)
+    known = [one for one in lines if one.unconfirmed or not one.void]
+    known.sort(key=lambda one: (*_order_key(one), one.line_seq))
+    return {
+        key: _order_fields(list(group), names)
+        for key, group in itertools.groupby(known, key=_order_key)
+    }
+
+
+def _order_key(line: PurchaseLine) -> tuple[str, int]:
+    return line.order_id or "", line.receipt
+
+
+def _order_fields(
+    lines: Sequence[PurchaseLine], names: Mapping[int, str]
+) -> dict[str, Any]:
+    first = lines[0]
+    return {
+        "order_id": first.order_id,
+        "ordered_at": iso(first.ts),
+        "updated_at": iso(max(one.updated_at or one.ts for one in lines)),
+        "user_id": first.shopper if first.shopper != first.session else None,
+        "session_id": first.session,
+        "currency": first.currency,
+        "confirmed": all(one.is_confirmed for one in lines),
+        "items": [
+            {
+                "item_id": names[one.item],
+                "quantity": one.quantity,
+                "price": one.price,
+                "total": one.total,
+            }
+            for one in lines
+        ],
+    }
+
+
+def _page(
+    keys: Sequence[Key], limit: int, load: Callable[[Sequence[Key]], Iterable[object]]
+) -> Response:
+    """Return the page of the first `limit` keys; one key more tells that others follow.
+
+    `load` returns what is shown for some keys. The page ends early when it is large.
+    """
+    shown, found, size = list(keys[:limit]), list[msgspec.Raw](), 0
+    for start in range(0, len(shown), _BATCH):
+        if size >= _MAX_PAGE_BYTES:
+            shown = shown[:start]
+            break
+        encoded = [_encode(one) for one in load(shown[start : start + _BATCH])]
+        found += map(msgspec.Raw, encoded)
+        size += sum(map(len, encoded))
+    return _reply(
+        {
+            "items": found,
+            "next": _write_cursor(shown[-1]) if len(shown) < len(keys) else None,
+        }
+    )
+
+
+def _reply(content: object) -> Response:
+    return Response(_encode(content), media_type="application/json")
+
+
+def _write_cursor(key: object) -> str:
+    return base64.urlsafe_b64encode(_encode(key)).decode().rstrip("=")
+
+
+def _read_cursor(cursor: str | None, key_type: type[Key], first: Key) -> Key:
+    """Return the last key of the page before.
+
+    Raises:
+        BodyError: when it is no cursor of such a list.
+    """
+    if cursor is None:
+        return first
+    try:
+        data = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
+        return msgspec.json.decode(data, type=key_type)
+    except ValueError:
+        message = "String should be the `next` of a page of this list"
+        problem = Problem(("query", "cursor"), message, "cursor", cursor)
+        raise BodyError([problem]) from None
+
+
+def _read_time(text: str | None, zone: tzinfo) -> int:
+    """Return an ISO time in UTC ms; -1 for none.
+
+    Raises:
+        BodyError: when it is no ISO time.
+    """
+    if text is None:
+        return -1
+    try:
+        return window_start_ms(normalise_timestamp(text), zone)
+    except InvalidDateError as error:
+        problem = Problem(("query", "updated_after"), str(error), "iso_date", text)
+        raise BodyError([problem]) from None

@@ -1,0 +1,312 @@
+"""Events: POST /v1/events, acknowledged once the events are on disk."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import replace
+from itertools import groupby
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
+from urllib.parse import urlsplit
+
+import msgspec
+from fastapi import APIRouter, Request, Response
+
+from productrecs.http.limits.rate_and_connection_limits import (
+    address_of_client,
+    network_of,
+    peer_of,
+)
+from productrecs.http.openapi_responses import (
+    OK_EXAMPLE,
+    OK_REPLY,
+    error_responses,
+    object_schema,
+    request_body,
+    success_response,
+    with_warnings,
+)
+from productrecs.http.pipeline.request_metrics import CounterMetric
+from productrecs.http.routes.widget.shopper_access import (
+    record_refused_identities,
+)
+from productrecs.http.schemas.events import (
+    MAX_EVENT_ID,
+    MAX_SHOWN,
+    EventBody,
+    missing_fields,
+    parse_events,
+    to_events,
+)
+from productrecs.http.schemas.field_readers import (
+    MAX_CURRENCY,
+    MAX_ID,
+    MAX_INTEGER,
+    MAX_NUMBER,
+    read_currency,
+)
+from productrecs.http.transport.request_body import (
+    EVENT_LIMIT,
+    parse_json,
+    read_event_body,
+)
+from productrecs.http.writes.write_handlers_and_messages import (
+    Groups,
+    WriteKind,
+    memory_weight,
+)
+from productrecs.records.events.append_and_link_events import is_about_product
+from productrecs.records.events.event import EVENT_KINDS, EventKind, NewEvent
+from productrecs.tenancy.accounts.api_keys import PAGES_KEY_ID, KeyUse
+from productrecs.tenancy.accounts.shopper_identity import (
+    IdentityCheck,
+    check_identity,
+    identity_warnings,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from productrecs.http.caches.store_cache import CachedStore
+    from productrecs.http.pipeline.route_context import Context, RequestContext
+    from productrecs.storage.memory_budget import Claim
+    from productrecs.tenancy.accounts.api_keys import SecretKeys
+    from productrecs.tenancy.accounts.store import Store
+
+_Id: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_ID)]
+_Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=MAX_INTEGER)]
+_Amount: TypeAlias = Annotated[float, msgspec.Meta(ge=-MAX_NUMBER, le=MAX_NUMBER)]
+_Currency: TypeAlias = Annotated[str, msgspec.Meta(max_length=MAX_CURRENCY)]
+_EventId: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_EVENT_ID)]
+_UpToShown = msgspec.Meta(max_length=MAX_SHOWN)
+_MAX_ARRAYS = 3  # item_ids, sources, positions
+
+
+class _SimpleEvent(msgspec.Struct, forbid_unknown_fields=True):
+    """The fields of an event, each in the type that needs no reading."""
+
+    event: str
+    item_id: _Id | None = None
+    user_id: _Id | None = None
+    session_id: _Id | None = None
+    order_id: _Id | None = None
+    value: _Amount | None = None
+    currency: _Currency | None = None
+    quantity: _Count | None = None
+    item_ids: Annotated[tuple[_Id, ...], _UpToShown] = ()
+    sources: Annotated[tuple[_Id | None, ...], _UpToShown] | None = None
+    positions: Annotated[tuple[_Count | None, ...], _UpToShown] | None = None
+    source: _Id | None = None
+    position: _Count | None = None
+    search_query: str | None = None
+    widget: _Id | None = None
+    event_id: _EventId | None = None
+    identity: _Id | None = None
+
+
+_CONTROL: Final = re.compile(
+    rb"\\(?:[bfnrt]|u00[01789][0-9A-Fa-f]|u202[89])|\x7f|\xc2[\x80-\x9f]|\xe2\x80[\xa8\xa9]"
+)
+"""What may be a control character in JSON; below U+0020 each is an escape."""
+
+_decode = msgspec.json.Decoder(_SimpleEvent).decode
+
+
+def parse_event_fast(data: bytes) -> list[NewEvent] | None:
+    """Return the events of a plain single-event body, or None: ask `parse_events`.
+
+    None is no verdict: the body may be right in an unusual form (unknown fields, ids
+    as numbers, an array of events) or wrong.
+    """
+    # one object cannot nest its fields deeply
+    if data.count(b"{") != 1 or data.count(b"[") > _MAX_ARRAYS or _CONTROL.search(data):
+        return None
+    try:
+        body = _decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    kind = EVENT_KINDS.get(body.event)
+    if kind is None:
+        return None
+    if body.currency is not None:
+        body.currency = read_currency(body.currency)
+    if missing_fields(kind, body, None, ()):
+        return None
+    return to_events(kind, body)
+
+
+router = APIRouter(tags=["widget"])
+
+OK: Final = b'{"ok":true}'
+_MAX_WARNINGS: Final = 20
+_EXAMPLES: Final = {
+    "a view": {"event": "detail-page-view", "item_id": "tent", "session_id": "s_4fQ9xZ"},
+    "a purchase": {
+        "event": "buy",
+        "item_id": "tent",
+        "order_id": "A-1001",
+        "value": 149,
+        "currency": "EUR",
+        "quantity": 1,
+        "user_id": "c-7",
+        "session_id": "s_4fQ9xZ",
+        "event_id": "A-1001-tent",
+    },
+    "an impression and a click": [
+        {
+            "event": "rec-impression",
+            "item_ids": ["stove", "rope"],
+            "sources": ["buy", "category"],
+            "positions": [1, 2],
+            "widget": "recs",
+            "session_id": "s_4fQ9xZ",
+        },
+        {
+            "event": "rec-click",
+            "item_id": "stove",
+            "source": "buy",
+            "position": 1,
+            "widget": "recs",
+            "session_id": "s_4fQ9xZ",
+        },
+    ],
+}
+_encode: Final = msgspec.json.Encoder().encode
+
+
+@router.post(
+    "/v1/events",
+    operation_id="track",
+    summary="Record shopper events",
+    responses=success_response(
+        "Stored durably.",
+        with_warnings(object_schema(ok=OK_REPLY)),
+        OK_EXAMPLE,
+    )
+    | error_responses(401, 413, 415, 422, 503),
+    openapi_extra=request_body(EventBody, _EXAMPLES, text=True, is_list=True),
+    response_class=Response,
+)
+async def declared_events(request: Request) -> Response:
+    """Record one event, or an array of up to 500, in the order in which they happened.
+
+    The reply is sent when they are on the disk. `event_id` makes a retry harmless for
+    seven days. Accepted but suspicious values are listed in `warnings`.
+    """
+    exchange: RequestContext = request.scope["productrecs"]
+    claim = exchange.claim
+    data = await read_event_body(request.receive, request.scope["headers"], claim)
+    content = await receive_event_body(
+        *(exchange.context, exchange.known_caller.store, data, claim),
+        dict(request.scope["headers"]),
+        peer_of(request.scope),
+    )
+    return Response(content, media_type="application/json")
+
+
+async def receive_event_body(
+    context: Context,
+    store: Store,
+    data: bytes,
+    claim: Claim,
+    headers: Mapping[bytes, bytes],
+    peer: str,
+) -> bytes:
+    """Store the events of a body durably, and return the reply.
+
+    The headers and the peer tell which events come from bots, and which from one network
+    that sends very many. Waiting writes count in the byte budget
+    beside what `claim` holds for the body.
+
+    Raises:
+        BodyError: when it does not match the schema; nothing is stored.
+        QueueFullError: when too many writes wait; nothing is stored.
+        UnconfirmedWriteError: when the write is not confirmed in time.
+    """
+    cached_store = context.shops.get(store) or await context.shops.open(store)
+    if len(data) <= EVENT_LIMIT:
+        groups = _grouped(data)
+    else:  # parsing a large body would block the event loop
+        loop = asyncio.get_running_loop()
+        groups = await loop.run_in_executor(context.parser_pool, _grouped, data)
+    groups, checks = _check_identities(groups, store.secrets, context.clock())
+    refused = identity_warnings((who[0], check) for who, check in checks.items())
+    record_refused_identities(context, store.store_id, checks.values())
+    network = network_of(address_of_client(peer, headers))
+    if network is not None:
+        groups = [[replace(one, network=network) for one in group] for group in groups]
+    groups = context.bots.mark(store.store_id, groups, headers)
+    count = sum(map(len, groups))
+    warnings = [*refused, *_warnings(cached_store, groups)][:_MAX_WARNINGS]
+    with claim.another().grow(memory_weight(groups)) as queued:
+        write = context.write_client.write(WriteKind.EVENTS, store.store_id, groups, queued)
+    del groups  # parsed events take up to 100 times the size of the body
+    await write
+    context.request_metrics.add(CounterMetric.EVENTS, count)
+    host = _host_of(headers.get(b"origin", b""))
+    if host:
+        used_at_ms = context.services.system_clock()
+        use = KeyUse(store.store_id, PAGES_KEY_ID, used_at_ms, host)
+        context.write_client.write_later(use)
+    return OK if not warnings else _encode({"ok": True, "warnings": warnings})
+
+
+def _host_of(origin: bytes) -> str:
+    """Return the host of a page's origin; "" if it has none."""
+    try:
+        return urlsplit(origin.decode("ascii")).hostname or ""
+    except ValueError:
+        return ""
+
+
+def _grouped(data: bytes) -> Groups:
+    """Return the events of a body, a group for each of its objects.
+
+    Raises:
+        BodyError: when it does not match the schema.
+    """
+    fast = parse_event_fast(data)
+    if fast is not None:
+        return [fast]
+    events, sources = parse_events(parse_json(data))
+    paired = groupby(zip(sources, events, strict=True), key=lambda pair: pair[0])
+    return [[event for _, event in pairs] for _, pairs in paired]
+
+
+_IdAndIdentity = tuple[str | None, str | None]
+
+
+def _check_identities(
+    groups: Groups, secrets: SecretKeys, now_ms: int
+) -> tuple[Groups, Mapping[_IdAndIdentity, IdentityCheck]]:
+    """Return the events, `signed` where an identity proves it; and what each proves."""
+    if not any(group and group[0].identity for group in groups):
+        return groups, {}
+    senders = [(group[0].user_id, group[0].identity) for group in groups]
+    checks = {
+        sender: check_identity(secrets, sender[1], sender[0], now_ms)
+        for sender in dict.fromkeys(senders)
+    }
+    checked = [
+        [
+            replace(event, identity=None, signed=checks[sender] is IdentityCheck.VALID)
+            for event in group
+        ]
+        for group, sender in zip(groups, senders, strict=True)
+    ]
+    return checked, checks
+
+
+def _warnings(cached_store: CachedStore, groups: Groups) -> list[str]:
+    catalog_numbers, warnings = cached_store.shop.catalog.numbers, list[str]()
+    for group in groups:
+        for event in group:
+            if len(warnings) == _MAX_WARNINGS:
+                return warnings
+            if is_about_product(event) and event.item_id not in catalog_numbers:
+                warnings.append(f"item {event.item_id!r} is not in the catalog (yet)")
+            if event.kind is EventKind.BUY and not event.order_id:
+                warnings.append(
+                    "a buy without order_id is not used for products bought together"
+                )
+    return warnings

@@ -1,0 +1,372 @@
+"""Faceted search: filters, facets, sorting, paging and highlights of GET /v1/search."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any, Final
+
+from fastapi import Query
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from productrecs.engines.text.highlight import Highlighter
+from productrecs.engines.text.query_suggestions import Suggestion, spelled_as_title
+from productrecs.features.search.product_search import SearchableStore, SearchRequest
+from productrecs.features.search.query_filters import (
+    ALL_FIELDS,
+    FilterField,
+    WordFilter,
+)
+from productrecs.features.search.results_page import (
+    MAX_OFFSET,
+    Counts,
+    Facet,
+    PriceFacet,
+    ResultsPage,
+    ResultsPageRequest,
+    Sort,
+    StockCount,
+)
+from productrecs.http.openapi_responses import NULLABLE_TEXT
+from productrecs.http.routes.widget.list_parameters import (
+    read_filters,
+)
+from productrecs.http.schemas.product_cards_and_replies import (
+    search_page_body,
+    title_of,
+)
+from productrecs.records.catalog.attribute_index import ValueCount
+
+PARAMETER_NAMES: Final = frozenset(
+    {"filter", "facets", "sort", "offset", "highlight", "suggest", "query_filters"}
+)
+"""The parameters that a bare search has none of."""
+
+_ALL, _NONE = "all", "none"
+_FIELD: Final = "|".join(FilterField)
+_QUERY_FILTERS: Final = rf"^({_ALL}|{_NONE}|({_FIELD})(,({_FIELD}))*)?$"
+
+MAX_SUGGESTIONS: Final = 10
+_FACET: Final = "|".join(Facet)
+_FACETS: Final = rf"^(({_FACET})(,({_FACET}))*)?$"
+_LONGEST_FACETS: Final = 100
+
+
+def _false_if_blank(value: object) -> object:
+    return False if value == "" else value
+
+
+def _none_if_blank(value: object) -> object:
+    return None if value == "" else value
+
+
+def _are_facets(value: str) -> str:
+    if re.fullmatch(_FACETS, value) is None or len(value) > _LONGEST_FACETS:
+        message = f"facets are {', '.join(Facet)}, separated by commas"
+        raise PydanticCustomError("facets", message)
+    return value
+
+
+FacetsQuery = Annotated[
+    str,
+    AfterValidator(_are_facets),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "pattern": _FACETS,
+            "maxLength": _LONGEST_FACETS,
+            "examples": ["categories,price"],
+        }
+    ),
+    Query(
+        description=(
+            "The facets to count, comma-separated: `categories`, `price`, `in_stock`, "
+            "`on_sale`, `brand`, `color`, `size`, `material`, and `attributes` for all "
+            "further attributes, those that the most results have first."
+        ),
+    ),
+]
+QueryFiltersQuery = Annotated[
+    str,
+    Query(
+        pattern=_QUERY_FILTERS,
+        max_length=_LONGEST_FACETS,
+        description=(
+            "What words of the query may filter by: `all`, `none`, or some of `price`, "
+            "`size`, `brand`, `color` and `material`, comma-separated. Others stay words."
+        ),
+        examples=["price,size"],
+    ),
+]
+SortQuery = Annotated[
+    Sort | None,
+    BeforeValidator(_none_if_blank),
+    Query(description="The order of the results.", examples=["price_asc"]),
+]
+OffsetQuery = Annotated[
+    Annotated[int, Field(ge=0, le=MAX_OFFSET)] | None,
+    BeforeValidator(_none_if_blank),
+    Query(
+        description="How many results to skip: those of the pages before.",
+        examples=[12],
+    ),
+]
+HighlightQuery = Annotated[
+    bool,
+    BeforeValidator(_false_if_blank),
+    Query(
+        description=(
+            "Whether each result marks the parts of its texts that match the query."
+        ),
+        examples=[True],
+    ),
+]
+SuggestQuery = Annotated[
+    int,
+    Query(
+        ge=0,
+        le=MAX_SUGGESTIONS,
+        description="How many queries to suggest; each has results.",
+        examples=[5],
+    ),
+]
+
+
+def query_filter_fields(text: str) -> frozenset[FilterField]:
+    """Return what words of a query may filter by; `text` has a valid form."""
+    if text in {"", _ALL}:
+        return ALL_FIELDS
+    return frozenset() if text == _NONE else frozenset(map(FilterField, text.split(",")))
+
+
+def query_filters_field(filters: Sequence[WordFilter]) -> list[dict[str, object]]:
+    """Return the filters that words of a query named, as a reply shows them."""
+    return [_query_filter(one) for one in filters]
+
+
+def _query_filter(one: WordFilter) -> dict[str, object]:
+    limits = {"value": one.value, "min": one.low, "max": one.high}
+    given = {name: value for name, value in limits.items() if value is not None}
+    return {"field": one.field.value, **given, "text": one.text}
+
+
+def listing_of(
+    search: SearchRequest,
+    *,
+    filters: list[str],
+    facets: str,
+    sort: Sort | None,
+    offset: int | None,
+    highlight: bool,
+    suggest: int,
+) -> ResultsPageRequest | None:
+    """Return the requested page options; None for a plain search.
+
+    Raises:
+        BodyError: when a filter is invalid in a way that its pattern cannot express.
+    """
+    counts = bool(filters or facets) or sort is not None or offset is not None
+    if not counts and not highlight and not suggest:
+        return None
+    return ResultsPageRequest(
+        request=search,
+        filters=read_filters(filters),
+        facets=tuple(dict.fromkeys(Facet(name) for name in facets.split(",") if name)),
+        sort=sort or Sort.RELEVANCE,
+        offset=offset or 0,
+        suggest=suggest,
+        highlight=highlight,
+        counts=counts,
+    )
+
+
+def search_page_reply(
+    shop: SearchableStore,
+    listing: ResultsPageRequest,
+    page: ResultsPage,
+    highlights: Mapping[int, Mapping[str, str | None]] | None,
+) -> bytes:
+    """Return the body of a reply; `highlights` are what `highlights_of` returns."""
+    source = "search" if listing.request.query.strip() else "trending"
+    cards = shop.catalog.cards
+    results = [
+        (card, hit, source, None if highlights is None else highlights.get(hit.item))
+        for hit in page.hits
+        if (card := cards[hit.item]) is not None
+    ]
+    extra_fields: dict[str, object] = {}
+    if page.filters:
+        extra_fields["filters"] = query_filters_field(page.filters)
+    if page.total is not None:
+        extra_fields["total"] = page.total
+    if page.facets:
+        extra_fields["facets"] = {
+            facet.value: _shown(page.facets[facet]) for facet in page.facets
+        }
+    if listing.suggest:
+        typed = listing.request.query
+        texts = [_text(shop, one, typed) for one in page.next]
+        extra_fields["suggestions"] = list(dict.fromkeys(text for text in texts if text))
+        extra_fields["did_you_mean"] = (
+            _text(shop, page.meant, typed) if page.meant else None
+        )
+    return search_page_body(results, extra_fields)
+
+
+def highlights_of(
+    shop: SearchableStore,
+    page: ResultsPage,
+    marker: Highlighter,
+    descriptions: Mapping[int, str],
+) -> dict[int, Mapping[str, str | None]]:
+    """Return which parts of a page's products answer its query, by item number."""
+    cards = shop.catalog.cards
+    found: dict[int, Mapping[str, str | None]] = {}
+    for hit in page.hits:
+        card = cards[hit.item]
+        if card is not None:
+            found[hit.item] = {
+                "title": marker.highlight(title_of(card)),
+                "description": marker.fragment(descriptions.get(hit.item, "")),
+            }
+    return found
+
+
+def _text(shop: SearchableStore, one: Suggestion, typed: str) -> str | None:
+    card = shop.catalog.cards[one.item]
+    return None if card is None else spelled_as_title(one.words, title_of(card), typed)
+
+
+def _shown(counts: Counts) -> object:
+    if isinstance(counts, StockCount):
+        return {"true": counts.yes, "false": counts.no}
+    if isinstance(counts, PriceFacet):
+        return {
+            "min": counts.low,
+            "max": counts.high,
+            "ranges": [
+                {
+                    "from": one.low,
+                    "to": one.high,
+                    "count": one.count,
+                    "filter": f"price:{_number_text(one.low)}..{_before(one.high)}",
+                }
+                for one in counts.ranges
+            ],
+        }
+    if isinstance(counts, dict):
+        return [{"name": name, "values": _values(counts[name])} for name in counts]
+    return _values(counts)
+
+
+def _values(counts: Iterable[ValueCount]) -> list[dict[str, object]]:
+    return [{"value": one.value, "count": one.count} for one in counts]
+
+
+def _number_text(price: float | None) -> str:
+    return "" if price is None else f"{price:f}".rstrip("0").rstrip(".")
+
+
+def _before(price: float | None) -> str:
+    return "" if price is None else f"<{_number_text(price)}"
+
+
+_COUNT: Final = {"type": "integer", "minimum": 0}
+_VALUES: Final = {
+    "type": "array",
+    "description": "Sorted by the number of results, at most a hundred.",
+    "items": {
+        "type": "object",
+        "required": ["value", "count"],
+        "properties": {"value": {"type": "string"}, "count": _COUNT},
+    },
+}
+_YES_AND_NO: Final = {
+    "type": "object",
+    "required": ["true", "false"],
+    "properties": {"true": _COUNT, "false": _COUNT},
+}
+_AMOUNT: Final = {"type": ["number", "null"]}
+EXTRA_PROPERTIES: Final[Mapping[str, Any]] = {
+    "filters": {
+        "type": "array",
+        "description": (
+            "The filters that words of the query named, if any: a `value`, or a price "
+            "`min` or `max`. `text` is those words."
+        ),
+        "items": {
+            "type": "object",
+            "required": ["field", "text"],
+            "properties": {
+                "field": {"type": "string", "enum": [one.value for one in FilterField]},
+                "value": {"type": "string"},
+                "min": {"type": "number"},
+                "max": {"type": "number"},
+                "text": {"type": "string"},
+            },
+        },
+    },
+    "total": {
+        **_COUNT,
+        "description": (
+            "The number of results, up to 20,000; with any of `filter`, "
+            "`facets`, `sort` and `offset`."
+        ),
+    },
+    "facets": {
+        "type": "object",
+        "description": (
+            "With `facets`: the number of results by facet. A facet is "
+            "counted without its own filters."
+        ),
+        "properties": {
+            **dict.fromkeys(("categories", "brand", "color", "size", "material"), _VALUES),
+            "attributes": {
+                "type": "array",
+                "description": "Those that the most results have come first.",
+                "items": {
+                    "type": "object",
+                    "required": ["name", "values"],
+                    "properties": {"name": {"type": "string"}, "values": _VALUES},
+                },
+            },
+            "price": {
+                "type": "object",
+                "required": ["min", "max", "ranges"],
+                "properties": {
+                    "min": _AMOUNT,
+                    "max": _AMOUNT,
+                    "ranges": {
+                        "type": "array",
+                        "description": (
+                            "Price ranges `from` a price to below `to`; "
+                            "`filter` selects one."
+                        ),
+                        "items": {
+                            "type": "object",
+                            "required": ["from", "to", "count", "filter"],
+                            "properties": {
+                                "from": _AMOUNT,
+                                "to": _AMOUNT,
+                                "count": _COUNT,
+                                "filter": {"type": "string"},
+                            },
+                        },
+                    },
+                },
+            },
+            **dict.fromkeys(("in_stock", "on_sale"), _YES_AND_NO),
+        },
+    },
+    "suggestions": {
+        "type": "array",
+        "items": {"type": "string"},
+        "description": "With `suggest`: completions of the query, most likely first.",
+    },
+    "did_you_mean": {
+        **NULLABLE_TEXT,
+        "description": (
+            "With `suggest`: the corrected query; null if there seems to be no mistake."
+        ),
+    },
+}
+"""The schemas of the optional members next to `results`."""

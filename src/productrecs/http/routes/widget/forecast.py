@@ -1,0 +1,197 @@
+"""Demand forecast: GET /v1/forecast/... for a store and for one product."""
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import msgspec
+from fastapi import APIRouter, Path, Request, Response
+
+from productrecs.core.errors import UnknownItemError
+from productrecs.features.forecast.forecast_replies import (
+    item_forecast_reply,
+    store_summary,
+)
+from productrecs.features.forecast.repository import ForecastRepository
+from productrecs.http.openapi_responses import (
+    NULLABLE_TEXT,
+    NULLABLE_TIME,
+    error_responses,
+    object_schema,
+    success_response,
+)
+from productrecs.http.pipeline.url_decoding import (
+    FORECAST_PREFIX,
+    id_of_path,
+)
+from productrecs.storage.database import Database
+from productrecs.tenancy.accounts.store import Store
+
+if TYPE_CHECKING:
+    from productrecs.http.pipeline.route_context import RequestContext
+
+router = APIRouter(tags=["widget"])
+
+_encode: Final = msgspec.json.Encoder().encode
+_AMOUNT: Final = {"type": "number", "minimum": 0}
+_DATE: Final = {"type": "string", "format": "date"}
+_DAY: Final = object_schema(date=_DATE, mean=_AMOUNT, p10=_AMOUNT, p50=_AMOUNT, p90=_AMOUNT)
+_BAND: Final = object_schema(p10=_AMOUNT, p50=_AMOUNT, p90=_AMOUNT)
+_MODE: Final = {"type": ["string", "null"], "enum": ["units", "order_lines", None]}
+_NUMBER: Final = {"type": "number"}
+_ACCURACY: Final = object_schema(
+    wape=_NUMBER,
+    rmsse=_NUMBER,
+    bias=_NUMBER,
+    coverage_p10_p90=_NUMBER,
+    baseline_rmsse=_NUMBER,
+)
+
+
+def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+_SUMMARY_SCHEMA: Final = object_schema(
+    enabled={"type": "boolean"},
+    target_mode=_MODE,
+    currency=NULLABLE_TEXT,
+    generated_at=NULLABLE_TIME,
+    horizon_days={"type": "integer", "const": 28},
+    history={
+        "type": "array",
+        "items": object_schema(date=_DATE, actual=_AMOUNT),
+    },
+    forecast={"type": "array", "items": _DAY, "maxItems": 28},
+    totals=_nullable(object_schema(next_7_days=_BAND, next_28_days=_BAND)),
+    accuracy=_nullable(_ACCURACY),
+)
+_TIME_EXAMPLE: Final = "2026-11-21T02:00:04.120Z"
+_SUMMARY_EXAMPLE: Final = {
+    "enabled": True,
+    "target_mode": "units",
+    "currency": "EUR",
+    "generated_at": _TIME_EXAMPLE,
+    "horizon_days": 28,
+    "history": [{"date": "2026-11-20", "actual": 212.0}],
+    "forecast": [
+        {"date": "2026-11-22", "mean": 204.1, "p10": 151.0, "p50": 201.3, "p90": 262.8}
+    ],
+    "totals": {
+        "next_7_days": {"p10": 1210.5, "p50": 1421.0, "p90": 1660.2},
+        "next_28_days": {"p10": 4890.0, "p50": 5702.4, "p90": 6610.9},
+    },
+    "accuracy": {
+        "wape": 0.19,
+        "rmsse": 0.74,
+        "bias": 0.02,
+        "coverage_p10_p90": 0.81,
+        "baseline_rmsse": 0.93,
+    },
+}
+_ITEM_SCHEMA: Final = object_schema(
+    item_id={"type": "string"},
+    method={"type": ["string", "null"], "enum": ["lgbm", "statistical", None]},
+    target_mode=_MODE,
+    generated_at=NULLABLE_TIME,
+    forecast={"type": "array", "items": _DAY, "maxItems": 28},
+    stock_qty={"type": ["integer", "null"]},
+    days_of_cover={"type": ["number", "null"], "minimum": 0},
+    stockout_date={"type": ["string", "null"], "format": "date"},
+)
+_ITEM_EXAMPLE: Final = {
+    "item_id": "tent",
+    "method": "lgbm",
+    "target_mode": "units",
+    "generated_at": _TIME_EXAMPLE,
+    "forecast": [{"date": "2026-11-22", "mean": 2.4, "p10": 0.0, "p50": 2.0, "p90": 5.0}],
+    "stock_qty": 31,
+    "days_of_cover": 12.9,
+    "stockout_date": "2026-12-04",
+}
+
+
+@router.get(
+    "/v1/forecast/summary",
+    operation_id="forecast_summary",
+    summary="Forecast a store's sales",
+    responses=success_response(
+        "The store's past and coming days; empty before the first run.",
+        _SUMMARY_SCHEMA,
+        _SUMMARY_EXAMPLE,
+    )
+    | error_responses(401, 503),
+    response_class=Response,
+)
+async def summary(request: Request) -> Response:
+    """Return the store's forecast for the 28 days after `generated_at`, by day.
+
+    `mean` is the expected value, which may be summed; `p50` is the median; in four of
+    five days the amount is between `p10` and `p90`. All are in units or order lines,
+    see `target_mode`. `accuracy` is the accuracy of the same forecast in past weeks,
+    beside the better of two simple baselines. Needs the demand add-on; without it, and
+    before its first run, lists are empty and the rest is null.
+    """
+    exchange: RequestContext = request.scope["productrecs"]
+    store = exchange.known_caller.store
+    database = exchange.context.services.database
+    content = await asyncio.to_thread(_summary, database, store)
+    return Response(content, media_type="application/json")
+
+
+@router.get(
+    "/v1/forecast/items/{item_id:text}",
+    operation_id="forecast_item",
+    summary="Forecast one product's sales",
+    responses=success_response(
+        "The product's coming days; empty before the first run.",
+        _ITEM_SCHEMA,
+        _ITEM_EXAMPLE,
+    )
+    | error_responses("bad_path", 401, "item_unknown", 503),
+    response_class=Response,
+)
+async def item(
+    request: Request,
+    item_id: Annotated[
+        str,
+        Path(
+            description="The product's id, percent-encoded; it may contain any character.",
+            examples=["tent"],
+        ),
+    ],
+) -> Response:
+    """Return one product's demand for the 28 days after `generated_at`, and its cover.
+
+    `method` says whether the model learned from all products had a part in it (`lgbm`) or
+    the product's own past and its category's alone (`statistical`). `days_of_cover` is how
+    long `stock_qty` lasts from tomorrow on, at the expected pace.
+    """
+    exchange: RequestContext = request.scope["productrecs"]
+    store, services = exchange.known_caller.store, exchange.context.services
+    requested_id = id_of_path(request.scope["raw_path"], FORECAST_PREFIX) or item_id
+    content = await asyncio.to_thread(
+        _item, services.database, store, requested_id, services.clock()
+    )
+    return Response(content, media_type="application/json")
+
+
+def _summary(database: Database, store: Store) -> bytes:
+    with database.reading() as connection:
+        run = ForecastRepository(connection, store.store_id).run()
+    settings = store.settings
+    summary = store_summary(run, settings.currency, enabled=settings.demand_forecast)
+    return _encode(summary)
+
+
+def _item(database: Database, store: Store, item_id: str, now_ms: int) -> bytes:
+    found, run = None, None
+    if "\0" not in item_id:
+        with database.reading() as connection:
+            repository = ForecastRepository(connection, store.store_id)
+            found, run = repository.item(item_id), repository.run()
+    if found is None:
+        message = f"the catalog has no item {item_id!r}; push it with POST /v1/items"
+        raise UnknownItemError(message)
+    settings = store.settings
+    enabled = settings.demand_forecast
+    return _encode(item_forecast_reply(found, run, settings.zone, now_ms, enabled=enabled))

@@ -1,0 +1,206 @@
+"""Query parameters of lists: how many products, which ones never, filters and prices."""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Final
+
+from fastapi import Query
+from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from productrecs.http.caches.store_cache import CachedStore
+from productrecs.http.pipeline.authentication_and_cors import (
+    SECRET,
+    Caller,
+    SecretKeyRequiredError,
+)
+from productrecs.http.schemas.validation_errors import BodyError, Problem
+from productrecs.records.catalog.item_filters import (
+    FILTER_FORMS,
+    MAX_FILTERS,
+    FilterError,
+    Filters,
+    parse_filters,
+)
+from productrecs.records.catalog.price_lists import (
+    PriceListNameError,
+    UnknownPriceListError,
+    parse_list_name,
+)
+
+MAX_NUM: Final = 20
+MAX_EXCLUDED: Final = 100
+
+Num = Annotated[
+    int | None,
+    Query(
+        ge=1,
+        le=MAX_NUM,
+        description="How many products; default: the store's setting.",
+        examples=[4],
+    ),
+]
+Excluded = Annotated[
+    str | None,
+    Query(
+        alias="exclude",
+        description=(
+            "Ids that the page already shows, comma-separated, up to 100: they "
+            "are left out."
+        ),
+        examples=["stove,lamp"],
+    ),
+]
+
+
+Shown = Annotated[
+    int | None,
+    Query(
+        ge=1,
+        le=MAX_NUM,
+        description=("Accepted and ignored."),
+        examples=[8],
+    ),
+]
+PriceListQuery = Annotated[
+    str,
+    Query(
+        description=(
+            "The price list to show, filter and sort by: a currency (`USD`), a customer "
+            "group (`group:trade`) or both (`USD:group:trade`). The list of a group needs "
+            "the secret key, unless the setting `public_price_groups` names the group. "
+            "Default: the usual prices."
+        ),
+        examples=["USD"],
+    ),
+]
+_AT: Final = ("query", "price_list")
+_LONGEST_FILTER: Final = 1_100  # a category's name may have 1,000 characters
+_PRICE: Final = r"[0-9]{1,15}(\.[0-9]{1,5})?"
+_FILTER: Final = (
+    r"^((categories|brand|color|size|material|attributes\.[^:]+):[\s\S]*\S[\s\S]*"
+    r"|(in_stock|on_sale):(true|false)"
+    rf"|price:({_PRICE}\.\.<?{_PRICE}|{_PRICE}\.\.|\.\.<?{_PRICE}))$"
+)
+
+
+def _listed(value: object) -> object:
+    """Return the filters that say something: templates leave parameters empty."""
+    if isinstance(value, list):
+        return [one for one in value if one != ""]
+    return value
+
+
+def _is_filter(value: str) -> str:
+    if re.fullmatch(_FILTER, value) is None or len(value) > _LONGEST_FILTER:
+        raise PydanticCustomError("filter", FILTER_FORMS)
+    return value
+
+
+_Filter = Annotated[
+    str,
+    AfterValidator(_is_filter),
+    WithJsonSchema({"type": "string", "pattern": _FILTER, "maxLength": _LONGEST_FILTER}),
+]
+FilterQuery = Annotated[
+    list[_Filter],
+    BeforeValidator(_listed),
+    Query(
+        alias="filter",
+        max_length=MAX_FILTERS,
+        description=(
+            "Filters on the results: `categories:NAME`, `price:LOW..HIGH` (also "
+            "`LOW..`, `..HIGH`, and `LOW..<HIGH` without HIGH itself), "
+            "`in_stock:true`, `on_sale:true`, `brand:NAME`, `color:NAME`, `size:NAME`, "
+            "`material:NAME`, `attributes.NAME:VALUE`. May be repeated: filters of one "
+            "kind are alternatives, different kinds must all match."
+        ),
+        examples=[["price:10..50", "in_stock:true"]],
+    ),
+]
+
+LOOKS_LIKE_FILTER: Final = frozenset(
+    (
+        *("attributes", "availability", "brand", "categories", "category", "category_id"),
+        *("color", "colour", "filters", "gtin", "in_stock", "material", "max_price"),
+        *("min_price", "on_sale", "price", "price_from", "price_max", "price_min"),
+        *("price_to", "size"),
+    )
+)
+"""Parameters that a caller may take for filters; lists take `filter` alone."""
+
+
+def read_filters(texts: list[str]) -> Filters:
+    """Return the filters of a call.
+
+    Raises:
+        BodyError: when one is invalid in a way that its pattern cannot express.
+    """
+    try:
+        return parse_filters(texts)
+    except FilterError as error:
+        problem = Problem(("query", "filter"), str(error), "value_error", texts)
+        raise BodyError([problem]) from error
+
+
+def priced_store(caller: Caller, cached_store: CachedStore, name: str) -> CachedStore:
+    """Return a store with the prices of the list that a call names; itself without one.
+
+    Raises:
+        BodyError: when no item has a price in the list; it has the lists of the caller.
+        SecretKeyRequiredError: when the list is of a group, and the key publishable.
+    """
+    if not name:
+        return cached_store
+    shop = cached_store.shop
+    public_groups = shop.settings.public_price_groups.split(",")
+
+    def may_read(group: str) -> bool:
+        return not group or caller.credential is SECRET or group in public_groups
+
+    try:
+        if not may_read(parse_list_name(name).group):
+            message = (
+                f"the price list {name} is of a customer group: send the secret key "
+                "(sk_...) as the header X-API-Key, or name the group in the setting "
+                "public_price_groups, which lets everybody read its prices"
+            )
+            raise SecretKeyRequiredError(message)
+        return cached_store.priced(name)
+    except (PriceListNameError, UnknownPriceListError) as error:
+        names = shop.catalog.price_lists.names()
+        known = ", ".join(one for one in names if may_read(parse_list_name(one).group))
+        message = f"{error}; known lists: {known or 'none'}"
+        raise BodyError([Problem(_AT, message, "unknown_price_list", name)]) from error
+
+
+def refuse_unknown_filters(names: Iterable[str]) -> None:
+    """Refuse a parameter that looks like a filter, rather than ignore it.
+
+    Raises:
+        BodyError: for the first such parameter.
+    """
+    for name in names:
+        if name in LOOKS_LIKE_FILTER:
+            message = f"there is no parameter {name}; {FILTER_FORMS}, as filter=..."
+            raise BodyError([Problem(("query", name), message, "unknown_filter", name)])
+
+
+def listed_ids(item_ids: str | None) -> tuple[str, ...]:
+    """Return the ids of a comma-separated list."""
+    if not item_ids:
+        return ()
+    return tuple(part for one in item_ids.split(",") if (part := one.strip()))
+
+
+def check_excluded(excluded: Sequence[str], raw_value: str | None) -> None:
+    """Refuse more ids to exclude than a call may have.
+
+    Raises:
+        BodyError: when there are more.
+    """
+    if len(excluded) > MAX_EXCLUDED:
+        message = f"a call may exclude at most {MAX_EXCLUDED} items"
+        raise BodyError(
+            [Problem(("query", "exclude"), message, "too_long", input=raw_value)]
+        )

@@ -1,0 +1,367 @@
+"""List replies: the bodies of recommendations and trending, cached where they may be."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Hashable, Sequence
+from typing import Final, NamedTuple
+
+from productrecs.core.errors import StorageError
+from productrecs.core.ids import control_character
+from productrecs.features.recommendations.bundles import offer_of_list
+from productrecs.features.recommendations.candidates import certain_companions
+from productrecs.features.recommendations.placement_lists import (
+    place_requests,
+    recommend_placement,
+)
+from productrecs.features.recommendations.recipes import PageType
+from productrecs.features.recommendations.recommend import recommend
+from productrecs.features.recommendations.recommendation_request import (
+    Pick,
+    RecommendationRequest,
+)
+from productrecs.features.recommendations.serving_state import (
+    sold_out_anchor,
+)
+from productrecs.features.recommendations.sold_out_replacements import (
+    starts_with_replacement,
+)
+from productrecs.features.recommendations.trending import trending_list
+from productrecs.http.caches.recommendation_cache import (
+    FingerprintSource,
+    ListFingerprint,
+    ListInputs,
+    NoFingerprint,
+)
+from productrecs.http.caches.store_cache import CachedStore
+from productrecs.http.pipeline.route_context import Context
+from productrecs.http.routes.widget.shopper_access import (
+    NO_HISTORIES,
+    ShopperAccess,
+    UsableHistories,
+    read_usable_histories,
+    with_identity_warning,
+)
+from productrecs.http.schemas.product_cards_and_replies import (
+    recommendations_body,
+    with_anchor,
+    with_placement,
+    with_sold_out,
+)
+from productrecs.records.catalog.item_filters import NO_FILTERS, Filters
+from productrecs.records.experiments.arm_assignment import Arm, holdout_split
+from productrecs.records.experiments.repository import (
+    NOBODY,
+    KnownIdentity,
+    read_known_identity,
+)
+from productrecs.records.placements.placement import Placement
+
+_log = logging.getLogger(__name__)
+
+EMPTY_LIST: Final = recommendations_body((), ())
+
+
+class TrendingRequest(NamedTuple):
+    """One call for what trends."""
+
+    num: int
+    user_id: str | None = None
+    excluded: tuple[str, ...] = ()
+    filters: Filters = NO_FILTERS
+
+
+def answer_immediately(
+    context: Context,
+    cached_store: CachedStore,
+    list_request: RecommendationRequest,
+    access: ShopperAccess,
+) -> bytes | None:
+    """Return the body of a reply that need not be waited for; None for any other.
+
+    Raises:
+        StorageError: when the database could not answer.
+    """
+    if not list_request.identities:
+        body = _anonymous_list(context, cached_store, list_request)
+        return _completed(context, cached_store, list_request, body, access)
+    if context.reading is not None:
+        return None
+    identities, known = list_request.identities, NOBODY
+    if is_tested(cached_store, list_request.placement):
+        store_id = cached_store.shop.catalog.store_id
+        known = read_known_identity(context.reader, store_id, identities)
+    histories = read_usable_histories(
+        context, cached_store, context.reader, identities, access
+    )
+    body = _assigned(context, cached_store, list_request, histories, known)
+    return _completed(context, cached_store, list_request, body, access)
+
+
+async def answer_list(
+    context: Context,
+    cached_store: CachedStore,
+    list_request: RecommendationRequest,
+    access: ShopperAccess,
+) -> bytes:
+    """Return the body of a reply; without a shopper it may come from the cache."""
+    body = await _list(context, cached_store, list_request, access)
+    return _completed(context, cached_store, list_request, body, access)
+
+
+def _completed(
+    context: Context,
+    cached_store: CachedStore,
+    list_request: RecommendationRequest,
+    body: bytes,
+    access: ShopperAccess,
+) -> bytes:
+    """Return the reply with the page's product, if requested, and with warnings."""
+    body = _with_anchor(body, context, cached_store, list_request)
+    return with_identity_warning(context, cached_store, body, access)
+
+
+async def _list(
+    context: Context,
+    cached_store: CachedStore,
+    list_request: RecommendationRequest,
+    access: ShopperAccess,
+) -> bytes:
+    if not list_request.identities:
+        return _anonymous_list(context, cached_store, list_request)
+    identities = list_request.identities
+    if not is_tested(cached_store, list_request.placement):
+        histories = await _histories(context, cached_store, identities, access)
+        return _assigned(context, cached_store, list_request, histories, NOBODY)
+    store_id = cached_store.shop.catalog.store_id
+    # At the same time, so that the request waits only once for a database that hangs.
+    known, histories = await asyncio.gather(
+        context.arm_assigner.known(store_id, identities, context.read),
+        _histories(context, cached_store, identities, access),
+    )
+    return _assigned(context, cached_store, list_request, histories, known)
+
+
+def _assigned(
+    context: Context,
+    cached_store: CachedStore,
+    list_request: RecommendationRequest,
+    histories: UsableHistories,
+    known: KnownIdentity,
+) -> bytes:
+    """Return the body of a shopper's list, by their arms of the store's tests."""
+    identities = list_request.identities
+    if is_held_out(context, cached_store, identities, known):
+        return EMPTY_LIST
+    placement = None
+    test = cached_store.experiments.by_placement.get(list_request.placement)
+    if list_request.placement and test is not None:
+        store_id = cached_store.shop.catalog.store_id
+        arm = context.arm_assigner.assign(store_id, test.split, identities, known)
+        placement = test.placements[arm]
+    making = _making(
+        context, cached_store, list_request, histories, context.clock(), placement
+    )
+    return making.write(making.pick())
+
+
+async def answer_trending(
+    context: Context, cached_store: CachedStore, list_request: TrendingRequest
+) -> bytes:
+    """Return trending's reply; the shopper's id is used for the holdout only."""
+    num, excluded = list_request.num, list_request.excluded
+    identities = identities_of(None, list_request.user_id)
+    if identities and cached_store.shop.settings.holdout_percent:
+        store_id = cached_store.shop.catalog.store_id
+        known = await context.arm_assigner.known(store_id, identities, context.read)
+        if is_held_out(context, cached_store, identities, known):
+            return EMPTY_LIST
+    now_ms = context.clock()
+    if excluded or list_request.filters != NO_FILTERS:
+        picks = trending_list(
+            cached_store.shop, num, now_ms, excluded, list_request.filters
+        )
+        return recommendations_body(picks, cached_store.shop.catalog.cards)
+    making = _Making(
+        lambda: trending_list(cached_store.shop, num, now_ms),
+        lambda picks: recommendations_body(picks, cached_store.shop.catalog.cards),
+        None,
+    )
+    # Every sale changes this list, so it is never validated by fingerprint.
+    key = (num, cached_store.shop.catalog.price_list)
+    return _cached_or_computed(cached_store, now_ms, key, making, NoFingerprint())
+
+
+def _with_anchor(
+    body: bytes,
+    context: Context,
+    cached_store: CachedStore,
+    list_request: RecommendationRequest,
+) -> bytes:
+    """Return the reply with the product of the page, if requested."""
+    if not list_request.with_anchor:
+        return body
+    shop = cached_store.shop
+    number = shop.catalog.number(list_request.item_id or "")
+    page_type = PageType.CART if list_request.basket else PageType.PRODUCT
+    eligible = shop.eligible(context.clock(), page_type, list_request.source)
+    if number is None or not eligible.may_show(number):
+        return with_anchor(body, None)
+    return with_anchor(body, shop.catalog.cards[number])
+
+
+class _Making(NamedTuple):
+    """How a list is made and written, and the sold-out product that it may be about."""
+
+    pick: Callable[[], list[Pick]]
+    write: Callable[[Sequence[Pick]], bytes]
+    sold_out: int | None
+
+
+def _making(
+    context: Context,
+    cached_store: CachedStore,
+    list_request: RecommendationRequest,
+    usable: UsableHistories,
+    now_ms: int,
+    placement: Placement | None = None,
+) -> _Making:
+    """Return how the list of a call is made; a placement is resolved here.
+
+    `placement` is the one of a test's arm; without it, the stored one of the call counts.
+
+    Raises:
+        UnknownPlacementError: when the store has no such placement.
+    """
+    shop = cached_store.shop
+    placed, histories = None, usable.for_lists
+    main: RecommendationRequest | None = list_request
+    if list_request.placement:
+        placement = placement or cached_store.placements.find(list_request.placement)
+        placed = place_requests(shop, placement, list_request, usable.for_display)
+        if placement.content.shows_history:
+            histories = usable.for_display
+        main = placed.main
+    sold_out = None if main is None else sold_out_anchor(shop, main, now_ms)
+
+    def pick() -> list[Pick]:
+        if placed is None:
+            picks = recommend(shop, list_request, histories, now_ms)
+        else:
+            picks = recommend_placement(shop, placed, histories, now_ms)
+        context.request_metrics.listed(list_request.source, is_empty=not picks)
+        return picks
+
+    def write(picks: Sequence[Pick]) -> bytes:
+        certain = certain_companions(shop, main)
+        body = recommendations_body(picks, shop.catalog.cards, certain)
+        if sold_out is not None and starts_with_replacement(shop.catalog, sold_out, picks):
+            body = with_sold_out(body)
+        if placed is None:
+            return body
+        offer = None if main is None else offer_of_list(shop, main, picks, now_ms)
+        return with_placement(body, placed, shop, offer)
+
+    return _Making(pick, write, sold_out)
+
+
+def is_tested(cached_store: CachedStore, placement: str) -> bool:
+    """Return whether a test decides about the lists of a placement; "" without one."""
+    tested = cached_store.experiments.by_placement
+    is_in_test = bool(placement) and placement in tested
+    return is_in_test or cached_store.shop.settings.holdout_percent > 0
+
+
+def is_held_out(
+    context: Context,
+    cached_store: CachedStore,
+    identities: Sequence[str],
+    known: KnownIdentity,
+) -> bool:
+    """Return whether a shopper is in the arm of the holdout test without lists."""
+    settings = cached_store.shop.settings
+    if not settings.holdout_percent:
+        return False
+    split = holdout_split(settings.holdout_test, settings.holdout_percent)
+    store_id = cached_store.shop.catalog.store_id
+    arm = context.arm_assigner.assign(store_id, split, identities, known)
+    return arm == Arm.HELD_OUT
+
+
+def _anonymous_list(
+    context: Context, cached_store: CachedStore, list_request: RecommendationRequest
+) -> bytes:
+    now_ms, shop = context.clock(), cached_store.shop
+    making = _making(context, cached_store, list_request, NO_HISTORIES, now_ms)
+    # Each page has its own list, so caching does not pay.
+    if list_request.excluded or list_request.filters != NO_FILTERS:
+        return making.write(making.pick())
+    request_key = (
+        list_request.source.value,
+        list_request.num,
+        list_request.item_id,
+        list_request.basket,
+        list_request.with_anchor,
+    )
+    key = (*request_key, making.sold_out, shop.catalog.price_list)
+    if not list_request.placement:
+        return _cached_or_computed(
+            cached_store, now_ms, key, making, ListFingerprint(shop, list_request, now_ms)
+        )
+    # Filters depend on prices and attributes, which no fingerprint covers.
+    version = cached_store.placements.seq  # of the bundles too
+    placed_key = (*key, list_request.placement, version, shop.catalog.version)
+    return _cached_or_computed(cached_store, now_ms, placed_key, making, NoFingerprint())
+
+
+def _cached_or_computed(
+    cached_store: CachedStore,
+    now_ms: int,
+    key: Hashable,
+    making: _Making,
+    fingerprints: FingerprintSource,
+) -> bytes:
+    """Return the cached reply for `key`, or compute and cache it."""
+    shop = cached_store.shop
+    inputs = ListInputs(
+        shop.visible(now_ms), shop.models, shop.settings, shop.book, shop.earnings
+    )
+    now = time.monotonic()
+    body = cached_store.recommendation_cache.get(
+        inputs, key, now, making.write, fingerprints
+    )
+    if body is None:
+        picks = making.pick()
+        body = making.write(picks)
+        cached_store.recommendation_cache.put(key, picks, body, now, fingerprints)
+    return body
+
+
+async def _histories(
+    context: Context,
+    cached_store: CachedStore,
+    identities: Sequence[str],
+    access: ShopperAccess,
+) -> UsableHistories:
+    try:
+        return await context.read(
+            lambda reader: read_usable_histories(
+                context, cached_store, reader, identities, access
+            )
+        )
+    except StorageError:
+        return NO_HISTORIES  # without the history, the list is a general one
+    except Exception:
+        _log.exception("shopper history read failed")
+        return NO_HISTORIES
+
+
+def identities_of(customer_id: str | None, user_id: str | None) -> tuple[str, ...]:
+    """Return a call's distinct identities, by precedence."""
+    return tuple(
+        dict.fromkeys(
+            name
+            for name in (customer_id, user_id)
+            if name and control_character(name) is None
+        )
+    )

@@ -1,0 +1,172 @@
+"""Photo search and analysis: POST /v1/search/image and POST /v1/shop-the-look/analyze.
+
+Both compare a photo with the store's pictures; the photo is not stored.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+from fastapi import APIRouter, Request, Response
+
+from productrecs.features.looks.photo_analysis import PhotoSpot, spots_in_picture
+from productrecs.features.search.product_search import Hit, find_by_photo
+from productrecs.http.caches.store_cache import CachedStore
+from productrecs.http.openapi_responses import (
+    analysis_response,
+    error_responses,
+    photo_search_response,
+    request_body,
+)
+from productrecs.http.pipeline.route_context import Context, RequestContext
+from productrecs.http.routes.widget.list_parameters import (
+    PriceListQuery,
+    priced_store,
+)
+from productrecs.http.schemas.photos import (
+    PHOTO_LIMIT,
+    PhotoBody,
+    PhotoSearchBody,
+    parse_photo,
+    parse_photo_only,
+    unreadable_photo,
+)
+from productrecs.http.schemas.product_cards_and_replies import (
+    similar_body,
+    similar_cards,
+)
+from productrecs.http.transport.request_body import parse_json, read_body
+from productrecs.http.writes.search_count_recorder import searcher_of_scope
+from productrecs.records.merchandising.rule import ListKind
+from productrecs.records.pictures.decode_picture import NotAPictureError
+from productrecs.training.visual.photo_search_client import PhotoWorkerClient
+
+router = APIRouter(tags=["widget"])
+
+PHOTO: Final = (
+    "data:image/png;base64,"
+    "iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAIAAACQkWg2AAAAK0lEQVR42mP88OEdAymAiY"
+    "FEQHsNLMicIxYuWBXZnNgzmP0wHDQwDoO0BAB6Rwi9VrPyuAAAAABJRU5ErkJggg=="
+)
+_SEARCH_EXAMPLES: Final = {"a photo": {"image": PHOTO, "num": 6, "in_stock": True}}
+
+
+@router.post(
+    "/v1/search/image",
+    operation_id="search_by_photo",
+    summary="Find products similar to a photo",
+    responses=photo_search_response()
+    | error_responses(401, 413, "image_too_large", 415, 422, 503),
+    openapi_extra=request_body(PhotoSearchBody, _SEARCH_EXAMPLES, text=True),
+    response_class=Response,
+)
+async def declared_photo_search(
+    request: Request, price_list: PriceListQuery = ""
+) -> Response:
+    """Return the products whose pictures look like the photo, most similar first.
+
+    The photo is turned upright and compared as a whole and by its foreground. It is
+    neither stored nor logged. `score` is the similarity, 0 to 1. While a store has no
+    indexed pictures, `results` is empty.
+    """
+    reply = await _photo_reply(request, price_list, _found)
+    exchange: RequestContext = request.scope["productrecs"]
+    searcher = searcher_of_scope(request.scope, request.query_params)
+    exchange.context.searches.count_photo(exchange.known_caller.store.store_id, searcher)
+    return reply
+
+
+async def _photo_reply(
+    request: Request,
+    price_list: str,
+    compare: Callable[[Context, CachedStore, bytes, PhotoWorkerClient], bytes],
+) -> Response:
+    """Read the photo, and let a photo worker compare it with the store's pictures."""
+    exchange: RequestContext = request.scope["productrecs"]
+    context = exchange.context
+    headers, claim = request.scope["headers"], exchange.claim
+    store = exchange.known_caller.store
+    context.photo_pool.check_capacity(store.store_id)
+    data = await read_body(request.receive, headers, PHOTO_LIMIT, claim, weight=2)
+    cached_store = await context.shops.open(store)
+    cached_store = priced_store(exchange.known_caller, cached_store, price_list)
+    content = await context.photo_pool.run(
+        store.store_id,
+        lambda photo_client: compare(context, cached_store, data, photo_client),
+    )
+    return Response(content, media_type="application/json")
+
+
+def _found(
+    context: Context,
+    cached_store: CachedStore,
+    data: bytes,
+    photo_client: PhotoWorkerClient,
+) -> bytes:
+    photo = parse_photo(parse_json(data))
+    shop, book = cached_store.shop, cached_store.shop.book
+    try:
+        hits = find_by_photo(
+            photo.data,
+            photo_client.over(cached_store.pictures),
+            shop.catalog,
+            None if book is None else book.of(ListKind.SEARCH),
+            context.clock(),
+            num=photo.num,
+            in_stock=photo.in_stock,
+        )
+    except NotAPictureError as error:
+        raise unreadable_photo(error) from error
+    return similar_body(hits, shop.catalog.cards)
+
+
+_encode: Final = msgspec.json.Encoder().encode
+_ANALYSIS_EXAMPLES: Final = {"a photo": {"image": PHOTO}}
+
+
+@router.post(
+    "/v1/shop-the-look/analyze",
+    operation_id="analyze_photo",
+    summary="Find the store's products in a photo",
+    responses=analysis_response()
+    | error_responses(401, 413, "image_too_large", 415, 422, 503),
+    openapi_extra=request_body(PhotoBody, _ANALYSIS_EXAMPLES, text=True),
+    response_class=Response,
+)
+async def declared_analysis(request: Request, price_list: PriceListQuery = "") -> Response:
+    """Return up to eight regions of the photo, most certain first, with their products.
+
+    A region has a label, a box (fractions of the upright photo, from its top left), its
+    confidence, and up to six similar products. The list is empty if nothing was
+    recognised. The photo is not stored.
+    """
+    return await _photo_reply(request, price_list, _analysed)
+
+
+def _analysed(
+    context: Context,
+    cached_store: CachedStore,
+    data: bytes,
+    photo_client: PhotoWorkerClient,
+) -> bytes:
+    photo = parse_photo_only(parse_json(data))
+    try:
+        shop = cached_store.shop
+        visible = shop.eligible(context.clock(), ListKind.PRODUCT).visible
+        spots = spots_in_picture(
+            photo, photo_client.over(cached_store.pictures), shop.catalog, visible
+        )
+    except NotAPictureError as error:
+        raise unreadable_photo(error) from error
+    return _encode({"hotspots": [_hotspot_fields(one, cached_store) for one in spots]})
+
+
+def _hotspot_fields(photo_spot: PhotoSpot, cached_store: CachedStore) -> dict[str, Any]:
+    hits = [Hit(*one) for one in zip(photo_spot.items, photo_spot.scores, strict=True)]
+    cards = similar_cards(hits, cached_store.shop.catalog.cards)
+    return {
+        "label": photo_spot.label,
+        "bbox": [round(one, 4) for one in photo_spot.box],
+        "confidence": round(photo_spot.confidence, 4),
+        "products": [msgspec.Raw(card) for card in cards],
+    }

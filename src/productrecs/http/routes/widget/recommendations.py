@@ -1,0 +1,304 @@
+"""Recommendations: GET /v1/recommendations and GET /v1/trending."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import BeforeValidator
+
+from productrecs.features.recommendations.recommendation_request import (
+    RecommendationRequest,
+    Source,
+)
+from productrecs.http.openapi_responses import (
+    IDENTITY_WARNINGS,
+    error_responses,
+    recommendations_response,
+    ref,
+)
+from productrecs.http.routes.widget.list_parameters import (
+    LOOKS_LIKE_FILTER,
+    MAX_EXCLUDED,
+    MAX_NUM,
+    Excluded,
+    FilterQuery,
+    Num,
+    PriceListQuery,
+    Shown,
+    check_excluded,
+    listed_ids,
+    priced_store,
+    read_filters,
+    refuse_unknown_filters,
+)
+from productrecs.http.routes.widget.list_replies import (
+    TrendingRequest,
+    answer_list,
+    answer_trending,
+    identities_of,
+)
+from productrecs.http.routes.widget.shopper_access import (
+    IDENTITY,
+    IdentityQuery,
+    SessionQuery,
+    access_in_route,
+)
+from productrecs.http.schemas.validation_errors import BodyError, Problem
+
+if TYPE_CHECKING:
+    from productrecs.http.pipeline.route_context import RequestContext
+
+router = APIRouter(tags=["widget"])
+
+_EXTRA_FIELDS: Final[Mapping[str, Any]] = {
+    **IDENTITY_WARNINGS,
+    "anchor": {
+        "anyOf": [ref("Product"), {"type": "null"}],
+        "description": (
+            "With `anchor=true`: the product of `item_id`; null if it may not be shown."
+        ),
+    },
+    "sold_out": {
+        "type": "boolean",
+        "description": (
+            "True where the product of `item_id` cannot be bought and products that can "
+            "replace it lead the list. Otherwise absent."
+        ),
+    },
+    "bundle": {
+        "type": "object",
+        "required": ["id", "name", "item_ids", "sum", "price"],
+        "properties": {
+            "id": {"type": "integer"},
+            "name": {"type": ["string", "null"]},
+            "item_ids": {"type": "array", "items": {"type": "string"}},
+            "sum": {"type": ["number", "null"]},
+            "discount_percent": {"type": ["number", "null"]},
+            "discount_amount": {"type": ["number", "null"]},
+            "price": {"type": ["number", "null"]},
+        },
+        "description": (
+            "With a placement of the strategy `bundle`: the bundle whose other parts are "
+            "listed. `item_ids` has all its parts in order, `sum` the sum of their prices, "
+            "`price` what is left after the discount. The shop itself applies the discount."
+        ),
+    },
+    "placement": {
+        "type": "object",
+        "required": ["name", "title", "num", "minimum"],
+        "properties": {
+            "name": {"type": "string"},
+            "title": {"type": ["string", "null"]},
+            "num": {"type": "integer"},
+            "minimum": {"type": "integer"},
+            "test": {"type": "string"},
+            "variant": {"type": "string"},
+        },
+        "description": (
+            "With `placement`: its name, the list's title (null without one), how many "
+            "products it shows, and the number below which it is hidden. While a test of "
+            "it runs, also the test and the shopper's variant."
+        ),
+    },
+}
+MAX_ANCHORS: Final = 50
+_SOURCES: Final[Mapping[str, Source]] = {source.value: source for source in Source}
+_NUMS: Final = {str(num): num for num in range(1, MAX_NUM + 1)}
+_FILTERING: Final = LOOKS_LIKE_FILTER | {"filter"}
+"""Parameters that the fast path leaves to the declared route."""
+_SWITCHES: Final = {"true": True, "1": True, "false": False, "0": False, "": False}
+
+
+def _absent_if_blank(value: object) -> object:
+    return False if value == "" else value
+
+
+@router.get(
+    "/v1/recommendations",
+    operation_id="recommend",
+    summary="Recommend products for a product page, a cart or a shopper",
+    responses=recommendations_response("buy", _EXTRA_FIELDS)
+    | error_responses(401, "placement_unknown", 422, 503),
+    response_class=Response,
+)
+async def declared_recommendations(  # noqa: PLR0913, PLR0917 - one a query parameter
+    request: Request,
+    num: Num = None,
+    source: Annotated[
+        Source,
+        Query(description="The engines to use; `buy` is never padded.", examples=["mix"]),
+    ] = Source.MIX,
+    item_id: Annotated[
+        str | None, Query(description="The item of the product page.", examples=["tent"])
+    ] = None,
+    item_ids: Annotated[
+        str | None,
+        Query(
+            description="The items in the cart, comma-separated, up to 50.",
+            examples=["tent,rope"],
+        ),
+    ] = None,
+    user_id: Annotated[
+        str | None, Query(description="The shopper's id.", examples=["s_4fQ9xZ"])
+    ] = None,
+    customer_id: Annotated[
+        str | None,
+        Query(
+            description=("The customer id; it takes precedence over the others."),
+            examples=["c-7"],
+        ),
+    ] = None,
+    excluded: Excluded = None,
+    shown: Shown = None,  # noqa: ARG001 - published, so callers may send it
+    anchor: Annotated[  # noqa: FBT002 - a query parameter
+        bool,
+        BeforeValidator(_absent_if_blank),
+        Query(
+            description="Whether the reply includes the product of `item_id`.",
+            examples=[True],
+        ),
+    ] = False,
+    filters: FilterQuery = [],  # noqa: B006 - FastAPI copies it
+    placement: Annotated[
+        str | None,
+        Query(
+            description=(
+                "A placement's name: its strategy, filters and limits make the list. "
+                "It takes the place of `source`."
+            ),
+            examples=["product-page-1"],
+        ),
+    ] = None,
+    session_id: SessionQuery = "",
+    identity: IdentityQuery = "",
+    price_list: PriceListQuery = "",
+) -> Response:
+    """Return products for the request, each with the `source` that suggested it.
+
+    `item_id` is the page's product, `item_ids` the cart's; with neither the list is
+    based on the shopper, and without a shopper on what sells. `buy` returns only
+    products that were bought together, `browse` uses the shopper's own history,
+    `similar` needs `item_id`. With `anchor=true` the reply also has the page's own
+    product, as `anchor`; null if it may not be shown.
+    """
+    exchange: RequestContext = request.scope["productrecs"]
+    refuse_unknown_filters(request.query_params)
+    default = 0 if placement else exchange.known_caller.store.settings.rec_num
+    list_request = RecommendationRequest(
+        source=source,
+        num=num or default,
+        item_id=item_id or None,
+        basket=listed_ids(item_ids),
+        identities=identities_of(customer_id, user_id),
+        excluded=listed_ids(excluded),
+        with_anchor=anchor,
+        filters=read_filters(filters),
+        placement=placement or "",
+    )
+    _check(list_request, item_ids)
+    if list_request.placement and request.query_params.get("source"):
+        message = "a placement has its own strategy: leave out source, or placement"
+        problem = Problem(("query", "source"), message, "value_error", input=source)
+        raise BodyError([problem])
+    check_excluded(list_request.excluded, excluded)
+    cached_store = await exchange.context.shops.open(exchange.known_caller.store)
+    cached_store = priced_store(exchange.known_caller, cached_store, price_list)
+    shopper_ids = {
+        "customer_id": customer_id or "",
+        "user_id": user_id or "",
+        "session_id": session_id,
+        IDENTITY: identity,
+    }
+    access = access_in_route(request, shopper_ids)
+    body = await answer_list(exchange.context, cached_store, list_request, access)
+    return Response(body, media_type="application/json")
+
+
+@router.get(
+    "/v1/trending",
+    operation_id="trending",
+    summary="List what sells right now, the same for everybody",
+    responses=recommendations_response("trending") | error_responses(401, 422, 503),
+    response_class=Response,
+)
+async def declared_trending(
+    request: Request,
+    num: Num = None,
+    user_id: Annotated[
+        str | None,
+        Query(
+            description=("The session id, used only for the holdout test."),
+            examples=["s_4fQ9xZ"],
+        ),
+    ] = None,
+    excluded: Excluded = None,
+    filters: FilterQuery = [],  # noqa: B006 - FastAPI copies it
+    price_list: PriceListQuery = "",
+) -> Response:
+    """Return the products that trend by the store's metric and look-back window.
+
+    By orders over 30 days, unless the store's settings say otherwise. It is never
+    personal; a shopper in the held-out arm of the store's test gets an empty list.
+    """
+    exchange: RequestContext = request.scope["productrecs"]
+    store = exchange.known_caller.store
+    refuse_unknown_filters(request.query_params)
+    excluded_ids = listed_ids(excluded)
+    check_excluded(excluded_ids, excluded)
+    cached_store = await exchange.context.shops.open(store)
+    cached_store = priced_store(exchange.known_caller, cached_store, price_list)
+    list_request = TrendingRequest(
+        num or store.settings.rec_num, user_id, excluded_ids, read_filters(filters)
+    )
+    body = await answer_trending(exchange.context, cached_store, list_request)
+    return Response(body, media_type="application/json")
+
+
+def parse_list_request(
+    query: Mapping[str, str], default_num: int
+) -> RecommendationRequest | None:
+    """Return the request that well-formed parameters make; None leaves it to the route."""
+    if not _FILTERING.isdisjoint(query):
+        return None
+    source = _SOURCES.get(query.get("source", "mix"))
+    placement = query.get("placement", "")
+    num = _NUMS.get(query["num"]) if "num" in query else 0 if placement else default_num
+    shown = _NUMS.get(query["shown"], 0) if "shown" in query else None
+    basket, excluded = listed_ids(query.get("item_ids")), listed_ids(query.get("exclude"))
+    anchor = _SWITCHES.get(query.get("anchor", ""))
+    item_id = query.get("item_id") or None
+    is_too_long = len(basket) > MAX_ANCHORS or len(excluded) > MAX_EXCLUDED
+    if source is None or num is None or shown == 0 or anchor is None or is_too_long:
+        return None
+    if source is Source.SIMILAR and item_id is None:
+        return None
+    if placement and query.get("source"):
+        return None
+    identities = identities_of(query.get("customer_id"), query.get("user_id"))
+    return RecommendationRequest(
+        *(source, num, item_id, basket, identities, excluded, anchor),
+        placement=placement,
+    )
+
+
+def parse_trending_request(
+    query: Mapping[str, str], default_num: int
+) -> TrendingRequest | None:
+    """Return the request that well-formed parameters make; None leaves it to the route."""
+    num = _NUMS.get(query["num"]) if "num" in query else default_num
+    excluded = listed_ids(query.get("exclude"))
+    is_filtered = not _FILTERING.isdisjoint(query)
+    if is_filtered or num is None or len(excluded) > MAX_EXCLUDED:
+        return None
+    return TrendingRequest(num, query.get("user_id"), excluded)
+
+
+def _check(list_request: RecommendationRequest, item_ids: str | None) -> None:
+    if len(list_request.basket) > MAX_ANCHORS:
+        message = f"a cart may name at most {MAX_ANCHORS} items"
+        problem = Problem(("query", "item_ids"), message, "too_long", input=item_ids)
+        raise BodyError([problem])
+    if list_request.source is Source.SIMILAR and list_request.item_id is None:
+        message = "similar needs item_id: the product to find similar products for"
+        problem = Problem(("query", "item_id"), message, "missing", input=None)
+        raise BodyError([problem])

@@ -1,0 +1,490 @@
+"""Search: GET /v1/search returns the products that match a query."""
+
+import contextlib
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Any, Final, NamedTuple
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import BeforeValidator
+
+from productrecs.core.errors import StorageError
+from productrecs.core.ids import control_character
+from productrecs.engines.text.highlight import Highlighter
+from productrecs.engines.text.search_index import Relaxed
+from productrecs.features.recommendations.trending import trending_picks
+from productrecs.features.search.product_search import (
+    SearchableStore,
+    SearchRequest,
+    find_products,
+    truncate_query,
+)
+from productrecs.features.search.query_filters import FilterField
+from productrecs.features.search.repository import read_descriptions
+from productrecs.features.search.results_page import (
+    MAX_FILTERED,
+    ResultsPage,
+    ResultsPageRequest,
+    results_page,
+)
+from productrecs.http.caches.search_result_cache import (
+    SearchState,
+    are_same_inputs,
+)
+from productrecs.http.caches.store_cache import (
+    CachedStore,
+    searchable_store,
+)
+from productrecs.http.openapi_responses import error_responses, search_response
+from productrecs.http.pipeline.request_metrics import CounterMetric
+from productrecs.http.pipeline.route_context import Context, RequestContext
+from productrecs.http.routes.widget.faceted_search import (
+    EXTRA_PROPERTIES,
+    PARAMETER_NAMES,
+    FacetsQuery,
+    HighlightQuery,
+    OffsetQuery,
+    QueryFiltersQuery,
+    SortQuery,
+    SuggestQuery,
+    highlights_of,
+    listing_of,
+    query_filter_fields,
+    query_filters_field,
+    search_page_reply,
+)
+from productrecs.http.routes.widget.list_parameters import (
+    FilterQuery,
+    PriceListQuery,
+    priced_store,
+)
+from productrecs.http.routes.widget.shopper_access import (
+    IDENTITY,
+    IdentityQuery,
+    ShopperAccess,
+    access_in_route,
+    with_identity_warning,
+)
+from productrecs.http.schemas.product_cards_and_replies import (
+    search_body,
+    trending_search_body,
+    with_query_filters,
+)
+from productrecs.http.writes.search_count_recorder import (
+    Searcher,
+    searcher_of_scope,
+)
+from productrecs.records.catalog.catalog_view import Mask
+from productrecs.records.experiments.experiment import CONTROL
+from productrecs.records.experiments.repository import KnownIdentity, read_known_identity
+from productrecs.tenancy.accounts.store_settings import StoreSettings
+
+router = APIRouter(tags=["widget"])
+
+MAX_NUM: Final = 50
+DEFAULT_NUM: Final = 12
+_NUMS: Final = {str(num): num for num in range(1, MAX_NUM + 1)}
+_SWITCHES: Final = {"true": True, "1": True, "false": False, "0": False, "": False}
+
+_RELAXED, _REDIRECT = b"x-search-relaxed", b"x-search-redirect"
+_VARIANT: Final = b"x-search-variant"
+
+Header = tuple[bytes, bytes]
+
+
+class SearchReply(NamedTuple):
+    """The body of a reply, and the headers that say how it was found."""
+
+    body: bytes
+    headers: Sequence[Header] = ()
+
+
+def _absent_if_blank(value: object) -> object:
+    return False if value == "" else value
+
+
+@router.get(
+    "/v1/search",
+    operation_id="search",
+    summary="Search products, also while the shopper types",
+    responses=search_response(EXTRA_PROPERTIES)
+    | error_responses(401, 422, 503, "search_rebuilding"),
+    response_class=Response,
+)
+async def declared_search(  # noqa: PLR0913, PLR0917 - one a query parameter
+    request: Request,
+    q: Annotated[
+        str,
+        Query(
+            description="The query; cut at 256 characters. Empty: trending products.",
+            examples=["tent for two"],
+        ),
+    ] = "",
+    num: Annotated[
+        int, Query(ge=1, le=MAX_NUM, description="How many products.", examples=[6])
+    ] = DEFAULT_NUM,
+    in_stock: Annotated[  # noqa: FBT002 - a query parameter
+        bool,
+        BeforeValidator(_absent_if_blank),
+        Query(description="Only products that can be bought.", examples=[True]),
+    ] = False,
+    filters: FilterQuery = [],  # noqa: B006 - FastAPI copies it
+    facets: FacetsQuery = "",
+    sort: SortQuery = None,
+    offset: OffsetQuery = None,
+    highlight: HighlightQuery = False,  # noqa: FBT002 - a query parameter
+    suggest: SuggestQuery = 0,
+    query_filters: QueryFiltersQuery = "",
+    user_id: Annotated[
+        str,
+        Query(
+            description=(
+                "The shopper, with the same id as in events: the search report "
+                "then knows which searches led to a click."
+            ),
+            examples=["s_4fQ9xZ"],
+        ),
+    ] = "",
+    customer_id: Annotated[
+        str,
+        Query(
+            description="The customer, if known; takes precedence over `user_id`.",
+            examples=["c-7"],
+        ),
+    ] = "",
+    session_id: Annotated[
+        str,
+        Query(description="The session, if there is no `user_id`.", examples=["s_4fQ9xZ"]),
+    ] = "",
+    identity: IdentityQuery = "",
+    price_list: PriceListQuery = "",
+) -> Response:
+    """Return the products that match the query, best first.
+
+    Typing mistakes are corrected, the last word may be unfinished, and a product's
+    exact id or sku finds it first. If no word matches, `results` is empty.
+
+    Words that name a price, size, brand, colour or material may filter the results:
+    `filters` in the reply says which.
+
+    Optional: filters, facets, sorting, paging, highlights and suggestions; the reply
+    has only what was requested.
+    """
+    exchange: RequestContext = request.scope["productrecs"]
+    fields = query_filter_fields(query_filters)
+    search = SearchRequest(truncate_query(q), num, in_stock, fields)
+    listing = listing_of(
+        search,
+        filters=filters,
+        facets=facets,
+        sort=sort,
+        offset=offset,
+        highlight=highlight,
+        suggest=suggest,
+    )
+    cached_store = await exchange.context.shops.open(exchange.known_caller.store)
+    cached_store = priced_store(exchange.known_caller, cached_store, price_list)
+    shopper_ids = {"customer_id": customer_id, "user_id": user_id, "session_id": session_id}
+    searcher = searcher_of_scope(request.scope, shopper_ids)
+    access = access_in_route(request, shopper_ids | {IDENTITY: identity})
+    reply = await answer_search(
+        exchange.context, cached_store, listing or search, searcher, access
+    )
+    headers = {name.decode(): value.decode() for name, value in reply.headers}
+    return Response(reply.body, media_type="application/json", headers=headers)
+
+
+def parse_search_request(query: Mapping[str, str]) -> SearchRequest | None:
+    """Return the request that well-formed parameters make; None leaves it to the route."""
+    if not PARAMETER_NAMES.isdisjoint(query):
+        return None
+    num = _NUMS.get(query["num"]) if "num" in query else DEFAULT_NUM
+    in_stock = _SWITCHES.get(query.get("in_stock", ""))
+    if num is None or in_stock is None:
+        return None
+    return SearchRequest(truncate_query(query.get("q", "")), num, in_stock)
+
+
+def cached_search(
+    context: Context,
+    cached_store: CachedStore,
+    search: SearchRequest | ResultsPageRequest,
+    searcher: Searcher,
+) -> SearchReply | None:
+    """Return a cached reply, and count the search as `searcher`'s; else None.
+
+    Raises:
+        StorageError: when a shopper's arm of a test cannot be read.
+    """
+    arm = SearchArm(cached_store.shop.settings)
+    store_id = cached_store.shop.catalog.store_id
+    if _is_tested(cached_store, search, searcher):
+        if context.reading is not None:
+            return None
+        known = read_known_identity(context.reader, store_id, (str(searcher),))
+        arm = _assigned(context, cached_store, str(searcher), known)
+    return _cached_for_anybody(context, cached_store, search, searcher, arm)
+
+
+class SearchArm(NamedTuple):
+    """What a shopper's arm of the test of search gets; without a test, the settings."""
+
+    settings: StoreSettings
+    name: str = ""
+    test: str = ""
+
+    @property
+    def headers(self) -> tuple[Header, ...]:
+        """The header that names the test and the arm."""
+        if not self.name:
+            return ()
+        return ((_VARIANT, f"{self.test}={self.name}".encode()),)
+
+
+def _is_tested(
+    cached_store: CachedStore,
+    search: SearchRequest | ResultsPageRequest,
+    searcher: Searcher,
+) -> bool:
+    """Return whether a test of search decides about a reply."""
+    is_running = cached_store.experiments.search is not None
+    return is_running and _is_known(searcher) and bool(_words_of(search).strip())
+
+
+def _is_known(searcher: Searcher) -> bool:
+    return isinstance(searcher, str) and control_character(searcher) is None
+
+
+def _assigned(
+    context: Context, cached_store: CachedStore, shopper: str, known: KnownIdentity
+) -> SearchArm:
+    """Return a shopper's arm of the running test of search, and record the exposure."""
+    test, settings = cached_store.experiments.search, cached_store.shop.settings
+    if test is None:
+        return SearchArm(settings)
+    store_id = cached_store.shop.catalog.store_id
+    name = context.arm_assigner.assign(store_id, test.split, (shopper,), known)
+    changes: Mapping[str, Any] = test.settings[name]
+    return SearchArm(replace(settings, **changes) if changes else settings, name, test.name)
+
+
+def _cached_for_anybody(
+    context: Context,
+    cached_store: CachedStore,
+    search: SearchRequest | ResultsPageRequest,
+    searcher: Searcher,
+    arm: SearchArm,
+) -> SearchReply | None:
+    state = _search_state(cached_store, context.clock())
+    cached = cached_store.searches.get(state, _cache_key(cached_store, search, arm))
+    if cached is None:
+        return None
+    reply = _unpacked(cached, arm)
+    _count_search(context, cached_store, search, reply, searcher)
+    return reply
+
+
+async def _known(
+    context: Context, cached_store: CachedStore, shopper: str
+) -> KnownIdentity:
+    store_id = cached_store.shop.catalog.store_id
+    return await context.arm_assigner.known(store_id, (shopper,), context.read)
+
+
+def _words_of(search: SearchRequest | ResultsPageRequest) -> str:
+    return search.query if isinstance(search, SearchRequest) else search.request.query
+
+
+async def answer_search(
+    context: Context,
+    cached_store: CachedStore,
+    search: SearchRequest | ResultsPageRequest,
+    searcher: Searcher,
+    access: ShopperAccess,
+) -> SearchReply:
+    """Return the reply to a search, and count it as `searcher`'s.
+
+    Raises:
+        QueueFullError: when too many searches wait.
+        BrokenIndexError: when the index turns out to be damaged.
+    """
+    reply = await _answered(context, cached_store, search, searcher)
+    body = with_identity_warning(context, cached_store, reply.body, access)
+    return reply._replace(body=body)
+
+
+async def _answered(
+    context: Context,
+    cached_store: CachedStore,
+    search: SearchRequest | ResultsPageRequest,
+    searcher: Searcher,
+) -> SearchReply:
+    arm = SearchArm(cached_store.shop.settings)
+    if _is_tested(cached_store, search, searcher):
+        known = await _known(context, cached_store, str(searcher))
+        arm = _assigned(context, cached_store, str(searcher), known)
+    cached = _cached_for_anybody(context, cached_store, search, searcher, arm)
+    if cached is not None:
+        return cached
+    state = _search_state(cached_store, context.clock())
+    shop = searchable_store(cached_store, arm.settings)
+    reply = await _computed(context, cached_store, search, shop)
+    context.request_metrics.add(CounterMetric.SEARCHES)
+    context.request_metrics.add(
+        CounterMetric.SEARCHES_EMPTY, reply.body.startswith(_EMPTY_BODY)
+    )
+    _count_search(context, cached_store, search, reply, searcher)
+    _cache(context, cached_store, _cache_key(cached_store, search, arm), reply, state)
+    return reply._replace(headers=(*reply.headers, *arm.headers))
+
+
+async def _computed(
+    context: Context,
+    cached_store: CachedStore,
+    search: SearchRequest | ResultsPageRequest,
+    shop: SearchableStore,
+) -> SearchReply:
+    now_ms = context.clock()
+    if isinstance(search, ResultsPageRequest):
+        return await _browsed(context, cached_store, shop, search, now_ms)
+    if not search.query.strip():
+        return SearchReply(_trending(cached_store, search, now_ms))
+    return await context.search_pool.run(lambda: _found(shop, search, now_ms))
+
+
+def _cache(
+    context: Context,
+    cached_store: CachedStore,
+    key: Hashable,
+    reply: SearchReply,
+    moment: SearchState,
+) -> None:
+    """Cache a reply if nothing has changed since its `state`."""
+    # A rule can start or end without a change of the cached state, so replies with rules
+    # are not cached.
+    if not cached_store.search_rules.rules and are_same_inputs(
+        moment, _search_state(cached_store, context.clock())
+    ):
+        cached_store.searches.put(moment, key, _packed(reply))
+
+
+def _cache_key(
+    cached_store: CachedStore, search: SearchRequest | ResultsPageRequest, arm: SearchArm
+) -> Hashable:
+    """Return the key of a reply; the control has that of shoppers without a test."""
+    price_list = cached_store.shop.catalog.price_list
+    variant = "" if arm.name == CONTROL else arm.name
+    return (price_list, variant, search) if price_list or variant else search
+
+
+def _count_search(
+    context: Context,
+    cached_store: CachedStore,
+    search: SearchRequest | ResultsPageRequest,
+    reply: SearchReply,
+    searcher: Searcher,
+) -> None:
+    """Count a search for words; further pages of one are not another."""
+    query = search.query if isinstance(search, SearchRequest) else search.first_query
+    if query and not query.isspace():
+        is_redirect = any(name == _REDIRECT for name, _ in reply.headers)
+        is_empty = reply.body.startswith(_EMPTY_BODY) and not is_redirect
+        store_id = cached_store.shop.catalog.store_id
+        context.searches.count(store_id, query, searcher, is_empty=is_empty)
+
+
+_EMPTY_BODY: Final = search_body((), ())[:-1]
+
+
+async def _browsed(
+    context: Context,
+    cached_store: CachedStore,
+    shop: SearchableStore,
+    listing: ResultsPageRequest,
+    now_ms: int,
+) -> SearchReply:
+    """Return the reply to a search with page options."""
+    store_id = shop.catalog.store_id
+
+    def trending(visible: Mask) -> Iterator[int]:
+        return (
+            pick.item for pick in trending_picks(cached_store.shop, visible, MAX_FILTERED)
+        )
+
+    page = await context.search_pool.run(
+        lambda: results_page(shop, listing, now_ms, trending)
+    )
+    texts: dict[int, str] = {}
+    if listing.highlight:
+        numbers = [hit.item for hit in page.hits]
+        with contextlib.suppress(StorageError):  # titles are in memory
+            texts = await context.read(
+                lambda reader: read_descriptions(reader, store_id, numbers)
+            )
+    body = await context.search_pool.run(lambda: _reply_body(shop, listing, page, texts))
+    return SearchReply(body, _headers(page.relaxed, page.address))
+
+
+def _reply_body(
+    shop: SearchableStore,
+    listing: ResultsPageRequest,
+    page: ResultsPage,
+    descriptions: Mapping[int, str],
+) -> bytes:
+    if not listing.highlight:
+        return search_page_reply(shop, listing, page, None)
+    synonyms = shop.search_rules.synonyms_in(shop.index.language)
+    words = listing.request.query
+    for one in page.filters:
+        if one.field is FilterField.PRICE:
+            words = words.replace(one.text, " ")
+    slots = shop.index.interpret(shop.index.analyse(words), synonyms)
+    marker = Highlighter.of(slots, shop.index.language)
+    return search_page_reply(
+        shop, listing, page, highlights_of(shop, page, marker, descriptions)
+    )
+
+
+def _packed(reply: SearchReply) -> bytes:
+    """Return a reply without redirects as bytes for the cache."""
+    header = reply.headers[0][1] if reply.headers else b""
+    return header + b"\n" + reply.body
+
+
+def _unpacked(packed: bytes, arm: SearchArm) -> SearchReply:
+    header, _, body = packed.partition(b"\n")
+    relaxed = ((_RELAXED, header),) if header else ()
+    return SearchReply(body, (*relaxed, *arm.headers))
+
+
+def _found(shop: SearchableStore, search: SearchRequest, now_ms: int) -> SearchReply:
+    found = find_products(shop, search, now_ms)
+    body = search_body(found.hits, shop.catalog.cards)
+    if found.filters:
+        body = with_query_filters(body, query_filters_field(found.filters))
+    return SearchReply(body, _headers(found.relaxed, found.address))
+
+
+def _headers(relaxed: Relaxed, address: str | None) -> list[Header]:
+    headers: list[Header] = []
+    if relaxed is not Relaxed.NOTHING:
+        headers.append((_RELAXED, relaxed.value.encode()))
+    if address is not None:
+        headers.append((_REDIRECT, address.encode()))
+    return headers
+
+
+def _trending(cached_store: CachedStore, search: SearchRequest, now_ms: int) -> bytes:
+    visible = searchable_store(cached_store).visible(now_ms, in_stock=search.in_stock)
+    return trending_search_body(
+        trending_picks(cached_store.shop, visible, search.num),
+        cached_store.shop.catalog.cards,
+    )
+
+
+def _search_state(cached_store: CachedStore, now_ms: int) -> SearchState:
+    shop = cached_store.shop
+    shown = shop.catalog.visible(now_ms, hide_sold_out=False)
+    buyable = shop.catalog.visible(now_ms, hide_sold_out=True)
+    version, rules = cached_store.index.version, cached_store.search_rules
+    return (shown, buyable, shop.models, shop.settings, version, rules, shop.book)

@@ -1,0 +1,208 @@
+"""Shopper access: how much of a shopper's history a call may use.
+
+An id proves nothing: customers' numbers can be guessed. The secret key and a signed
+identity prove whose list it is. Without them the store's setting `customer_lists` decides:
+under `limited` ordinary lists believe an id, and lists that show a history itself need the
+session's own events.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
+
+import msgspec
+from fastapi import Query, Request
+
+from productrecs.core.ids import StoreId, visitor_hash
+from productrecs.features.insights.tracking_health.repository import RefusedIdentity
+from productrecs.http.caches.store_cache import CachedStore
+from productrecs.http.limits.rate_and_connection_limits import (
+    address_of_client,
+    network_of,
+    peer_of,
+)
+from productrecs.http.pipeline.authentication_and_cors import SECRET, Caller
+from productrecs.http.pipeline.route_context import Context
+from productrecs.records.events.shopper_history_cache import (
+    ShopperHistories,
+    ShopperHistory,
+)
+from productrecs.storage.dialects import RawReader
+from productrecs.tenancy.accounts.shopper_identity import (
+    IdentityCheck,
+    check_identity,
+    identity_warnings,
+)
+
+if TYPE_CHECKING:
+    from productrecs.http.pipeline.route_context import RequestContext
+
+_encode: Final = msgspec.json.Encoder().encode
+IDENTITY: Final = "identity"
+"""The parameter with the signed identity."""
+
+IdentityQuery = Annotated[
+    str,
+    Query(
+        description=(
+            "The signed identity of `customer_id`, or of `user_id` without one: "
+            "`<expires>.<signature>`. The list then uses the customer's whole history. A "
+            "wrong or expired one counts as none."
+        ),
+        examples=["1893456000." + 64 * "0"],
+    ),
+]
+
+
+class ShopperAccess(NamedTuple):
+    """What one call proves, and what it may use without proof."""
+
+    mode: str  # the setting `customer_lists`: what a call may use without proof
+    customer: str = ""  # the id that the call names as a customer's
+    session: str = ""  # the caller's session, if it is named beside the ids
+    check: IdentityCheck = IdentityCheck.ABSENT  # of the call's identity
+    signed_id: str = ""  # the id that the identity is to prove
+    is_trusted: bool = False  # the call came with the secret key
+    network: str | None = None  # the client's; None if it is not limited
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether `customer` is proven."""
+        return self.check is IdentityCheck.VALID
+
+
+class UsableHistories(NamedTuple):
+    """The histories of a call, as far as it may use them."""
+
+    for_lists: Sequence[ShopperHistory] = ()
+    for_display: Sequence[ShopperHistory] = ()  # for lists that show a history itself
+
+
+NO_HISTORIES: Final = UsableHistories()
+
+
+def access_of(
+    context: Context,
+    caller: Caller,
+    query: Mapping[str, str],
+    peer: str,
+    headers: Mapping[bytes, bytes],
+) -> ShopperAccess:
+    """Return the access of a call with these parameters."""
+    is_trusted = caller.credential is SECRET
+    mode = caller.store.settings.customer_lists
+    identity = query.get(IDENTITY)
+    customer = query.get("customer_id") or ""
+    check, signed_id = IdentityCheck.ABSENT, ""
+    if identity and not is_trusted:
+        signed_id = customer or query.get("user_id") or ""
+        check = check_identity(caller.store.secrets, identity, signed_id, context.clock())
+        if check is IdentityCheck.VALID:
+            customer = signed_id
+    network = None if is_trusted else network_of(address_of_client(peer, headers))
+    session = query.get("session_id") or ""
+    return ShopperAccess(mode, customer, session, check, signed_id, is_trusted, network)
+
+
+def record_refused_identities(
+    context: Context, store_id: StoreId, checks: Iterable[IdentityCheck]
+) -> None:
+    """Count the identities that were refused, for the store's health report."""
+    for check in checks:
+        if check.is_refused:
+            refused = RefusedIdentity(store_id, check, context.clock())
+            context.write_client.write_later(refused)
+
+
+def with_identity_warning(
+    context: Context, cached_store: CachedStore, body: bytes, access: ShopperAccess
+) -> bytes:
+    """Return the body of a reply, with a warning if the call's identity was refused."""
+    if not access.check.is_refused:
+        return body
+    record_refused_identities(context, cached_store.shop.catalog.store_id, [access.check])
+    warnings = identity_warnings([(access.signed_id, access.check)])
+    return body[:-1] + b',"warnings":' + _encode(warnings) + b"}"
+
+
+SessionQuery = Annotated[
+    str,
+    Query(
+        description=(
+            "The session, if `user_id` is another id: lists may use what this session did, "
+            "whoever the shopper is."
+        ),
+        examples=["s_4fQ9xZ"],
+    ),
+]
+
+
+def access_in_route(request: Request, query: Mapping[str, str]) -> ShopperAccess:
+    """Return the access of a declared route's call."""
+    exchange: RequestContext = request.scope["productrecs"]
+    headers, peer = dict(request.scope["headers"]), peer_of(request.scope)
+    return access_of(exchange.context, exchange.known_caller, query, peer, headers)
+
+
+def read_usable_histories(
+    context: Context,
+    cached_store: CachedStore,
+    reader: RawReader,
+    names: Sequence[str],
+    access: ShopperAccess,
+) -> UsableHistories:
+    """Return the histories of a call's ids, as far as it may use them.
+
+    Raises:
+        StorageError: when the database could not answer.
+    """
+    cached = cached_store.histories
+    own = _proven_history(cached, reader, names, access)
+    sessions = frozenset(map(visitor_hash, (*names, *filter(None, [access.session]))))
+    for_lists: list[ShopperHistory] = []
+    for_display: list[ShopperHistory] = []
+    for name in names:
+        history = cached.of(name, reader)
+        if own is not None and (name == own.person or history is own):
+            history = own
+        elif access.mode != "open":
+            of_session = history.of_sessions(sessions)
+            is_customers = of_session is not history or name == access.customer
+            named = history.person if is_customers else None
+            is_hidden = _is_anonymous(context, cached_store, access, named)
+            is_hidden |= access.mode == "signed" or cached.is_former(name)
+            for_display.append(of_session)
+            for_lists.append(of_session if is_hidden else history)
+            continue
+        for_lists.append(history)
+        for_display.append(history)
+    return UsableHistories(for_lists, for_display)
+
+
+def _proven_history(
+    cached: ShopperHistories,
+    reader: RawReader,
+    names: Sequence[str],
+    access: ShopperAccess,
+) -> ShopperHistory | None:
+    """Return the history of the customer that a call proves; None without proof."""
+    if access.is_signed:
+        return cached.of(access.customer, reader, is_proven=True)
+    if not access.is_trusted:
+        return None
+    own = cached.of(names[0], reader, is_proven=True)
+    # The shop's server may name only a session; its events belong to the customer since
+    # the sign-in.
+    return own if access.customer or own.newest_ms else None
+
+
+def _is_anonymous(
+    context: Context,
+    cached_store: CachedStore,
+    access: ShopperAccess,
+    customer: str | None,
+) -> bool:
+    """Return whether the call's network named too many; it names a `customer` now."""
+    named, store_id = context.named_customers, cached_store.shop.catalog.store_id
+    if customer:
+        named.count(store_id, access.network, customer)
+    return named.is_anonymous(store_id, access.network)

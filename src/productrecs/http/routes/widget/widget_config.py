@@ -1,0 +1,170 @@
+"""Widget config: GET /v1/widget-config returns the settings that a widget renders with."""
+
+import asyncio
+import logging
+from dataclasses import replace
+from typing import Annotated, Any, Final, NamedTuple
+
+import msgspec
+from fastapi import APIRouter, Query, Request, Response
+
+from productrecs.features.widgets.repository import read_config
+from productrecs.features.widgets.widget_config import WidgetConfig
+from productrecs.features.widgets.widget_settings import DEFAULT_TYPE
+from productrecs.http.caches.store_cache import CachedStore
+from productrecs.http.openapi_responses import (
+    NULLABLE_TEXT,
+    error_responses,
+    not_modified_response,
+    object_schema,
+    success_response,
+)
+from productrecs.http.pipeline.etag_responses import conditional_reply
+from productrecs.http.pipeline.route_context import Context, RequestContext
+from productrecs.http.schemas.validation_errors import BodyError, Problem
+from productrecs.records.catalog.price_lists import PriceListNameError, parse_list_name
+from productrecs.tenancy.accounts.store import Store
+from productrecs.tenancy.accounts.store_settings import StoreSettings
+
+_log = logging.getLogger(__name__)
+
+router = APIRouter(tags=["widget"])
+
+CACHE_SECONDS: Final = 60
+"""How long a browser caches a widget's settings."""
+_encode: Final = msgspec.json.Encoder().encode
+CONFIG_SCHEMA: Final[dict[str, Any]] = object_schema(
+    type={"type": "string"},
+    settings={"type": "object"},
+    custom_css=NULLABLE_TEXT,
+    scoped={"type": ["boolean", "null"]},
+)
+_EXAMPLE: Final = {
+    "type": "recs",
+    **msgspec.to_builtins(WidgetConfig().resolved(DEFAULT_TYPE, StoreSettings())),
+    "custom_css": ".card { border-radius: 8px }",
+    "scoped": True,
+}
+
+
+@router.get(
+    "/v1/widget-config",
+    operation_id="widget_config",
+    summary="Return a widget's settings",
+    responses=success_response(
+        ("Every setting, including defaults."), CONFIG_SCHEMA, _EXAMPLE
+    )
+    | not_modified_response()
+    | error_responses(401, 422, 503),
+    response_class=Response,
+)
+async def declared_config(
+    request: Request,
+    type_: Annotated[
+        str,
+        Query(
+            alias="type",
+            description="The widget: recs, fbt, cart, search, ...",
+            examples=["recs"],
+        ),
+    ] = DEFAULT_TYPE,
+    lang: Annotated[
+        str,
+        Query(
+            description="The page's language, for texts without a setting.",
+            examples=["de"],
+        ),
+    ] = "",
+    price_list: Annotated[
+        str,
+        Query(
+            description="The price list of the page's products, whose currency counts.",
+            examples=["USD"],
+        ),
+    ] = "",
+) -> Response:
+    """Return a widget's settings; a type without saved settings has the defaults.
+
+    The currency, the locale and the number of products come from the store's settings
+    if the widget has none of its own.
+    """
+    exchange: RequestContext = request.scope["productrecs"]
+    context, store = exchange.context, exchange.known_caller.store
+    cached_store = await context.shops.open(store)
+    page = ConfigPage(type_, lang, price_list)
+    content = await answer_config(context, store, cached_store, page)
+    return conditional_reply(request, content, CACHE_SECONDS)
+
+
+class ConfigPage(NamedTuple):
+    """A page that asks for a config: its widget, language and price list."""
+
+    widget_type: str
+    lang: str
+    price_list: str
+
+
+async def answer_config(
+    context: Context, store: Store, cached_store: CachedStore, page: ConfigPage
+) -> bytes:
+    """Return the body of a reply; a blank type is the default one.
+
+    Raises:
+        BodyError: when the price list's name has an invalid form.
+    """
+    widget_type = page.widget_type or DEFAULT_TYPE
+    config = await _read(context, store, cached_store, widget_type)
+    settings = store.settings
+    if page.price_list:
+        config, settings = _in_price_list(config, settings, page.price_list)
+    return config_body(widget_type, config.resolved(widget_type, settings, page.lang))
+
+
+def _in_price_list(
+    config: WidgetConfig, settings: StoreSettings, name: str
+) -> tuple[WidgetConfig, StoreSettings]:
+    """Return the config and settings with the list, and with its currency if it has one."""
+    try:
+        currency = parse_list_name(name).currency or settings.currency
+    except PriceListNameError as error:
+        problem = Problem(("query", "price_list"), str(error), "unknown_price_list", name)
+        raise BodyError([problem]) from error
+    own = {**config.settings, "price_list": name}
+    if currency != settings.currency:
+        own.pop("currency", None)
+        settings = replace(settings, currency=currency, price_format="")
+    return replace(config, settings=own), settings
+
+
+def config_body(widget_type: str, config: WidgetConfig) -> bytes:
+    """Return the body of a reply with a config, resolved or not."""
+    content = {
+        "type": widget_type,
+        "settings": config.settings,
+        "custom_css": config.custom_css,
+        "scoped": config.scoped,
+    }
+    return _encode(content)
+
+
+async def _read(
+    context: Context, store: Store, cached_store: CachedStore, widget_type: str
+) -> WidgetConfig:
+    def read() -> WidgetConfig:
+        return read_config(context.reader, store.store_id, widget_type)
+
+    try:
+        if context.reading is None:
+            config = read()
+        else:
+            loop = asyncio.get_running_loop()
+            config = await loop.run_in_executor(context.reading, read)
+    except Exception:
+        # The last settings that were read are better for a shop's page than an error.
+        _log.exception("widget settings read failed")
+        return cached_store.widgets.get(widget_type, WidgetConfig())
+    if config == WidgetConfig():
+        cached_store.widgets.pop(widget_type, None)
+    else:
+        cached_store.widgets[widget_type] = config
+    return config

@@ -1,0 +1,465 @@
+"""Item schema: the body of `POST /v1/items`, and items to import."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Protocol
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    ValidationError,
+    WithJsonSchema,
+)
+from pydantic_core import PydanticCustomError, PydanticKnownError
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.http.schemas.field_readers import (
+    INTEGER_SCHEMA,
+    NUMERIC,
+    ItemId,
+    OptionalAvailability,
+    OptionalIdentifier,
+    OptionalInteger,
+    OptionalNumber,
+    OptionalTime,
+    Schema,
+    check_string,
+    id_schema,
+    list_of,
+    nullable,
+    read_identifier,
+    read_number,
+    read_optional_number,
+    string_schema,
+    text_reader,
+    too_long,
+)
+from productrecs.http.schemas.validation_errors import (
+    MAX_PROBLEMS,
+    BodyError,
+    Loc,
+    Problem,
+    from_details,
+)
+from productrecs.records.catalog.item import (
+    FIELD_DEFAULTS,
+    LIST_FIELDS,
+    Attributes,
+    ItemPatch,
+    PackedPatch,
+)
+from productrecs.records.catalog.price_lists import (
+    MAX_PRICE_LISTS,
+    NAME_FORMS,
+    NAME_PATTERN,
+    ListPrice,
+    ListPrices,
+    PriceListNameError,
+    parse_list_name,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+MAX_ITEMS = 1000
+MAX_TITLE = 1_000
+MAX_DESCRIPTION = 64_000
+MAX_URL = 8_192
+MAX_CATEGORIES = 200
+MAX_CATEGORY = 1_000
+MAX_ATTRIBUTES = 50
+MAX_ATTRIBUTE_NAME = 100
+MAX_VALUES = 100
+MAX_VALUE = 255
+
+
+class UndecodedItem(Protocol):
+    """An item that is not decoded yet."""
+
+    def read(self) -> object:
+        """Return the decoded item."""
+
+
+class TooManyItemsError(ProductRecsError):
+    """One push has more than 1000 items; send several pushes."""
+
+
+def _read_category(value: object) -> str:
+    if not isinstance(value, str):
+        raise PydanticKnownError("string_type")
+    return check_string(value, MAX_CATEGORY)
+
+
+def _read_category_id(value: object) -> str:
+    return "" if value == "" else read_identifier(value)
+
+
+def _read_value(value: object) -> str:
+    """Return an attribute's value as text; numbers and booleans are converted."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return f"{read_number(value):.12g}"
+    if not isinstance(value, str):
+        raise PydanticKnownError("string_type")
+    return check_string(value.strip(), MAX_VALUE)
+
+
+def _read_values(value: object) -> tuple[str, ...]:
+    """Return the distinct values of one attribute, from one value or a list."""
+    if value is None:
+        return ()
+    values = value if isinstance(value, list | tuple) else (value,)
+    if len(values) > MAX_VALUES:
+        raise too_long(MAX_VALUES, len(values))
+    return tuple(dict.fromkeys(text for one in values if (text := _read_value(one))))
+
+
+def _read_attributes(value: object) -> Attributes:
+    """Return attributes by name; attributes without a value are dropped."""
+    if value is None:
+        return ()
+    if not isinstance(value, dict):
+        raise PydanticKnownError("dict_type")
+    if len(value) > MAX_ATTRIBUTES:
+        message = f"an item has at most {MAX_ATTRIBUTES} attributes"
+        raise PydanticCustomError("too_many_attributes", message)
+    found: dict[str, tuple[str, ...]] = {}
+    for name, values in value.items():
+        name = check_string(str(name).strip(), MAX_ATTRIBUTE_NAME)  # noqa: PLW2901
+        if not name or ":" in name or "," in name:
+            message = "an attribute's name has at least one character, no colon, no comma"
+            raise PydanticCustomError("attribute_name", message)
+        if texts := _read_values(values):
+            found[name] = texts
+    return tuple(found.items())
+
+
+def _read_prices(value: object) -> ListPrices:
+    """Return an item's prices by list; none for null, which removes them all."""
+    if value is None:
+        return ()
+    if not isinstance(value, dict):
+        raise PydanticKnownError("dict_type")
+    if len(value) > MAX_PRICE_LISTS:
+        message = f"an item is in at most {MAX_PRICE_LISTS} price lists; leave some out"
+        raise PydanticCustomError("too_many_price_lists", message)
+    found = {}
+    for text, price in value.items():
+        try:
+            name = str(parse_list_name(text))
+        except PriceListNameError:
+            raise PydanticCustomError("price_list_name", NAME_FORMS) from None
+        found[name] = _read_list_price(name, price)
+    return tuple(found.values())
+
+
+def _read_list_price(name: str, value: object) -> ListPrice:
+    """Return a price from a number, or from an object with the price before a sale.
+
+    This is the `price` beside a `sale_price`, and the `list_price` beside a `price`.
+    """
+    if not isinstance(value, dict):
+        return ListPrice(name, read_optional_number(value))
+    price, list_price, sale_price = (
+        read_optional_number(value.get(field))
+        for field in ("price", "list_price", "sale_price")
+    )
+    if sale_price is None:
+        return ListPrice(name, price, list_price)
+    return ListPrice(name, sale_price, price if list_price is None else list_price)
+
+
+def _without_blanks(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the non-empty names: feeds have empty ones between separators."""
+    return tuple(name for name in names if name and not name.isspace())
+
+
+def _text_schema(maximum: int) -> WithJsonSchema:
+    return WithJsonSchema(nullable(string_schema(0, maximum)))
+
+
+def _list_schema(member: Schema) -> WithJsonSchema:
+    listed: Schema = {"type": "array", "maxItems": MAX_CATEGORIES, "items": member}
+    return WithJsonSchema(nullable(listed))
+
+
+Title = Annotated[str, PlainValidator(text_reader(MAX_TITLE, "")), _text_schema(MAX_TITLE)]
+Description = Annotated[
+    str | None,
+    PlainValidator(text_reader(MAX_DESCRIPTION, None)),
+    _text_schema(MAX_DESCRIPTION),
+]
+Address = Annotated[
+    str | None, PlainValidator(text_reader(MAX_URL, None)), _text_schema(MAX_URL)
+]
+_Category = Annotated[str, PlainValidator(_read_category)]
+_CategoryId = Annotated[str, PlainValidator(_read_category_id)]
+Categories = Annotated[
+    tuple[_Category, ...],
+    list_of(MAX_CATEGORIES),
+    AfterValidator(_without_blanks),
+    _list_schema(string_schema(0, MAX_CATEGORY)),
+]
+CategoryIds = Annotated[
+    tuple[_CategoryId, ...],
+    list_of(MAX_CATEGORIES),
+    AfterValidator(_without_blanks),
+    _list_schema({"anyOf": [id_schema(0), INTEGER_SCHEMA]}),
+]
+
+
+_VALUE_SCHEMA: Schema = {
+    "anyOf": [string_schema(0, MAX_VALUE), {"type": "number"}, {"type": "boolean"}]
+}
+_VALUES_SCHEMA: Schema = {
+    "anyOf": [
+        *_VALUE_SCHEMA["anyOf"],
+        {"type": "array", "maxItems": MAX_VALUES, "items": _VALUE_SCHEMA},
+        {"type": "null"},
+    ]
+}
+Brand = Annotated[
+    str | None, PlainValidator(text_reader(MAX_VALUE, None)), _text_schema(MAX_VALUE)
+]
+Values = Annotated[
+    tuple[str, ...], PlainValidator(_read_values), WithJsonSchema(_VALUES_SCHEMA)
+]
+NamedValues = Annotated[
+    Attributes,
+    PlainValidator(_read_attributes),
+    WithJsonSchema(
+        nullable(
+            {
+                "type": "object",
+                "maxProperties": MAX_ATTRIBUTES,
+                "propertyNames": {"maxLength": MAX_ATTRIBUTE_NAME, "pattern": "^[^:,]*$"},
+                "additionalProperties": _VALUES_SCHEMA,
+                "examples": [{"Season": "Winter", "Pockets": 2}],
+            }
+        )
+    ),
+]
+
+
+_AMOUNT_SCHEMA: Schema = {
+    "anyOf": [{"type": "number"}, {"type": "string", "pattern": NUMERIC}, {"type": "null"}]
+}
+PricesByList = Annotated[
+    tuple[object, ...],  # `ListPrices`, whose class would be another schema
+    PlainValidator(_read_prices),
+    WithJsonSchema(
+        nullable(
+            {
+                "type": "object",
+                "maxProperties": MAX_PRICE_LISTS,
+                "propertyNames": {"pattern": NAME_PATTERN},
+                "additionalProperties": {
+                    "anyOf": [
+                        *_AMOUNT_SCHEMA["anyOf"],
+                        {
+                            "type": "object",
+                            "properties": dict.fromkeys(
+                                ("price", "list_price", "sale_price"), _AMOUNT_SCHEMA
+                            ),
+                        },
+                    ]
+                },
+                "examples": [{"USD": 159, "group:trade": {"price": 99, "list_price": 129}}],
+            }
+        )
+    ),
+]
+
+
+class ItemBody(BaseModel):
+    """One product. Absent fields keep their stored values; null resets one."""
+
+    model_config = ConfigDict(title="Item", extra="ignore")
+
+    id: ItemId = Field(description="The id that events, orders and replies use.")
+    sku: OptionalIdentifier = Field(
+        None, description="The merchant's own code; only displayed."
+    )
+    title: Title = ""
+    product_url: Address = None
+    image_url: Address = None
+    price: OptionalNumber = None
+    availability: OptionalAvailability = Field(
+        None, description="Absent or null: derived from `stock_qty` (0 is out of stock)."
+    )
+    stock_qty: OptionalInteger = Field(None, description="Units in stock.")
+    cost: OptionalNumber = None
+    categories: Categories = ()
+    category_ids: CategoryIds = ()
+    description: Description = None
+    available_from: OptionalTime = Field(
+        None,
+        description=("The first day (or time) it may be shown, in the store's time zone."),
+    )
+    available_until: OptionalTime = Field(
+        None,
+        description=("The last day (or time) it may be shown, in the store's time zone."),
+    )
+    brand: Brand = Field(None, description="The manufacturer's or the label's name.")
+    gtin: OptionalIdentifier = Field(
+        None, description="The number under the barcode: GTIN, EAN, UPC or ISBN."
+    )
+    color: Values = Field((), description="One colour, or a list of them.")
+    size: Values = Field((), description="One size, or a list of them.")
+    material: Values = Field((), description="One material, or a list of them.")
+    attributes: NamedValues = Field(
+        (),
+        description="Further attributes: an object of names, each with its values.",
+        json_schema_extra={"default": {}},
+    )
+    list_price: OptionalNumber = Field(
+        None,
+        description="The price before a reduction. Above `price`, the item is on sale.",
+    )
+    prices: PricesByList = Field(
+        (),
+        description=(
+            "Prices by market and customer group: an object of price lists (`USD`, "
+            "`group:trade`, `USD:group:trade`), each with a price, or with `price` and "
+            "`list_price`. A list that a push leaves out keeps its price; null removes it."
+        ),
+        json_schema_extra={"default": {}},
+    )
+
+
+class ItemsPush(BaseModel):
+    """A push of up to 1000 items: created or updated together, or not at all."""
+
+    items: Annotated[list[ItemBody], Field(max_length=MAX_ITEMS)]
+
+
+_validate = ItemBody.__pydantic_validator__.validate_python
+_FIELDS = tuple(FIELD_DEFAULTS)
+
+
+def parse_items(body: object) -> list[ItemPatch]:
+    """Return the items of a push in the order sent, including repeated ids.
+
+    Raises:
+        TooManyItemsError: when it has more than 1000, before any is parsed.
+        BodyError: when the body or any item is invalid.
+    """
+    return list(_patches(_items_of(body)))
+
+
+def pack_items(items: Sequence[UndecodedItem]) -> list[PackedPatch]:
+    """Return the items that `parse_items` returns, decoded one at a time.
+
+    Raises:
+        TooManyItemsError: as `parse_items`.
+        BodyError: as `parse_items`, and when an item is not JSON.
+    """
+    if len(items) > MAX_ITEMS:
+        message = f"more than {MAX_ITEMS} items in one push; send fewer at a time"
+        raise TooManyItemsError(message)
+    return [PackedPatch.of(one) for one in _patches(item.read() for item in items)]
+
+
+def _patches(items: Iterable[object]) -> Iterator[ItemPatch]:
+    problems: list[Problem] = []
+    for index, item in enumerate(items):
+        try:
+            patch = _patch(_validate(item))
+        except ValidationError as error:
+            problems += _problems(error, ("body", "items", index))
+            if len(problems) >= MAX_PROBLEMS:  # more are not reported
+                break
+        else:
+            yield patch
+    if problems:
+        raise BodyError(problems)
+
+
+def parse_item(row: object) -> ItemPatch:
+    """Return the item of one JSON object, such as a line of a file to import.
+
+    Raises:
+        BodyError: when it is not an item as `POST /v1/items` takes them.
+    """
+    try:
+        return _patch(_validate(row))
+    except ValidationError as error:
+        raise BodyError(_problems(error, ())) from None
+
+
+def parse_item_row(row: Mapping[str, str | None]) -> ItemPatch:
+    r"""Return the item in one row of a CSV: cells by header.
+
+    An empty cell counts as absent; `|` separates the values of a list; blanks around a
+    cell are ignored. Only the cell of `attributes` is JSON: an object.
+
+    Raises:
+        BodyError: when a cell is invalid for its field.
+    """
+    cells: dict[str, object] = {}
+    for name in ("id", *_FIELDS):
+        cell = (row.get(name) or "").strip()
+        if cell:
+            listed = name in LIST_FIELDS
+            cells[name] = [part.strip() for part in cell.split("|")] if listed else cell
+    if "attributes" in cells:
+        cells["attributes"] = _decoded(str(cells["attributes"]))
+    if prices := _prices_of(row):
+        cells["prices"] = prices
+    return parse_item(cells)
+
+
+PRICE_COLUMNS = ("price", "list_price", "sale_price")
+"""Columns that a table may have once more for a price list, as in `price:USD`."""
+
+
+def _prices_of(row: Mapping[str, str | None]) -> object:
+    """Return the prices by list in a row: the JSON of its cell `prices`, and columns."""
+    found = _decoded(row.get("prices") or "{}")
+    for column, cell in row.items():
+        field, colon, name = column.partition(":")
+        if colon and field in PRICE_COLUMNS and isinstance(found, dict) and cell:
+            known = found.get(name)
+            fields = dict(known) if isinstance(known, dict) else {"price": known}
+            found[name] = fields | {field: cell.strip() or None}
+    return found
+
+
+def _decoded(cell: str) -> object:
+    try:
+        return json.loads(cell)
+    except ValueError:
+        return cell  # its reader reports the error
+
+
+def _items_of(body: object) -> Sequence[object]:
+    """Return the list under `items`, after a check of its length."""
+    if not isinstance(body, dict):
+        message = 'Input should be an object: {"items": [...]}'
+        raise BodyError([Problem(("body",), message, "model_type", body)])
+    if "items" not in body:
+        raise BodyError([Problem(("body", "items"), "Field required", "missing", body)])
+    items = body["items"]
+    if not isinstance(items, list):
+        message = "Input should be a list of items"
+        raise BodyError([Problem(("body", "items"), message, "list_type", items)])
+    if len(items) > MAX_ITEMS:
+        message = f"{len(items)} items in one push; send at most {MAX_ITEMS} at a time"
+        raise TooManyItemsError(message)
+    return items
+
+
+def _patch(item: ItemBody) -> ItemPatch:
+    given_fields, values = item.model_fields_set, item.__dict__
+    return ItemPatch(
+        item.id, {name: values[name] for name in _FIELDS if name in given_fields}
+    )
+
+
+def _problems(error: ValidationError, at: Loc) -> list[Problem]:
+    return from_details(error.errors(include_url=False), at)

@@ -1,0 +1,233 @@
+"""Live event recorder: records the event requests of stores whose live view is open.
+
+The event loop only appends; a background write parses, judges and stores them.
+"""
+
+import asyncio
+import contextlib
+import logging
+import threading
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any, Final
+
+from productrecs.core.clock import MINUTE_MS, Clock
+from productrecs.core.errors import ProductRecsError, StorageError, operator_text
+from productrecs.core.ids import StoreId
+from productrecs.features.insights.live_events.live_event import (
+    LiveEvent,
+    ReceivedRequest,
+    Verdict,
+    client_hash,
+    events_of_request,
+    with_catalog_verdict,
+)
+from productrecs.features.insights.live_events.repository import (
+    LiveEventRepository,
+    watched_stores,
+)
+from productrecs.http.limits.bot_detection import BotDetector, crawler_name
+from productrecs.http.limits.rate_and_connection_limits import (
+    address_of_client,
+    network_of,
+)
+from productrecs.http.schemas.validation_errors import BodyError
+from productrecs.http.writes.background_writes import (
+    BackgroundWriter,
+    RecordKind,
+)
+from productrecs.records.catalog.repository import CatalogRepository
+from productrecs.storage.database import Database
+from productrecs.storage.storage_health import OutageNotes
+from productrecs.tenancy.accounts.api_keys import SecretKeys
+from productrecs.tenancy.accounts.shopper_identity import check_identity
+
+_log = logging.getLogger(__name__)
+
+WATCH_MS: Final = 2 * MINUTE_MS
+"""How long a store is watched after the last request for its live view."""
+
+_RENEW_MS: Final = MINUTE_MS // 2
+_SECONDS: Final = 1.0
+_MAX_BYTES: Final = 4 << 20  # of buffered requests in one process
+_MIN_WEIGHT: Final = 2 << 10
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """The store, the time and the sender of a request with events."""
+
+    store_id: StoreId
+    at_ms: int
+    peer: str
+    headers: Mapping[bytes, bytes]
+    is_foreign: bool = False
+    has_key: bool = True  # the key is known
+    is_order: bool = False
+    is_repeated: bool = False  # the order is a duplicate
+    bots: BotDetector | None = None  # recognises a page's visitors
+    secrets: SecretKeys | None = None  # check the signed identities; None skips them
+
+
+class EventWatch:
+    """Records the requests of watched stores; `stores` is empty while none is watched."""
+
+    def __init__(
+        self, database: Database, background: BackgroundWriter, clock: Clock
+    ) -> None:
+        """Start without watched stores."""
+        self.stores: frozenset[StoreId] = frozenset()
+        self._database = database
+        self._clock = clock
+        self._renewed_at: dict[
+            StoreId, int
+        ] = {}  # when this process last renewed the watch
+        self._reader = database.raw_reader()
+        self._background = background
+        background.register(ReceivedRequest, _LIVE_EVENTS)
+        self._read_lock = threading.Lock()
+        self._outage = OutageNotes()
+
+    def open(self, store_id: StoreId) -> None:
+        """Watch a store for two minutes, in every process within a second."""
+        now = self._clock()
+        until = now + WATCH_MS
+        if now - self._renewed_at.get(store_id, 0) < _RENEW_MS:
+            return
+        self._renewed_at[store_id] = now
+        with self._database.transaction(synced=False) as transaction:
+            LiveEventRepository(transaction, store_id).watch(until)
+        self.stores |= {store_id}
+
+    def add(
+        self, sender: Sender, data: bytes, error: ProductRecsError | None = None
+    ) -> None:
+        """Record a request with `data`; `error` is the reason why it was refused."""
+        agent = sender.headers.get(b"user-agent", b"").decode("latin-1")
+        address = address_of_client(sender.peer, sender.headers)
+        problems = _problems(error) if isinstance(error, BodyError) else {}
+        bots, store_id = sender.bots, sender.store_id
+        received = ReceivedRequest(
+            store_id=sender.store_id,
+            at_ms=sender.at_ms,
+            client=client_hash(sender.store_id, address, agent),
+            data=data,
+            is_foreign=sender.is_foreign,
+            problems=problems,
+            refusal="" if error is None or problems else str(error),
+            is_key_refused=not sender.has_key,
+            is_order=sender.is_order,
+            is_repeated=sender.is_repeated,
+            crawler=None if bots is None else crawler_name(agent.encode("latin-1")),
+            is_flagged=None
+            if bots is None or not bots.has_flagged
+            else lambda body: bots.is_flagged(store_id, body, network_of(address)),
+            identity_refusal=_identity_refusal(sender),
+        )
+        self._background.add(received)
+
+    @contextlib.asynccontextmanager
+    async def run(self) -> AsyncIterator[None]:
+        """Refresh the watched stores periodically while the block runs."""
+        following = asyncio.create_task(self._follow())
+        try:
+            yield
+        finally:
+            following.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await following
+            await asyncio.to_thread(self._close)
+
+    async def _follow(self) -> None:
+        while True:
+            await asyncio.sleep(_SECONDS)
+            try:
+                await asyncio.to_thread(self._read_watches)
+            except StorageError as error:
+                if self._outage.is_due():
+                    reason = {"error": operator_text(error)}
+                    _log.warning("live view lookup failed", extra=reason)
+            except Exception:
+                _log.exception("live view lookup failed")
+            else:
+                if self._outage.has_ended():
+                    _log.info("live views read again")
+
+    def _read_watches(self) -> None:
+        with self._read_lock:
+            self.stores = watched_stores(self._reader, self._clock())
+
+    def _close(self) -> None:
+        with self._read_lock:  # a cancelled task leaves its thread running
+            self._reader.close()
+
+
+def _identity_refusal(sender: Sender) -> Callable[[Mapping[str, Any]], str] | None:
+    """Return what says why the identity of an event or order is refused, or ""."""
+    secrets = sender.secrets
+    if secrets is None:
+        return None
+
+    def refusal(body: Mapping[str, Any]) -> str:
+        identity, customer = body.get("identity"), body.get("user_id")
+        sent = None if identity is None else str(identity)
+        check = check_identity(secrets, sent, str(customer or ""), sender.at_ms)
+        return check if check.is_refused else ""
+
+    return refusal
+
+
+def _store(database: Database, batch: Sequence[ReceivedRequest]) -> None:
+    ordered = sorted(batch, key=lambda one: one.store_id)
+    for store_id, group in groupby(ordered, key=lambda one: one.store_id):
+        events = [event for one in group for event in events_of_request(one)]
+        with database.transaction(synced=False) as transaction:
+            repository = LiveEventRepository(transaction, store_id)
+            known_ids = CatalogRepository(transaction, store_id).find(
+                {item for event in events for item in event.items}
+            )
+            present = {item for item, one in known_ids.items() if one.present}
+            received = repository.receipts(
+                [event.event_id for event in events if event.event_id]
+            )
+            repository.add([_final(one, present, received) for one in events])
+
+
+_LIVE_EVENTS: Final = RecordKind(
+    "live events",
+    _store,
+    every=2,
+    limit=_MAX_BYTES,
+    weight=lambda one: max(_MIN_WEIGHT, len(one.data)),
+    is_loss_logged=False,  # the view only shows fewer events
+)
+
+
+def _final(event: LiveEvent, present: set[str], received: Mapping[str, int]) -> LiveEvent:
+    """Return an event with its verdict; one that was received before is a duplicate."""
+    first = received.get(event.event_id)
+    is_stored = event.verdict in {
+        Verdict.ACCEPTED,
+        Verdict.NO_ORDER_ID,
+        Verdict.FOREIGN_ORIGIN,
+        Verdict.CLOCK,
+        Verdict.BOT,
+        Verdict.IDENTITY,
+    }
+    if is_stored and first is not None and first < event.at_ms:
+        return replace(event, verdict=Verdict.DUPLICATE)
+    return replace(event, verdict=with_catalog_verdict(event, present))
+
+
+def _problems(error: BodyError) -> dict[int, str]:
+    """Return the problems by the index of the event; 0 for a single event."""
+    found: dict[int, str] = {}
+    for problem in error.problems:
+        place = next((one for one in problem.loc[1:2] if isinstance(one, int)), 0)
+        name = next((str(one) for one in reversed(problem.loc) if isinstance(one, str)), "")
+        if problem.type == "json_invalid":
+            place = -1
+        text = f"{name}: {problem.msg}" if name not in {"", "body"} else problem.msg
+        found.setdefault(place, text)
+    return found

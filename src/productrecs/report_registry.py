@@ -1,0 +1,213 @@
+"""Report registry: every report type and the function that makes it.
+
+The command line, the API and the dashboard use it. Each feature makes its own report.
+"""
+
+import io
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from productrecs.core.csv_writer import CsvWriter
+from productrecs.core.report import Definition, Report, ReportError, ReportQuery
+from productrecs.features.forecast.stock_and_forecast_reports import (
+    demand_report,
+    forecast_report,
+)
+from productrecs.features.insights.attribution.attributor import Attributor
+from productrecs.features.insights.customers.customer_report import (
+    compute_customers,
+    customer_list_report,
+    customers_report,
+)
+from productrecs.features.insights.experiment_results.experiment_report import (
+    experiment_report,
+)
+from productrecs.features.insights.experiment_results.experiment_result import (
+    holdout_test,
+    measure_test,
+    measured_test,
+)
+from productrecs.features.insights.impact.attribution_report import attribution_report
+from productrecs.features.insights.impact.sales_and_funnel_reports import (
+    items_report,
+    sales_report,
+    widgets_report,
+)
+from productrecs.features.insights.tracking_health.tracking_health_report import (
+    health_report,
+)
+from productrecs.features.recommendations.earnings.earnings_replay import (
+    earnings_report,
+    replay_earnings,
+)
+from productrecs.features.search.search_insights import QueryFilter, search_report
+from productrecs.records.experiments.repository import ExperimentRepository
+from productrecs.services import Services
+from productrecs.tenancy.accounts.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class ReportType:
+    """One report: its subject in a few words, and the function that makes it."""
+
+    summary: str
+    make: Callable[[Services, Store, ReportQuery], Report]
+
+
+def _searches(
+    query_filter: QueryFilter,
+) -> Callable[[Services, Store, ReportQuery], Report]:
+    return lambda services, store, query: search_report(
+        services.database, store, query, query_filter
+    )
+
+
+EXPERIMENT: Final = "experiment"
+EARNINGS: Final = "earnings"
+CUSTOMERS: Final = frozenset({"customers", "customer-list"})
+FORECASTS: Final = frozenset({"demand", "forecast"})
+
+REPORT_TYPES: Final[Mapping[str, ReportType]] = MappingProxyType(
+    {
+        "attribution": ReportType(
+            "carts and sales after recommendations, by widget, source, position or day",
+            lambda services, store, query: attribution_report(
+                services.database, store, query
+            ),
+        ),
+        "credited-sales": ReportType(
+            "the newest of these sales, with their orders",
+            lambda services, store, query: sales_report(services.database, store, query),
+        ),
+        "credited-items": ReportType(
+            "which products were sold that way",
+            lambda services, store, query: items_report(services.database, store, query),
+        ),
+        **{
+            name: ReportType(summary, _searches(query_filter))
+            for query_filter, name, summary in (
+                (QueryFilter.ALL, "search", "search queries, with results and clicks"),
+                (QueryFilter.NO_RESULTS, "search-no-results", "queries without results"),
+                (QueryFilter.NO_CLICKS, "search-no-clicks", "queries without clicks"),
+            )
+        },
+        "widgets": ReportType(
+            "what lists show and what follows: clicks, carts, sales, revenue",
+            lambda services, store, query: widgets_report(services.database, store, query),
+        ),
+        EXPERIMENT: ReportType(
+            "the result of the holdout test, or of another test (--test)",
+            lambda services, store, query: experiment_report(
+                services.database, store, query
+            ),
+        ),
+        "customers": ReportType(
+            "customers by recency, frequency and revenue",
+            lambda services, store, query: customers_report(
+                services.database, store, query
+            ),
+        ),
+        "customer-list": ReportType(
+            "the customers with most revenue, or (--by next) whose next order is due",
+            lambda services, store, query: customer_list_report(
+                services.database, store, query
+            ),
+        ),
+        "health": ReportType(
+            "events by the hour, unknown products, and problems with ids and clocks",
+            lambda services, store, query: health_report(
+                services.database, store, query, services.clock()
+            ),
+        ),
+        EARNINGS: ReportType(
+            "what margin would count in lists, replayed on past orders",
+            lambda services, store, query: earnings_report(services.database, store, query),
+        ),
+        "demand": ReportType(
+            "what to order, what is running out and what is in excess, by money",
+            lambda services, store, query: demand_report(
+                services.database, store, query, services.clock()
+            ),
+        ),
+        "forecast": ReportType(
+            "expected sales of each of the next 28 days, with their uncertainty",
+            lambda services, store, query: forecast_report(services.database, store, query),
+        ),
+    }
+)
+
+
+def make_report(services: Services, store: Store, name: str, query: ReportQuery) -> Report:
+    """Return a report from the counts of the background jobs.
+
+    Raises:
+        ReportError: when there is no such report, or the query is invalid.
+    """
+    subject = REPORT_TYPES.get(name)
+    if subject is None:
+        message = f"there is no report {name!r}; there are {', '.join(REPORT_TYPES)}"
+        raise ReportError(message)
+    return subject.make(services, store, query)
+
+
+def refresh_report_counts(
+    services: Services, store: Store, name: str, query: ReportQuery
+) -> None:
+    """Update the counts of a report, for installations without a worker."""
+    if name == EXPERIMENT:
+        _measure(services, store, query.test)
+    elif name == EARNINGS:
+        replay_earnings(services.database, store, services.clock())
+    elif name in CUSTOMERS:
+        compute_customers(services.database, store, services.clock())
+    elif name not in FORECASTS:  # the nightly run computes them
+        Attributor(services.database, services.touchpoint_folder).catch_up(store)
+
+
+def _measure(services: Services, store: Store, name: str | None) -> None:
+    """Compute a test's result: of the one named, else of the holdout test."""
+    with services.database.reading() as connection:
+        stored = ExperimentRepository(connection, store.store_id).all()
+    found = next((one for one in stored if one.name == name), None)
+    holdout = name or store.settings.holdout_test
+    test = holdout_test(store, holdout) if found is None else measured_test(found)
+    measure_test(services.database, store, test, services.clock())
+
+
+def report_to_dict(table: Report) -> dict[str, object]:
+    """Return the report for JSON: one object per row, with a definition per number."""
+    names = [column.name for column in table.columns]
+    return {
+        "report": table.name,
+        "title": table.title,
+        "figures": [
+            {**_defined(figure.definition), "value": figure.value}
+            for figure in table.figures
+        ],
+        "columns": [_defined(column) for column in table.columns],
+        "rows": [dict(zip(names, row, strict=True)) for row in table.rows],
+        "notes": list(table.notes),
+    }
+
+
+def report_to_csv(table: Report) -> str:
+    """Return the report's table as CSV; its figures if it has no table."""
+    text = io.StringIO()
+    if table.columns:
+        writer = CsvWriter(text, [column.name for column in table.columns])
+        for row in table.rows:
+            writer.write(row)
+    else:
+        writer = CsvWriter(text, ("name", "value", "unit", "meaning"))
+        for figure in table.figures:
+            definition = figure.definition
+            writer.write(
+                (definition.name, figure.value, definition.unit, definition.meaning)
+            )
+    return text.getvalue()
+
+
+def _defined(one: Definition) -> dict[str, object]:
+    return {"name": one.name, "unit": one.unit, "meaning": one.meaning}

@@ -1,0 +1,460 @@
+"""File import jobs: check and import files of the dashboard, and uploads of orders.
+
+Checks have their own worker, so that a dry run does not wait for a long import. Uploads are
+imported in their order, in their own process: a long import neither delays training nor
+competes with it for Python's global interpreter lock, and its memory is separate.
+"""
+
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final, Protocol, TypeAlias
+
+from productrecs.core.clock import DAY_MS
+from productrecs.core.errors import ProductRecsError, StorageError
+from productrecs.core.ids import StoreId
+from productrecs.records.uploads.file_import import (
+    CHECK_JOB,
+    IMPORT_JOB,
+    FileImport,
+    ImportStatus,
+)
+from productrecs.records.uploads.order_upload_import import UploadImport
+from productrecs.records.uploads.repository import (
+    JOB,
+    FileImportRepository,
+    expire_imports,
+    files_needed,
+    files_of_open_imports,
+    stores_in,
+    stores_with_uploads,
+)
+from productrecs.records.uploads.undo.repository import expire_changes
+from productrecs.records.uploads.undo.undo_import import undo_file_import
+from productrecs.services import Services, check_objects_are_ours
+from productrecs.storage.job_queue import Job
+from productrecs.storage.recurring_jobs import PeriodicTasks
+from productrecs.storage.sequence_and_item_numbers import ItemNumbers, StoreLog
+from productrecs.tenancy.accounts.account_directory import AccountDirectory
+from productrecs.tenancy.accounts.store import Store
+from productrecs.worker.job_worker import (
+    JobHandler,
+    JobInterruptedError,
+    JobProgress,
+    JobRefusedError,
+    JobSchedule,
+    JobWorker,
+    PeriodicJob,
+)
+
+MAX_ATTEMPTS: Final = 5
+"""The most attempts at a file; after that the import fails."""
+
+SLICE_SECONDS: Final = 20.0
+"""The time slice of a store's import while another store waits."""
+
+RETENTION_MS: Final = 7 * DAY_MS
+"""How long a checked file waits for the merchant."""
+
+UNDO_MS: Final = 400 * DAY_MS
+"""How long an import can be undone, as long as the audit log has its line."""
+
+_EXPIRED: Final = "Nobody started it within 7 days. The file was deleted: send it again."
+_KILLED: Final = "The command was interrupted."
+_INTERRUPTED_MESSAGE: Final = (
+    f"The import was interrupted {MAX_ATTEMPTS} times; the service's log says why. Send "
+    "the file again, or split it."
+)
+_MISSING_MESSAGE: Final = "The file is no longer in the data folder. Send it again."
+_WAITING: Final = (ImportStatus.CHECKING,)
+_STARTED: Final = (ImportStatus.QUEUED, ImportStatus.RUNNING, ImportStatus.UNDOING)
+_STEP: Final = 1.0  # seconds between two writes of the progress
+
+OnShare: TypeAlias = Callable[[float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedFile:
+    """The result of an import; `rejects` is a CSV of the rows that failed."""
+
+    result: Mapping[str, Any] = field(default_factory=dict)
+    rejects: str = ""
+
+
+class FileImporter(Protocol):
+    """Reads files as the import commands do; the command line builds it."""
+
+    def staged_share(self, one: FileImport) -> float:
+        """Return the progress of an import at which it starts to store."""
+
+    def check(
+        self, store: Store, one: FileImport, path: Path, on_share: OnShare
+    ) -> Mapping[str, Any]:
+        """Return the result of a dry run.
+
+        Raises:
+            ProductRecsError: when the file cannot be read.
+        """
+
+    def run(
+        self, store: Store, one: FileImport, path: Path, on_share: OnShare
+    ) -> ImportedFile:
+        """Import the file.
+
+        Raises:
+            ProductRecsError: when nothing in it can be imported.
+        """
+
+
+class FileImportJobs:
+    """The handlers of the jobs for the dashboard's files."""
+
+    def __init__(
+        self,
+        services: Services,
+        importer: FileImporter,
+        slice_seconds: float = SLICE_SECONDS,
+    ) -> None:
+        """Import for the stores of `services`; if others wait, each for `slice_seconds`."""
+        self._slice_seconds = slice_seconds
+        self._services = services
+        self._importer = importer
+        self._accounts = AccountDirectory(services.database)
+        self._reader = services.database.raw_reader()
+
+    def stores_to_check(self) -> Sequence[StoreId]:
+        """Return the stores that wait for a dry run."""
+        return stores_in(self._services.database, *_WAITING)
+
+    def stores_to_import(self) -> Sequence[StoreId]:
+        """Return the stores that wait for an import."""
+        return stores_in(self._services.database, *_STARTED)
+
+    def check(self, job: Job, progress: JobProgress) -> None:
+        """Do the dry runs of a store."""
+        store = self._store(job)
+        while one := self._next(store, _WAITING):
+            share = self._progress_callback(store, one, progress, job)
+            erasures = self._erasures(store)
+            try:
+                preview = self._importer.check(store, one, self._path(one), share)
+            except (FileNotFoundError, ProductRecsError) as error:
+                preview = {"problem": self._problem(store, one, error)}
+            self._end_check(store, one, preview, erasures)
+            self._requeue(job)
+
+    def run(self, job: Job, progress: JobProgress) -> None:
+        """Import the files that a store has started."""
+        store = self._store(job)
+        while one := self._next(store, _STARTED):
+            if one.status is ImportStatus.UNDOING:
+                database, clock = self._services.database, self._services.clock
+                undo_file_import(database, store.store_id, one, clock)
+                self._requeue(job)
+                continue
+            share = self._progress_callback(store, one, progress, job)
+            try:
+                is_finished = self._importer.run(store, one, self._path(one), share)
+            except (FileNotFoundError, ProductRecsError) as error:
+                problem = {"problem": self._problem(store, one, error)}
+                self._finish(store, one, ImportStatus.FAILED, problem)
+            else:
+                self._finish(
+                    store, one, ImportStatus.DONE, is_finished.result, is_finished.rejects
+                )
+            self._requeue(job)
+
+    def expire(self, _job: Job, _progress: JobProgress) -> None:
+        """Expire checked imports that were not started; the sweep deletes their files.
+
+        A command that was killed has not said that it ended.
+        """
+        now_ms = self._services.clock()
+        with self._services.database.transaction() as transaction:
+            expire_imports(
+                transaction, ImportStatus.CHECKED, now_ms - RETENTION_MS, _EXPIRED
+            )
+            expire_imports(transaction, ImportStatus.COMMAND, now_ms - DAY_MS, _KILLED)
+            expire_changes(transaction, now_ms - UNDO_MS)
+
+    def _erasures(self, store: Store) -> int:
+        """Return a number that grows with each erasure of the store."""
+        with self._services.database.transaction(synced=False) as transaction:
+            log = StoreLog(self._services.database, transaction, store.store_id)
+            log.take_seqs(0)
+            return log.erasures
+
+    def _end_check(
+        self, store: Store, one: FileImport, preview: Mapping[str, Any], erasures: int
+    ) -> None:
+        """Offer the file to the merchant, or check it again after an erasure meanwhile."""
+        with self._services.database.transaction() as transaction:
+            log = StoreLog(self._services.database, transaction, store.store_id)
+            log.take_seqs(0)  # locks the head: an erasure comes before or after
+            status = ImportStatus.CHECKED if log.erasures == erasures else one.status
+            problem = {"problem": preview["problem"]} if "problem" in preview else {}
+            has_errors = {"has_errors": True} if preview.get("errors") else {}
+            FileImportRepository(transaction, store.store_id).change_status(
+                one.import_id,
+                _WAITING,
+                status,
+                attempts=0,
+                preview=preview,
+                result=problem | has_errors,  # for the history, which has no preview
+            )
+
+    def _store(self, job: Job) -> Store:
+        self._accounts.refresh(self._reader)
+        store = self._accounts.by_id(job.store_id)
+        if store is None:
+            message = "the store was deleted"
+            raise JobRefusedError(message)
+        return store
+
+    def _next(self, store: Store, statuses: Sequence[ImportStatus]) -> FileImport | None:
+        """Return the next import, and count this attempt."""
+        while True:
+            with self._services.database.transaction() as transaction:
+                repository = FileImportRepository(transaction, store.store_id)
+                one = repository.next_of(*statuses)
+                if one is None:
+                    return None
+                if one.attempts < MAX_ATTEMPTS:
+                    repository.begin_attempt(one.import_id)
+                    if one.status is ImportStatus.QUEUED:
+                        running = ImportStatus.RUNNING
+                        repository.change_status(one.import_id, statuses, running)
+                    return one
+            self._finish(store, one, ImportStatus.FAILED, {"problem": _INTERRUPTED_MESSAGE})
+
+    def _progress_callback(
+        self, store: Store, one: FileImport, progress: JobProgress, job: Job
+    ) -> OnShare:
+        """Return a callback that records the progress, and interrupts the job if needed.
+
+        An import also stops when its time slice is over and another store waits. The slice
+        starts at the point where the previous attempt stopped, so every attempt advances.
+        """
+        last = checked_at = time.monotonic()
+        began: float | None = None
+        progress_share = max(one.progress, self._importer.staged_share(one))
+
+        def on_share(share: float) -> None:
+            nonlocal last, checked_at, began
+            progress.report(share)
+            now = time.monotonic()
+            is_over = (
+                job.kind == IMPORT_JOB
+                and share > progress_share
+                and now - (began := began or now) >= self._slice_seconds
+                and now - checked_at >= min(_STEP, self._slice_seconds)
+            )
+            if now - last >= _STEP or is_over:
+                last = now
+                with self._services.database.transaction() as transaction:
+                    repository = FileImportRepository(transaction, store.store_id)
+                    repository.set_progress(
+                        one.import_id, min(max(one.progress, share), 1.0)
+                    )
+            if is_over:
+                checked_at = now
+                self._requeue(job)
+
+        return on_share
+
+    def _requeue(self, job: Job) -> None:
+        """Yield to another store that waits for the same kind of job.
+
+        Raises:
+            JobInterruptedError: when one waits; the queue then takes the longest due.
+        """
+        if self._services.queue.is_due([job.kind]):
+            message = "another store's turn"
+            raise JobInterruptedError(message)
+
+    def _problem(self, store: Store, one: FileImport, error: Exception) -> str:
+        """Return the problem of a file as text.
+
+        Raises:
+            Exception: a transient error, so that the job is retried; the attempt
+                does not count.
+        """
+        if isinstance(error, FileNotFoundError):
+            return _MISSING_MESSAGE
+        if isinstance(error, StorageError | JobInterruptedError):
+            with (
+                contextlib.suppress(StorageError),  # then the attempt counts
+                self._services.database.transaction() as transaction,
+            ):
+                repository = FileImportRepository(transaction, store.store_id)
+                repository.cancel_attempt(one.import_id)
+            raise error
+        text = str(error)
+        if not text.startswith(one.file_name):
+            text = f"{text[:1].upper()}{text[1:]}"
+        return text + ("" if text.endswith(".") else ".")
+
+    def _path(self, one: FileImport) -> Path:
+        return self._services.upload_folder.fetch(one.import_id)
+
+    def _end(
+        self, store: Store, one: FileImport, status: ImportStatus, **values: object
+    ) -> None:
+        before = (*_WAITING, *_STARTED)
+        with self._services.database.transaction() as transaction:
+            repository = FileImportRepository(transaction, store.store_id)
+            repository.change_status(one.import_id, before, status, attempts=0, **values)
+
+    def _finish(
+        self,
+        store: Store,
+        one: FileImport,
+        status: ImportStatus,
+        result: Mapping[str, Any],
+        rejects: str = "",
+    ) -> None:
+        self._end(
+            store,
+            one,
+            status,
+            result=result,
+            rejects=rejects,
+            preview={},
+            progress=1.0,
+            ended_at=self._services.clock(),
+        )
+        self._services.upload_folder.remove(one.import_id)
+
+
+def build_file_checker(services: Services, importer: FileImporter) -> JobWorker:
+    """Return the worker of dry runs."""
+    files = FileImportJobs(services, importer)
+    task = PeriodicJob(CHECK_JOB, every=timedelta(seconds=30), stores=files.stores_to_check)
+    return JobWorker(services.queue, {CHECK_JOB: files.check}, _schedule(services, [task]))
+
+
+def build_file_importer(
+    services: Services, importer: FileImporter, slice_seconds: float = SLICE_SECONDS
+) -> JobWorker:
+    """Return the worker that imports the files that merchants have started."""
+    files = FileImportJobs(services, importer, slice_seconds)
+    handlers: dict[str, JobHandler] = {
+        IMPORT_JOB: files.run,
+        "expire-files": files.expire,
+    }
+    tasks = [
+        PeriodicJob(IMPORT_JOB, every=timedelta(seconds=30), stores=files.stores_to_import),
+        PeriodicJob("expire-files", every=timedelta(hours=6)),
+    ]
+    return JobWorker(services.queue, handlers, _schedule(services, tasks))
+
+
+def _schedule(services: Services, tasks: Sequence[PeriodicJob]) -> JobSchedule:
+    periodic_tasks = PeriodicTasks(services.database, services.queue, services.system_clock)
+    return JobSchedule(periodic_tasks, tasks)
+
+
+_log = logging.getLogger(__name__)
+
+"""The time slice after which a store's import yields to another store's."""
+
+_MAX_KNOWN_NUMBERS: Final = 400_000  # about 60 MB; others are read from the database
+
+
+class UploadJobs:
+    """The handlers of the upload jobs."""
+
+    def __init__(self, services: Services) -> None:
+        """Import for the stores of `services`."""
+        self._services = services
+        self._folder = services.upload_folder
+        self._numbers = ItemNumbers(_MAX_KNOWN_NUMBERS)
+        self._accounts = AccountDirectory(services.database)
+        self._reader = services.database.raw_reader()
+
+    def stores_to_import(self) -> Sequence[StoreId]:
+        """Return the stores that wait for an import, in case their job was lost."""
+        return stores_with_uploads(self._services.database)
+
+    def import_uploads(self, job: Job, progress: JobProgress) -> None:
+        """Import the store's uploads; yield to other stores after a time slice."""
+        self._accounts.refresh(self._reader)
+        store = self._accounts.by_id(job.store_id)
+        if store is None:
+            message = "the store was deleted"
+            raise JobRefusedError(message)
+        time_slice = _TimeSlice(self._services, progress)
+        services = self._services
+        importing = UploadImport(
+            services.database,
+            self._numbers,
+            self._folder,
+            store.store_id,
+            store.settings.zone,
+            services.clock,
+        )
+        while importing.run_next(time_slice.on_share):
+            time_slice.end_of_file()
+            _log.info("upload imported", extra={"store": job.store_id})
+
+    def sweep(self, _job: Job, _progress: JobProgress) -> None:
+        """Delete orphaned files of disconnected clients and crashed processes."""
+        check_objects_are_ours(self._services)
+        with self._services.database.reading() as connection:
+            needed = files_needed(connection) | files_of_open_imports(connection)
+        count = self._folder.sweep(needed)
+        if count:
+            _log.info("stale uploads deleted", extra={"files": count})
+
+
+def build_importer(services: Services) -> JobWorker:
+    """Return the worker of upload jobs."""
+    uploads = UploadJobs(services)
+    handlers: dict[str, JobHandler] = {
+        JOB: uploads.import_uploads,
+        "sweep-uploads": uploads.sweep,
+    }
+    tasks = (
+        PeriodicJob(JOB, every=timedelta(seconds=30), stores=uploads.stores_to_import),
+        PeriodicJob("sweep-uploads", every=timedelta(hours=1)),
+    )
+    periodic_tasks = PeriodicTasks(services.database, services.queue, services.system_clock)
+    return JobWorker(services.queue, handlers, JobSchedule(periodic_tasks, tasks))
+
+
+class _TimeSlice:
+    """The time slice of one store's job."""
+
+    def __init__(self, services: Services, progress: JobProgress) -> None:
+        self._queue = services.queue
+        self._progress = progress
+        self._began = self._started_file_at = self._moved = time.monotonic()
+        self._allowed = SLICE_SECONDS
+
+    def on_share(self, share: float, has_moved: bool) -> None:  # noqa: FBT001 - a callback
+        """Report how far the file is read; interrupt the job if its slice is over."""
+        self._progress.report(share)
+        now = time.monotonic()
+        if not has_moved:
+            # A resumed import first skips stored rows: allow at least as much time again.
+            self._moved = now
+            self._allowed = max(SLICE_SECONDS, 2 * (now - self._started_file_at))
+        elif now - self._moved > self._allowed:
+            self._moved = now
+            self._check_slice()
+
+    def end_of_file(self) -> None:
+        """Start the next file; interrupt the job if its slice is over."""
+        self._progress.report(1.0)
+        self._started_file_at = time.monotonic()
+        if self._started_file_at - self._began > SLICE_SECONDS:
+            self._check_slice()
+
+    def _check_slice(self) -> None:
+        if self._queue.is_due({JOB}):
+            message = "an upload of another store is waiting"
+            raise JobInterruptedError(message)

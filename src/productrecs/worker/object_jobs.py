@@ -1,0 +1,73 @@
+"""Object jobs: purges the object store, and uploads models that only this machine has."""
+
+import logging
+from dataclasses import dataclass, field
+from typing import Final
+
+from productrecs.core.ids import StoreId
+from productrecs.services import (
+    Services,
+    check_objects_are_ours,
+    remove_leftovers,
+)
+from productrecs.storage.job_queue import Job
+from productrecs.storage.snapshots import GRACE_SECONDS, SEARCH, SnapshotName, SnapshotStore
+from productrecs.training.repository import ServingSnapshots, serving_snapshots
+from productrecs.worker.job_worker import JobProgress
+
+_log = logging.getLogger(__name__)
+
+_RUNS_AFTER_A_CHANGE: Final = 4  # runs until everything that a change left is old enough
+
+
+@dataclass(slots=True)
+class ObjectJobs:
+    """The handler of the job that tidies the object store."""
+
+    services: Services
+    grace_seconds: float = GRACE_SECONDS
+    _seen: dict[StoreId, tuple[ServingSnapshots, int]] = field(default_factory=dict)
+
+    def tidy(self, _job: Job, progress: JobProgress) -> None:
+        """Purge what no reader needs; a store that did not change costs nothing."""
+        shared = self.services.snapshots.shared
+        if shared is None:
+            return
+        check_objects_are_ours(self.services)
+        stored = shared.store_ids()  # before the stores: a new one is in both
+        heads = _heads(self.services)
+        present = {head.store_id for head in heads}
+        self._seen = {one: seen for one, seen in self._seen.items() if one in present}
+        count = 0
+        for number, head in enumerate(heads):
+            progress.report(number / len(heads))
+            count += self._tidy_store(shared, head)
+        for gone in stored - present:
+            shared.remove_store(gone)
+        remove_leftovers(self.services)
+        if count:
+            _log.info("objects purged", extra={"objects": count})
+
+    def _tidy_store(self, shared: SnapshotStore, head: ServingSnapshots) -> int:
+        before, runs = self._seen.get(head.store_id, (None, 0))
+        runs = runs + 1 if before == head else 1
+        self._seen[head.store_id] = head, runs
+        if runs > _RUNS_AFTER_A_CHANGE:
+            return 0
+        names = head.names()
+        if runs == 1:
+            for kind, name in names.items():
+                if kind != SEARCH:
+                    self._upload_missing(shared, name)
+        serving = {kind: name.name for kind, name in names.items()}
+        return shared.purge(head.store_id, serving, grace_seconds=self.grace_seconds)
+
+    def _upload_missing(self, shared: SnapshotStore, name: SnapshotName) -> None:
+        """Upload a serving model from before the object store was set."""
+        if self.services.snapshots.is_local(name) and not shared.has(name):
+            self.services.snapshots.publish(name, None, keep=True)
+
+
+def _heads(services: Services) -> list[ServingSnapshots]:
+    with services.database.reading() as connection:
+        return serving_snapshots(connection)

@@ -1,0 +1,294 @@
+"""Picture jobs: fetch the items' pictures, decode them in a sandbox and index them.
+
+They run in their own process, because they wait for other hosts. If it is killed, its
+current pictures are due again.
+"""
+
+import logging
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Final
+from urllib.parse import urlsplit
+
+from productrecs.core.clock import DAY_MS, HOUR_MS, MINUTE_MS
+from productrecs.core.ids import StoreId
+from productrecs.records.pictures.decode_picture import (
+    NotAPictureError,
+    PictureTooLargeError,
+)
+from productrecs.records.pictures.fetch_picture import (
+    CachedValidators,
+    FetchResult,
+    HostRateLimiter,
+    PictureUnavailableError,
+    fetch_picture,
+)
+from productrecs.records.pictures.picture_fetch_states import (
+    DuePicture,
+    FetchOutcome,
+    PictureState,
+    file_digest,
+    pack_descriptor,
+)
+from productrecs.records.pictures.repository import (
+    PictureRepository,
+    follow_catalog,
+    retry_rejected,
+    stores_with_due_pictures,
+    stores_with_other_embedders,
+)
+from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
+from productrecs.services import Services
+from productrecs.storage.job_queue import Job
+from productrecs.storage.recurring_jobs import PeriodicTasks
+from productrecs.training.visual.build_visual import build_visual
+from productrecs.training.visual.picture_embedding import choose_embedding
+from productrecs.worker.job_worker import (
+    JobHandler,
+    JobProgress,
+    JobSchedule,
+    JobWorker,
+    PeriodicJob,
+)
+
+_log = logging.getLogger(__name__)
+
+JOB: Final = "pictures"
+
+SLICE_SECONDS: Final = 20.0
+"""The time slice after which a store's pictures yield to another store's."""
+
+REFETCH_AFTER_MS: Final = 7 * DAY_MS
+"""The time until a picture, or a failed fetch, is checked again."""
+
+_FETCHING: Final = 8
+_BATCH: Final = 32
+_PAUSE_SECONDS: Final = 0.05
+_PAUSE_FACTOR: Final = 8.0
+_READ_FACTOR: Final = 20.0  # due pictures are cached for this multiple of the read time
+_MAX_PAUSE_SECONDS: Final = 60.0
+_WAITS_MS: Final = (MINUTE_MS, 10 * MINUTE_MS, HOUR_MS, 6 * HOUR_MS, DAY_MS)
+
+
+@dataclass(slots=True)
+class _DuePictures:
+    """A cached list of a store's due pictures, in order."""
+
+    due: list[DuePicture]
+    valid_until: float
+
+    def drop(self, requests: Sequence[DuePicture]) -> None:
+        """Remove the requested pictures."""
+        numbers = {one.number for one in requests}
+        self.due = [one for one in self.due if one.number not in numbers]
+
+
+class PictureJobs:
+    """The handlers of the picture jobs."""
+
+    def __init__(self, services: Services) -> None:
+        """Fetch the pictures of the stores of `services`."""
+        self._services = services
+        model = services.picture_model()
+        self._embedding = choose_embedding(model)
+        self._viewer = SandboxedDecoder(embedder=None if model is None else model.path)
+        self._rate_limiter = HostRateLimiter()
+        self._threads = ThreadPoolExecutor(_FETCHING, "fetch")
+        self._paused_until: dict[StoreId, float] = {}
+        self._waiting: dict[StoreId, _DuePictures] = {}
+        self._other_stores: set[StoreId] | None = None  # stores with another embedding
+
+    def stores_with_due_pictures(self) -> Sequence[StoreId]:
+        """Return the stores that have pictures to fetch or to index.
+
+        Stores with pictures of another embedding are read once, because the embedding is
+        fixed for the process.
+        """
+        if self._other_stores is None and self._services.settings.image_hosts:
+            with self._services.database.transaction(synced=False) as transaction:
+                hosts = self._services.settings.image_hosts
+                retry_rejected(transaction, hosts, self._services.system_clock())
+        with self._services.database.reading() as connection:
+            if self._other_stores is None:
+                self._other_stores = set(
+                    stores_with_other_embedders(connection, self._embedding.name)
+                )
+            found = stores_with_due_pictures(connection, self._services.system_clock())
+        return sorted({*found, *self._other_stores})
+
+    def update(self, job: Job, progress: JobProgress) -> None:
+        """Follow the catalog, fetch due pictures, and index them."""
+        database, store_id = self._services.database, job.store_id
+        until = time.monotonic() + SLICE_SECONDS
+        if self._other_stores and store_id in self._other_stores:
+            self._other_stores.discard(store_id)
+            with database.transaction(synced=False) as transaction:
+                repository = PictureRepository(transaction, store_id)
+                repository.requeue_other_embedders(
+                    self._embedding.name, self._services.system_clock()
+                )
+        while not follow_catalog(database, store_id, self._services.system_clock()):
+            progress.report(0.0)
+        fetched_count = 0
+        while (count := self._fetch_some(store_id)) and time.monotonic() < until:
+            fetched_count += count
+            progress.report(0.5)
+        if time.monotonic() >= self._paused_until.get(store_id, 0.0):
+            self._build(store_id)
+        if fetched_count:
+            _log.info(
+                "pictures indexed", extra={"store": store_id, "pictures": fetched_count}
+            )
+
+    def close(self) -> None:
+        """Stop the threads and the child process."""
+        self._threads.shutdown(cancel_futures=True)
+        self._viewer.close()
+
+    def _build(self, store_id: StoreId) -> None:
+        """Build the visual model, then pause for a multiple of the build time."""
+        began = time.monotonic()
+        services = self._services
+        built = build_visual(
+            services.database,
+            services.pictures,
+            store_id,
+            self._embedding,
+            services.snapshots,
+        )
+        duration = time.monotonic() - began
+        if built is not None:
+            pause = min(_PAUSE_FACTOR * duration, _MAX_PAUSE_SECONDS)
+            self._paused_until[store_id] = time.monotonic() + pause
+            facts = {"store": store_id, "model": built, "s": round(duration, 2)}
+            _log.info("visual model built", extra=facts)
+
+    def _fetch_some(self, store_id: StoreId) -> int:
+        """Fetch and describe some due pictures; return how many, 0 when none is due."""
+        waiting = self._read_due(store_id)
+        if not waiting.due:
+            self._waiting.pop(store_id, None)
+            return 0
+        requests = self._request(waiting.due)
+        waiting.drop([one for one, _ in requests])
+        outcomes = [self._outcome(one, fetched) for one, fetched in requests]
+        with self._services.database.transaction(synced=False) as transaction:
+            PictureRepository(transaction, store_id).store(
+                outcomes, self._services.system_clock()
+            )
+        if not outcomes:
+            hosts = {_host(one.url) for one in waiting.due}
+            time.sleep(
+                max(_PAUSE_SECONDS, min(1.0, self._rate_limiter.seconds_until_free(hosts)))
+            )
+        return max(1, len(outcomes))
+
+    def _read_due(self, store_id: StoreId) -> _DuePictures:
+        """Return due pictures from a short cache: the query sorts the whole catalog."""
+        began = time.monotonic()
+        waiting = self._waiting.get(store_id)
+        if waiting is not None and waiting.due and began < waiting.valid_until:
+            return waiting
+        with self._services.database.reading() as connection:
+            due = PictureRepository(connection, store_id).due(
+                self._services.system_clock(), _BATCH * 8
+            )
+        ended = time.monotonic()
+        read = _DuePictures(due, ended + _READ_FACTOR * (ended - began))
+        self._waiting[store_id] = read
+        return read
+
+    def _request(
+        self, due: Sequence[DuePicture]
+    ) -> list[tuple[DuePicture, "Future[FetchResult]"]]:
+        """Request some pictures within each host's rate limit; wait for all replies."""
+        requests: list[tuple[DuePicture, Future[FetchResult]]] = []
+        for one in due:
+            host = _host(one.url)
+            is_own_host = host in self._services.settings.image_hosts
+            if self._rate_limiter.try_take(host, is_own_host=is_own_host):
+                requests.append((one, self._threads.submit(self._fetch, one, host)))
+            if len(requests) == _BATCH:
+                break
+        wait([fetched for _, fetched in requests])
+        return requests
+
+    def _fetch(self, one: DuePicture, host: str) -> FetchResult:
+        # A picture without a stored digest is fetched once without validators.
+        is_embedded = one.embedder == self._embedding.name and one.digest is not None
+        cached_validators = (
+            CachedValidators(one.etag, one.modified) if is_embedded else None
+        )
+        pause, seconds = False, 0.0
+        try:
+            return fetch_picture(
+                one.url, cached_validators, self._services.settings.image_hosts
+            )
+        except PictureUnavailableError as error:
+            pause, seconds = error.should_back_off, error.wait_seconds
+            raise
+        finally:
+            self._rate_limiter.end(host, must_pause=pause, seconds=seconds)
+
+    def _outcome(self, one: DuePicture, fetched: "Future[FetchResult]") -> FetchOutcome:
+        """Return the outcome of one fetch."""
+        now_ms = self._services.system_clock()
+        try:
+            found = fetched.result()
+            if found.content is None:
+                return _indexed(one, found, now_ms)
+            fetched_count = pack_descriptor(self._viewer.describe(found.content))
+        except PictureUnavailableError as error:
+            if error.is_transient and one.attempts < len(_WAITS_MS):
+                wait_ms = max(_WAITS_MS[one.attempts], 1_000 * error.wait_seconds)
+                return _failed(one, PictureState.PENDING, str(error), now_ms + wait_ms)
+            return _failed(one, PictureState.FAILED, str(error), now_ms + REFETCH_AFTER_MS)
+        except (NotAPictureError, PictureTooLargeError) as error:
+            return _failed(one, PictureState.FAILED, str(error), now_ms + REFETCH_AFTER_MS)
+        return replace(
+            _indexed(one, found, now_ms),
+            descriptor=fetched_count,
+            embedder=self._embedding.name,
+            digest=file_digest(found.content),
+        )
+
+
+def build_picture_worker(services: Services) -> JobWorker:
+    """Return the worker of picture jobs."""
+    pictures = PictureJobs(services)
+    handlers: dict[str, JobHandler] = {JOB: pictures.update}
+    tasks = (
+        PeriodicJob(
+            JOB, every=timedelta(seconds=1), stores=pictures.stores_with_due_pictures
+        ),
+    )
+    periodic_tasks = PeriodicTasks(services.database, services.queue, services.system_clock)
+    return JobWorker(
+        services.queue, handlers, JobSchedule(periodic_tasks, tasks), on_end=pictures.close
+    )
+
+
+def _indexed(one: DuePicture, found: FetchResult, now_ms: int) -> FetchOutcome:
+    """Return the outcome of an indexed picture."""
+    return FetchOutcome(
+        one.number,
+        one.url,
+        PictureState.INDEXED,
+        now_ms + REFETCH_AFTER_MS,
+        etag=found.etag,
+        modified=found.modified,
+    )
+
+
+def _failed(one: DuePicture, state: PictureState, reason: str, due_at: int) -> FetchOutcome:
+    return FetchOutcome(one.number, one.url, state, due_at, one.attempts + 1, reason)
+
+
+def _host(url: str) -> str:
+    try:
+        return (urlsplit(url).hostname or "").lower()
+    except ValueError:
+        return ""

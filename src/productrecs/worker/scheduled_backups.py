@@ -1,0 +1,144 @@
+"""Scheduled backups: archives in the place that PRODUCTRECS_BACKUP names, the newest kept.
+
+The place also holds the list of erased shoppers, so that a shopper who was erased after a
+backup does not return with it.
+"""
+
+import contextlib
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from productrecs import __version__
+from productrecs.core.clock import SECOND_MS
+from productrecs.core.errors import ProductRecsError
+from productrecs.features.privacy.erasure import share_erasures
+from productrecs.records.uploads.order_upload import UploadFolder
+from productrecs.records.uploads.repository import files_needed, files_of_open_imports
+from productrecs.services import Services, check_is_ours
+from productrecs.storage.backup_archive import BackupManifest
+from productrecs.storage.create_backup import BackupRequest, Begin, create_backup
+from productrecs.storage.folders_and_permissions import temp_folder
+from productrecs.storage.object_store import ObjectStore
+
+BACKUP_FOLDER: Final = "backups"
+_STAMP: Final = "productrecs-%Y-%m-%dT%H%M%SZ.tar.gz"
+
+
+class SavedBackup(NamedTuple):
+    """A stored backup: its name, its bytes and what is in it."""
+
+    name: str
+    size: int
+    manifest: BackupManifest
+
+
+class NoBackupError(ProductRecsError):
+    """There is no scheduled backup, or no place for one."""
+
+
+def backup_request(services: Services, target: Path, *, replace: bool) -> BackupRequest:
+    """Return the request of a backup of everything to `target`."""
+    folder = services.upload_folder
+    return BackupRequest(
+        database=services.database,
+        needed=lambda snapshot: {
+            f"{folder.path.name}/{upload_id}": _upload_path(folder, upload_id)
+            for upload_id in files_needed(snapshot) | files_of_open_imports(snapshot)
+        },
+        target=target,
+        program=__version__,
+        replace=replace,
+    )
+
+
+def _upload_path(folder: UploadFolder, upload_id: str) -> Path:
+    """Return the path of an uploaded file, fetched first if another machine has it."""
+    with contextlib.suppress(FileNotFoundError):  # lost: the backup says so
+        return folder.fetch(upload_id)
+    return folder.path / upload_id
+
+
+def required_place(place: ObjectStore | None) -> ObjectStore:
+    """Return where scheduled backups are.
+
+    Raises:
+        NoBackupError: when PRODUCTRECS_BACKUP is not set.
+    """
+    if place is None:
+        message = "set PRODUCTRECS_BACKUP to a folder or s3://bucket/prefix, or name a file"
+        raise NoBackupError(message)
+    return place
+
+
+def backup_names(place: ObjectStore) -> list[str]:
+    """Return the names of the backups, oldest first.
+
+    Raises:
+        ObjectStoreUnavailableError: when the place does not answer.
+    """
+    names = (one.key.rsplit("/", 1)[-1] for one in place.list(BACKUP_FOLDER))
+    return sorted(name for name in names if _made_at(name) is not None)
+
+
+def newest_backup_ms(place: ObjectStore) -> int | None:
+    """Return when the newest backup was begun; None without any.
+
+    Raises:
+        ObjectStoreUnavailableError: when the place does not answer.
+    """
+    return max((_made_at(name) or 0 for name in backup_names(place)), default=None)
+
+
+def make_scheduled_backup(services: Services, begin: Begin) -> SavedBackup:
+    """Store a new backup, then delete all but the newest.
+
+    It is verified before it gets its name. The data folder's disk needs room for it.
+
+    Raises:
+        NoBackupError: when PRODUCTRECS_BACKUP is not set.
+        ForeignObjectsError: when the place holds another installation's backups.
+        ObjectStoreUnavailableError: when the place does not answer.
+        BackupError, StorageError, OSError: as `create_backup`.
+    """
+    place = required_place(services.backups)
+    check_is_ours(place, services.database)
+    now = datetime.fromtimestamp(services.system_clock() / SECOND_MS, UTC)
+    name = now.strftime(_STAMP)
+    with temp_folder(services.settings.data, ".scheduled-") as folder:
+        manifest = create_backup(
+            backup_request(services, folder / name, replace=False), begin
+        )
+        size = (folder / name).stat().st_size
+        place.put(f"{BACKUP_FOLDER}/{name}", folder / name)
+    share_erasures(services.settings.data, services.objects, place)
+    surplus = backup_names(place)[: -services.settings.backups_kept]
+    place.delete([f"{BACKUP_FOLDER}/{one}" for one in surplus])
+    return SavedBackup(name, size, manifest)
+
+
+def fetch_backup(place: ObjectStore, name: str | None, folder: Path) -> Path:
+    """Copy a backup into `folder`, the newest by default; return its path.
+
+    Raises:
+        NoBackupError: when there is none, or none of that name.
+        ObjectStoreUnavailableError: when the place does not answer.
+    """
+    names = backup_names(place)
+    if not names:
+        message = f"there is no backup in {place.address} yet"
+        raise NoBackupError(message)
+    if name is not None and name not in names:
+        message = f"there is no backup {name} in {place.address}; the newest is {names[-1]}"
+        raise NoBackupError(message)
+    chosen = name or names[-1]
+    place.save(f"{BACKUP_FOLDER}/{chosen}", folder / chosen)
+    return folder / chosen
+
+
+def _made_at(name: str) -> int | None:
+    try:
+        made_at = datetime.strptime(name, _STAMP).replace(tzinfo=UTC)
+    except ValueError:
+        return None
+    return int(made_at.timestamp()) * SECOND_MS

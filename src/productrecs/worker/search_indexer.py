@@ -1,0 +1,184 @@
+"""Search indexer: keeps search indexes up to date, in one process for each data folder.
+
+With an object store, one process of all machines does it, the holder of a lease: a thread
+uploads each index and then moves the pointer in the database.
+
+It has a process of its own because a batch of a thousand products holds Python's global
+interpreter lock for tenths of a second, which would delay replies and training. With a text
+model, a thread with background priority embeds products' texts.
+"""
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from productrecs.core.errors import StorageError, operator_text
+from productrecs.services import Services
+from productrecs.storage.leases import Lease
+from productrecs.storage.object_store import ObjectStoreUnavailableError
+from productrecs.storage.search_index_files import exclusive_writer
+from productrecs.storage.snapshots import SnapshotStore
+from productrecs.storage.storage_health import OutageNotes
+from productrecs.tenancy.accounts.account_directory import AccountDirectory
+from productrecs.training.search.index_uploader import IndexUploader
+from productrecs.training.search.indexer import Indexer
+from productrecs.training.search.multilingual_text_model import MultilingualEmbedder
+from productrecs.training.search.semantic_space_builder import MeaningBuilder
+from productrecs.training.search.semantic_space_files import (
+    LANGUAGES,
+    MEANING,
+    SpaceKind,
+)
+from productrecs.training.search.text_embedder import TextEmbedder, TextEncoder
+
+if TYPE_CHECKING:
+    from productrecs.storage.dialects import RawReader
+
+_log = logging.getLogger(__name__)
+
+_PAUSE_SECONDS: Final = 0.1
+"""The polling interval: a change is found within a second."""
+
+_MAX_PAUSE_SECONDS: Final = 0.8
+_PAUSE_FACTOR: Final = 40.0
+_TROUBLE_SECONDS: Final = 1.0
+
+
+def _pause(seconds: float) -> float:
+    """Return how long to pause after looking at all stores, which took some seconds."""
+    return min(_MAX_PAUSE_SECONDS, max(_PAUSE_SECONDS, _PAUSE_FACTOR * seconds))
+
+
+class SearchIndexer:
+    """Follows every store's catalog until `stop`."""
+
+    def __init__(self, services: Services) -> None:
+        """Write the indexes of the stores of `services`.
+
+        Raises:
+            ModelFileError: when the operator's text model cannot be used.
+        """
+        self._services = services
+        self._outage = OutageNotes()
+        self._encoders: dict[SpaceKind, TextEncoder] = {}
+        if (model := services.text_model()) is not None:
+            self._encoders[MEANING] = TextEmbedder(model)
+        if (multilingual := services.multilingual_model()) is not None:
+            self._encoders[LANGUAGES] = MultilingualEmbedder(multilingual)
+        self._stopping = threading.Event()
+
+    def run(self) -> None:
+        """Run until `stop` is called; only one process per data folder indexes."""
+        while not self._stopping.is_set():
+            try:
+                if self._services.snapshots.shared is None:
+                    self._run_alone(None)
+                else:
+                    self._run_with_lease(self._services.snapshots.shared)
+            except OSError as error:
+                _log.warning(
+                    "search index write failed", extra={"error": operator_text(error)}
+                )
+            except ObjectStoreUnavailableError:  # logged once
+                pass
+            except StorageError as error:
+                self._note_failure(error)
+            self._stopping.wait(_TROUBLE_SECONDS)
+
+    def _run_alone(self, uploader: IndexUploader | None) -> None:
+        """Index unless another process of this machine writes the folder."""
+        with exclusive_writer(self._services.indexes) as has_lock:
+            if has_lock and uploader is not None:
+                uploader.fetch_all()
+            if has_lock:
+                self._index_stores(uploader)
+
+    def _run_with_lease(self, shared: SnapshotStore) -> None:
+        """Index while this process holds the lease; upload what changes."""
+        services = self._services
+        lease = Lease(services.database, "search", services.system_clock)
+        if not lease.take():
+            return
+        uploader = IndexUploader(services.database, services.indexes, shared, lease)
+        thread = threading.Thread(target=uploader.run, name="uploads", daemon=True)
+        thread.start()
+        try:
+            self._run_alone(uploader)
+        finally:
+            uploader.stop()
+            thread.join()
+            with contextlib.suppress(StorageError):
+                lease.release()
+
+    def stop(self) -> None:
+        """Let `run` return after the current batch; thread-safe."""
+        self._stopping.set()
+
+    def _index_stores(self, uploader: IndexUploader | None) -> None:
+        """Update the indexes until a database error, the lease is lost, or `stop`."""
+        reader: RawReader | None = None
+        indexer: Indexer | None = None
+        try:
+            reader = self._services.database.raw_reader()
+            accounts = AccountDirectory(self._services.database)
+            indexer = Indexer(self._services.indexes, accounts)
+            with self._embedding():
+                while not self._stopping.is_set():
+                    began = time.monotonic()
+                    if uploader is not None:
+                        uploader.renew()
+                        if uploader.is_over:
+                            break
+                    has_read_all = not indexer.run_once(reader)
+                    self._note_success()
+                    if has_read_all:
+                        self._stopping.wait(_pause(time.monotonic() - began))
+        except StorageError as error:
+            self._note_failure(error)
+        finally:
+            if indexer is not None:
+                indexer.close()
+            if reader is not None:
+                reader.close()
+
+    def _note_success(self) -> None:
+        if self._outage.has_ended():
+            _log.info("catalog read again")
+
+    def _note_failure(self, error: StorageError) -> None:
+        if self._outage.is_due():
+            _log.warning("catalog read failed", extra={"error": operator_text(error)})
+
+    @contextlib.contextmanager
+    def _embedding(self) -> Iterator[None]:
+        """Embed products' texts in a background thread per model while the block runs."""
+        over = threading.Event()
+        threads = []
+        for kind, encoder in self._encoders.items():
+            builder = MeaningBuilder(self._services.indexes, encoder, kind=kind)
+            arguments = (builder, over)
+            threads.append(
+                threading.Thread(
+                    target=self._embed, args=arguments, name=kind.name, daemon=True
+                )
+            )
+        for thread in threads:
+            thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            for thread in threads:
+                thread.join()
+
+    def _embed(self, builder: MeaningBuilder, over: threading.Event) -> None:
+        while not over.is_set() and not builder.is_off:
+            try:
+                with contextlib.closing(self._services.database.raw_reader()) as reader:
+                    builder.run(reader, over)
+            except StorageError as error:
+                self._note_failure(error)
+                over.wait(_TROUBLE_SECONDS)

@@ -1,0 +1,99 @@
+"""Stock e-mails: after a forecast, mails subscribers the products to order.
+
+An e-mail names a product when it becomes due, and again only after it was not due.
+"""
+
+import logging
+from collections.abc import Sequence
+from typing import Final
+
+from productrecs.features.forecast.repository import ForecastRepository
+from productrecs.features.forecast.stock_actions import (
+    StockAction,
+    StockAlert,
+    plan_stock_actions,
+)
+from productrecs.mail import MailError, send_mail
+from productrecs.services import Services
+from productrecs.tenancy.accounts.store import Store
+from productrecs.tenancy.users.repository import UserRepository
+
+_DUE: Final = frozenset(
+    {StockAlert.OUT_OF_STOCK, StockAlert.RUNS_OUT, StockAlert.ORDER_NOW}
+)
+_MAX_PRODUCTS: Final = 2_000  # products considered, by money at stake
+_MAX_NAMED: Final = 30  # products named in one e-mail
+_WORDS: Final = {
+    StockAlert.OUT_OF_STOCK: "sold out",
+    StockAlert.RUNS_OUT: "will sell out before an order placed today arrives",
+    StockAlert.ORDER_NOW: "order now",
+}
+_log = logging.getLogger(__name__)
+
+
+def alerted_products(services: Services, store: Store) -> frozenset[str]:
+    """Return the products that e-mails have named; call before the next forecast."""
+    with services.database.reading() as connection:
+        return ForecastRepository(connection, store.store_id).alerted_items()
+
+
+def mail_stock_alerts(
+    services: Services, store: Store, already_reported: frozenset[str]
+) -> int:
+    """Mail the products that are newly due; return how many e-mails were sent.
+
+    `already_reported` are the products that earlier e-mails have named. A failed e-mail is
+    logged, and the next nightly run retries it.
+    """
+    server = services.settings.smtp
+    with services.database.reading() as connection:
+        readers = UserRepository(connection, store.store_id).stock_mail_readers()
+    if server is None or not readers:
+        return 0
+    due = _due(services, store)
+    new, sent = [one for one in due if one.item_id not in already_reported], 0
+    text = _text(new, store, services.settings.base_url or "")
+    for reader in readers if new else ():
+        try:
+            count = f"{len(new)} product{'s' if len(new) > 1 else ''}"
+            subject = f"{store.domain}: {count} to order"
+            contact = store.settings.contact_email
+            send_mail(server, reader.email or "", subject, text, reply_to=contact)
+            sent += 1
+        except MailError:
+            _log.warning("mail not sent", extra={"reason": "stock alert"})
+    if new and not sent:
+        return 0
+    with services.database.transaction() as transaction:
+        repository = ForecastRepository(transaction, store.store_id)
+        repository.record_alerted_items({one.item_id for one in due})
+    return sent
+
+
+def _due(services: Services, store: Store) -> list[StockAction]:
+    """Return the products to order, by money at stake."""
+    with services.database.reading() as connection:
+        repository = ForecastRepository(connection, store.store_id)
+        run, stocked = repository.run(), repository.stocked_items()
+    if run is None:
+        return []
+    actions = plan_stock_actions(stocked, run, store.settings, services.clock())
+    some = [] if actions is None else actions.first(_MAX_PRODUCTS)
+    return [one for one in some if one.alert in _DUE]
+
+
+def _text(new: Sequence[StockAction], store: Store, base_url: str) -> str:
+    lines = [
+        f"- {one.title or one.item_id} ({one.item_id}): {_WORDS[one.alert]}"
+        + (f"; order {one.order_quantity}" if one.order_quantity else "")
+        for one in new[:_MAX_NAMED]
+        if one.alert is not None
+    ]
+    if len(new) > _MAX_NAMED:
+        lines.append(f"and {len(new) - _MAX_NAMED} more")
+    listed = "\n".join(lines)
+    return (
+        f"Last night's forecast of {store.domain} says:\n\n{listed}\n\n"
+        f"What to order, and by when: {base_url}/dashboard/demand\n\n"
+        "You can turn these e-mails off on the same page.\n"
+    )

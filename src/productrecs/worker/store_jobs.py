@@ -1,0 +1,405 @@
+"""Store jobs: the kinds of job about one store, their handlers, and the stores due."""
+
+import logging
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from productrecs.core.clock import HOUR_MS, iso
+from productrecs.core.ids import StoreId
+from productrecs.features.forecast.repository import ForecastRepository
+from productrecs.features.forecast.stock_actions import StockAlert, plan_stock_actions
+from productrecs.features.insights.attribution.attributor import (
+    Attributor,
+    stores_to_attribute,
+)
+from productrecs.features.insights.attribution.repository import last_purges
+from productrecs.features.insights.attribution.retention import (
+    purge_events,
+    retention_days,
+)
+from productrecs.features.insights.customers.customer_report import (
+    compute_customers,
+    stores_due_for_segments,
+)
+from productrecs.features.insights.experiment_results.experiment_result import (
+    measure_test,
+    measured_tests,
+    stores_with_measured_tests,
+)
+from productrecs.features.privacy.repository import stores_in_progress
+from productrecs.features.recommendations.earnings.earnings_replay import replay_earnings
+from productrecs.features.recommendations.earnings.repository import EarningsRepository
+from productrecs.features.recommendations.reranking import earning_index
+from productrecs.records.catalog.push_items import resync_catalog
+from productrecs.records.catalog.repository import CatalogRepository
+from productrecs.records.events.repository import (
+    BOT_RETENTION_MS,
+    RETRY_WINDOW_MS,
+    EventRepository,
+)
+from productrecs.records.orders.repository import PurchaseRepository
+from productrecs.records.orders.unconfirmed_purchases import (
+    apply_order_policy,
+    is_policy_applied,
+    leave_out_excess,
+)
+from productrecs.records.search_counts.repository import (
+    RETENTION_DAYS,
+    SearchCountRepository,
+)
+from productrecs.services import Services, build_eraser, measure_data
+from productrecs.storage.audit_log import AuditRepository
+from productrecs.storage.idempotency_keys import IdempotencyRepository
+from productrecs.storage.job_queue import Job, JobQueue, NewJob
+from productrecs.storage.recurring_jobs import PeriodicTasks
+from productrecs.storage.stored_bytes import record
+from productrecs.tenancy.accounts.account_directory import AccountDirectory
+from productrecs.tenancy.accounts.store import Store, is_nightly_run_due
+from productrecs.training.training_run import Trainer, TrainingDeps, stale_stores
+from productrecs.worker.job_worker import (
+    JobHandler,
+    JobProgress,
+    JobRefusedError,
+    JobSchedule,
+    JobWorker,
+    PeriodicJob,
+    nightly_jobs,
+)
+from productrecs.worker.object_jobs import ObjectJobs
+
+_log = logging.getLogger(__name__)
+
+_ATTRIBUTING_SECONDS: Final = 2.0  # per run, so that training does not wait longer
+_PURGING_SECONDS: Final = 20.0  # per run, for the same reason
+_RESYNC_PAUSE_SECONDS: Final = 0.2  # time for the processes to read the changes
+
+
+class StoreJobs:
+    """The handlers of the jobs about one store, and the stores that need them."""
+
+    def __init__(self, services: Services) -> None:
+        """Run jobs for the stores of `services`."""
+        self._services = services
+        self._accounts = AccountDirectory(services.database)
+        deps = TrainingDeps(
+            services.database, services.models, services.clock, services.snapshots
+        )
+        self._trainer = Trainer(deps)
+        self._attributor = Attributor(services.database, services.touchpoint_folder)
+        self._eraser = build_eraser(services)
+
+    def all_stores(self) -> Sequence[StoreId]:
+        """Return every store."""
+        self._accounts.refresh()
+        return [store.store_id for store in self._accounts.all()]
+
+    def stores_to_train(self) -> Sequence[StoreId]:
+        """Return the stores with new events that are not in a training pause."""
+        self._accounts.refresh()
+        stale = stale_stores(
+            self._services.database, self._accounts, self._services.clock()
+        )
+        return [store_id for store_id in stale if not self._trainer.is_paused(store_id)]
+
+    def train(self, job: Job, progress: JobProgress) -> None:
+        """Train the store's models on its log."""
+        self._trainer.train(self._store(job), progress.report)
+
+    def stores_to_attribute(self) -> Sequence[StoreId]:
+        """Return the stores whose log has unattributed entries."""
+        self._accounts.refresh()
+        return stores_to_attribute(self._services.database, self._accounts)
+
+    def attribute(self, job: Job, progress: JobProgress) -> None:
+        """Attribute new purchases to recommendations, for a limited time per run."""
+        store, until = self._store(job), time.monotonic() + _ATTRIBUTING_SECONDS
+        self._attributor.catch_up(
+            store, lambda: progress.stopping or time.monotonic() >= until
+        )
+
+    def stores_with_tests(self) -> Sequence[StoreId]:
+        """Return the stores with a test whose result may have changed."""
+        self._accounts.refresh()
+        services = self._services
+        return stores_with_measured_tests(
+            services.database, self._accounts.all(), services.clock()
+        )
+
+    def measure_tests(self, job: Job, _progress: JobProgress) -> None:
+        """Compute the present results of the store's tests."""
+        store, services = self._store(job), self._services
+        now_ms = services.clock()
+        for test in measured_tests(services.database, store, now_ms):
+            measure_test(services.database, store, test, now_ms)
+
+    def stores_to_segment(self) -> Sequence[StoreId]:
+        """Return the stores whose nightly window began, or that have grown much."""
+        self._accounts.refresh()
+        services = self._services
+        return stores_due_for_segments(
+            services.database, self._accounts.all(), services.clock()
+        )
+
+    def segment_customers(self, job: Job, _progress: JobProgress) -> None:
+        """Compute the store's customers and segments."""
+        store, services = self._store(job), self._services
+        compute_customers(services.database, store, services.clock())
+
+    def stores_with_ending_plans(self) -> Sequence[StoreId]:
+        """Return the stores whose plan ends within three days, or ended recently."""
+        self._accounts.refresh()
+        now_ms = self._services.clock()
+        return [
+            store.store_id
+            for store in self._accounts.all()
+            if store.subscription.is_near_end(now_ms)
+        ]
+
+    def warn_of_ending_plans(self, job: Job, _progress: JobProgress) -> None:
+        """Log that a store's plan ends or has ended, with the remedy."""
+        store = self._store(job)
+        subscription = store.subscription
+        facts = {
+            "store": store.store_id,
+            "domain": store.domain,
+            "plan": subscription.plan,
+            "ends_at": iso(subscription.ends_at or 0),
+            "remedy": f"productrecs store set-plan {store.domain} PLAN",
+        }
+        if (
+            subscription.ends_at is not None
+            and subscription.ends_at <= self._services.clock()
+        ):
+            _log.error("plan ended", extra=facts)
+        else:
+            _log.warning("plan ending", extra=facts)
+
+    def stores_with_earnings(self) -> Sequence[StoreId]:
+        """Return the stores that rank by earnings and whose index is an hour old."""
+        self._accounts.refresh()
+        before = self._services.clock() - HOUR_MS
+        chosen = [one for one in self._accounts.all() if one.settings.earnings_weight]
+        with self._services.database.reading() as connection:
+            return [
+                one.store_id
+                for one in chosen
+                if EarningsRepository(connection, one.store_id).computed_at() < before
+            ]
+
+    def index_earnings(self, job: Job, _progress: JobProgress) -> None:
+        """Compute what the store earns by each product, from margin and forecast."""
+        store, services = self._store(job), self._services
+        with services.database.reading() as connection:
+            items = EarningsRepository(connection, job.store_id).items()
+            forecasts = ForecastRepository(connection, job.store_id)
+            run = forecasts.run() if store.settings.demand_forecast else None
+            stocked = None if run is None else forecasts.stocked_items()
+        planned = None
+        if run is not None and stocked is not None:
+            planned = plan_stock_actions(stocked, run, store.settings, services.clock())
+        actions = [] if planned is None else planned.first(len(planned))
+        short, surplus = (
+            [items.numbers[one.item_id] for one in actions if one.alert is alert]
+            for alert in (StockAlert.RUNS_OUT, StockAlert.OVERSTOCK)
+        )
+        index = earning_index(items.prices, items.costs, short, surplus)
+        with services.database.transaction() as transaction:
+            earnings = EarningsRepository(transaction, job.store_id)
+            earnings.store_index(index, services.clock())
+
+    def replay_earnings(self, job: Job, _progress: JobProgress) -> None:
+        """Replay the store's past orders at several weights of earnings."""
+        services = self._services
+        replay_earnings(services.database, self._store(job), services.clock())
+
+    def stores_with_order_policy(self) -> Sequence[StoreId]:
+        """Return the stores whose setting for unconfirmed orders is not applied yet."""
+        self._accounts.refresh()
+        with self._services.database.reading() as connection:
+            return [
+                store.store_id
+                for store in self._accounts.all()
+                if not is_policy_applied(
+                    PurchaseRepository(connection, store.store_id),
+                    store.settings.unconfirmed_orders,
+                )
+            ]
+
+    def apply_order_policy(self, job: Job, progress: JobProgress) -> None:
+        """Count or leave out earlier unconfirmed purchases, as the store's setting says."""
+        services = self._services
+        while not progress.stopping and apply_order_policy(
+            services.database, self._store(job), services.clock()
+        ):
+            pass
+
+    def leave_out_excess(self, job: Job, progress: JobProgress) -> None:
+        """Leave what crowded networks sent beyond their shares out of reports too."""
+        store, services = self._store(job), self._services
+        while not progress.stopping and leave_out_excess(
+            services.database, store, services.clock()
+        ):
+            pass
+
+    def sync_engines(self, job: Job, progress: JobProgress) -> None:
+        """Resync the whole catalog to the engines, then enqueue a training."""
+        database, store_id = self._services.database, job.store_id
+        for share in resync_catalog(database, store_id):
+            progress.report(share)
+            if share < 1:
+                time.sleep(_RESYNC_PAUSE_SECONDS)
+        with database.transaction() as transaction:
+            CatalogRepository(transaction, store_id).record_sync(self._services.clock())
+            self._services.queue.enqueue(transaction, NewJob(store_id, "train"))
+
+    def delete_old_searches(self, job: Job, _progress: JobProgress) -> None:
+        """Purge search counts older than the reports' retention."""
+        before = datetime.fromtimestamp(self._services.clock() / 1000, UTC)
+        day = (before - timedelta(days=RETENTION_DAYS)).date().isoformat()
+        with self._services.database.transaction() as transaction:
+            SearchCountRepository(transaction, job.store_id).delete_before(day)
+
+    def stores_to_purge(self) -> Sequence[StoreId]:
+        """Return the stores with a retention whose nightly window began."""
+        self._accounts.refresh()
+        chosen = [one for one in self._accounts.all() if self._retention_days(one)]
+        if not chosen:
+            return []
+        now_ms = self._services.clock()
+        with self._services.database.reading() as connection:
+            last = last_purges(connection)
+        return [
+            one.store_id
+            for one in chosen
+            if is_nightly_run_due(one.settings.zone, last.get(one.store_id, 0), now_ms)
+        ]
+
+    def purge_events(self, job: Job, progress: JobProgress) -> None:
+        """Purge events older than the retention, for a limited time per run."""
+        store, until = self._store(job), time.monotonic() + _PURGING_SECONDS
+        if days := self._retention_days(store):
+            deleted = purge_events(
+                self._services.database,
+                store,
+                days,
+                self._services.clock(),
+                lambda: progress.stopping or time.monotonic() >= until,
+            )
+            if deleted:
+                facts = {"store": store.store_id, "events": deleted, "days": days}
+                _log.info("old events purged", extra=facts)
+
+    def _retention_days(self, store: Store) -> int:
+        return retention_days(store, self._services.settings.retention_days)
+
+    def stores_with_erasures(self) -> Sequence[StoreId]:
+        """Return the stores with an unfinished erasure."""
+        with self._services.database.reading() as connection:
+            return stores_in_progress(connection)
+
+    def erase_shoppers(self, job: Job, progress: JobProgress) -> None:
+        """Continue the erasure of shoppers; a part may have to wait for a training."""
+        self._eraser.advance(job.store_id, lambda: progress.stopping)
+
+    def delete_old_receipts(self, job: Job, _progress: JobProgress) -> None:
+        """Purge old event ids, events of bots, idempotency keys and audit log lines."""
+        now_ms = self._services.clock()
+        with self._services.database.transaction() as transaction:
+            events = EventRepository(transaction, job.store_id)
+            events.delete_receipts(now_ms - RETRY_WINDOW_MS)
+            events.purge_bots(now_ms - BOT_RETENTION_MS)
+            IdempotencyRepository(transaction, job.store_id).delete_expired(now_ms)
+            now_ms = self._services.system_clock()
+            AuditRepository(transaction, job.store_id).purge(now_ms)
+
+    def _store(self, job: Job) -> Store:
+        self._accounts.refresh()  # the store may have just registered
+        store = self._accounts.by_id(job.store_id)
+        if store is None:
+            message = "the store was deleted"
+            raise JobRefusedError(message)
+        return store
+
+
+def build_worker(services: Services) -> JobWorker:
+    """Return the worker of one process."""
+    queue = services.queue
+    stores = StoreJobs(services)
+    handlers: dict[str, JobHandler] = {
+        "apply-order-policy": stores.apply_order_policy,
+        "attribute": stores.attribute,
+        "clean-jobs": lambda _job, _progress: _clean(queue),
+        "erase-shoppers": stores.erase_shoppers,
+        "forget-receipts": stores.delete_old_receipts,
+        "forget-searches": stores.delete_old_searches,
+        "index-earnings": stores.index_earnings,
+        "purge-events": stores.purge_events,
+        "replay-earnings": stores.replay_earnings,
+        "leave-out-excess": stores.leave_out_excess,
+        "measure-data": lambda _job, _progress: _measure_data(services),
+        "measure-tests": stores.measure_tests,
+        "work-out-customers": stores.segment_customers,
+        "sync-engines": stores.sync_engines,
+        "tell-of-plans": stores.warn_of_ending_plans,
+        "tidy-objects": ObjectJobs(services).tidy,
+        "train": stores.train,
+    }
+    tasks = (
+        PeriodicJob(
+            "apply-order-policy",
+            every=timedelta(seconds=5),
+            stores=stores.stores_with_order_policy,
+        ),
+        PeriodicJob(
+            "attribute", every=timedelta(seconds=10), stores=stores.stores_to_attribute
+        ),
+        PeriodicJob("clean-jobs", every=timedelta(hours=1)),
+        PeriodicJob(
+            "erase-shoppers", every=timedelta(seconds=2), stores=stores.stores_with_erasures
+        ),
+        _housekeeping("forget-receipts", timedelta(hours=1), stores),
+        _housekeeping("forget-searches", timedelta(days=1), stores),
+        PeriodicJob(
+            "tell-of-plans",
+            every=timedelta(days=1),
+            stores=stores.stores_with_ending_plans,
+        ),
+        PeriodicJob(
+            "measure-tests",
+            every=timedelta(hours=1),
+            stores=stores.stores_with_tests,
+        ),
+        PeriodicJob(
+            "index-earnings", every=timedelta(minutes=1), stores=stores.stores_with_earnings
+        ),
+        PeriodicJob(
+            "work-out-customers",
+            every=timedelta(minutes=10),
+            stores=stores.stores_to_segment,
+        ),
+        PeriodicJob(
+            "purge-events", every=timedelta(minutes=1), stores=stores.stores_to_purge
+        ),
+        *nightly_jobs("measure-data", services.system_clock),
+        PeriodicJob("tidy-objects", every=timedelta(minutes=10)),
+        # Lists are at most a minute behind: the interval, the pause and the training.
+        PeriodicJob("train", every=timedelta(seconds=8), stores=stores.stores_to_train),
+    )
+    periodic_tasks = PeriodicTasks(services.database, queue, services.system_clock)
+    return JobWorker(queue, handlers, JobSchedule(periodic_tasks, tasks))
+
+
+def _housekeeping(kind: str, every: timedelta, stores: StoreJobs) -> PeriodicJob:
+    return PeriodicJob(kind, every=every, stores=stores.all_stores, spread=True)
+
+
+def _clean(queue: JobQueue) -> None:
+    queue.clean()
+
+
+def _measure_data(services: Services) -> None:
+    sizes = measure_data(services)
+    with services.database.transaction() as transaction:
+        record(transaction, sizes, services.system_clock())

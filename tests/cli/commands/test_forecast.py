@@ -1,0 +1,103 @@
+"""`productrecs forecast`: forecasts a store, and the report shows it."""
+
+from __future__ import annotations
+
+import csv
+from datetime import date, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from productrecs.storage.job_queue import NewJob
+from productrecs.tenancy.accounts.store_management import find_store
+
+if TYPE_CHECKING:
+    from productrecs.services import Services
+    from tests.cli.conftest import CommandLine
+
+NIGHT = {"PRODUCTRECS_NOW": "2026-03-02T02:30:00+01:00"}
+
+
+@pytest.fixture
+def selling(shell: CommandLine, shop: str) -> str:
+    """Return the domain of a store that sells tents and lamps, and has few tents."""
+    items = "id,title,price,stock_qty\ntent,Tent,200,5\nlamp,Lamp,10,900\n"
+    shell("import-items", shop, "-", stdin=items, **NIGHT)
+    rows = [
+        f"{item}-{back}-{n},{item},{date(2026, 3, 2) - timedelta(days=back)}T12:00:00,1,9"
+        for back in range(1, 91)
+        for item in ("tent", "lamp")
+        for n in range(3)
+    ]
+    head = "order_id,item_id,timestamp,quantity,price\n"
+    shell("import-orders", shop, "-", stdin=head + "\n".join(rows), **NIGHT)
+    shell("store", "enable-demand", shop)
+    return shop
+
+
+def test_demand_is_forecast_and_told(shell: CommandLine, selling: str) -> None:
+    told = shell.told("forecast", selling, **NIGHT)
+    days = shell.told("report", selling, "forecast", **NIGHT)
+
+    assert (told["items"], told["target_mode"]) == (2, "units")
+    assert [row["date"] for row in days["rows"]][::27] == ["2026-03-03", "2026-03-30"]
+    assert days["rows"][0]["mean"] == pytest.approx(6, rel=0.05)
+    assert all(figure["meaning"] for figure in days["figures"])
+    figures = {figure["name"]: figure["value"] for figure in days["figures"]}
+    for score in ("rmsse", "pinball", "wape", "bias", "coverage"):
+        told = [figures[f"items {way}{score}"] for way in ("", "naive_", "moving_")]
+        assert all(isinstance(value, float) for value in told)
+
+
+def test_what_to_do_is_told_by_money(shell: CommandLine, selling: str) -> None:
+    shell("forecast", selling, **NIGHT)
+
+    told = shell.told("report", selling, "demand", **NIGHT)
+    table = shell("report", selling, "demand", "--csv", **NIGHT).splitlines()
+
+    alerts = {row["item_id"]: row["alert"] for row in told["rows"]}
+    assert alerts == {"lamp": "overstock", "tent": "runs_out"}
+    assert [told["rows"][0][f"sold_{days}_days"] for days in (30, 60, 90)] == [90, 180, 270]
+    assert [row["money"] for row in told["rows"]] == sorted(
+        (row["money"] for row in told["rows"]), reverse=True
+    )
+    assert [row["item_id"] for row in csv.DictReader(table)] == list(alerts)
+    dated = shell.told("report", selling, "demand", "--by", "order_date", **NIGHT)
+    assert dated["rows"][0]["item_id"] == "tent"
+    assert "order_date" in shell.refused("report", selling, "demand", "--by", "magic")
+
+
+def test_before_the_first_run_reports_say_so(
+    shell: CommandLine, shop: str, services: Services
+) -> None:
+    for name in ("demand", "forecast"):
+        told = shell.told("report", shop, name)
+        assert (told["rows"], "enable-demand" in told["notes"][0]) == ([], True)
+
+    store = find_store(services.database, shop)
+    with services.database.transaction() as transaction:
+        services.queue.enqueue(transaction, NewJob(store.store_id, "forecast"))
+    job = services.queue.claim({"forecast"})
+    assert job is not None
+    services.queue.extend(job, 0.4)
+
+    assert "40% done" in shell("report", shop, "forecast")
+
+
+def test_the_doctor_tells_of_a_forecast_that_is_missing_or_old(
+    shell: CommandLine, selling: str
+) -> None:
+    assert "was not forecast yet" in shell.run("doctor", **NIGHT).output
+
+    shell("forecast", selling, **NIGHT)
+    assert "forecast" not in shell.run("doctor", **NIGHT).output
+    later = {"PRODUCTRECS_NOW": "2026-03-05T02:30:00+01:00"}
+    assert "newest forecast is from 2026-03-02" in shell.run("doctor", **later).output
+
+
+def test_the_add_on_can_be_taken_away(shell: CommandLine, shop: str) -> None:
+    assert "forecasts now" in shell("store", "enable-demand", shop)
+    assert "not visible yet" not in shell("forecast", shop)
+
+    assert "is removed" in shell("store", "enable-demand", shop, "--off")
+    assert "not visible yet" in shell("forecast", shop)

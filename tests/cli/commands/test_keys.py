@@ -1,0 +1,57 @@
+"""`productrecs keys` and `productrecs account`: overlap, list, revoke, and links."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from productrecs.core.clock import system_ms
+from productrecs.tenancy.accounts.account_directory import AccountDirectory
+from productrecs.tenancy.accounts.team_members import find_invitation
+
+if TYPE_CHECKING:
+    from productrecs.services import Services
+    from tests.cli.conftest import CommandLine
+
+SHOP = "shop.example"
+
+
+def test_both_keys_work_in_an_overlap_until_they_are_revoked(
+    shell: CommandLine, services: Services
+) -> None:
+    first = shell.told("store", "create", "--domain", SHOP)["secret_key"]
+    second = shell.told("keys", "rotate", SHOP, "--overlap-hours", "24")["secret_key"]
+    accounts = AccountDirectory(services.database)
+    seen = [[accounts.by_secret_key(key) is not None for key in (first, second)]]
+    listed = shell.told("keys", "list", SHOP)
+
+    for words in (("--old",), ()):
+        shell("keys", "revoke", SHOP, *words)
+        accounts.refresh()
+        seen.append([accounts.by_secret_key(key) is not None for key in (first, second)])
+
+    assert [one["ends_with"] for one in listed] == [second[-4:], first[-4:]]
+    assert [bool(one["expires"]) for one in listed] == [False, True]
+    assert seen == [[True, True], [False, True], [False, False]]
+    assert shell.told("keys", "list", SHOP) == []
+
+
+def test_an_overlap_of_more_than_a_day_is_refused(shell: CommandLine) -> None:
+    shell.told("store", "create", "--domain", SHOP)
+
+    result = shell.run("keys", "rotate", SHOP, "--overlap-hours", "25")
+
+    assert result.exit_code == 2
+    assert "0<=x<=24" in result.stderr
+
+
+def test_an_invitation_to_register_is_a_link(
+    shell: CommandLine, services: Services
+) -> None:
+    said = shell("account", "invite", "--email", "anna@example.com")
+
+    found = re.search(r"/dashboard/register\?token=(\S+)", said)
+    assert found is not None
+    invitation = find_invitation(services.database, found[1], system_ms())
+    assert invitation is not None
+    assert invitation.email == "anna@example.com"

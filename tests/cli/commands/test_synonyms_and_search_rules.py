@@ -1,0 +1,61 @@
+"""`productrecs synonyms` and `search-rules`: results and error messages."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner
+
+from productrecs.cli import productrecs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DOMAIN = "shop.example"
+
+
+def run(folder: Path, *words: str, fails: bool = False) -> str:
+    result = CliRunner().invoke(productrecs, [*words, "--data", str(folder)])
+    assert (result.exit_code != 0) is fails, result.output
+    return result.output
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    run(tmp_path, "store", "create", "--domain", DOMAIN)
+    return tmp_path
+
+
+def test_synonyms_are_added_listed_and_removed(folder: Path) -> None:
+    assert "No synonyms yet" in run(folder, "synonyms", "list", DOMAIN)
+
+    added = run(folder, "synonyms", "add", DOMAIN, "sofa", "couch")
+    one_way = run(folder, "synonyms", "add", DOMAIN, "tv", "oled", "--one-way", "--json")
+
+    assert added == "Added 1: sofa = couch\n"
+    assert json.loads(one_way) == {"id": 2, "texts": ["tv", "oled"], "one_way": True}
+    assert "tv -> oled" in run(folder, "synonyms", "list", DOMAIN)
+    run(folder, "synonyms", "remove", DOMAIN, "1")
+    left = json.loads(run(folder, "synonyms", "list", DOMAIN, "--json"))
+    assert [one["id"] for one in left] == [2]
+    assert "no" in run(folder, "synonyms", "remove", DOMAIN, "1", fails=True)
+
+
+def test_rules_are_added_listed_and_removed(folder: Path) -> None:
+    add = ("search-rules", "add", DOMAIN)
+    assert "No search rules yet" in run(folder, "search-rules", "list", DOMAIN)
+
+    pinned = run(folder, *add, "pin", "tent", "--item", "a", "--until", "2030-01-01")
+    run(folder, *add, "redirect", "returns", "--to", "/returns")
+
+    assert pinned == "Added 1: pin for 'tent': a ( to 2030-01-01)\n"
+    listed = json.loads(run(folder, "search-rules", "list", DOMAIN, "--json"))
+    assert [(one["action"], one["address"]) for one in listed] == [
+        ("pin", None),
+        ("redirect", "/returns"),
+    ]
+    run(folder, "search-rules", "remove", DOMAIN, "2")
+    assert "returns" not in run(folder, "search-rules", "list", DOMAIN)
+    assert "needs" in run(folder, *add, "pin", "tent", fails=True)

@@ -1,0 +1,153 @@
+"""`productrecs doctor`: requests its base URL and checks the proxy's headers."""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING
+
+import pytest
+
+from productrecs.cli.doctor import Level, installation_checks
+from productrecs.cli.doctor.installation_checks import (
+    ObservedRequest,
+    check_address,
+    check_proxy,
+    replication_result,
+)
+from productrecs.core.clock import DAY_MS, iso, system_ms
+from productrecs.settings import Settings
+from productrecs.storage.dialects import Replication
+from tests.support.service import Service as RunningService
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+BASE = "https://recs.example.com"
+WELL = ObservedRequest("https", "recs.example.com", "203.0.113.7")
+
+
+class _Service(BaseHTTPRequestHandler):
+    """A service behind a proxy that names another host."""
+
+    def do_GET(self) -> None:
+        seen = {"scheme": None, "host": "inside:8000", "client": None}
+        body = json.dumps({"ok": True, "seen": seen}).encode()
+        self.send_response(200)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body if self.path == "/recs/health/live?seen=true" else b"{}")
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Service) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,)).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+def test_it_asks_below_the_base_url_and_tells_what_it_saw(
+    address: str, tmp_path: Path
+) -> None:
+    settings = replace(Settings(data=tmp_path), base_url=f"{address}/recs")
+
+    there, host = check_address(settings)
+
+    assert (there.level, there.message) == (
+        Level.OK,
+        f"{address}/recs leads to the service",
+    )
+    assert host.level is Level.NOTE
+    assert "reach the service with the host 'inside:8000'" in host.message
+
+
+@pytest.mark.parametrize(
+    ("skew_ms", "is_found"), [(2 * DAY_MS, True), (-2 * DAY_MS, True), (2_000, False)]
+)
+def test_a_clock_that_differs_from_the_proxys_is_found(
+    address: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    skew_ms: int,
+    *,
+    is_found: bool,
+) -> None:
+    now_ms = system_ms() + skew_ms
+    monkeypatch.setattr(installation_checks, "system_ms", lambda: now_ms)
+    settings = replace(Settings(data=tmp_path), base_url=f"{address}/recs")
+
+    found = [one for one in check_address(settings) if one.subject == "clock"]
+
+    assert [one.level for one in found] == [Level.WRONG] * is_found
+    for one in found:
+        assert one.message.startswith(f"the clock says {iso(now_ms)}, but that of")
+
+
+def test_a_proxy_that_tells_the_truth_is_nothing() -> None:
+    assert list(check_proxy(BASE, WELL)) == []
+    assert (
+        list(
+            check_proxy(
+                "http://127.0.0.1:8000", ObservedRequest(None, "127.0.0.1:8000", None)
+            )
+        )
+        == []
+    )
+
+
+@pytest.mark.parametrize(
+    ("seen", "level", "header"),
+    [
+        (WELL._replace(host="127.0.0.1:8000"), Level.NOTE, "proxy_set_header Host"),
+        (WELL._replace(scheme=None), Level.NOTE, "X-Forwarded-Proto"),
+        (WELL._replace(scheme="claimed"), Level.NOTE, "X-Forwarded-Proto"),
+        (WELL._replace(client=None), Level.NOTE, "X-Forwarded-For"),
+        (WELL._replace(client="192.0.2.99"), Level.WRONG, "X-Forwarded-For"),
+    ],
+)
+def test_what_a_proxy_says_wrongly_is_told_with_its_remedy(
+    seen: ObservedRequest, level: Level, header: str
+) -> None:
+    (found,) = check_proxy(BASE, seen)
+
+    assert found.level is level
+    assert header in (found.remedy or "")
+
+
+@pytest.mark.parametrize(
+    ("found", "level", "words"),
+    [
+        (Replication("on", "", 0, 0), Level.OK, "backups are the only copy"),
+        (Replication("on", "two", 2, 1), Level.OK, "waits for 1 of 2 standbys"),
+        (Replication("on", "", 2, 0), Level.NOTE, "follow asynchronously"),
+        (Replication("local", "two", 1, 1), Level.NOTE, "promoted standby may lack"),
+        (Replication("off", "two", 1, 1), Level.WRONG, "loses acknowledged events"),
+        (Replication("on", "two", 0, 0), Level.WRONG, "writes wait"),
+    ],
+)
+def test_a_replication_that_may_lose_acknowledged_facts_is_told(
+    found: Replication, level: Level, words: str
+) -> None:
+    result = replication_result(found)
+
+    assert result.level is level
+    assert words in result.message
+
+
+def test_it_reaches_the_real_service_at_its_base_url(tmp_path: Path) -> None:
+    with RunningService(tmp_path / "service", command="api").prepare() as service:
+        base = f"http://127.0.0.1:{service.port}"
+        settings = replace(Settings(data=tmp_path), base_url=base)
+
+        results = list(check_address(settings))
+
+    assert [(one.level, one.message) for one in results] == [
+        (Level.OK, f"{base} leads to the service")
+    ]

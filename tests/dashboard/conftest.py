@@ -1,0 +1,64 @@
+"""What the tests of the dashboard can ask for: one API process and its clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from productrecs.application import create_application
+from productrecs.core.clock import system_ms
+from productrecs.services import Services, build_services
+from productrecs.settings import Settings
+from tests.api.inside import Inside
+from tests.support.dashboard import Member, add_store
+from tests.support.service import Service
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from productrecs.tenancy.accounts.store import Store
+
+
+@dataclass
+class Office:
+    """A service with its dashboard; `now_ms` is its time.
+
+    The machine's clock is `ahead_ms` ahead of it, as beside a frozen `PRODUCTRECS_NOW`.
+    """
+
+    services: Services
+    inside: Inside
+    now_ms: int
+    ahead_ms: int = 0
+
+    def member(self, store: Store) -> Member:
+        """Return the owner of a store, logged in."""
+        member = Member(self.inside)
+        reply = member.log_in(f"owner@{store.domain}")
+        assert reply.status == 303, reply.body
+        return member
+
+
+@pytest.fixture(scope="module")
+def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
+    """Give an API process whose clock the test sets."""
+    place = Service(tmp_path_factory.mktemp("office")).prepare()
+    services = build_services(Settings(data=place.folder, registration="open"))
+    found = Office(services, None, system_ms())  # type: ignore[arg-type]  # it follows
+    found.services = replace(
+        services,
+        clock=lambda: found.now_ms,
+        system_clock=lambda: found.now_ms + found.ahead_ms,
+    )
+    with Inside(create_application(found.services, draining=[])) as inside:
+        found.inside = inside
+        yield found
+
+
+@pytest.fixture
+def store(office: Office) -> Store:
+    """Return the one store of a test; its domain is of the time."""
+    office.now_ms += 3_600_000
+    return add_store(office.services, f"shop-{office.now_ms}.example")

@@ -1,0 +1,286 @@
+"""Demand pages: a store's forecast, its back-test in words, and what to order."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from productrecs.application import create_application
+from productrecs.dashboard.charts import ExpectedDay
+from productrecs.dashboard.pages.demand_forecast import (
+    stock_status,
+    why_flat,
+)
+from productrecs.tenancy.accounts.store_management import change_settings, find_store
+from productrecs.training.demand.forecast_run import forecast_store
+from tests.api.inside import Inside
+from tests.records.orders.import_support import import_text
+from tests.support.dashboard import Member, add_store, text_of
+from tests.support.filled_store import open_store
+
+if TYPE_CHECKING:
+    from productrecs.tenancy.accounts.store import Store
+    from tests.dashboard.conftest import Office
+
+DAYS = 150
+
+
+@pytest.fixture(scope="module")
+def selling(office: Office) -> Store:
+    """Give a store that sold three lamps a day and has two, and has far too many vases."""
+    services = office.services
+    made = open_store(services.database, services.clock, office.inside, "demand.example")
+    chosen = {"demand_forecast": "true", "currency": "EUR"}
+    change_settings(services.database, made.store, chosen)
+    products = (("lamp", 2), ("vase", 500))
+    items = [
+        {"id": name, "title": f"A {name}", "price": 20, "stock_qty": stock}
+        for name, stock in products
+    ]
+    assert made.merchant.push(*items).status == 200
+    now = datetime.fromtimestamp(services.clock() / 1000, UTC)
+    rows = [
+        f"{name}-{back}-{one},{name},{now - timedelta(days=back):%Y-%m-%d}T12:00:00,1,20"
+        for back in range(1, DAYS + 1)
+        for name, each in (("lamp", 3), ("vase", 1))
+        for one in range(each + (back % 7 == 0) * each)
+    ]
+    header = "order_id,item_id,timestamp,quantity,price\n"
+    import_text(services.database, made.store.store_id, header + "\n".join(rows))
+    store = find_store(services.database, "demand.example")
+    forecast_store(services.database, store, services.clock, lambda _share: None, threads=1)
+    return store
+
+
+def sold_daily(office: Office, *, soon: int, gone: int) -> Store:
+    """Return a store whose products sell daily; it has little stock of them, or none."""
+    services = office.services
+    made = open_store(services.database, services.clock, office.inside, "daily.example")
+    change_settings(services.database, made.store, {"demand_forecast": "true"})
+    stocks = {f"soon-{one}": 3 for one in range(soon)} | {
+        f"gone-{one}": 0 for one in range(gone)
+    }
+    items = [
+        {"id": one, "title": one, "price": 9, "stock_qty": stock}
+        for one, stock in stocks.items()
+    ]
+    for begin in range(0, len(items), 50):
+        assert made.merchant.push(*items[begin : begin + 50]).status == 200
+    now = datetime.fromtimestamp(services.clock() / 1000, UTC)
+    rows = [
+        f"{name}-{back},{name},{now - timedelta(days=back):%Y-%m-%d}T12:00:00,1,9"
+        for back in range(1, 61)
+        for name in stocks
+    ]
+    header = "order_id,item_id,timestamp,quantity,price\n"
+    import_text(services.database, made.store.store_id, header + "\n".join(rows))
+    found = find_store(services.database, "daily.example")
+    forecast_store(services.database, found, services.clock, lambda _share: None, threads=1)
+    return found
+
+
+@pytest.fixture
+def owner(office: Office, selling: Store) -> Member:
+    return office.member(selling)
+
+
+def flat(text: str) -> str:
+    return re.sub(r"\s+", " ", text)
+
+
+def chart_rows(body: str) -> list[list[str]]:
+    """Return the rows of the table below a page's first chart."""
+    table = re.search(r"data-chart.*?<tbody>(.*?)</tbody>", body, re.S)
+    assert table is not None
+    return [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in table[1].split("</tr>")[:-1]]
+
+
+def test_the_store_sees_history_band_and_error_in_words(owner: Member) -> None:
+    page = owner.get("/dashboard/demand")
+
+    text, body = flat(text_of(page)), page.body.decode()
+    assert re.search(r"Expected in 7 days 3\d units", text)  # four a day, once eight
+    assert re.search(r"was off by \d+ % of what was sold", text)
+    assert re.search(r"\d+ % of the days were within the likely range; 80 %", text)
+    assert "own sales" in text
+    rows = chart_rows(body)
+    assert len(rows) == 120 + 28
+    assert {row[1] for row in rows[:120]} == {"4", "8"}
+    ahead = [float(row[2]) for row in rows[120:]]
+    assert min(ahead) == pytest.approx(4.0, abs=0.5)
+    expected = re.search(r"Expected in 28 days (\d+) units likely between (\d+) and", text)
+    assert expected is not None
+    assert sum(ahead) == pytest.approx(float(expected[1]), abs=2), "the line sums to it"
+    assert not re.search(r"\bp10\b|\bp90\b|[Mm]edian", text)
+    assert 'class="band"' in body  # without JavaScript
+
+
+def test_what_to_order_comes_first_and_overstock_is_told(owner: Member) -> None:
+    rows = re.findall(
+        r'<th scope="row".*?</tr>', owner.get("/dashboard/demand").body.decode(), re.S
+    )
+    assert "A lamp" in rows[0]
+    assert "Sells out" in rows[0]
+    assert "Overstock" in rows[1]
+
+    page = owner.get("/dashboard/demand?by=overstock_value").body.decode()
+    assert page.index("A vase") < page.index("A lamp")
+    link = re.search(r'href="(/dashboard/report.csv\?report=demand[^"]*)"', page)
+    assert link is not None
+    reply = owner.get(link[1].replace("&amp;", "&"))
+    (first, second) = csv.DictReader(io.StringIO(reply.body.decode()))
+    assert (first["item_id"], second["item_id"]) == ("vase", "lamp")
+
+
+def test_one_product_has_its_chart_its_pace_and_its_order(owner: Member) -> None:
+    page = owner.get("/dashboard/demand/product?id=lamp")
+
+    text = flat(text_of(page))
+    assert "The last 30 days 3.40 units a day" in text
+    assert "In stock 2" in text
+    assert re.search(r"Order \d+ by \d+ \w{3} \d{4}", text)
+    assert "Average of its own sales" in text
+    rows = chart_rows(page.body.decode())
+    ahead = [float(row[2]) for row in rows[120:]]
+    stated = re.search(r"Expected in 28 days ([0-9.]+) units", text)
+    assert stated is not None
+    assert sum(ahead) == pytest.approx(float(stated[1]), abs=28 * 0.05)
+    assert owner.get("/dashboard/demand/product?id=no-such").status == 404
+    assert len(rows) == 120 + 28
+    sold = [float(row[1]) for row in rows[:120]]
+    assert set(sold) == {3.0, 6.0}  # each day, and each seventh
+    assert sum(sold[-30:]) / 30 == pytest.approx(3.4)
+    assert sold[-7] == 6.0, "seven days before today"
+
+
+@pytest.mark.parametrize(
+    "page", ["/dashboard/demand?", "/dashboard/demand/product?id=lamp&"]
+)
+@pytest.mark.parametrize(
+    ("back", "until", "shown"),
+    [(9, 5, 5), (3, None, 3 + 28), (100, -2, 100 + 2), (90, 91, 0)],
+)
+def test_a_chart_shows_the_dates_that_somebody_chose(
+    office: Office,
+    owner: Member,
+    page: str,
+    back: int,
+    until: int | None,
+    shown: int,
+) -> None:
+    today = datetime.fromtimestamp(office.services.clock() / 1000, UTC)
+
+    def day(ago: int | None) -> str:
+        return "" if ago is None else f"{today - timedelta(days=ago):%Y-%m-%d}"
+
+    asked = f"{page}from={day(back)}&until={day(until)}"
+    body = owner.get(asked).body.decode()
+
+    rows = re.findall(r"<tr>", body.split('class="compact"')[1].split("</table>")[0])
+    if not shown:
+        assert "Choose dates among them" in body
+        shown = 120 + 28
+    assert len(rows) - 1 == shown
+
+
+def test_home_counts_what_the_page_demand_counts_beyond_the_first_products(
+    office: Office,
+) -> None:
+    member = office.member(sold_daily(office, soon=103, gone=2))
+
+    home = flat(text_of(member.get("/dashboard")))
+    demand = flat(text_of(member.get("/dashboard/demand")))
+
+    assert "2 sold out, 103 will sell out before new stock arrives" in demand
+    assert re.search(r"and 1 more are sold out", home)
+    assert re.search(r"and 102 more will sell out before new stock can arrive", home)
+
+
+@pytest.mark.parametrize(
+    ("due", "status"), [(1, "Order soon"), (7, "Order soon"), (8, "Healthy")]
+)
+def test_a_product_to_order_within_a_week_is_not_called_healthy(
+    due: int, status: str
+) -> None:
+    today = datetime(2026, 11, 27, tzinfo=UTC).date()
+    row = {"alert": None, "stock_qty": 9, "order_date": f"{today + timedelta(days=due)}"}
+
+    assert stock_status(row, today)[0] == status
+
+
+def test_a_flat_forecast_says_why() -> None:
+    sold = [("2026-01-01", 1.0), ("2026-01-02", 0.0)]
+    flat_days = [
+        ExpectedDay("2026-01-03", 0, 1.0, 2),
+        ExpectedDay("2026-01-04", 0, 1.02, 2),
+    ]
+
+    assert "It sold on 1 of the last 2 days" in why_flat(sold, flat_days)
+    assert not why_flat(sold, [flat_days[0], ExpectedDay("2026-01-04", 0, 2.0, 2)])
+
+
+def test_a_store_without_forecast_is_told_how_one_comes(
+    office: Office, store: Store
+) -> None:
+    member = office.member(store)
+    assert "The demand forecast is off" in text_of(member.get("/dashboard/demand"))
+
+    waiting = add_store(office.services, "waiting.example", demand_forecast="true")
+    text = text_of(office.member(waiting).get("/dashboard/demand"))
+    assert "The first forecast is on its way" in text
+
+
+def test_an_owner_turns_the_forecast_on_and_off(office: Office, store: Store) -> None:
+    member, page = office.member(store), "/dashboard/demand"
+
+    on = member.post(f"{page}/on", page=page)
+    waiting = text_of(member.get(page))
+    off = member.post(f"{page}/off", page=page)
+
+    assert (on.status, off.status) == (303, 303)
+    assert "The forecast is on." in waiting
+    assert "The first forecast is on its way" in waiting
+    assert "The demand forecast is off" in text_of(member.get(page))
+
+
+def test_a_plan_without_forecast_says_so(office: Office, store: Store) -> None:
+    plans = dict(office.services.settings.plans)
+    plans["unlimited"] = replace(plans["unlimited"], forecast=False)
+    settings = replace(office.services.settings, plans=plans)
+    services = replace(office.services, settings=settings)
+    with Inside(create_application(services, draining=[])) as inside:
+        member = Member(inside)
+        member.log_in(store.domain)
+        page = member.get("/dashboard/demand")
+        refused = member.post("/dashboard/demand/on", page="/dashboard/demand")
+
+    assert "Your plan does not include it" in text_of(page)
+    assert refused.status == 400
+    assert "your plan has no demand forecast" in text_of(refused).lower()
+    assert not find_store(services.database, store.domain).settings.demand_forecast
+
+
+def test_how_the_shop_orders_changes_what_to_order(
+    office: Office, owner: Member, selling: Store
+) -> None:
+    page = "/dashboard/demand"
+    sent = {"service_level": "95", "order_every_days": "7", "overstock_days": "90"}
+
+    wrong = owner.post(f"{page}/ordering", page=page, lead_time_days="0", **sent)
+    before = flat(text_of(owner.get(f"{page}/product?id=lamp")))
+    saved = owner.post(f"{page}/ordering", page=page, lead_time_days="20", **sent)
+    after = flat(text_of(owner.get(f"{page}/product?id=lamp")))
+
+    assert (wrong.status, saved.status) == (422, 303)
+    assert "Lead time, in days must be" in text_of(wrong)
+    found = [re.search(r"Order (\d+) by", text) for text in (before, after)]
+    few, more = (int(one[1]) for one in found if one is not None)
+    assert more > few
+    stored = find_store(office.services.database, selling.domain).settings
+    assert stored.lead_time_days == 20

@@ -1,0 +1,259 @@
+"""Merchandising: rules, their preview, their history, and undo, without a browser."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from productrecs.records.merchandising.rule_editor import RuleEditor
+from productrecs.tenancy.users.dashboard_user import Role
+from tests.support.dashboard import Member, add_user, text_of
+from tests.support.filled_store import Filled, open_store
+
+if TYPE_CHECKING:
+    from productrecs.records.merchandising.rule import Rule
+    from tests.dashboard.conftest import Office
+
+PAGE = "/dashboard/merchandising"
+RULE = f"{PAGE}/rule"
+
+
+@pytest.fixture
+def shop(office: Office) -> Filled:
+    """Return a store of twelve lamps."""
+    office.now_ms += 3_600_000
+    services = office.services
+    domain = f"rules-{office.now_ms}.example"
+    made = open_store(services.database, services.clock, office.inside, domain)
+    lamps = [
+        {"id": f"lamp-{n}", "title": f"Lamp {n}", "price": 10 + n, "categories": ["Lamps"]}
+        for n in range(12)
+    ]
+    assert made.merchant.push(*lamps).status == 200
+    assert made.merchant.recommend(item_id="lamp-1").status == 200
+    return made
+
+
+def stored(office: Office, shop: Filled) -> list[Rule]:
+    services = office.services
+    return RuleEditor(services.database, shop.store, services.clock, "test").all()
+
+
+def served(shop: Filled) -> list[str]:
+    return shop.merchant.recommend(item_id="lamp-1", num=8).ids
+
+
+def test_a_saved_rule_is_in_force_at_once_and_says_so(office: Office, shop: Filled) -> None:
+    member, first = office.member(shop.store), served(shop)[0]
+
+    reply = member.post(RULE, action="exclude", item=first, enabled="on", priority="0")
+
+    assert reply.status == 303
+    assert reply.header("location") == PAGE
+    page = text_of(member.get(PAGE))
+    assert "is saved. Every list follows within a second." in page
+    assert "In force" in page
+    assert first not in served(shop)
+
+
+def test_a_preview_shows_the_list_before_and_after_and_stores_nothing(
+    office: Office, shop: Filled
+) -> None:
+    member, first = office.member(shop.store), served(shop)[0]
+
+    reply = member.post(
+        f"{PAGE}/preview", page=RULE, action="exclude", item=first, on="lamp-1"
+    )
+    before, after = reply.body.decode().split('aria-label="After"')
+    title = f"Lamp {first[5:]}"
+
+    assert f"{title} " in before
+    assert "leaves" in before
+    assert f"<div>{title} " not in after
+    assert "new here" in after
+    assert "The rule is about 1 product." in text_of(reply)
+    assert stored(office, shop) == []
+    assert served(shop)[0] == first
+
+
+def test_a_preview_counts_the_products_of_a_category_and_a_price(
+    office: Office, shop: Filled
+) -> None:
+    member = office.member(shop.store)
+    fields = {"action": "boost", "categories": "lamps", "price_min": "18", "on": "lamp-1"}
+
+    reply = text_of(member.post(f"{PAGE}/preview", page=RULE, **fields))
+    titled = {"action": "bury", "title_words": "Lamp", "on": "lamp-1"}
+    by_title = text_of(member.post(f"{PAGE}/preview", page=RULE, **titled))
+
+    assert "The rule is about 4 products." in reply
+    assert "The rule is about 12 products." in by_title
+
+
+def test_a_rule_that_will_begin_later_is_previewed_as_if_it_had_begun(
+    office: Office, shop: Filled
+) -> None:
+    member, first = office.member(shop.store), served(shop)[0]
+    fields = {"action": "exclude", "item": first, "starts": "2099-01-01", "on": "lamp-1"}
+
+    reply = member.post(f"{PAGE}/preview", page=RULE, **fields)
+
+    assert "leaves" in reply.body.decode()
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "told"),
+    [
+        ("price_min", "cheap", "is not a number"),
+        ("price_max", "1", "is above the highest"),
+        ("strength", "0.5", "must be a number above 1"),
+        ("priority", "1e9", "is not a number"),
+        ("ends", "2020-01-01", "before it starts"),
+        ("starts", "soon", "write a date such as 2026-03-01"),
+    ],
+)
+def test_what_is_wrong_stands_beside_its_field_and_nothing_is_lost(
+    office: Office, shop: Filled, field: str, value: str, told: str
+) -> None:
+    fields = {
+        "action": "boost",
+        "item": "lamp-2",
+        "price_min": "5",
+        "starts": "2026-01-01",
+        "name": "My rule",
+    }
+
+    reply = office.member(shop.store).post(RULE, **(fields | {field: value}))
+    body = reply.body.decode()
+
+    assert reply.status == 422
+    assert told in text_of(reply)
+    assert f'id="d-{field}"' in body
+    assert f'value="{value}"' in body
+    assert 'value="My rule"' in body
+    assert ">lamp-2</textarea>" in body
+    assert stored(office, shop) == []
+
+
+def test_a_rule_without_products_is_refused(office: Office, shop: Filled) -> None:
+    reply = office.member(shop.store).post(RULE, action="exclude")
+
+    assert reply.status == 422
+    assert "Say which products" in text_of(reply)
+
+
+def test_a_rule_is_changed_switched_removed_and_every_change_undone(
+    office: Office, shop: Filled
+) -> None:
+    member = office.member(shop.store)
+    member.post(RULE, action="bury", item="lamp-3", enabled="on", name="First")
+    number = str(stored(office, shop)[0].rule_id)
+
+    member.post(
+        RULE, rule=number, action="bury", item="lamp-3", enabled="on", name="Second"
+    )
+    assert stored(office, shop)[0].content.name == "Second"
+    member.post(f"{PAGE}/switch", page=PAGE, rule=number, to="off")
+    assert not stored(office, shop)[0].content.enabled
+    member.post(f"{PAGE}/remove", page=PAGE, rule=number)
+    assert stored(office, shop) == []
+
+    undo(member)
+    assert not stored(office, shop)[0].content.enabled
+    assert str(stored(office, shop)[0].rule_id) == number
+    page = text_of(member.get(PAGE))
+    assert f"Restored by owner@{shop.store.domain}" in page
+    assert f"Added by owner@{shop.store.domain}" in page
+
+
+def undo(member: Member) -> None:
+    found = re.search(r'name="change" value="(\d+)"', member.get(PAGE).body.decode())
+    assert found
+    reply = member.post(f"{PAGE}/undo", page=PAGE, change=found[1])
+    assert reply.status == 303
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"action": "boost", "categories": "Boats"},
+        {"action": "bury", "having": "brand: Nobody"},
+        {"action": "exclude", "title_words": "kayak"},
+        {"action": "pin", "item": "gone", "position": "1"},
+        {"action": "boost", "item": "lamp-1", "price_min": "900"},
+    ],
+)
+def test_a_rule_that_matches_nothing_is_saved_after_a_yes_only(
+    office: Office, shop: Filled, fields: dict[str, str]
+) -> None:
+    member = office.member(shop.store)
+
+    asked = member.post(RULE, **fields, enabled="on", ends="2020-05-01")
+
+    assert asked.status == 422
+    assert "No product in your catalog matches this rule" in text_of(asked)
+    assert 'data-guard="changed"' in asked.body.decode()
+    assert stored(office, shop) == []
+    saved = member.post(RULE, **fields, enabled="on", ends="2020-05-01", anyway="on")
+    assert saved.status == 303
+    assert len(stored(office, shop)) == 1
+
+
+def test_a_rule_without_a_name_is_called_by_the_titles_of_its_products(
+    office: Office, shop: Filled
+) -> None:
+    member = office.member(shop.store)
+
+    saved = member.post(RULE, action="bury", item="lamp-2", enabled="on")
+
+    page = text_of(member.get(PAGE))
+    assert saved.status == 303
+    assert "“bury Lamp 2” is saved" in page
+    assert "bury lamp-2" not in page
+    assert "bury Lamp 2" in text_of(member.get("/dashboard/find?q=bury"))
+
+
+def test_several_products_of_a_rule_are_sent_one_a_line(
+    office: Office, shop: Filled
+) -> None:
+    member = office.member(shop.store)
+
+    member.post(RULE, action="bury", item="lamp-2\r\n lamp-5 \r\n\r\nlamp-2", enabled="on")
+
+    (rule,) = stored(office, shop)
+    assert rule.content.target.items == ("lamp-2", "lamp-5")
+    form = member.get(f"{RULE}?rule={rule.rule_id}").body.decode()
+    assert 'data-suggest="product"' in form
+    assert ">lamp-2\nlamp-5</textarea>" in form
+
+
+def test_a_stored_rule_is_shown_as_it_is(office: Office, shop: Filled) -> None:
+    member = office.member(shop.store)
+    fields = {"action": "pin", "item": "lamp-4", "position": "3", "only_in": "cart"}
+    member.post(RULE, **fields, enabled="on", ends="2030-05-01", priority="7")
+    number = stored(office, shop)[0].rule_id
+
+    body = member.get(f"{RULE}?rule={number}").body.decode()
+
+    assert 'value="pin" checked' in body
+    assert 'name="position" type="text" value="3"' in body
+    assert 'name="only_in" value="cart" checked' in body
+    assert 'type="date" value="2030-05-01"' in body
+    assert 'name="priority" type="text" value="7"' in body
+
+
+def test_a_viewer_sees_rules_and_no_way_to_change_them(
+    office: Office, shop: Filled
+) -> None:
+    office.member(shop.store).post(RULE, action="bury", item="lamp-3", enabled="on")
+    viewer = Member(office.inside)
+    viewer.log_in(add_user(office.services, shop.store, Role.VIEWER))
+
+    page = viewer.get(PAGE).body.decode()
+
+    assert "bury Lamp 3" in page
+    assert "merchandising/switch" not in page
+    assert "New rule" not in page
+    assert viewer.send(RULE, {"action": "bury", "item": "lamp-4"}).status == 403

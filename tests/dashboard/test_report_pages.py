@@ -1,0 +1,162 @@
+"""Impact pages and report files of a store whose shoppers click, see and buy."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from productrecs.dashboard.formats import Formats
+from productrecs.features.insights.attribution.attributor import Attributor
+from tests.support.dashboard import add_store, text_of
+from tests.support.service import Account, Merchant, eventually
+
+if TYPE_CHECKING:
+    from productrecs.tenancy.accounts.store import Store
+    from tests.dashboard.conftest import Office
+    from tests.support.dashboard import Member
+
+
+@pytest.fixture(scope="module")
+def sold(office: Office) -> Store:
+    """Give a store in which one lamp was bought after a click, one after an impression."""
+    store = add_store(office.services, "impact.example", currency="EUR")
+    account = Account(store.store_id, store.domain, store.publishable_key, "")
+    merchant = Merchant(account, office.inside)
+    for shopper, kinds in (
+        ("anna", ("rec-impression", "rec-click")),
+        ("bert", ("rec-impression",)),
+    ):
+        named = {"user_id": shopper, "widget": "fbt", "source": "buy", "position": 1}
+        for kind in kinds:
+            what = {"item_ids": ["lamp"], "sources": ["buy"]}
+            if kind == "rec-click":
+                what = {"item_id": "lamp", "source": "buy"}  # type: ignore[dict-item]
+            sent = merchant.track({"event": kind, **named, **what})
+            assert sent.status < 300, sent.body
+        order = {"order_id": f"o-{shopper}", "value": 40 if shopper == "anna" else 25}
+        bought = {"event": "buy", "user_id": shopper, "item_id": "lamp", **order}
+        sent = merchant.track(bought)
+        assert sent.status < 300, sent.body
+    Attributor(office.services.database, office.services.touchpoint_folder).catch_up(store)
+    return store
+
+
+@pytest.fixture
+def owner(office: Office, sold: Store) -> Member:
+    return office.member(sold)
+
+
+def test_impact_tells_clicks_from_impressions(owner: Member) -> None:
+    reply = owner.get("/dashboard/impact?days=7")
+
+    text = re.sub(r"\s+", " ", text_of(reply))
+    assert "Sales after a click €40.00" in text
+    assert "Sales after an impression only €25.00" in text
+    assert "A cart or a sale counts for the last list" in text
+    assert "exactly as sent" not in text
+    assert "Start a test" in text
+
+
+def test_a_number_leads_to_its_orders(owner: Member) -> None:
+    page = owner.get("/dashboard/impact?days=7&by=widget").body.decode()
+    link = re.search(r'href="(/dashboard/impact/orders\?[^"]*widget=fbt[^"]*)"', page)
+    assert link is not None
+    orders = text_of(owner.get(link[1].replace("&amp;", "&")))
+    assert "o-anna" in orders
+    assert "o-bert" in orders
+
+    clicked = text_of(owner.get("/dashboard/impact/orders?days=7&touch=click"))
+    assert "o-anna" in clicked
+    assert "o-bert" not in clicked
+    other = text_of(owner.get("/dashboard/impact/orders?days=7&widget=similar"))
+    assert "No such order in these days" in other
+
+
+def test_a_report_is_downloaded_as_it_is_shown(owner: Member) -> None:
+    reply = owner.get("/dashboard/report.csv?report=attribution&by=widget&days=7")
+
+    assert reply.header("content-type") == "text/csv; charset=utf-8"
+    assert "attachment" in str(reply.header("content-disposition"))
+    (row,) = csv.DictReader(io.StringIO(reply.body.decode()))
+    assert (row["widget"], row["revenue_clicked"], row["revenue_seen"]) == (
+        *("fbt", "40.0", "25.0"),
+    )
+    narrow = owner.get("/dashboard/report.csv?report=credited-sales&days=7&touch=click")
+    assert [one["order_id"] for one in csv.DictReader(io.StringIO(narrow.body.decode()))]
+    assert b"o-bert" not in narrow.body
+
+
+def test_days_that_are_none_are_refused_beside_the_field(owner: Member) -> None:
+    page = owner.get("/dashboard/impact?from=2026-03-02&until=2026-03-01")
+
+    text = text_of(page)
+    assert "the first day must not be after the last" in text
+    assert "The last 30 days are shown" in text
+    assert 'value="2026-03-02"' in page.body.decode()
+
+
+@pytest.mark.parametrize(
+    "query", ["report=no-such", "report=attribution&by=colour", "report=demand&by=x"]
+)
+def test_a_report_that_is_none_is_not_sent(owner: Member, query: str) -> None:
+    reply = owner.get(f"/dashboard/report.csv?{query}")
+
+    assert reply.status in {400, 404, 422}
+    assert b"text/csv" not in str(reply.header("content-type")).encode()
+
+
+def test_a_new_store_is_told_what_to_do(office: Office, store: Store) -> None:
+    text = text_of(office.member(store).get("/dashboard/impact"))
+
+    assert "Nothing was shown or sold in these days" in text
+    assert "Start a test" in text
+
+
+def test_a_holdout_test_is_started_and_ended(owner: Member) -> None:
+    path, page = "/dashboard/impact/holdout", "/dashboard/impact"
+
+    for percent, name in (("0", "spring"), ("95", "spring"), ("x", "spring"), ("10", "")):
+        refused = owner.post(path, page=page, holdout_percent=percent, holdout_test=name)
+        assert refused.status == 422, (percent, name)
+    begun = owner.post(path, page=page, holdout_percent="10", holdout_test="spring")
+    running = text_of(owner.get(page))
+    ended = owner.post(path, page=page, then="end")
+
+    assert (begun.status, ended.status) == (303, 303)
+    assert "The test “spring” shows 10" in running
+    assert "Start a test" in text_of(owner.get(page))
+
+
+def test_weeks_begin_on_the_stores_first_day(office: Office, owner: Member) -> None:
+    today = datetime.fromtimestamp(office.now_ms / 1000, UTC).date()
+    begin = today - timedelta(days=2)
+    settings = "/dashboard/settings"
+    form = {"currency": "EUR", "language": "en", "timezone": "UTC", "price_format": ""}
+    form |= {"week_start": f"{begin:%A}".lower(), "contact_email": ""}
+    assert owner.post(settings, page=settings, **form).status == 303
+
+    def days(choice: str) -> tuple[str, ...]:
+        page = owner.get(f"/dashboard/impact?days={choice}").body.decode()
+        current = re.search(rf'days={choice}[^"]*" aria-current="true">', page)
+        assert current, "the choice is marked"
+        return tuple(re.findall(r'type="date" name="\w+" value="([\d-]+)"', page))
+
+    week = timedelta(days=7)
+    eventually(lambda: days("this-week") == (begin.isoformat(), today.isoformat()))
+    assert days("last-week") == (
+        (begin - week).isoformat(),
+        (begin - timedelta(days=1)).isoformat(),
+    )
+    file = owner.get("/dashboard/report.csv?days=last-week&report=attribution")
+    assert f"{begin - week}" in (file.header("content-disposition") or "")
+    long_ago = begin - 20 * week + timedelta(days=3)
+    page = owner.get(f"/dashboard/impact?from={long_ago}&until={today}").body.decode()
+    rows = page.partition("Week from")[2].partition("</tbody>")[0]
+    shown = re.findall(r"<tr><td>([^<]+)", rows)
+    weeks = [(begin - number * week).isoformat() for number in range(20, -1, -1)]
+    assert shown == [Formats.plain().day(one) for one in weeks]

@@ -1,0 +1,150 @@
+"""Search pages: reports of searches, previews with reasons, synonyms and rules."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+from productrecs.features.search.search_rule_book import SearchRuleEditor
+from productrecs.records.search_counts.repository import SearchCount, SearchCountRepository
+from productrecs.tenancy.accounts.account_directory import AccountDirectory
+from productrecs.tenancy.users.dashboard_user import Role
+from productrecs.training.search.indexer import Indexer
+from tests.support.dashboard import Member, add_user, text_of
+from tests.support.filled_store import open_store
+
+if TYPE_CHECKING:
+    from productrecs.tenancy.accounts.store import Store
+    from tests.dashboard.conftest import Office
+
+PICTURES = "https://pictures.example"
+IMPROVE = "/dashboard/search/improve"
+
+
+@pytest.fixture(scope="module")
+def shop(office: Office) -> Store:
+    """Give a store of three sofas in which somebody searched for a couch in vain."""
+    services = office.services
+    made = open_store(services.database, services.clock, office.inside, "search.example")
+    items = [
+        {
+            "id": f"sofa-{n}",
+            "title": f"Sofa number {n}",
+            "price": 9,
+            "image_url": f"{PICTURES}/{n}.webp",
+        }
+        for n in range(3)
+    ]
+    assert made.merchant.push(*items).status == 200
+    indexer = Indexer(
+        services.settings.data / "search", AccountDirectory(services.database)
+    )
+    reader = services.database.raw_reader()
+    while indexer.run_once(reader):
+        pass
+    indexer.close()
+    reader.close()
+    day = datetime.fromtimestamp(services.clock() / 1000, UTC).date().isoformat()
+    with services.database.transaction() as transaction:
+        counts = SearchCountRepository(transaction, made.store.store_id)
+        counts.add(day, {"couch": SearchCount("couch", 7, 7)})
+    return made.store
+
+
+@pytest.fixture
+def owner(office: Office, shop: Store) -> Member:
+    return office.member(shop)
+
+
+def flat(text: str) -> str:
+    return re.sub(r"\s+", " ", text)
+
+
+def test_a_search_without_results_leads_to_its_improvement(owner: Member) -> None:
+    page = owner.get("/dashboard/search").body.decode()
+
+    assert re.search(r"couch</a></th><td class=.number.>7<", page)
+    assert f"{IMPROVE}?q=couch&amp;action=synonym" in page
+
+
+def test_the_preview_gives_the_results_and_why(owner: Member) -> None:
+    found = flat(text_of(owner.get("/dashboard/search?q=sofa")))
+    assert "Sofa number 0" in found
+    assert "Title: sofa" in found
+
+    corrected = flat(text_of(owner.get("/dashboard/search?q=numbr")))
+    assert "numbr read as number" in corrected
+    nothing = flat(text_of(owner.get("/dashboard/search?q=couch")))
+    assert "couch no product has this word" in nothing
+    assert "No product is found" in nothing
+
+
+def test_the_page_may_load_the_pictures_of_results_that_come_later(owner: Member) -> None:
+    policy = owner.get("/dashboard/search").header("content-security-policy") or ""
+    owner.headers = {"hx-request": "true"}
+    results = owner.get("/dashboard/search?q=sofa").body.decode()
+    assert f'src="{PICTURES}/0.webp"' in results
+    assert PICTURES in policy
+
+
+def test_a_synonym_shows_its_effect_before_it_is_saved(
+    office: Office, shop: Store, owner: Member
+) -> None:
+    editor = SearchRuleEditor(office.services.database, shop, office.services.clock)
+    before, after = text_of(
+        owner.get(f"{IMPROVE}?q=couch&action=synonym&texts=sofa")
+    ).split("After saving")
+    assert "Sofa number" not in before
+    assert "Sofa number 0" in after
+    assert "also finds sofa (synonym)" in after
+    assert not editor.synonyms()
+
+    asked = {"q": "couch", "action": "synonym"}
+    wrong = owner.post(IMPROVE, **asked, texts="couch")
+    assert wrong.status == 422
+    assert "A synonym is 2 to 20 different texts" in text_of(wrong)
+    saved = owner.post(IMPROVE, **asked, texts="sofa")
+    assert saved.header("location") == "/dashboard/search?q=couch"
+    assert [one.texts for one in editor.synonyms().values()] == [("couch", "sofa")]
+    assert "Sofa number 0" in text_of(owner.get("/dashboard/search?q=couch"))
+
+    (number,) = editor.synonyms()
+    gone = {"page": "/dashboard/search", "synonym": str(number)}
+    assert owner.post("/dashboard/search/remove", **gone).status == 303
+    assert not editor.synonyms()
+    assert owner.post("/dashboard/search/remove", **gone).status == 404
+
+
+def test_products_are_pinned_and_searches_redirected(
+    office: Office, shop: Store, owner: Member
+) -> None:
+    editor = SearchRuleEditor(office.services.database, shop, office.services.clock)
+    pin = {"q": "seat", "action": "pin", "find": "sofa", "pin": "sofa-2"}
+    shown = owner.post(IMPROVE, **pin, preview="1")
+    assert "Pinned for this query" in text_of(shown)
+    assert not editor.rules()
+    unknown = owner.post(IMPROVE, **{**pin, "pin": "no-such"})
+    assert unknown.status == 422
+    assert owner.post(IMPROVE, **pin).status == 303
+
+    away = {"q": "help", "action": "redirect"}
+    refused = owner.post(IMPROVE, **away, address="javascript:alert(1)")
+    assert refused.status == 422
+    assert 'value="javascript:alert(1)"' in refused.body.decode()
+    assert owner.post(IMPROVE, **away, address="/help").status == 303
+    listed = flat(text_of(owner.get("/dashboard/search")))
+    assert "Pin seat: sofa-2" in listed
+    assert "Redirect help: /help" in listed
+
+
+def test_a_viewer_reads_and_changes_nothing(office: Office, shop: Store) -> None:
+    viewer = Member(office.inside)
+    viewer.log_in(add_user(office.services, shop, Role.VIEWER))
+
+    page = viewer.get("/dashboard/search?q=sofa").body.decode()
+    assert IMPROVE not in page
+    asked = {"q": "x", "action": "synonym", "texts": "y"}
+    assert viewer.post(IMPROVE, **asked, page=IMPROVE).status == 403

@@ -1,0 +1,98 @@
+"""Activity counts: recounted, and cached where counting is slow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from productrecs.core.ids import StoreId
+from productrecs.http.caches.activity_counts import (
+    ActivityCounter,
+    ActivityCounts,
+)
+from productrecs.records.events.event import EventKind, NewEvent
+from productrecs.records.orders.ingest_events_and_orders import ingest_events
+from productrecs.services import Services, build_services
+from productrecs.settings import Settings
+from productrecs.storage.sequence_and_item_numbers import StoreLog
+from productrecs.tenancy.accounts.store_management import Registration, register_store
+from tests.support.service import Service
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture
+def services(data_folder: Path) -> Iterator[Services]:
+    Service(data_folder).prepare()
+    built = build_services(Settings(data=data_folder))
+    yield built
+    built.close()
+
+
+@pytest.fixture
+def store_id(services: Services) -> StoreId:
+    wanted = Registration("shop.example")
+    return register_store(services.database, wanted, services.clock)[0].store_id
+
+
+class Stopwatch:
+    """A clock that moves on by `step` seconds whenever it is read."""
+
+    def __init__(self, step: float) -> None:
+        self.now = 0.0
+        self.step = step
+
+    def __call__(self) -> float:
+        """Return what it shows."""
+        self.now += self.step
+        return self.now
+
+
+def view(services: Services, store_id: StoreId) -> None:
+    event = NewEvent(EventKind.DETAIL_PAGE_VIEW, item_id="a", session_id="s_1")
+    with services.database.transaction() as transaction:
+        log = StoreLog(services.database, transaction, store_id)
+        ingest_events(log, [[event]], services.clock())
+
+
+def test_quick_counting_is_always_fresh(services: Services, store_id: StoreId) -> None:
+    activity = ActivityCounter(services, Stopwatch(0.01))
+    seen = []
+    for _ in range(3):
+        seen.append(activity.of(store_id))
+        view(services, store_id)
+
+    assert seen == [ActivityCounts(0, 0), ActivityCounts(1, 0), ActivityCounts(2, 0)]
+
+
+@pytest.mark.parametrize(("took", "rest"), [(1.0, 20.0), (10.0, 60.0)])
+def test_slow_counting_rests(
+    services: Services, store_id: StoreId, took: float, rest: float
+) -> None:
+    watch = Stopwatch(took)
+    activity = ActivityCounter(services, watch)
+    first = activity.of(store_id)
+    view(services, store_id)
+
+    ended, watch.step = watch.now, 0.0
+    watch.now = ended + rest - 0.1
+    meanwhile = activity.of(store_id)
+    watch.now = ended + rest
+    later = activity.of(store_id)
+
+    assert (first, meanwhile, later) == (
+        ActivityCounts(0, 0),
+        ActivityCounts(0, 0),
+        ActivityCounts(1, 0),
+    )
+
+
+def test_each_store_rests_for_itself(services: Services, store_id: StoreId) -> None:
+    activity = ActivityCounter(services, Stopwatch(1.0))
+    activity.of(StoreId("st_another"))
+    view(services, store_id)
+
+    assert activity.of(store_id) == ActivityCounts(1, 0)

@@ -1,0 +1,164 @@
+"""Store cache: an open store follows its settings and its catalog, or leaves memory."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from typing import TYPE_CHECKING
+
+import pytest
+
+from productrecs.core.clock import system_ms
+from productrecs.http.caches.store_cache import (
+    MAX_PRELOADED,
+    CachedStore,
+    StoreCache,
+)
+from productrecs.records.catalog.item import ItemPatch
+from productrecs.records.catalog.push_items import upsert_items
+from productrecs.records.pictures.repository import PictureRepository
+from productrecs.services import Services, build_services
+from productrecs.settings import Settings
+from productrecs.storage.sequence_and_item_numbers import StoreLog
+from productrecs.storage.tables import store_heads
+from productrecs.tenancy.accounts.account_directory import AccountDirectory
+from productrecs.tenancy.accounts.store_management import (
+    Registration,
+    change_settings,
+    register_store,
+)
+from tests.support.service import Service, eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from productrecs.tenancy.accounts.store import Store
+
+
+@pytest.fixture
+def services(data_folder: Path) -> Iterator[Services]:
+    Service(data_folder).prepare()
+    built = build_services(Settings(data=data_folder))
+    yield built
+    built.close()
+
+
+@pytest.fixture
+def store(services: Services) -> Store:
+    return register_store(services.database, Registration("shop.example"), system_ms)[0]
+
+
+@pytest.fixture
+def accounts(services: Services, store: Store) -> AccountDirectory:
+    directory = AccountDirectory(services.database)
+    assert directory.by_id(store.store_id) == store
+    return directory
+
+
+@pytest.fixture
+def shops(services: Services, accounts: AccountDirectory) -> Iterator[StoreCache]:
+    opened = StoreCache(services, accounts)
+    yield opened
+    opened.close()
+
+
+def look(services: Services, accounts: AccountDirectory) -> None:
+    """Let the accounts look again, as a request with an unknown key does."""
+    reader = services.database.raw_reader()
+    assert accounts.refresh(reader)
+    reader.close()
+
+
+def follows(opened: CachedStore, num: int) -> bool:
+    return opened.shop.settings.rec_num == num
+
+
+def test_a_setting_is_followed_though_a_request_looked_first(
+    services: Services, store: Store, accounts: AccountDirectory, shops: StoreCache
+) -> None:
+    opened = asyncio.run(shops.open(store))
+    change_settings(services.database, store, {"rec_num": "3"})
+    look(services, accounts)
+
+    shops.start()
+
+    eventually(lambda: follows(opened, 3), 10)
+
+
+def test_a_setting_that_changed_while_the_shop_was_read_is_followed(
+    services: Services, store: Store, accounts: AccountDirectory, shops: StoreCache
+) -> None:
+    shops.start()
+    change_settings(services.database, store, {"rec_num": "3"})
+    eventually(lambda: accounts.by_id(store.store_id) != store)
+
+    opened = asyncio.run(shops.open(store))  # as a request that began before the change
+
+    eventually(lambda: follows(opened, 3), 10)
+
+
+def test_what_a_shop_remembers_later_makes_another_leave(
+    services: Services, accounts: AccountDirectory, store: Store
+) -> None:
+    other = register_store(services.database, Registration("other.example"), system_ms)[0]
+    shops = StoreCache(services, accounts, budget_bytes=100_000)
+    asyncio.run(shops.open(store))
+    busy = asyncio.run(shops.open(other))
+    shops.start()
+    assert shops.count == 2
+
+    moment = (object(),)
+    assert busy.searches.get(moment, "tent") is None
+    busy.searches.put(moment, "tent", bytes(200_000))
+
+    eventually(lambda: shops.count == 1, 10)
+    assert shops.get(other) is busy
+    shops.close()
+
+
+def test_stores_that_nobody_asks_for_leave_memory(
+    services: Services, accounts: AccountDirectory, store: Store
+) -> None:
+    passing = itertools.count(step=1_800)  # half an hour passes whenever the cache looks
+    shops = StoreCache(services, accounts, seconds=lambda: float(next(passing)))
+    others = [
+        register_store(services.database, Registration(f"shop{n}.example"), system_ms)[0]
+        for n in range(MAX_PRELOADED + 2)
+    ]
+    for one in (store, *others):
+        asyncio.run(shops.open(one))
+
+    shops.start()
+
+    eventually(lambda: shops.get(store) and shops.count == MAX_PRELOADED, 10)
+    shops.close()
+
+
+def test_a_store_that_nobody_asks_for_follows_its_changes(
+    services: Services, store: Store, shops: StoreCache
+) -> None:
+    opened = asyncio.run(shops.open(store))
+    shops.start()
+
+    with services.database.transaction() as transaction:
+        log = StoreLog(services.database, transaction, store.store_id)
+        upsert_items(log, [ItemPatch("A", {"title": "Tent"})], system_ms())
+
+    eventually(lambda: len(opened.shop.catalog) == 1, 10)
+
+
+def test_a_damaged_visual_model_is_built_again(
+    services: Services, store: Store, shops: StoreCache
+) -> None:
+    (services.pictures / store.store_id / "00000001-of-before").mkdir(parents=True)
+    heads = store_heads.update().where(store_heads.c.store_id == store.store_id)
+    with services.database.transaction() as transaction:
+        values = {"picture_seq": 7, "visual_seq": 7, "visual_id": "00000001-of-before"}
+        transaction.execute(heads.values(**values))
+
+    asyncio.run(shops.open(store))
+
+    with services.database.reading() as connection:
+        progress = PictureRepository(connection, store.store_id).progress()
+    assert (progress.visual_id, progress.visual_seq) == (None, 0)

@@ -1,0 +1,198 @@
+"""Readiness: each check that fails it, and what is only reported."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import sqlalchemy as sa
+
+from productrecs import application
+from productrecs.application import create_application
+from productrecs.core.clock import HOUR_MS, system_ms
+from productrecs.http.pipeline import readiness_checks
+from productrecs.http.pipeline.readiness_checks import (
+    CHECKS,
+    Dependencies,
+    Readiness,
+)
+from productrecs.http.routes.public.health import readiness_of
+from productrecs.services import Services, build_services
+from productrecs.settings import Settings
+from productrecs.storage.migrations import KNOWN
+from productrecs.storage.tables import jobs
+from tests.api.inside import Inside
+from tests.support.service import Service, eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+class FakeDesk:
+    """A desk with so many writes waiting."""
+
+    def __init__(self, *, is_staffed: bool = True, depth: int = 0) -> None:
+        self.is_writer_available, self.depth = is_staffed, depth
+
+
+class FakeShops:
+    """The open shops, as far as readiness asks."""
+
+    def __init__(self, *, is_current: bool = True, refused_models: int = 0) -> None:
+        self.is_current, self.refused_models = is_current, refused_models
+
+
+class FakeContext:
+    """What a process has; all is well unless a test says otherwise."""
+
+    def __init__(self, **parts: object) -> None:
+        self.dependencies: Any = self
+        self.write_client: Any = parts.get("desk", FakeDesk())
+        self.shops: Any = parts.get("shops", FakeShops())
+
+    def current(self) -> Readiness:
+        """Return that all is well around it."""
+        return Readiness()
+
+
+def found(*, draining: bool = False, preloaded: bool = True, **parts: object) -> Readiness:
+    context: Any = FakeContext(**parts)
+    return readiness_of(context, draining=draining, preloaded=preloaded)
+
+
+def test_a_process_that_lacks_nothing_is_fit() -> None:
+    assert found() == Readiness({}, {})
+    assert found().checks() == dict.fromkeys(CHECKS, "ok")
+
+
+@pytest.mark.parametrize(
+    ("name", "state"),
+    [
+        ("process", {"draining": True}),
+        ("process", {"desk": FakeDesk(is_staffed=False)}),
+        ("models", {"preloaded": False}),
+        ("database", {"shops": FakeShops(is_current=False)}),
+        ("writes", {"desk": FakeDesk(depth=5_001)}),
+    ],
+)
+def test_what_keeps_requests_away_is_named(name: str, state: dict[str, Any]) -> None:
+    assert list(found(**state).reasons) == [name]
+
+
+def test_a_damaged_model_is_mentioned_since_the_last_good_one_serves() -> None:
+    told = found(shops=FakeShops(refused_models=2))
+
+    assert not told.reasons
+    assert "damaged models of 2 stores" in told.checks()["models"]
+
+
+@pytest.fixture
+def services(data_folder: Path) -> Iterator[Services]:
+    Service(data_folder).prepare()
+    built = build_services(Settings(data=data_folder))
+    yield built
+    built.close()
+
+
+@contextmanager
+def schema(services: Services, revision: str) -> Iterator[None]:
+    """Let the database say that it is of another schema."""
+    set_revision(services, revision)
+    yield
+    set_revision(services, KNOWN[-1])
+
+
+def set_revision(services: Services, revision: str) -> None:
+    with services.database.transaction() as transaction:
+        transaction.execute(
+            sa.text("UPDATE alembic_version SET version_num = :revision"),
+            {"revision": revision},
+        )
+
+
+def add_job(services: Services, run_at: int) -> None:
+    row = {
+        "store_id": "*",
+        "job_id": f"job-{run_at}",
+        "kind": "train",
+        "key": f"train-{run_at}",
+        "state": "queued",
+        "payload": "{}",
+        "attempts": 0,
+        "run_at": run_at,
+        "created_at": run_at,
+    }
+    with services.database.transaction() as transaction:
+        transaction.execute(sa.insert(jobs).values(row))
+
+
+def test_a_schema_that_is_behind_keeps_requests_away_and_a_newer_one_does_not(
+    services: Services,
+) -> None:
+    around = Dependencies(services.database, services.settings.data)
+    around.check()
+    assert around.current() == Readiness()
+
+    with schema(services, KNOWN[0]):
+        around.check()
+        assert "productrecs migrate" in around.current().reasons["migrations"]
+    with schema(services, "9999_01_01_0000"):
+        around.check()
+        assert not around.current().reasons
+        assert "newer" in around.current().warnings["migrations"]
+
+
+def test_a_queue_that_nobody_works_off_is_mentioned(services: Services) -> None:
+    around = Dependencies(services.database, services.settings.data)
+    add_job(services, system_ms() + HOUR_MS)
+    around.check()
+    assert around.current() == Readiness()
+
+    add_job(services, system_ms() - HOUR_MS)
+    around.check()
+
+    assert "due for 60 minutes" in around.current().warnings["jobs"]
+    assert not around.current().reasons
+
+
+def test_readiness_is_told_by_check_and_strictly_on_request(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readiness_checks, "MAX_JOB_WAIT_MS", 0)
+    add_job(services, system_ms() - HOUR_MS)
+    own = build_services(services.settings)  # closed by the application
+    with Inside(create_application(own, draining=False)) as inside:
+        gentle = inside.ask("GET", "/health/ready")
+        strict = inside.ask("GET", "/health/ready?strict=true")
+        unfit = inside.ask("GET", "/health/ready?strict=perhaps")
+
+    assert (gentle.status, strict.status, unfit.status) == (200, 503, 422)
+    told = json.loads(gentle.body)
+    assert told["ok"] is True
+    assert set(told["checks"]) == set(CHECKS)
+    assert strict.json["code"] == "not_ready"
+    assert strict.json["reasons"] == [strict.json["checks"]["jobs"]]
+    assert strict.header("retry-after") is not None
+
+
+def test_a_process_that_is_not_ready_for_long_says_why_once(
+    services: Services,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(application, "_CHECK_SECONDS", 0.01)
+    gate = create_application(services, draining=False, write_socket=tmp_path / "nobody")
+
+    def said() -> list[str]:
+        told = [one for one in caplog.records if one.message == "readiness failing"]
+        return [str(vars(one)["reasons"]) for one in told]
+
+    with Inside(gate, ready="/health/live"):
+        eventually(said)
+
+    assert len(said()) == 1
+    assert "the writer process is not running yet" in said()[0]

@@ -1,0 +1,169 @@
+"""Request metrics: counted in the right series, and summed over all processes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from productrecs.features.recommendations.recommendation_request import Source
+from productrecs.http.pipeline.authentication_and_cors import ROUTES, Route
+from productrecs.http.pipeline.request_metrics import (
+    BUCKETS,
+    CounterMetric,
+    GaugeMetric,
+    RequestMetrics,
+)
+from productrecs.shared_memory_and_metrics_folder import (
+    ProcessSlot,
+    SharedMemory,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from prometheus_client.core import Metric
+
+DURATION = "http_request_duration_seconds"
+ITEMS = ROUTES["/v1/items"]
+COUNT_IN_A_CHILD = """
+import json, sys, time
+from productrecs.http.pipeline.authentication_and_cors import ROUTES
+from productrecs.http.pipeline.request_metrics import *
+from productrecs.shared_memory_and_metrics_folder import ProcessSlot
+traffic = RequestMetrics(ProcessSlot.parse(sys.argv[1]))
+def samples():
+    return [one for family in traffic.collect() for one in family.samples]
+gauges = {one.labels["process"]: one.value
+          for one in samples() if one.name == "productrecs_connections"}
+traffic.add(CounterMetric.EVENTS, 3)
+traffic.set(GaugeMetric.CONNECTIONS, 9)
+traffic.record(ROUTES["/v1/items"], "POST", 200, time.monotonic() - 0.003)
+traffic.apply_pending()
+print(json.dumps([gauges, [[one.name, one.labels, one.value] for one in samples()]]))
+"""
+
+
+@pytest.fixture
+def traffic() -> RequestMetrics:
+    return RequestMetrics(ProcessSlot.standalone("api"))
+
+
+def answer(
+    traffic: RequestMetrics, route: Route | None, method: str, status: int, seconds: float
+) -> None:
+    """Note an answer that took so long."""
+    traffic.record(route, method, status, time.monotonic() - seconds)
+
+
+def family(traffic: RequestMetrics, name: str) -> Metric:
+    """Return one family."""
+    return next(one for one in traffic.collect() if one.name == name)
+
+
+def samples(traffic: RequestMetrics, name: str) -> dict[tuple[str, ...], float]:
+    """Return the values of the sample `name` by the values of its labels."""
+    return {
+        tuple(one.labels.values()): one.value
+        for metric in traffic.collect()
+        for one in metric.samples
+        if one.name == name
+    }
+
+
+def test_requests_are_counted_by_route_method_and_status(traffic: RequestMetrics) -> None:
+    for route, method, status, seconds in [
+        (ITEMS, "POST", 200, 0.003),
+        (ITEMS, "POST", 200, 0.03),
+        (ITEMS, "POST", 402, 20),
+        (ITEMS, "PATCH", 405, 0),
+        (None, "GET", 404, 0),
+        (ITEMS, "POST", 418, 0),
+    ]:
+        answer(traffic, route, method, status, seconds)
+    traffic.apply_pending()
+
+    assert samples(traffic, f"{DURATION}_count") == {
+        ("/v1/items", "POST", "200"): 2,
+        ("/v1/items", "POST", "402"): 1,
+        ("/v1/items", "POST", "other"): 1,
+        ("/v1/items", "other", "405"): 1,
+        ("other", "other", "404"): 1,
+    }
+    pushed = ("/v1/items", "POST", "200")
+    buckets = samples(traffic, f"{DURATION}_bucket")
+    assert [buckets[(*pushed, str(end))] for end in BUCKETS] == [
+        (end >= 0.005) + (end >= 0.05) for end in BUCKETS
+    ]
+    assert buckets["/v1/items", "POST", "402", "10.0"] == 0
+    assert samples(traffic, f"{DURATION}_sum")[pushed] == pytest.approx(0.033, abs=0.02)
+
+
+def test_each_counter_and_gauge_has_a_series_of_its_own(traffic: RequestMetrics) -> None:
+    for number, count in enumerate(CounterMetric):
+        traffic.add(count, 10 + number)
+    for number, gauge in enumerate(GaugeMetric):
+        traffic.set(gauge, 100 + number)
+    for source in Source:
+        traffic.listed(source, is_empty=False)
+        traffic.listed(source, is_empty=True)
+
+    for number, count in enumerate(CounterMetric):
+        name, label, value = count.value
+        found = samples(traffic, f"productrecs_{name}_total")
+        assert found[(value,) if label else ()] == 10 + number
+    for number, gauge in enumerate(GaugeMetric):
+        assert samples(traffic, f"productrecs_{gauge.value[0]}") == {("api",): 100 + number}
+    lists = "productrecs_recommendation_lists"
+    assert samples(traffic, f"{lists}_total") == {(one.value,): 2 for one in Source}
+    assert samples(traffic, f"{lists}_empty_total") == {(one.value,): 1 for one in Source}
+
+
+def test_processes_add_up_and_a_successor_counts_on(tmp_path: Path) -> None:
+    memory = SharedMemory.create(2)
+
+    def count(name: str, number: int) -> tuple[dict[str, float], dict[str, float]]:
+        slot = ProcessSlot(name, number, memory, tmp_path)
+        command = [sys.executable, "-c", COUNT_IN_A_CHILD, str(slot)]
+        done = subprocess.run(command, pass_fds=[memory.file], check=True, stdout=-1)
+        gauges, found = json.loads(done.stdout)
+        return gauges, {name + labels.get("le", ""): value for name, labels, value in found}
+
+    count("api 1", 0)
+    before, _ = count("api 2", 1)
+    after, found = count("api 1", 0)  # another process in the same slot
+
+    assert (before, after) == ({"api 1": 9, "api 2": 0}, {"api 1": 0, "api 2": 9})
+    assert found["productrecs_events_received_total"] == 9
+    assert found[f"{DURATION}_count"] == found[f"{DURATION}_bucket0.005"] == 3
+    assert len(list(tmp_path.iterdir())) == 6  # of two processes, not of three
+
+
+def test_recorded_times_are_counted_once(traffic: RequestMetrics) -> None:
+    for _ in range(1_000):
+        answer(traffic, None, "GET", 404, 0.3)
+    assert family(traffic, DURATION).samples == []
+
+    traffic.apply_pending()
+    traffic.apply_pending()
+
+    other = ("other", "other", "404")
+    assert samples(traffic, f"{DURATION}_count")[other] == 1_000
+    assert samples(traffic, f"{DURATION}_bucket")[*other, "0.25"] == 0
+    assert samples(traffic, f"{DURATION}_sum")[other] == pytest.approx(300, rel=0.1)
+
+
+def test_methods_that_somebody_makes_up_take_no_memory(traffic: RequestMetrics) -> None:
+    for number in range(5_000):
+        answer(traffic, ITEMS, f"M{number}", 405, 0)
+        if number % 500 == 0:
+            traffic.apply_pending()
+    traffic.apply_pending()
+    traffic.apply_pending()
+
+    assert sum(samples(traffic, f"{DURATION}_count").values()) == 5_000
+    assert len(vars(traffic)["_times"]) <= 1_000

@@ -1,0 +1,191 @@
+"""Widget settings schema: each value is validated; errors have a location."""
+
+from __future__ import annotations
+
+import pytest
+
+from productrecs.features.widgets.widget_config import (
+    MAX_CSS,
+    ConfigChange,
+    Unchanged,
+    WidgetConfig,
+)
+from productrecs.features.widgets.widget_settings import WIDGET_SETTINGS
+from productrecs.http.schemas.validation_errors import BodyError
+from productrecs.http.schemas.widget_config import (
+    WidgetConfigBody,
+    parse_widget_config,
+)
+from productrecs.http.transport.request_body import parse_json
+from productrecs.tenancy.accounts.store_settings import StoreSettings
+from tests.http.hostile import MISSHAPEN
+
+Refusals = list[tuple[tuple[str | int, ...], str]]
+
+
+def refused(body: object) -> Refusals:
+    with pytest.raises(BodyError) as error:
+        parse_widget_config(body)
+    return [(problem.loc, problem.type) for problem in error.value.problems]
+
+
+def read(name: str, value: object) -> object:
+    return parse_widget_config({"settings": {name: value}}).settings[name]
+
+
+@pytest.mark.parametrize("body", MISSHAPEN)
+def test_a_body_of_another_shape_is_refused(body: object) -> None:
+    assert refused(body) == [(("body",), "model_type")]
+
+
+@pytest.mark.parametrize("body", [{}, {"settings": None}, {"settings": {}}, {"else": 1}])
+def test_a_body_that_says_nothing_changes_nothing(body: object) -> None:
+    assert parse_widget_config(body) == ConfigChange()
+
+
+def test_null_is_said_of_styles_and_scope() -> None:
+    assert parse_widget_config({"custom_css": None}) == ConfigChange(custom_css=None)
+    assert parse_widget_config({"scoped": None}) == ConfigChange(scoped=None)
+    assert parse_widget_config({"scoped": False}).custom_css is Unchanged.KEEP
+
+
+def test_null_is_said_of_a_key() -> None:
+    body = {"settings": {"layout": None, "mine": None}}
+
+    assert parse_widget_config(body).settings == {"layout": None, "mine": None}
+
+
+def test_every_default_may_be_sent_back() -> None:
+    resolved = WidgetConfig().resolved("recs", StoreSettings())
+
+    assert parse_widget_config({"settings": resolved.settings}).settings == (
+        resolved.settings
+    )
+
+
+def test_every_known_setting_is_described_with_its_meaning() -> None:
+    schema = WidgetConfigBody.model_json_schema()["$defs"]["WidgetSettings"]
+
+    assert {name: one["description"] for name, one in schema["properties"].items()} == {
+        setting.name: setting.meaning for setting in WIDGET_SETTINGS
+    }
+    assert schema["additionalProperties"] is True
+
+
+@pytest.mark.parametrize(
+    ("name", "sent", "kept"),
+    [
+        ("columns", "3", 3),
+        ("columns", 12.0, 12),
+        ("currency", "usd", "USD"),
+        ("currency", "", None),
+        ("locale", "de_AT", "de-AT"),
+        ("locale", "EN", "en"),
+        ("locale", "de_DE_formal", "de-DE-formal"),
+        ("layout", "my-own_layout", "my-own_layout"),
+        ("title", "", ""),
+        ("strings", {"next": "weiter"}, {"next": "weiter"}),
+        ("show_price", False, False),
+        ("corner_radius", 0, 0),
+    ],
+)
+def test_known_settings_are_read_as_what_they_are(
+    name: str, sent: object, kept: object
+) -> None:
+    assert read(name, sent) == kept
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "kind"),
+    [
+        ("layout", 3, "string_type"),
+        ("layout", "a b", "string_pattern_mismatch"),
+        ("layout", "", "string_pattern_mismatch"),
+        ("title", "x" * 201, "string_too_long"),
+        ("title", "a\0", "string_nul"),
+        ("columns", 0, "greater_than_equal"),
+        ("columns", 13, "less_than_equal"),
+        ("columns", True, "int_type"),
+        ("num", 21, "less_than_equal"),
+        ("currency", "EURO", "string_pattern_mismatch"),
+        ("locale", "german", "string_pattern_mismatch"),
+        ("locale", "de-", "string_pattern_mismatch"),
+        ("locale", 1, "string_type"),
+        ("show_price", "yes", "bool_type"),
+        ("strings", [], "dict_type"),
+        ("strings", {"next": 1}, "string_type"),
+        ("strings", {"n" * 101: "a"}, "string_too_long"),
+    ],
+)
+def test_a_known_setting_that_cannot_be_is_refused(
+    name: str, value: object, kind: str
+) -> None:
+    assert refused({"settings": {name: value}}) == [(("body", "settings", name), kind)]
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["text", "", 1, -2.5, True, [], {}, [{"a": [None, "é", 1]}], 2**53, -(2**53)],
+)
+def test_any_value_is_kept_under_a_key_that_is_not_ours(value: object) -> None:
+    kept = read("mine", value)
+
+    assert kept == value
+    assert type(kept) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        (2**53 + 1, "less_than_equal"),
+        (10**30, "less_than_equal"),
+        (1.5e12, "less_than_equal"),
+        ("a\0", "string_nul"),
+        ("x" * 10_001, "string_too_long"),
+        ([{"a": ["\0"]}], "string_nul"),
+        ({"\0": 1}, "string_nul"),
+    ],
+)
+def test_what_no_database_should_keep_is_refused_anywhere(value: object, kind: str) -> None:
+    assert refused({"settings": {"mine": value}}) == [(("body", "settings", "mine"), kind)]
+
+
+@pytest.mark.parametrize("name", ["", "x" * 101, "a\0b"])
+def test_a_key_has_a_name(name: str) -> None:
+    assert refused({"settings": {name: 1}}) == [
+        (("body", "settings", name), "setting_name")
+    ]
+
+
+@pytest.mark.parametrize("name", ["model_config", "copy", "__class__", "model_dump"])
+def test_a_key_may_be_named_as_anything(name: str) -> None:
+    assert read(name, "mine") == "mine"
+
+
+def test_styles_have_a_length() -> None:
+    most = "é" * MAX_CSS
+
+    assert parse_widget_config({"custom_css": most}).custom_css == most
+    assert refused({"custom_css": most + "a"}) == [
+        (("body", "custom_css"), "string_too_long")
+    ]
+    assert parse_widget_config({"custom_css": ""}).custom_css is None
+
+
+def test_every_problem_is_told_at_once() -> None:
+    body = {"settings": {"columns": 0, "gap": -1}, "custom_css": 1, "scoped": "no"}
+
+    assert {loc for loc, _ in refused(body)} == {
+        ("body", "settings", "columns"),
+        ("body", "settings", "gap"),
+        ("body", "custom_css"),
+        ("body", "scoped"),
+    }
+
+
+def test_a_body_as_it_comes_is_read() -> None:
+    sent = '{"settings":{"title":"Für dich","mine":{"a":[1,2.5,null]}},"scoped":true}'
+
+    assert parse_widget_config(parse_json(sent.encode())) == ConfigChange(
+        {"title": "Für dich", "mine": {"a": [1, 2.5, None]}}, scoped=True
+    )

@@ -1,0 +1,50 @@
+"""Live event recorder: an outage of the database fills no log."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from productrecs.core.errors import StorageBusyError
+from productrecs.http.writes import live_event_recorder
+from productrecs.http.writes.background_writes import BackgroundWriter
+from productrecs.http.writes.live_event_recorder import EventWatch
+
+if TYPE_CHECKING:
+    import pytest
+
+    from productrecs.core.ids import StoreId
+    from productrecs.storage.database import Database
+    from productrecs.storage.dialects import RawReader
+
+
+def test_an_outage_has_a_line_at_its_start_and_one_at_its_end(
+    database: Database, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked = 0
+
+    def lookup(_reader: RawReader, _now_ms: int) -> frozenset[StoreId]:
+        nonlocal asked
+        asked += 1
+        if asked <= 3:
+            raise StorageBusyError("the database cannot be reached")
+        return frozenset()
+
+    monkeypatch.setattr(live_event_recorder, "watched_stores", lookup)
+    monkeypatch.setattr(live_event_recorder, "_SECONDS", 0.0)
+    watch = EventWatch(database, BackgroundWriter(database), lambda: 0)
+
+    async def ask_often() -> None:
+        async with watch.run():
+            while asked <= 6:
+                await asyncio.sleep(0)
+
+    with caplog.at_level(logging.INFO, live_event_recorder.__name__):
+        asyncio.run(ask_often())
+
+    assert [one.message for one in caplog.records] == [
+        "live view lookup failed",
+        "live views read again",
+    ]
+    assert caplog.records[0].exc_info is None

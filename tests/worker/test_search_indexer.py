@@ -1,0 +1,88 @@
+"""Search indexer: with a text model, unknown words find products of similar meaning."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from productrecs.core.clock import system_ms
+from productrecs.engines.text.search_index import IndexQuery
+from productrecs.http.caches.store_cache import StoreCache
+from productrecs.records.catalog.item import ItemPatch
+from productrecs.records.catalog.push_items import upsert_items
+from productrecs.records.pictures.onnx_model_check_and_writer import ModelFileError
+from productrecs.services import Services, build_services
+from productrecs.settings import from_environment
+from productrecs.storage.sequence_and_item_numbers import StoreLog
+from productrecs.tenancy.accounts.account_directory import AccountDirectory
+from productrecs.tenancy.accounts.store_management import Registration, register_store
+from productrecs.worker.search_indexer import SearchIndexer
+from tests.support.service import Service, eventually
+from tests.support.text_models import ALIKE, model
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture
+def services(data_folder: Path, tmp_path: Path) -> Iterator[Services]:
+    Service(data_folder).prepare()
+    environment = {
+        "PRODUCTRECS_SEARCH_MODEL": str(model(tmp_path)),
+    }
+    built = build_services(from_environment(environment, data_folder))
+    yield built
+    built.close()
+
+
+def test_the_operators_model_embeds_products_and_queries(services: Services) -> None:
+    store, _ = register_store(services.database, Registration("shop.example"), system_ms)[
+        :2
+    ]
+    patches = [
+        ItemPatch(f"{kind}-{one}", {"title": title})
+        for one, other, _ in ALIKE
+        for kind, title in (
+            ("a", f"grand {one} {other}"),
+            ("b", f"small {other}"),
+            ("c", f"plain {one}"),
+        )
+    ]
+    with services.database.transaction() as transaction:
+        upsert_items(StoreLog(services.database, transaction, store.store_id), patches, 1)
+    accounts = AccountDirectory(services.database)
+    indexing = SearchIndexer(services)
+    working = threading.Thread(target=indexing.run)
+    working.start()
+    shops = StoreCache(services, accounts)
+    try:
+        opened = asyncio.run(shops.open(store))
+
+        def found() -> list[int]:
+            opened.index.refresh()
+            visible = opened.shop.catalog.visible(system_ms(), hide_sold_out=False)
+            return opened.index.find(
+                IndexQuery(opened.index.analyse("fridge"), 10, visible)
+            ).items
+
+        eventually(lambda: set(found()) == {0, 1, 2}, 20)
+    finally:
+        indexing.stop()
+        working.join()
+        shops.close()
+
+
+def test_a_model_that_is_not_the_one_described_is_refused_at_start(
+    services: Services,
+) -> None:
+    path = services.settings.search_model
+    assert path is not None
+    path.write_bytes(path.read_bytes() + b" ")
+    with pytest.raises(ModelFileError):
+        SearchIndexer(services)
+    with pytest.raises(ModelFileError):
+        StoreCache(services, AccountDirectory(services.database))

@@ -1,0 +1,148 @@
+"""Stock e-mails: each product to be ordered is told once to those who asked for it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import sqlalchemy as sa
+
+from productrecs.core.clock import iso, system_ms
+from productrecs.features.forecast.forecast_replies import HORIZON_DAYS
+from productrecs.records.catalog.item import ItemPatch
+from productrecs.records.catalog.push_items import upsert_items
+from productrecs.services import build_services
+from productrecs.settings import Settings, SmtpServer
+from productrecs.storage.sequence_and_item_numbers import StoreLog
+from productrecs.storage.tables import forecast_runs, item_forecasts, items
+from productrecs.tenancy.users.repository import UserRepository
+from productrecs.worker.stock_mails import alerted_products, mail_stock_alerts
+from tests.support.dashboard import add_store
+from tests.support.smtp import MailServer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from productrecs.services import Services
+    from productrecs.storage.database import Database
+    from productrecs.tenancy.accounts.store import Store
+
+
+def stock(services: Services, store: Store, **quantities: int) -> None:
+    """Push products with a stock."""
+    patches = [
+        ItemPatch(name, {"title": name.title(), "price": 10.0, "stock_qty": count})
+        for name, count in quantities.items()
+    ]
+    with services.database.transaction() as transaction:
+        log = StoreLog(services.database, transaction, store.store_id, services.numbers)
+        upsert_items(log, patches, services.clock(), None)
+    log.committed()
+
+
+def forecast(services: Services, store: Store, each: float = 3.0) -> None:
+    """Store a run in which every product sells `each` a day."""
+    now_ms, total = services.clock(), {"mean": [each] * HORIZON_DAYS}
+    ahead = np.full((2, HORIZON_DAYS), each, "<f4").tobytes()
+    with services.database.transaction() as transaction:
+        for table in (forecast_runs, item_forecasts):
+            transaction.execute(table.delete().where(table.c.store_id == store.store_id))
+        transaction.execute(
+            forecast_runs.insert().values(
+                store_id=store.store_id,
+                generated_at=now_ms,
+                first_day=iso(now_ms + 86_400_000)[:10],
+                target_mode="units",
+                history="[]",
+                total=json.dumps(total),
+                items=2,
+                learned=0,
+                seconds=1.0,
+            )
+        )
+        numbers = transaction.execute(
+            sa.select(items.c.number).where(items.c.store_id == store.store_id)
+        ).scalars()
+        for number in numbers.all():
+            transaction.execute(
+                item_forecasts.insert().values(
+                    store_id=store.store_id,
+                    item=number,
+                    method="statistical",
+                    days=json.dumps([[each] * 4] * HORIZON_DAYS),
+                    expected=each * HORIZON_DAYS,
+                    spread=0.1,
+                    ahead=ahead,
+                )
+            )
+
+
+def turn_on(database: Database, store: Store) -> None:
+    """Let the owner ask for the e-mails."""
+    with database.transaction() as transaction:
+        users = UserRepository(transaction, store.store_id)
+        users.set_stock_mails(users.all()[0].user_id, is_on=True)
+
+
+def test_a_product_to_order_is_told_once_and_the_next_one_too(
+    sqlite_database: Database, data_folder: Path
+) -> None:
+    del sqlite_database  # it has migrated the folder
+    with MailServer() as server:
+        smtp = SmtpServer("127.0.0.1", server.port, "none", "recs@example.com")
+        base = "https://recs.example.com"
+        settings = Settings(data=data_folder, smtp=smtp, base_url=base)
+        services = replace(build_services(settings), clock=system_ms)
+        wanted = {"demand_forecast": "true", "contact_email": "buyer@stock.example"}
+        store = add_store(services, "stock.example", **wanted)
+        stock(services, store, lamp=2, vase=900)
+
+        def night() -> int:
+            told = alerted_products(services, store)
+            forecast(services, store)
+            return mail_stock_alerts(services, store, told)
+
+        unasked = night()
+        turn_on(services.database, store)
+        sent = [night(), night()]
+        stock(services, store, vase=3)
+        sent.append(night())
+        stock(services, store, lamp=900, vase=900)
+        sent.append(night())
+        stock(services, store, lamp=1)
+        sent.append(night())
+        services.close()
+
+    assert (unasked, sent) == (0, [1, 0, 1, 0, 1])
+    texts = [mail.get_content() for mail in server.mails]
+    assert [("Lamp" in text, "Vase" in text) for text in texts] == [
+        (True, False),
+        (False, True),
+        (True, False),
+    ]
+    assert server.mails[0]["To"] == "owner@stock.example"
+    assert server.mails[0]["Reply-To"] == "buyer@stock.example"
+    assert server.mails[0]["Subject"] == "stock.example: 1 product to order"
+    assert f"{base}/dashboard/demand" in texts[0]
+
+
+def test_what_could_not_be_mailed_is_told_the_next_night(
+    sqlite_database: Database, data_folder: Path
+) -> None:
+    del sqlite_database
+    settings = Settings(
+        data=data_folder, smtp=SmtpServer("127.0.0.1", 9, "none", "a@example.com")
+    )
+    services = replace(build_services(settings), clock=system_ms)
+    store = add_store(services, "stock.example", demand_forecast="true")
+    stock(services, store, lamp=2)
+    turn_on(services.database, store)
+    forecast(services, store)
+
+    sent = mail_stock_alerts(services, store, frozenset())
+    told = alerted_products(services, store)
+    services.close()
+
+    assert (sent, told) == (0, frozenset())
