@@ -17,8 +17,6 @@ from starlette.types import Lifespan
 from productrecs.core.errors import ProductRecsError
 from productrecs.dashboard.application import add_dashboard
 from productrecs.features.guides.developer_guide_rendering import undescribed
-from productrecs.http.caches.activity_counts import ActivityCounter
-from productrecs.http.caches.store_cache import StoreCache
 from productrecs.http.dispatch.dispatcher import Dispatcher
 from productrecs.http.dispatch.http_exchange import INTERFACE_VERSION
 from productrecs.http.limits.bot_detection import BotDetector
@@ -34,6 +32,7 @@ from productrecs.http.pipeline.error_responses import (
     error_response,
     retry_after_of,
 )
+from productrecs.http.pipeline.live_event_recorder import EventWatch
 from productrecs.http.pipeline.login_thread_pool import LoginPool
 from productrecs.http.pipeline.photo_worker_pool import PhotoPool
 from productrecs.http.pipeline.readiness_checks import Dependencies, Readiness
@@ -43,6 +42,7 @@ from productrecs.http.pipeline.request_metrics import (
     RequestMetrics,
 )
 from productrecs.http.pipeline.route_context import Context
+from productrecs.http.pipeline.search_count_recorder import SearchLog
 from productrecs.http.pipeline.search_thread_pool import SearchPool
 from productrecs.http.routes.integration import (
     bundles,
@@ -91,12 +91,12 @@ from productrecs.http.transport.error_body import (
     INTERNAL_ERROR_DETAIL,
     ErrorCode,
 )
-from productrecs.http.writes.choose_arm_and_record_exposure import ArmAssigner
-from productrecs.http.writes.live_event_recorder import EventWatch
-from productrecs.http.writes.search_count_recorder import SearchLog
-from productrecs.http.writes.write_client import WriteClient
-from productrecs.http.writes.write_handlers_and_messages import write_handlers
 from productrecs.services import Services, remove_leftovers
+from productrecs.serving.activity_counts import ActivityCounter
+from productrecs.serving.arm_assigner import ArmAssigner
+from productrecs.serving.open_stores import OpenStores
+from productrecs.serving.writes.write_client import WriteClient
+from productrecs.serving.writes.write_handlers import write_handlers
 from productrecs.shared_memory_and_metrics_folder import (
     PeerConnections,
     ProcessSlot,
@@ -252,7 +252,7 @@ class _Process:
             services=services,
             clock=services.clock,
             accounts=accounts,
-            shops=StoreCache(services, accounts),
+            stores=OpenStores(services, accounts),
             metering=UsageMetering(services),
             write_client=write_client,
             activity=ActivityCounter(services),
@@ -283,7 +283,7 @@ class _Process:
             named_customers=NamedCustomers(self._named_customers),
             rates=self._rates,
         )
-        context.shops.start()
+        context.stores.start()
         context.metering.start()
         await context.write_client.start()
         self.dispatcher.open(context)
@@ -304,7 +304,7 @@ class _Process:
             await _end(watchers)
             await context.write_client.close()
             await asyncio.to_thread(context.metering.close)
-            await asyncio.to_thread(context.shops.close)
+            await asyncio.to_thread(context.stores.close)
             if context.reading is not None:
                 context.reading.shutdown()
             await asyncio.to_thread(_close, context)
@@ -316,7 +316,7 @@ class _Process:
         await asyncio.to_thread(widget_scripts.archive_builds, *builds)
         await asyncio.to_thread(remove_leftovers, context.services)
         try:
-            await context.shops.preload()
+            await context.stores.preload()
         except Exception:
             _log.exception("store preload failed")
         self._preloaded = True
@@ -326,7 +326,7 @@ class _Process:
         unfit_checks = 0
         while True:
             self._traffic.set(GaugeMetric.WRITES_WAITING, context.write_client.depth)
-            self._traffic.set(GaugeMetric.OPEN_STORES, context.shops.count)
+            self._traffic.set(GaugeMetric.OPEN_STORES, context.stores.count)
             self._traffic.set(GaugeMetric.CONNECTIONS, self._admission.count)
             self._traffic.apply_pending()
             refused_connections = self._admission.pop_refused()

@@ -85,11 +85,11 @@ SEVERAL_STORES = {
 }
 """Each by its module's end and its function."""
 OWN_TRANSACTIONS = {
-    "caches/store_cache.py",  # a training that a damaged model needs, from its thread
-    "limits/usage_metering.py",  # billed calls, which may not be dropped
-    "writes/background_writes.py",
-    "writes/live_event_recorder.py",
-    "writes/search_count_recorder.py",
+    "http/limits/usage_metering.py",  # billed calls, which may not be dropped
+    "http/pipeline/live_event_recorder.py",
+    "http/pipeline/search_count_recorder.py",
+    "serving/cached_store.py",  # a training that a damaged model needs, from its thread
+    "serving/writes/background_writes.py",
 }
 SQL_STATEMENT = re.compile(
     r"\bSELECT\b.+\bFROM\b|\bINSERT\s+(OR\s+\w+\s+)?INTO\b|\bUPDATE\s+\w+\s+SET\b"
@@ -413,9 +413,10 @@ def test_sql_elsewhere_is_caught(source: str, *, is_caught: bool) -> None:
 
 def test_api_processes_write_through_the_write_client() -> None:
     found = {
-        path.removeprefix("productrecs/http/")
+        path.removeprefix("productrecs/")
         for path, tree in modules()
-        if path.startswith("productrecs/http/") and opens_transaction(tree)
+        if path.startswith(("productrecs/http/", "productrecs/serving/"))
+        and opens_transaction(tree)
     }
 
     assert found <= OWN_TRANSACTIONS

@@ -15,8 +15,8 @@ from productrecs.features.insights.live_events.repository import (
     LiveEventRepository,
     watched_stores,
 )
-from productrecs.http.writes.background_writes import BackgroundWriter
-from productrecs.http.writes.live_event_recorder import EventWatch
+from productrecs.http.pipeline.live_event_recorder import EventWatch
+from productrecs.serving.writes.background_writes import BackgroundWriter
 from productrecs.tenancy.accounts.store_management import rotate_secret
 from tests.support.dashboard import Member, add_store, text_of
 from tests.support.service import eventually

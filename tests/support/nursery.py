@@ -43,7 +43,7 @@ _LOADED: Final = (
             ),
             *("cli.processes.api", "cli.processes.worker"),
             *("application", "http.transport.server"),
-            "http.writes.write_server",
+            "serving.writes.write_server",
             *("worker.store_jobs", "worker.file_import_jobs"),
             *("worker.search_indexer", "worker.picture_jobs"),
             *(

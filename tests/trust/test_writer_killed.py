@@ -21,13 +21,11 @@ from typing import TYPE_CHECKING, Final
 import pytest
 import sqlalchemy as sa
 
-from productrecs.http.writes.write_handlers_and_messages import (
-    WriteKind,
-    write_handlers,
-)
 from productrecs.processes.child_process import ForkedProcess
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.services import build_services
+from productrecs.serving.writes.write_handlers import write_handlers
+from productrecs.serving.writes.write_messages import WriteKind
 from productrecs.settings import Settings
 from productrecs.storage.database import Database
 from productrecs.storage.group_commit import GroupCommit

@@ -10,11 +10,11 @@ import pytest
 
 from productrecs.core.clock import system_ms
 from productrecs.engines.text.search_index import IndexQuery
-from productrecs.http.caches.store_cache import StoreCache
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push_items import upsert_items
 from productrecs.records.pictures.onnx_model_check_and_writer import ModelFileError
 from productrecs.services import Services, build_services
+from productrecs.serving.open_stores import OpenStores
 from productrecs.settings import from_environment
 from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
@@ -58,7 +58,7 @@ def test_the_operators_model_embeds_products_and_queries(services: Services) -> 
     indexing = SearchIndexer(services)
     working = threading.Thread(target=indexing.run)
     working.start()
-    shops = StoreCache(services, accounts)
+    shops = OpenStores(services, accounts)
     try:
         opened = asyncio.run(shops.open(store))
 
@@ -85,4 +85,4 @@ def test_a_model_that_is_not_the_one_described_is_refused_at_start(
     with pytest.raises(ModelFileError):
         SearchIndexer(services)
     with pytest.raises(ModelFileError):
-        StoreCache(services, AccountDirectory(services.database))
+        OpenStores(services, AccountDirectory(services.database))

@@ -22,10 +22,10 @@ from fastapi import Request
 from productrecs.core.errors import ProductRecsError
 from productrecs.dashboard.formats import Formats
 from productrecs.dashboard.product_picture_urls import ProductPictures
-from productrecs.http.caches.store_cache import CachedStore
 from productrecs.http.pipeline.authentication_and_cors import DASHBOARD_PATH
 from productrecs.http.pipeline.route_context import Context
 from productrecs.services import Services
+from productrecs.serving.cached_store import CachedStore
 from productrecs.storage.audit_log import AuditEntry, recording
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.store import Store
@@ -254,7 +254,7 @@ class Visit:
     @cached_property
     def opened(self) -> CachedStore:
         """The session's cached store: its lists, its rules and its search."""
-        return self.context.shops.open_blocking(self.store)
+        return self.context.stores.open_blocking(self.store)
 
     @cached_property
     def pictures(self) -> ProductPictures:
@@ -287,7 +287,7 @@ class Visit:
 
     def refresh_store(self) -> None:
         """Apply a change to this process's lists at once; others follow within a second."""
-        self.context.shops.refresh_blocking(self.store)
+        self.context.stores.refresh_blocking(self.store)
 
     def recording(
         self,

@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from productrecs.http.schemas.product_cards_and_replies import safe_url
 from productrecs.records.catalog.catalog_view import CatalogView
 from productrecs.records.pictures.fetch_picture import absolute_url
+from productrecs.serving.cards import safe_url
 
 _SAMPLE: Final = 400  # products sampled for hosts: a catalog has few hosts
 _MOST_HOSTS: Final = 12

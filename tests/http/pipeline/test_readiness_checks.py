@@ -38,8 +38,8 @@ class FakeDesk:
         self.is_writer_available, self.depth = is_staffed, depth
 
 
-class FakeShops:
-    """The open shops, as far as readiness asks."""
+class FakeOpenStores:
+    """The open stores, as far as readiness asks."""
 
     def __init__(self, *, is_current: bool = True, refused_models: int = 0) -> None:
         self.is_current, self.refused_models = is_current, refused_models
@@ -51,7 +51,7 @@ class FakeContext:
     def __init__(self, **parts: object) -> None:
         self.dependencies: Any = self
         self.write_client: Any = parts.get("desk", FakeDesk())
-        self.shops: Any = parts.get("shops", FakeShops())
+        self.stores: Any = parts.get("stores", FakeOpenStores())
 
     def current(self) -> Readiness:
         """Return that all is well around it."""
@@ -74,7 +74,7 @@ def test_a_process_that_lacks_nothing_is_fit() -> None:
         ("process", {"draining": True}),
         ("process", {"desk": FakeDesk(is_staffed=False)}),
         ("models", {"preloaded": False}),
-        ("database", {"shops": FakeShops(is_current=False)}),
+        ("database", {"stores": FakeOpenStores(is_current=False)}),
         ("writes", {"desk": FakeDesk(depth=5_001)}),
     ],
 )
@@ -83,7 +83,7 @@ def test_what_keeps_requests_away_is_named(name: str, state: dict[str, Any]) -> 
 
 
 def test_a_damaged_model_is_mentioned_since_the_last_good_one_serves() -> None:
-    told = found(shops=FakeShops(refused_models=2))
+    told = found(stores=FakeOpenStores(refused_models=2))
 
     assert not told.reasons
     assert "damaged models of 2 stores" in told.checks()["models"]

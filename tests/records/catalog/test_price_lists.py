@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from productrecs.core.clock import system_ms
-from productrecs.http.schemas.product_cards_and_replies import make_card
 from productrecs.records.catalog.catalog_view import CatalogView
 from productrecs.records.catalog.item import ItemPatch, PackedPatch
 from productrecs.records.catalog.price_lists import (
@@ -22,6 +21,7 @@ from productrecs.records.catalog.price_lists import (
 )
 from productrecs.records.catalog.push_items import remove_item, upsert_items
 from productrecs.records.catalog.repository import CatalogRepository
+from productrecs.serving.cards import make_card
 from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.tenancy.accounts.store_settings import StoreSettings

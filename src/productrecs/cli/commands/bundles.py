@@ -14,9 +14,9 @@ from productrecs.cli.options_services_and_output import (
     print_json,
 )
 from productrecs.features.recommendations.bundles import BundleRow, bundle_rows
-from productrecs.http.caches.store_cache import load_store
 from productrecs.records.placements.bundle import BundleContent, BundleState
 from productrecs.records.placements.bundle_editor import BundleEditor
+from productrecs.serving.cached_store import load_store
 from productrecs.tenancy.accounts.store_management import find_store
 
 _OPTIONS: Final = (

@@ -29,7 +29,6 @@ from productrecs.features.recommendations.recommendation_request import (
     RecommendationRequest,
     Source,
 )
-from productrecs.http.caches.store_cache import load_store
 from productrecs.records.catalog.item_filters import FilterError, parse_filters
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.experiments.arm_assignment import (
@@ -40,6 +39,7 @@ from productrecs.records.experiments.arm_assignment import (
 )
 from productrecs.records.experiments.repository import read_known_identity
 from productrecs.services import Services
+from productrecs.serving.cached_store import load_store
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import find_store
 

@@ -29,7 +29,6 @@ from productrecs.features.looks.photo_analysis import (
     propose_hotspots,
     spots_in_picture,
 )
-from productrecs.http.caches.store_cache import load_store
 from productrecs.records.merchandising.rule import ListKind
 from productrecs.records.pictures.decode_picture import (
     NotAPictureError,
@@ -40,6 +39,7 @@ from productrecs.records.pictures.sandboxed_decoder import (
     SandboxedDecoder,
 )
 from productrecs.services import Services
+from productrecs.serving.cached_store import load_store
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.training.visual.photo_matcher import PhotoMatcher

@@ -89,7 +89,7 @@ def worker(
 def _build(lane: str, services: "Services", fd: int | None) -> "BackgroundLoop":
     # Imported per lane: an import process does not need the training libraries.
     if lane == WRITING:
-        from productrecs.http.writes.write_server import WriteServer  # noqa: PLC0415
+        from productrecs.serving.writes.write_server import WriteServer  # noqa: PLC0415
 
         return WriteServer(services, socket.socket(fileno=fd))
     if lane == INDEXES:

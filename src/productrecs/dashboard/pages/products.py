@@ -22,7 +22,6 @@ from productrecs.dashboard.page_and_visit import (
 from productrecs.dashboard.product_table import product_rows
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.features.search.product_search import search_catalog
-from productrecs.http.schemas.product_cards_and_replies import safe_url
 from productrecs.records.catalog.catalog_view import Mask
 from productrecs.records.catalog.item_filters import (
     NO_FILTERS,
@@ -35,6 +34,7 @@ from productrecs.records.merchandising.rule import Rule, RuleAction, RuleContent
 from productrecs.records.merchandising.rule_editor import RuleEditor
 from productrecs.records.pictures.fetch_picture import absolute_url
 from productrecs.records.pictures.repository import PictureRepository
+from productrecs.serving.cards import safe_url
 
 PRODUCTS_PATH: Final = "/dashboard/products"
 PAGE_SIZE: Final = 25

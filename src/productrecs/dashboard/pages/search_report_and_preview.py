@@ -42,7 +42,7 @@ from productrecs.features.search.search_rules import (
     validate_rule,
     validate_synonym,
 )
-from productrecs.http.caches.store_cache import searchable_store
+from productrecs.serving.cached_store import searchable_store
 
 SHOWN: Final = 8
 _MOST_MEANINGS: Final = 4

@@ -42,8 +42,8 @@ from productrecs.features.widgets.widget_settings import (
 from productrecs.http.pipeline.authentication_and_cors import LOOK_PICTURE_PATH
 from productrecs.http.routes.public.embed_code import live_tags, widget_element
 from productrecs.http.routes.widget.looks import look_reply
-from productrecs.http.schemas.product_cards_and_replies import safe_url
 from productrecs.records.catalog.repository import CatalogRepository
+from productrecs.serving.cards import safe_url
 
 WIDGETS_PATH: Final = "/dashboard/widgets"
 PREVIEW_PATH: Final = f"{WIDGETS_PATH}/preview"

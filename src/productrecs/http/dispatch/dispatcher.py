@@ -44,9 +44,11 @@ from productrecs.http.pipeline.authentication_and_cors import (
     keys_of,
 )
 from productrecs.http.pipeline.error_responses import ROUTER_CODES
+from productrecs.http.pipeline.live_event_recorder import Sender
 from productrecs.http.pipeline.readiness_checks import Readiness
 from productrecs.http.pipeline.request_metrics import RequestMetrics
 from productrecs.http.pipeline.route_context import Context, RequestContext
+from productrecs.http.pipeline.search_count_recorder import searcher_of_scope
 from productrecs.http.pipeline.url_decoding import base_url_by_headers
 from productrecs.http.routes.widget.events import (
     receive_event_body as receive_events,
@@ -85,8 +87,6 @@ from productrecs.http.transport.request_body import (
     ClientDisconnectedError,
     read_event_body,
 )
-from productrecs.http.writes.live_event_recorder import Sender
-from productrecs.http.writes.search_count_recorder import searcher_of_scope
 from productrecs.storage.memory_budget import Claim
 from productrecs.tenancy.accounts.api_keys import KeyUse
 from productrecs.tenancy.accounts.refused_keys.repository import RefusedKey
@@ -400,7 +400,7 @@ async def _search_reply(
     context: Context, caller: Caller, exchange: HttpExchange
 ) -> SearchReply | None:
     """Return the reply to a well-formed search; None leaves it to the declared route."""
-    cached_store, query = context.shops.get(caller.store), exchange.query
+    cached_store, query = context.stores.get(caller.store), exchange.query
     parsed = None if query is None or cached_store is None else parse_search_request(query)
     if cached_store is None or query is None or parsed is None:
         return None
@@ -416,7 +416,7 @@ async def _read_reply(
 ) -> bytes | None:
     """Return the body of a well-formed read; None leaves it to the declared route."""
     path, query = exchange.scope["path"], exchange.query
-    cached_store = context.shops.get(caller.store)
+    cached_store = context.stores.get(caller.store)
     if query is None or cached_store is None:
         return None
     if "price_list" in query and ROUTES[path].empty:

@@ -19,7 +19,6 @@ from productrecs.core.cache_registry import Cache, memoized
 from productrecs.features.recommendations.recommendation_request import (
     RecommendationRequest,
 )
-from productrecs.http.caches.store_cache import CachedStore
 from productrecs.http.dispatch.admission import Admission, Arrival, admit
 from productrecs.http.dispatch.http_exchange import (
     parse_plain_query,
@@ -34,6 +33,7 @@ from productrecs.http.limits.rate_and_connection_limits import (
 from productrecs.http.pipeline.authentication_and_cors import ROUTES
 from productrecs.http.pipeline.request_metrics import RequestMetrics
 from productrecs.http.pipeline.route_context import Context
+from productrecs.http.pipeline.search_count_recorder import Searcher, searcher_of
 from productrecs.http.pipeline.url_decoding import base_url_by_headers
 from productrecs.http.routes.widget.list_parameters import priced_store
 from productrecs.http.routes.widget.list_replies import answer_immediately
@@ -54,7 +54,7 @@ from productrecs.http.transport.error_body import (
     random_retry_after,
 )
 from productrecs.http.transport.request_parser import Header, RequestHead
-from productrecs.http.writes.search_count_recorder import Searcher, searcher_of
+from productrecs.serving.cached_store import CachedStore
 from productrecs.tenancy.accounts.api_keys import PUBLISHABLE_PREFIX
 
 _SEARCH: Final = ROUTES["/v1/search"]
@@ -192,7 +192,7 @@ def _find_reply(
     caller, query = admission.caller, arrival.query
     if admission.meter is None or admission.misuse or caller is None or query is None:
         return None
-    cached_store = context.shops.get(caller.store)
+    cached_store = context.stores.get(caller.store)
     if cached_store is None:
         return None
     bots = context.bots

@@ -23,6 +23,7 @@ from productrecs.http.pipeline.error_responses import (
     retry_after_of,
 )
 from productrecs.http.pipeline.etag_responses import conditional_response
+from productrecs.http.pipeline.search_count_recorder import IS_BOT
 from productrecs.http.pipeline.url_decoding import raw_path_of
 from productrecs.http.transport.connection import send_in_single_write
 from productrecs.http.transport.error_body import (
@@ -33,7 +34,6 @@ from productrecs.http.transport.error_body import (
     build_error_body,
 )
 from productrecs.http.transport.request_parser import Header, valid_request_id
-from productrecs.http.writes.search_count_recorder import IS_BOT
 from productrecs.storage.storage_health import OutageNotes
 
 if TYPE_CHECKING:

@@ -8,23 +8,23 @@ from typing import Final, TypeVar
 
 from productrecs.core.clock import Clock
 from productrecs.core.errors import StorageBusyError
-from productrecs.http.caches.activity_counts import ActivityCounter
-from productrecs.http.caches.store_cache import StoreCache
 from productrecs.http.limits.bot_detection import BotDetector
 from productrecs.http.limits.named_customers import NamedCustomers
 from productrecs.http.limits.rate_and_connection_limits import RateLimits
 from productrecs.http.limits.usage_metering import UsageMetering
 from productrecs.http.pipeline.authentication_and_cors import Caller
+from productrecs.http.pipeline.live_event_recorder import EventWatch
 from productrecs.http.pipeline.login_thread_pool import LoginPool
 from productrecs.http.pipeline.photo_worker_pool import PhotoPool
 from productrecs.http.pipeline.readiness_checks import Dependencies, Readiness
 from productrecs.http.pipeline.request_metrics import RequestMetrics
+from productrecs.http.pipeline.search_count_recorder import SearchLog
 from productrecs.http.pipeline.search_thread_pool import SearchPool
-from productrecs.http.writes.choose_arm_and_record_exposure import ArmAssigner
-from productrecs.http.writes.live_event_recorder import EventWatch
-from productrecs.http.writes.search_count_recorder import SearchLog
-from productrecs.http.writes.write_client import WriteClient
 from productrecs.services import Services
+from productrecs.serving.activity_counts import ActivityCounter
+from productrecs.serving.arm_assigner import ArmAssigner
+from productrecs.serving.open_stores import OpenStores
+from productrecs.serving.writes.write_client import WriteClient
 from productrecs.storage.dialects import RawReader
 from productrecs.storage.memory_budget import ByteBudget, Claim
 from productrecs.storage.storage_health import StorageHealth
@@ -42,7 +42,7 @@ class Context:
     services: Services
     clock: Clock  # the business clock
     accounts: AccountDirectory
-    shops: StoreCache
+    stores: OpenStores
     metering: UsageMetering
     write_client: WriteClient
     activity: ActivityCounter

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from productrecs.http.writes import write_handlers_and_messages
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
+from productrecs.serving.writes import write_handlers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,4 +19,4 @@ def _told(log: StoreLog, groups: Sequence[Any], now_ms: int, **more: Any) -> int
     return ingest_events(log, groups, now_ms, **more)
 
 
-setattr(write_handlers_and_messages, "ingest_events", _told)  # noqa: B010 - the fault itself
+setattr(write_handlers, "ingest_events", _told)  # noqa: B010 - the fault itself

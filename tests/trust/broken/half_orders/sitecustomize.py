@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from productrecs.http.writes import write_handlers_and_messages
 from productrecs.records.orders.ingest_events_and_orders import ingest_order
+from productrecs.serving.writes import write_handlers
 
 if TYPE_CHECKING:
     from productrecs.records.orders.ingest_events_and_orders import OrderReceipt
@@ -20,4 +20,4 @@ def _half(log: StoreLog, order: NewOrder, now_ms: int) -> OrderReceipt:
     return ingest_order(log, order, now_ms)
 
 
-setattr(write_handlers_and_messages, "ingest_order", _half)  # noqa: B010 - the fault itself
+setattr(write_handlers, "ingest_order", _half)  # noqa: B010 - the fault itself

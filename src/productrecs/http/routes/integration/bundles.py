@@ -185,7 +185,7 @@ async def delete_bundle(request: Request, bundle_id: BundleId) -> Response:
     exchange: RequestContext = request.scope["productrecs"]
     store = exchange.known_caller.store
     await change(exchange, lambda work: _writer(exchange, work).remove(bundle_id))
-    await exchange.context.shops.refresh(store)
+    await exchange.context.stores.refresh(store)
     return Response(_encode({"ok": True, "id": bundle_id}), media_type="application/json")
 
 
@@ -209,7 +209,7 @@ async def _stored(
     except BundleError as error:
         location = ("body", BUNDLE_FIELDS[error.field])
         raise BodyError([Problem(location, str(error), "value_error")]) from error
-    await exchange.context.shops.refresh(exchange.known_caller.store)
+    await exchange.context.stores.refresh(exchange.known_caller.store)
     rows = await _rows(exchange)
     fields = next(one.fields() for one in rows if one.bundle_id == bundle_id)
     return Response(_encode(fields), media_type="application/json")
@@ -217,6 +217,6 @@ async def _stored(
 
 async def _rows(exchange: "RequestContext") -> list[BundleRow]:
     context, store = exchange.context, exchange.known_caller.store
-    opened = await context.shops.open(store)
+    opened = await context.stores.open(store)
     database, now_ms = context.services.database, context.clock()
     return await asyncio.to_thread(bundle_rows, database, opened.shop, now_ms)

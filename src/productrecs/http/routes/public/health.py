@@ -71,11 +71,11 @@ def readiness_of(context: Context, *, draining: bool, preloaded: bool) -> Readin
         reasons["process"] = "the writer process is not running yet"
     if not preloaded:
         reasons["models"] = "still loading the stores and their models"
-    if not context.shops.is_current:
+    if not context.stores.is_current:
         reasons["database"] = "the database cannot be read"
     if context.write_client.depth > _DEEP:
         reasons["writes"] = "too many writes are waiting"
-    if count := context.shops.refused_models:
+    if count := context.stores.refused_models:
         message = f"damaged models of {count} stores were rejected; the previous ones serve"
         warnings["models"] = message
     return Readiness(reasons, warnings)

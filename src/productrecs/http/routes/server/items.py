@@ -35,9 +35,9 @@ from productrecs.http.transport.request_body import (
     read_body,
     split_json,
 )
-from productrecs.http.writes.write_handlers_and_messages import WriteKind
 from productrecs.records.catalog.item import PackedPatch
 from productrecs.records.catalog.push_items import PushResult, remove_item, upsert_items
+from productrecs.serving.writes.write_messages import WriteKind
 from productrecs.storage.group_commit import WriteTransaction
 from productrecs.storage.idempotency_keys import IdempotentCall
 from productrecs.storage.sequence_and_item_numbers import StoreLog
@@ -242,5 +242,5 @@ async def _change(exchange: RequestContext, change: CatalogChange) -> PushResult
     result: PushResult | None = await context.write_client.write(
         WriteKind.CHANGE, store_id, action, exchange.claim
     )
-    await context.shops.refresh(store)
+    await context.stores.refresh(store)
     return result

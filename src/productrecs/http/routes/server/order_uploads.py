@@ -30,7 +30,6 @@ from productrecs.http.transport.multipart_parser import (
     body_chunks,
 )
 from productrecs.http.transport.request_body import check_headers
-from productrecs.http.writes.write_handlers_and_messages import WriteKind
 from productrecs.records.orders.csv_reader import HISTORY_LAYOUT, CsvFormat
 from productrecs.records.uploads.order_upload import (
     MAX_UPLOAD_BYTES,
@@ -49,6 +48,7 @@ from productrecs.records.uploads.repository import (
     submit_upload,
 )
 from productrecs.services import Services
+from productrecs.serving.writes.write_messages import WriteKind
 from productrecs.storage.group_commit import WriteTransaction
 from productrecs.storage.idempotency_keys import IdempotentCall
 from productrecs.storage.sequence_and_item_numbers import StoreLog

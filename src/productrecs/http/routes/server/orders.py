@@ -21,14 +21,14 @@ from productrecs.http.openapi_responses import (
     with_warnings,
 )
 from productrecs.http.pipeline.authentication_and_cors import SECRET
+from productrecs.http.pipeline.live_event_recorder import Sender
 from productrecs.http.pipeline.request_metrics import CounterMetric
 from productrecs.http.routes.widget.shopper_access import (
     record_refused_identities,
 )
 from productrecs.http.schemas.orders import OrderBody, parse_order
 from productrecs.http.transport.request_body import parse_json, read_body
-from productrecs.http.writes.live_event_recorder import Sender
-from productrecs.http.writes.write_handlers_and_messages import WriteKind
+from productrecs.serving.writes.write_messages import WriteKind
 from productrecs.storage.memory_budget import Claim
 from productrecs.tenancy.accounts.shopper_identity import (
     IdentityCheck,

@@ -50,13 +50,9 @@ from productrecs.http.transport.request_body import (
     parse_json,
     read_event_body,
 )
-from productrecs.http.writes.write_handlers_and_messages import (
-    Groups,
-    WriteKind,
-    memory_weight,
-)
 from productrecs.records.events.append_and_link_events import is_about_product
 from productrecs.records.events.event import EVENT_KINDS, EventKind, NewEvent
+from productrecs.serving.writes.write_messages import Groups, WriteKind, memory_weight
 from productrecs.tenancy.accounts.api_keys import PAGES_KEY_ID, KeyUse
 from productrecs.tenancy.accounts.shopper_identity import (
     IdentityCheck,
@@ -67,8 +63,8 @@ from productrecs.tenancy.accounts.shopper_identity import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from productrecs.http.caches.store_cache import CachedStore
     from productrecs.http.pipeline.route_context import Context, RequestContext
+    from productrecs.serving.cached_store import CachedStore
     from productrecs.storage.memory_budget import Claim
     from productrecs.tenancy.accounts.api_keys import SecretKeys
     from productrecs.tenancy.accounts.store import Store
@@ -223,7 +219,7 @@ async def receive_event_body(
         QueueFullError: when too many writes wait; nothing is stored.
         UnconfirmedWriteError: when the write is not confirmed in time.
     """
-    cached_store = context.shops.get(store) or await context.shops.open(store)
+    cached_store = context.stores.get(store) or await context.stores.open(store)
     if len(data) <= EVENT_LIMIT:
         groups = _grouped(data)
     else:  # parsing a large body would block the event loop

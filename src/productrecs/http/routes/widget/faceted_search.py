@@ -30,11 +30,11 @@ from productrecs.http.openapi_responses import NULLABLE_TEXT
 from productrecs.http.routes.widget.list_parameters import (
     read_filters,
 )
-from productrecs.http.schemas.product_cards_and_replies import (
+from productrecs.records.catalog.attribute_index import ValueCount
+from productrecs.serving.cards import (
     search_page_body,
     title_of,
 )
-from productrecs.records.catalog.attribute_index import ValueCount
 
 PARAMETER_NAMES: Final = frozenset(
     {"filter", "facets", "sort", "offset", "highlight", "suggest", "query_filters"}

@@ -8,7 +8,6 @@ from fastapi import Query
 from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from productrecs.http.caches.store_cache import CachedStore
 from productrecs.http.pipeline.authentication_and_cors import (
     SECRET,
     Caller,
@@ -27,6 +26,7 @@ from productrecs.records.catalog.price_lists import (
     UnknownPriceListError,
     parse_list_name,
 )
+from productrecs.serving.cached_store import CachedStore
 
 MAX_NUM: Final = 20
 MAX_EXCLUDED: Final = 100

@@ -27,13 +27,6 @@ from productrecs.features.recommendations.sold_out_replacements import (
     starts_with_replacement,
 )
 from productrecs.features.recommendations.trending import trending_list
-from productrecs.http.caches.recommendation_cache import (
-    FingerprintSource,
-    ListFingerprint,
-    ListInputs,
-    NoFingerprint,
-)
-from productrecs.http.caches.store_cache import CachedStore
 from productrecs.http.pipeline.route_context import Context
 from productrecs.http.routes.widget.shopper_access import (
     NO_HISTORIES,
@@ -41,12 +34,6 @@ from productrecs.http.routes.widget.shopper_access import (
     UsableHistories,
     read_usable_histories,
     with_identity_warning,
-)
-from productrecs.http.schemas.product_cards_and_replies import (
-    recommendations_body,
-    with_anchor,
-    with_placement,
-    with_sold_out,
 )
 from productrecs.records.catalog.item_filters import NO_FILTERS, Filters
 from productrecs.records.experiments.arm_assignment import Arm, holdout_split
@@ -56,6 +43,19 @@ from productrecs.records.experiments.repository import (
     read_known_identity,
 )
 from productrecs.records.placements.placement import Placement
+from productrecs.serving.cached_store import CachedStore
+from productrecs.serving.cards import (
+    recommendations_body,
+    with_anchor,
+    with_placement,
+    with_sold_out,
+)
+from productrecs.serving.list_cache import (
+    FingerprintSource,
+    ListFingerprint,
+    ListInputs,
+    NoFingerprint,
+)
 
 _log = logging.getLogger(__name__)
 

@@ -7,7 +7,6 @@ from fastapi import APIRouter, Query, Request, Response
 
 from productrecs.core.clock import iso
 from productrecs.features.looks.look import Hotspot, Look
-from productrecs.http.caches.store_cache import CachedStore
 from productrecs.http.openapi_responses import (
     error_responses,
     look_response,
@@ -22,6 +21,7 @@ from productrecs.http.routes.widget.list_parameters import (
 )
 from productrecs.records.events.event import look_source
 from productrecs.records.merchandising.rule import ListKind
+from productrecs.serving.cached_store import CachedStore
 from productrecs.tenancy.accounts.store import Store
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ async def declared_look(
     exchange: RequestContext = request.scope["productrecs"]
     context = exchange.context
     store = exchange.known_caller.store
-    cached_store = await context.shops.open(store)
+    cached_store = await context.stores.open(store)
     cached_store = priced_store(exchange.known_caller, cached_store, price_list)
     look = cached_store.looks.newest.get(item_id)
     if look is None:

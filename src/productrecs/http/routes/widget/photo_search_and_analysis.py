@@ -11,7 +11,6 @@ from fastapi import APIRouter, Request, Response
 
 from productrecs.features.looks.photo_analysis import PhotoSpot, spots_in_picture
 from productrecs.features.search.product_search import Hit, find_by_photo
-from productrecs.http.caches.store_cache import CachedStore
 from productrecs.http.openapi_responses import (
     analysis_response,
     error_responses,
@@ -19,6 +18,7 @@ from productrecs.http.openapi_responses import (
     request_body,
 )
 from productrecs.http.pipeline.route_context import Context, RequestContext
+from productrecs.http.pipeline.search_count_recorder import searcher_of_scope
 from productrecs.http.routes.widget.list_parameters import (
     PriceListQuery,
     priced_store,
@@ -31,14 +31,14 @@ from productrecs.http.schemas.photos import (
     parse_photo_only,
     unreadable_photo,
 )
-from productrecs.http.schemas.product_cards_and_replies import (
+from productrecs.http.transport.request_body import parse_json, read_body
+from productrecs.records.merchandising.rule import ListKind
+from productrecs.records.pictures.decode_picture import NotAPictureError
+from productrecs.serving.cached_store import CachedStore
+from productrecs.serving.cards import (
     similar_body,
     similar_cards,
 )
-from productrecs.http.transport.request_body import parse_json, read_body
-from productrecs.http.writes.search_count_recorder import searcher_of_scope
-from productrecs.records.merchandising.rule import ListKind
-from productrecs.records.pictures.decode_picture import NotAPictureError
 from productrecs.training.visual.photo_search_client import PhotoWorkerClient
 
 router = APIRouter(tags=["widget"])
@@ -88,7 +88,7 @@ async def _photo_reply(
     store = exchange.known_caller.store
     context.photo_pool.check_capacity(store.store_id)
     data = await read_body(request.receive, headers, PHOTO_LIMIT, claim, weight=2)
-    cached_store = await context.shops.open(store)
+    cached_store = await context.stores.open(store)
     cached_store = priced_store(exchange.known_caller, cached_store, price_list)
     content = await context.photo_pool.run(
         store.store_id,

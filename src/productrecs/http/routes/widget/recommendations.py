@@ -201,7 +201,7 @@ async def declared_recommendations(  # noqa: PLR0913, PLR0917 - one a query para
         problem = Problem(("query", "source"), message, "value_error", input=source)
         raise BodyError([problem])
     check_excluded(list_request.excluded, excluded)
-    cached_store = await exchange.context.shops.open(exchange.known_caller.store)
+    cached_store = await exchange.context.stores.open(exchange.known_caller.store)
     cached_store = priced_store(exchange.known_caller, cached_store, price_list)
     shopper_ids = {
         "customer_id": customer_id or "",
@@ -245,7 +245,7 @@ async def declared_trending(
     refuse_unknown_filters(request.query_params)
     excluded_ids = listed_ids(excluded)
     check_excluded(excluded_ids, excluded)
-    cached_store = await exchange.context.shops.open(store)
+    cached_store = await exchange.context.stores.open(store)
     cached_store = priced_store(exchange.known_caller, cached_store, price_list)
     list_request = TrendingRequest(
         num or store.settings.rec_num, user_id, excluded_ids, read_filters(filters)

@@ -27,17 +27,13 @@ from productrecs.features.search.results_page import (
     ResultsPageRequest,
     results_page,
 )
-from productrecs.http.caches.search_result_cache import (
-    SearchState,
-    are_same_inputs,
-)
-from productrecs.http.caches.store_cache import (
-    CachedStore,
-    searchable_store,
-)
 from productrecs.http.openapi_responses import error_responses, search_response
 from productrecs.http.pipeline.request_metrics import CounterMetric
 from productrecs.http.pipeline.route_context import Context, RequestContext
+from productrecs.http.pipeline.search_count_recorder import (
+    Searcher,
+    searcher_of_scope,
+)
 from productrecs.http.routes.widget.faceted_search import (
     EXTRA_PROPERTIES,
     PARAMETER_NAMES,
@@ -65,18 +61,19 @@ from productrecs.http.routes.widget.shopper_access import (
     access_in_route,
     with_identity_warning,
 )
-from productrecs.http.schemas.product_cards_and_replies import (
+from productrecs.records.catalog.catalog_view import Mask
+from productrecs.records.experiments.experiment import CONTROL
+from productrecs.records.experiments.repository import KnownIdentity, read_known_identity
+from productrecs.serving.cached_store import CachedStore, searchable_store
+from productrecs.serving.cards import (
     search_body,
     trending_search_body,
     with_query_filters,
 )
-from productrecs.http.writes.search_count_recorder import (
-    Searcher,
-    searcher_of_scope,
+from productrecs.serving.search_cache import (
+    SearchState,
+    are_same_inputs,
 )
-from productrecs.records.catalog.catalog_view import Mask
-from productrecs.records.experiments.experiment import CONTROL
-from productrecs.records.experiments.repository import KnownIdentity, read_known_identity
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 
 router = APIRouter(tags=["widget"])
@@ -182,7 +179,7 @@ async def declared_search(  # noqa: PLR0913, PLR0917 - one a query parameter
         highlight=highlight,
         suggest=suggest,
     )
-    cached_store = await exchange.context.shops.open(exchange.known_caller.store)
+    cached_store = await exchange.context.stores.open(exchange.known_caller.store)
     cached_store = priced_store(exchange.known_caller, cached_store, price_list)
     shopper_ids = {"customer_id": customer_id, "user_id": user_id, "session_id": session_id}
     searcher = searcher_of_scope(request.scope, shopper_ids)

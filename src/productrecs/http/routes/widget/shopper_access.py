@@ -14,7 +14,6 @@ from fastapi import Query, Request
 
 from productrecs.core.ids import StoreId, visitor_hash
 from productrecs.features.insights.tracking_health.repository import RefusedIdentity
-from productrecs.http.caches.store_cache import CachedStore
 from productrecs.http.limits.rate_and_connection_limits import (
     address_of_client,
     network_of,
@@ -26,6 +25,7 @@ from productrecs.records.events.shopper_history_cache import (
     ShopperHistories,
     ShopperHistory,
 )
+from productrecs.serving.cached_store import CachedStore
 from productrecs.storage.dialects import RawReader
 from productrecs.tenancy.accounts.shopper_identity import (
     IdentityCheck,

@@ -11,7 +11,6 @@ from fastapi import APIRouter, Query, Request, Response
 from productrecs.features.widgets.repository import read_config
 from productrecs.features.widgets.widget_config import WidgetConfig
 from productrecs.features.widgets.widget_settings import DEFAULT_TYPE
-from productrecs.http.caches.store_cache import CachedStore
 from productrecs.http.openapi_responses import (
     NULLABLE_TEXT,
     error_responses,
@@ -23,6 +22,7 @@ from productrecs.http.pipeline.etag_responses import conditional_reply
 from productrecs.http.pipeline.route_context import Context, RequestContext
 from productrecs.http.schemas.validation_errors import BodyError, Problem
 from productrecs.records.catalog.price_lists import PriceListNameError, parse_list_name
+from productrecs.serving.cached_store import CachedStore
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 
@@ -90,7 +90,7 @@ async def declared_config(
     """
     exchange: RequestContext = request.scope["productrecs"]
     context, store = exchange.context, exchange.known_caller.store
-    cached_store = await context.shops.open(store)
+    cached_store = await context.stores.open(store)
     page = ConfigPage(type_, lang, price_list)
     content = await answer_config(context, store, cached_store, page)
     return conditional_reply(request, content, CACHE_SECONDS)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.core.ids import StoreId
-from productrecs.http.caches.activity_counts import (
-    ActivityCounter,
-    ActivityCounts,
-)
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
 from productrecs.services import Services, build_services
+from productrecs.serving.activity_counts import (
+    ActivityCounter,
+    ActivityCounts,
+)
 from productrecs.settings import Settings
 from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store

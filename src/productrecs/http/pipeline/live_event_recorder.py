@@ -33,11 +33,11 @@ from productrecs.http.limits.rate_and_connection_limits import (
     network_of,
 )
 from productrecs.http.schemas.validation_errors import BodyError
-from productrecs.http.writes.background_writes import (
+from productrecs.records.catalog.repository import CatalogRepository
+from productrecs.serving.writes.background_writes import (
     BackgroundWriter,
     RecordKind,
 )
-from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.storage.database import Database
 from productrecs.storage.storage_health import OutageNotes
 from productrecs.tenancy.accounts.api_keys import SecretKeys

@@ -11,11 +11,6 @@ import pytest
 import sqlalchemy as sa
 
 from productrecs.core.errors import StorageBusyError
-from productrecs.http.writes.background_writes import BackgroundWriter
-from productrecs.http.writes.choose_arm_and_record_exposure import (
-    BACKOFF_SECONDS,
-    ArmAssigner,
-)
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.experiments.arm_assignment import (
     Arm,
@@ -24,6 +19,11 @@ from productrecs.records.experiments.arm_assignment import (
     holdout_split,
 )
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
+from productrecs.serving.arm_assigner import (
+    BACKOFF_SECONDS,
+    ArmAssigner,
+)
+from productrecs.serving.writes.background_writes import BackgroundWriter
 from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.storage.tables import exposures
 from productrecs.tenancy.accounts.store_management import Registration, register_store

@@ -1,4 +1,4 @@
-"""Recommendation cache: caches the replies to list requests without a shopper."""
+"""List cache: the replies to list requests without a shopper, while they are valid."""
 
 import struct
 from collections import OrderedDict

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, NoReturn
 
 from productrecs.core.errors import StorageBusyError
 from productrecs.core.ids import StoreId
-from productrecs.http.writes import background_writes as module
-from productrecs.http.writes.background_writes import (
+from productrecs.records.experiments.arm_assignment import Arm, Exposure
+from productrecs.records.experiments.repository import store_exposures
+from productrecs.serving.writes import background_writes as module
+from productrecs.serving.writes.background_writes import (
     BackgroundWriter,
     RecordBuffer,
     RecordKind,
     _in_one_transaction,
 )
-from productrecs.records.experiments.arm_assignment import Arm, Exposure
-from productrecs.records.experiments.repository import store_exposures
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 
 if TYPE_CHECKING:

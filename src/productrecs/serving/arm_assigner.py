@@ -1,4 +1,4 @@
-"""Chooses the arm of a test that a shopper is in, and records the exposure later.
+"""Arm assigner: chooses the arm of a test that a shopper is in; records the exposure later.
 
 The arm is assigned at once and stored in the background. A failure never fails a reply:
 without the database, this process's memory decides, else the id alone.

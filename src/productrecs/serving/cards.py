@@ -1,4 +1,4 @@
-"""Product cards and replies: the JSON of products, encoded once when an item changes."""
+"""Cards: the JSON of products, encoded once when an item changes, and replies of cards."""
 
 from collections.abc import Container, Mapping, Sequence
 from typing import Final

@@ -15,7 +15,7 @@ from productrecs.features.recommendations.recommendation_request import (
     RecommendationRequest,
     Source,
 )
-from productrecs.http.caches.recommendation_cache import (
+from productrecs.serving.list_cache import (
     MAX_AGE_SECONDS,
     MAX_STALE_SECONDS,
     MIN_AGE_SECONDS,

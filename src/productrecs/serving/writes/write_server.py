@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import uvloop
 
 from productrecs.core.errors import ProductRecsError
-from productrecs.http.writes.write_client import exit_after_disk_failure
-from productrecs.http.writes.write_handlers_and_messages import (
+from productrecs.processes.process_messages import FrameDecoder, Ready, encode_frame
+from productrecs.serving.writes.write_client import exit_after_disk_failure
+from productrecs.serving.writes.write_handlers import write_handlers
+from productrecs.serving.writes.write_messages import (
     Done,
     Failed,
     Result,
     WriteKind,
     decode_payload,
     decode_request,
-    write_handlers,
 )
-from productrecs.processes.process_messages import FrameDecoder, Ready, encode_frame
 from productrecs.storage.group_commit import GroupCommit
 from productrecs.storage.memory_budget import MIB, ByteBudget
 

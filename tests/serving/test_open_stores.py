@@ -9,15 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.core.clock import system_ms
-from productrecs.http.caches.store_cache import (
-    MAX_PRELOADED,
-    CachedStore,
-    StoreCache,
-)
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push_items import upsert_items
 from productrecs.records.pictures.repository import PictureRepository
 from productrecs.services import Services, build_services
+from productrecs.serving.open_stores import MAX_PRELOADED, OpenStores
 from productrecs.settings import Settings
 from productrecs.storage.sequence_and_item_numbers import StoreLog
 from productrecs.storage.tables import store_heads
@@ -33,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from productrecs.serving.cached_store import CachedStore
     from productrecs.tenancy.accounts.store import Store
 
 
@@ -57,8 +54,8 @@ def accounts(services: Services, store: Store) -> AccountDirectory:
 
 
 @pytest.fixture
-def shops(services: Services, accounts: AccountDirectory) -> Iterator[StoreCache]:
-    opened = StoreCache(services, accounts)
+def shops(services: Services, accounts: AccountDirectory) -> Iterator[OpenStores]:
+    opened = OpenStores(services, accounts)
     yield opened
     opened.close()
 
@@ -75,7 +72,7 @@ def follows(opened: CachedStore, num: int) -> bool:
 
 
 def test_a_setting_is_followed_though_a_request_looked_first(
-    services: Services, store: Store, accounts: AccountDirectory, shops: StoreCache
+    services: Services, store: Store, accounts: AccountDirectory, shops: OpenStores
 ) -> None:
     opened = asyncio.run(shops.open(store))
     change_settings(services.database, store, {"rec_num": "3"})
@@ -87,7 +84,7 @@ def test_a_setting_is_followed_though_a_request_looked_first(
 
 
 def test_a_setting_that_changed_while_the_shop_was_read_is_followed(
-    services: Services, store: Store, accounts: AccountDirectory, shops: StoreCache
+    services: Services, store: Store, accounts: AccountDirectory, shops: OpenStores
 ) -> None:
     shops.start()
     change_settings(services.database, store, {"rec_num": "3"})
@@ -102,7 +99,7 @@ def test_what_a_shop_remembers_later_makes_another_leave(
     services: Services, accounts: AccountDirectory, store: Store
 ) -> None:
     other = register_store(services.database, Registration("other.example"), system_ms)[0]
-    shops = StoreCache(services, accounts, budget_bytes=100_000)
+    shops = OpenStores(services, accounts, budget_bytes=100_000)
     asyncio.run(shops.open(store))
     busy = asyncio.run(shops.open(other))
     shops.start()
@@ -121,7 +118,7 @@ def test_stores_that_nobody_asks_for_leave_memory(
     services: Services, accounts: AccountDirectory, store: Store
 ) -> None:
     passing = itertools.count(step=1_800)  # half an hour passes whenever the cache looks
-    shops = StoreCache(services, accounts, seconds=lambda: float(next(passing)))
+    shops = OpenStores(services, accounts, seconds=lambda: float(next(passing)))
     others = [
         register_store(services.database, Registration(f"shop{n}.example"), system_ms)[0]
         for n in range(MAX_PRELOADED + 2)
@@ -136,7 +133,7 @@ def test_stores_that_nobody_asks_for_leave_memory(
 
 
 def test_a_store_that_nobody_asks_for_follows_its_changes(
-    services: Services, store: Store, shops: StoreCache
+    services: Services, store: Store, shops: OpenStores
 ) -> None:
     opened = asyncio.run(shops.open(store))
     shops.start()
@@ -149,7 +146,7 @@ def test_a_store_that_nobody_asks_for_follows_its_changes(
 
 
 def test_a_damaged_visual_model_is_built_again(
-    services: Services, store: Store, shops: StoreCache
+    services: Services, store: Store, shops: OpenStores
 ) -> None:
     (services.pictures / store.store_id / "00000001-of-before").mkdir(parents=True)
     heads = store_heads.update().where(store_heads.c.store_id == store.store_id)

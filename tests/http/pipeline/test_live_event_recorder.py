@@ -7,9 +7,9 @@ import logging
 from typing import TYPE_CHECKING
 
 from productrecs.core.errors import StorageBusyError
-from productrecs.http.writes import live_event_recorder
-from productrecs.http.writes.background_writes import BackgroundWriter
-from productrecs.http.writes.live_event_recorder import EventWatch
+from productrecs.http.pipeline import live_event_recorder
+from productrecs.http.pipeline.live_event_recorder import EventWatch
+from productrecs.serving.writes.background_writes import BackgroundWriter
 
 if TYPE_CHECKING:
     import pytest

@@ -1,4 +1,4 @@
-"""Search result cache: replies to searches, valid while no input of a search changes."""
+"""Search cache: replies to searches, valid while no input of a search changes."""
 
 from collections import OrderedDict
 from collections.abc import Hashable

@@ -27,8 +27,9 @@ from productrecs.core.errors import (
     UnconfirmedWriteError,
     UnsafeStorageError,
 )
-from productrecs.http.writes.background_writes import BackgroundWriter
-from productrecs.http.writes.write_handlers_and_messages import (
+from productrecs.processes.process_messages import FrameDecoder
+from productrecs.serving.writes.background_writes import BackgroundWriter
+from productrecs.serving.writes.write_messages import (
     Done,
     Failed,
     Result,
@@ -36,7 +37,6 @@ from productrecs.http.writes.write_handlers_and_messages import (
     decode_reply,
     encode_request,
 )
-from productrecs.processes.process_messages import FrameDecoder
 from productrecs.storage.group_commit import QUEUE_LIMIT, GroupCommit
 from productrecs.storage.sequence_and_item_numbers import StoreDeletedError
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
     from pathlib import Path
 
-    from productrecs.http.writes.background_writes import Record
+    from productrecs.serving.writes.background_writes import Record
     from productrecs.storage.database import Database
     from productrecs.storage.group_commit import BatchHandler
     from productrecs.storage.memory_budget import Claim

@@ -9,15 +9,15 @@ from productrecs.core.clock import Clock
 from productrecs.core.ids import StoreId, visitor_hash
 from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
 from productrecs.http.limits.bot_detection import SHOPPER_PARAMETERS
-from productrecs.http.writes.background_writes import (
-    BackgroundWriter,
-    RecordKind,
-)
 from productrecs.records.search_counts.repository import SearchCountRepository
 from productrecs.records.search_counts.search_counter import (
     ObservedSearch,
     SearchCounter,
     count_by_intent,
+)
+from productrecs.serving.writes.background_writes import (
+    BackgroundWriter,
+    RecordKind,
 )
 from productrecs.storage.database import Database
 from productrecs.tenancy.accounts.account_directory import AccountDirectory

@@ -14,13 +14,13 @@ import pytest
 import sqlalchemy as sa
 
 from productrecs.core.errors import QueueFullError, UnconfirmedWriteError
-from productrecs.http.writes.write_client import RemoteWriter
-from productrecs.http.writes.write_handlers_and_messages import WriteKind
-from productrecs.http.writes.write_server import WriteServer
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.ingest_events_and_orders import OrderReceipt
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.services import Services, build_services
+from productrecs.serving.writes.write_client import RemoteWriter
+from productrecs.serving.writes.write_messages import WriteKind
+from productrecs.serving.writes.write_server import WriteServer
 from productrecs.settings import from_environment
 from productrecs.storage.sequence_and_item_numbers import StoreDeletedError
 from productrecs.storage.storage_health import StorageHealth
@@ -217,7 +217,7 @@ def test_a_stop_waits_for_those_who_are_connected(
 
 def test_the_writer_needs_no_web_framework() -> None:
     code = (
-        "import productrecs.http.writes.write_server, sys;"
+        "import productrecs.serving.writes.write_server, sys;"
         "print([one for one in ('fastapi', 'starlette', 'numba') if one in sys.modules])"
     )
     done = subprocess.run(

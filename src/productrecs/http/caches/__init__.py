@@ -1,1 +1,0 @@
-"""Caches: open stores, recommendation lists, search results, activity counts."""

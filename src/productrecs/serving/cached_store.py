@@ -1,0 +1,287 @@
+"""Cached store: a store's views, models and caches in memory, and how they follow changes.
+
+Each view has a version in the database. A view is read again when its version changed, and
+a model or an index is opened once its snapshot is on this machine.
+"""
+
+import logging
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from productrecs.core.errors import StorageError
+from productrecs.core.ids import StoreId
+from productrecs.features.looks.repository import PublishedLooks
+from productrecs.features.recommendations.earnings.repository import index_time, read_index
+from productrecs.features.recommendations.serving_state import StoreState
+from productrecs.features.search.product_search import SearchableStore
+from productrecs.features.search.search_rule_book import SearchRuleBook
+from productrecs.features.widgets.widget_config import WidgetConfig
+from productrecs.records.catalog.catalog_view import CatalogView
+from productrecs.records.events.shopper_history_cache import ShopperHistories
+from productrecs.records.experiments.repository import StoreExperiments
+from productrecs.records.merchandising.rule import ListKind
+from productrecs.records.merchandising.rule_book import RulesView
+from productrecs.records.placements.repository import StorePlacements
+from productrecs.services import Services
+from productrecs.serving.cards import make_card
+from productrecs.serving.list_cache import RecommendationCache
+from productrecs.serving.search_cache import SearchCache
+from productrecs.storage.dialects import RawReader
+from productrecs.storage.job_queue import NewJob
+from productrecs.storage.model_files import BrokenModelError
+from productrecs.storage.snapshots import MODELS, PICTURES, SEARCH, SnapshotName
+from productrecs.tenancy.accounts.store import Store
+from productrecs.tenancy.accounts.store_settings import StoreSettings
+from productrecs.training.repository import reject_snapshot, store_versions
+from productrecs.training.search.served_index import (
+    QueryEmbedders,
+    ServedIndex,
+    ServedMeaning,
+    index_folder,
+)
+from productrecs.training.trained_models import TrainedModels, empty_models, models_folder
+from productrecs.training.visual.served_visual_model import ServedPictures
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class CachedStore:
+    """A store in memory: its views, models and caches."""
+
+    shop: StoreState
+    histories: ShopperHistories
+    index: ServedIndex
+    pictures: ServedPictures
+    search_rules: SearchRuleBook = field(default_factory=SearchRuleBook)  # of search
+    looks: PublishedLooks = field(default_factory=PublishedLooks)
+    placements: StorePlacements = field(default_factory=StorePlacements)
+    experiments: StoreExperiments = field(default_factory=StoreExperiments)
+    recommendation_cache: RecommendationCache = field(default_factory=RecommendationCache)
+    searches: SearchCache = field(default_factory=SearchCache)
+    last_use: int = 0  # a counter value at the last use
+    refused_model: str = ""  # a damaged model that is not loaded again
+    widgets: dict[str, WidgetConfig] = field(default_factory=dict)  # as last read
+    earnings_at: int = 0  # when the earning index in use was computed
+    versions: tuple[object, ...] | None = None  # of the views, as last read
+
+    def priced(self, name: str) -> "CachedStore":
+        """Return this store with the prices of one list; it shares the caches.
+
+        Raises:
+            PriceListNameError: when the name has an invalid form.
+            UnknownPriceListError: when no item has a price in the list.
+        """
+        return replace(self, shop=self.shop.priced(name))
+
+    def memory_bytes(self) -> int:
+        """Return the approximate memory that an eviction frees, in bytes."""
+        views = self.shop.catalog.memory_bytes() + self.histories.memory_bytes()
+        caches = (
+            self.recommendation_cache.size + self.searches.size + self.index.memory_bytes()
+        )
+        return views + caches
+
+
+_NO_TEXT_MODELS: Final = QueryEmbedders()
+
+
+def load_store(
+    services: Services, store: Store, queries: QueryEmbedders = _NO_TEXT_MODELS
+) -> CachedStore:
+    """Load a store into memory as it is now; `queries` embeds queries for vector search."""
+    catalog = CatalogView(store.store_id, store.settings.zone, make_card)
+    rules = RulesView(store.store_id, store.settings.zone, catalog)
+    cached_store = CachedStore(
+        shop=StoreState(catalog, empty_models(), store.settings, rules),
+        histories=ShopperHistories(store.store_id),
+        index=_served_index(services, store.store_id, queries),
+        pictures=ServedPictures(services.pictures, store.store_id),
+    )
+    reader = services.database.raw_reader()
+    try:
+        versions = store_versions(reader, [store.store_id]).get(store.store_id)
+        services.snapshots.wait(_serving_snapshots(store.store_id, versions))
+        apply_changes(services, store.store_id, cached_store, reader, versions)
+    finally:
+        reader.close()
+    return cached_store
+
+
+def _serving_snapshots(
+    store_id: StoreId, versions: tuple[Any, ...] | None
+) -> list[SnapshotName]:
+    if versions is None:
+        return []
+    _, model_id, _, _, visual_id, index_id, *_ = versions
+    by_kind = {MODELS: model_id, PICTURES: visual_id, SEARCH: index_id}
+    return [SnapshotName(store_id, kind, one) for kind, one in by_kind.items() if one]
+
+
+def _served_index(
+    services: Services, store_id: StoreId, queries: QueryEmbedders
+) -> ServedIndex:
+    folder = index_folder(services.indexes, store_id)
+    meaning = None if queries.is_empty else ServedMeaning(folder.folder, queries)
+    return ServedIndex(folder, meaning)
+
+
+def apply_changes(
+    services: Services,
+    store_id: StoreId,
+    cached_store: CachedStore,
+    reader: RawReader,
+    versions: tuple[Any, ...] | None,
+) -> None:
+    """Read the views whose versions changed; `versions` is None when the store is gone."""
+    if versions is None:
+        return
+    catalog_seq, model_id, rules_seq, search_seq, visual_id, index_id, *others = versions
+    state = cached_store.shop
+    state.catalog.refresh(reader, int(catalog_seq))
+    if state.rules is not None:
+        state.rules.refresh(reader, int(rules_seq), services.clock())
+    _follow_index(services, store_id, cached_store, index_id)
+    if cached_store.search_rules.seq != search_seq:
+        cached_store.search_rules = SearchRuleBook.load(reader, store_id, int(search_seq))
+    _follow_models(services, store_id, cached_store, model_id)
+    _refresh_content(cached_store, store_id, reader, *map(int, others))
+    _apply_earnings(cached_store, store_id, reader)
+    _follow_pictures(services, store_id, cached_store, visual_id)
+    snapshots = _serving_snapshots(store_id, versions)
+    is_all = all(map(services.snapshots.is_ready, snapshots))
+    cached_store.versions = (
+        versions if is_all else None
+    )  # otherwise the next poll checks it again
+
+
+def _follow_index(
+    services: Services, store_id: StoreId, cached_store: CachedStore, index_id: str | None
+) -> None:
+    """Open the latest local search index; ask for the serving one."""
+    if index_id:
+        index = SnapshotName(store_id, SEARCH, index_id)
+        if services.snapshots.is_ready(index) and services.snapshots.is_refused(index):
+            _reject_snapshot(services, index)
+    cached_store.index.refresh()
+
+
+def _follow_models(
+    services: Services, store_id: StoreId, cached_store: CachedStore, model_id: str | None
+) -> None:
+    """Open the serving models once they are local."""
+    serving_id, snapshots = cached_store.shop.models.model_id, services.snapshots
+    if not model_id or model_id in {serving_id, cached_store.refused_model}:
+        return
+    name = SnapshotName(store_id, MODELS, model_id)
+    if not snapshots.is_ready(name):
+        return
+    _swap_models(cached_store, models_folder(services.models, store_id), model_id)
+    if cached_store.refused_model == model_id:
+        if snapshots.discard(name):
+            cached_store.refused_model = ""  # a damaged local copy is fetched again
+        else:
+            _enqueue_training(services, store_id)
+
+
+def _follow_pictures(
+    services: Services, store_id: StoreId, cached_store: CachedStore, visual_id: str | None
+) -> None:
+    """Open the serving visual model once it is local; a damaged one is built again."""
+    state, pictures = cached_store.shop, cached_store.pictures
+    if visual_id and not pictures.has_followed(visual_id):
+        visual = SnapshotName(store_id, PICTURES, visual_id)
+        if services.snapshots.is_ready(visual):
+            pictures.follow(visual_id)
+            if pictures.visual_id != visual_id:
+                _reject_snapshot(services, visual)
+    if state.models.visual is not pictures.model:
+        state.models = replace(state.models, visual=pictures.model)
+
+
+def _apply_earnings(
+    cached_store: CachedStore, store_id: StoreId, reader: RawReader
+) -> None:
+    """Read the earning index if it changed; only where the store uses it."""
+    if not cached_store.shop.settings.earnings_weight:
+        cached_store.shop.earnings, cached_store.earnings_at = None, 0
+        return
+    computed_at = index_time(reader, store_id)
+    if computed_at != cached_store.earnings_at:
+        cached_store.shop.earnings = read_index(reader, store_id)
+        cached_store.earnings_at = computed_at
+
+
+def _refresh_content(
+    cached_store: CachedStore,
+    store_id: StoreId,
+    reader: RawReader,
+    looks_seq: int,
+    placements_seq: int,
+) -> None:
+    """Read the looks, placements and running tests if they changed."""
+    if cached_store.looks.seq != looks_seq:
+        cached_store.looks = PublishedLooks.load(reader, store_id, looks_seq)
+    if cached_store.placements.seq != placements_seq:
+        cached_store.placements = StorePlacements.load(reader, store_id, placements_seq)
+        cached_store.shop.bundles = cached_store.placements.bundles
+        cached_store.experiments = StoreExperiments.load(
+            reader, store_id, cached_store.placements
+        )
+
+
+def _enqueue_training(services: Services, store_id: StoreId) -> None:
+    """Enqueue a training; skip it while the database is read-only."""
+    try:
+        with services.database.transaction() as transaction:
+            services.queue.enqueue(transaction, NewJob(store_id, "train"))
+    except StorageError:
+        _log.warning("training request failed", extra={"store": store_id})
+
+
+def _reject_snapshot(services: Services, name: SnapshotName) -> None:
+    """Request a new build of a damaged snapshot, unless the database is read-only."""
+    try:
+        with services.database.transaction() as transaction:
+            reject_snapshot(transaction, name)
+        services.snapshots.forget_refusal(name)
+    except StorageError:
+        _log.warning("training request failed", extra={"store": name.store_id})
+
+
+def _swap_models(cached_store: CachedStore, folder: Path, model_id: str) -> None:
+    try:
+        models = TrainedModels.load(folder, model_id)
+        cached_store.shop.models = replace(models, visual=cached_store.pictures.model)
+        cached_store.refused_model = ""
+    except BrokenModelError:
+        cached_store.refused_model = model_id
+        _log.exception(
+            "model rejected",
+            extra={"model": model_id},
+        )
+
+
+def searchable_store(
+    cached_store: CachedStore, settings: StoreSettings | None = None
+) -> SearchableStore:
+    """Return the present search state of a store; `settings` are those of a variant."""
+    state = cached_store.shop
+    settings = settings or state.settings
+    models, book = state.models, state.book
+    return SearchableStore(
+        catalog=state.catalog,
+        index=cached_store.index,
+        ranks=models.ranks,
+        trending_count=len(models.trending),
+        search_rules=cached_store.search_rules,
+        rules=None if book is None else book.of(ListKind.SEARCH),
+        factors=None if book is None else book.rules_of(ListKind.SEARCH).factors,
+        sold_out=settings.search_sold_out,
+        by_meaning=settings.search_meaning,
+        currency=state.catalog.list_currency or settings.currency,
+        query_filters=settings.search_query_filters,
+        click_boosts=models.click_boosts,
+        language_setting=state.settings.language,
+    )
