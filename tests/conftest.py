@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
-from productrecs.storage.database import Database
+from productrecs.storage.sql.database import Database
 from tests.support import network, postgres
 from tests.support.migrated import bring, migrate_at, migrated
 from tests.support.object_server import RADOSGW, ObjectServer, object_server

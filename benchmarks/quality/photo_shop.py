@@ -34,8 +34,8 @@ from productrecs.records.pictures.onnx_model_check_and_writer import (
 )
 from productrecs.records.pictures.repository import PictureRepository
 from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
-from productrecs.storage.database import Database
-from productrecs.storage.model_files import publish_arrays
+from productrecs.storage.files.model_files import publish_arrays
+from productrecs.storage.sql.database import Database
 from productrecs.training.visual.picture_embedding import (
     EmbeddingExamples,
     choose_embedding,

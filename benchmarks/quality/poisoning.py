@@ -34,9 +34,9 @@ from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.events.network_share import NetworkCounts
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
-from productrecs.storage.database import Database
-from productrecs.storage.migrations import migrate
-from productrecs.storage.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.migrations.schema_upgrade import migrate
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.trained_models import TrainedModels, models_folder
 from productrecs.training.training_inputs import TrainingInputs

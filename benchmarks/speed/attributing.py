@@ -31,11 +31,11 @@ from productrecs.features.insights.tracking_health.tracking_health_report import
 )
 from productrecs.features.search.search_insights import QueryFilter, search_report
 from productrecs.records.search_counts.repository import SearchCount, SearchCountRepository
-from productrecs.storage.database import Database
-from productrecs.storage.dialects import raw_connection
-from productrecs.storage.migrations import migrate
-from productrecs.storage.sequence_and_item_numbers import StoreLog
-from productrecs.storage.tables import events, items, purchase_lines
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.dialects import raw_connection
+from productrecs.storage.sql.migrations.schema_upgrade import migrate
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.tables import events, items, purchase_lines
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from benchmarks.speed.rounds import compare
 from benchmarks.speed.servers import Load, ready_service
 from benchmarks.speed.stores import DOMAIN, copy_of, create_store, productrecs, scratch
 from productrecs.core.clock import system_ms
-from productrecs.storage.database import Database
+from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.tenancy.billing.call_meter import Meter, month_at
 from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS, Subscription

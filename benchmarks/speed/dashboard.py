@@ -34,8 +34,8 @@ from productrecs.dashboard.page_registry import navigation
 from productrecs.features.insights.attribution.attributor import Attributor
 from productrecs.features.insights.customers.customer_report import compute_customers
 from productrecs.features.insights.customers.repository import CustomerRepository
-from productrecs.storage.database import Database
-from productrecs.storage.tables import events
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.tables import events
 from productrecs.tenancy.accounts.store_management import find_store
 
 if TYPE_CHECKING:

@@ -24,9 +24,9 @@ from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.core.report import report_query
 from productrecs.features.forecast.stock_and_forecast_reports import demand_report
-from productrecs.storage.database import Database
-from productrecs.storage.tables import items as item_table
-from productrecs.storage.tables import purchase_lines
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.tables import items as item_table
+from productrecs.storage.sql.tables import purchase_lines
 from productrecs.tenancy.accounts.store_management import find_store
 
 if TYPE_CHECKING:

@@ -26,10 +26,10 @@ from benchmarks.speed.stores import BENCH, SHAPES, CommandError, digest
 from productrecs.core.clock import DAY_MS, system_ms
 from productrecs.engines.partition_jobs import HERE
 from productrecs.records.events.event import EventKind
-from productrecs.storage.database import Database
-from productrecs.storage.dialects import raw_connection
-from productrecs.storage.migrations import migrate
-from productrecs.storage.tables import events, items, purchase_lines
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.dialects import raw_connection
+from productrecs.storage.sql.migrations.schema_upgrade import migrate
+from productrecs.storage.sql.tables import events, items, purchase_lines
 from productrecs.tenancy.accounts.store_management import (
     Registration,
     find_store,

@@ -31,7 +31,7 @@ from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
 from productrecs.services import build_services
 from productrecs.settings import Settings
-from productrecs.storage.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.repository import training_progress
 

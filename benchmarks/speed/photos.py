@@ -33,8 +33,8 @@ from productrecs.engines.visual import VisualModel, describe, fit_embedding_spac
 from productrecs.engines.visual.embedding_space import DIMENSIONS
 from productrecs.engines.visual.visual_similarity import KEPT, ImageVectors, NeighbourTable
 from productrecs.records.pictures.repository import PictureRepository
-from productrecs.storage.database import Database
-from productrecs.storage.model_files import publish_arrays
+from productrecs.storage.files.model_files import publish_arrays
+from productrecs.storage.sql.database import Database
 from productrecs.training.visual.picture_embedding import BuiltInEmbedding
 from productrecs.training.visual.served_visual_model import pictures_folder
 

@@ -144,7 +144,7 @@ def _import(file: Path, data: Path, catalog: Catalog) -> None:
 _WRITE: Final = """
 import json, resource, sys, time
 from pathlib import Path
-from productrecs.storage.database import Database
+from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.training.search.indexer import Indexer
 data = Path(sys.argv[1])

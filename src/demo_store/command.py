@@ -69,7 +69,7 @@ from productrecs.records.search_counts.repository import SearchCountRepository
 from productrecs.records.search_counts.search_counter import ObservedSearch, count_by_intent
 from productrecs.services import Services
 from productrecs.settings import Settings
-from productrecs.storage.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.api_keys import SecretKey
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import (

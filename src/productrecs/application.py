@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import Lifespan
 
 from productrecs.core.errors import ProductRecsError
+from productrecs.core.memory_budget import MIB, ByteBudget
 from productrecs.dashboard.application import add_dashboard
 from productrecs.features.guides.developer_guide_rendering import undescribed
 from productrecs.http.dispatch.dispatcher import Dispatcher
@@ -91,17 +92,16 @@ from productrecs.http.transport.error_body import (
     INTERNAL_ERROR_DETAIL,
     ErrorCode,
 )
+from productrecs.processes.process_slot import (
+    PeerConnections,
+    ProcessSlot,
+)
 from productrecs.services import Services, remove_leftovers
 from productrecs.serving.activity_counts import ActivityCounter
 from productrecs.serving.arm_assigner import ArmAssigner
 from productrecs.serving.open_stores import OpenStores
 from productrecs.serving.writes.write_client import WriteClient
 from productrecs.serving.writes.write_handlers import write_handlers
-from productrecs.shared_memory_and_metrics_folder import (
-    PeerConnections,
-    ProcessSlot,
-)
-from productrecs.storage.memory_budget import MIB, ByteBudget
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.users.login_attempt_limits import AttemptLimits
 from productrecs.training.engine_specs import ENGINES

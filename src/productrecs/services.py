@@ -10,6 +10,7 @@ from typing import Final
 
 from productrecs.core.clock import Clock, system_ms
 from productrecs.core.errors import ProductRecsError
+from productrecs.core.folders_and_permissions import make_private
 from productrecs.features.privacy.erasure import Eraser
 from productrecs.records.events.event import EventKind
 from productrecs.records.pictures.onnx_model_check_and_writer import (
@@ -21,19 +22,18 @@ from productrecs.records.pictures.onnx_model_check_and_writer import (
 from productrecs.records.pictures.packaged_encoder import packaged_encoder
 from productrecs.records.uploads.order_upload import UploadFolder
 from productrecs.settings import Settings
-from productrecs.storage.database import Database
-from productrecs.storage.folders_and_permissions import make_private
-from productrecs.storage.job_queue import JobQueue
-from productrecs.storage.object_store import (
+from productrecs.storage.files.object_store import (
     MissingObjectError,
     ObjectStore,
     ObjectStoreUnavailableError,
 )
-from productrecs.storage.sequence_and_item_numbers import ItemNumbers
-from productrecs.storage.server_clock import ServerClock
-from productrecs.storage.snapshot_cache import SnapshotCache
-from productrecs.storage.snapshots import KINDS, SnapshotStore
-from productrecs.storage.stored_bytes import DataPart, Sizes, measure
+from productrecs.storage.files.snapshot_cache import SnapshotCache
+from productrecs.storage.files.snapshots import KINDS, SnapshotStore
+from productrecs.storage.jobs.job_queue import JobQueue
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.sequence_and_item_numbers import ItemNumbers
+from productrecs.storage.sql.server_clock import ServerClock
+from productrecs.storage.sql.stored_bytes import DataPart, Sizes, measure
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.users.secret_cipher import KEY_FILE, SecretCipher
 from productrecs.training.repository import serving_snapshots

@@ -18,7 +18,7 @@ from productrecs.core.clock import (
     system_ms,
 )
 from productrecs.core.errors import ProductRecsError
-from productrecs.storage.memory_budget import DEFAULT_MIB, MIN_MIB
+from productrecs.core.memory_budget import DEFAULT_MIB, MIN_MIB
 from productrecs.tenancy.accounts.store_settings import (
     MAX_RETENTION_DAYS,
     MIN_RETENTION_DAYS,

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.records.catalog.repository import CatalogRepository
-from productrecs.storage.tables import event_columns, events, items, purchase_lines
+from productrecs.storage.sql.tables import event_columns, events, items, purchase_lines
 
 if TYPE_CHECKING:
     from productrecs.records.catalog.item import Item

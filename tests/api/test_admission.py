@@ -30,7 +30,7 @@ from productrecs.http.pipeline.authentication_and_cors import (
 )
 from productrecs.services import build_services
 from productrecs.settings import Settings
-from productrecs.storage.migrations import migrate
+from productrecs.storage.sql.migrations.schema_upgrade import migrate
 from productrecs.tenancy.accounts.repository import MisuseKind
 from productrecs.tenancy.accounts.store_management import (
     Registration,

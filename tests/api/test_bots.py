@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from productrecs.records.events.event import INHUMAN_RATE
-from productrecs.storage.tables import (
+from productrecs.storage.sql.tables import (
     bot_events,
     event_session,
     events,

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from productrecs.storage.dialects import RawReader
+    from productrecs.storage.sql.dialects import RawReader
 
 Headers = dict[str, str]
 Sent = tuple[str, Headers]  # what is added to the query, and the headers

@@ -18,7 +18,7 @@ from productrecs.features.insights.experiment_results.experiment_result import (
 )
 from productrecs.records.experiments.repository import ExperimentRepository
 from productrecs.records.placements.placement import PlacementContent, Strategy
-from productrecs.storage.tables import exposures
+from productrecs.storage.sql.tables import exposures
 from productrecs.tenancy.accounts.store_management import find_store
 from tests.support.service import Merchant, Reply, Service, add_placement, eventually
 

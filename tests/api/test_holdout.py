@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import sqlalchemy as sa
 
-from productrecs.storage.tables import exposures
+from productrecs.storage.sql.tables import exposures
 from productrecs.tenancy.accounts.store_management import change_settings, find_store
 from tests.support.service import Merchant, Service, eventually
 

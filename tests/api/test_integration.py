@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import sqlalchemy as sa
 
-from productrecs.storage.tables import jobs
+from productrecs.storage.sql.tables import jobs
 from tests.support.service import Merchant, Reply, Service, eventually, kept_once
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import pytest
 from productrecs.http.pipeline.authentication_and_cors import ROUTES
 from productrecs.services import build_services
 from productrecs.settings import Settings
-from productrecs.storage.migrations import migrate
+from productrecs.storage.sql.migrations.schema_upgrade import migrate
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from tests.api.inside import Inside, of_our_own
 from tests.api.routes import TABLE

@@ -11,17 +11,17 @@ import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS
 from productrecs.http.pipeline.idempotency import identify_call, run_once
-from productrecs.storage.idempotency_keys import (
+from productrecs.storage.sql.idempotency_keys import (
     IdempotencyConflictError,
     IdempotencyRepository,
 )
-from productrecs.storage.sequence_and_item_numbers import StoreLog
-from productrecs.storage.tables import named_calls
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.tables import named_calls
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 
 if TYPE_CHECKING:
     from productrecs.core.ids import StoreId
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
     from tests.support.service import Merchant, Reply
 
 

@@ -17,7 +17,7 @@ from tests.support.project import ROOT, pyproject
 BREACHES = {
     "Imports only go down the house": (
         "core/breach.py",
-        "import productrecs.storage.database",
+        "import productrecs.storage.sql.database",
     ),
     "Features never import one another": (
         "features/search/__init__.py",

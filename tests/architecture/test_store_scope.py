@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import apsw
 import pytest
 
-from productrecs.storage.tables import metadata
+from productrecs.storage.sql.tables import metadata
 from tests.support.project import modules
 
 if TYPE_CHECKING:
@@ -55,19 +55,19 @@ SEVERAL_STORES = {
     "uploads/repository.py: files_of_open_imports": READS_ALL,
     "uploads/repository.py: stores_in": READS_ALL,
     "uploads/repository.py: stores_with_uploads": READS_ALL,
-    "storage/create_backup.py: count_rows": OPERATOR,
-    "storage/create_backup.py: delete_rows": OPERATOR,
-    "storage/create_backup.py: _read": OPERATOR,
-    "storage/stored_bytes.py: _table_sizes": OPERATOR,
-    "storage/stored_bytes.py: _log_sizes": OPERATOR,
-    "storage/job_queue.py: _due": "a worker claims the next job, whichever store's it is",
-    "storage/job_queue.py: backlogs": OPERATOR,
-    "storage/job_queue.py: waiting_stores": "a periodic task asks for all stores at once",
-    "storage/job_queue.py: _delete_finished": "old jobs of every store, once an hour",
-    "storage/recurring_jobs.py: enqueue_due": READS_ALL,
-    "storage/restore_backup.py: _check_server": OPERATOR,
-    "storage/restore_backup.py: _prepare": OPERATOR,
-    "storage/restore_backup.py: text of query": OPERATOR,
+    "storage/backup/create_backup.py: count_rows": OPERATOR,
+    "storage/backup/create_backup.py: delete_rows": OPERATOR,
+    "storage/backup/create_backup.py: _read": OPERATOR,
+    "storage/sql/stored_bytes.py: _table_sizes": OPERATOR,
+    "storage/sql/stored_bytes.py: _log_sizes": OPERATOR,
+    "storage/jobs/job_queue.py: _due": "a worker claims any store's next job",
+    "storage/jobs/job_queue.py: backlogs": OPERATOR,
+    "storage/jobs/job_queue.py: waiting_stores": "a periodic task asks for all stores",
+    "storage/jobs/job_queue.py: _delete_finished": "old jobs of every store, once an hour",
+    "storage/jobs/recurring_jobs.py: enqueue_due": READS_ALL,
+    "storage/backup/restore_backup.py: _check_server": OPERATOR,
+    "storage/backup/restore_backup.py: _prepare": OPERATOR,
+    "storage/backup/restore_backup.py: text of query": OPERATOR,
     "accounts/repository.py: version": ACCOUNTS,
     "accounts/repository.py: _increment_version": ACCOUNTS,
     "accounts/repository.py: installation_number": ACCOUNTS,

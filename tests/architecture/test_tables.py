@@ -14,12 +14,12 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
-from productrecs.storage.migrations import KNOWN
-from productrecs.storage.tables import metadata
+from productrecs.storage.sql.migrations.schema_upgrade import KNOWN
+from productrecs.storage.sql.tables import metadata
 from tests.support.project import ROOT
 
 if TYPE_CHECKING:
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
 
 WHOLE_INSTALLATION = {
     "login_attempts": "names that anybody may type, hashed: they may be of no store",
@@ -128,7 +128,7 @@ def test_a_table_without_its_migration_is_caught(database: Database) -> None:
 
 def test_migrations_are_one_line_told_by_their_files_names() -> None:
     config = Config()
-    config.set_main_option("script_location", "productrecs.storage:migrations")
+    config.set_main_option("script_location", "productrecs.storage.sql:migrations")
     script = ScriptDirectory.from_config(config)
 
     line = [revision.revision for revision in script.walk_revisions()][::-1]

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import expect
 
 from productrecs.core.clock import system_ms
-from productrecs.storage.database import Database
+from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.team_members import invite_to_register
 from tests.support.browser import WAIT_MS
 from tests.support.dashboard import PASSWORD

@@ -16,7 +16,7 @@ from playwright.sync_api import Error
 
 from productrecs.core.clock import system_ms
 from productrecs.dashboard.page_registry import PAGES
-from productrecs.storage.tables import touch_days
+from productrecs.storage.sql.tables import touch_days
 from productrecs.tenancy.accounts.store_management import owner_of
 from productrecs.tenancy.users.login_and_sessions import begin_session
 from tests.support.browser import WAIT_MS
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
 
     from productrecs.dashboard.page_and_visit import Page as DashboardPage
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
     from tests.support.filled_store import Filled
     from tests.support.service import Service
 

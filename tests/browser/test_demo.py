@@ -16,7 +16,7 @@ from demo_store.looks import LOOKS
 from demo_store.storefront.application import EXAMPLE_QUERIES
 from demo_store.storefront.picture_files import PictureFiles, pictures_folder
 from productrecs.records.events.event import EventKind
-from productrecs.storage.tables import events, items, outcomes
+from productrecs.storage.sql.tables import events, items, outcomes
 from productrecs.tenancy.accounts.store_management import find_store
 from tests.support.browser import (
     BARRIERS,

@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 import pytest
 import sqlalchemy as sa
 
-from productrecs.storage.tables import events, purchase_lines
+from productrecs.storage.sql.tables import events, purchase_lines
 from tests.support.browser import watched
 from tests.support.service import Merchant, Service, eventually
 from tests.support.web import Pages, Relay

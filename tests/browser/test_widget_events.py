@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 from playwright.sync_api import expect
 
-from productrecs.storage.tables import events
+from productrecs.storage.sql.tables import events
 from tests.support.browser import another, watched
 from tests.support.service import eventually
 from tests.support.storefront import SHOP

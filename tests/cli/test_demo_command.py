@@ -39,7 +39,7 @@ from productrecs.report_registry import (
     refresh_report_counts,
 )
 from productrecs.services import Services
-from productrecs.storage.tables import events, items, purchase_lines
+from productrecs.storage.sql.tables import events, items, purchase_lines
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store_management import (
     Registration,

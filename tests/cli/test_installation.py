@@ -15,8 +15,8 @@ from alembic.command import upgrade
 from alembic.config import Config
 
 from productrecs.cli.installation import DataFolderError, find_settings
-from productrecs.storage.database import Database
-from productrecs.storage.migrations import KNOWN
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.migrations.schema_upgrade import KNOWN
 from tests.support.nursery import nursery
 
 if TYPE_CHECKING:

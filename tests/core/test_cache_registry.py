@@ -19,7 +19,7 @@ TABLE: Final = "core/cache_registry.py"
 NO_CACHES: Final = {
     "records/pictures/packaged_encoder.py": "an OrderedDict is a type in the model's file",
     "records/search_counts/search_counter.py": "searches in typing, which get counted",
-    "storage/snapshot_cache.py": "copies of snapshots on disk, replaced with their store's",
+    "storage/files/snapshot_cache.py": "copies of snapshots on disk",
     "http/pipeline/request_metrics.py": "times until they are counted",
 }
 """Modules with a bounded collection that is no cache, and what it is."""

@@ -11,7 +11,7 @@ import pytest
 
 from productrecs.features.insights.customers.customer_report import compute_customers
 from productrecs.services import build_eraser
-from productrecs.storage.audit_log import AuditRepository
+from productrecs.storage.sql.audit_log import AuditRepository
 from productrecs.tenancy.users.dashboard_user import Role
 from tests.records.orders.import_support import import_text
 from tests.support.dashboard import Member, add_user, text_of

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from productrecs.core.clock import HOUR_MS
-from productrecs.storage.job_queue import JobState, count_jobs
+from productrecs.storage.jobs.job_queue import JobState, count_jobs
 from productrecs.tenancy.accounts.store_management import change_settings, find_store
 from productrecs.worker.job_worker import JobProgress
 from productrecs.worker.store_jobs import StoreJobs

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 import sqlalchemy as sa
 
+from productrecs.core.ids import INSTALLATION
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.uploads.undo.repository import ImportChangeRepository
 from productrecs.records.uploads.undo.undo_import import ImportUndo
-from productrecs.storage.job_queue import INSTALLATION, NewJob
-from productrecs.storage.sequence_and_item_numbers import StoreLog
-from productrecs.storage.tables import import_changes, purchase_lines, store_heads
+from productrecs.storage.jobs.job_queue import NewJob
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.tables import import_changes, purchase_lines, store_heads
 from productrecs.worker.file_import_jobs import UNDO_MS
 from tests.dashboard.test_file_imports_and_erasures import erase
 from tests.dashboard.test_file_imports_page import (

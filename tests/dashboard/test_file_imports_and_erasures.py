@@ -12,8 +12,8 @@ from productrecs.cli.imports.dashboard_file_import import DashboardFiles
 from productrecs.features.privacy.repository import ShopperRepository
 from productrecs.records.uploads.file_import import CHECK_JOB
 from productrecs.services import build_eraser
-from productrecs.storage.job_queue import NewJob
-from productrecs.storage.tables import purchase_lines
+from productrecs.storage.jobs.job_queue import NewJob
+from productrecs.storage.sql.tables import purchase_lines
 from productrecs.worker.file_import_jobs import build_file_checker
 from tests.dashboard.test_file_imports_page import (
     found,

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.cli.imports.dashboard_file_import import DashboardFiles
+from productrecs.core.ids import INSTALLATION
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.uploads.file_import import OPEN_LIMIT
 from productrecs.records.uploads.repository import (
     FileImportRepository,
     files_of_open_imports,
 )
-from productrecs.storage.job_queue import INSTALLATION, NewJob
+from productrecs.storage.jobs.job_queue import NewJob
 from productrecs.tenancy.users.dashboard_user import Role
 from productrecs.worker.file_import_jobs import (
     MAX_ATTEMPTS,

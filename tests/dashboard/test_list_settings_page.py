@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.storage.job_queue import JobState, count_jobs
+from productrecs.storage.jobs.job_queue import JobState, count_jobs
 from productrecs.tenancy.accounts.store_management import find_store
 from tests.support.dashboard import text_of
 from tests.support.filled_store import Filled, open_store

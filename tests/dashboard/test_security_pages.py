@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
-from productrecs.storage.tables import dashboard_second_factors
+from productrecs.storage.sql.tables import dashboard_second_factors
 from productrecs.tenancy.accounts.store_management import owner_of
 from productrecs.tenancy.users.login_and_sessions import new_reset_token
 from productrecs.tenancy.users.secret_cipher import KEY_FILE, is_encrypted

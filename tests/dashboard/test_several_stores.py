@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.storage.audit_log import AuditRepository
+from productrecs.storage.sql.audit_log import AuditRepository
 from productrecs.tenancy.accounts.store_management import (
     all_stores,
     delete_store,

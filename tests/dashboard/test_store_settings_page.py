@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from productrecs.storage.stored_bytes import DataPart, DataSize, record
+from productrecs.storage.sql.stored_bytes import DataPart, DataSize, record
 from productrecs.tenancy.accounts.store_management import (
     change_settings,
     find_store,

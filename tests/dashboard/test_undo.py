@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from productrecs.dashboard.page_registry import PAGES
 from productrecs.records.placements.placement_editor import PlacementEditor
-from productrecs.storage.tables import metadata
+from productrecs.storage.sql.tables import metadata
 from tests.support.dashboard import Member, text_of
 from tests.support.filled_store import Filled, fill, open_store
 

@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from productrecs.dashboard.page_registry import PAGES
-from productrecs.storage.tables import metadata
+from productrecs.storage.sql.tables import metadata
 from productrecs.tenancy.users.dashboard_user import Role
 from productrecs.tenancy.users.login_and_sessions import begin_session
 from productrecs.tenancy.users.repository import UserRepository

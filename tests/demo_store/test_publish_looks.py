@@ -17,7 +17,7 @@ from productrecs.records.pictures.picture_fetch_states import PictureCounts
 from productrecs.records.pictures.repository import PictureRepository
 from productrecs.services import Services, build_services
 from productrecs.settings import Settings
-from productrecs.storage.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from tests.support.migrated import bring
 

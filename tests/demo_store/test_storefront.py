@@ -21,7 +21,7 @@ from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push_items import upsert_items
 from productrecs.services import Services, build_services
 from productrecs.settings import Settings
-from productrecs.storage.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from tests.support.migrated import bring
 

@@ -15,7 +15,7 @@ from productrecs.serving.activity_counts import (
     ActivityCounts,
 )
 from productrecs.settings import Settings
-from productrecs.storage.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from tests.support.service import Service
 

@@ -24,8 +24,8 @@ from productrecs.serving.arm_assigner import (
     ArmAssigner,
 )
 from productrecs.serving.writes.background_writes import BackgroundWriter
-from productrecs.storage.sequence_and_item_numbers import StoreLog
-from productrecs.storage.tables import exposures
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.tables import exposures
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     from productrecs.core.ids import StoreId
     from productrecs.records.experiments.repository import KnownIdentity
-    from productrecs.storage.database import Database
-    from productrecs.storage.dialects import RawReader
+    from productrecs.storage.sql.database import Database
+    from productrecs.storage.sql.dialects import RawReader
 
 NOON = 1_000
 HALF = holdout_split("holdout", 50)

@@ -15,8 +15,8 @@ from productrecs.records.pictures.repository import PictureRepository
 from productrecs.services import Services, build_services
 from productrecs.serving.open_stores import MAX_PRELOADED, OpenStores
 from productrecs.settings import Settings
-from productrecs.storage.sequence_and_item_numbers import StoreLog
-from productrecs.storage.tables import store_heads
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.tables import store_heads
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store_management import (
     Registration,

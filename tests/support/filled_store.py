@@ -40,8 +40,8 @@ from productrecs.records.search_counts.repository import SearchCount, SearchCoun
 from productrecs.records.uploads.file_import import ImportStatus, NewFileImport
 from productrecs.records.uploads.order_upload import new_upload_id
 from productrecs.records.uploads.repository import FileImportRepository
-from productrecs.storage.audit_log import AuditEntry, AuditRepository
-from productrecs.storage.removed_rows import RemovedRows
+from productrecs.storage.sql.audit_log import AuditEntry, AuditRepository
+from productrecs.storage.sql.removed_rows import RemovedRows
 from productrecs.tenancy.accounts.repository import (
     KeyMisuse,
     KeyMisuseRepository,
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
 
     from productrecs.core.clock import Clock
     from productrecs.core.ids import StoreId
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
     from productrecs.tenancy.accounts.store import Store
     from tests.support.service import Asking
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from productrecs.records.pictures.packaged_encoder import packaged_encoder
 from productrecs.services import ENCODER_FOLDER, TEXT_MODEL_FOLDER
-from productrecs.storage.database import Database
-from productrecs.storage.migrations import migrate
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.migrations.schema_upgrade import migrate
 from productrecs.training.search.multilingual_text_model import multilingual_text_model
 from productrecs.training.search.packaged_text_model import packaged_text_model
 

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from productrecs.storage.database import Database
-    from productrecs.storage.snapshot_cache import SnapshotCache
+    from productrecs.storage.files.snapshot_cache import SnapshotCache
+    from productrecs.storage.sql.database import Database
 
 COLOURS: Final = {
     "red": (200, 30, 40),

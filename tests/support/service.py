@@ -32,7 +32,7 @@ from productrecs.features.looks.look import SanitizedPicture
 from productrecs.features.looks.repository import LookRepository
 from productrecs.records.placements.placement import PlacementContent
 from productrecs.records.placements.placement_editor import PlacementEditor
-from productrecs.storage.database import Database
+from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store_management import (
     Registration,

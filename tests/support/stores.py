@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from productrecs.storage.tables import stores
+from productrecs.storage.sql.tables import stores
 
 if TYPE_CHECKING:
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
 
 
 def add_stores(database: Database, *store_ids: str) -> None:

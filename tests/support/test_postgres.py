@@ -14,12 +14,12 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
-from productrecs.storage.tables import counters
+from productrecs.storage.sql.tables import counters
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
     from tests.support.postgres import Cluster, MigratedDatabases
 
 _OWNER = """

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from productrecs.records.uploads.repository import JOB
-from productrecs.storage.tables import jobs
+from productrecs.storage.sql.tables import jobs
 from tests.support.service import HOST, Reply
 
 if TYPE_CHECKING:

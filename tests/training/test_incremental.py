@@ -18,7 +18,7 @@ from productrecs.records.catalog.push_items import upsert_items
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
-from productrecs.storage.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training import training_inputs
 from productrecs.training import training_inputs as inputs_module
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from productrecs.core.ids import StoreId
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
 
 SHOWN: Final = 20
 DAY: Final = 86_400_000

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
 
 N_ITEMS, EVENTS, SEED = 64, 60, 5
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.core.clock import HOUR_MS, SECOND_MS
-from productrecs.storage.tables import models, store_heads
+from productrecs.storage.sql.tables import models, store_heads
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.training_run import settings_hash, stale_stores
 
 if TYPE_CHECKING:
     from productrecs.core.ids import StoreId
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
 
 QUIET, NOW = 5, 10 * HOUR_MS
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 import sqlalchemy as sa
 
-from productrecs.storage.tables import (
+from productrecs.storage.sql.tables import (
     event_session,
     events,
     order_receipts,
@@ -30,7 +30,7 @@ from tests.trust.history import History, Operation, Outcome
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
     from tests.support.service import Merchant, Service
 
 ITEMS: Final = 40

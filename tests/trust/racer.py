@@ -27,10 +27,10 @@ from productrecs.core.ids import StoreId
 from productrecs.records.orders.ingest_events_and_orders import ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.records.orders.repository import PurchaseRepository
-from productrecs.storage.database import Database
-from productrecs.storage.dialects import upsert
-from productrecs.storage.sequence_and_item_numbers import StoreLog
-from productrecs.storage.tables import order_receipts
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.dialects import upsert
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.tables import order_receipts
 from tests.support.project import ROOT
 from tests.support.service import Client
 

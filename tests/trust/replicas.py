@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final
 import psycopg
 import pytest
 
-from productrecs.storage.database import Database
+from productrecs.storage.sql.database import Database
 from tests.support import postgres
 from tests.support.project import ROOT
 from tests.support.service import eventually

@@ -12,9 +12,9 @@ import sqlalchemy as sa
 
 from productrecs.core.clock import fixed_clock, iso
 from productrecs.core.errors import StorageError
-from productrecs.storage.restore_backup import RestoreTarget, restore_backup
-from productrecs.storage.tables import events
-from tests.storage.test_restore_backup import backed_up, silently
+from productrecs.storage.backup.restore_backup import RestoreTarget, restore_backup
+from productrecs.storage.sql.tables import events
+from tests.storage.backup.test_restore_backup import backed_up, silently
 from tests.support.service import Merchant, Service, eventually
 from tests.support.uploads import ended, upload
 from tests.trust.history import History, Outcome, Verdict

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from productrecs.core.ids import StoreId
-from productrecs.storage.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from tests.support.service import Merchant, Reply, Service
 from tests.trust.forms import violations
 from tests.trust.load import receipts

@@ -19,11 +19,11 @@ from productrecs.features.insights.experiment_results.experiment_result import (
     holdout_test,
     measure_test,
 )
-from productrecs.storage.job_queue import JobQueue, NewJob
-from productrecs.storage.postgres import PostgresDialect
-from productrecs.storage.recurring_jobs import PeriodicTasks
-from productrecs.storage.sequence_and_item_numbers import StoreDeletedError
-from productrecs.storage.tables import metadata
+from productrecs.storage.jobs.job_queue import JobQueue, NewJob
+from productrecs.storage.jobs.recurring_jobs import PeriodicTasks
+from productrecs.storage.sql.postgres import PostgresDialect
+from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
+from productrecs.storage.sql.tables import metadata
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.training_inputs import TrainingInputs
 from productrecs.training.training_run import TrainingDeps, train_store
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from productrecs.core.ids import StoreId
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
     from productrecs.tenancy.accounts.store import Store
 
 

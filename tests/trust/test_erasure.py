@@ -15,7 +15,7 @@ import pytest
 import sqlalchemy as sa
 
 from productrecs.features.insights.attribution.attributor import Attributor
-from productrecs.storage.tables import erasures, metadata
+from productrecs.storage.sql.tables import erasures, metadata
 from productrecs.tenancy.accounts.store_management import find_store
 from tests.support.service import Merchant, Service, eventually
 from tests.support.uploads import ended, upload
@@ -23,7 +23,7 @@ from tests.support.uploads import ended, upload
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
 
 BROKEN: Final = Path(__file__).parent / "broken"
 CUSTOMER: Final = "customer-zq91x"

@@ -24,10 +24,10 @@ from productrecs.processes.child_process import ForkedProcess
 from productrecs.records.orders.ingest_events_and_orders import OrderReceipt, ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.records.orders.repository import PurchaseRepository
-from productrecs.storage import apsw_dbapi
-from productrecs.storage.database import Database
-from productrecs.storage.sequence_and_item_numbers import StoreLog
-from productrecs.storage.tables import metadata
+from productrecs.storage.sql import apsw_dbapi
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.tables import metadata
 from tests.records.orders.import_support import new_store
 from tests.support.service import Service
 from tests.trust.load import receipts, stored

@@ -25,7 +25,7 @@ from productrecs.http.pipeline.authentication_and_cors import (
 from productrecs.report_registry import REPORT_TYPES
 from productrecs.services import build_services
 from productrecs.settings import Settings
-from productrecs.storage.tables import metadata
+from productrecs.storage.sql.tables import metadata
 from tests.api.inside import Inside, of_our_own
 from tests.api.routes import (
     PHOTO,

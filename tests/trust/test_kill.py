@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from productrecs.core.ids import StoreId
-from productrecs.storage.model_files import open_arrays
+from productrecs.storage.files.model_files import open_arrays
 from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.training.repository import TrainedModel, TrainingHead, TrainingRepository
 from productrecs.training.trained_models import models_folder

@@ -18,10 +18,10 @@ from alembic import command
 from alembic.config import Config
 
 from productrecs.processes.child_process import ForkedProcess
-from productrecs.storage.database import Database
-from productrecs.storage.migrations import KNOWN, is_current, migrate
-from productrecs.storage.sqlite import SqliteDialect
-from productrecs.storage.tables import metadata
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.migrations.schema_upgrade import KNOWN, is_current, migrate
+from productrecs.storage.sql.sqlite import SqliteDialect
+from productrecs.storage.sql.tables import metadata
 from tests.architecture.test_tables import differences
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def empty_url(database_kind: str, request: pytest.FixtureRequest) -> str | None:
 def come_to(database: Database, revision: str) -> None:
     """Migrate an empty database as far as `revision`."""
     config = Config()
-    config.set_main_option("script_location", "productrecs.storage:migrations")
+    config.set_main_option("script_location", "productrecs.storage.sql:migrations")
     with database.transaction() as transaction:
         config.attributes["connection"] = transaction
         command.upgrade(config, revision)

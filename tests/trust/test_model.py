@@ -34,8 +34,8 @@ from productrecs.records.events.shopper_history_cache import ShopperHistories
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.records.orders.order_history_import import HistoryImport
-from productrecs.storage.sequence_and_item_numbers import ItemNumbers, StoreLog
-from productrecs.storage.tables import (
+from productrecs.storage.sql.sequence_and_item_numbers import ItemNumbers, StoreLog
+from productrecs.storage.sql.tables import (
     event_columns,
     events,
     items,
@@ -47,7 +47,7 @@ from tests.trust.reference import DAY_MS, WEEK_MS, Fact, Line, Reference
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
 
 NOON: Final = 1_772_366_400_000
 NUMBERS: Final = itertools.count()

@@ -24,10 +24,10 @@ from productrecs.core.errors import (
     UnconfirmedWriteError,
 )
 from productrecs.http.pipeline.readiness_checks import UNFIT_SECONDS
-from productrecs.storage import integrity_check
-from productrecs.storage.database import Database
-from productrecs.storage.integrity_check import DamageFile, IntegrityChecker
-from productrecs.storage.storage_health import FAILURE_MEMORY_SECONDS, StorageHealth
+from productrecs.storage.sql import integrity_check
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.integrity_check import DamageFile, IntegrityChecker
+from productrecs.storage.sql.storage_health import FAILURE_MEMORY_SECONDS, StorageHealth
 from tests.support.service import Merchant, Service, eventually
 from tests.trust.test_full_disk import RESUMES_WITHIN, fill
 from tests.trust.test_outage import without_writes

@@ -23,7 +23,7 @@ import sqlalchemy as sa
 
 from productrecs.core.clock import fixed_clock, iso
 from productrecs.core.ids import StoreId
-from productrecs.storage.tables import jobs, store_heads
+from productrecs.storage.sql.tables import jobs, store_heads
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.trained_models import models_folder
 from tests.support.service import Merchant, Reply, Service, eventually
@@ -32,7 +32,7 @@ from tests.trust.load import at_once
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
 
 BROKEN: Final = Path(__file__).parent / "broken"
 NOON: Final = 1_772_366_400_000

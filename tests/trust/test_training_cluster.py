@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from productrecs.storage.model_files import open_arrays
+from productrecs.storage.files.model_files import open_arrays
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.dask_cluster import ClusterError, open_cluster
 from productrecs.training.interest_signals import Signals

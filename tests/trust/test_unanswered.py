@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import pytest
 import sqlalchemy as sa
 
-from productrecs.storage.tables import (
+from productrecs.storage.sql.tables import (
     event_session,
     events,
 )

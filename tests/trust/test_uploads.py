@@ -20,7 +20,7 @@ import pytest
 from productrecs.core.ids import StoreId
 from productrecs.records.uploads.order_upload import UploadFolder
 from productrecs.records.uploads.repository import files_needed
-from productrecs.storage.tables import purchase_lines
+from productrecs.storage.sql.tables import purchase_lines
 from tests.records.orders.import_support import (
     NOON,
     import_text,

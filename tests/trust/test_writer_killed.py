@@ -27,10 +27,10 @@ from productrecs.services import build_services
 from productrecs.serving.writes.write_handlers import write_handlers
 from productrecs.serving.writes.write_messages import WriteKind
 from productrecs.settings import Settings
-from productrecs.storage.database import Database
-from productrecs.storage.group_commit import GroupCommit
-from productrecs.storage.tables import events
-from productrecs.storage.tables.record_tables import event_session
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.group_commit import GroupCommit
+from productrecs.storage.sql.tables import events
+from productrecs.storage.sql.tables.record_tables import event_session
 from tests.records.orders.import_support import new_store
 
 if TYPE_CHECKING:

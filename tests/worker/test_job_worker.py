@@ -10,12 +10,17 @@ import pytest
 import sqlalchemy as sa
 
 from productrecs.core.clock import system_ms
-from productrecs.core.ids import StoreId
-from productrecs.storage.database import Database
-from productrecs.storage.job_queue import INSTALLATION, Job, JobQueue, NewJob, RetryPolicy
-from productrecs.storage.recurring_jobs import PeriodicTasks
-from productrecs.storage.sequence_and_item_numbers import StoreDeletedError
-from productrecs.storage.tables import jobs
+from productrecs.core.ids import INSTALLATION, StoreId
+from productrecs.storage.jobs.job_queue import (
+    Job,
+    JobQueue,
+    NewJob,
+    RetryPolicy,
+)
+from productrecs.storage.jobs.recurring_jobs import PeriodicTasks
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
+from productrecs.storage.sql.tables import jobs
 from productrecs.worker.job_worker import (
     LONG_IDLE_AFTER,
     JobHandler,

@@ -23,9 +23,9 @@ from productrecs.services import (
     remove_leftovers,
 )
 from productrecs.settings import from_environment
-from productrecs.storage.model_files import publish_arrays
-from productrecs.storage.object_store import ObjectStore, ObjectStoreUnavailableError
-from productrecs.storage.snapshots import MODELS, SnapshotName
+from productrecs.storage.files.model_files import publish_arrays
+from productrecs.storage.files.object_store import ObjectStore, ObjectStoreUnavailableError
+from productrecs.storage.files.snapshots import MODELS, SnapshotName
 from productrecs.tenancy.accounts.store_management import (
     Registration,
     delete_store,

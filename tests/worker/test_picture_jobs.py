@@ -24,9 +24,9 @@ from productrecs.records.pictures.repository import PictureRepository, retry_rej
 from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
 from productrecs.services import Services, build_services
 from productrecs.settings import Settings
-from productrecs.storage.job_queue import NewJob
-from productrecs.storage.sequence_and_item_numbers import StoreLog
-from productrecs.storage.tables import pictures
+from productrecs.storage.jobs.job_queue import NewJob
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.tables import pictures
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.visual.photo_matcher import PhotoMatcher
 from productrecs.training.visual.picture_embedding import choose_embedding

@@ -16,7 +16,7 @@ from productrecs.records.pictures.onnx_model_check_and_writer import ModelFileEr
 from productrecs.services import Services, build_services
 from productrecs.serving.open_stores import OpenStores
 from productrecs.settings import from_environment
-from productrecs.storage.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.worker.search_indexer import SearchIndexer

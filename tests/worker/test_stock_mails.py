@@ -15,8 +15,8 @@ from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push_items import upsert_items
 from productrecs.services import build_services
 from productrecs.settings import Settings, SmtpServer
-from productrecs.storage.sequence_and_item_numbers import StoreLog
-from productrecs.storage.tables import forecast_runs, item_forecasts, items
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.tables import forecast_runs, item_forecasts, items
 from productrecs.tenancy.users.repository import UserRepository
 from productrecs.worker.stock_mails import alerted_products, mail_stock_alerts
 from tests.support.dashboard import add_store
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from productrecs.services import Services
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
     from productrecs.tenancy.accounts.store import Store
 
 

@@ -12,8 +12,8 @@ import sqlalchemy as sa
 from productrecs.core.clock import DAY_MS
 from productrecs.services import build_services
 from productrecs.settings import Settings
-from productrecs.storage.stored_bytes import DataPart, DataSize, newest_sizes
-from productrecs.storage.tables import events
+from productrecs.storage.sql.stored_bytes import DataPart, DataSize, newest_sizes
+from productrecs.storage.sql.tables import events
 from productrecs.tenancy.accounts.store_management import (
     Registration,
     change_settings,
@@ -28,7 +28,7 @@ from tests.support.service import eventually
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
 
 TRIAL_STORE = Registration("trial.example", plan=DEFAULT_PLANS["trial"])
 NOON = 1_772_366_400_000  # 2026-03-01 12:00 UTC

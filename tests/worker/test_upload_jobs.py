@@ -20,8 +20,8 @@ from productrecs.records.uploads.order_upload import (
 from productrecs.records.uploads.repository import UploadRepository, submit_upload
 from productrecs.services import Services, build_services
 from productrecs.settings import Settings
-from productrecs.storage.sequence_and_item_numbers import StoreLog
-from productrecs.storage.tables import jobs
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.tables import jobs
 from productrecs.tenancy.accounts.store_management import (
     Registration,
     delete_store,

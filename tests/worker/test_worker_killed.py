@@ -11,9 +11,9 @@ import pytest
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
-from productrecs.storage.database import Database
-from productrecs.storage.job_queue import NewJob
-from productrecs.storage.tables import jobs
+from productrecs.storage.jobs.job_queue import NewJob
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.tables import jobs
 from tests.support.migrated import bring
 from tests.worker.toy_worker import LEASE_MS, toy_queue
 

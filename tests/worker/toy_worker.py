@@ -15,9 +15,9 @@ from typing import Final
 
 from productrecs.core.clock import system_ms
 from productrecs.processes.child_process import stop_at_signals
-from productrecs.storage.database import Database
-from productrecs.storage.job_queue import Job, JobQueue, RetryPolicy
-from productrecs.storage.recurring_jobs import PeriodicTasks
+from productrecs.storage.jobs.job_queue import Job, JobQueue, RetryPolicy
+from productrecs.storage.jobs.recurring_jobs import PeriodicTasks
+from productrecs.storage.sql.database import Database
 from productrecs.worker.job_worker import (
     JobInterruptedError,
     JobProgress,

@@ -21,7 +21,11 @@ from productrecs.core.errors import StorageBusyError, operator_text
 from productrecs.processes.process_messages import ParentConnection
 from productrecs.services import Services, build_services
 from productrecs.settings import Settings
-from productrecs.storage.migrations import check_current, has_schema, migrate
+from productrecs.storage.sql.migrations.schema_upgrade import (
+    check_current,
+    has_schema,
+    migrate,
+)
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

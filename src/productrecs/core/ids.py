@@ -9,6 +9,9 @@ from typing import Final, NewType
 StoreId = NewType("StoreId", str)
 ItemNumber = NewType("ItemNumber", int)
 
+INSTALLATION: Final = StoreId("*")
+"""The store id of jobs and rows that belong to the whole installation."""
+
 CONTROL_CHARACTERS: Final = r"\u0000-\u001f\u007f-\u009f\u2028\u2029"
 """What no id may hold, as the inside of a character class: controls and line ends."""
 

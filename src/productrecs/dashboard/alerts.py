@@ -10,7 +10,7 @@ from productrecs.dashboard.page_and_visit import Visit
 from productrecs.dashboard.report_period import as_number, figures_of
 from productrecs.features.insights.tracking_health.tracking_issues import find_data_issues
 from productrecs.report_registry import make_report
-from productrecs.storage.job_queue import JobState, count_jobs
+from productrecs.storage.jobs.job_queue import JobState, count_jobs
 from productrecs.tenancy.accounts.repository import KeyMisuseRepository, MisuseKind
 from productrecs.tenancy.accounts.store_management import read_plan_usage
 from productrecs.tenancy.billing.call_meter import BillingStatus

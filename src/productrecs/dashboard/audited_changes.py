@@ -18,9 +18,9 @@ from productrecs.dashboard.page_and_visit import (
     Visit,
 )
 from productrecs.http.pipeline.authentication_and_cors import DASHBOARD_PATH
-from productrecs.storage.audit_log import AuditRepository, new_entry_id
-from productrecs.storage.database import Database
-from productrecs.storage.removed_rows import RemovedRows
+from productrecs.storage.sql.audit_log import AuditRepository, new_entry_id
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.removed_rows import RemovedRows
 from productrecs.tenancy.accounts.store_management import UnknownStoreError
 
 _MAX_AUDITED: Final = 120  # characters of a form's field

@@ -26,8 +26,8 @@ from productrecs.http.pipeline.authentication_and_cors import DASHBOARD_PATH
 from productrecs.http.pipeline.route_context import Context
 from productrecs.services import Services
 from productrecs.serving.cached_store import CachedStore
-from productrecs.storage.audit_log import AuditEntry, recording
-from productrecs.storage.database import Database
+from productrecs.storage.sql.audit_log import AuditEntry, recording
+from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.users.dashboard_user import DashboardUser, Role
 from productrecs.tenancy.users.login_and_sessions import Session

@@ -24,7 +24,7 @@ from productrecs.records.experiments.repository import (
     KnownIdentity,
     read_known_identity,
 )
-from productrecs.storage.dialects import RawReader
+from productrecs.storage.sql.dialects import RawReader
 
 _log = logging.getLogger(__name__)
 

@@ -27,10 +27,10 @@ from productrecs.services import Services
 from productrecs.serving.cards import make_card
 from productrecs.serving.list_cache import RecommendationCache
 from productrecs.serving.search_cache import SearchCache
-from productrecs.storage.dialects import RawReader
-from productrecs.storage.job_queue import NewJob
-from productrecs.storage.model_files import BrokenModelError
-from productrecs.storage.snapshots import MODELS, PICTURES, SEARCH, SnapshotName
+from productrecs.storage.files.model_files import BrokenModelError
+from productrecs.storage.files.snapshots import MODELS, PICTURES, SEARCH, SnapshotName
+from productrecs.storage.jobs.job_queue import NewJob
+from productrecs.storage.sql.dialects import RawReader
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.repository import reject_snapshot, store_versions

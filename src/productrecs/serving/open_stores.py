@@ -21,8 +21,8 @@ from productrecs.core.ids import StoreId
 from productrecs.processes.child_process import release_freed_memory
 from productrecs.services import Services
 from productrecs.serving.cached_store import CachedStore, apply_changes, load_store
-from productrecs.storage.dialects import RawReader
-from productrecs.storage.storage_health import OutageNotes
+from productrecs.storage.sql.dialects import RawReader
+from productrecs.storage.sql.storage_health import OutageNotes
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
 from productrecs.training.repository import store_versions

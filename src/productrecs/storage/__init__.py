@@ -1,6 +1,6 @@
-"""Storage: the database, its tables and migrations, jobs, backups and model files.
+"""Storage: `sql` (database), `jobs` (queue), `files` (models and indexes) and `backup`.
 
-It contains no business rules. Only `sqlite.py` and `postgres.py` depend on the database,
-behind the interface of `dialects.py`; and `create_backup.py` and `restore_backup.py`, which
-copy a SQLite file page by page and a server row by row. A backup has one format for both.
+It contains no business rules. Only `sql/sqlite.py` and `sql/postgres.py` depend on the
+database, behind the interface of `sql/dialects.py`; and `backup`, which copies a SQLite
+file page by page and a server row by row. A backup has one format for both.
 """

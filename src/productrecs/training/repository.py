@@ -8,10 +8,10 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.records.events.event import EventKind
-from productrecs.storage.dialects import RawReader, raw_connection
-from productrecs.storage.sequence_and_item_numbers import StoreDeletedError
-from productrecs.storage.snapshots import MODELS, PICTURES, SEARCH, SnapshotName
-from productrecs.storage.tables import (
+from productrecs.storage.files.snapshots import MODELS, PICTURES, SEARCH, SnapshotName
+from productrecs.storage.sql.dialects import RawReader, raw_connection
+from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
+from productrecs.storage.sql.tables import (
     event_session,
     event_shopper,
     events,

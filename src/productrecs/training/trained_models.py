@@ -17,7 +17,7 @@ from productrecs.engines.complementary import ComplementModel
 from productrecs.engines.copurchase import CopurchaseModel, ItemSets
 from productrecs.engines.text import semantic_space
 from productrecs.engines.visual import VisualModel
-from productrecs.storage.model_files import BrokenModelError, open_arrays
+from productrecs.storage.files.model_files import BrokenModelError, open_arrays
 
 _NO_INTS: Final = np.zeros(0, dtype=np.int64)
 Ranks = npt.NDArray[np.int32]

@@ -40,11 +40,11 @@ from productrecs.engines.copurchase import (
 from productrecs.engines.partition_jobs import HERE, Runner
 from productrecs.engines.popularity import TrendingSales, rank_trending
 from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
-from productrecs.storage.database import Database
-from productrecs.storage.model_files import publish_arrays, remove_other_models
-from productrecs.storage.sequence_and_item_numbers import StoreDeletedError
-from productrecs.storage.snapshot_cache import SnapshotCache
-from productrecs.storage.snapshots import MODELS, SnapshotName
+from productrecs.storage.files.model_files import publish_arrays, remove_other_models
+from productrecs.storage.files.snapshot_cache import SnapshotCache
+from productrecs.storage.files.snapshots import MODELS, SnapshotName
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_settings import StoreSettings

@@ -4,9 +4,9 @@ import logging
 from typing import Final
 
 from productrecs.services import Services
-from productrecs.storage.backup_archive import Advance
-from productrecs.storage.job_queue import Job
-from productrecs.storage.recurring_jobs import PeriodicTasks
+from productrecs.storage.backup.backup_archive import Advance
+from productrecs.storage.jobs.job_queue import Job
+from productrecs.storage.jobs.recurring_jobs import PeriodicTasks
 from productrecs.worker.job_worker import (
     JobProgress,
     JobSchedule,

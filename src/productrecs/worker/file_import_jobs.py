@@ -36,9 +36,9 @@ from productrecs.records.uploads.repository import (
 from productrecs.records.uploads.undo.repository import expire_changes
 from productrecs.records.uploads.undo.undo_import import undo_file_import
 from productrecs.services import Services, check_objects_are_ours
-from productrecs.storage.job_queue import Job
-from productrecs.storage.recurring_jobs import PeriodicTasks
-from productrecs.storage.sequence_and_item_numbers import ItemNumbers, StoreLog
+from productrecs.storage.jobs.job_queue import Job
+from productrecs.storage.jobs.recurring_jobs import PeriodicTasks
+from productrecs.storage.sql.sequence_and_item_numbers import ItemNumbers, StoreLog
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
 from productrecs.worker.job_worker import (

@@ -19,8 +19,8 @@ from productrecs.core.ids import StoreId
 from productrecs.processes.child_process import ChildProcess, start_program
 from productrecs.processes.process_messages import FROM_CHILD, Progress
 from productrecs.services import Services
-from productrecs.storage.job_queue import Job, NewJob
-from productrecs.storage.recurring_jobs import PeriodicTasks
+from productrecs.storage.jobs.job_queue import Job, NewJob
+from productrecs.storage.jobs.recurring_jobs import PeriodicTasks
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
 from productrecs.training.demand.repository import stores_due, track_stock_outs

@@ -11,12 +11,12 @@ from typing import Final
 
 from productrecs.core.clock import SECOND_MS, Clock
 from productrecs.core.errors import ProductRecsError, StorageError, operator_text
-from productrecs.core.ids import StoreId
+from productrecs.core.ids import INSTALLATION, StoreId
 from productrecs.processes.child_process import release_freed_memory
-from productrecs.storage.job_queue import INSTALLATION, Job, JobQueue, JobState, NewJob
-from productrecs.storage.recurring_jobs import PeriodicTasks
-from productrecs.storage.sequence_and_item_numbers import StoreDeletedError
-from productrecs.storage.storage_health import OutageNotes
+from productrecs.storage.jobs.job_queue import Job, JobQueue, JobState, NewJob
+from productrecs.storage.jobs.recurring_jobs import PeriodicTasks
+from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
+from productrecs.storage.sql.storage_health import OutageNotes
 
 _log = logging.getLogger(__name__)
 _outage = OutageNotes()  # of all workers of this process

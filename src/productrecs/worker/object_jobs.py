@@ -10,8 +10,13 @@ from productrecs.services import (
     check_objects_are_ours,
     remove_leftovers,
 )
-from productrecs.storage.job_queue import Job
-from productrecs.storage.snapshots import GRACE_SECONDS, SEARCH, SnapshotName, SnapshotStore
+from productrecs.storage.files.snapshots import (
+    GRACE_SECONDS,
+    SEARCH,
+    SnapshotName,
+    SnapshotStore,
+)
+from productrecs.storage.jobs.job_queue import Job
 from productrecs.training.repository import ServingSnapshots, serving_snapshots
 from productrecs.worker.job_worker import JobProgress
 

@@ -42,8 +42,8 @@ from productrecs.records.pictures.repository import (
 )
 from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
 from productrecs.services import Services
-from productrecs.storage.job_queue import Job
-from productrecs.storage.recurring_jobs import PeriodicTasks
+from productrecs.storage.jobs.job_queue import Job
+from productrecs.storage.jobs.recurring_jobs import PeriodicTasks
 from productrecs.training.visual.build_visual import build_visual
 from productrecs.training.visual.picture_embedding import choose_embedding
 from productrecs.worker.job_worker import (

@@ -12,14 +12,14 @@ from typing import Final, NamedTuple
 from productrecs import __version__
 from productrecs.core.clock import SECOND_MS
 from productrecs.core.errors import ProductRecsError
+from productrecs.core.folders_and_permissions import temp_folder
 from productrecs.features.privacy.erasure import share_erasures
 from productrecs.records.uploads.order_upload import UploadFolder
 from productrecs.records.uploads.repository import files_needed, files_of_open_imports
 from productrecs.services import Services, check_is_ours
-from productrecs.storage.backup_archive import BackupManifest
-from productrecs.storage.create_backup import BackupRequest, Begin, create_backup
-from productrecs.storage.folders_and_permissions import temp_folder
-from productrecs.storage.object_store import ObjectStore
+from productrecs.storage.backup.backup_archive import BackupManifest
+from productrecs.storage.backup.create_backup import BackupRequest, Begin, create_backup
+from productrecs.storage.files.object_store import ObjectStore
 
 BACKUP_FOLDER: Final = "backups"
 _STAMP: Final = "productrecs-%Y-%m-%dT%H%M%SZ.tar.gz"

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Final
 
 from productrecs.core.errors import StorageError, operator_text
 from productrecs.services import Services
-from productrecs.storage.leases import Lease
-from productrecs.storage.object_store import ObjectStoreUnavailableError
-from productrecs.storage.search_index_files import exclusive_writer
-from productrecs.storage.snapshots import SnapshotStore
-from productrecs.storage.storage_health import OutageNotes
+from productrecs.storage.files.object_store import ObjectStoreUnavailableError
+from productrecs.storage.files.search_index_files import exclusive_writer
+from productrecs.storage.files.snapshots import SnapshotStore
+from productrecs.storage.jobs.leases import Lease
+from productrecs.storage.sql.storage_health import OutageNotes
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.training.search.index_uploader import IndexUploader
 from productrecs.training.search.indexer import Indexer
@@ -35,7 +35,7 @@ from productrecs.training.search.semantic_space_files import (
 from productrecs.training.search.text_embedder import TextEmbedder, TextEncoder
 
 if TYPE_CHECKING:
-    from productrecs.storage.dialects import RawReader
+    from productrecs.storage.sql.dialects import RawReader
 
 _log = logging.getLogger(__name__)
 

@@ -50,11 +50,11 @@ from productrecs.records.search_counts.repository import (
     SearchCountRepository,
 )
 from productrecs.services import Services, build_eraser, measure_data
-from productrecs.storage.audit_log import AuditRepository
-from productrecs.storage.idempotency_keys import IdempotencyRepository
-from productrecs.storage.job_queue import Job, JobQueue, NewJob
-from productrecs.storage.recurring_jobs import PeriodicTasks
-from productrecs.storage.stored_bytes import record
+from productrecs.storage.jobs.job_queue import Job, JobQueue, NewJob
+from productrecs.storage.jobs.recurring_jobs import PeriodicTasks
+from productrecs.storage.sql.audit_log import AuditRepository
+from productrecs.storage.sql.idempotency_keys import IdempotencyRepository
+from productrecs.storage.sql.stored_bytes import record
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store, is_nightly_run_due
 from productrecs.training.training_run import Trainer, TrainingDeps, stale_stores

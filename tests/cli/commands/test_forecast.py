@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.storage.job_queue import NewJob
+from productrecs.storage.jobs.job_queue import NewJob
 from productrecs.tenancy.accounts.store_management import find_store
 
 if TYPE_CHECKING:

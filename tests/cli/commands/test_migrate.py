@@ -13,15 +13,15 @@ import sqlalchemy as sa
 from productrecs.cli import options_services_and_output
 from productrecs.core.errors import StorageBusyError
 from productrecs.settings import KNOBS, Settings
-from productrecs.storage import migrations
-from productrecs.storage.migrations import KNOWN
+from productrecs.storage.sql.migrations import schema_upgrade
+from productrecs.storage.sql.migrations.schema_upgrade import KNOWN
 from tests.support.environment import EXAMPLE, OPERATIONS, example, with_table
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from productrecs.services import Services
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
     from tests.cli.conftest import CommandLine
 
 
@@ -116,7 +116,7 @@ def test_a_process_of_the_service_waits_at_its_start_for_the_database(
 ) -> None:
     missing = [StorageBusyError("the database cannot be reached; retry")] * 2
     answers = iter(missing)
-    migrate = migrations.migrate
+    migrate = schema_upgrade.migrate
 
     def migrate_once_it_answers(database: Database) -> bool:
         for error in answers:

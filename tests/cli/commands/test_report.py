@@ -17,7 +17,7 @@ from productrecs.core.clock import parse_timestamp
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.report_registry import REPORT_TYPES
-from productrecs.storage.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.store_management import find_store
 from tests.features.insights.shop import cart, click, impression
 

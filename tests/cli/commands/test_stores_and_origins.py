@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from productrecs.core.clock import system_ms
 from productrecs.services import Services
-from productrecs.storage.tables import dashboard_users, events, items, purchase_lines
+from productrecs.storage.sql.tables import dashboard_users, events, items, purchase_lines
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store_management import find_store, owner_of
 from productrecs.tenancy.accounts.team_members import accept_with_login

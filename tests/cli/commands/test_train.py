@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from productrecs.services import Services
-from productrecs.storage.model_files import open_arrays
+from productrecs.storage.files.model_files import open_arrays
 from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.training.trained_models import models_folder
 from tests.cli.conftest import CommandLine

@@ -4,7 +4,7 @@ import threading
 
 from productrecs.engines.copurchase import CopurchaseOptions
 from productrecs.services import Services
-from productrecs.storage.job_queue import NewJob
+from productrecs.storage.jobs.job_queue import NewJob
 from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.training.tuning.repository import HyperparameterRepository, TunedParameters
 from productrecs.worker.forecast_ranking_and_tuning_jobs import TuningJobs

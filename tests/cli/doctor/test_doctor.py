@@ -17,17 +17,17 @@ from productrecs.cli.doctor import command, installation_checks, machine_checks
 from productrecs.cli.doctor.repository import next_due_at
 from productrecs.core.clock import DAY_MS, HOUR_MS, iso, system_ms
 from productrecs.core.errors import StorageBrokenError
+from productrecs.core.ids import INSTALLATION
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.services import Services
-from productrecs.storage.database import Database
-from productrecs.storage.job_queue import INSTALLATION
-from productrecs.storage.migrations import migrate
-from productrecs.storage.sequence_and_item_numbers import StoreLog
-from productrecs.storage.stored_bytes import DataPart, DataSize, record
-from productrecs.storage.tables import jobs, stores
-from productrecs.storage.tables.account_tables import duties
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.migrations.schema_upgrade import migrate
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.stored_bytes import DataPart, DataSize, record
+from productrecs.storage.sql.tables import jobs, stores
+from productrecs.storage.sql.tables.account_tables import duties
 from productrecs.tenancy.accounts.repository import KeyMisuse, MisuseKind, store_key_misuse
 from productrecs.tenancy.accounts.store_management import find_store, owner_of
 from productrecs.tenancy.billing.call_meter import month_at

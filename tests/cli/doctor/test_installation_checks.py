@@ -19,7 +19,7 @@ from productrecs.cli.doctor.installation_checks import (
 )
 from productrecs.core.clock import DAY_MS, iso, system_ms
 from productrecs.settings import Settings
-from productrecs.storage.dialects import Replication
+from productrecs.storage.sql.dialects import Replication
 from tests.support.service import Service as RunningService
 
 if TYPE_CHECKING:

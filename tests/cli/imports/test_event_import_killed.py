@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.services import Services
-from productrecs.storage.tables import events, imports
+from productrecs.storage.sql.tables import events, imports
 from productrecs.tenancy.accounts.store_management import find_store
 from tests.cli.conftest import BOTH, CommandLine
 

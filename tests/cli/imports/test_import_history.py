@@ -10,7 +10,7 @@ from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.uploads.file_import import ImportStatus
 from productrecs.records.uploads.repository import FileImportRepository
 from productrecs.services import Services
-from productrecs.storage.tables import purchase_lines, stores
+from productrecs.storage.sql.tables import purchase_lines, stores
 from tests.cli.conftest import BOTH, CommandLine
 
 Write = Callable[[str, str | bytes], str]

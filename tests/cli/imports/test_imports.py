@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from productrecs.records.catalog.item import Item
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.services import Services
-from productrecs.storage.tables import events, purchase_lines, shopper_links
+from productrecs.storage.sql.tables import events, purchase_lines, shopper_links
 from productrecs.tenancy.accounts.store_management import find_store
 from tests.cli.conftest import BOTH, CommandLine
 

@@ -13,7 +13,7 @@ from productrecs.records.catalog.price_lists import ListPrice
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.orders.csv_reader import read_header
 from productrecs.services import Services
-from productrecs.storage.tables import items, store_heads
+from productrecs.storage.sql.tables import items, store_heads
 from productrecs.tenancy.accounts.store_management import find_store
 from tests.cli.conftest import BOTH, CommandLine
 

@@ -15,7 +15,7 @@ from productrecs.cli.imports.order_file_reader import (
 from productrecs.core.clock import parse_timestamp
 from productrecs.records.orders.csv_reader import MissingColumnsError, read_header
 from productrecs.services import Services
-from productrecs.storage.tables import items, purchase_lines
+from productrecs.storage.sql.tables import items, purchase_lines
 from tests.cli.conftest import BOTH, CommandLine
 
 Write = Callable[[str, str | bytes], str]

@@ -11,7 +11,7 @@ from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.records.orders.order_history_import import HistoryImport
-from productrecs.storage.sequence_and_item_numbers import ItemNumbers, StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import ItemNumbers, StoreLog
 from productrecs.tenancy.accounts.store_management import (
     Registration,
     find_store,
@@ -21,7 +21,7 @@ from productrecs.tenancy.accounts.store_management import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
     from productrecs.tenancy.accounts.store import Store
 
 NOON = 1_772_366_400_000  # 2026-03-01 12:00 UTC

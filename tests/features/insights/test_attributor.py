@@ -19,8 +19,8 @@ from productrecs.features.insights.attribution.last_touch import attribute_last_
 from productrecs.records.events.append_and_link_events import link_customer_ids
 from productrecs.records.events.event import EventKind
 from productrecs.records.orders.order_and_purchase_ledger import NewOrderLine
-from productrecs.storage.sequence_and_item_numbers import StoreLog
-from productrecs.storage.tables import (
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.tables import (
     credit_days,
     event_columns,
     event_hours,
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
         LastTouchpoints,
         TouchpointSegment,
     )
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
 
 MONTH = 30 * DAY_MS
 VIEWS = (

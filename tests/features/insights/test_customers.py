@@ -29,7 +29,7 @@ from tests.features.insights.shop import NOON, Shop, buy
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
 
 TODAY = date(2026, 3, 1)
 

@@ -30,7 +30,7 @@ from tests.features.insights.shop import NOON, Shop
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
 
 TEST = "holdout"
 LATER = NOON + DAY_MS

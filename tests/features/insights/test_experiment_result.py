@@ -39,7 +39,7 @@ from productrecs.records.experiments.repository import store_exposures
 from productrecs.records.orders.order_and_purchase_ledger import NewOrderLine
 from productrecs.records.placements.placement import PlacementContent
 from productrecs.records.placements.placement_editor import PlacementEditor
-from productrecs.storage.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from tests.features.insights.shop import NOON, Shop
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from productrecs.engines.arrays import Floats
     from productrecs.records.experiments.experiment import Experiment
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
 
 METRICS: Final = tuple(goal.value for goal in Goal)
 SHARES: Final = {CONTROL: 0.5, "b": 0.3, "c": 0.2}

@@ -23,7 +23,7 @@ from tests.features.insights.shop import NOON, Shop, cart, click, impression
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
 
 
 def test_a_period_stands_beside_as_many_days_before(

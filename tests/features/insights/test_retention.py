@@ -15,8 +15,8 @@ from productrecs.features.insights.impact.repository import ImpactRepository
 from productrecs.features.privacy.repository import ShopperRepository
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.order_and_purchase_ledger import NewOrderLine
-from productrecs.storage.sequence_and_item_numbers import StoreLog
-from productrecs.storage.tables import (
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.tables import (
     attribution_marks,
     events,
     experiments,
@@ -42,7 +42,7 @@ from tests.features.insights.test_attributor import VIEWS, happen, rows
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
 
 NOW = NOON + 200 * DAY_MS
 

@@ -24,7 +24,7 @@ from tests.features.insights.shop import NOON, Shop, buy, cart, click, impressio
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
 
 
 @pytest.fixture

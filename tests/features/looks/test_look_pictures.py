@@ -21,7 +21,7 @@ from productrecs.records.pictures.sandboxed_decoder import (
     BATCH_CPU_SECONDS,
     SandboxedDecoder,
 )
-from productrecs.storage.tables import look_pictures
+from productrecs.storage.sql.tables import look_pictures
 from productrecs.tenancy.accounts.store_management import (
     Registration,
     delete_store,
@@ -32,7 +32,7 @@ from tests.support.pictures import drawn, encoded
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
     from productrecs.tenancy.accounts.store import Store
 
 URL = "https://i.example/look.jpg"

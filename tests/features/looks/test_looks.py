@@ -21,8 +21,8 @@ from productrecs.features.looks.repository import PublishedLooks
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 
 if TYPE_CHECKING:
-    from productrecs.storage.database import Database
-    from productrecs.storage.dialects import RawReader
+    from productrecs.storage.sql.database import Database
+    from productrecs.storage.sql.dialects import RawReader
     from productrecs.tenancy.accounts.store import Store
 
 URL = "https://i.example/look.jpg"

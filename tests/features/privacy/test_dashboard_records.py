@@ -16,7 +16,7 @@ from tests.records.orders.import_support import new_store
 
 if TYPE_CHECKING:
     from productrecs.core.ids import StoreId
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
 
 FILE = "up_" + "a" * 24
 

@@ -24,7 +24,7 @@ from productrecs.records.experiments.repository import (
 )
 from productrecs.records.orders.order_and_purchase_ledger import NewOrderLine
 from productrecs.records.search_counts.repository import SearchCount, SearchCountRepository
-from productrecs.storage.tables import (
+from productrecs.storage.sql.tables import (
     erased_names,
     erasures,
     events,
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from productrecs.core.ids import StoreId
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
 
 LATER = NOON + 1_000
 ME, MY_SESSION, MY_PHONE = "me-zq71", "s_zq72", "s_zq73"

@@ -24,8 +24,8 @@ from productrecs.records.catalog.catalog_view import CatalogView
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push_items import upsert_items
 from productrecs.records.events.shopper_history_cache import ShopperHistory
-from productrecs.storage.database import Database
-from productrecs.storage.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.trained_models import TrainedModels

@@ -35,7 +35,7 @@ from productrecs.features.recommendations.reranking import (
 )
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push_items import upsert_items
-from productrecs.storage.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from tests.features.insights.shop import Shop
@@ -44,7 +44,7 @@ from tests.features.recommendations.small_shop import NOW, Rows, small_shop
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
 
 
 def listed(names: dict[str, str], num: int, source: Source = Source.MIX) -> list[str]:

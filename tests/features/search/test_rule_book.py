@@ -28,7 +28,7 @@ from productrecs.features.search.search_rules import (
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 
 if TYPE_CHECKING:
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
 
 ENGLISH = LanguageAnalyzer("en")
 NOW = parse_timestamp("2026-05-05T12:00:00Z")

@@ -24,12 +24,12 @@ from productrecs.records.orders.ingest_events_and_orders import ingest_events
 from productrecs.records.search_counts import repository as limits
 from productrecs.records.search_counts.repository import SearchCount, SearchCountRepository
 from productrecs.records.search_counts.search_counter import SearchCounter, count_by_intent
-from productrecs.storage.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 
 if TYPE_CHECKING:
     from productrecs.features.search.search_insights import SearchInsights
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
     from productrecs.tenancy.accounts.store import Store
 
 NOON = 1_772_366_400_000  # 2026-03-01T12:00Z

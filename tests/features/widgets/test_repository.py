@@ -17,8 +17,8 @@ from productrecs.features.widgets.widget_config import (
     WidgetConfig,
     WidgetConfigTooLargeError,
 )
-from productrecs.storage.sequence_and_item_numbers import StoreDeletedError
-from productrecs.storage.tables import widget_configs
+from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
+from productrecs.storage.sql.tables import widget_configs
 from productrecs.tenancy.accounts.store_management import (
     Registration,
     delete_store,
@@ -28,7 +28,7 @@ from productrecs.tenancy.accounts.store_management import (
 
 if TYPE_CHECKING:
     from productrecs.core.ids import StoreId
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
 
 NOON = 1_000
 

@@ -11,7 +11,7 @@ from productrecs.http.limits.named_customers import (
     MAX_CUSTOMERS,
     NamedCustomers,
 )
-from productrecs.shared_memory_and_metrics_folder import SharedMemory
+from productrecs.processes.process_slot import SharedMemory
 
 STORE: Final = StoreId("st_1")
 OTHER: Final = StoreId("st_2")

@@ -17,8 +17,8 @@ from productrecs.http.limits.rate_and_connection_limits import (
     address_of_client,
     network_of,
 )
+from productrecs.processes.process_slot import SharedMemory
 from productrecs.settings import Settings
-from productrecs.shared_memory_and_metrics_folder import SharedMemory
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -39,18 +39,18 @@ ELSEWHERE = (
     "productrecs.records.pictures.fetch_picture",  # fetching in the background
     "productrecs.records.pictures.onnx_model_check_and_writer",  # at a start
     "productrecs.records.pictures.decode_picture",  # 422 by the routes
-    "productrecs.storage.backup_archive",
-    "productrecs.storage.create_backup",
-    "productrecs.storage.restore_backup",
-    "productrecs.storage.model_files",
+    "productrecs.storage.backup.backup_archive",
+    "productrecs.storage.backup.create_backup",
+    "productrecs.storage.backup.restore_backup",
+    "productrecs.storage.files.model_files",
     "productrecs.worker.scheduled_backups",  # on the command line and by the worker
-    "productrecs.storage.removed_rows",  # shown on the dashboard's page
-    "productrecs.storage.object_store.MissingObjectError",  # whoever asks has another way
-    "productrecs.storage.object_store.ObjectStoreAddressError",  # at a start
+    "productrecs.storage.sql.removed_rows",  # shown on the dashboard's page
+    "productrecs.storage.files.object_store.MissingObjectError",  # has another way
+    "productrecs.storage.files.object_store.ObjectStoreAddressError",  # at a start
     "productrecs.services.ForeignObjectsError",  # purging, and doctor
     "productrecs.worker.scheduled_backups",  # on the command line and by the worker
-    "productrecs.storage.removed_rows",  # told by the dashboard
-    "productrecs.storage.snapshots",  # fetching in the background
+    "productrecs.storage.sql.removed_rows",  # told by the dashboard
+    "productrecs.storage.files.snapshots",  # fetching in the background
     "productrecs.training.dask_cluster",  # on the command line
     "productrecs.records.catalog.availability",  # told as a 422 by the schema
     "productrecs.core.time_window",  # likewise

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
     from productrecs.tenancy.accounts.store import Store
 
 OWN, FOREIGN = "https://shop.example", "https://m.shop.example"

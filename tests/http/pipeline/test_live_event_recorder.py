@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import pytest
 
     from productrecs.core.ids import StoreId
-    from productrecs.storage.database import Database
-    from productrecs.storage.dialects import RawReader
+    from productrecs.storage.sql.database import Database
+    from productrecs.storage.sql.dialects import RawReader
 
 
 def test_an_outage_has_a_line_at_its_start_and_one_at_its_end(

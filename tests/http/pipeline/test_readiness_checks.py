@@ -21,8 +21,8 @@ from productrecs.http.pipeline.readiness_checks import (
 from productrecs.http.routes.public.health import readiness_of
 from productrecs.services import Services, build_services
 from productrecs.settings import Settings
-from productrecs.storage.migrations import KNOWN
-from productrecs.storage.tables import jobs
+from productrecs.storage.sql.migrations.schema_upgrade import KNOWN
+from productrecs.storage.sql.tables import jobs
 from tests.api.inside import Inside
 from tests.support.service import Service, eventually
 

@@ -18,7 +18,7 @@ from productrecs.http.pipeline.request_metrics import (
     GaugeMetric,
     RequestMetrics,
 )
-from productrecs.shared_memory_and_metrics_folder import (
+from productrecs.processes.process_slot import (
     ProcessSlot,
     SharedMemory,
 )
@@ -34,7 +34,7 @@ COUNT_IN_A_CHILD = """
 import json, sys, time
 from productrecs.http.pipeline.authentication_and_cors import ROUTES
 from productrecs.http.pipeline.request_metrics import *
-from productrecs.shared_memory_and_metrics_folder import ProcessSlot
+from productrecs.processes.process_slot import ProcessSlot
 traffic = RequestMetrics(ProcessSlot.parse(sys.argv[1]))
 def samples():
     return [one for family in traffic.collect() for one in family.samples]

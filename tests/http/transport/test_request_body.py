@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from productrecs.core.errors import QueueFullError
+from productrecs.core.memory_budget import MIB, ByteBudget, Claim
 from productrecs.http.transport.request_body import (
     EVENT_LIMIT,
     EVENTS_LIMIT,
@@ -19,7 +20,6 @@ from productrecs.http.transport.request_body import read_body as read_body_with
 from productrecs.http.transport.request_body import (
     read_event_body as read_event_body_with,
 )
-from productrecs.storage.memory_budget import MIB, ByteBudget, Claim
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, MutableMapping

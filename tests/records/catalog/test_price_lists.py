@@ -22,13 +22,13 @@ from productrecs.records.catalog.price_lists import (
 from productrecs.records.catalog.push_items import remove_item, upsert_items
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.serving.cards import make_card
-from productrecs.storage.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 
 if TYPE_CHECKING:
     from productrecs.core.ids import StoreId
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
 
 ZONE: Final = StoreSettings().zone
 

@@ -21,9 +21,9 @@ from productrecs.records.catalog.push_items import (
     upsert_items,
 )
 from productrecs.records.catalog.repository import CatalogRepository
-from productrecs.storage.database import Database
-from productrecs.storage.dialects import RawReader
-from productrecs.storage.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.dialects import RawReader
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 
 NOON = parse_timestamp("2026-03-01T12:00Z")

@@ -10,7 +10,7 @@ from productrecs.records.catalog.catalog_view import CardFields, CatalogView
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push_items import remove_item, resync_catalog, upsert_items
 from productrecs.records.catalog.repository import CatalogRepository, StoredItem
-from productrecs.storage.sequence_and_item_numbers import StoreDeletedError, StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError, StoreLog
 from productrecs.tenancy.accounts.store_management import (
     Registration,
     delete_store,
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
     from productrecs.core.ids import StoreId
-    from productrecs.storage.database import Database
-    from productrecs.storage.dialects import RawReader
+    from productrecs.storage.sql.database import Database
+    from productrecs.storage.sql.dialects import RawReader
 
 NOON, LATER = 1_000, 2_000
 NAMES = [f"item-{number}" for number in range(7)]

@@ -23,15 +23,15 @@ from productrecs.records.events.repository import (
     facts_of_person,
 )
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
-from productrecs.storage.sequence_and_item_numbers import StoreLog
-from productrecs.storage.tables import bot_events, event_columns, events, shopper_links
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.tables import bot_events, event_columns, events, shopper_links
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.search.repository import SearchEventRepository
 
 if TYPE_CHECKING:
     from productrecs.core.ids import StoreId
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
 
 NOON = 1_772_366_400_000  # 2026-03-01 12:00 UTC
 CUSTOMERS = [None, None, None, "anna", "ben", "s_2"]  # a session's name is a customer's too

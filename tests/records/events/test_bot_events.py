@@ -12,9 +12,9 @@ from productrecs.records.events.repository import (
     log_head,
 )
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
-from productrecs.storage.database import Database
-from productrecs.storage.sequence_and_item_numbers import StoreLog
-from productrecs.storage.tables import bot_events, event_columns, events
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.tables import bot_events, event_columns, events
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.training_inputs import TrainingInputs, read_log

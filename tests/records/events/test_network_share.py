@@ -14,8 +14,8 @@ from productrecs.records.events.network_share import SHARE_OF_DAY, NetworkCounts
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.records.orders.unconfirmed_purchases import leave_out_excess
-from productrecs.storage.sequence_and_item_numbers import StoreLog
-from productrecs.storage.tables import bot_events, events, purchase_lines
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.tables import bot_events, events, purchase_lines
 from productrecs.tenancy.accounts.api_keys import KeyUse
 from productrecs.tenancy.accounts.repository import KeyUseRepository
 from productrecs.tenancy.accounts.store_management import (
@@ -26,7 +26,7 @@ from productrecs.tenancy.accounts.store_management import (
 )
 
 if TYPE_CHECKING:
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
     from productrecs.tenancy.accounts.store import Store
 
 NOON = 1_772_366_400_000  # 2026-03-01 12:00 UTC

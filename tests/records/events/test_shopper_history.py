@@ -17,16 +17,16 @@ from productrecs.records.events.shopper_history_cache import (
 )
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
-from productrecs.storage.sequence_and_item_numbers import StoreLog
-from productrecs.storage.tables import items
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.tables import items
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from productrecs.core.ids import StoreId
-    from productrecs.storage.database import Database
-    from productrecs.storage.dialects import RawReader
+    from productrecs.storage.sql.database import Database
+    from productrecs.storage.sql.dialects import RawReader
 
 NOON = 1_772_366_400_000  # 2026-03-01 12:00 UTC
 CUSTOMERS = ["anna", "ben", "s_2"]  # a session's name is somebody's customer id

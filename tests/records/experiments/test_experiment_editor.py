@@ -41,7 +41,7 @@ from productrecs.tenancy.accounts.store_management import (
 )
 
 if TYPE_CHECKING:
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
 
 CART = f"{PLACEMENT}cart"
 FOUR = Treatment("four", 30, {"num": 4})

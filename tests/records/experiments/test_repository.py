@@ -15,8 +15,8 @@ from productrecs.records.experiments.repository import (
     store_exposures,
 )
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
-from productrecs.storage.sequence_and_item_numbers import StoreLog
-from productrecs.storage.tables import exposures
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.tables import exposures
 from productrecs.tenancy.accounts.store_management import (
     Registration,
     delete_store,
@@ -26,7 +26,7 @@ from productrecs.tenancy.accounts.store_management import (
 
 if TYPE_CHECKING:
     from productrecs.core.ids import StoreId
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
 
 NOON = 1_000
 

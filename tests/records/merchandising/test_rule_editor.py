@@ -19,7 +19,7 @@ from productrecs.records.merchandising.rule import (
     RuleTarget,
 )
 from productrecs.records.merchandising.rule_editor import RuleEditor, UnknownRuleError
-from productrecs.storage.sequence_and_item_numbers import StoreDeletedError
+from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 from productrecs.tenancy.accounts.store_management import (
     Registration,
     delete_store,
@@ -28,7 +28,7 @@ from productrecs.tenancy.accounts.store_management import (
 
 if TYPE_CHECKING:
     from productrecs.records.merchandising.rule import Rule
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
 
 NOON = 1_000
 BOOST = RuleContent(RuleAction.BOOST, RuleTarget(categories=("Sale",)))

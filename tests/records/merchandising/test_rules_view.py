@@ -18,15 +18,15 @@ from productrecs.records.merchandising.rule import (
 )
 from productrecs.records.merchandising.rule_book import RulesView
 from productrecs.records.merchandising.rule_editor import RuleEditor
-from productrecs.storage.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from productrecs.records.merchandising.rule_book import ListRules, RuleBook
-    from productrecs.storage.database import Database
-    from productrecs.storage.dialects import RawReader
+    from productrecs.storage.sql.database import Database
+    from productrecs.storage.sql.dialects import RawReader
 
 NOON = parse_timestamp("2026-03-01T12:00:00+01:00")
 CATALOG: dict[str, dict[str, object]] = {

@@ -11,9 +11,9 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.records.orders.order_history_import import HistoryImport, HistoryReport
-from productrecs.storage.database import Database
-from productrecs.storage.sequence_and_item_numbers import ItemNumbers
-from productrecs.storage.tables import items, purchase_lines
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.sequence_and_item_numbers import ItemNumbers
+from productrecs.storage.sql.tables import items, purchase_lines
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 
 NOON = 1_772_366_400_000  # 2026-03-01 12:00 UTC

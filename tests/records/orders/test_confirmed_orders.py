@@ -16,8 +16,8 @@ from productrecs.records.orders.ingest_events_and_orders import ingest_events, i
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.records.orders.order_history_import import HistoryImport
 from productrecs.records.orders.unconfirmed_purchases import apply_order_policy
-from productrecs.storage.sequence_and_item_numbers import ItemNumbers, StoreLog
-from productrecs.storage.tables import items, purchase_lines
+from productrecs.storage.sql.sequence_and_item_numbers import ItemNumbers, StoreLog
+from productrecs.storage.sql.tables import items, purchase_lines
 from productrecs.tenancy.accounts.store_management import (
     Registration,
     change_settings,
@@ -26,7 +26,7 @@ from productrecs.tenancy.accounts.store_management import (
 )
 
 if TYPE_CHECKING:
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
     from productrecs.tenancy.accounts.store import Store
 
 NOON = 1_772_366_400_000  # 2026-03-01 12:00 UTC

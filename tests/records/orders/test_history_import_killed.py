@@ -11,8 +11,8 @@ import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
-from productrecs.storage.database import Database
-from productrecs.storage.tables import imports, items, purchase_lines
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.tables import imports, items, purchase_lines
 from tests.records.orders.import_support import (
     NOON,
     import_text,
@@ -27,8 +27,8 @@ import sys
 from pathlib import Path
 from zoneinfo import ZoneInfo
 from productrecs.records.orders.order_history_import import HistoryImport
-from productrecs.storage.database import Database
-from productrecs.storage.sequence_and_item_numbers import ItemNumbers
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.sequence_and_item_numbers import ItemNumbers
 
 url, folder, store, file, at = sys.argv[1:]
 history = HistoryImport(

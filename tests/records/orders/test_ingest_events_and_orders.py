@@ -12,9 +12,9 @@ from productrecs.records.orders.ingest_events_and_orders import (
     ingest_order,
 )
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
-from productrecs.storage.database import Database
-from productrecs.storage.sequence_and_item_numbers import StoreLog
-from productrecs.storage.tables import events, items, purchase_lines
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.tables import events, items, purchase_lines
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 
 NOON = 1_772_366_400_000  # 2026-03-01 12:00 UTC

@@ -20,13 +20,13 @@ from productrecs.records.orders import order_history_import
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.records.orders.order_history_import import HistoryImport, RowError
-from productrecs.storage.database import Database
-from productrecs.storage.sequence_and_item_numbers import (
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.sequence_and_item_numbers import (
     ItemNumbers,
     StoreDeletedError,
     StoreLog,
 )
-from productrecs.storage.tables import imports, purchase_lines
+from productrecs.storage.sql.tables import imports, purchase_lines
 from tests.records.orders.import_support import (
     MIDNIGHT,
     NOON,

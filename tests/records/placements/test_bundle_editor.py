@@ -25,11 +25,11 @@ from productrecs.records.placements.bundle_editor import BundleEditor
 from productrecs.records.placements.placement import PlacementContent
 from productrecs.records.placements.placement_editor import PlacementEditor
 from productrecs.records.placements.repository import StorePlacements
-from productrecs.storage.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 
 if TYPE_CHECKING:
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
 
 CAMP = BundleContent(("tent", "mat"), name="Camping  night", discount_percent=10.0)
 

@@ -21,7 +21,7 @@ from productrecs.records.placements.repository import StorePlacements
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 
 if TYPE_CHECKING:
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
 
 WHOLE = PlacementContent(
     strategy=Strategy.TOP_OF_BRAND,

@@ -37,13 +37,13 @@ from productrecs.records.uploads.repository import (
     submit_upload,
 )
 from productrecs.records.uploads.undo.undo_import import undo_file_import
-from productrecs.storage.job_queue import JobQueue
-from productrecs.storage.sequence_and_item_numbers import (
+from productrecs.storage.jobs.job_queue import JobQueue
+from productrecs.storage.sql.sequence_and_item_numbers import (
     ItemNumbers,
     StoreDeletedError,
     StoreLog,
 )
-from productrecs.storage.tables import imports, purchase_lines
+from productrecs.storage.sql.tables import imports, purchase_lines
 from tests.records.orders.import_support import (
     MIDNIGHT,
     NOON,
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from productrecs.core.ids import StoreId
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
 
 
 @dataclass

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
 
 SHOP = StoreId("st_1")
 

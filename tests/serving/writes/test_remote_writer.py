@@ -22,9 +22,9 @@ from productrecs.serving.writes.write_client import RemoteWriter
 from productrecs.serving.writes.write_messages import WriteKind
 from productrecs.serving.writes.write_server import WriteServer
 from productrecs.settings import from_environment
-from productrecs.storage.sequence_and_item_numbers import StoreDeletedError
-from productrecs.storage.storage_health import StorageHealth
-from productrecs.storage.tables import events
+from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
+from productrecs.storage.sql.storage_health import StorageHealth
+from productrecs.storage.sql.tables import events
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from tests.support.migrated import bring
 

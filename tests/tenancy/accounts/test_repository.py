@@ -11,7 +11,7 @@ import pytest
 
 from productrecs.core.clock import system_ms
 from productrecs.core.ids import StoreId
-from productrecs.storage.sequence_and_item_numbers import StoreDeletedError
+from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 from productrecs.tenancy.accounts.repository import AccountRepository, ConnectionRepository
 from productrecs.tenancy.accounts.store import ShopConnection, ShopPlatform
 from productrecs.tenancy.accounts.store_management import (
@@ -26,7 +26,7 @@ from productrecs.tenancy.accounts.store_management import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
     from productrecs.tenancy.accounts.store import Store
 
 CONNECTED = ShopConnection(

@@ -9,8 +9,8 @@ import sqlalchemy as sa
 from productrecs.core.clock import system_ms
 from productrecs.core.errors import StorageError
 from productrecs.core.ids import StoreId
-from productrecs.storage.database import Database
-from productrecs.storage.tables import metered_calls
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.tables import metered_calls
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import (
     Registration,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 import sqlalchemy as sa
 
-from productrecs.storage.tables import login_attempts
+from productrecs.storage.sql.tables import login_attempts
 from productrecs.tenancy.users.login_attempt_limits import (
     AttemptLimits,
     TooManyAttemptsError,
@@ -15,7 +15,7 @@ from productrecs.tenancy.users.login_attempt_limits import (
 )
 
 if TYPE_CHECKING:
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
 
 
 class Clock:

@@ -28,7 +28,7 @@ from productrecs.records.catalog.push_items import upsert_items
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.orders.ingest_events_and_orders import ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
-from productrecs.storage.sequence_and_item_numbers import StoreDeletedError, StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError, StoreLog
 from productrecs.tenancy.accounts.store_management import (
     Registration,
     change_settings,
@@ -51,7 +51,7 @@ from tests.records.orders.import_support import import_text
 
 if TYPE_CHECKING:
     from productrecs.core.ids import StoreId
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
     from productrecs.tenancy.accounts.store import Store
 
 NIGHT = parse_timestamp("2026-03-02T02:30+01:00")  # a Monday in Berlin

@@ -12,11 +12,11 @@ from productrecs.core.clock import fixed_clock
 from productrecs.engines.text.search_index import IndexQuery
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push_items import upsert_items
-from productrecs.storage.leases import LEASE_MS, Lease
-from productrecs.storage.object_store import ObjectStore
-from productrecs.storage.sequence_and_item_numbers import StoreLog
-from productrecs.storage.snapshot_cache import HeldIndex, SnapshotCache
-from productrecs.storage.snapshots import KINDS, SEARCH, SnapshotName, SnapshotStore
+from productrecs.storage.files.object_store import ObjectStore
+from productrecs.storage.files.snapshot_cache import HeldIndex, SnapshotCache
+from productrecs.storage.files.snapshots import KINDS, SEARCH, SnapshotName, SnapshotStore
+from productrecs.storage.jobs.leases import LEASE_MS, Lease
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.repository import reject_snapshot, serving_snapshots
@@ -28,7 +28,7 @@ from productrecs.training.search.served_index import ServedIndex, index_folder
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
     from productrecs.tenancy.accounts.store import Store
 
 VISIBLE = np.ones(100, dtype=np.bool_)

@@ -15,13 +15,13 @@ from productrecs.engines.text.index_schema import FORMAT
 from productrecs.engines.text.search_index import IndexQuery, SearchIndex
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push_items import remove_item, resync_catalog, upsert_items
-from productrecs.storage.search_index_files import (
+from productrecs.storage.files.search_index_files import (
     DamagedIndexError,
     IndexFolder,
     IndexManifest,
     exclusive_writer,
 )
-from productrecs.storage.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store_management import (
     Registration,
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from productrecs.storage.database import Database
-    from productrecs.storage.dialects import RawReader
+    from productrecs.storage.sql.database import Database
+    from productrecs.storage.sql.dialects import RawReader
     from productrecs.tenancy.accounts.store import Store
 
 VISIBLE = np.ones(3_000, dtype=np.bool_)

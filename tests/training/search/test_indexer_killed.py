@@ -18,9 +18,9 @@ from productrecs.core.clock import fixed_clock
 from productrecs.engines.text.search_index import IndexQuery
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push_items import upsert_items
-from productrecs.storage.database import Database
-from productrecs.storage.migrations import migrate
-from productrecs.storage.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.migrations.schema_upgrade import migrate
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.search.served_index import ServedIndex, index_folder
 
@@ -33,7 +33,7 @@ VISIBLE = np.ones(STEP * (KILLS + 1), dtype=np.bool_)
 WRITER = """
 import sys, time
 from pathlib import Path
-from productrecs.storage.database import Database
+from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.training.search.indexer import Indexer
 database = Database.open(None, Path(sys.argv[1]))

@@ -16,7 +16,7 @@ from productrecs.engines.text.semantic_space import Projection, SemanticSpace
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push_items import remove_item, upsert_items
 from productrecs.records.pictures.onnx_model_check_and_writer import ModelFileError
-from productrecs.storage.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.search.indexer import Indexer
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
     from productrecs.engines.text.search_index import IndexHits
     from productrecs.engines.text.semantic_space import Vectors
-    from productrecs.storage.database import Database
-    from productrecs.storage.dialects import RawReader
+    from productrecs.storage.sql.database import Database
+    from productrecs.storage.sql.dialects import RawReader
     from productrecs.tenancy.accounts.store import Store
 
 VISIBLE = np.ones(200, dtype=np.bool_)

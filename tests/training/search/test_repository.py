@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from productrecs.engines.click_boosts import CART, CLICK, PURCHASE
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
-from productrecs.storage.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.search.repository import SearchEventRepository
 from productrecs.training.training_inputs import TrainingInputs, bought_rows
 
 if TYPE_CHECKING:
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
     from productrecs.tenancy.accounts.store import Store
 
 NOON = 1_772_366_400_000  # 2026-03-01T12:00Z

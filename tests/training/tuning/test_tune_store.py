@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from productrecs.engines.copurchase import CopurchaseOptions
-from productrecs.storage.model_files import open_arrays
-from productrecs.storage.tables import insights
+from productrecs.storage.files.model_files import open_arrays
+from productrecs.storage.sql.tables import insights
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.training.training_inputs import Purchases, TrainingInputs
 from productrecs.training.training_run import TrainingDeps, train_store
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from productrecs.core.ids import StoreId
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
 
 DAY: Final = 86_400_000
 N_ITEMS: Final = 120

@@ -17,8 +17,8 @@ from productrecs.records.pictures.repository import (
     follow_catalog,
     stores_with_due_pictures,
 )
-from productrecs.storage.model_files import open_arrays
-from productrecs.storage.sequence_and_item_numbers import StoreLog
+from productrecs.storage.files.model_files import open_arrays
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.visual.build_visual import build_visual
 from productrecs.training.visual.picture_embedding import BuiltInEmbedding
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from productrecs.core.ids import StoreId
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
 
 KINDS = {f"{colour}-{shape}": (colour, shape) for colour in COLOURS for shape in SHAPES}
 

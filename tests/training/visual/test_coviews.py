@@ -13,8 +13,8 @@ from productrecs.records.pictures.repository import (
     PictureRepository,
     stores_with_due_pictures,
 )
-from productrecs.storage.model_files import open_arrays
-from productrecs.storage.tables import events, store_heads
+from productrecs.storage.files.model_files import open_arrays
+from productrecs.storage.sql.tables import events, store_heads
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.visual.build_visual import build_visual, coviewed_pairs
 from productrecs.training.visual.picture_embedding import BuiltInEmbedding
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from productrecs.core.ids import StoreId
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
 from productrecs.training.visual.served_visual_model import pictures_folder
 
 

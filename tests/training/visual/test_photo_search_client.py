@@ -23,7 +23,7 @@ from productrecs.records.pictures.sandboxed_decoder import (
     PhotoDescriptors,
     SandboxedDecoder,
 )
-from productrecs.storage.model_files import publish_arrays
+from productrecs.storage.files.model_files import publish_arrays
 from productrecs.training.visual import photo_search_client as module
 from productrecs.training.visual.photo_matcher import PhotoMatcher
 from productrecs.training.visual.photo_search_client import (

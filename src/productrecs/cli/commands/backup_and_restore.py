@@ -22,19 +22,23 @@ from productrecs.cli.options_services_and_output import (
     print_json,
     progress,
 )
+from productrecs.core.folders_and_permissions import temp_folder
 from productrecs.features.privacy.erasure import LEDGER_FILE, replay_erasures
 from productrecs.records.uploads.order_upload import is_upload_id
 from productrecs.services import backup_place, build_eraser, build_services
 from productrecs.settings import Settings
-from productrecs.storage.backup_archive import Advance, BackupManifest, use_idle_io_priority
-from productrecs.storage.create_backup import create_backup
-from productrecs.storage.folders_and_permissions import temp_folder
-from productrecs.storage.object_store import ObjectStore
-from productrecs.storage.restore_backup import (
+from productrecs.storage.backup.backup_archive import (
+    Advance,
+    BackupManifest,
+    use_idle_io_priority,
+)
+from productrecs.storage.backup.create_backup import create_backup
+from productrecs.storage.backup.restore_backup import (
     RestoreTarget,
     restore_backup,
     verify_backup,
 )
+from productrecs.storage.files.object_store import ObjectStore
 from productrecs.worker.scheduled_backups import (
     BACKUP_FOLDER,
     backup_request,

@@ -15,7 +15,7 @@ from productrecs.cli.options_services_and_output import (
 from productrecs.core.clock import system_ms
 from productrecs.services import Services
 from productrecs.settings import Settings
-from productrecs.storage.database import Database
+from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import (
     all_stores,

@@ -33,7 +33,7 @@ from productrecs.records.orders.repository import (
     PurchaseLine,
     PurchaseRepository,
 )
-from productrecs.storage.database import Database
+from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.store_management import find_store
 
 PAGE: Final = 2_000

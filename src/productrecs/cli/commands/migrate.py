@@ -14,7 +14,7 @@ from productrecs.cli.options_services_and_output import (
 )
 from productrecs.services import build_services
 from productrecs.settings import Settings
-from productrecs.storage import migrations
+from productrecs.storage.sql.migrations import schema_upgrade
 
 
 @click.command()
@@ -38,10 +38,10 @@ def migrate(*, only_check: bool, as_json: bool, data: Path | None) -> None:
     changed = False
     if only_check:
         with open_existing_services(settings) as services:
-            is_current = migrations.is_current(services.database)
+            is_current = schema_upgrade.is_current(services.database)
     else:
         changed, is_current = _migrated(settings), True
-    newest = migrations.KNOWN[-1]
+    newest = schema_upgrade.KNOWN[-1]
     if as_json:
         print_json({"schema": newest, "current": is_current, "migrated": changed})
     elif changed:
@@ -60,7 +60,7 @@ def migrate(*, only_check: bool, as_json: bool, data: Path | None) -> None:
 def _migrated(settings: Settings) -> bool:
     services = build_services(settings)
     try:
-        return migrations.migrate(services.database)
+        return schema_upgrade.migrate(services.database)
     finally:
         services.close()
 

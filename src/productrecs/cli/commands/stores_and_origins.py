@@ -30,7 +30,7 @@ from productrecs.cli.options_services_and_output import (
 from productrecs.core.clock import iso
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.services import Services
-from productrecs.storage.object_store import ObjectStoreUnavailableError
+from productrecs.storage.files.object_store import ObjectStoreUnavailableError
 from productrecs.tenancy.accounts.api_keys import SecretKey
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import (

@@ -43,8 +43,8 @@ from productrecs.core.errors import (
     operator_text,
 )
 from productrecs.settings import Settings, SettingsError
-from productrecs.storage.database import Database
-from productrecs.storage.object_store import ObjectStoreAddressError
+from productrecs.storage.files.object_store import ObjectStoreAddressError
+from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import all_stores, find_store
 

@@ -27,6 +27,11 @@ from productrecs.cli.doctor.repository import (
 from productrecs.cli.installation import owner_of, user_name
 from productrecs.core.clock import HOUR_MS, MINUTE_MS, SECOND_MS, iso, system_ms
 from productrecs.core.errors import operator_text
+from productrecs.core.folders_and_permissions import (
+    files_of_others,
+    is_readable_by_others,
+    is_shared_folder,
+)
 from productrecs.records.pictures.onnx_model_check_and_writer import (
     DETECTOR,
     EMBEDDER,
@@ -42,16 +47,11 @@ from productrecs.services import (
     check_objects_are_ours,
 )
 from productrecs.settings import KNOBS, Settings
-from productrecs.storage.dialects import Replication
-from productrecs.storage.folders_and_permissions import (
-    files_of_others,
-    is_readable_by_others,
-    is_shared_folder,
-)
-from productrecs.storage.object_store import (
+from productrecs.storage.files.object_store import (
     MissingObjectError,
     ObjectStoreUnavailableError,
 )
+from productrecs.storage.sql.dialects import Replication
 from productrecs.training.search.multilingual_text_model import multilingual_text_model
 from productrecs.training.search.packaged_text_model import packaged_text_model
 from productrecs.training.search.text_embedder import TextModel

@@ -7,10 +7,10 @@ from typing import Final
 from productrecs.cli.doctor import CheckResult, notice, ok, problem
 from productrecs.cli.doctor.repository import newest_job
 from productrecs.core.clock import MINUTE_MS, SECOND_MS, iso, system_ms
+from productrecs.core.ids import INSTALLATION
 from productrecs.services import Services, measure_data
-from productrecs.storage.job_queue import INSTALLATION
-from productrecs.storage.server_clock import NOTABLE_MS
-from productrecs.storage.stored_bytes import (
+from productrecs.storage.sql.server_clock import NOTABLE_MS
+from productrecs.storage.sql.stored_bytes import (
     DataPart,
     DataSize,
     daily_totals,

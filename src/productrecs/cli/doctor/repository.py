@@ -5,11 +5,11 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from productrecs.core.ids import StoreId
+from productrecs.core.ids import INSTALLATION, StoreId
 from productrecs.records.catalog.availability import Availability
 from productrecs.records.orders.order_and_purchase_ledger import PurchaseChannel
-from productrecs.storage.job_queue import INSTALLATION, JobState
-from productrecs.storage.tables import (
+from productrecs.storage.jobs.job_queue import JobState
+from productrecs.storage.sql.tables import (
     dashboard_second_factors,
     events,
     items,
@@ -17,7 +17,7 @@ from productrecs.storage.tables import (
     purchase_lines,
     store_heads,
 )
-from productrecs.storage.tables.account_tables import duties
+from productrecs.storage.sql.tables.account_tables import duties
 
 _EVENTS: Final = 20_000
 _LINES: Final = 5_000

@@ -24,7 +24,7 @@ from productrecs.features.insights.tracking_health.tracking_issues import (
 )
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.services import Services
-from productrecs.storage.model_files import BrokenModelError, open_arrays
+from productrecs.storage.files.model_files import BrokenModelError, open_arrays
 from productrecs.tenancy.accounts.refused_keys.repository import refused_keys
 from productrecs.tenancy.accounts.repository import (
     KeyMisuse,

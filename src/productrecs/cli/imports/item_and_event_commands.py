@@ -43,7 +43,7 @@ from productrecs.records.events.repository import EventRepository
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
 from productrecs.records.orders.order_history_import import RowReport
 from productrecs.services import Services
-from productrecs.storage.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import find_store
 

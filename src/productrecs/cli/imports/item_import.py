@@ -42,7 +42,7 @@ from productrecs.records.uploads.file_import import ItemMark
 from productrecs.records.uploads.undo.repository import Before
 from productrecs.records.uploads.undo.undo_import import ImportChanges, item_before
 from productrecs.services import Services
-from productrecs.storage.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import catalog_limit

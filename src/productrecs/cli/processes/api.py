@@ -18,8 +18,8 @@ from productrecs.cli.processes.process_options_and_socket import (
 from productrecs.cli.processes.serve import slot_option, supervise
 from productrecs.logs import configure_logging
 from productrecs.processes.process_messages import ParentConnection
+from productrecs.processes.process_slot import ProcessSlot
 from productrecs.settings import Settings
-from productrecs.shared_memory_and_metrics_folder import ProcessSlot
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -22,15 +22,15 @@ from productrecs.cli.processes.process_options_and_socket import (
     settings_from_options,
 )
 from productrecs.core.errors import StorageError
+from productrecs.core.folders_and_permissions import temp_folder
 from productrecs.logs import configure_logging
-from productrecs.processes.supervisor import ProcessRole, Supervisor
-from productrecs.settings import Settings
-from productrecs.shared_memory_and_metrics_folder import (
+from productrecs.processes.process_slot import (
     ProcessSlot,
     SharedMemory,
     metrics_folder,
 )
-from productrecs.storage.folders_and_permissions import temp_folder
+from productrecs.processes.supervisor import ProcessRole, Supervisor
+from productrecs.settings import Settings
 
 _PROGRAM: Final = (sys.executable, "-m", "productrecs")
 _LONGEST_SOCKET_PATH: Final = 107  # bytes: `sun_path` of Linux, without its last zero

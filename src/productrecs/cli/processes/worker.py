@@ -24,7 +24,7 @@ from productrecs.cli.processes.serve import (
 from productrecs.logs import configure_logging
 from productrecs.processes.child_process import stop_at_signals
 from productrecs.processes.process_messages import ParentConnection
-from productrecs.shared_memory_and_metrics_folder import ProcessSlot
+from productrecs.processes.process_slot import ProcessSlot
 
 if TYPE_CHECKING:
     from productrecs.services import Services
@@ -113,7 +113,7 @@ def _build(lane: str, services: "Services", fd: int | None) -> "BackgroundLoop":
         if services.backups is not None:
             loops = ParallelLoops(build_backup_worker(services), loops)
         return ParallelLoops(build_importer(services), loops)
-    from productrecs.storage.integrity_check import IntegrityChecker  # noqa: PLC0415
+    from productrecs.storage.sql.integrity_check import IntegrityChecker  # noqa: PLC0415
     from productrecs.worker.store_jobs import build_worker  # noqa: PLC0415
 
     IntegrityChecker(services.database, services.settings.data).start()

@@ -15,8 +15,8 @@ from productrecs.dashboard.page_and_visit import (
     Visit,
 )
 from productrecs.records.merchandising.rule_editor import RuleEditor
-from productrecs.storage.audit_log import AuditRepository
-from productrecs.storage.removed_rows import (
+from productrecs.storage.sql.audit_log import AuditRepository
+from productrecs.storage.sql.removed_rows import (
     NotRestorableError,
     RemovedRows,
     removed_rows_of,

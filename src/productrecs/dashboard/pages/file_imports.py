@@ -30,7 +30,7 @@ from productrecs.records.uploads.order_upload import (
 )
 from productrecs.records.uploads.repository import FileImportRepository, UploadRepository
 from productrecs.records.uploads.undo.repository import ImportChangeRepository
-from productrecs.storage.job_queue import NewJob
+from productrecs.storage.jobs.job_queue import NewJob
 
 IMPORTS_PATH: Final = "/dashboard/imports"
 FILE_PATH: Final = f"{IMPORTS_PATH}/file"

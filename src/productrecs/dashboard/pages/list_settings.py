@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from productrecs.dashboard.page_and_visit import Group, Page, Reply, Visit
 from productrecs.records.catalog.repository import CatalogRepository
-from productrecs.storage.job_queue import NewJob
+from productrecs.storage.jobs.job_queue import NewJob
 from productrecs.tenancy.accounts.store_management import change_settings, find_store
 from productrecs.tenancy.accounts.store_settings import SettingError, parse_setting
 

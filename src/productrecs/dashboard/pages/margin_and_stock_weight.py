@@ -10,7 +10,7 @@ from productrecs.dashboard.report_period import (
     rows_of,
 )
 from productrecs.report_registry import EARNINGS, make_report
-from productrecs.storage.job_queue import NewJob
+from productrecs.storage.jobs.job_queue import NewJob
 from productrecs.tenancy.accounts.store_management import change_settings, find_store
 
 EARNINGS_PATH: Final = "/dashboard/merchandising/earnings"

@@ -31,7 +31,7 @@ from productrecs.dashboard.report_period import (
 from productrecs.features.insights.impact.attribution_report import RULE
 from productrecs.features.insights.tracking_health.tracking_issues import find_data_issues
 from productrecs.report_registry import make_report
-from productrecs.storage.job_queue import NewJob
+from productrecs.storage.jobs.job_queue import NewJob
 from productrecs.tenancy.accounts.store_management import change_settings
 
 IMPACT_PATH: Final = "/dashboard/impact"

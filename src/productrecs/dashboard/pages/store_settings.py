@@ -8,7 +8,7 @@ from productrecs.dashboard.page_and_visit import Group, Page, Reply, Visit
 from productrecs.dashboard.pages.list_settings import setting_errors
 from productrecs.features.insights.attribution.retention import retention_days
 from productrecs.features.widgets.widget_settings import price_locales
-from productrecs.storage.stored_bytes import DataSize, newest_sizes
+from productrecs.storage.sql.stored_bytes import DataSize, newest_sizes
 from productrecs.tenancy.accounts.known_codes import known_codes
 from productrecs.tenancy.accounts.store_management import change_settings, find_store
 from productrecs.tenancy.accounts.store_settings import WEEKDAYS

@@ -16,7 +16,7 @@ from productrecs.dashboard.pages.login import (
     start_session,
 )
 from productrecs.mail import MailError, send_mail
-from productrecs.storage.database import Database
+from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.team_members import (
     MemberError,
     UnknownMemberError,

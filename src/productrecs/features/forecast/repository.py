@@ -12,8 +12,8 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.records.catalog.availability import Availability
-from productrecs.storage.dialects import raw_connection
-from productrecs.storage.tables import forecast_runs, item_forecasts, items
+from productrecs.storage.sql.dialects import raw_connection
+from productrecs.storage.sql.tables import forecast_runs, item_forecasts, items
 
 Floats = npt.NDArray[np.float64]
 

@@ -21,8 +21,8 @@ from productrecs.features.forecast.stock_actions import (
     StockAlert,
     plan_stock_actions,
 )
-from productrecs.storage.database import Database
-from productrecs.storage.job_queue import job_progress
+from productrecs.storage.jobs.job_queue import job_progress
+from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.store import Store
 
 _NO_FORECAST: Final = (

@@ -21,7 +21,7 @@ from productrecs.features.looks.look import (
 from productrecs.features.looks.repository import LookRepository
 from productrecs.records.pictures.decode_picture import MAX_BYTES, PictureTooLargeError
 from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
-from productrecs.storage.database import Database
+from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.store import Store
 
 

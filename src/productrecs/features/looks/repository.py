@@ -15,9 +15,9 @@ from productrecs.features.looks.look import (
     LookVersion,
     SanitizedPicture,
 )
-from productrecs.storage.dialects import RawReader, upsert
-from productrecs.storage.sequence_and_item_numbers import next_counter_value
-from productrecs.storage.tables import look_pictures, look_versions, looks, store_heads
+from productrecs.storage.sql.dialects import RawReader, upsert
+from productrecs.storage.sql.sequence_and_item_numbers import next_counter_value
+from productrecs.storage.sql.tables import look_pictures, look_versions, looks, store_heads
 
 _PUBLISHED_SQL: Final = (
     "SELECT look_id, item_id, image_url, title, hotspots, state, published_at, "

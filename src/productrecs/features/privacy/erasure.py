@@ -27,12 +27,12 @@ from productrecs.features.privacy.repository import (
 )
 from productrecs.records.erasures.repository import ErasedNameRepository, name_digest
 from productrecs.records.search_counts.repository import SearchCountRepository
-from productrecs.storage.database import Database
-from productrecs.storage.model_files import remove_older_models
-from productrecs.storage.object_store import ObjectStore, ObjectStoreUnavailableError
-from productrecs.storage.sequence_and_item_numbers import StoreLog
-from productrecs.storage.snapshot_cache import SnapshotCache
-from productrecs.storage.tables import bot_events, events, purchase_lines
+from productrecs.storage.files.model_files import remove_older_models
+from productrecs.storage.files.object_store import ObjectStore, ObjectStoreUnavailableError
+from productrecs.storage.files.snapshot_cache import SnapshotCache
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.tables import bot_events, events, purchase_lines
 from productrecs.tenancy.accounts.store_management import all_stores
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.trained_models import models_folder

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.records.events.event import EventKind
-from productrecs.storage.tables import (
+from productrecs.storage.sql.tables import (
     attribution_marks,
     bot_events,
     erasures,

@@ -13,8 +13,8 @@ from productrecs.records.events.event import (
     identity_fields,
     without_empty_fields,
 )
-from productrecs.storage.database import Database
-from productrecs.storage.tables import (
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.tables import (
     bot_events,
     events,
     exposures,

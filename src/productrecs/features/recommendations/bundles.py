@@ -24,7 +24,7 @@ from productrecs.records.placements.bundle import (
     sum_of,
 )
 from productrecs.records.placements.repository import BundleRepository
-from productrecs.storage.database import Database
+from productrecs.storage.sql.database import Database
 
 MAX_PROPOSALS: Final = 50
 # Share of common words from which titles name designs of one product.

@@ -14,9 +14,9 @@ from productrecs.engines.hyperloglog import (
     cardinality,
 )
 from productrecs.features.search.search_rules import SearchRule, SearchRuleAction, Synonym
-from productrecs.storage.dialects import ROWS_PLACEHOLDER, RawReader, raw_connection
-from productrecs.storage.sequence_and_item_numbers import next_counter_value
-from productrecs.storage.tables import (
+from productrecs.storage.sql.dialects import ROWS_PLACEHOLDER, RawReader, raw_connection
+from productrecs.storage.sql.sequence_and_item_numbers import next_counter_value
+from productrecs.storage.sql.tables import (
     attribution_marks,
     search_rules,
     store_heads,

@@ -38,7 +38,7 @@ from productrecs.records.search_counts.repository import (
     PHOTO_SEARCHES,
     SearchCountRepository,
 )
-from productrecs.storage.database import Database
+from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.store import Store
 
 

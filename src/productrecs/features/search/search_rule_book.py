@@ -28,8 +28,8 @@ from productrecs.features.search.search_rules import (
     validate_rule,
     validate_synonym,
 )
-from productrecs.storage.database import Database
-from productrecs.storage.dialects import RawReader
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.dialects import RawReader
 from productrecs.tenancy.accounts.store import Store
 
 

@@ -14,8 +14,8 @@ from productrecs.features.widgets.widget_config import (
     WidgetConfig,
     is_widget_type,
 )
-from productrecs.storage.dialects import RawReader, upsert
-from productrecs.storage.tables import widget_configs
+from productrecs.storage.sql.dialects import RawReader, upsert
+from productrecs.storage.sql.tables import widget_configs
 from productrecs.tenancy.accounts.repository import AccountRepository
 
 _CONFIG_SQL: Final = (

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from productrecs.core.errors import ProductRecsError
+from productrecs.core.memory_budget import Claim
 from productrecs.http.dispatch.admission import Admission, Arrival, admit
 from productrecs.http.dispatch.fast_path import FastPath
 from productrecs.http.dispatch.http_exchange import (
@@ -87,7 +88,6 @@ from productrecs.http.transport.request_body import (
     ClientDisconnectedError,
     read_event_body,
 )
-from productrecs.storage.memory_budget import Claim
 from productrecs.tenancy.accounts.api_keys import KeyUse
 from productrecs.tenancy.accounts.refused_keys.repository import RefusedKey
 from productrecs.tenancy.accounts.repository import KeyMisuse, MisuseKind

@@ -34,7 +34,7 @@ from productrecs.http.transport.error_body import (
     build_error_body,
 )
 from productrecs.http.transport.request_parser import Header, valid_request_id
-from productrecs.storage.storage_health import OutageNotes
+from productrecs.storage.sql.storage_health import OutageNotes
 
 if TYPE_CHECKING:
     from productrecs.http.pipeline.authentication_and_cors import Route

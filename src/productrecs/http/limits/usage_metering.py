@@ -16,8 +16,8 @@ from typing import Final, NamedTuple
 from productrecs.core.errors import StorageError, operator_text
 from productrecs.core.ids import StoreId
 from productrecs.services import Services
-from productrecs.storage.dialects import RawReader
-from productrecs.storage.storage_health import OutageNotes
+from productrecs.storage.sql.dialects import RawReader
+from productrecs.storage.sql.storage_health import OutageNotes
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.billing.call_meter import (
     Meter,

@@ -73,9 +73,9 @@ from productrecs.records.uploads.order_upload import (
     TooManyUploadsError,
     UnknownUploadError,
 )
-from productrecs.storage.idempotency_keys import IdempotencyConflictError
-from productrecs.storage.search_index_files import DamagedIndexError
-from productrecs.storage.sequence_and_item_numbers import StoreDeletedError
+from productrecs.storage.files.search_index_files import DamagedIndexError
+from productrecs.storage.sql.idempotency_keys import IdempotencyConflictError
+from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 from productrecs.tenancy.billing.plans_and_subscriptions import BillingInactiveError
 from productrecs.training.visual.photo_search_client import PhotoWorkerError
 

@@ -7,8 +7,8 @@ from typing import Annotated, Final, TypeVar
 import msgspec
 from fastapi import Header
 
-from productrecs.storage.idempotency_keys import IdempotencyRepository, IdempotentCall
-from productrecs.storage.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.idempotency_keys import IdempotencyRepository, IdempotentCall
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 
 MAX_KEY_LENGTH: Final = 255
 REPLAYED_HEADERS: Final = {"idempotent-replayed": "true"}

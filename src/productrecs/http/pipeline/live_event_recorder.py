@@ -38,8 +38,8 @@ from productrecs.serving.writes.background_writes import (
     BackgroundWriter,
     RecordKind,
 )
-from productrecs.storage.database import Database
-from productrecs.storage.storage_health import OutageNotes
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.storage_health import OutageNotes
 from productrecs.tenancy.accounts.api_keys import SecretKeys
 from productrecs.tenancy.accounts.shopper_identity import check_identity
 

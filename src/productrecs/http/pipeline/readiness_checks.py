@@ -20,11 +20,11 @@ from productrecs.core.errors import (
     UnconfirmedWriteError,
     UnsafeStorageError,
 )
-from productrecs.storage import migrations
-from productrecs.storage.database import Database
-from productrecs.storage.integrity_check import DamageFile
-from productrecs.storage.job_queue import backlogs
-from productrecs.storage.object_store import ObjectStore
+from productrecs.storage.files.object_store import ObjectStore
+from productrecs.storage.jobs.job_queue import backlogs
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.integrity_check import DamageFile
+from productrecs.storage.sql.migrations import schema_upgrade
 
 _log = logging.getLogger(__name__)
 
@@ -134,7 +134,7 @@ class Dependencies:
 
     def _of_schema(self) -> Readiness:
         try:
-            if migrations.is_current(self._database):
+            if schema_upgrade.is_current(self._database):
                 return Readiness()
         except DamagedDatabaseError:
             return self._schema

@@ -26,7 +26,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 
 from productrecs.features.recommendations.recommendation_request import Source
 from productrecs.http.pipeline.authentication_and_cors import ROUTES, Route
-from productrecs.shared_memory_and_metrics_folder import ProcessSlot
+from productrecs.processes.process_slot import ProcessSlot
 
 # Seconds; most replies take far less than a millisecond, and none should take a second.
 BUCKETS: Final = (

@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 
 from productrecs.core.clock import Clock
 from productrecs.core.errors import StorageBusyError
+from productrecs.core.memory_budget import ByteBudget, Claim
 from productrecs.http.limits.bot_detection import BotDetector
 from productrecs.http.limits.named_customers import NamedCustomers
 from productrecs.http.limits.rate_and_connection_limits import RateLimits
@@ -25,9 +26,8 @@ from productrecs.serving.activity_counts import ActivityCounter
 from productrecs.serving.arm_assigner import ArmAssigner
 from productrecs.serving.open_stores import OpenStores
 from productrecs.serving.writes.write_client import WriteClient
-from productrecs.storage.dialects import RawReader
-from productrecs.storage.memory_budget import ByteBudget, Claim
-from productrecs.storage.storage_health import StorageHealth
+from productrecs.storage.sql.dialects import RawReader
+from productrecs.storage.sql.storage_health import StorageHealth
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.users.login_attempt_limits import AttemptLimits
 

@@ -19,7 +19,7 @@ from productrecs.serving.writes.background_writes import (
     BackgroundWriter,
     RecordKind,
 )
-from productrecs.storage.database import Database
+from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 
 _FLUSH_EVERY: Final = 4

@@ -12,8 +12,8 @@ import numpy as np
 
 from productrecs.core.cache_registry import Cache, memoized
 from productrecs.core.errors import ProductRecsError
+from productrecs.core.memory_budget import Claim
 from productrecs.http.schemas.validation_errors import BodyError, Problem
-from productrecs.storage.memory_budget import Claim
 
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Headers: TypeAlias = Iterable[tuple[bytes, bytes]]

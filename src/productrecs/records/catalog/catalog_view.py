@@ -36,7 +36,7 @@ from productrecs.records.catalog.price_lists import (
 )
 from productrecs.records.catalog.repository import rows_after, rows_changed_since
 from productrecs.records.catalog.title_words import variant_key
-from productrecs.storage.dialects import RawReader
+from productrecs.storage.sql.dialects import RawReader
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 

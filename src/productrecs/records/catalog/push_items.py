@@ -10,8 +10,8 @@ from productrecs.core.ids import StoreId
 from productrecs.records.catalog.item import Item, Patch, new_item
 from productrecs.records.catalog.price_lists import changed_counts
 from productrecs.records.catalog.repository import CatalogRepository, StoredItem
-from productrecs.storage.database import Database
-from productrecs.storage.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 
 _ITEMS_PER_BATCH: Final = 50
 _BYTES_PER_BATCH: Final = 256 << 10

@@ -16,9 +16,9 @@ from productrecs.records.catalog.item import (
     as_attributes,
 )
 from productrecs.records.catalog.price_lists import as_list_prices
-from productrecs.storage.database import Database
-from productrecs.storage.dialects import RawReader
-from productrecs.storage.tables import items, store_heads
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.dialects import RawReader
+from productrecs.storage.sql.tables import items, store_heads
 
 _CHUNK: Final = 500
 _FIELDS: Final = tuple(FIELD_DEFAULTS)

@@ -9,9 +9,9 @@ import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
-from productrecs.storage.dialects import raw_connection, upsert
-from productrecs.storage.sequence_and_item_numbers import StoreLog
-from productrecs.storage.tables import erased_names
+from productrecs.storage.sql.dialects import raw_connection, upsert
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.tables import erased_names
 
 ERASURE_GRACE_MS: Final = 7 * DAY_MS
 """How long after an erasure facts of that shopper are rejected."""

@@ -13,9 +13,9 @@ from productrecs.records.events.event import (
     NewEvent,
 )
 from productrecs.records.events.repository import EventRepository
-from productrecs.storage.sequence_and_item_numbers import StoreLog
-from productrecs.storage.tables import bot_events
-from productrecs.storage.tables import events as events_table
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.tables import bot_events
+from productrecs.storage.sql.tables import events as events_table
 
 BEFORE_RECOGNITION_MS: Final = 10 * MINUTE_MS
 """A bot's events of this time before its rate showed are set aside too."""

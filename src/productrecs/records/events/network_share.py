@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from productrecs.core.cache_registry import BoundedCache, Cache
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
-from productrecs.storage.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.repository import AccountRepository, KeyUseRepository
 
 SHARE_OF_DAY: Final = 0.02

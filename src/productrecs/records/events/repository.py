@@ -8,13 +8,13 @@ import sqlalchemy as sa
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.records.events.event import CROWDED_NETWORK, INHUMAN_RATE, EventKind
-from productrecs.storage.dialects import (
+from productrecs.storage.sql.dialects import (
     ROWS_PLACEHOLDER,
     RawReader,
     raw_connection,
     upsert,
 )
-from productrecs.storage.tables import (
+from productrecs.storage.sql.tables import (
     bot_events,
     event_columns,
     event_receipts,

@@ -27,7 +27,7 @@ from productrecs.records.events.repository import (
     log_head,
     term_of_event,
 )
-from productrecs.storage.dialects import RawReader
+from productrecs.storage.sql.dialects import RawReader
 
 HALF_LIFE_MS: Final = 7 * DAY_MS  # since the product's last impression
 _MIN_IMPRESSIONS: Final = 2  # impressions; products with fewer are not reported

@@ -22,8 +22,8 @@ from productrecs.records.experiments.repository import ExperimentRepository
 from productrecs.records.merchandising.repository import RuleRepository
 from productrecs.records.placements.placement import PlacementContent
 from productrecs.records.placements.repository import PlacementRepository
-from productrecs.storage.database import Database
-from productrecs.storage.group_commit import WriteTransaction
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.group_commit import WriteTransaction
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store
 

@@ -21,8 +21,8 @@ from productrecs.records.experiments.experiment import (
 )
 from productrecs.records.placements.placement import Placement
 from productrecs.records.placements.repository import StorePlacements
-from productrecs.storage.dialects import RawReader, upsert
-from productrecs.storage.tables import (
+from productrecs.storage.sql.dialects import RawReader, upsert
+from productrecs.storage.sql.tables import (
     experiment_days,
     experiments,
     exposures,

@@ -15,9 +15,9 @@ from productrecs.records.merchandising.rule import (
     RuleContent,
     RuleTarget,
 )
-from productrecs.storage.dialects import RawReader
-from productrecs.storage.sequence_and_item_numbers import next_counter_value
-from productrecs.storage.tables import rule_changes, rules, store_heads
+from productrecs.storage.sql.dialects import RawReader
+from productrecs.storage.sql.sequence_and_item_numbers import next_counter_value
+from productrecs.storage.sql.tables import rule_changes, rules, store_heads
 
 MAX_STORED_CHANGES: Final = 1_000
 _PAGE: Final = 10_000

@@ -31,7 +31,7 @@ from productrecs.records.merchandising.rule import (
     RuleTarget,
     by_priority,
 )
-from productrecs.storage.dialects import RawReader
+from productrecs.storage.sql.dialects import RawReader
 
 _STRONGEST: Final = 100.0
 _NO_ITEMS: Final = np.zeros(0, dtype=np.int64)

@@ -13,7 +13,7 @@ from productrecs.records.merchandising.rule import (
     RuleError,
     validate_rule,
 )
-from productrecs.storage.database import Database
+from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.store import Store
 
 MAX_RULES: Final = 500

@@ -32,7 +32,7 @@ from productrecs.records.orders.unconfirmed_purchases import (
     OrderPolicy,
     record_confirmed_order,
 )
-from productrecs.storage.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 
 
 @dataclass(frozen=True, slots=True)

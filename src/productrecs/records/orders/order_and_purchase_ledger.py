@@ -11,7 +11,7 @@ from enum import Enum, IntEnum
 
 from productrecs.records.orders.order_history_line import HistoryLine
 from productrecs.records.orders.repository import PurchaseLine, PurchaseRepository
-from productrecs.storage.database import Database
+from productrecs.storage.sql.database import Database
 
 
 class PurchaseChannel(IntEnum):

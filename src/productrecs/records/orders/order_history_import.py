@@ -46,8 +46,8 @@ from productrecs.records.orders.repository import (
     PurchaseLine,
     PurchaseRepository,
 )
-from productrecs.storage.database import Database
-from productrecs.storage.sequence_and_item_numbers import ItemNumbers, StoreLog
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.sequence_and_item_numbers import ItemNumbers, StoreLog
 
 MAX_ERRORS: Final = 100
 """The most errors that are listed; all are counted."""

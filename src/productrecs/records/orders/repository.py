@@ -8,8 +8,8 @@ import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
-from productrecs.storage.database import Database
-from productrecs.storage.dialects import (
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.dialects import (
     FIELD_PLACEHOLDER,
     LOOKUP_PLACEHOLDER,
     ROWS_PLACEHOLDER,
@@ -17,7 +17,7 @@ from productrecs.storage.dialects import (
     raw_connection,
     upsert,
 )
-from productrecs.storage.tables import (
+from productrecs.storage.sql.tables import (
     imports,
     order_receipts,
     purchase_lines,

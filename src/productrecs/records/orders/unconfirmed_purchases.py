@@ -10,8 +10,8 @@ from typing import Final
 from productrecs.core.clock import DAY_MS, HOUR_MS
 from productrecs.records.events.repository import EventRepository
 from productrecs.records.orders.repository import PurchaseLine, PurchaseRepository
-from productrecs.storage.database import Database
-from productrecs.storage.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store
 

@@ -20,13 +20,13 @@ from productrecs.records.pictures.picture_fetch_states import (
     PictureStatus,
     unpack_descriptor,
 )
-from productrecs.storage.database import Database
-from productrecs.storage.dialects import upsert
-from productrecs.storage.sequence_and_item_numbers import (
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.dialects import upsert
+from productrecs.storage.sql.sequence_and_item_numbers import (
     StoreDeletedError,
     next_counter_value,
 )
-from productrecs.storage.tables import items, pictures, store_heads, stores
+from productrecs.storage.sql.tables import items, pictures, store_heads, stores
 
 
 def stores_with_due_pictures(connection: sa.Connection, now_ms: int) -> list[StoreId]:

@@ -20,7 +20,7 @@ from productrecs.records.placements.bundle import (
     validate_bundle,
 )
 from productrecs.records.placements.repository import BundleRepository
-from productrecs.storage.database import Database
+from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.store import Store
 
 _DISCOUNTS: Final = ("discount_percent", "discount_amount")

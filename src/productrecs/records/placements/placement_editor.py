@@ -11,7 +11,7 @@ from productrecs.records.placements.placement import (
     validate_placement,
 )
 from productrecs.records.placements.repository import PlacementRepository
-from productrecs.storage.database import Database
+from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.store import Store
 
 

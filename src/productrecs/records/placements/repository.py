@@ -15,9 +15,9 @@ from productrecs.records.placements.placement import (
     PlacementError,
     UnknownPlacementError,
 )
-from productrecs.storage.dialects import RawReader
-from productrecs.storage.sequence_and_item_numbers import next_counter_value
-from productrecs.storage.tables import bundles, experiments, placements, store_heads
+from productrecs.storage.sql.dialects import RawReader
+from productrecs.storage.sql.sequence_and_item_numbers import next_counter_value
+from productrecs.storage.sql.tables import bundles, experiments, placements, store_heads
 
 _COLUMNS: Final = ("name", "content", "version", "created_at", "updated_at")
 _ALL_SQL: Final = (

@@ -13,8 +13,8 @@ from productrecs.engines.hyperloglog import (
     merge,
     sketch,
 )
-from productrecs.storage.dialects import ROWS_PLACEHOLDER, raw_connection
-from productrecs.storage.tables import search_counts
+from productrecs.storage.sql.dialects import ROWS_PLACEHOLDER, raw_connection
+from productrecs.storage.sql.tables import search_counts
 
 MAX_INTENTS_PER_DAY: Final = 5_000
 """The most distinct intents stored per store and day; bounds the table's size."""

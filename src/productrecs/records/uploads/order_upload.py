@@ -29,7 +29,7 @@ from productrecs.records.orders.csv_reader import (
     read_header,
 )
 from productrecs.records.orders.order_history_import import RowError
-from productrecs.storage.object_store import ObjectStore, ObjectStoreUnavailableError
+from productrecs.storage.files.object_store import ObjectStore, ObjectStoreUnavailableError
 
 _PREFIX: Final = "up_"
 _LETTERS: Final = 24

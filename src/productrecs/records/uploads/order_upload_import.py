@@ -29,8 +29,8 @@ from productrecs.records.uploads.file_import import (
 from productrecs.records.uploads.order_upload import Upload, UploadFolder
 from productrecs.records.uploads.repository import FileImportRepository, UploadRepository
 from productrecs.records.uploads.undo.undo_import import ImportChanges
-from productrecs.storage.database import Database
-from productrecs.storage.sequence_and_item_numbers import ItemNumbers, StoreLog
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.sequence_and_item_numbers import ItemNumbers, StoreLog
 
 MAX_ATTEMPTS: Final = 10
 """Attempts without progress after which the import fails: the file is at fault."""

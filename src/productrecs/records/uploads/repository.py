@@ -28,10 +28,10 @@ from productrecs.records.uploads.order_upload import (
     Upload,
     UploadStatus,
 )
-from productrecs.storage.database import Database
-from productrecs.storage.job_queue import JobQueue, NewJob
-from productrecs.storage.sequence_and_item_numbers import StoreLog
-from productrecs.storage.tables import file_imports, store_heads, uploads
+from productrecs.storage.jobs.job_queue import JobQueue, NewJob
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.tables import file_imports, store_heads, uploads
 
 _UNFINISHED: Final = (UploadStatus.QUEUED, UploadStatus.RUNNING)
 

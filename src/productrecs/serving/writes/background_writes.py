@@ -21,8 +21,8 @@ from productrecs.records.experiments.arm_assignment import Exposure
 from productrecs.records.experiments.repository import (
     store_exposures,
 )
-from productrecs.storage.database import Database
-from productrecs.storage.storage_health import OutageNotes
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.storage_health import OutageNotes
 from productrecs.tenancy.accounts.api_keys import KeyUse
 from productrecs.tenancy.accounts.refused_keys.repository import (
     RefusedKey,

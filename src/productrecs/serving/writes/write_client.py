@@ -37,18 +37,18 @@ from productrecs.serving.writes.write_messages import (
     decode_reply,
     encode_request,
 )
-from productrecs.storage.group_commit import QUEUE_LIMIT, GroupCommit
-from productrecs.storage.sequence_and_item_numbers import StoreDeletedError
+from productrecs.storage.sql.group_commit import QUEUE_LIMIT, GroupCommit
+from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
     from pathlib import Path
 
+    from productrecs.core.memory_budget import Claim
     from productrecs.serving.writes.background_writes import Record
-    from productrecs.storage.database import Database
-    from productrecs.storage.group_commit import BatchHandler
-    from productrecs.storage.memory_budget import Claim
-    from productrecs.storage.storage_health import StorageHealth
+    from productrecs.storage.sql.database import Database
+    from productrecs.storage.sql.group_commit import BatchHandler
+    from productrecs.storage.sql.storage_health import StorageHealth
 
 _log = logging.getLogger(__name__)
 

@@ -12,15 +12,15 @@ from productrecs.records.orders.ingest_events_and_orders import (
     ingest_events,
     ingest_order,
 )
-from productrecs.storage.group_commit import WriteTransaction
-from productrecs.storage.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.group_commit import WriteTransaction
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
     from productrecs.records.orders.order_and_purchase_ledger import NewOrder
     from productrecs.services import Services
-    from productrecs.storage.group_commit import BatchHandler
+    from productrecs.storage.sql.group_commit import BatchHandler
 
 
 from productrecs.serving.writes.write_messages import Groups, WriteKind

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import uvloop
 
 from productrecs.core.errors import ProductRecsError
+from productrecs.core.memory_budget import MIB, ByteBudget
 from productrecs.processes.process_messages import FrameDecoder, Ready, encode_frame
 from productrecs.serving.writes.write_client import exit_after_disk_failure
 from productrecs.serving.writes.write_handlers import write_handlers
@@ -23,15 +24,14 @@ from productrecs.serving.writes.write_messages import (
     decode_payload,
     decode_request,
 )
-from productrecs.storage.group_commit import GroupCommit
-from productrecs.storage.memory_budget import MIB, ByteBudget
+from productrecs.storage.sql.group_commit import GroupCommit
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Mapping
 
     from productrecs.services import Services
-    from productrecs.storage.group_commit import BatchHandler
+    from productrecs.storage.sql.group_commit import BatchHandler
 
 _log = logging.getLogger(__name__)
 

@@ -6,8 +6,8 @@ from types import MappingProxyType
 
 from productrecs.core.clock import Clock, system_ms
 from productrecs.core.ids import StoreId
-from productrecs.storage.database import Database
-from productrecs.storage.dialects import RawReader
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.dialects import RawReader
 from productrecs.tenancy.accounts.api_keys import hash_secret
 from productrecs.tenancy.accounts.repository import AccountRepository, accounts_version
 from productrecs.tenancy.accounts.store import Store

@@ -14,9 +14,9 @@ import sqlalchemy as sa
 from productrecs.core.clock import HOUR_MS
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
-from productrecs.storage.dialects import RawReader, upsert
-from productrecs.storage.sequence_and_item_numbers import StoreDeletedError
-from productrecs.storage.tables import (
+from productrecs.storage.sql.dialects import RawReader, upsert
+from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
+from productrecs.storage.sql.tables import (
     counters,
     key_uses,
     metadata,

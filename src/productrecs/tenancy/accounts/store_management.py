@@ -7,7 +7,7 @@ from typing import Final
 from productrecs.core.clock import DAY_MS, Clock, system_ms
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId, new_store_id
-from productrecs.storage.database import Database
+from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.api_keys import (
     SecretKey,
     SecretKeys,

@@ -7,7 +7,7 @@ from typing import Final
 from productrecs.core.clock import DAY_MS
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId, random_text
-from productrecs.storage.database import Database
+from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.users.dashboard_user import (
     DashboardUser,

@@ -6,8 +6,8 @@ from typing import Final
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
-from productrecs.storage.dialects import ROWS_PLACEHOLDER, RawReader, raw_connection
-from productrecs.storage.tables import metered_calls
+from productrecs.storage.sql.dialects import ROWS_PLACEHOLDER, RawReader, raw_connection
+from productrecs.storage.sql.tables import metered_calls
 from productrecs.tenancy.billing.call_meter import StoreMonth
 
 _CHUNK: Final = 500

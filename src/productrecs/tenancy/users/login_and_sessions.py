@@ -17,7 +17,7 @@ from typing import Final
 from productrecs.core.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
-from productrecs.storage.database import Database
+from productrecs.storage.sql.database import Database
 from productrecs.tenancy.users.dashboard_user import (
     DashboardUser,
     Role,

@@ -11,7 +11,7 @@ from typing import Final
 
 from productrecs.core.clock import Clock
 from productrecs.core.errors import ProductRecsError
-from productrecs.storage.database import Database
+from productrecs.storage.sql.database import Database
 from productrecs.tenancy.users.repository import AttemptRepository
 
 _SITE: Final = 64  # IPv6 prefix length that one customer of a provider has

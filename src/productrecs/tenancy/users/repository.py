@@ -9,8 +9,8 @@ import sqlalchemy as sa
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
-from productrecs.storage.dialects import upsert
-from productrecs.storage.tables import (
+from productrecs.storage.sql.dialects import upsert
+from productrecs.storage.sql.tables import (
     dashboard_challenges,
     dashboard_invitations,
     dashboard_resets,

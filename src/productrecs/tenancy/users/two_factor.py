@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 
 from productrecs.core.clock import MINUTE_MS
 from productrecs.core.errors import ProductRecsError
-from productrecs.storage.database import Database
+from productrecs.storage.sql.database import Database
 from productrecs.tenancy.users.dashboard_user import (
     DashboardUser,
     hash_token,

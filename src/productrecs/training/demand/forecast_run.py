@@ -36,11 +36,11 @@ from productrecs.engines.demand.ensemble_and_calibration import Calibration, Ens
 from productrecs.engines.demand.forecast import DemandForecast, forecast_demand
 from productrecs.engines.demand.forecast_features import store_totals
 from productrecs.records.catalog.availability import Availability
-from productrecs.storage.sequence_and_item_numbers import StoreDeletedError
+from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 from productrecs.training.demand.repository import DemandRepository, StoredRun
 
 if TYPE_CHECKING:
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
     from productrecs.tenancy.accounts.store import Store
     from productrecs.training.demand.repository import ItemFacts, StockOut
 

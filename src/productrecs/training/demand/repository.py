@@ -10,9 +10,9 @@ import sqlalchemy as sa
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.records.catalog.availability import Availability
-from productrecs.storage.database import Database
-from productrecs.storage.dialects import upsert
-from productrecs.storage.tables import (
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.dialects import upsert
+from productrecs.storage.sql.tables import (
     forecast_drafts,
     forecast_runs,
     item_forecasts,

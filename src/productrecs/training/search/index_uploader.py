@@ -15,18 +15,21 @@ from typing import Final
 
 from productrecs.core.errors import StorageError, operator_text
 from productrecs.core.ids import StoreId
-from productrecs.storage.database import Database
-from productrecs.storage.leases import Lease
-from productrecs.storage.object_store import MissingObjectError, ObjectStoreUnavailableError
-from productrecs.storage.search_index_files import IndexFolder
-from productrecs.storage.snapshot_cache import HeldIndex, fetch_index, publish_index
-from productrecs.storage.snapshots import (
+from productrecs.storage.files.object_store import (
+    MissingObjectError,
+    ObjectStoreUnavailableError,
+)
+from productrecs.storage.files.search_index_files import IndexFolder
+from productrecs.storage.files.snapshot_cache import HeldIndex, fetch_index, publish_index
+from productrecs.storage.files.snapshots import (
     SEARCH,
     DamagedObjectError,
     FileState,
     SnapshotName,
     SnapshotStore,
 )
+from productrecs.storage.jobs.leases import Lease
+from productrecs.storage.sql.database import Database
 from productrecs.training.repository import move_index, serving_snapshots
 from productrecs.training.search.semantic_space_files import space_stamp
 from productrecs.training.search.served_index import index_folder

@@ -18,13 +18,13 @@ from productrecs.engines.text.index_schema import FORMAT, BrokenIndexError, Prod
 from productrecs.engines.text.language_detection_and_stemming import detect_language
 from productrecs.engines.text.search_index import IndexWriter
 from productrecs.processes.child_process import release_freed_memory
-from productrecs.storage.dialects import RawReader
-from productrecs.storage.search_index_files import (
+from productrecs.storage.files.search_index_files import (
     DamagedIndexError,
     IndexFolder,
     IndexManifest,
     index_log_fields,
 )
+from productrecs.storage.sql.dialects import RawReader
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
 from productrecs.training.search.repository import (

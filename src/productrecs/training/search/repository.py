@@ -10,8 +10,8 @@ import sqlalchemy as sa
 from productrecs.core.ids import StoreId
 from productrecs.engines.text.index_schema import MAX_DESCRIPTION, ProductText
 from productrecs.records.events.event import EventKind
-from productrecs.storage.dialects import RawReader, raw_connection
-from productrecs.storage.tables import event_session, event_shopper
+from productrecs.storage.sql.dialects import RawReader, raw_connection
+from productrecs.storage.sql.tables import event_session, event_shopper
 
 _HEADS_SQL: Final = "SELECT store_id, catalog_seq, catalog_size FROM store_heads"
 _CHANGES_SQL: Final = (

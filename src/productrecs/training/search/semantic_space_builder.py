@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
     from productrecs.core.ids import StoreId
     from productrecs.engines.text.index_schema import ProductText
-    from productrecs.storage.dialects import RawReader
+    from productrecs.storage.sql.dialects import RawReader
     from productrecs.training.search.text_embedder import TextEncoder
 
 _log = logging.getLogger(__name__)

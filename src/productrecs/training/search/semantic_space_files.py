@@ -22,7 +22,7 @@ from productrecs.engines.text.semantic_space import (
     Vectors,
     quantize,
 )
-from productrecs.storage.search_index_files import INDEXER_VECTORS
+from productrecs.storage.files.search_index_files import INDEXER_VECTORS
 
 _log = logging.getLogger(__name__)
 

@@ -7,8 +7,8 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.engines.copurchase import CopurchaseOptions
-from productrecs.storage.dialects import upsert
-from productrecs.storage.tables import insights, store_heads
+from productrecs.storage.sql.dialects import upsert
+from productrecs.storage.sql.tables import insights, store_heads
 from productrecs.training.tuning.hyperparameter_search import changes_of, with_changes
 
 TUNED_INSIGHT: Final = "constants"

@@ -13,7 +13,7 @@ from productrecs.engines.copurchase import (
     CopurchaseOptions,
     VariantGroups,
 )
-from productrecs.storage.database import Database
+from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store
 from productrecs.training.engine_fitters import fit_copurchase_model

@@ -30,15 +30,15 @@ from productrecs.engines.visual.visual_similarity import (
 )
 from productrecs.records.pictures.picture_fetch_states import DescribedItem, PictureProgress
 from productrecs.records.pictures.repository import PictureRepository
-from productrecs.storage.database import Database
-from productrecs.storage.model_files import (
+from productrecs.storage.files.model_files import (
     BrokenModelError,
     open_arrays,
     publish_arrays,
     remove_other_models,
 )
-from productrecs.storage.snapshot_cache import SnapshotCache
-from productrecs.storage.snapshots import PICTURES, SnapshotName
+from productrecs.storage.files.snapshot_cache import SnapshotCache
+from productrecs.storage.files.snapshots import PICTURES, SnapshotName
+from productrecs.storage.sql.database import Database
 from productrecs.training.repository import TRAINING_KINDS, TrainingRepository
 from productrecs.training.visual.picture_embedding import (
     EmbeddingExamples,

@@ -13,7 +13,7 @@ from productrecs.engines.visual.visual_similarity import (
     MatchConfidence,
     fit_match_confidence,
 )
-from productrecs.storage.model_files import BrokenModelError, open_arrays
+from productrecs.storage.files.model_files import BrokenModelError, open_arrays
 from productrecs.training.visual.picture_embedding import (
     Descriptors,
     PhotoQueries,

@@ -30,7 +30,7 @@ from productrecs.tenancy.users.memberships.repository import (
 from productrecs.tenancy.users.repository import FactorRepository, SecondFactor
 
 if TYPE_CHECKING:
-    from productrecs.storage.database import Database
+    from productrecs.storage.sql.database import Database
     from productrecs.tenancy.users.dashboard_user import DashboardUser
 
 PASSWORD = "correct horse battery"

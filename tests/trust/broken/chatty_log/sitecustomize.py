@@ -11,7 +11,7 @@ from productrecs.serving.writes import write_handlers
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from productrecs.storage.sequence_and_item_numbers import StoreLog
+    from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 
 
 def _told(log: StoreLog, groups: Sequence[Any], now_ms: int, **more: Any) -> int:

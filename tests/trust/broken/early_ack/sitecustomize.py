@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from productrecs.records.orders.ingest_events_and_orders import OrderReceipt
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder
-from productrecs.storage.group_commit import BatchHandler, CommitWaiter, GroupCommit
+from productrecs.storage.sql.group_commit import BatchHandler, CommitWaiter, GroupCommit
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from productrecs.storage.memory_budget import Claim
+    from productrecs.core.memory_budget import Claim
 
 _LATER_SECONDS = 0.05
 _put = GroupCommit.put

@@ -6,7 +6,7 @@ import errno
 import os
 from pathlib import Path
 
-from productrecs.storage import sqlite
+from productrecs.storage.sql import sqlite
 
 
 def _fail(number: int) -> None:

@@ -11,7 +11,7 @@ from productrecs.serving.writes import write_handlers
 if TYPE_CHECKING:
     from productrecs.records.orders.ingest_events_and_orders import OrderReceipt
     from productrecs.records.orders.order_and_purchase_ledger import NewOrder
-    from productrecs.storage.sequence_and_item_numbers import StoreLog
+    from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 
 
 def _half(log: StoreLog, order: NewOrder, now_ms: int) -> OrderReceipt:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from productrecs.storage import model_files
+from productrecs.storage.files import model_files
 from productrecs.training import trained_models
 
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from productrecs.storage import dialects, sqlite, sqlite_connection
+from productrecs.storage.sql import dialects, sqlite, sqlite_connection
 
 if TYPE_CHECKING:
-    from productrecs.storage.apsw_dbapi import ApswConnection
+    from productrecs.storage.sql.apsw_dbapi import ApswConnection
 
 _prepare = sqlite_connection.configure_connection
 

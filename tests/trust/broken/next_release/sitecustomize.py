@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from productrecs.storage import migrations
+from productrecs.storage.sql.migrations import schema_upgrade
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
 NEXT = "2099_01_01_0000"
-_upgrade = migrations._upgrade  # noqa: SLF001 - what the next release adds to
+_upgrade = schema_upgrade._upgrade  # noqa: SLF001 - what the next release adds to
 
 
 def _upgrade_further(transaction: "sa.Connection") -> None:
@@ -17,5 +17,5 @@ def _upgrade_further(transaction: "sa.Connection") -> None:
     transaction.exec_driver_sql(f"UPDATE alembic_version SET version_num = '{NEXT}'")  # noqa: S608 - our own
 
 
-migrations.KNOWN = (*migrations.KNOWN, NEXT)  # type: ignore[misc]
-migrations._upgrade = _upgrade_further  # noqa: SLF001
+schema_upgrade.KNOWN = (*schema_upgrade.KNOWN, NEXT)  # type: ignore[misc]
+schema_upgrade._upgrade = _upgrade_further  # noqa: SLF001

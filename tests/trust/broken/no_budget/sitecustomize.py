@@ -1,5 +1,5 @@
 """Broken variant: no limit on bytes received at once."""
 
-from productrecs.storage.memory_budget import ByteBudget
+from productrecs.core.memory_budget import ByteBudget
 
 ByteBudget.reserve = lambda *_, **__: None  # type: ignore[method-assign]  # the fault itself

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from productrecs.core.errors import StorageBusyError
-from productrecs.storage.group_commit import GroupCommit
+from productrecs.storage.sql.group_commit import GroupCommit
 
 _commit = GroupCommit._commit  # noqa: SLF001 - the fault itself
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from productrecs.records.catalog.item import ItemPatch
-    from productrecs.storage.sequence_and_item_numbers import StoreLog
+    from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 
 
 def _what_fits(

@@ -53,7 +53,7 @@ from productrecs.features.insights.attribution.touchpoint_index import (
     TouchpointIndex,
 )
 from productrecs.records.events.event import EventKind
-from productrecs.storage.database import Database
+from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
 

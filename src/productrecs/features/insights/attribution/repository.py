@@ -14,9 +14,9 @@ from productrecs.features.insights.attribution.outcomes_and_daily_sums import (
 )
 from productrecs.records.events.event import EventKind
 from productrecs.records.events.repository import EventRepository, OtherId
-from productrecs.storage.database import Database
-from productrecs.storage.dialects import ROWS_PLACEHOLDER, raw_connection, upsert
-from productrecs.storage.tables import (
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.dialects import ROWS_PLACEHOLDER, raw_connection, upsert
+from productrecs.storage.sql.tables import (
     attribution_marks,
     credit_days,
     event_hours,

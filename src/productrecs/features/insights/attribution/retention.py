@@ -20,7 +20,7 @@ from productrecs.features.insights.attribution.repository import (
 from productrecs.records.events.repository import EventRepository
 from productrecs.records.experiments.experiment import State
 from productrecs.records.experiments.repository import ExperimentRepository
-from productrecs.storage.database import Database
+from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.store import Store
 
 BATCH: Final = 1_000

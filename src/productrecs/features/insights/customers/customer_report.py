@@ -27,7 +27,7 @@ from productrecs.features.insights.customers.rfm_segments import (
     Segment,
     segment_customers,
 )
-from productrecs.storage.database import Database
+from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store, is_nightly_run_due
 

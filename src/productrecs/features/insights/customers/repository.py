@@ -8,8 +8,8 @@ import msgspec
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
-from productrecs.storage.dialects import raw_connection, upsert
-from productrecs.storage.tables import insights, store_heads
+from productrecs.storage.sql.dialects import raw_connection, upsert
+from productrecs.storage.sql.tables import insights, store_heads
 
 CUSTOMERS: Final = "customers"
 _PAGE: Final = 50_000

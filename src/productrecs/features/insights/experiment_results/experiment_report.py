@@ -32,7 +32,7 @@ from productrecs.features.insights.experiment_results.repository import (
 from productrecs.records.experiments.arm_assignment import Arm
 from productrecs.records.experiments.experiment import CONTROL, Experiment, State
 from productrecs.records.experiments.repository import ExperimentRepository
-from productrecs.storage.database import Database
+from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.store import Store
 
 RULE: Final = (

@@ -35,7 +35,7 @@ from productrecs.records.experiments.repository import (
     ExperimentRepository,
     stores_with_started_tests,
 )
-from productrecs.storage.database import Database
+from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store
 

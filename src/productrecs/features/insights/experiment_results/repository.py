@@ -7,8 +7,8 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
-from productrecs.storage.dialects import raw_connection, upsert
-from productrecs.storage.tables import experiment_days, exposures
+from productrecs.storage.sql.dialects import raw_connection, upsert
+from productrecs.storage.sql.tables import experiment_days, exposures
 
 _PAGE: Final = 50_000
 _EXPOSURES_SQL: Final = (

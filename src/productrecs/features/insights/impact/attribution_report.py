@@ -22,7 +22,7 @@ from productrecs.features.insights.impact.repository import (
     ShopperReach,
     StoreTotals,
 )
-from productrecs.storage.database import Database
+from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.store import Store
 
 RULE: Final = (

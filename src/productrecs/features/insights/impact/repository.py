@@ -10,7 +10,7 @@ from productrecs.core.ids import StoreId
 from productrecs.core.report import ReportQuery
 from productrecs.engines.hyperloglog import cardinality, merge
 from productrecs.records.events.event import EventKind
-from productrecs.storage.tables import (
+from productrecs.storage.sql.tables import (
     attribution_marks,
     credit_days,
     item_credit_days,

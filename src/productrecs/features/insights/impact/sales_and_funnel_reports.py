@@ -31,7 +31,7 @@ from productrecs.features.insights.impact.repository import (
     LookSums,
     ShopperReach,
 )
-from productrecs.storage.database import Database
+from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.store import Store
 
 

@@ -12,8 +12,8 @@ from productrecs.core.ids import StoreId, random_text
 from productrecs.features.insights.live_events.live_event import ORDER, LiveEvent, Verdict
 from productrecs.records.events.event import EventKind, event_fields
 from productrecs.records.orders.order_and_purchase_ledger import PurchaseChannel
-from productrecs.storage.dialects import RawReader, upsert
-from productrecs.storage.tables import (
+from productrecs.storage.sql.dialects import RawReader, upsert
+from productrecs.storage.sql.tables import (
     event_columns,
     event_receipts,
     event_session,

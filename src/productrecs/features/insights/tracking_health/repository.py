@@ -10,8 +10,8 @@ import sqlalchemy as sa
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.records.events.event import EventKind
-from productrecs.storage.dialects import Row, raw_connection, upsert
-from productrecs.storage.tables import (
+from productrecs.storage.sql.dialects import Row, raw_connection, upsert
+from productrecs.storage.sql.tables import (
     bot_events,
     event_hours,
     event_session,

@@ -19,7 +19,7 @@ from productrecs.features.insights.tracking_health.repository import (
 )
 from productrecs.features.insights.tracking_health.tracking_issues import find_data_issues
 from productrecs.records.events.event import EventKind
-from productrecs.storage.database import Database
+from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.shopper_identity import IdentityCheck
 from productrecs.tenancy.accounts.store import Store
 

@@ -21,7 +21,7 @@ from productrecs.features.insights.tracking_health.repository import (
 )
 from productrecs.records.pictures.picture_fetch_states import PictureCounts
 from productrecs.records.pictures.repository import PictureRepository
-from productrecs.storage.database import Database
+from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.shopper_identity import IdentityCheck
 from productrecs.tenancy.accounts.store import Store
 

@@ -23,7 +23,7 @@ from productrecs.features.recommendations.backtest import (
 from productrecs.features.recommendations.earnings.repository import EarningsRepository
 from productrecs.features.recommendations.recommendation_request import Pick
 from productrecs.features.recommendations.reranking import earning_index, rank_by_earnings
-from productrecs.storage.database import Database
+from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.store import Store
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.training_inputs import read_log

@@ -10,8 +10,8 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.engines.arrays import Floats
-from productrecs.storage.dialects import RawReader, raw_connection, upsert
-from productrecs.storage.tables import insights, store_heads
+from productrecs.storage.sql.dialects import RawReader, raw_connection, upsert
+from productrecs.storage.sql.tables import insights, store_heads
 
 _INDEX: Final = "earning-index"
 _REPLAY: Final = "earnings-replay"

@@ -8,7 +8,7 @@ from fastapi import Request
 from productrecs.http.pipeline.route_context import RequestContext
 from productrecs.http.transport.request_body import parse_json, read_body
 from productrecs.serving.writes.write_messages import WriteKind
-from productrecs.storage.group_commit import WriteTransaction
+from productrecs.storage.sql.group_commit import WriteTransaction
 
 BODY_LIMIT: Final = 512 << 10
 _BLANK: Final = b" \t\r\n"

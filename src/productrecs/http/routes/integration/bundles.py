@@ -27,7 +27,7 @@ from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.placements.bundle import BundleContent, BundleError
 from productrecs.records.placements.bundle_editor import BundleWriter
 from productrecs.records.placements.repository import BundleRepository
-from productrecs.storage.group_commit import WriteTransaction
+from productrecs.storage.sql.group_commit import WriteTransaction
 
 if TYPE_CHECKING:
     from productrecs.http.pipeline.route_context import RequestContext

@@ -18,8 +18,8 @@ from productrecs.http.schemas.integration import (
     parse_customer_ids,
 )
 from productrecs.records.events.append_and_link_events import link_customer_ids
-from productrecs.storage.group_commit import WriteTransaction
-from productrecs.storage.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.group_commit import WriteTransaction
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 
 if TYPE_CHECKING:
     from productrecs.http.pipeline.route_context import RequestContext

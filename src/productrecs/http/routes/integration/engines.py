@@ -27,8 +27,8 @@ from productrecs.http.schemas.integration import (
     EnginesInitBody,
     parse_engines_init,
 )
-from productrecs.storage.group_commit import WriteTransaction
-from productrecs.storage.job_queue import NewJob
+from productrecs.storage.jobs.job_queue import NewJob
+from productrecs.storage.sql.group_commit import WriteTransaction
 from productrecs.tenancy.accounts.repository import AccountRepository, ConnectionRepository
 from productrecs.tenancy.accounts.store_settings import SettingError, parse_setting
 from productrecs.training.engine_specs import TRAINED, TRAINING_CHOICES

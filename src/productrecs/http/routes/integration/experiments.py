@@ -23,7 +23,7 @@ from productrecs.http.schemas.integration import (
 from productrecs.http.schemas.validation_errors import BodyError, Problem
 from productrecs.records.experiments.experiment import Experiment, ExperimentError
 from productrecs.records.experiments.experiment_editor import ExperimentEditor
-from productrecs.storage.group_commit import WriteTransaction
+from productrecs.storage.sql.group_commit import WriteTransaction
 
 if TYPE_CHECKING:
     from productrecs.http.pipeline.route_context import RequestContext

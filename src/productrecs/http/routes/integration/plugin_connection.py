@@ -28,7 +28,7 @@ from productrecs.http.schemas.integration import (
     parse_dashboard_link,
     parse_introduction,
 )
-from productrecs.storage.group_commit import WriteTransaction
+from productrecs.storage.sql.group_commit import WriteTransaction
 from productrecs.tenancy.accounts.repository import AccountRepository, ConnectionRepository
 from productrecs.tenancy.accounts.store import ShopConnection, ShopPlatform
 from productrecs.tenancy.users.login_and_sessions import find_login, new_link_token

@@ -28,7 +28,7 @@ from productrecs.http.schemas.widget_config import (
     WidgetConfigBody,
     parse_widget_config,
 )
-from productrecs.storage.group_commit import WriteTransaction
+from productrecs.storage.sql.group_commit import WriteTransaction
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store
 

@@ -18,8 +18,8 @@ from productrecs.http.openapi_responses import (
 )
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.pictures.repository import PictureRepository
-from productrecs.storage.database import Database
-from productrecs.storage.job_queue import JobState, count_jobs
+from productrecs.storage.jobs.job_queue import JobState, count_jobs
+from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.repository import ConnectionRepository
 from productrecs.training.engine_specs import TRAINED
 from productrecs.training.repository import TrainingRepository

@@ -20,12 +20,12 @@ from prometheus_client.exposition import choose_encoder
 from productrecs import __version__
 from productrecs.core.clock import SECOND_MS
 from productrecs.core.errors import StorageError, operator_text
+from productrecs.core.ids import INSTALLATION
 from productrecs.http.pipeline.route_context import Context, RequestContext
 from productrecs.http.routes.public.page_response import text_response
-from productrecs.shared_memory_and_metrics_folder import PROCESS_ID
-from productrecs.storage.create_backup import estimate_copy_size
-from productrecs.storage.job_queue import (
-    INSTALLATION,
+from productrecs.processes.process_slot import PROCESS_ID
+from productrecs.storage.backup.create_backup import estimate_copy_size
+from productrecs.storage.jobs.job_queue import (
     Backlog,
     JobOutcome,
     JobState,
@@ -33,7 +33,7 @@ from productrecs.storage.job_queue import (
     all_totals,
     backlogs,
 )
-from productrecs.storage.stored_bytes import newest_sizes
+from productrecs.storage.sql.stored_bytes import newest_sizes
 from productrecs.training.repository import Freshness, freshness
 
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")

@@ -50,7 +50,7 @@ from productrecs.http.routes.public.page_response import (
     text_response,
 )
 from productrecs.services import Services
-from productrecs.storage.object_store import ObjectStore, ObjectStoreUnavailableError
+from productrecs.storage.files.object_store import ObjectStore, ObjectStoreUnavailableError
 from productrecs.tenancy.accounts.domains_and_origins import DomainError, normalise_domain
 
 if TYPE_CHECKING:

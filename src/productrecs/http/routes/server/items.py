@@ -38,9 +38,9 @@ from productrecs.http.transport.request_body import (
 from productrecs.records.catalog.item import PackedPatch
 from productrecs.records.catalog.push_items import PushResult, remove_item, upsert_items
 from productrecs.serving.writes.write_messages import WriteKind
-from productrecs.storage.group_commit import WriteTransaction
-from productrecs.storage.idempotency_keys import IdempotentCall
-from productrecs.storage.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.group_commit import WriteTransaction
+from productrecs.storage.sql.idempotency_keys import IdempotentCall
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store_management import catalog_limit
 

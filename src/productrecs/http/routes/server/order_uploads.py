@@ -49,9 +49,9 @@ from productrecs.records.uploads.repository import (
 )
 from productrecs.services import Services
 from productrecs.serving.writes.write_messages import WriteKind
-from productrecs.storage.group_commit import WriteTransaction
-from productrecs.storage.idempotency_keys import IdempotentCall
-from productrecs.storage.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.group_commit import WriteTransaction
+from productrecs.storage.sql.idempotency_keys import IdempotentCall
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 
 if TYPE_CHECKING:
     from productrecs.http.pipeline.route_context import RequestContext

@@ -7,6 +7,7 @@ import msgspec
 from fastapi import APIRouter, Request, Response
 
 from productrecs.core.errors import ProductRecsError
+from productrecs.core.memory_budget import Claim
 from productrecs.http.limits.rate_and_connection_limits import (
     address_of_client,
     network_of,
@@ -29,7 +30,6 @@ from productrecs.http.routes.widget.shopper_access import (
 from productrecs.http.schemas.orders import OrderBody, parse_order
 from productrecs.http.transport.request_body import parse_json, read_body
 from productrecs.serving.writes.write_messages import WriteKind
-from productrecs.storage.memory_budget import Claim
 from productrecs.tenancy.accounts.shopper_identity import (
     IdentityCheck,
     check_identity,

@@ -63,9 +63,9 @@ from productrecs.tenancy.accounts.shopper_identity import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from productrecs.core.memory_budget import Claim
     from productrecs.http.pipeline.route_context import Context, RequestContext
     from productrecs.serving.cached_store import CachedStore
-    from productrecs.storage.memory_budget import Claim
     from productrecs.tenancy.accounts.api_keys import SecretKeys
     from productrecs.tenancy.accounts.store import Store
 

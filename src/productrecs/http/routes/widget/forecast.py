@@ -23,7 +23,7 @@ from productrecs.http.pipeline.url_decoding import (
     FORECAST_PREFIX,
     id_of_path,
 )
-from productrecs.storage.database import Database
+from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.store import Store
 
 if TYPE_CHECKING:

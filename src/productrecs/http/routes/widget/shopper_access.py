@@ -26,7 +26,7 @@ from productrecs.records.events.shopper_history_cache import (
     ShopperHistory,
 )
 from productrecs.serving.cached_store import CachedStore
-from productrecs.storage.dialects import RawReader
+from productrecs.storage.sql.dialects import RawReader
 from productrecs.tenancy.accounts.shopper_identity import (
     IdentityCheck,
     check_identity,

@@ -10,7 +10,12 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.records.orders.repository import PurchaseLine
-from productrecs.storage.tables import file_imports, import_changes, items, purchase_lines
+from productrecs.storage.sql.tables import (
+    file_imports,
+    import_changes,
+    items,
+    purchase_lines,
+)
 
 Before: TypeAlias = tuple[int, Mapping[str, Any] | None]
 """A row's number, and its earlier values of the fields that changed; None: it is new.

@@ -26,8 +26,8 @@ from productrecs.records.uploads.undo.repository import (
     ImportChange,
     ImportChangeRepository,
 )
-from productrecs.storage.database import Database
-from productrecs.storage.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 
 _NAMES = ("shopper", "person", "session")
 

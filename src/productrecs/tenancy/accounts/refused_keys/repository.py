@@ -9,9 +9,9 @@ from typing import Final, NamedTuple, Self
 import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS
-from productrecs.storage.dialects import upsert
-from productrecs.storage.job_queue import INSTALLATION
-from productrecs.storage.tables import refused_identities
+from productrecs.core.ids import INSTALLATION
+from productrecs.storage.sql.dialects import upsert
+from productrecs.storage.sql.tables import refused_identities
 from productrecs.tenancy.accounts.repository import (
     KeyMisuse,
     KeyMisuseRepository,

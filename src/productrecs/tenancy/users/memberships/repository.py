@@ -11,8 +11,8 @@ import sqlalchemy as sa
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import random_text
-from productrecs.storage.dialects import upsert
-from productrecs.storage.tables import counters, dashboard_users
+from productrecs.storage.sql.dialects import upsert
+from productrecs.storage.sql.tables import counters, dashboard_users
 from productrecs.tenancy.users.dashboard_user import DashboardUser
 from productrecs.tenancy.users.repository import (
     FactorRepository,

@@ -1,0 +1,1 @@
+"""Backup: all data of an installation to one archive, and back."""

@@ -1,0 +1,345 @@
+"""Restore: unpacks a backup, checks and migrates it, and replaces the data folder."""
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import apsw
+import sqlalchemy as sa
+
+from productrecs.core.clock import iso, system_ms
+from productrecs.core.folders_and_permissions import temp_folder
+from productrecs.storage.backup.backup_archive import (
+    DATABASE,
+    Advance,
+    BackupManifest,
+    InUseError,
+    NewerBackupError,
+    TargetExistsError,
+    check_free_space,
+    damaged_backup,
+    read_archive,
+    sync_folder,
+)
+from productrecs.storage.backup.create_backup import (
+    Begin,
+    count_rows,
+    delete_rows,
+    make_standalone,
+    read_tables,
+    verify_database,
+)
+from productrecs.storage.sql import apsw_dbapi
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.migrations.schema_upgrade import is_known, migrate
+from productrecs.storage.sql.sqlite_connection import storage_error
+from productrecs.storage.sql.tables import models, store_heads, stores
+
+_WAIT_MS: Final = 1_000
+_FILES: Final = (f"{DATABASE}-wal", f"{DATABASE}-shm", DATABASE)
+_FOLDERS: Final = ("uploads", "models", "trails")
+
+
+def check_replaceable(folder: Path, *, replace: bool) -> None:
+    """Raise if a database in `folder` is in use, or has data that may not be replaced.
+
+    Raises:
+        InUseError: when a process has the one in `folder` open.
+        TargetExistsError: when it holds a store, unless it may be replaced.
+        StorageError: when it cannot be opened.
+    """
+    with _sole_user(folder / DATABASE) as database:
+        _check(database, folder, replace=replace)
+
+
+def replace_data_folder(staged: Path, folder: Path, *, replace: bool) -> Path | None:
+    """Move the staged data into `folder`; return the folder of the replaced data.
+
+    None when there were none. The replaced data are not changed or deleted.
+
+    Raises:
+        InUseError, TargetExistsError, StorageError: as `check_replaceable` does.
+        OSError: when the disk fails.
+    """
+    with _sole_user(folder / DATABASE) as database:
+        is_empty = _check(database, folder, replace=replace)
+        replaced_folder = None if is_empty else _new_folder(folder)
+        for name in (*_FOLDERS, *_FILES):
+            _move_data(folder / name, replaced_folder)
+        for name in ("uploads", DATABASE):  # the database refers to uploads: move it last
+            _adopt(staged / name, folder)
+        sync_folder(folder)
+    return replaced_folder
+
+
+class _Database:
+    """The database to replace, locked while this is open."""
+
+    def __init__(self, path: Path) -> None:
+        self._connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+        self._connection.set_busy_timeout(_WAIT_MS)
+
+    def lock(self) -> None:
+        # Every open connection to such a database holds a lock on it, even when idle.
+        for statement in (
+            "PRAGMA locking_mode = EXCLUSIVE",
+            "PRAGMA journal_mode = DELETE",
+            "BEGIN EXCLUSIVE",
+            "COMMIT",
+        ):
+            self._connection.execute(statement).fetchall()
+
+    def is_empty(self) -> bool:
+        """Return whether it has no data to lose: no table, or no store."""
+        query = "SELECT count(*) FROM sqlite_schema"
+        if self._connection.execute(query).fetchall() == [(0,)]:
+            return True
+        query = "SELECT count(*) FROM stores"
+        return self._connection.execute(query).fetchall() == [(0,)]
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+@contextlib.contextmanager
+def _sole_user(path: Path) -> Iterator[_Database | None]:
+    """Yield the locked database at `path`; None if none is readable."""
+    if not path.exists():
+        yield None
+        return
+    with _translated():
+        database = _Database(path)
+    try:
+        with _translated():
+            is_readable = _locked(database)
+        yield database if is_readable else None
+    finally:
+        database.close()
+
+
+def _locked(database: _Database) -> bool:
+    try:
+        database.lock()
+    except (apsw.NotADBError, apsw.CorruptError):
+        return False  # unusable, but the operator may want to inspect it
+    except apsw.BusyError as error:
+        message = (
+            "the service, or another command, uses this data folder: stop it first. "
+            "Nothing was changed"
+        )
+        raise InUseError(message) from error
+    return True
+
+
+def _check(database: _Database | None, folder: Path, *, replace: bool) -> bool:
+    """Return whether no database exists; raise if it may not be replaced."""
+    path = folder / DATABASE
+    try:
+        is_empty = not path.exists() if database is None else database.is_empty()
+    except apsw.Error:  # its tables are not ours
+        is_empty = False
+    if not is_empty and not replace:
+        message = (
+            f"{path} is not empty: restore into another folder (--data), or use --force, "
+            "which keeps the present data in a folder beside it"
+        )
+        raise TargetExistsError(message)
+    return is_empty
+
+
+def _new_folder(folder: Path) -> Path:
+    moment = iso(system_ms()).translate({ord(sign): "-" for sign in ":."})
+    replaced_folder = folder / f"replaced-{moment}"
+    replaced_folder.mkdir(mode=0o700)
+    return replaced_folder
+
+
+def _move_data(path: Path, replaced_folder: Path | None) -> None:
+    if not path.exists():
+        return
+    if replaced_folder is not None:
+        path.rename(replaced_folder / path.name)
+    elif path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+
+
+def _adopt(path: Path, folder: Path) -> None:
+    """Move `path` into the folder; as root, change its owner to the folder's owner."""
+    if not path.exists():
+        return
+    owner = folder.stat()
+    if os.geteuid() == 0:
+        for one in (path, *(path.iterdir() if path.is_dir() else ())):
+            os.chown(one, owner.st_uid, owner.st_gid)
+    path.rename(folder / path.name)
+
+
+@contextlib.contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except apsw.Error as error:
+        raise storage_error(apsw_dbapi.to_dbapi_error(error)) from error
+
+
+_OTHER_SESSIONS: Final = (
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
+    "AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreTarget:
+    """The target of a restore: a data folder, and a server if `url` names one."""
+
+    folder: Path
+    url: str | None
+    replace: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreResult:
+    """The result of a restore, and where the replaced data are now, if any."""
+
+    manifest: BackupManifest
+    replaced_folder: Path | None
+
+
+def verify_backup(path: Path, folder: Path, begin: Begin) -> BackupManifest:
+    """Do every step of a restore except the last; `folder` needs room for it meanwhile.
+
+    Raises:
+        BackupError: one of its kinds, when the backup could not be restored.
+        OSError: when the file cannot be read, or the disk fails.
+    """
+    with temp_folder(folder, ".restore-") as staged:
+        return _stage(path, staged, begin)
+
+
+def restore_backup(path: Path, place: RestoreTarget, begin: Begin) -> RestoreResult:
+    """Restore a backup to an empty target, or to one that may be replaced.
+
+    The service must not run there. The restore is atomic: all or nothing. Models are not
+    part of a backup: the service trains them when it starts.
+
+    Raises:
+        BackupError: one of its kinds; the message says what to do.
+        StorageError: one of its kinds, when the target's database cannot be opened.
+        OSError: when the file cannot be read, or the disk fails.
+    """
+    _check_place(place)
+    with temp_folder(place.folder, ".restore-") as staged:
+        manifest = _stage(path, staged, begin)
+        if place.url is None:
+            replaced_folder = replace_data_folder(
+                staged, place.folder, replace=place.replace
+            )
+            return RestoreResult(manifest, replaced_folder)
+        _restore_uploads(staged, place.folder)  # before the rows that name these files
+        _copy_to_server(staged, place, begin("restoring", sum(manifest.rows.values())))
+        return RestoreResult(manifest, None)
+
+
+def _stage(path: Path, staged: Path, begin: Begin) -> BackupManifest:
+    """Unpack below `staged`, check everything, and migrate to this program's schema."""
+    size = path.stat().st_size
+    advance = begin("unpacking", size)
+    share = 1.0
+
+    def accept(manifest: BackupManifest) -> None:
+        nonlocal share
+        total = sum(manifest.sizes.values())
+        share = size / max(total, 1)
+        check_free_space(staged, total)
+        if not is_known(manifest.schema):
+            message = (
+                f"this backup was made with ProductRecs {manifest.program}, which is newer "
+                f"(schema {manifest.schema}): restore it with that one"
+            )
+            raise NewerBackupError(message)
+
+    manifest = read_archive(path, staged, accept, lambda done: advance(round(done * share)))
+    begin("checking", 1)
+    found = verify_database(staged / DATABASE)
+    if (found.schema, found.rows) != (manifest.schema, manifest.rows):
+        raise damaged_backup("it does not have the number of rows in its manifest")
+    _prepare(staged)
+    return manifest
+
+
+def _prepare(staged: Path) -> None:
+    database = Database.open(None, staged)
+    try:
+        migrate(database)
+        with database.transaction() as transaction:
+            transaction.execute(store_heads.update().values(model_id=None, index_id=None))
+            transaction.execute(models.delete())
+    finally:
+        database.close()
+    make_standalone(staged / DATABASE)
+
+
+def _check_place(place: RestoreTarget) -> None:
+    if place.url is None:
+        check_replaceable(place.folder, replace=place.replace)
+        return
+    server = Database.open(place.url, place.folder)
+    try:
+        migrate(server)
+        with server.reading() as reading:
+            _check_server(reading, replace=place.replace)
+    finally:
+        server.close()
+
+
+def _check_server(connection: sa.Connection, *, replace: bool) -> None:
+    other_sessions = int(connection.exec_driver_sql(_OTHER_SESSIONS).scalar_one())
+    if other_sessions:
+        message = (
+            f"{other_sessions} other connections to this database are open: stop the "
+            "service on every machine first. Nothing was changed"
+        )
+        raise InUseError(message)
+    found = int(
+        connection.execute(sa.select(sa.func.count(stores.c.store_id))).scalar_one()
+    )
+    if found and not replace:
+        message = (
+            f"this database has {found} stores already: restore into an empty one, or "
+            "use --force, which deletes them"
+        )
+        raise TargetExistsError(message)
+
+
+def _copy_to_server(staged: Path, place: RestoreTarget, advance: Advance) -> None:
+    source = Database.open(None, staged)
+    server = Database.open(place.url, place.folder)
+    try:
+        migrate(server)
+        with source.reading() as reading, server.transaction() as transaction:
+            _check_server(transaction, replace=place.replace)
+            delete_rows(transaction)
+            for table, pages in read_tables(reading):
+                for rows in pages:
+                    server.insert_rows(transaction, table, rows)
+                    advance(len(rows))
+            if count_rows(transaction) != count_rows(reading):
+                raise damaged_backup("rows were lost during the restore")
+    finally:
+        source.close()
+        server.close()
+
+
+def _restore_uploads(staged: Path, folder: Path) -> None:
+    uploads = folder / "uploads"
+    for path in sorted((staged / "uploads").glob("*")):
+        uploads.mkdir(mode=0o700, exist_ok=True)
+        path.replace(uploads / path.name)
+    if uploads.exists():
+        sync_folder(uploads)

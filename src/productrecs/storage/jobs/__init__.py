@@ -1,0 +1,1 @@
+"""Jobs: the durable queue of background jobs, recurring ones, and leases."""

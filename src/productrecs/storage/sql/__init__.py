@@ -1,0 +1,1 @@
+"""SQL: the database, its dialects, tables and migrations, and writes in batches."""

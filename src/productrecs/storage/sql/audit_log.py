@@ -1,0 +1,109 @@
+"""Audit log: SQL of the changes that users of the dashboard made, kept for 400 days."""
+
+import itertools
+from dataclasses import dataclass
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from productrecs.core.clock import DAY_MS
+from productrecs.core.ids import StoreId, random_text
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.tables import audit_log
+
+RETENTION_MS: Final = 400 * DAY_MS
+_MAX_DETAIL: Final = 1_000
+_RANDOM: Final = 4
+_NUMBERS: Final = itertools.count()  # orders the entries of one millisecond
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """One entry of the audit log; `actor` is an e-mail or another name of the author."""
+
+    at: int
+    actor: str
+    action: str
+    detail: str = ""
+    entry_id: str = ""
+    undo: str = ""  # the removed rows as JSON; "" if it cannot be undone
+
+
+class AuditRepository:
+    """One store's audit log, inside one transaction; never commits."""
+
+    def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._connection = connection
+        self._store_id = store_id
+
+    def add(self, entry: AuditEntry) -> None:
+        """Store an entry."""
+        row = {
+            "store_id": self._store_id,
+            "entry_id": entry.entry_id or new_entry_id(entry.at),
+            "at": entry.at,
+            "actor": entry.actor,
+            "action": entry.action,
+            "detail": entry.detail[:_MAX_DETAIL],
+            "undo": entry.undo or None,
+        }
+        self._connection.execute(audit_log.insert().values(row))
+
+    def page(self, size: int, before: str = "") -> list[AuditEntry]:
+        """Return up to `size` entries, newest first; only those older than `before`."""
+        query = sa.select(audit_log).where(audit_log.c.store_id == self._store_id)
+        if before:
+            query = query.where(audit_log.c.entry_id < before)
+        query = query.order_by(audit_log.c.entry_id.desc()).limit(size)
+        return [_entry(row) for row in self._connection.execute(query)]
+
+    def find(self, entry_id: str) -> AuditEntry | None:
+        """Return one entry."""
+        query = sa.select(audit_log).where(
+            audit_log.c.store_id == self._store_id, audit_log.c.entry_id == entry_id
+        )
+        row = self._connection.execute(query).first()
+        return None if row is None else _entry(row)
+
+    def describe(self, entry_id: str, detail: str) -> None:
+        """Replace an entry's detail."""
+        query = audit_log.update().where(
+            audit_log.c.store_id == self._store_id, audit_log.c.entry_id == entry_id
+        )
+        self._connection.execute(query.values(detail=detail[:_MAX_DETAIL]))
+
+    def mark_undone(self, entry_id: str) -> None:
+        """Record that an entry was undone, so that it is not undone twice."""
+        query = audit_log.update().where(
+            audit_log.c.store_id == self._store_id, audit_log.c.entry_id == entry_id
+        )
+        self._connection.execute(query.values(undo=None))
+
+    def purge(self, now_ms: int) -> None:
+        """Delete entries older than 400 days."""
+        query = audit_log.delete().where(
+            audit_log.c.store_id == self._store_id,
+            audit_log.c.at < now_ms - RETENTION_MS,
+        )
+        self._connection.execute(query)
+
+
+def _entry(row: sa.Row[Any]) -> AuditEntry:
+    return AuditEntry(
+        row.at, row.actor, row.action, row.detail, row.entry_id, row.undo or ""
+    )
+
+
+def new_entry_id(at_ms: int) -> str:
+    """Return an id that sorts entries by time."""
+    return f"{at_ms:015d}-{next(_NUMBERS):06x}{random_text(_RANDOM)}"
+
+
+def recording(database: Database, store_id: StoreId, entry: AuditEntry) -> Database:
+    """Return a database whose next transaction also stores an audit log entry."""
+
+    def write(transaction: sa.Connection) -> None:
+        AuditRepository(transaction, store_id).add(entry)
+
+    return database.joined(write)

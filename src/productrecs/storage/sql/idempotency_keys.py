@@ -1,0 +1,87 @@
+"""Idempotency keys: SQL of keyed calls and their replies, kept for a day."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import sqlalchemy as sa
+
+from productrecs.core.clock import DAY_MS
+from productrecs.core.errors import ProductRecsError
+from productrecs.core.ids import StoreId
+from productrecs.storage.sql.dialects import upsert
+from productrecs.storage.sql.tables import named_calls
+
+RETENTION_MS: Final = DAY_MS
+
+
+class IdempotencyConflictError(ProductRecsError):
+    """The same idempotency key came with a different body."""
+
+
+@dataclass(frozen=True, slots=True)
+class IdempotentCall:
+    """A keyed call: its operation, its idempotency key, and its body's digest."""
+
+    operation: str
+    name: str
+    digest: str
+
+
+class IdempotencyRepository:
+    """One store's keyed calls, inside one transaction that locks the store's head."""
+
+    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._transaction = transaction
+        self._store_id = store_id
+
+    def stored_reply(self, call: IdempotentCall, now_ms: int) -> str | None:
+        """Return the call's reply within the last day; None for a new call.
+
+        Raises:
+            IdempotencyConflictError: when the key came with a different body.
+        """
+        query = sa.select(named_calls.c.digest, named_calls.c.answer).where(
+            named_calls.c.store_id == self._store_id,
+            named_calls.c.what == call.operation,
+            named_calls.c.name == call.name,
+            named_calls.c.stored_at > now_ms - RETENTION_MS,
+        )
+        row = self._transaction.execute(query).first()
+        if row is None:
+            return None
+        if row.digest != call.digest:
+            message = (
+                "this Idempotency-Key was used with another body less than a day ago; "
+                "use a new key for each call, and the same body for a retry"
+            )
+            raise IdempotencyConflictError(message)
+        return str(row.answer)
+
+    def store_reply(self, call: IdempotentCall, reply: str, now_ms: int) -> None:
+        """Store a call's reply, in the transaction of the call."""
+        row = upsert(self._transaction, named_calls).values(
+            store_id=self._store_id,
+            what=call.operation,
+            name=call.name,
+            digest=call.digest,
+            answer=reply,
+            stored_at=now_ms,
+        )
+        query = row.on_conflict_do_update(  # replaces an expired key
+            index_elements=[
+                named_calls.c.store_id,
+                named_calls.c.what,
+                named_calls.c.name,
+            ],
+            set_={name: row.excluded[name] for name in ("digest", "answer", "stored_at")},
+        )
+        self._transaction.execute(query)
+
+    def delete_expired(self, now_ms: int) -> None:
+        """Delete expired keys."""
+        query = named_calls.delete().where(
+            named_calls.c.store_id == self._store_id,
+            named_calls.c.stored_at <= now_ms - RETENTION_MS,
+        )
+        self._transaction.execute(query)

@@ -1,0 +1,1 @@
+"""Migrations of the database, one dated module each, and the upgrade that runs them."""

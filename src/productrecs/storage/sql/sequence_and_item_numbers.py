@@ -1,0 +1,164 @@
+"""Sequence and item numbers of a store, assigned under one lock (the store's log).
+
+`seq` is assigned under the lock of the store's head row, so it grows in commit order on
+both databases: a reader at position n misses nothing by continuing with `seq > n`. Product
+numbers are dense, never change and are never reused.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.core.ids import StoreId
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.dialects import raw_connection
+from productrecs.storage.sql.tables import items, store_heads
+
+_TAKE_SEQS: Final = (
+    "UPDATE store_heads SET seq = seq + ? WHERE store_id = ? RETURNING seq, erasures"
+)
+_NUMBERS: Final = ("items", "item_id", "number")
+
+
+class StoreDeletedError(ProductRecsError):
+    """The store was deleted during a write."""
+
+
+def next_counter_value(
+    transaction: sa.Connection, store_id: StoreId, counter: sa.Column[Any]
+) -> int:
+    """Lock a store's head and return the next number of one of its counters.
+
+    Raises:
+        StoreDeletedError: when the store was deleted.
+    """
+    query = (
+        store_heads.update()
+        .where(store_heads.c.store_id == store_id)
+        .values({counter: counter + 1})
+        .returning(counter)
+    )
+    found = transaction.execute(query).scalar()
+    if found is None:
+        message = "this store was deleted"
+        raise StoreDeletedError(message)
+    return int(found)
+
+
+class ItemNumbers:
+    """Cache of product numbers in this process: item id -> number, per store.
+
+    Numbers never change, so entries stay valid; only committed numbers are cached.
+    """
+
+    def __init__(self, limit: int = 2_000_000) -> None:
+        """Cache up to `limit` ids over all stores, then clear the cache."""
+        self._limit = limit
+        self._by_store: dict[StoreId, dict[str, int]] = {}
+        self._size = 0
+
+    def of(self, store_id: StoreId) -> dict[str, int]:
+        """Return the cached numbers of one store; do not modify them."""
+        return self._by_store.get(store_id, {})
+
+    def add(self, store_id: StoreId, numbers: dict[str, int]) -> None:
+        """Cache committed numbers."""
+        if self._size + len(numbers) > self._limit:
+            self._by_store, self._size = {}, 0
+        self._by_store.setdefault(store_id, {}).update(numbers)
+        self._size += len(numbers)
+
+
+class StoreLog:
+    """One store's head, locked for the rest of the transaction."""
+
+    def __init__(
+        self,
+        database: Database,
+        transaction: sa.Connection,
+        store_id: StoreId,
+        known_numbers: ItemNumbers | None = None,
+    ) -> None:
+        """Prepare; the first call locks the head."""
+        self.database = database
+        self.transaction = transaction
+        self.store_id = store_id
+        self._known_numbers = known_numbers or ItemNumbers()
+        self._new_numbers: dict[str, int] = {}
+        self.erasures = 0
+        """How many shoppers of the store were erased; set once the head is locked."""
+
+    def take_seqs(self, count: int) -> int:
+        """Lock the head and return the first of `count` new sequence numbers.
+
+        Raises:
+            StoreDeletedError: when the store was deleted.
+        """
+        last_seq = raw_connection(self.transaction).all(_TAKE_SEQS, (count, self.store_id))
+        if not last_seq:
+            message = "this store was deleted"
+            raise StoreDeletedError(message)
+        self.erasures = int(last_seq[0][1])
+        return int(last_seq[0][0]) - count + 1
+
+    def numbers(self, item_ids: Iterable[str], now_ms: int) -> dict[str, int]:
+        """Return the number of each id; unknown ids get new ones, outside the catalog.
+
+        Lock the head first.
+        """
+        known_numbers = self._known_numbers.of(self.store_id)
+        distinct_ids = dict.fromkeys(item_ids)
+        found = {one: known_numbers[one] for one in distinct_ids if one in known_numbers}
+        missing = [one for one in distinct_ids if one not in found]
+        if missing:
+            stored = self._stored(missing)
+            stored |= self._created([one for one in missing if one not in stored], now_ms)
+            self._new_numbers |= stored
+            found |= stored
+        return found
+
+    def take_numbers(self, count: int) -> int:
+        """Return the first of `count` new product numbers; lock the head first."""
+        query = (
+            store_heads.update()
+            .where(store_heads.c.store_id == self.store_id)
+            .values(next_number=store_heads.c.next_number + count)
+            .returning(store_heads.c.next_number)
+        )
+        return int(self.transaction.execute(query).scalar_one()) - count
+
+    def remember_numbers(self, numbers: dict[str, int]) -> None:
+        """Record numbers that this transaction assigned itself."""
+        self._new_numbers |= numbers
+
+    def committed(self) -> None:
+        """Cache the numbers of this transaction; call it after the commit."""
+        if self._new_numbers:
+            self._known_numbers.add(self.store_id, self._new_numbers)
+
+    def _stored(self, item_ids: Sequence[str]) -> dict[str, int]:
+        return raw_connection(self.transaction).mapped(_NUMBERS, self.store_id, item_ids)
+
+    def _created(self, item_ids: Sequence[str], now_ms: int) -> dict[str, int]:
+        if not item_ids:
+            return {}
+        first = self.take_numbers(len(item_ids))
+        created = {item_id: first + index for index, item_id in enumerate(item_ids)}
+        self.transaction.execute(
+            items.insert(),
+            [
+                {
+                    "store_id": self.store_id,
+                    "number": number,
+                    "item_id": item_id,
+                    "present": False,
+                    "change_seq": 0,
+                    "created_at": now_ms,
+                    "updated_at": now_ms,
+                }
+                for item_id, number in created.items()
+            ],
+        )
+        return created

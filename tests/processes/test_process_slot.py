@@ -1,0 +1,91 @@
+"""Process slot: shared memory, the connections of peers, and a folder of metrics."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from productrecs.processes.process_slot import (
+    PeerConnections,
+    ProcessSlot,
+    SharedMemory,
+    metrics_folder,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CHANGE_IN_A_CHILD = """
+import sys
+from productrecs.processes.process_slot import (
+    PeerConnections,
+    ProcessSlot,
+)
+slot = ProcessSlot.parse(sys.argv[1])
+assert slot.name == "api 2"
+slot.memory.buckets[3] += 2.5
+PeerConnections(slot).publish(7, is_ready=True)
+"""
+
+
+def test_a_child_opens_the_slot_that_it_is_given(tmp_path: Path) -> None:
+    memory = SharedMemory.create(2)
+    slot = ProcessSlot("api 2", 1, memory, tmp_path / "with:colon")
+    assert ProcessSlot.parse(str(slot)).metrics == slot.metrics
+    ours = PeerConnections(ProcessSlot("api 1", 0, memory))
+
+    command = [sys.executable, "-c", CHANGE_IN_A_CHILD, str(slot)]
+    subprocess.run(command, pass_fds=[memory.file], check=True)
+
+    assert memory.buckets[3] == 2.5
+    assert ours.fewest_connections() == 7
+
+
+def test_only_other_processes_that_are_ready_count_as_peers() -> None:
+    memory = SharedMemory.create(3)
+    first, second, third = (
+        PeerConnections(ProcessSlot("api", number, memory)) for number in range(3)
+    )
+
+    first.publish(1, is_ready=True)
+    second.publish(2)
+    third.publish(9, is_ready=True)
+    assert (
+        first.fewest_connections(),
+        second.fewest_connections(),
+        third.fewest_connections(),
+    ) == (9, 1, 1)
+
+    third.publish(0, is_ready=False)
+    assert (
+        first.fewest_connections(),
+        second.fewest_connections(),
+        third.fewest_connections(),
+    ) == (math.inf, 1, 1)
+    PeerConnections(ProcessSlot("api", 0, memory))  # a successor, which is not ready yet
+    assert second.fewest_connections() == math.inf
+
+
+def test_the_folder_of_metrics_goes_with_its_service() -> None:
+    with metrics_folder() as folder:
+        assert folder.stat().st_mode & 0o777 == 0o700
+
+    assert not folder.exists()
+
+
+def test_a_process_alone_shares_nothing() -> None:
+    alone = ProcessSlot.standalone("api")
+
+    alone.join_metrics()
+
+    assert PeerConnections(alone).fewest_connections() == math.inf
+    assert alone.metrics is None
+
+
+@pytest.mark.parametrize("number", [1, 100])
+def test_memory_has_a_cell_for_each_process(number: int) -> None:
+    assert len(SharedMemory.create(number).connections) == number

@@ -1,0 +1,62 @@
+"""Joined writes: they are committed with the next transaction, once, or not at all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+import sqlalchemy as sa
+
+from productrecs.storage.sql.tables import counters
+
+if TYPE_CHECKING:
+    from productrecs.storage.sql.database import Database
+
+
+def note(name: str) -> sa.Insert:
+    return counters.insert().values(name=name, value=1)
+
+
+def add_line(transaction: sa.Connection) -> None:
+    transaction.execute(note("line"))
+
+
+def add_twice(database: Database) -> None:
+    """Break the change off: its name is taken."""
+    with database.transaction() as transaction:
+        transaction.execute(note("change"))
+        transaction.execute(note("change"))
+
+
+def noted(database: Database) -> set[str]:
+    with database.reading() as connection:
+        found = connection.execute(sa.select(counters.c.name)).scalars()
+        return set(found) & {"change", "line", "later"}
+
+
+def test_a_joined_write_is_stored_once_with_the_next_transaction(
+    database: Database,
+) -> None:
+    joined = database.joined(add_line)
+    waited = joined.is_joined
+    with joined.transaction() as transaction:
+        transaction.execute(note("change"))
+    with joined.transaction() as transaction:
+        transaction.execute(note("later"))
+
+    assert (waited, joined.is_joined) == (True, False)
+    assert noted(database) == {"change", "line", "later"}
+
+
+def test_neither_is_stored_when_one_of_both_fails(database: Database) -> None:
+    def fail(_transaction: sa.Connection) -> None:
+        raise KeyError
+
+    with pytest.raises(KeyError), database.joined(fail).transaction() as transaction:
+        transaction.execute(note("change"))
+    joined = database.joined(add_line)
+    with pytest.raises(sa.exc.IntegrityError):
+        add_twice(joined)
+
+    assert noted(database) == set()
+    assert joined.is_joined

@@ -1,0 +1,30 @@
+"""Storage health: an outage is logged at its start, once a minute and at its end."""
+
+import logging
+
+import pytest
+
+from productrecs.core.errors import StorageError, UnconfirmedWriteError
+from productrecs.storage.sql.storage_health import StorageHealth
+
+
+@pytest.mark.parametrize(
+    ("error", "began", "ended"),
+    [
+        (StorageError("full"), "writes failing", "writes recovered"),
+        (UnconfirmedWriteError("late"), "writes unconfirmed", "writes confirmed again"),
+    ],
+)
+def test_failing_writes_are_logged_once_a_minute_until_they_succeed(
+    error: StorageError, began: str, ended: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    now = [0.0]
+    health = StorageHealth(lambda: now[0])
+    for now[0] in range(150):  # seconds: a failure in each
+        health.write_failed(error)
+    health.confirmed()
+    health.write_succeeded(health.write_failures)
+    health.write_failed(error)
+
+    assert caplog.messages == [began, began, began, ended, began]
