@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, BrowserContext, Page
 
-    from productrecs.dashboard.page_and_visit import Page as DashboardPage
+    from productrecs.dashboard.page import Page as DashboardPage
     from productrecs.storage.sql.database import Database
     from tests.support.filled_store import Filled
     from tests.support.service import Service

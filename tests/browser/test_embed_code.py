@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from productrecs.dashboard.pages.widgets import TYPES
+from productrecs.dashboard.pages.connect.widgets import TYPES
 from productrecs.http.routes.public.embed_code import (
     YOUR_PRODUCT,
     widget_element,

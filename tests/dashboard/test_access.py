@@ -9,9 +9,9 @@ import pytest
 
 from productrecs.application import create_application
 from productrecs.core.clock import DAY_MS
-from productrecs.dashboard.page_and_visit import cookie_name
+from productrecs.dashboard.cookies import cookie_name
 from productrecs.dashboard.page_registry import PAGES
-from productrecs.dashboard.pages.security import browser_name
+from productrecs.dashboard.pages.settings.security import browser_name
 from productrecs.services import build_services
 from productrecs.settings import Settings
 from productrecs.tenancy.users import dashboard_user, login_and_sessions

@@ -13,7 +13,7 @@ import pytest
 
 from productrecs.application import create_application
 from productrecs.dashboard.charts import ExpectedDay
-from productrecs.dashboard.pages.demand_forecast import (
+from productrecs.dashboard.pages.analyse.demand_forecast import (
     stock_status,
     why_flat,
 )

@@ -8,12 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.dashboard import application, file_upload_forms
-from productrecs.dashboard.page_and_visit import (
-    Page,
-    Reply,
-    SentFile,
-    Visit,
-)
+from productrecs.dashboard.page import Page, Reply, SentFile, Visit
 from productrecs.dashboard.page_registry import BY_PATH
 from productrecs.records.uploads.order_upload import MIB
 from productrecs.tenancy.users.dashboard_user import Role

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.dashboard.pages import login
+from productrecs.dashboard.pages.account import login
 from productrecs.http.pipeline import login_thread_pool
 from productrecs.tenancy.accounts.team_members import accept
 from productrecs.tenancy.users.dashboard_user import new_token

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.dashboard.pages.audit_log import PAGE_SIZE
+from productrecs.dashboard.pages.settings.audit_log import PAGE_SIZE
 from productrecs.storage.sql.audit_log import RETENTION_MS, AuditEntry, AuditRepository
 from productrecs.tenancy.accounts.team_members import INVITATION_MS
 from productrecs.tenancy.users.dashboard_user import Role

@@ -19,7 +19,7 @@ from tests.support.dashboard_calls import address_of, fields_of, undeclared
 from tests.support.filled_store import Filled, fill, open_store
 
 if TYPE_CHECKING:
-    from productrecs.dashboard.page_and_visit import Page
+    from productrecs.dashboard.page import Page
     from tests.dashboard.conftest import Office
     from tests.support.service import Reply
 

@@ -17,7 +17,7 @@ from urllib.parse import urlencode
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from productrecs.dashboard.page_and_visit import Page
+    from productrecs.dashboard.page import Page
     from tests.support.filled_store import Filled
 
 # By the name that a page reads: the kind of id (`Filled.ids`) that it takes.

@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.report import report_query
-from productrecs.dashboard.page_and_visit import Visit
+from productrecs.dashboard.page import Visit
 from productrecs.dashboard.report_period import as_number, figures_of
 from productrecs.features.insights.tracking_health.tracking_issues import find_data_issues
 from productrecs.report_registry import make_report

@@ -22,35 +22,30 @@ from productrecs.core.cache_registry import Cache, memoized
 from productrecs.core.errors import ProductRecsError, QueueFullError
 from productrecs.core.ids import StoreId
 from productrecs.dashboard.audited_changes import make_change
+from productrecs.dashboard.cookies import (
+    FLASH,
+    SESSION,
+    UNDO_MARK,
+    VISITOR,
+    is_csrf_token,
+    read_cookie,
+    set_cookie,
+)
 from productrecs.dashboard.file_upload_forms import (
     declared_length,
     has_multipart,
     received_form,
 )
-from productrecs.dashboard.page_and_visit import (
-    FLASH,
-    LOGIN_PATH,
-    SESSION,
-    UNDO_MARK,
-    VISITOR,
-    Form,
-    NotFoundError,
-    Page,
-    Reply,
-    Visit,
-    is_csrf_token,
-    read_cookie,
-    set_cookie,
-)
+from productrecs.dashboard.page import LOGIN_PATH, Form, NotFoundError, Page, Reply, Visit
 from productrecs.dashboard.page_registry import (
     BY_PATH,
     current_page,
     navigation,
 )
-from productrecs.dashboard.pages.email_confirmation import (
+from productrecs.dashboard.pages.account.email_confirmation import (
     needs_confirmation,
 )
-from productrecs.dashboard.pages.registration import INVITATION, OPEN
+from productrecs.dashboard.pages.account.registration import INVITATION, OPEN
 from productrecs.http.limits.rate_and_connection_limits import (
     address_of_client,
     peer_of,

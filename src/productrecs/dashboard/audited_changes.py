@@ -9,14 +9,8 @@ from productrecs.dashboard.change_descriptions import (
     difference,
     snapshot,
 )
-from productrecs.dashboard.page_and_visit import (
-    FLASH,
-    UNDO_MARK,
-    Handler,
-    Page,
-    Reply,
-    Visit,
-)
+from productrecs.dashboard.cookies import FLASH, UNDO_MARK
+from productrecs.dashboard.page import Handler, Page, Reply, Visit
 from productrecs.http.pipeline.authentication_and_cors import DASHBOARD_PATH
 from productrecs.storage.sql.audit_log import AuditRepository, new_entry_id
 from productrecs.storage.sql.database import Database

@@ -9,26 +9,27 @@ from dataclasses import fields
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from productrecs.dashboard.merchandising_rule_form import (
-    ACTIONS,
-    PLACES,
-    RuleDraft,
-)
-from productrecs.dashboard.page_and_visit import Visit
-from productrecs.dashboard.pages import (
-    bundles,
+from productrecs.dashboard.page import Visit
+from productrecs.dashboard.pages.analyse import (
     demand_forecast,
     experiments,
-    file_imports,
+    search_report_and_preview,
+)
+from productrecs.dashboard.pages.catalog import (
+    bundles,
     list_settings,
     looks,
     merchandising,
     placements,
-    search_report_and_preview,
-    store_settings,
-    team,
 )
-from productrecs.dashboard.pages.suggestions import filter_label
+from productrecs.dashboard.pages.catalog.merchandising_rule_form import (
+    ACTIONS,
+    PLACES,
+    RuleDraft,
+)
+from productrecs.dashboard.pages.connect import file_imports
+from productrecs.dashboard.pages.overview.suggestions import filter_label
+from productrecs.dashboard.pages.settings import store_settings, team
 from productrecs.dashboard.product_table import titles_of
 from productrecs.features.search.search_rule_book import SearchRuleEditor
 from productrecs.records.experiments.experiment_editor import ExperimentEditor

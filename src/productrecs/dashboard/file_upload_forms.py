@@ -12,7 +12,7 @@ from typing import Final
 
 from fastapi import Request
 
-from productrecs.dashboard.page_and_visit import SentFile
+from productrecs.dashboard.page import SentFile
 from productrecs.http.transport.multipart_parser import (
     FIELDS_LIMIT,
     MultipartForm,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
-from productrecs.dashboard.page_and_visit import Visit
+from productrecs.dashboard.page import Visit
 from productrecs.features.recommendations.explain import (
     AppliedRule,
     ExplainedProduct,

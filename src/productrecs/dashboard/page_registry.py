@@ -5,38 +5,44 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import Final
 
-from productrecs.dashboard.page_and_visit import Group, Page
-from productrecs.dashboard.pages import (
-    api_keys_and_plan,
-    audit_log,
-    bundles,
+from productrecs.dashboard.page import Group, Page
+from productrecs.dashboard.pages.account import (
+    email_confirmation,
+    login,
+    password_reset,
+    registration,
+)
+from productrecs.dashboard.pages.analyse import (
     customers,
     demand_forecast,
-    email_confirmation,
     experiments,
-    file_imports,
-    global_search,
-    home,
+    report_csv_download,
+    sales_impact,
+    search_report_and_preview,
+)
+from productrecs.dashboard.pages.catalog import (
+    bundles,
     list_settings,
-    live_events,
-    login,
     look_edit,
     looks,
     margin_and_stock_weight,
     merchandising,
-    password_reset,
     placements,
     products,
-    registration,
-    report_csv_download,
-    sales_impact,
-    search_report_and_preview,
-    security,
+)
+from productrecs.dashboard.pages.connect import (
+    file_imports,
+    live_events,
     setup_checklist,
-    store_settings,
-    suggestions,
-    team,
     widgets,
+)
+from productrecs.dashboard.pages.overview import global_search, home, suggestions
+from productrecs.dashboard.pages.settings import (
+    api_keys_and_plan,
+    audit_log,
+    security,
+    store_settings,
+    team,
 )
 
 PAGES: Final[tuple[Page, ...]] = (

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from productrecs.dashboard.page_and_visit import Visit
+from productrecs.dashboard.page import Visit
 from productrecs.features.forecast.forecast_replies import item_forecast_reply
 from productrecs.features.forecast.repository import ForecastRepository
 from productrecs.features.search.product_search import search_catalog

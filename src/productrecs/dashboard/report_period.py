@@ -16,7 +16,7 @@ from productrecs.core.report import (
     ReportValue,
     report_query,
 )
-from productrecs.dashboard.page_and_visit import Visit
+from productrecs.dashboard.page import Visit
 
 CHOICES: Final[Mapping[str, int]] = MappingProxyType({"7": 7, "30": 30, "90": 90})
 WEEKS: Final[Mapping[str, int]] = MappingProxyType({"this-week": 0, "last-week": 1})

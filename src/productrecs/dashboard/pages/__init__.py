@@ -1,1 +1,1 @@
-"""Pages: one module per page of the dashboard."""
+"""Pages: one module per page of the dashboard, in a folder per group of the navigation."""

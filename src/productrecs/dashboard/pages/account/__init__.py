@@ -1,0 +1,1 @@
+"""Account: log in, register, reset a password, confirm an e-mail address."""

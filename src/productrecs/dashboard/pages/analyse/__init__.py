@@ -1,0 +1,1 @@
+"""Analyse: sales after recommendations, tests, search, demand and customers."""

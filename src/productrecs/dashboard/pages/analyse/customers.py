@@ -1,0 +1,192 @@
+"""Customers pages: segments, who is due, and one shopper's record to export or erase."""
+
+import itertools
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from productrecs.core.report import MAX_ROWS, report_query
+from productrecs.dashboard.page import Group, NotFoundError, Page, Reply, Visit
+from productrecs.dashboard.product_table import titles_of
+from productrecs.dashboard.report_period import (
+    REPORT_FILE_PATH,
+    figures_of,
+    rows_of,
+)
+from productrecs.features.insights.customers.rfm_segments import Segment
+from productrecs.features.privacy.shopper_export import exported_shopper, shopper_names
+from productrecs.records.events.event import Fields
+from productrecs.report_registry import make_report
+from productrecs.services import build_eraser
+from productrecs.tenancy.users.dashboard_user import Role
+
+CUSTOMERS_PATH: Final = "/dashboard/customers"
+ONE_PATH: Final = f"{CUSTOMERS_PATH}/one"
+EXPORT_PATH: Final = f"{CUSTOMERS_PATH}/export"
+SEGMENTS: Final = MappingProxyType(
+    {
+        Segment.NEW.value: ("New", "good"),
+        Segment.ONCE.value: ("Bought once", ""),
+        Segment.ACTIVE.value: ("Active", "good"),
+        Segment.DUE.value: ("Due", "warn"),
+        Segment.SLIPPING.value: ("Slipping", "warn"),
+        Segment.LOST.value: ("Lost", "bad"),
+    }
+)
+_RECORDS: Final = MappingProxyType(
+    {
+        "name": "Ids",
+        "event": "Events",
+        "purchase": "Order lines",
+        "test": "Tests",
+    }
+)
+_HAPPENED: Final = MappingProxyType(
+    {
+        "detail-page-view": "Viewed a product",
+        "add-to-cart": "Added to the cart",
+        "buy": "Bought",
+        "category-view": "Viewed a category",
+        "search-pref": "Searched",
+        "search-click": "Clicked in a search",
+        "image-search-click": "Clicked in a search by photo",
+        "metadata-pref": "Chose a filter",
+        "rec-impression": "Saw a recommendation",
+        "rec-click": "Clicked a recommendation",
+    }
+)
+_ROWS: Final = 50
+_MOST_READ: Final = 5_000
+_LONGEST_ID: Final = 256
+
+
+def show_customers(visit: Visit) -> Reply:
+    """Show the segments, and the customers with most revenue or with an order due."""
+    zone, services, store = visit.store.settings.zone, visit.services, visit.store
+    by = "next" if visit.query["by"] == "next" else "value"
+    segment = visit.query["segment"] if visit.query["segment"] in SEGMENTS else ""
+    segments = make_report(
+        services, store, "customers", report_query(visit.now_ms, zone, by="segment")
+    )
+    asked = report_query(visit.now_ms, zone, by=by, limit=MAX_ROWS)
+    people = make_report(services, store, "customer-list", asked)
+    found = [one for one in rows_of(people) if segment in {"", one["segment"]}]
+    return visit.render(
+        "customers.html",
+        figures=figures_of(segments),
+        segments=rows_of(segments),
+        names=SEGMENTS,
+        meanings=_meanings(segments.notes),
+        notes=segments.notes[:1],
+        by=by,
+        segment=segment,
+        people=found[:_ROWS],
+        total=len(found),
+        link=_link,
+        file=lambda name, by: f"{REPORT_FILE_PATH}?{urlencode({'report': name, 'by': by})}",
+    )
+
+
+def _link(**fields: str) -> str:
+    return f"{CUSTOMERS_PATH}?{urlencode(fields)}"
+
+
+def _meanings(notes: tuple[str, ...]) -> dict[str, str]:
+    """Return the meaning of each segment, from the report's notes."""
+    pairs = (note.split(": ", 1) for note in notes if ": " in note)
+    return {name: text for name, text in pairs if name in SEGMENTS}
+
+
+def show_customer(visit: Visit) -> Reply:
+    """Show the stored data of one shopper, found by any of their ids."""
+    return _customer(visit, visit.query["customer"][:_LONGEST_ID])
+
+
+def _customer(visit: Visit, name: str, error: str = "", typed: str = "") -> Reply:
+    names, records = _records_of(visit, name)
+    listed = [one for one in records if "timestamp" in one]
+    listed.sort(key=lambda one: str(one["timestamp"]), reverse=True)
+    counts = Counter(str(one["record"]) for one in records)
+    asked = report_query(visit.now_ms, visit.store.settings.zone, limit=MAX_ROWS)
+    people = make_report(visit.services, visit.store, "customer-list", asked)
+    known = next((one for one in rows_of(people) if one["customer"] in names), None)
+    return visit.render(
+        "customer.html",
+        status=422 if error else 200,
+        title=f"Customer {name}",
+        name=name,
+        names=names,
+        known=known,
+        segments=SEGMENTS,
+        counts=[(label, counts[kind]) for kind, label in _RECORDS.items() if counts[kind]],
+        records=listed[:_ROWS],
+        titles=titles_of(visit, _items_of(listed[:_ROWS])),
+        is_cut=len(records) == _MOST_READ,
+        labels=_RECORDS,
+        happened=_HAPPENED,
+        export=EXPORT_PATH,
+        may_export=visit.user.role >= Role.EDITOR,
+        error=error,
+        typed=typed,
+    )
+
+
+def _records_of(visit: Visit, name: str) -> tuple[tuple[str, ...], list[Fields]]:
+    """Return a shopper's ids and records; an unknown id is not found."""
+    database, store_id = visit.database, visit.store.store_id
+    names = shopper_names(database, store_id, name) if name else ()
+    rows = exported_shopper(database, store_id, names) if names else iter(())
+    records = list(itertools.islice(rows, _MOST_READ))
+    if not records:
+        message = "Nothing is stored of a customer with this id."
+        raise NotFoundError(message)
+    return names, records
+
+
+def _items_of(records: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the product that each record shows."""
+    shown = (
+        one.get("item_id") or next(iter(one.get("item_ids") or ()), "") for one in records
+    )
+    return sorted({str(one) for one in shown if one})
+
+
+def erase_customer(visit: Visit) -> Reply:
+    """Erase a shopper after the owner has typed the id again."""
+    name, typed = visit.form["customer"][:_LONGEST_ID], visit.form["confirm"]
+    if typed != name:
+        error = "This is not the id above. Type it exactly to erase this customer."
+        return _customer(visit, name, error, typed)
+    _records_of(visit, name)
+    build_eraser(visit.services).request(visit.store.store_id, name)
+    message = "The customer is being erased; it takes up to a minute."
+    return visit.redirect(CUSTOMERS_PATH, message)
+
+
+def export_customer(visit: Visit) -> Reply:
+    """Send all records of a shopper as JSON lines."""
+    name = visit.form["customer"][:_LONGEST_ID]
+    names, _ = _records_of(visit, name)
+    rows = exported_shopper(visit.database, visit.store.store_id, names)
+    lines = [json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in rows]
+    return Reply(
+        body="".join(f"{line}\n" for line in lines).encode(),
+        media_type="application/jsonl; charset=utf-8",
+        headers={"content-disposition": 'attachment; filename="customer.jsonl"'},
+    )
+
+
+PAGES: Final = (
+    Page(CUSTOMERS_PATH, "Customers", show_customers, group=Group.ANALYSE),
+    Page(ONE_PATH, "Customer", show_customer, erase_customer, may_change=Role.OWNER),
+    Page(
+        EXPORT_PATH,
+        "Records of a customer",
+        None,
+        export_customer,
+        action="Exported a customer's records",
+    ),
+)

@@ -1,0 +1,402 @@
+"""Demand forecast pages: expected sales, of the store and of one product, and orders."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import date, timedelta
+from functools import partial
+from types import MappingProxyType
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.core.report import Report, ReportValue, report_query
+from productrecs.dashboard.charts import (
+    Chart,
+    ExpectedDay,
+    forecast_chart,
+)
+from productrecs.dashboard.page import Group, NotFoundError, Page, Reply, Visit
+from productrecs.dashboard.pages.catalog.list_settings import setting_errors
+from productrecs.dashboard.product_table import product_rows
+from productrecs.dashboard.report_period import (
+    REPORT_FILE_PATH,
+    ChartDays,
+    as_number,
+    chosen_chart_days,
+    figures_of,
+    rows_of,
+)
+from productrecs.features.forecast.forecast_replies import (
+    item_forecast_reply,
+    store_summary,
+    today_of,
+)
+from productrecs.features.forecast.repository import ForecastRepository
+from productrecs.report_registry import make_report
+from productrecs.tenancy.accounts.store_management import change_settings
+from productrecs.tenancy.users.dashboard_user import Role
+from productrecs.tenancy.users.repository import UserRepository
+
+DEMAND_PATH: Final = "/dashboard/demand"
+PRODUCT_PATH: Final = f"{DEMAND_PATH}/product"
+_ORDERS: Final = MappingProxyType(
+    {
+        "order_date": "Order date",
+        "money": "Most money at stake",
+        "stockout_date": "Sells out first",
+        "overstock_value": "Overstock",
+        "expected_28_days": "Expected sales",
+    }
+)
+ALERTS: Final = MappingProxyType(
+    {
+        "out_of_stock": ("Sold out", "bad"),
+        "runs_out": ("Sells out", "bad"),
+        "order_now": ("Order now", "warn"),
+        "overstock": ("Overstock", ""),
+    }
+)
+METHODS: Final = MappingProxyType(
+    {"lgbm": "Learned from all products", "statistical": "Average of its own sales"}
+)
+_MODES: Final = MappingProxyType({"units": "units", "order_lines": "order lines"})
+ORDERING: Final = (
+    ("lead_time_days", "Lead time, in days", "From your order until the goods can be sold"),
+    (
+        "service_level",
+        "Service level, in per cent",
+        "How often stock should last until then",
+    ),
+    ("order_every_days", "Days between two orders", "An order lasts so long after it came"),
+    ("overstock_days", "Overstock, in days", "Stock for more days than this is too much"),
+)
+_NOT_IN_PLAN: Final = (
+    "your plan has no demand forecast; the operator of your service can change that"
+)
+_SHOWN_DAYS: Final = 120
+_PAST_DAYS: Final = MappingProxyType({"30": 30, "60": 60, "120": _SHOWN_DAYS})
+_SOON_DAYS: Final = 7  # an order that is due within these days is announced
+_FLAT: Final = 0.05  # largest difference of days, as a share, that counts as none
+_ROWS: Final = 50
+_MONTH: Final = 30
+
+
+class ForecastNotInPlanError(ProductRecsError):
+    """The store's plan has no demand forecast."""
+
+
+def show_demand(visit: Visit) -> Reply:
+    """Show the store's expected sales, and what to do about each product."""
+    return _demand(visit)
+
+
+def _demand(
+    visit: Visit,
+    status: int = 200,
+    ordering: Mapping[str, str] | None = None,
+    errors: Mapping[str, str] | None = None,
+) -> Reply:
+    by = visit.query["by"] if visit.query["by"] in _ORDERS else "order_date"
+    zone = visit.store.settings.zone
+    asked = report_query(visit.now_ms, zone, by=_column(by), limit=_ROWS)
+    demand = make_report(visit.services, visit.store, "demand", asked)
+    plain = report_query(visit.now_ms, zone)
+    forecast = make_report(visit.services, visit.store, "forecast", plain)
+    with visit.database.reading() as connection:
+        run = ForecastRepository(connection, visit.store.store_id).run()
+    is_on = visit.store.settings.demand_forecast
+    summary = store_summary(run, visit.store.settings.currency, enabled=is_on)
+    figures = figures_of(forecast)
+    settings = visit.store.settings
+    history = [(one["date"], float(one["actual"])) for one in summary["history"]]
+    chart, days = _chart(visit, history, _days_ahead(summary["forecast"]))
+    return visit.render(
+        "demand.html",
+        status=status,
+        is_on=is_on,
+        is_offered=_is_offered(visit),
+        is_owner=visit.user.role is Role.OWNER,
+        ordering=ORDERING,
+        chosen=ordering
+        or {name: f"{getattr(settings, name):g}" for name, _, _ in ORDERING},
+        mistakes=errors or {},
+        can_mail=visit.services.settings.smtp is not None and bool(visit.user.email),
+        has_mails=_has_mails(visit),
+        summary=summary if run is not None and is_on else None,
+        made_at=None if run is None else run.generated_at,
+        unit=_MODES.get(summary["target_mode"] or "", ""),
+        chart=chart,
+        days=days,
+        past_choices=list(_PAST_DAYS),
+        expected=_expected_sums(summary),
+        judged=_errors(visit, summary["accuracy"]),
+        figures=figures,
+        stock=figures_of(demand),
+        demand=demand,
+        rows=rows_of(demand),
+        forecast=forecast,
+        by=by,
+        orders=list(_ORDERS.items()),
+        status_of=partial(
+            stock_status, today=today_of(visit.now_ms, visit.store.settings.zone)
+        ),
+        file=_file,
+        column=_column(by),
+        settings=settings,
+    )
+
+
+def _column(by: str) -> str:
+    """Return the column that a report is sorted by; the default is money."""
+    return "" if by == "money" else by
+
+
+def _file(report: str, **fields: str) -> str:
+    return f"{REPORT_FILE_PATH}?{urlencode({'report': report, **fields})}"
+
+
+def _chart(
+    visit: Visit, sold: Sequence[tuple[str, float]], ahead: Sequence[ExpectedDay]
+) -> tuple[Chart | None, ChartDays | None]:
+    """Return the chart of the chosen days, and these days; None without a forecast."""
+    if not ahead:
+        return None, None
+    past = [day for day, _ in sold]
+    days = chosen_chart_days(visit, _PAST_DAYS, past, [one.day for one in ahead])
+    shown = [one for one in sold if days.shows(one[0])]
+    expected = [one for one in ahead if days.shows(one.day)]
+    return forecast_chart(shown, expected, visit.formats), days
+
+
+def _days_ahead(forecast: Sequence[Mapping[str, Any]]) -> list[ExpectedDay]:
+    return [
+        ExpectedDay(one["date"], float(one["p10"]), float(one["mean"]), float(one["p90"]))
+        for one in forecast
+    ]
+
+
+def _expected_sums(summary: dict[str, Any]) -> dict[int, float]:
+    """Return the expected sales of the next 7 and 28 days: the sums of the chart's line."""
+    means = [float(one["mean"]) for one in summary["forecast"]]
+    return {days: sum(means[:days]) for days in (7, 28)}
+
+
+def stock_status(row: Mapping[str, ReportValue], today: date) -> tuple[str, str]:
+    """Return the text and colour of a product's stock status."""
+    if row["alert"]:
+        return ALERTS[str(row["alert"])]
+    due = row["order_date"]
+    if due and date.fromisoformat(str(due)) <= today + timedelta(days=_SOON_DAYS):
+        return "Order soon", "warn"
+    return ("Stock not known", "") if row["stock_qty"] is None else ("Healthy", "good")
+
+
+def why_flat(sold: Sequence[tuple[str, float]], ahead: Sequence[ExpectedDay]) -> str:
+    """Return why every day of a forecast is the same; "" if the days differ."""
+    expected = [one.expected for one in ahead]
+    if not expected or max(expected) - min(expected) > _FLAT * max(expected):
+        return ""
+    if not max(expected):
+        return (
+            "No sales are expected: the product is not on sale, or has not sold for long."
+        )
+    days = sum(amount > 0 for _, amount in sold)
+    known = f"It sold on {days} of the last {len(sold)} days. " if sold else ""
+    return (
+        f"{known}No weekday or season stands out in its sales, so the forecast is the same "
+        "for each day: its recent daily average."
+    )
+
+
+def _errors(visit: Visit, accuracy: dict[str, float] | None) -> list[str]:
+    """Return the backtest of the store's total as text; nothing if it is unknown."""
+    if accuracy is None:
+        return []
+    fmt, bias = visit.formats, accuracy["bias"]
+    found = [
+        (
+            f"The forecast of one day was off by {fmt.share(accuracy['wape'], 0)} of what "
+            "was sold, on average over the past weeks."
+        ),
+        "It was neither too high nor too low on the whole."
+        if abs(bias) < 0.01  # noqa: PLR2004 - below a percent
+        else f"On the whole it was {fmt.share(abs(bias), 0)} too "
+        f"{'high' if bias > 0 else 'low'}.",
+        (
+            f"{fmt.share(accuracy['coverage_p10_p90'], 0)} of the days were within the "
+            f"likely range; {fmt.share(0.8, 0)} is the target."
+        ),
+    ]
+    baseline = accuracy["baseline_rmsse"]
+    if baseline:
+        better = 1 - accuracy["rmsse"] / baseline
+        word = "smaller" if better >= 0 else "larger"
+        found.append(
+            f"Its error was {fmt.share(abs(better), 0)} {word} than that of the better of "
+            "two simple methods: repeating last week, and the mean of the last 28 days."
+        )
+    return found
+
+
+def turn_on(visit: Visit) -> Reply:
+    """Turn the forecast on; a running worker makes the first one at once.
+
+    Raises:
+        ForecastNotInPlanError: when the store's plan has no forecast.
+    """
+    if not _is_offered(visit):
+        raise ForecastNotInPlanError(_NOT_IN_PLAN)
+    change_settings(visit.database, visit.store, {"demand_forecast": "true"})
+    visit.refresh_accounts()
+    message = "The forecast is on. The first one is made now; large shops take minutes."
+    return visit.redirect(DEMAND_PATH, message)
+
+
+def turn_off(visit: Visit) -> Reply:
+    """Turn the forecast off."""
+    change_settings(visit.database, visit.store, {"demand_forecast": "false"})
+    visit.refresh_accounts()
+    return visit.redirect(DEMAND_PATH, "The forecast is off. Its pages are empty again.")
+
+
+def choose_mails(visit: Visit) -> Reply:
+    """Turn the user's e-mails about products to order on or off."""
+    is_on = visit.form["mails"] == "on"
+    with visit.database.transaction() as transaction:
+        users = UserRepository(transaction, visit.store.store_id)
+        users.set_stock_mails(visit.user.user_id, is_on=is_on)
+    message = "E-mails about what to order are off."
+    if is_on:
+        message = f"Products that have to be ordered are mailed to {visit.user.email}."
+    return visit.redirect(f"{DEMAND_PATH}#ordering", message)
+
+
+def _has_mails(visit: Visit) -> bool:
+    with visit.database.reading() as connection:
+        readers = UserRepository(connection, visit.store.store_id).stock_mail_readers()
+    return any(one.user_id == visit.user.user_id for one in readers)
+
+
+def save_ordering(visit: Visit) -> Reply:
+    """Store the shop's ordering settings, which the products to order depend on."""
+    sent = {name: visit.form[name] for name, _, _ in ORDERING}
+    errors = setting_errors(sent, {name: label for name, label, _ in ORDERING})
+    if errors:
+        return _demand(visit, status=422, ordering=sent, errors=errors)
+    change_settings(visit.database, visit.store, sent)
+    visit.refresh_accounts()
+    return visit.redirect(f"{DEMAND_PATH}#ordering", "Saved. The numbers above follow it.")
+
+
+def _is_offered(visit: Visit) -> bool:
+    """Return whether the store's plan has the forecast."""
+    plan = visit.services.settings.plans.get(visit.store.subscription.plan)
+    return plan is None or plan.forecast
+
+
+def show_product(visit: Visit) -> Reply:
+    """Show the expected sales of one product, and what to order."""
+    item_id, store, now_ms = visit.query["id"], visit.store, visit.now_ms
+    with visit.database.reading() as connection:
+        repository = ForecastRepository(connection, store.store_id)
+        item, run = repository.item(item_id), repository.run()
+    if item is None:
+        message = "There is no such product."
+        raise NotFoundError(message)
+    is_on = store.settings.demand_forecast
+    reply = item_forecast_reply(item, run, store.settings.zone, now_ms, enabled=is_on)
+    ahead = _days_ahead(reply["forecast"])
+    asked = replace(
+        report_query(now_ms, store.settings.zone, limit=1), where=(("item_id", item_id),)
+    )
+    made = make_report(visit.services, store, "demand", asked)
+    action = next(iter(rows_of(made)), None) if is_on else None
+    paces = [] if action is None else _paces(action)
+    sold = _sold(item.daily, ahead[0].day) if ahead else []
+    chart, days = _chart(visit, sold, ahead)
+    return visit.render(
+        "demand_product.html",
+        title=item.title or item_id,
+        item=item,
+        row=next(iter(product_rows(visit, [item_id])), None),
+        reply=reply,
+        action=action,
+        paces=paces,
+        sold=sold,
+        chart=chart,
+        days=days,
+        definitions=_meanings(made),
+        status_of=partial(
+            stock_status, today=today_of(visit.now_ms, visit.store.settings.zone)
+        ),
+        flat=why_flat(sold, ahead),
+        past_choices=list(_PAST_DAYS),
+        methods=METHODS,
+        unit=_MODES.get(reply["target_mode"] or "", ""),
+        settings=store.settings,
+    )
+
+
+def _paces(action: dict[str, ReportValue]) -> list[tuple[str, float]]:
+    """Return the daily sales of each of the last three months, oldest first."""
+    sold = [as_number(action[f"sold_{days}_days"]) for days in (30, 60, 90)]
+    if None in sold:
+        return []
+    month, two, three = (one or 0.0 for one in sold)
+    return [
+        ("61 to 90 days ago", (three - two) / _MONTH),
+        ("31 to 60 days ago", (two - month) / _MONTH),
+        ("The last 30 days", month / _MONTH),
+    ]
+
+
+def _sold(daily: Mapping[int, float] | None, first_day: str) -> list[tuple[str, float]]:
+    """Return the sales of each past day without the run's day, which is incomplete."""
+    if daily is None:
+        return []
+    ran = date.fromisoformat(first_day) - timedelta(days=1)
+    return [
+        ((ran - timedelta(days=back)).isoformat(), daily.get(back, 0.0))
+        for back in range(_SHOWN_DAYS, 0, -1)
+    ]
+
+
+def _meanings(made: Report) -> dict[str, str]:
+    return {column.name: column.meaning for column in made.columns}
+
+
+PAGES: Final = (
+    Page(DEMAND_PATH, "Demand", show_demand, group=Group.ANALYSE),
+    Page(
+        f"{DEMAND_PATH}/on",
+        "Demand",
+        None,
+        turn_on,
+        may_change=Role.OWNER,
+        action="Turned the demand forecast on",
+    ),
+    Page(
+        f"{DEMAND_PATH}/off",
+        "Demand",
+        None,
+        turn_off,
+        may_change=Role.OWNER,
+        action="Turned the demand forecast off",
+    ),
+    Page(
+        f"{DEMAND_PATH}/ordering",
+        "Demand",
+        None,
+        save_ordering,
+        action="Changed the ordering settings",
+    ),
+    Page(
+        f"{DEMAND_PATH}/mails",
+        "Demand",
+        None,
+        choose_mails,
+        may_change=Role.VIEWER,
+        action="Chose e-mails about stock",
+    ),
+    Page(PRODUCT_PATH, "Expected sales of a product", show_product),
+)

@@ -1,0 +1,376 @@
+"""Tests pages: the store's tests of variants, the form of a new one, and their results."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Final
+
+from productrecs.core.report import ReportValue, report_query
+from productrecs.dashboard.page import Group, NotFoundError, Page, Removal, Reply, Visit
+from productrecs.dashboard.pages.catalog.placements import (
+    STRATEGIES,
+    code_name,
+    editor_of,
+)
+from productrecs.dashboard.report_period import (
+    as_number,
+    figures_of,
+    rows_of,
+)
+from productrecs.features.insights.experiment_results.experiment_report import SHARES
+from productrecs.records.experiments.experiment import (
+    MAX_VARIANTS,
+    PLACEMENT,
+    PLACEMENT_FIELDS,
+    SEARCH,
+    SEARCH_FIELDS,
+    ExperimentContent,
+    ExperimentError,
+    Goal,
+    State,
+    Treatment,
+    UnknownExperimentError,
+)
+from productrecs.records.experiments.experiment_editor import ExperimentEditor
+from productrecs.records.placements.placement import UnknownPlacementError
+from productrecs.report_registry import make_report
+
+TESTS_PATH: Final = "/dashboard/tests"
+_TEST_PATH: Final = f"{TESTS_PATH}/test"
+_NEW_PATH: Final = f"{TESTS_PATH}/new"
+_HALF: Final = 150  # half the width of the interval's drawing, in SVG units
+_VERDICTS: Final = MappingProxyType(
+    {
+        "collecting data": ("Not enough data yet", "warn"),
+        "no significant difference yet": ("No significant difference yet", "warn"),
+        "more with recommendations": ("More with recommendations", "good"),
+        "less with recommendations": ("Less with recommendations", "bad"),
+        "more than the control": ("More than the control", "good"),
+        "less than the control": ("Less than the control", "bad"),
+        "suppressed": ("Not valid", "bad"),
+    }
+)
+METRICS: Final = MappingProxyType(
+    {
+        "conversion": "Visitors who bought",
+        "clicks": "Visitors who clicked",
+        "carts": "Visitors who added to the cart",
+        "orders": "Orders per visitor",
+        "revenue": "Sales per visitor",
+        "margin": "Margin per visitor",
+    }
+)
+STATES: Final = MappingProxyType(
+    {
+        State.DRAFT: ("Draft", ""),
+        State.RUNNING: ("Running", "good"),
+        State.PAUSED: ("Paused", "warn"),
+        State.ENDED: ("Ended", ""),
+    }
+)
+_SEARCH: Final = "Search"
+_AS_NOW: Final = ("", "As now")
+_SWITCH: Final = (_AS_NOW, ("true", "On"), ("false", "Off"))
+_NAMES: Final = "bcde"
+_NONE: Final = "none"
+CHOICES: Final[Mapping[str, tuple[str, tuple[tuple[str, str], ...]]]] = MappingProxyType(
+    {
+        "strategy": (
+            "Show",
+            (_AS_NOW, *((key.value, text) for key, text in STRATEGIES.items())),
+        ),
+        "fallback": (
+            "Fill up with",
+            (
+                _AS_NOW,
+                (_NONE, "Nothing"),
+                *((key.value, text) for key, text in STRATEGIES.items()),
+            ),
+        ),
+        "num": ("Products", ()),
+        "minimum": ("Hide below", ()),
+        "most_per_category": ("At most of one category", ()),
+        "most_per_brand": ("At most of one brand", ()),
+        "title": ("Title", ()),
+        "filters": ("Filters", ()),
+        "search_meaning": ("Products of similar meaning", _SWITCH),
+        "search_sold_out": (
+            "Sold-out products",
+            (_AS_NOW, ("mixed", "Mixed"), ("last", "Last"), ("hidden", "Hidden")),
+        ),
+    }
+)
+"""The fields of the form, each with its label and its choices; no choices: text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One metric of a test: the verdict, the interval, and its drawing."""
+
+    name: str
+    verdict: str
+    tone: str
+    mean: str
+    control: str
+    lift: str
+    interval: str
+    low: float
+    high: float
+    middle: float
+    missing: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """The fields of a new test; shares are text as typed."""
+
+    subject: str
+    name: str = ""
+    goal: str = Goal.REVENUE
+    variants: tuple[dict[str, str], ...] = field(default=({"variant": "b", "share": "50"},))
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields that a variant may change."""
+        return tuple(
+            one
+            for one in CHOICES
+            if one in (SEARCH_FIELDS if self.subject == SEARCH else PLACEMENT_FIELDS)
+        )
+
+    def content(self) -> ExperimentContent:
+        """Return the test of the fields.
+
+        Raises:
+            ExperimentError: when a share is no number.
+        """
+        goal = Goal(self.goal) if self.goal in set(Goal) else Goal.REVENUE
+        variants = tuple(self._variant(one) for one in self.variants)
+        return ExperimentContent(self.subject, variants, goal)
+
+    def _variant(self, typed: Mapping[str, str]) -> Treatment:
+        changes: dict[str, Any] = {
+            name: None if typed[name] == _NONE else typed[name]
+            for name in self.fields
+            if typed.get(name)
+        }
+        if "filters" in changes:
+            changes["filters"] = typed["filters"].splitlines()
+        try:
+            share = float(typed["share"].removesuffix("%").replace(",", "."))
+        except ValueError as error:
+            message = f"{typed['variant']}: write the share as a number of per cent"
+            raise ExperimentError(message, "variants") from error
+        return Treatment(typed["variant"], share, changes)
+
+
+def show_tests(visit: Visit) -> Reply:
+    """Show every test."""
+    rows = [
+        (one, subject_of(one.content), STATES[one.state]) for one in _editor(visit).all()
+    ]
+    return visit.render("experiments.html", rows=rows)
+
+
+def show_form(visit: Visit) -> Reply:
+    """Show the form of a new test; first, what it tests."""
+    draft = _Draft(visit.query["subject"], variants=_blank(visit.query["variants"]))
+    return _form(visit, draft)
+
+
+def _blank(count: str) -> tuple[dict[str, str], ...]:
+    """Return so many variants with equal shares."""
+    number = int(count) if count in {"2", "3", "4"} else 1
+    share = f"{100 // (number + 1)}"
+    return tuple({"variant": name, "share": share} for name in _NAMES[:number])
+
+
+def save_test(visit: Visit) -> Reply:
+    """Store a new test as a draft; if it is invalid, show the form with the error."""
+    form = visit.form
+    names = form.each("variant")[:MAX_VARIANTS]
+    columns = {
+        "variant": names,
+        "share": form.each("share"),
+        **{name: form.each(name) for name in CHOICES},
+    }
+    variants = tuple(
+        {name: column[at] if at < len(column) else "" for name, column in columns.items()}
+        for at in range(len(names))
+    )
+    draft = _Draft(form["subject"], code_name(form["test"]), form["goal"], variants)
+    try:
+        made = _editor(visit).add(draft.name, draft.content())
+    except (ExperimentError, UnknownPlacementError) as error:
+        return _form(visit, draft, _sentence(error))
+    return visit.redirect(f"{_TEST_PATH}?test={made.name}", "Saved. Start it when ready.")
+
+
+def show_test(visit: Visit) -> Reply:
+    """Show a test with its result.
+
+    Raises:
+        NotFoundError: when the store has no such test.
+    """
+    return _test(visit, visit.query["test"])
+
+
+def change_test(visit: Visit) -> Reply:
+    """Start, pause, stop or remove a test, or choose a variant."""
+    name, action = visit.form["test"], visit.form["then"]
+    try:
+        changed = _editor(visit).act(name, action, visit.form["variant"])
+    except UnknownExperimentError as error:
+        raise NotFoundError(_sentence(error)) from error
+    except (ExperimentError, UnknownPlacementError) as error:
+        return _test(visit, name, _sentence(error))
+    visit.refresh_store()
+    visit.refresh_accounts()
+    if action == "remove":
+        return visit.redirect(TESTS_PATH, f"“{name}” is removed.")
+    state = STATES[changed.state][0].lower()
+    message = f"“{name}” is {state}. Replies follow within a second."
+    if changed.winner:
+        message = f"“{changed.winner}” is what every shopper gets now."
+    return visit.redirect(f"{_TEST_PATH}?test={name}", message)
+
+
+def _test(visit: Visit, name: str, error: str = "") -> Reply:
+    try:
+        test = _editor(visit).find(name)
+    except UnknownExperimentError as unknown:
+        raise NotFoundError(_sentence(unknown)) from unknown
+    query = report_query(visit.now_ms, visit.store.settings.zone, test=name)
+    made = make_report(visit.services, visit.store, "experiment", query)
+    compared: dict[str, list[Comparison]] = {}
+    for row in rows_of(made):
+        one = compare(
+            visit, row, ("mean", "control"), is_running=test.state is State.RUNNING
+        )
+        compared.setdefault(str(row["variant"]), []).append(one)
+    arms = [
+        (arm, test.content.shares[arm], _changes(test.content.variant(arm)))
+        for arm in test.content.shares
+    ]
+    return visit.render(
+        "experiment.html",
+        status=422 if error else 200,
+        title=f"Test {name}",
+        test=test,
+        subject=subject_of(test.content),
+        state=STATES[test.state],
+        arms=arms,
+        made=made,
+        figures=figures_of(made),
+        compared=compared,
+        goal=METRICS[test.content.goal],
+        error=error,
+    )
+
+
+def _form(visit: Visit, draft: _Draft, error: str = "") -> Reply:
+    subjects = [(SEARCH, _SEARCH)]
+    subjects += [
+        (f"{PLACEMENT}{one.name}", f"Placement {one.name}")
+        for one in editor_of(visit).all()
+    ]
+    is_known = draft.subject in dict(subjects)
+    return visit.render(
+        "experiment_form.html",
+        status=422 if error else 200,
+        draft=draft,
+        subjects=subjects,
+        is_known=is_known,
+        choices=[(name, *CHOICES[name]) for name in draft.fields],
+        goals=[(goal.value, METRICS[goal]) for goal in Goal],
+        most=MAX_VARIANTS,
+        error=error,
+    )
+
+
+def _editor(visit: Visit) -> ExperimentEditor:
+    who = visit.user.email or ""
+    return ExperimentEditor(visit.database, visit.store, visit.context.clock, who)
+
+
+def subject_of(content: ExperimentContent) -> str:
+    """Return what is tested, in the merchant's words."""
+    return f"Placement {content.placement}" if content.placement else _SEARCH
+
+
+def _changes(variant: Treatment) -> list[str]:
+    """Return what a variant changes, in words."""
+    found = []
+    for name, value in variant.changes.items():
+        label, choices = CHOICES.get(name, (name.replace("_", " "), ()))
+        text = ", ".join(value) if isinstance(value, list) else value
+        key = _NONE if value is None else str(value).lower()
+        shown = dict(choices).get(key, str(text or "none"))
+        found.append(f"{label}: {shown}")
+    return found
+
+
+def compare(
+    visit: Visit,
+    row: dict[str, ReportValue],
+    arms: tuple[str, str],
+    *,
+    is_running: bool,
+) -> Comparison:
+    """Return a row of a test's report, with its interval as a drawing."""
+    arm, control = arms
+    fmt, metric = visit.formats, str(row["metric"])
+
+    def mean(column: str) -> str:
+        value = as_number(row[column])
+        if metric in SHARES:
+            return fmt.share(value)
+        return fmt.number(value, 3) if metric == Goal.ORDERS else fmt.money(value)
+
+    verdict, tone = _VERDICTS.get(str(row["verdict"]), (str(row["verdict"]), ""))
+    low, high, lift = (as_number(row[name]) for name in ("lift_low", "lift_high", "lift"))
+    interval, drawn = "", (0.0, 0.0, 0.0)
+    if low is not None and high is not None and lift is not None:
+        interval = f"{fmt.share(low, 0)} to {fmt.share(high, 0)}"
+        widest = max(abs(low), abs(high)) or 1.0
+        drawn = (low / widest * _HALF, high / widest * _HALF, lift / widest * _HALF)
+    more = as_number(row["visitors_more"])
+    return Comparison(
+        METRICS[metric],
+        verdict,
+        tone,
+        mean(arm),
+        mean(control),
+        fmt.share(lift, 0),
+        interval,
+        *drawn,
+        missing=f"{fmt.number(more)} more visitors"
+        if more and is_running and tone == "warn"
+        else "",
+    )
+
+
+def _sentence(error: Exception) -> str:
+    text = str(error)
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+PAGES: Final = (
+    Page(TESTS_PATH, "Tests", show_tests, group=Group.ANALYSE),
+    Page(_NEW_PATH, "New test", show_form, save_test, action="Added a test"),
+    Page(
+        _TEST_PATH,
+        "Test",
+        show_test,
+        change_test,
+        action="Changed a test",
+        actions={
+            "start": "Started a test",
+            "pause": "Paused a test",
+            "stop": "Stopped a test",
+            "choose": "Chose a variant of a test",
+            "remove": "Removed a test",
+        },
+        removes=(Removal("experiments", "placements_seq", {"name": "test"}, "remove"),),
+    ),
+)

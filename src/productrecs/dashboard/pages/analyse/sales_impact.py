@@ -1,0 +1,246 @@
+"""Sales impact pages: sales after recommendations, the orders behind them, holdout."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import date
+from types import MappingProxyType
+from typing import Final
+from urllib.parse import urlencode
+
+from productrecs.core.report import MAX_ROWS, Report, ReportValue, report_query
+from productrecs.dashboard.alerts import key_alerts
+from productrecs.dashboard.charts import (
+    Chart,
+    bar_chart,
+    days_between,
+)
+from productrecs.dashboard.list_explanations import ENGINE_NAMES
+from productrecs.dashboard.page import Group, Page, Reply, Visit
+from productrecs.dashboard.pages.analyse.experiments import compare
+from productrecs.dashboard.pages.analyse.report_csv_download import sale_filters
+from productrecs.dashboard.pages.catalog.list_settings import setting_errors
+from productrecs.dashboard.pages.connect.widgets import WIDGET_NAMES
+from productrecs.dashboard.report_period import (
+    Period,
+    as_number,
+    change_of,
+    chosen_period,
+    figures_of,
+    rows_of,
+)
+from productrecs.features.insights.impact.attribution_report import RULE
+from productrecs.features.insights.tracking_health.tracking_issues import find_data_issues
+from productrecs.report_registry import make_report
+from productrecs.storage.jobs.job_queue import NewJob
+from productrecs.tenancy.accounts.store_management import change_settings
+
+IMPACT_PATH: Final = "/dashboard/impact"
+ORDERS_PATH: Final = f"{IMPACT_PATH}/orders"
+_GROUPINGS: Final = MappingProxyType(
+    {
+        "widget": "Widget",
+        "source": "Source",
+        "position": "Position",
+        "widget,source": "Widget and source",
+        "day": "Day",
+    }
+)
+_NAMES: Final = MappingProxyType(
+    {
+        "source": {engine.value: name for engine, name in ENGINE_NAMES.items()},
+        "widget": WIDGET_NAMES,
+    }
+)
+_HOLDOUT: Final = MappingProxyType(
+    {"holdout_percent": "Shoppers without, in per cent", "holdout_test": "Name"}
+)
+_ROWS: Final = 50
+_RULE: Final = (
+    "A cart or a sale counts for the last list in which the same shopper clicked on the "
+    "product, or else was shown it, at most 30 days before. A shopper is known by the "
+    "customer's number, or else by the browser's session. Imported orders are not "
+    "counted. Only the holdout test proves that lists cause sales."
+)
+_MOST_BARS: Final = 100
+
+
+def show_impact(visit: Visit) -> Reply:
+    """Show the sales attributed to recommendations in a period."""
+    return _impact(visit)
+
+
+def _impact(
+    visit: Visit,
+    status: int = 200,
+    typed: Mapping[str, str] | None = None,
+    errors: Mapping[str, str] | None = None,
+) -> Reply:
+    period, services, store = chosen_period(visit), visit.services, visit.store
+    by = visit.query["by"] if visit.query["by"] in _GROUPINGS else "widget"
+    names = tuple(by.split(","))
+    made = make_report(services, store, "attribution", period.by(*names, limit=_ROWS))
+    days = make_report(services, store, "attribution", period.by("day", limit=MAX_ROWS))
+    items = make_report(services, store, "credited-items", period.by(limit=10))
+    test = make_report(services, store, "experiment", period.by())
+    figures = figures_of(made)
+    return visit.render(
+        "impact.html",
+        status=status,
+        period=period,
+        figures=figures,
+        changes={
+            name: change_of(figures[name], figures[f"{name}_before"])
+            for name in ("revenue_clicked", "revenue_seen", "orders", "carts", "click_rate")
+        },
+        rule=_RULE,
+        report_rule=RULE,
+        chart=_chart(visit, period, days),
+        groupings=list(_GROUPINGS.items()),
+        by=by,
+        group_names=names,
+        made=made,
+        rows=[_linked(period, row, names) for row in rows_of(made)],
+        items=items,
+        names=_NAMES,
+        item_rows=rows_of(items),
+        orders_link=lambda **fields: period.link(ORDERS_PATH, **fields),
+        test=test,
+        test_figures=figures_of(test),
+        running=store.settings.holdout_percent,
+        planned=typed or _planned(visit),
+        mistakes=errors or {},
+        comparisons=[
+            compare(
+                visit,
+                row,
+                ("shown", "held_out"),
+                is_running=store.settings.holdout_percent > 0,
+            )
+            for row in rows_of(test)
+        ],
+        issues=find_data_issues(visit.database, store, visit.now_ms),
+        keys=list(key_alerts(visit)),
+        is_empty=not figures["shown"] and not figures["revenue"] and not figures["carts"],
+    )
+
+
+def _planned(visit: Visit) -> dict[str, str]:
+    """Return the proposed settings of a new holdout test, whose name is new."""
+    today = report_query(visit.now_ms, visit.store.settings.zone).last_day
+    return {"holdout_percent": "10", "holdout_test": f"from {visit.formats.day(today)}"}
+
+
+def leave_out(visit: Visit) -> Reply:
+    """Leave out what somebody may have invented: purchases, or visits and purchases."""
+    if visit.form["what"] == "unconfirmed":
+        change_settings(visit.database, visit.store, {"unconfirmed_orders": "ignore"})
+        visit.refresh_accounts()
+        message = "Orders that your server did not confirm no longer count."
+    else:
+        with visit.database.transaction() as transaction:
+            job = NewJob(visit.store.store_id, "leave-out-excess")
+            visit.services.queue.enqueue(transaction, job)
+        message = "They are being left out of reports, which takes up to some minutes."
+    return visit.redirect(f"{IMPACT_PATH}#doctor", message)
+
+
+def change_holdout(visit: Visit) -> Reply:
+    """Start a holdout test, or end the running one."""
+    if visit.form["then"] == "end":
+        change_settings(visit.database, visit.store, {"holdout_percent": "0"})
+        visit.refresh_accounts()
+        message = "The test has ended. All shoppers see recommendations again."
+        return visit.redirect(f"{IMPACT_PATH}#holdout", message)
+    sent = {
+        "holdout_percent": visit.form["holdout_percent"],
+        "holdout_test": visit.form["holdout_test"],
+    }
+    errors = setting_errors(sent, _HOLDOUT)
+    if not errors and float(sent["holdout_percent"]) == 0:
+        errors = {"holdout_percent": "Choose at least 1 per cent."}
+    if errors:
+        return _impact(visit, status=422, typed=sent, errors=errors)
+    change_settings(visit.database, visit.store, sent)
+    visit.refresh_accounts()
+    message = "The test runs. Its first numbers are there within an hour."
+    return visit.redirect(f"{IMPACT_PATH}#holdout", message)
+
+
+def show_orders(visit: Visit) -> Reply:
+    """Show the orders behind a number: the newest attributed sales."""
+    period, where = chosen_period(visit), sale_filters(visit)
+    asked = replace(period.by(limit=_ROWS * 4), where=where)
+    made = make_report(visit.services, visit.store, "credited-sales", asked)
+    return visit.render(
+        "impact_orders.html",
+        period=period,
+        where=where,
+        back=period.link(IMPACT_PATH),
+        file=period.file("credited-sales", **dict(where)),
+        made=made,
+        rows=rows_of(made),
+        names=_NAMES,
+        is_cut=len(made.rows) == asked.limit,
+    )
+
+
+def _linked(
+    period: Period, row: dict[str, ReportValue], names: tuple[str, ...]
+) -> dict[str, object]:
+    """Return a row with a link to its orders."""
+    if names == ("day",):
+        day = str(row["day"])
+        link = f"{ORDERS_PATH}?{urlencode({'from': day, 'until': day})}"
+    else:
+        where = {name: "" if row[name] is None else str(row[name]) for name in names}
+        link = period.link(ORDERS_PATH, **where)
+    return {**row, "orders_link": link}
+
+
+def _chart(visit: Visit, period: Period, days: Report) -> Chart | None:
+    """Return bars of each day, or of each week in a long period."""
+    found = {
+        str(row["day"]): (
+            as_number(row["revenue_clicked"]) or 0.0,
+            as_number(row["revenue_seen"]) or 0.0,
+        )
+        for row in rows_of(days)
+        if row["currency"] == visit.store.settings.currency
+    }
+    if not found:
+        return None
+    values: dict[str, tuple[float, float]] = {}
+    asked = days_between(period.asked.first_day, period.asked.last_day)
+    is_weekly, week_of = len(asked) > _MOST_BARS, visit.store.settings.week_of
+    for day in asked:
+        begin = week_of(date.fromisoformat(day)).isoformat() if is_weekly else day
+        clicked, seen = values.get(begin, (0.0, 0.0))
+        more_clicked, more_seen = found.get(day, (0.0, 0.0))
+        values[begin] = (clicked + more_clicked, seen + more_seen)
+    parts = {
+        "After a click": [clicked for clicked, _ in values.values()],
+        "After an impression only": [seen for _, seen in values.values()],
+    }
+    chart = bar_chart(list(values), parts, visit.formats)
+    return replace(chart, label="Week from") if is_weekly else chart
+
+
+PAGES: Final = (
+    Page(IMPACT_PATH, "Impact", show_impact, group=Group.ANALYSE),
+    Page(
+        f"{IMPACT_PATH}/holdout",
+        "Holdout test",
+        None,
+        change_holdout,
+        action="Started a holdout test",
+        actions={"end": "Ended the holdout test"},
+    ),
+    Page(
+        f"{IMPACT_PATH}/leave-out",
+        "Leave out records",
+        None,
+        leave_out,
+        action="Left out orders or visits that may be invented",
+    ),
+    Page(ORDERS_PATH, "Orders after recommendations", show_orders),
+)

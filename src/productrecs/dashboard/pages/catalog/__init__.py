@@ -1,0 +1,1 @@
+"""Catalog: products, rules, placements, bundles, lists and looks."""

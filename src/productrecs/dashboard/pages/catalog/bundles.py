@@ -1,0 +1,310 @@
+"""Bundles pages: the store's bundles and proposals, and a bundle's form with its price."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Self
+
+from productrecs.dashboard.page import (
+    Form,
+    Group,
+    NotFoundError,
+    Page,
+    Removal,
+    Reply,
+    Visit,
+)
+from productrecs.dashboard.pages.catalog.merchandising_rule_form import lines_of
+from productrecs.dashboard.product_table import titles_of
+from productrecs.features.recommendations.bundles import (
+    BundleRow,
+    bundle_rows,
+    describe_bundle,
+)
+from productrecs.records.catalog.repository import CatalogRepository
+from productrecs.records.placements.bundle import (
+    MAX_PARTS,
+    BundleChangedError,
+    BundleContent,
+    BundleError,
+    BundleState,
+    UnknownBundleError,
+    validate_bundle,
+)
+from productrecs.records.placements.bundle_editor import BundleEditor
+from productrecs.records.placements.placement import Strategy
+
+BUNDLES_PATH: Final = "/dashboard/bundles"
+_BUNDLE_PATH: Final = f"{BUNDLES_PATH}/bundle"
+_DISCOUNTS: Final = (
+    ("", "No discount"),
+    ("percent", "In percent"),
+    ("amount", "An amount"),
+)
+_MAX_NUMBER: Final = 2**53
+
+
+@dataclass(frozen=True, slots=True)
+class BundleDraft:
+    """The fields of the form, as typed."""
+
+    number: int | None = None  # of a stored bundle
+    version: int | None = None  # that the form was made from
+    name: str = ""
+    parts: tuple[str, ...] = ()
+    discount: str = ""
+    value: str = ""
+    proposed: tuple[str, ...] = ()
+
+    @classmethod
+    def of_form(cls, form: Form) -> Self:
+        """Return the submitted bundle."""
+        discount = form["discount"]
+        return cls(
+            number=_number(form["bundle"]),
+            version=_number(form["bundle_version"]),
+            name=form["bundle_name"],
+            parts=lines_of("\n".join(form.all("part")))[: MAX_PARTS + 1],
+            discount=discount if discount in dict(_DISCOUNTS) else "",
+            value=form["value"],
+            proposed=form.all("proposed")[:MAX_PARTS],
+        )
+
+    @classmethod
+    def of_row(cls, row: BundleRow) -> Self:
+        """Return the form of a stored bundle."""
+        content = row.content
+        percent, amount = content.discount_percent, content.discount_amount
+        value = amount if percent is None else percent
+        return cls(
+            number=row.bundle_id,
+            version=None if row.bundle is None else row.bundle.version,
+            name=content.name,
+            parts=content.items,
+            discount="" if value is None else "amount" if percent is None else "percent",
+            value="" if value is None else f"{value:g}",
+        )
+
+    def content(self) -> BundleContent:
+        """Return the bundle of the fields.
+
+        Raises:
+            BundleError: when the discount is no number.
+        """
+        value = None
+        if self.discount:
+            field = f"discount_{self.discount}"
+            try:
+                value = float(self.value.replace(",", ".", 1))
+            except ValueError as error:
+                message = "write the discount as a number, such as 10 or 2.50"
+                raise BundleError(message, field) from error
+        is_changed = set(self.proposed) != set(self.parts)
+        return BundleContent(
+            self.parts,
+            self.name,
+            discount_percent=value if self.discount == "percent" else None,
+            discount_amount=value if self.discount == "amount" else None,
+            proposed=self.proposed if is_changed else (),
+        )
+
+
+def show_bundles(visit: Visit) -> Reply:
+    """Show the bundles, the proposals and the rejected sets."""
+    rows = bundle_rows(visit.database, visit.opened.shop, visit.now_ms)
+    placements = [
+        one.name
+        for one in visit.opened.placements.by_name.values()
+        if one.content.strategy is Strategy.BUNDLE
+    ]
+    return visit.render(
+        "bundles.html",
+        stored=[one for one in rows if one.bundle and not _is_rejected(one)],
+        proposals=[one for one in rows if one.bundle is None],
+        rejected=[one for one in rows if _is_rejected(one)],
+        placements=placements,
+    )
+
+
+def show_bundle(visit: Visit) -> Reply:
+    """Show the form of a stored bundle, of a proposal, or of a new bundle.
+
+    Raises:
+        NotFoundError: when the store has no such bundle.
+    """
+    query = visit.query
+    if query["bundle"]:
+        number = _number(query["bundle"])
+        rows = bundle_rows(visit.database, visit.opened.shop, visit.now_ms)
+        found = [one for one in rows if one.bundle_id is not None]
+        for one in found:
+            if one.bundle_id == number:
+                return _form(visit, BundleDraft.of_row(one))
+        message = "There is no bundle with this number."
+        raise NotFoundError(message)
+    parts = query.all("part")[:MAX_PARTS]
+    return _form(visit, BundleDraft(parts=parts, proposed=parts))
+
+
+def save_bundle(visit: Visit) -> Reply:
+    """Store the bundle; if it is invalid or was changed, show the form with the error."""
+    draft = BundleDraft.of_form(visit.form)
+    editor = BundleEditor(visit.database, visit.store, visit.context.clock)
+    try:
+        content = draft.content()
+        if "anyway" not in visit.form and (missing := _not_buyable(visit, content)):
+            return _form(visit, draft, not_buyable=missing)
+        if draft.number is None:
+            made = editor.add(content)
+        else:
+            made = editor.change(
+                draft.number,
+                draft.version,
+                items=content.items,
+                name=content.name,
+                state=BundleState.ACCEPTED,
+                discount_percent=content.discount_percent,
+                discount_amount=content.discount_amount,
+            )
+    except (BundleError, BundleChangedError) as error:
+        return _form(visit, draft, error)
+    except UnknownBundleError as error:
+        raise NotFoundError(_sentence(error)) from error
+    visit.refresh_store()
+    message = (
+        f"“{made.content.name or made.bundle_id}” is saved. Pages follow within a second."
+    )
+    return visit.redirect(BUNDLES_PATH, message)
+
+
+def reject_proposal(visit: Visit) -> Reply:
+    """Store a proposal as rejected, so that it is not proposed again."""
+    editor = BundleEditor(visit.database, visit.store, visit.context.clock)
+    content = BundleContent(visit.form.all("part"), state=BundleState.REJECTED)
+    try:
+        editor.add(content)
+    except BundleError as error:  # somebody else was quicker
+        return visit.redirect(BUNDLES_PATH, _sentence(error))
+    message = "Rejected. This set is not proposed again."
+    return visit.redirect(BUNDLES_PATH, message)
+
+
+def remove_bundle(visit: Visit) -> Reply:
+    """Remove a bundle, or forget a rejection.
+
+    Raises:
+        NotFoundError: when the store has no such bundle.
+    """
+    editor = BundleEditor(visit.database, visit.store, visit.context.clock)
+    try:
+        editor.remove(_number(visit.form["bundle"]) or 0)
+    except UnknownBundleError as error:
+        raise NotFoundError(_sentence(error)) from error
+    visit.refresh_store()
+    message = "Removed. The set may be proposed again."
+    return visit.redirect(BUNDLES_PATH, message)
+
+
+def preview_bundle(visit: Visit) -> Reply:
+    """Show the sum, price and margin of an unsaved bundle."""
+    draft = BundleDraft.of_form(visit.form)
+    row, problem = _preview(visit, draft)
+    return visit.render("bundle_preview.html", row=row, problem=problem)
+
+
+def _form(
+    visit: Visit,
+    draft: BundleDraft,
+    error: BundleError | BundleChangedError | None = None,
+    *,
+    not_buyable: Sequence[str] = (),
+) -> Reply:
+    row, problem = _preview(visit, draft)
+    fields = {error.field: _sentence(error)} if isinstance(error, BundleError) else {}
+    return visit.render(
+        "bundle.html",
+        status=422 if fields or not_buyable else 200 if error is None else 409,
+        title="New bundle" if draft.number is None else draft.name or "Bundle",
+        draft=draft,
+        not_buyable=not_buyable,
+        errors=fields,
+        conflict="" if error is None or fields else _sentence(error),
+        discounts=_DISCOUNTS,
+        row=row,
+        problem=problem,
+    )
+
+
+def _not_buyable(visit: Visit, content: BundleContent) -> list[str]:
+    """Return the titles of products that cannot be bought now; none if one is unknown."""
+    catalog = visit.opened.shop.catalog
+    buyable = catalog.visible(visit.now_ms, hide_sold_out=True)
+    numbers = {one: catalog.number(one) for one in content.items}
+    if None in numbers.values():
+        return []  # saving it says so
+    missing = [
+        item_id
+        for item_id, number in numbers.items()
+        if number is not None and not (number < len(buyable) and buyable[number])
+    ]
+    titles = titles_of(visit, missing)
+    return [titles.get(item_id, item_id) for item_id in missing]
+
+
+def _preview(visit: Visit, draft: BundleDraft) -> tuple[BundleRow | None, str]:
+    """Return what the bundle would be, or the problem that it has."""
+    if not draft.parts:
+        return None, ""
+    try:
+        content = validate_bundle(draft.content())
+    except BundleError as error:
+        return None, _sentence(error)
+    with visit.database.reading() as connection:
+        stored = CatalogRepository(connection, visit.store.store_id).find(content.items)
+    items = {item_id: one.item for item_id, one in stored.items() if one.present}
+    shop = visit.opened.shop
+    return describe_bundle(shop, items, replace(content), visit.now_ms), ""
+
+
+def _is_rejected(row: BundleRow) -> bool:
+    return row.content.state is BundleState.REJECTED
+
+
+def _number(text: str) -> int | None:
+    if not (text.isascii() and text.isdigit()):
+        return None
+    number = int(text[:20])
+    return number if number <= _MAX_NUMBER else None
+
+
+def _sentence(error: Exception) -> str:
+    text = str(error)
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+PAGES: Final = (
+    Page(BUNDLES_PATH, "Bundles", show_bundles, group=Group.CATALOG),
+    Page(
+        _BUNDLE_PATH,
+        "Bundle",
+        show_bundle,
+        save_bundle,
+        shows_pictures=True,
+        action="Saved a bundle",
+    ),
+    Page(f"{BUNDLES_PATH}/preview", "Preview", None, preview_bundle, is_audited=False),
+    Page(
+        f"{BUNDLES_PATH}/reject",
+        "Bundles",
+        None,
+        reject_proposal,
+        action="Rejected a proposed bundle",
+    ),
+    Page(
+        f"{BUNDLES_PATH}/remove",
+        "Bundles",
+        None,
+        remove_bundle,
+        action="Removed a bundle",
+        removes=(Removal("bundles", "placements_seq", {"bundle_id": "bundle"}),),
+    ),
+)

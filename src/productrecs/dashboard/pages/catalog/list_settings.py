@@ -1,0 +1,268 @@
+"""List settings page: the settings of lists, trending and search, applied at once."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from productrecs.dashboard.page import Group, Page, Reply, Visit
+from productrecs.records.catalog.repository import CatalogRepository
+from productrecs.storage.jobs.job_queue import NewJob
+from productrecs.tenancy.accounts.store_management import change_settings, find_store
+from productrecs.tenancy.accounts.store_settings import SettingError, parse_setting
+
+SETTINGS_PATH: Final = "/dashboard/merchandising/settings"
+_TRENDING: Final = frozenset({"trending_metric", "trending_days"})
+
+
+@dataclass(frozen=True, slots=True)
+class SettingField:
+    """One setting in the form."""
+
+    name: str
+    label: str
+    hint: str
+    kind: Literal["check", "number", "choice", "text"]
+    choices: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SettingGroup:
+    """The settings of one card."""
+
+    title: str
+    lead: str
+    fields: tuple[SettingField, ...]
+
+
+GROUPS: Final = (
+    SettingGroup(
+        "Lists",
+        "In every list of recommendations",
+        (
+            SettingField(
+                "rec_num",
+                "Products in a list",
+                "From 1 to 20, where the page does not say how many",
+                "number",
+            ),
+            SettingField(
+                "hide_out_of_stock",
+                "Hide products that are out of stock",
+                "They are shown again as soon as your shop sends stock",
+                "check",
+            ),
+            SettingField(
+                "replace_sold_out",
+                "Offer replacements for products that cannot be bought",
+                "They fill half of the list on such a product's page",
+                "check",
+            ),
+            SettingField(
+                "visual_recommendations",
+                "Fill up with products that look similar",
+                "Used where there are too few orders and visits; needs indexed pictures",
+                "check",
+            ),
+            SettingField(
+                "allow_repeat_recommendations",
+                "Recommend products again that the shopper has bought",
+                "For goods that people buy often, such as food",
+                "check",
+            ),
+            SettingField(
+                "repeat_after_days",
+                "Recommend bought products again after days",
+                "0 means never",
+                "number",
+            ),
+        ),
+    ),
+    SettingGroup(
+        "Trending",
+        "After a change, trending is counted again within minutes",
+        (
+            SettingField(
+                "trending_metric",
+                "What counts",
+                "",
+                "choice",
+                (("orders", "Orders"), ("units", "Units sold"), ("revenue", "Sales")),
+            ),
+            SettingField("trending_days", "Days that count", "From 1 to 365", "number"),
+            SettingField(
+                "trending_min_price",
+                "Lowest price",
+                "Cheaper products are left out; 0 means no limit",
+                "number",
+            ),
+        ),
+    ),
+    SettingGroup(
+        "Search",
+        "In your shop's search",
+        (
+            SettingField(
+                "search_sold_out",
+                "Products out of stock",
+                "",
+                "choice",
+                (
+                    ("mixed", "Among the others"),
+                    ("last", "After the others"),
+                    ("hidden", "Not at all"),
+                ),
+            ),
+        ),
+    ),
+    SettingGroup(
+        "Customers",
+        "Customers' numbers can be guessed: what does one show without a signature?",
+        (
+            SettingField(
+                "customer_lists",
+                "A customer's lists, to a caller who does not prove to be the customer",
+                "The guide about keys says how your shop signs a customer's id",
+                "choice",
+                (
+                    ("limited", "Suit the customer; never list what was bought or viewed"),
+                    ("signed", "Use nothing that the customer did"),
+                    ("open", "Use everything, also to list what was bought or viewed"),
+                ),
+            ),
+        ),
+    ),
+    SettingGroup(
+        "Orders",
+        "The publishable key is in your shop's pages: anybody can send orders with it",
+        (
+            SettingField(
+                "unconfirmed_orders",
+                "Orders that your server did not confirm with the secret key",
+                "A change to the second or third choice also applies to earlier orders",
+                "choice",
+                (
+                    ("auto", "Count only while your server sends no orders"),
+                    ("count", "Count always"),
+                    ("ignore", "Never count, nor purchases that pages report"),
+                ),
+            ),
+        ),
+    ),
+    SettingGroup(
+        "Price lists",
+        "Prices by market and customer group",
+        (
+            SettingField(
+                "public_price_groups",
+                "Customer groups whose prices anybody may read",
+                "Separated by commas, such as club; other groups' prices need your secret "
+                "key",
+                "text",
+            ),
+        ),
+    ),
+)
+
+
+def show_settings(visit: Visit) -> Reply:
+    """Show the effective settings."""
+    return _settings(visit, _stored(visit), {})
+
+
+def save_settings(visit: Visit) -> Reply:
+    """Store all settings, or none; each error is shown next to its field."""
+    before = _stored(visit)
+    sent = {field.name: _sent(visit, field) for field in _fields()}
+    errors = setting_errors(sent, {field.name: field.label for field in _fields()})
+    if errors:
+        return _settings(visit, sent, errors, status=422)
+    store = change_settings(visit.database, visit.store, sent)
+    visit.refresh_accounts()
+    changed = {name for name, text in sent.items() if text != before[name]}
+    message = "Saved. Every list and search follows within a second."
+    if changed & _TRENDING:
+        with visit.database.transaction() as transaction:
+            visit.services.queue.enqueue(transaction, NewJob(store.store_id, "train"))
+        message += " Trending is counted anew now, which takes up to some minutes."
+    if not changed:
+        message = "Nothing was changed."
+    return visit.redirect(SETTINGS_PATH, message)
+
+
+def _sent(visit: Visit, field: SettingField) -> str:
+    value = visit.form[field.name]
+    if field.kind == "check":
+        return "true" if field.name in visit.form else "false"
+    return value.replace(",", ".") if field.kind == "number" else value
+
+
+def setting_errors(sent: Mapping[str, str], labels: Mapping[str, str]) -> dict[str, str]:
+    """Return the errors of typed settings by name."""
+    errors = {}
+    for name, text in sent.items():
+        try:
+            parse_setting(name, text)
+        except SettingError as error:
+            meaning = str(error).rpartition(f"{name} is ")[2]
+            errors[name] = f"{labels[name]} must be {meaning}."
+    return errors
+
+
+def _fields() -> list[SettingField]:
+    return [field for group in GROUPS for field in group.fields]
+
+
+def _stored(visit: Visit) -> dict[str, str]:
+    settings = find_store(visit.database, visit.store.domain).settings
+    found = {}
+    for field in _fields():
+        value = getattr(settings, field.name)
+        is_switch = isinstance(value, bool)
+        found[field.name] = (
+            str(value).lower()
+            if is_switch
+            else f"{value:g}"
+            if isinstance(value, float)
+            else str(value)
+        )
+    return found
+
+
+def _settings(
+    visit: Visit, values: dict[str, str], errors: dict[str, str], *, status: int = 200
+) -> Reply:
+    return visit.render(
+        "list_settings.html",
+        status=status,
+        groups=GROUPS,
+        values=values,
+        errors=errors,
+        notes={
+            "public_price_groups": _price_lists_note(visit),
+        },
+    )
+
+
+def _price_lists_note(visit: Visit) -> str:
+    """Return the store's price lists, each with the number of its products."""
+    with visit.database.reading() as connection:
+        lists = CatalogRepository(connection, visit.store.store_id).price_lists()
+    if not lists:
+        return "No product has a price list. Your shop sends them with each product."
+    counts = [
+        f"{name} ({count:,} {'product' if count == 1 else 'products'})"
+        for name, count in lists.items()
+    ]
+    return f"Your price lists: {', '.join(counts)}."
+
+
+PAGES: Final = (
+    Page(
+        SETTINGS_PATH,
+        "List settings",
+        show_settings,
+        save_settings,
+        action="Changed list settings",
+        group=Group.CATALOG,
+    ),
+)

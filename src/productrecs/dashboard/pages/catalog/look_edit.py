@@ -1,0 +1,409 @@
+"""Look editor page: the photo's hotspots, proposed and corrected, and the look's state.
+
+A draft is a look as entered in its form, valid or not.
+"""
+
+import contextlib
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, Self
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.dashboard.formats import sentence
+from productrecs.dashboard.page import Form, NotFoundError, Page, Reply, Visit
+from productrecs.dashboard.pages.catalog.looks import (
+    LOOKS_PATH,
+    STATES,
+    UNREADABLE,
+    editor_of,
+    look_id_of,
+    picture_of,
+    sales_of_looks,
+    stored_photo,
+)
+from productrecs.dashboard.pages.connect.widgets import look_preview
+from productrecs.dashboard.product_table import titles_of
+from productrecs.features.looks.look import (
+    Hotspot,
+    Look,
+    LookContent,
+    LookError,
+    LookState,
+    UnknownLookError,
+)
+from productrecs.features.looks.photo_analysis import (
+    HotspotProposal,
+    look_picture,
+    propose_hotspots,
+    spots_in_picture,
+)
+from productrecs.records.merchandising.rule import ListKind
+from productrecs.records.pictures.decode_picture import MAX_BYTES
+from productrecs.training.visual.photo_search_client import PhotoWorkerClient
+
+_ROW_ERROR: Final = re.compile(r"hotspots\.(\d+)\.?\w* ?(.*)", re.DOTALL)
+_NEW_BOX: Final = ("40", "40", "20", "20")
+
+
+@dataclass(frozen=True, slots=True)
+class SpotDraft:
+    """One hotspot's fields as typed; the box is in per cent of the picture."""
+
+    item_id: str
+    label: str
+    box: tuple[str, ...]  # x, y, width, height
+    is_proposed: bool = False
+    others: tuple[str, ...] = ()  # other likely products, the likeliest first
+
+    @classmethod
+    def of_hotspot(cls, spot: Hotspot) -> Self:
+        """Return the fields of a stored hotspot."""
+        return cls(spot.item_id, spot.label, tuple(map(_percent, spot.box)))
+
+    @classmethod
+    def of_proposal(cls, found: HotspotProposal) -> Self:
+        """Return the fields of a proposed hotspot, with the likeliest product."""
+        ids = tuple(item_id for item_id, _ in found.products)
+        box = tuple(map(_percent, found.box))
+        return cls(ids[0], found.label, box, is_proposed=True, others=ids[1:])
+
+    @classmethod
+    def new(cls) -> Self:
+        """Return an empty hotspot in the middle."""
+        return cls("", "", _NEW_BOX)
+
+    def hotspot(self, row: int) -> Hotspot:
+        """Return the hotspot of the fields.
+
+        Raises:
+            LookError: when a number is invalid.
+        """
+        try:
+            x, y, width, height = (float(one.replace(",", ".")) / 100 for one in self.box)
+        except ValueError:
+            message = f"hotspots.{row}.bbox needs four numbers, in per cent of the photo"
+            raise LookError(message) from None
+        box = (x, y, min(width, 1 - x), min(height, 1 - y))
+        if not all(map(math.isfinite, box)):
+            message = f"hotspots.{row}.bbox needs four numbers, in per cent of the photo"
+            raise LookError(message)
+        return Hotspot(self.label, box, self.item_id)
+
+
+@dataclass(frozen=True, slots=True)
+class LookDraft:
+    """A look's fields."""
+
+    item_id: str
+    title: str
+    spots: tuple[SpotDraft, ...] = field(default=())
+
+    @classmethod
+    def of_form(cls, form: Form) -> Self:
+        """Return the submitted look, without hotspots that are ticked for removal."""
+        columns = zip(
+            form.each("spot_item"),
+            form.each("spot_label"),
+            form.each("spot_x"),
+            form.each("spot_y"),
+            form.each("spot_width"),
+            form.each("spot_height"),
+            strict=False,
+        )
+        removed = set(form.all("spot_remove"))
+        spots = tuple(
+            SpotDraft(item_id, label, tuple(box))
+            for row, (item_id, label, *box) in enumerate(columns)
+            if str(row) not in removed
+        )
+        return cls(form["on"], form["title"], spots)
+
+    @classmethod
+    def of_content(cls, content: LookContent) -> Self:
+        """Return the fields of a stored look."""
+        spots = tuple(map(SpotDraft.of_hotspot, content.hotspots))
+        return cls(content.item_id, content.title, spots)
+
+    def content(self, titles: Mapping[str, str]) -> LookContent:
+        """Return the look of the fields; `titles` are those of existing products.
+
+        Raises:
+            LookError: when it names an unknown product, or a number is invalid.
+        """
+        if self.item_id not in titles:
+            message = "item_id: choose the product on whose page the look is shown"
+            raise LookError(message)
+        for row, spot in enumerate(self.spots):
+            if spot.item_id not in titles:
+                what = (
+                    f"there is no product {spot.item_id}" if spot.item_id else "it is empty"
+                )
+                message = f"hotspots.{row}.item_id choose a product of your catalog; {what}"
+                raise LookError(message)
+        spots = tuple(spot.hotspot(row) for row, spot in enumerate(self.spots))
+        return LookContent(self.item_id, title=self.title, hotspots=spots)
+
+    @property
+    def item_ids(self) -> list[str]:
+        """The ids of the look's products and of the other likely products."""
+        named = [self.item_id, *(one.item_id for one in self.spots)]
+        return list(dict.fromkeys([*named, *(o for one in self.spots for o in one.others)]))
+
+
+def errors_of(error: LookError) -> dict[str, str]:
+    """Return an error by its field or hotspot row."""
+    text = str(error)
+    found = _ROW_ERROR.fullmatch(text)
+    if found:
+        what = found[2] or text
+        return {f"spot-{found[1]}": f"{what[:1].upper()}{what[1:]}."}
+    name, colon, rest = text.partition(": ")
+    if colon and name == "item_id":
+        return {"on": f"{rest[:1].upper()}{rest[1:]}."}
+    where = "title" if text.startswith("title") else "look"
+    return {where: f"{text[:1].upper()}{text[1:]}."}
+
+
+def _percent(side: float) -> str:
+    return f"{side * 100:.1f}".removesuffix(".0")
+
+
+EDIT_PATH: Final = f"{LOOKS_PATH}/edit"
+_NO_VERSION: Final = "This look has no such version."
+_AT_ONCE: Final = "Your shop follows within a second."
+
+
+def show_look(visit: Visit) -> Reply:
+    """Show one look; with `propose`, with hotspots that are not stored yet.
+
+    Raises:
+        NotFoundError: when the store has no such look.
+    """
+    look = _found(visit, visit.query["look"])
+    draft = LookDraft.of_content(look.content)
+    if not visit.query["propose"] or not visit.may_change:
+        return _form(visit, look, draft)
+    try:
+        proposed = _proposals(visit, look)
+    except ProductRecsError as error:
+        note = f"No hotspots could be proposed: {error}. Add them by hand."
+        return _form(visit, look, draft, note=note)
+    note = "No product of your catalog was recognised in the photo. Add hotspots by hand."
+    if proposed:
+        what = "1 hotspot is" if len(proposed) == 1 else f"{len(proposed)} hotspots are"
+        note = f"{what} proposed. Correct what is wrong, then save."
+    return _form(visit, look, replace(draft, spots=(*draft.spots, *proposed)), note=note)
+
+
+def save_look(visit: Visit) -> Reply:
+    """Store the submitted look, and publish it if requested."""
+    look = _found(visit, visit.form["look"])
+    draft = LookDraft.of_form(visit.form)
+    editor, publishes = editor_of(visit), visit.form["then"] == "publish"
+    if publishes and not draft.spots:
+        errors = {"look": "Add at least one hotspot before you publish the look."}
+        return _form(visit, look, draft, status=422, errors=errors)
+    try:
+        content = draft.content(titles_of(visit, draft.item_ids))
+        is_public = publishes or look.state is LookState.PUBLISHED
+        if is_public and "anyway" not in visit.form and not _shows_any(visit, content):
+            return _form(visit, look, draft, status=422, is_hidden=True)
+        editor.edit(look.look_id, content)
+    except LookError as error:
+        return _form(visit, look, draft, status=422, errors=errors_of(error))
+    message = "Saved."
+    if publishes:
+        editor.publish(look.look_id)
+        message = f"Published. {_AT_ONCE}"
+    elif look.state is LookState.PUBLISHED:
+        message = f"Saved. {_AT_ONCE}"
+    visit.refresh_store()
+    return visit.redirect(f"{EDIT_PATH}?look={look.look_id}", message)
+
+
+def _shows_any(visit: Visit, content: LookContent) -> bool:
+    """Return whether shoppers would see one of the look's products now."""
+    shop = visit.opened.shop
+    visible = shop.eligible(visit.now_ms, ListKind.PRODUCT).visible
+    numbers = [shop.catalog.number(one.item_id) for one in content.hotspots]
+    return any(
+        number is not None and number < len(visible) and bool(visible[number])
+        for number in numbers
+    )
+
+
+def replace_photo(visit: Visit) -> Reply:
+    """Replace a look's photo; its hotspots keep their positions."""
+    look, editor = _found(visit, visit.form["look"]), editor_of(visit)
+    try:
+        editor.show_picture(look.look_id, stored_photo(visit, editor))
+    except (LookError, *UNREADABLE) as error:
+        draft = LookDraft.of_content(look.content)
+        return _form(visit, look, draft, status=422, errors={"file": sentence(error)})
+    visit.refresh_store()
+    message = "The photo is replaced. Check that each hotspot is still in its place."
+    return visit.redirect(f"{EDIT_PATH}?look={look.look_id}", message)
+
+
+def restore_version(visit: Visit) -> Reply:
+    """Restore an earlier version of a look; the present one becomes a version."""
+    look = _found(visit, visit.form["look"])
+    version = look_id_of(visit.form["version"])
+    try:
+        editor_of(visit).restore(look.look_id, version)
+    except UnknownLookError as error:
+        raise NotFoundError(_NO_VERSION) from error
+    visit.refresh_store()
+    message = "The earlier version is back. The one before is listed below."
+    return visit.redirect(f"{EDIT_PATH}?look={look.look_id}", message)
+
+
+def show_preview(visit: Visit) -> Reply:
+    """Show the saved look, or an earlier version, as shoppers see it.
+
+    Raises:
+        NotFoundError: when there is none.
+    """
+    look, wanted = _found(visit, visit.query["look"]), visit.query["version"]
+    if wanted:
+        versions = editor_of(visit).versions(look.look_id)
+        found = [one for one in versions if str(one.version) == wanted]
+        if not found:
+            raise NotFoundError(_NO_VERSION)
+        look = replace(look, content=found[0].content)
+    return look_preview(visit, look)
+
+
+def preview_draft(visit: Visit) -> Reply:
+    """Show the look of an unsaved form, without unfinished rows."""
+    look, draft = _found(visit, visit.form["look"]), LookDraft.of_form(visit.form)
+    spots = []
+    for row, spot in enumerate(draft.spots):
+        with contextlib.suppress(LookError):
+            spots.append(spot.hotspot(row))
+    content = replace(look.content, title=draft.title, hotspots=tuple(spots))
+    return look_preview(visit, replace(look, content=content))
+
+
+def add_hotspot(visit: Visit) -> Reply:
+    """Show the form with one more hotspot, for browsers without JavaScript."""
+    look, draft = _found(visit, visit.form["look"]), LookDraft.of_form(visit.form)
+    return _form(visit, look, replace(draft, spots=(*draft.spots, SpotDraft.new())))
+
+
+def change_state(visit: Visit) -> Reply:
+    """Unpublish, archive or remove a look, or turn an archived one into a draft."""
+    look, editor = _found(visit, visit.form["look"]), editor_of(visit)
+    to = visit.form["to"]
+    if to == "remove":
+        editor.remove(look.look_id)
+        visit.refresh_store()
+        return visit.redirect(LOOKS_PATH, "The look is removed.")
+    if to == "archive":
+        editor.archive(look.look_id)
+        message = "Archived: it is kept here, and shoppers no longer see it."
+    else:
+        editor.unpublish(look.look_id)
+        message = f"It is a draft now. {_AT_ONCE}"
+    visit.refresh_store()
+    return visit.redirect(f"{EDIT_PATH}?look={look.look_id}", message)
+
+
+def _found(visit: Visit, text: str) -> Look:
+    try:
+        return editor_of(visit).one(look_id_of(text))
+    except UnknownLookError as error:
+        message = "There is no such look in your store."
+        raise NotFoundError(message) from error
+
+
+def _proposals(visit: Visit, look: Look) -> tuple[SpotDraft, ...]:
+    """Return proposed hotspots for products in the photo that have none yet.
+
+    Raises:
+        ProductRecsError: when the photo cannot be read, or too many photos wait.
+    """
+    opened, settings = visit.opened, visit.services.settings
+    shop, known = opened.shop, look.content.hotspots
+    visible = shop.eligible(visit.now_ms, ListKind.PRODUCT).visible
+    trusted = settings.image_hosts
+    data = look_picture(editor_of(visit), look, visit.store.domain, trusted)
+
+    def search(worker: PhotoWorkerClient) -> tuple[SpotDraft, ...]:
+        seen = worker.over(opened.pictures)
+        spots = spots_in_picture(data, seen, shop.catalog, visible)
+        found = propose_hotspots(spots, shop.catalog, known)
+        return tuple(map(SpotDraft.of_proposal, found))
+
+    return visit.wait(visit.context.photo_pool.run(visit.store.store_id, search))
+
+
+def _form(
+    visit: Visit,
+    look: Look,
+    draft: LookDraft,
+    *,
+    status: int = 200,
+    errors: dict[str, str] | None = None,
+    note: str = "",
+    is_hidden: bool = False,
+) -> Reply:
+    state, tone = STATES[look.state]
+    stored: tuple[Hotspot, ...] = look.content.hotspots
+    return visit.render(
+        "look_edit.html",
+        status=status,
+        title=look.content.title or "Look",
+        look=look,
+        draft=draft,
+        errors=errors or {},
+        note=note,
+        is_hidden=is_hidden,
+        state=state,
+        tone=tone,
+        picture=picture_of(visit, look.content),
+        titles=titles_of(visit, draft.item_ids),
+        sales={
+            item_id: sold
+            for (of, item_id), sold in (sales_of_looks(visit) if stored else {}).items()
+            if of == str(look.look_id)
+        },
+        empty_spot=SpotDraft.new(),
+        versions=editor_of(visit).versions(look.look_id),
+    )
+
+
+PAGES: Final = (
+    Page(
+        EDIT_PATH, "Look", show_look, save_look, shows_pictures=True, action="Saved a look"
+    ),
+    Page(
+        f"{EDIT_PATH}/add", "Look", None, add_hotspot, shows_pictures=True, is_audited=False
+    ),
+    Page(
+        f"{EDIT_PATH}/photo",
+        "Look",
+        None,
+        replace_photo,
+        shows_pictures=True,
+        file_limit=MAX_BYTES,
+        action="Replaced the photo of a look",
+    ),
+    Page(
+        f"{EDIT_PATH}/restore",
+        "Look",
+        None,
+        restore_version,
+        action="Restored an earlier version of a look",
+    ),
+    Page(f"{EDIT_PATH}/preview", "Preview", show_preview, preview_draft, is_audited=False),
+    Page(
+        f"{LOOKS_PATH}/state",
+        "Look",
+        None,
+        change_state,
+        action="Changed the state of a look",
+    ),
+)

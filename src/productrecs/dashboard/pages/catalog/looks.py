@@ -1,0 +1,192 @@
+"""Looks page: every look with its state and sales, and the form for a new one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Final
+
+from productrecs.core.report import report_query
+from productrecs.dashboard.formats import sentence
+from productrecs.dashboard.page import Group, NotFoundError, Page, Reply, Visit
+from productrecs.dashboard.product_table import titles_of
+from productrecs.features.insights.impact.repository import LookSpot, LookSums
+from productrecs.features.insights.impact.sales_and_funnel_reports import sales_by_look
+from productrecs.features.looks.look import (
+    Look,
+    LookContent,
+    LookError,
+    LookState,
+    SanitizedPicture,
+)
+from productrecs.features.looks.look_editor import LookEditor
+from productrecs.records.pictures.decode_picture import (
+    MAX_BYTES,
+    NotAPictureError,
+    PictureTooLargeError,
+)
+from productrecs.records.pictures.sandboxed_decoder import (
+    BATCH_CPU_SECONDS,
+    SandboxedDecoder,
+)
+
+LOOKS_PATH: Final = "/dashboard/looks"
+STATES: Final = MappingProxyType(
+    {
+        LookState.DRAFT: ("Draft", "warn"),
+        LookState.PUBLISHED: ("Published", "good"),
+        LookState.ARCHIVED: ("Archived", ""),
+    }
+)
+NO_PHOTO: Final = "Choose a photo: JPEG, PNG, WebP, AVIF or GIF, up to 10 MiB"
+UNREADABLE: Final = (NotAPictureError, PictureTooLargeError)
+
+
+@dataclass(frozen=True, slots=True)
+class LookRow:
+    """One look in the table."""
+
+    look: Look
+    title: str
+    on: str  # the title of the product on whose page it is shown
+    picture: str
+    state: str
+    tone: str
+    sold: LookSums
+    loses_to: str = ""  # the title of a newer published look on the same page
+
+
+def editor_of(visit: Visit) -> LookEditor:
+    """Return the editor of the store's looks."""
+    by = visit.user.email or ""
+    return LookEditor(visit.database, visit.store, visit.context.clock, by)
+
+
+def picture_of(visit: Visit, content: LookContent) -> str:
+    """Return the address of a look's picture."""
+    if content.picture_id:
+        return f"/look-pictures/{visit.store.domain}/{content.picture_id}.jpg"
+    return visit.pictures.address(content.image_url)
+
+
+def sales_of_looks(visit: Visit) -> dict[LookSpot, LookSums]:
+    """Return what each product did in each look, in the last 30 days."""
+    asked = report_query(visit.now_ms, visit.store.settings.zone)
+    return sales_by_look(visit.database, visit.store, asked)
+
+
+def show_looks(visit: Visit) -> Reply:
+    """Show every look, the newest first."""
+    return _looks(visit)
+
+
+def add_look(visit: Visit) -> Reply:
+    """Store a photo and create a draft of it; then propose hotspots."""
+    item_id, title = visit.form["on"], visit.form["title"]
+    errors = {}
+    if item_id not in titles_of(visit, [item_id]):
+        errors["on"] = "Choose the product on whose page the look is shown, by its id."
+    if visit.file is None or not visit.file.size:
+        errors["file"] = f"{NO_PHOTO}."
+    if errors:
+        return _looks(visit, status=422, errors=errors)
+    editor = editor_of(visit)
+    try:
+        picture = stored_photo(visit, editor)
+    except UNREADABLE as error:
+        return _looks(visit, status=422, errors={"file": sentence(error)})
+    try:
+        content = LookContent(item_id, title=title, picture_id=picture.picture_id)
+        look = editor.add([content])[0]
+    except LookError as error:
+        return _looks(visit, status=422, errors={"title": sentence(error)})
+    return visit.redirect(f"{LOOKS_PATH}/edit?look={look.look_id}&propose=1")
+
+
+def stored_photo(visit: Visit, editor: LookEditor) -> SanitizedPicture:
+    """Return the picture of a form's file, stored for a look.
+
+    Raises:
+        NotAPictureError: when there is none, or it cannot be read.
+        PictureTooLargeError: when it is too large.
+    """
+    if visit.file is None or not visit.file.size:
+        raise NotAPictureError(NO_PHOTO)
+    with SandboxedDecoder(BATCH_CPU_SECONDS) as viewer:
+        return editor.store_picture(visit.file.path.read_bytes(), viewer)
+
+
+def look_id_of(text: str) -> int:
+    """Return the id of a look that a form or query names.
+
+    Raises:
+        NotFoundError: when it cannot be one.
+    """
+    if not (text.isascii() and text.isdigit() and len(text) < 16):  # noqa: PLR2004 - digits that a database can hold
+        raise NotFoundError
+    return int(text)
+
+
+def _looks(
+    visit: Visit, *, status: int = 200, errors: dict[str, str] | None = None
+) -> Reply:
+    found = editor_of(visit).all()[::-1]
+    named = [one.content.item_id for one in found]
+    titles, sales = titles_of(visit, named), sales_of_looks(visit)
+    return visit.render(
+        "looks.html",
+        status=status,
+        rows=[
+            replace(_row(visit, one, titles, sales), loses_to=_winner(one, found))
+            for one in found
+        ],
+        errors=errors or {},
+        on=visit.form["on"],
+        look_title=visit.form["title"],
+        most_mib=MAX_BYTES >> 20,
+    )
+
+
+def _winner(look: Look, looks: Sequence[Look]) -> str:
+    """Return the title of the look that is shown in place of a published one; else ""."""
+    rivals = [
+        one
+        for one in looks
+        if one.state is LookState.PUBLISHED and one.content.item_id == look.content.item_id
+    ]
+    if look.state is not LookState.PUBLISHED:
+        return ""
+    shown = max(rivals, key=lambda one: (one.published_at or 0, one.look_id))
+    if shown.look_id == look.look_id:
+        return ""
+    return shown.content.title or "Without a title"
+
+
+def _row(
+    visit: Visit, look: Look, titles: dict[str, str], sales: dict[LookSpot, LookSums]
+) -> LookRow:
+    content = look.content
+    state, tone = STATES[look.state]
+    sold = [one for (of, _), one in sales.items() if of == str(look.look_id)]
+    return LookRow(
+        look=look,
+        title=content.title or "Without a title",
+        on=titles.get(content.item_id, f"{content.item_id} (not in the catalog)"),
+        picture=picture_of(visit, content),
+        state=state,
+        tone=tone,
+        sold=LookSums(*map(sum, zip(*sold, strict=True))),
+    )
+
+
+PAGES: Final = (
+    Page(
+        LOOKS_PATH,
+        "Looks",
+        show_looks,
+        add_look,
+        group=Group.CATALOG,
+        shows_pictures=True,
+        file_limit=MAX_BYTES,
+        action="Uploaded a photo of a look",
+    ),
+)

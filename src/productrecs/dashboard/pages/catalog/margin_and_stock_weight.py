@@ -1,0 +1,78 @@
+"""Margin and stock page: the weight of earnings in lists, and its replay on past orders."""
+
+from typing import Final
+
+from productrecs.dashboard.page import Group, Page, Reply, Visit
+from productrecs.dashboard.pages.catalog.list_settings import setting_errors
+from productrecs.dashboard.report_period import (
+    chosen_period,
+    figures_of,
+    rows_of,
+)
+from productrecs.report_registry import EARNINGS, make_report
+from productrecs.storage.jobs.job_queue import NewJob
+from productrecs.tenancy.accounts.store_management import change_settings, find_store
+
+EARNINGS_PATH: Final = "/dashboard/merchandising/earnings"
+_SETTING: Final = "earnings_weight"
+
+
+def show_earnings(visit: Visit) -> Reply:
+    """Show the weight and the last replay."""
+    stored = find_store(visit.database, visit.store.domain).settings.earnings_weight
+    return _page(visit, f"{stored:g}")
+
+
+def save_weight(visit: Visit) -> Reply:
+    """Store the weight."""
+    sent = visit.form["weight"].replace(",", ".")
+    errors = setting_errors({_SETTING: sent}, {_SETTING: "The weight"})
+    if errors:
+        return _page(visit, sent, errors[_SETTING], status=422)
+    change_settings(visit.database, visit.store, {_SETTING: sent})
+    visit.refresh_accounts()
+    message = "Saved. Lists follow within two minutes."
+    return visit.redirect(EARNINGS_PATH, message)
+
+
+def start_replay(visit: Visit) -> Reply:
+    """Enqueue a replay of the store's past orders."""
+    with visit.database.transaction() as transaction:
+        job = NewJob(visit.store.store_id, "replay-earnings")
+        visit.services.queue.enqueue(transaction, job)
+    message = "The replay has started. It takes up to some minutes; load this page again."
+    return visit.redirect(EARNINGS_PATH, message)
+
+
+def _page(visit: Visit, weight: str, error: str = "", *, status: int = 200) -> Reply:
+    asked = chosen_period(visit).by()
+    made = make_report(visit.services, visit.store, EARNINGS, asked)
+    return visit.render(
+        "earnings.html",
+        status=status,
+        weight=weight,
+        error=error,
+        made=made,
+        figures=figures_of(made),
+        rows=rows_of(made),
+        has_forecast=visit.store.settings.demand_forecast,
+    )
+
+
+PAGES: Final = (
+    Page(
+        EARNINGS_PATH,
+        "Margin and stock",
+        show_earnings,
+        save_weight,
+        group=Group.CATALOG,
+        action="Changed the weight of margin and stock",
+    ),
+    Page(
+        f"{EARNINGS_PATH}/replay",
+        "Margin and stock",
+        None,
+        start_replay,
+        action="Replayed past orders",
+    ),
+)

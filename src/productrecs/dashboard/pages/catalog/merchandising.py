@@ -1,0 +1,442 @@
+"""Merchandising pages: a store's rules and their history; one rule's form and preview."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from types import MappingProxyType
+from typing import Final
+
+from productrecs.dashboard.list_explanations import (
+    SOURCES,
+    TRENDING,
+    ExplainedList,
+    make_list,
+    with_rules,
+)
+from productrecs.dashboard.page import (
+    Form,
+    Group,
+    NotFoundError,
+    Page,
+    Removal,
+    Reply,
+    Visit,
+)
+from productrecs.dashboard.pages.catalog.merchandising_rule_form import (
+    ACTIONS,
+    PLACES,
+    STRENGTHS,
+    RuleDraft,
+)
+from productrecs.dashboard.product_table import titles_of
+from productrecs.features.recommendations.serving_state import StoreState
+from productrecs.records.experiments.experiment import State
+from productrecs.records.experiments.experiment_editor import ExperimentEditor
+from productrecs.records.merchandising.rule import (
+    Rule,
+    RuleError,
+    RuleState,
+    describe_rule,
+    validate_rule,
+)
+from productrecs.records.merchandising.rule_editor import (
+    RuleChange,
+    RuleEditor,
+    UnknownRuleError,
+)
+
+MERCHANDISING_PATH: Final = "/dashboard/merchandising"
+AT_ONCE: Final = "Every list follows within a second."
+_STATES: Final = MappingProxyType(
+    {
+        RuleState.ON: ("In force", "good"),
+        RuleState.WAITING: ("Scheduled", ""),
+        RuleState.OVER: ("Ended", ""),
+        RuleState.OFF: ("Off", "warn"),
+    }
+)
+_CHANGES: Final = 20
+_NAMED: Final = 3  # products of a rule that its description names
+
+
+@dataclass(frozen=True, slots=True)
+class RuleRow:
+    """One rule in the table."""
+
+    rule: Rule
+    action: str
+    description: str
+    places: str
+    schedule: str
+    state: str
+    tone: str
+    selected: int | None  # how many products it selects; None while inactive
+
+    @property
+    def title(self) -> str:
+        """The rule's name, else its description."""
+        return self.rule.content.name or self.description
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeRow:
+    """One line of the history."""
+
+    change: RuleChange
+    description: str
+    can_undo: bool  # the last change of its rule
+
+    @property
+    def title(self) -> str:
+        """The rule's name, else its description."""
+        return self.change.rule.content.name or self.description
+
+
+def editor_of(visit: Visit) -> RuleEditor:
+    """Return the editor of the store's rules, which records who changes them."""
+    who = visit.user.email or visit.user.role.label
+    return RuleEditor(visit.database, visit.store, visit.context.clock, who)
+
+
+def rule_id_of(text: str) -> int:
+    """Return the id of a rule that a form or query names.
+
+    Raises:
+        NotFoundError: when it cannot be one.
+    """
+    if not (text.isascii() and text.isdigit() and len(text) < 16):  # noqa: PLR2004 - digits that a database can hold
+        raise NotFoundError
+    return int(text)
+
+
+def show_rules(visit: Visit) -> Reply:
+    """Show every rule and the newest changes."""
+    editor = editor_of(visit)
+    stored = sorted(editor.all(), key=lambda one: (-one.content.priority, one.rule_id))
+    changes = editor.history(_CHANGES)
+    titles = named_products(visit, [*stored, *(one.rule for one in changes)])
+    return visit.render(
+        "merchandising.html",
+        rows=[_row(visit, rule, titles) for rule in stored],
+        changes=_history(changes, titles),
+        actions=list(ACTIONS.items()),
+    )
+
+
+def title_of(visit: Visit, rule: Rule) -> str:
+    """Return a rule's name, else its description with the titles of its products."""
+    return rule.content.name or describe_rule(rule.content, named_products(visit, [rule]))
+
+
+def named_products(visit: Visit, rules: Sequence[Rule]) -> dict[str, str]:
+    """Return the titles of the products that the descriptions of rules name."""
+    named = {item for rule in rules for item in rule.content.target.items[:_NAMED]}
+    return titles_of(visit, sorted(named))
+
+
+def switch_rule(visit: Visit) -> Reply:
+    """Switch a rule on or off."""
+    on = visit.form["to"] == "on"
+    with _known_rule():
+        rule = editor_of(visit).change(rule_id_of(visit.form["rule"]), enabled=on)
+    visit.refresh_store()
+    done = "is on" if on else "is off"
+    return visit.redirect(
+        MERCHANDISING_PATH, f"“{title_of(visit, rule)}” {done}. {AT_ONCE}"
+    )
+
+
+def remove_rule(visit: Visit) -> Reply:
+    """Remove a rule; the history can bring it back."""
+    with _known_rule():
+        rule = editor_of(visit).remove(rule_id_of(visit.form["rule"]))
+    visit.refresh_store()
+    message = (
+        f"“{title_of(visit, rule)}” is removed. {AT_ONCE} The history can bring it back."
+    )
+    return visit.redirect(MERCHANDISING_PATH, message)
+
+
+def undo_change(visit: Visit) -> Reply:
+    """Undo the last change of a rule."""
+    with _known_rule():
+        rule = editor_of(visit).undo(rule_id_of(visit.form["change"]))
+    visit.refresh_store()
+    message = f"Undone: “{title_of(visit, rule)}”. {AT_ONCE}"
+    return visit.redirect(f"{MERCHANDISING_PATH}#history", message)
+
+
+@contextmanager
+def _known_rule() -> Iterator[None]:
+    """Convert the error of an unknown rule into `NotFoundError`."""
+    try:
+        yield
+    except UnknownRuleError as error:
+        text = str(error)
+        raise NotFoundError(f"{text[:1].upper()}{text[1:]}.") from error
+
+
+def _row(visit: Visit, rule: Rule, titles: Mapping[str, str]) -> RuleRow:
+    content, zone = rule.content, visit.store.settings.zone
+    book = visit.opened.shop.book
+    selected = None if book is None else book.selected.get(rule.rule_id)
+    state, tone = _STATES[content.state(visit.now_ms, zone)]
+    return RuleRow(
+        rule=rule,
+        action=ACTIONS[content.action.value][0],
+        description=describe_rule(content, titles),
+        places=_places(rule),
+        schedule=_schedule(visit, rule),
+        state=state,
+        tone=tone,
+        selected=None if selected is None else len(selected),
+    )
+
+
+def _places(rule: Rule) -> str:
+    places = rule.content.places
+    only = ", ".join(PLACES[one.value] for one in places.only_in)
+    without = ", ".join(PLACES[one.value] for one in places.not_in)
+    named = f" in {', '.join(places.placements)}" if places.placements else ""
+    if only and without:
+        return f"{only}{named}, not {without}"
+    if without:
+        return f"All except {without}{named}"
+    return f"{only or 'All lists'}{named}"
+
+
+def _schedule(visit: Visit, rule: Rule) -> str:
+    starts, ends = rule.content.starts, rule.content.ends
+    parts = [
+        f"from {moment(visit, starts)}" if starts else "",
+        f"until {moment(visit, ends)}" if ends else "",
+    ]
+    return " ".join(part for part in parts if part) or "Always"
+
+
+def moment(visit: Visit, text: str) -> str:
+    """Return the day of a schedule, with its time if it has one."""
+    day, _, time = text.partition("T")
+    return f"{visit.formats.day(day)} {time[:5]}".strip()
+
+
+def _history(changes: Sequence[RuleChange], titles: Mapping[str, str]) -> list[ChangeRow]:
+    seen: set[int] = set()
+    found = []
+    for change in changes:
+        is_last = change.rule.rule_id not in seen
+        seen.add(change.rule.rule_id)
+        description = describe_rule(change.rule.content, titles)
+        found.append(ChangeRow(change, description, is_last))
+    return found
+
+
+RULE_PATH: Final = f"{MERCHANDISING_PATH}/rule"
+_UNSAVED: Final = 2**50  # the id of a rule that is not stored: the youngest of its priority
+# Fields of `RuleError` that have another name in the form.
+_ELSEWHERE: Final = {"target": "items", "rules": "name"}
+
+
+@dataclass(frozen=True, slots=True)
+class RulePreview:
+    """A list before and after a rule; `problem` says why a list is missing."""
+
+    on: str  # the product on whose page the list is shown
+    source: str
+    problem: str = ""
+    before: ExplainedList | None = None
+    after: ExplainedList | None = None
+    selected: int = 0  # how many products the rule selects
+
+    @property
+    def gone(self) -> frozenset[str]:
+        """The products that leave the list."""
+        if self.before is None or self.after is None:
+            return frozenset()
+        return frozenset(self.before.ids) - set(self.after.ids)
+
+
+def show_rule(visit: Visit) -> Reply:
+    """Show the form of a stored rule, or of a new one prefilled from the query string.
+
+    Raises:
+        NotFoundError: when the store has no such rule.
+    """
+    if visit.query["rule"]:
+        draft = RuleDraft.of_rule(_stored(visit, visit.query["rule"]))
+        return _form(visit, draft, visit.query)
+    action = visit.query["action"]
+    item = visit.query["item"]
+    if item and visit.opened.shop.catalog.number(item) is None:
+        message = "There is no product with this id in your catalog."
+        raise NotFoundError(message)
+    draft = RuleDraft(
+        action=action if action in ACTIONS else RuleDraft().action,
+        items=(item,) if item else (),
+    )
+    return _form(visit, draft, visit.query)
+
+
+def save_rule(visit: Visit) -> Reply:
+    """Store the rule; if it is invalid, show the form with the errors."""
+    draft = RuleDraft.of_form(visit.form)
+    editor = editor_of(visit)
+    try:
+        if "anyway" not in visit.form and _matches_nothing(visit, draft):
+            return _form(visit, draft, visit.form, status=422, matches_nothing=True)
+        if draft.rule_id:
+            content = draft.content()
+            changes = {one.name: getattr(content, one.name) for one in fields(content)}
+            rule = editor.change(rule_id_of(draft.rule_id), **changes)
+        else:
+            rule = editor.add(draft.content())
+    except RuleError as error:
+        return _form(visit, draft, visit.form, status=422, error=error)
+    except UnknownRuleError as error:
+        raise _missing() from error
+    visit.refresh_store()
+    return visit.redirect(
+        MERCHANDISING_PATH, f"“{title_of(visit, rule)}” is saved. {AT_ONCE}"
+    )
+
+
+def preview_rule(visit: Visit) -> Reply:
+    """Show a list before and after an unsaved rule."""
+    draft = RuleDraft.of_form(visit.form)
+    return visit.render("rule_preview.html", preview=_preview(visit, draft, visit.form))
+
+
+def _stored(visit: Visit, text: str) -> Rule:
+    rule_id = rule_id_of(text)
+    for rule in editor_of(visit).all():
+        if rule.rule_id == rule_id:
+            return rule
+    raise _missing()
+
+
+def _missing() -> NotFoundError:
+    return NotFoundError("This rule is not there any more. The history may bring it back.")
+
+
+def _form(
+    visit: Visit,
+    draft: RuleDraft,
+    sent: Form,
+    *,
+    status: int = 200,
+    error: RuleError | None = None,
+    matches_nothing: bool = False,
+) -> Reply:
+    errors = {}
+    if error is not None:
+        text = str(error)
+        field = _ELSEWHERE.get(error.field, error.field)
+        errors[field] = f"{text[:1].upper()}{text[1:]}."
+    return visit.render(
+        "rule.html",
+        status=status,
+        title="Change a rule" if draft.rule_id else "New rule",
+        draft=draft,
+        errors=errors,
+        actions=list(ACTIONS.items()),
+        places=list(PLACES.items()),
+        placements=sorted(
+            {*visit.opened.placements.by_name, *_variants(visit), *draft.placements}
+        ),
+        strength_hint=STRENGTHS,
+        matches_nothing=matches_nothing,
+        sources=[*((name, title) for name, title, _ in SOURCES), (TRENDING, "Trending")],
+        preview=_preview(visit, draft, sent),
+    )
+
+
+def _preview(visit: Visit, draft: RuleDraft, sent: Form) -> RulePreview:
+    """Return the preview: both lists, or the problem."""
+    shop = visit.opened.shop
+    known = {name for name, _, _ in SOURCES} | {TRENDING}
+    source = sent["source"] if sent["source"] in known else SOURCES[0][0]
+    shown = RulePreview(sent["on"] or _typical_page(visit, draft), source)
+    if source != TRENDING and shop.catalog.number(shown.on) is None:
+        problem = "Choose a product on whose page the list is shown."
+        return replace(shown, problem=problem)
+    before = make_list(visit, shop, source, shown.on)
+    shown = replace(shown, before=before)
+    try:
+        content = validate_rule(draft.in_force(), visit.store.settings.zone)
+    except RuleError as error:
+        text = str(error)
+        return replace(shown, problem=f"{text[:1].upper()}{text[1:]}.")
+    number = rule_id_of(draft.rule_id) if draft.rule_id else _UNSAVED
+    rule = Rule(number, content, visit.now_ms, visit.now_ms)
+    others = [one for one in editor_of(visit).all() if one.rule_id != number]
+    imagined = with_rules(visit, [*others, rule])
+    after = make_list(visit, imagined, source, shown.on, before.ids)
+    return replace(shown, after=after, selected=_selected(imagined, number))
+
+
+def _matches_nothing(visit: Visit, draft: RuleDraft) -> bool:
+    """Return whether a rule selects no product.
+
+    Raises:
+        RuleError: when it is invalid.
+    """
+    content = validate_rule(draft.in_force(), visit.store.settings.zone)
+    imagined = with_rules(visit, [Rule(_UNSAVED, content, visit.now_ms, visit.now_ms)])
+    return not _selected(imagined, _UNSAVED)
+
+
+def _typical_page(visit: Visit, draft: RuleDraft) -> str:
+    """Return a product for the preview, such as one bought with the rule's product."""
+    shop = visit.opened.shop
+    ids = shop.catalog.ids
+    visible = shop.visible(visit.now_ms)
+    numbers = shop.catalog.numbers_of(draft.items[:1])
+    near = shop.models.widest.neighbours(numbers[0]).items.tolist() if numbers else []
+    for item in (*near, *shop.models.trending[:50].tolist(), *shop.catalog.newest()[:50]):
+        if item < len(visible) and visible[item] and ids[item] is not None:
+            return ids[item] or ""
+    return ""
+
+
+def _selected(shop: StoreState, number: int) -> int:
+    return 0 if shop.book is None else len(shop.book.selected.get(number, ()))
+
+
+def _variants(visit: Visit) -> Iterator[str]:
+    """Yield the names by which rules know the variants of tests that have not ended."""
+    editor = ExperimentEditor(visit.database, visit.store, visit.context.clock, "")
+    for test in editor.all():
+        if test.content.placement and test.state is not State.ENDED:
+            for arm in test.content.shares:
+                yield f"{test.content.placement}:{arm}"
+
+
+PAGES: Final = (
+    Page(MERCHANDISING_PATH, "Merchandising", show_rules, group=Group.CATALOG),
+    Page(
+        f"{MERCHANDISING_PATH}/switch",
+        "Merchandising",
+        None,
+        switch_rule,
+        action="Switched a rule on or off",
+    ),
+    Page(
+        f"{MERCHANDISING_PATH}/remove",
+        "Merchandising",
+        None,
+        remove_rule,
+        action="Removed a rule",
+        removes=(Removal("rules", "rules_seq", {"rule_id": "rule"}),),
+    ),
+    Page(
+        f"{MERCHANDISING_PATH}/undo",
+        "Merchandising",
+        None,
+        undo_change,
+        action="Undid a change of a rule",
+    ),
+    Page(
+        RULE_PATH, "Rule", show_rule, save_rule, shows_pictures=True, action="Saved a rule"
+    ),
+    Page(f"{MERCHANDISING_PATH}/preview", "Preview", None, preview_rule, is_audited=False),
+)

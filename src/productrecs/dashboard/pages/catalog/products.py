@@ -1,0 +1,262 @@
+"""Products pages: find products as you type; one product's data and its lists."""
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+from productrecs.dashboard.list_explanations import (
+    SOURCES,
+    ExplainedList,
+    make_list,
+    with_rules,
+    with_sold_out,
+)
+from productrecs.dashboard.page import Group, NotFoundError, Page, Reply, Visit
+from productrecs.dashboard.product_table import product_rows
+from productrecs.features.recommendations.serving_state import StoreState
+from productrecs.features.search.product_search import search_catalog
+from productrecs.records.catalog.catalog_view import Mask
+from productrecs.records.catalog.item_filters import (
+    NO_FILTERS,
+    FilterError,
+    Filters,
+    parse_filters,
+)
+from productrecs.records.catalog.price_lists import parse_list_name
+from productrecs.records.merchandising.rule import Rule, RuleAction, RuleContent, RuleTarget
+from productrecs.records.merchandising.rule_editor import RuleEditor
+from productrecs.records.pictures.fetch_picture import absolute_url
+from productrecs.records.pictures.repository import PictureRepository
+from productrecs.serving.cards import safe_url
+
+PRODUCTS_PATH: Final = "/dashboard/products"
+PAGE_SIZE: Final = 25
+FILTERS: Final = MappingProxyType(
+    {
+        "": "All products",
+        "shown": "Shown in lists",
+        "sold_out": "Out of stock",
+        "hidden": "Discontinued or outside dates",
+    }
+)
+
+
+def show_products(visit: Visit) -> Reply:
+    """Show one page of the matching products; htmx requests only the table."""
+    shop, query = visit.opened.shop, visit.query["q"]
+    chosen = visit.query["show"] if visit.query["show"] in FILTERS else ""
+    number = page_number(visit.query["page"])
+    among = _among(visit, chosen)
+    first = (number - 1) * PAGE_SIZE
+    found = search_catalog(
+        shop.catalog, visit.opened.index, query, among, slice(first, first + PAGE_SIZE)
+    )
+    ids = [one for item in found.items if (one := shop.catalog.ids[item]) is not None]
+    return visit.render(
+        "products_table.html" if visit.is_partial else "products.html",
+        rows=product_rows(visit, ids),
+        q=query,
+        chosen=chosen,
+        filters=list(FILTERS.items()),
+        total=found.total,
+        is_cut=found.is_cut,
+        first=first,
+        before=_address(query, chosen, number - 1) if number > 1 else "",
+        after=(
+            _address(query, chosen, number + 1) if first + PAGE_SIZE < found.total else ""
+        ),
+        catalog_size=len(shop.catalog.numbers),
+        has_forecast=visit.store.settings.demand_forecast,
+        **({} if visit.is_partial else _picture_failures(visit)),
+    )
+
+
+def _picture_failures(visit: Visit) -> dict[str, Any]:
+    """Return how many pictures are indexed, waiting and failed, and why most failed."""
+    with visit.database.reading() as connection:
+        pictures = PictureRepository(connection, visit.store.store_id)
+        return {
+            "pictures": pictures.counts(),
+            "usual_failure": pictures.most_frequent_failure(),
+        }
+
+
+def retry_pictures(visit: Visit) -> Reply:
+    """Fetch every picture again that could not be fetched."""
+    with visit.database.transaction() as transaction:
+        pictures = PictureRepository(transaction, visit.store.store_id)
+        count = pictures.retry_failed(visit.system_ms)
+    found = visit.formats.count(count, "picture")
+    return visit.redirect(PRODUCTS_PATH, f"{found} will be fetched again in a moment.")
+
+
+def page_number(text: str) -> int:
+    """Return the requested page number, from 1."""
+    return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) < 7 else 1  # noqa: PLR2004 - digits of a page
+
+
+def _among(visit: Visit, chosen: str) -> Mask:
+    """Return the mask of a filter, by item number."""
+    shop, now_ms = visit.opened.shop, visit.now_ms
+    if chosen == "shown":
+        return shop.visible(now_ms)
+    open_now = shop.catalog.visible(now_ms, hide_sold_out=False)
+    if chosen == "sold_out":
+        return open_now & ~_fitted(
+            shop.catalog.visible(now_ms, hide_sold_out=True), open_now
+        )
+    present = shop.catalog.present()
+    return present & ~_fitted(open_now, present) if chosen == "hidden" else present
+
+
+def _fitted(mask: Mask, other: Mask) -> Mask:
+    """Return a mask padded to the length of another: the catalog may have grown."""
+    fitted = other.copy()
+    fitted[:] = False
+    size = min(len(mask), len(other))
+    fitted[:size] = mask[:size]
+    return fitted
+
+
+def _address(query: str, chosen: str, number: int) -> str:
+    fields = {"q": query, "show": chosen, "page": str(number) if number > 1 else ""}
+    text = urlencode({name: value for name, value in fields.items() if value})
+    return f"{PRODUCTS_PATH}?{text}" if text else PRODUCTS_PATH
+
+
+ITEM_PATH: Final = f"{PRODUCTS_PATH}/item"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceList:
+    """One source's list on this product's page; `before` is the present list."""
+
+    name: str
+    title: str
+    meaning: str
+    made: ExplainedList
+    before: ExplainedList
+
+    @property
+    def gone(self) -> list[str]:
+        """The titles of products that would leave the list."""
+        kept = set(self.made.ids)
+        return [one.title for one in self.before.products if one.item_id not in kept]
+
+
+def item_address(item_id: str) -> str:
+    """Return the address of a product's page."""
+    return f"{ITEM_PATH}?id={quote(item_id, safe='')}"
+
+
+def show_item(visit: Visit) -> Reply:
+    """Show one product and its lists, now, filtered, or with a what-if change.
+
+    Raises:
+        NotFoundError: when the store has no such product.
+    """
+    item_id = visit.query["id"]
+    rows = product_rows(visit, [item_id])
+    if not rows:
+        message = "There is no product with this id in your catalog."
+        raise NotFoundError(message)
+    row, shop = rows[0], visit.opened.shop
+    what_if, without = visit.query["show"], visit.query["item"]
+    other = _imagined(visit, what_if, without)
+    if other is None:
+        what_if = without = ""
+    filters, filter_error = _filters(visit.query["filter"])
+    lists = [
+        _source(visit, shop, other or shop, one, (item_id, filters)) for one in SOURCES
+    ]
+    return visit.render(
+        "product_item.html",
+        title=row.title,
+        row=row,
+        lists=lists,
+        what_if=what_if,
+        without=without,
+        filter=visit.query["filter"],
+        filter_error=filter_error,
+        is_filtered=filters != NO_FILTERS,
+        choices=_choices(shop),
+        here=item_address(item_id),
+        shop_link=_link(visit, row.item.product_url),
+        rank=_rank(shop, row.number),
+        listed=[(parse_list_name(one.name).currency, one) for one in row.item.prices],
+    )
+
+
+def _source(
+    visit: Visit,
+    shop: StoreState,
+    other: StoreState,
+    source: tuple[str, str, str],
+    wanted: tuple[str, Filters],
+) -> SourceList:
+    name, title, meaning = source
+    item_id, filters = wanted
+    now = made = make_list(visit, shop, name, item_id)
+    if other is not shop or filters != NO_FILTERS:
+        made = make_list(visit, other, name, item_id, now.ids, filters)
+    return SourceList(name, title, meaning, made, now)
+
+
+def _filters(text: str) -> tuple[Filters, str]:
+    """Return the typed filters, one per line, and what is wrong with them."""
+    try:
+        return parse_filters([one.strip() for one in text.splitlines() if one.strip()]), ""
+    except FilterError as error:
+        return NO_FILTERS, f"{str(error)[:1].upper()}{str(error)[1:]}."
+
+
+def _choices(shop: StoreState) -> list[tuple[str, str]]:
+    hidden = shop.settings.hide_out_of_stock
+    stock = ("stock", "With products out of stock" if hidden else "Without them")
+    found = [("", "As shoppers see them now"), stock]
+    return [*found, ("rules", "Without your rules")] if shop.book is not None else found
+
+
+def _imagined(visit: Visit, what_if: str, without: str) -> StoreState | None:
+    """Return the store with the page's what-if change; None without one."""
+    shop = visit.opened.shop
+    if without and shop.catalog.number(without) is not None:
+        editor = RuleEditor(visit.database, visit.store, visit.context.clock, "")
+        content = RuleContent(RuleAction.EXCLUDE, RuleTarget(items=(without,)))
+        gone = Rule(0, content, visit.now_ms, visit.now_ms)
+        return with_rules(visit, [*editor.all(), gone])
+    if what_if == "stock":
+        return with_sold_out(shop, hidden=not shop.settings.hide_out_of_stock)
+    return with_rules(visit, []) if what_if == "rules" else None
+
+
+def _link(visit: Visit, product_url: str | None) -> str:
+    url = safe_url(product_url)
+    return absolute_url(url, visit.store.domain) if url else ""
+
+
+def _rank(shop: StoreState, number: int) -> int | None:
+    ranks, trending = shop.models.ranks, len(shop.models.trending)
+    if number >= len(ranks) or ranks[number] >= trending:
+        return None
+    return int(ranks[number]) + 1
+
+
+PAGES: Final = (
+    Page(
+        PRODUCTS_PATH,
+        "Products",
+        show_products,
+        group=Group.CATALOG,
+        shows_pictures=True,
+    ),
+    Page(
+        f"{PRODUCTS_PATH}/pictures",
+        "Products",
+        None,
+        retry_pictures,
+        action="Fetched pictures again",
+    ),
+    Page(ITEM_PATH, "Product", show_item, shows_pictures=True),
+)

@@ -1,0 +1,1 @@
+"""Connect: from the shop system to the first list, imports, events and widgets."""

@@ -1,0 +1,378 @@
+"""File imports page: files of orders and products, their dry run, progress and history."""
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from productrecs.dashboard.page import Group, NotFoundError, Page, Reply, SentFile, Visit
+from productrecs.records.uploads.file_import import (
+    CHECK_JOB,
+    IMPORT_JOB,
+    UNDOABLE,
+    FileImport,
+    ImportChoices,
+    ImportStatus,
+    NewFileImport,
+    TooManyImportsError,
+)
+from productrecs.records.uploads.order_upload import (
+    MAX_UPLOAD_BYTES,
+    Upload,
+    new_upload_id,
+)
+from productrecs.records.uploads.repository import FileImportRepository, UploadRepository
+from productrecs.records.uploads.undo.repository import ImportChangeRepository
+from productrecs.storage.jobs.job_queue import NewJob
+
+IMPORTS_PATH: Final = "/dashboard/imports"
+FILE_PATH: Final = f"{IMPORTS_PATH}/file"
+BY_COLUMNS: Final = "columns"
+_KINDS: Final = (
+    ("", "Find out from the file"),
+    ("items", "Products"),
+    ("orders", "Orders"),
+)
+_TIMES: Final = (
+    ("", "Find out from the file"),
+    ("%d/%m/%Y", "31/12/2026"),
+    ("%m/%d/%Y", "12/31/2026"),
+    ("%d.%m.%Y", "31.12.2026"),
+    ("%d/%m/%Y %H:%M", "31/12/2026 23:59"),
+    ("%m/%d/%Y %H:%M", "12/31/2026 23:59"),
+    ("%d.%m.%Y %H:%M", "31.12.2026 23:59"),
+    ("%d/%m/%Y %H:%M:%S", "31/12/2026 23:59:59"),
+    ("%d.%m.%Y %H:%M:%S", "31.12.2026 23:59:59"),
+)
+_HISTORY: Final = 50
+_RARE: Final = frozenset({"repeated", "folded"})
+_STATES: Final = {
+    ImportStatus.CHECKING: ("Checking", ""),
+    ImportStatus.CHECKED: ("Ready to start", "good"),
+    ImportStatus.QUEUED: ("Waiting", ""),
+    ImportStatus.RUNNING: ("Importing", ""),
+    ImportStatus.DONE: ("Imported", "good"),
+    ImportStatus.FAILED: ("Failed", "bad"),
+    ImportStatus.UNDOING: ("Undoing", ""),
+    ImportStatus.UNDONE: ("Undone", ""),
+    ImportStatus.COMMAND: ("Importing", ""),
+}
+_BROKEN: Final = ("Cannot start yet", "bad")
+_PARTLY: Final = ("Some rows have errors", "warn")
+_COUNTS: Final = (
+    ("inserted", "New", "Rows that were not stored before."),
+    ("overwritten", "Changed", "Rows whose order line or product was stored before."),
+    ("deduplicated", "Already stored", "Order lines that are stored as they are."),
+    (
+        "repeated",
+        "Repeated",
+        "Rows whose order line or product has a later row: it counts.",
+    ),
+    ("folded", "Merged", "Rows of variants and pictures, which belong to another row."),
+    ("left_out", "Left out", "Orders that are no purchases, and hidden products."),
+    ("skipped", "Failed", "Rows that cannot be read. Each is listed with its reason."),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryRow:
+    """One file in the history; `path` is empty for files of the API until they end."""
+
+    name: str
+    kind: str
+    sent_ms: int
+    sent_by: str
+    ended_ms: int | None
+    state: tuple[str, str]
+    counts: dict[str, int]
+    path: str
+
+
+def show_imports(visit: Visit) -> Reply:
+    """Show the form and the history."""
+    return _imports(visit)
+
+
+def send_file(visit: Visit) -> Reply:
+    """Store an uploaded file, and enqueue its check."""
+    file, kind = visit.file, visit.form["kind"]
+    if file is None or not file.size:
+        message = (
+            "Choose a file." if file is None else "The file is empty. Export it again."
+        )
+        return _imports(visit, status=422, error=message)
+    chosen = ImportChoices(kind=kind if kind in {"orders", "items"} else "")
+    new = NewFileImport(
+        import_id=new_upload_id(),
+        file_name=file.name,
+        size=file.size,
+        sent_by=visit.user.email or "",
+        submitted_ms=visit.now_ms,
+        choices=chosen,
+    )
+    try:
+        _store(visit, file, new)
+    except TooManyImportsError as error:
+        return _imports(visit, status=422, error=str(error))
+    return visit.redirect(f"{FILE_PATH}?file={new.import_id}")
+
+
+def show_file(visit: Visit) -> Reply:
+    """Show the status of one import; htmx requests only that part."""
+    one = _find(visit, visit.query["file"])
+    template = "import_state.html" if visit.is_partial else "import.html"
+    return visit.render(
+        template,
+        one=one,
+        is_moving=one.is_in_progress,
+        preview=one.preview,
+        result=one.result,
+        may_undo=_may_undo(visit, one),
+        state=state_of(one),
+        counts=_counts(one),
+        lines=_lines(one),
+        skipped=int(one.preview.get("counts", {}).get("skipped", 0)),
+        kinds=_KINDS[1:],
+        times=_TIMES,
+        title=one.file_name,
+    )
+
+
+def state_of(one: FileImport) -> tuple[str, str]:
+    """Return the status of an import in words, and its tone."""
+    if one.status is ImportStatus.CHECKED and one.result.get("problem"):
+        return _BROKEN
+    if one.status is ImportStatus.CHECKED and one.result.get("has_errors"):
+        return _PARTLY
+    return _STATES[one.status]
+
+
+def _lines(one: FileImport) -> int:
+    """Return how many order lines the rows have; 0 where a row is a line."""
+    is_checked = one.status is ImportStatus.CHECKED
+    counts = (one.preview if is_checked else one.result).get("counts", {})
+    total = sum(count for name, count in counts.items() if name != "rows")
+    return int(total) if total != counts.get("rows", total) else 0
+
+
+def _counts(one: FileImport) -> list[tuple[str, str, str]]:
+    """Return the counts that apply to this kind of file; rare ones only if above zero."""
+    is_checked = one.status is ImportStatus.CHECKED
+    report = one.preview if is_checked else one.result
+    counts, is_orders = report.get("counts", {}), report.get("kind") == "orders"
+    shown = []
+    for name, label, meaning in _COUNTS:
+        if is_checked and is_orders and name in {"overwritten", "deduplicated"}:
+            continue
+        if name in counts and (counts[name] or name not in _RARE):
+            is_total = is_checked and is_orders and name == "inserted"
+            shown.append((name, "To import" if is_total else label, meaning))
+    return shown
+
+
+def check_again(visit: Visit) -> Reply:
+    """Check a file again with other options."""
+    one = _find(visit, visit.form["file"])
+    _move(visit, one, ImportStatus.CHECKING, choices=_choices(visit, one), progress=0.0)
+    return visit.redirect(f"{FILE_PATH}?file={one.import_id}")
+
+
+def start_import(visit: Visit) -> Reply:
+    """Enqueue the import of a checked file."""
+    one = _find(visit, visit.form["file"])
+    path = f"{FILE_PATH}?file={one.import_id}"
+    if one.preview.get("problem"):
+        return visit.redirect(path, "This file cannot be imported yet: see below.")
+    choices = replace(one.choices, kind=str(one.preview.get("kind", "")))
+    _move(visit, one, ImportStatus.QUEUED, choices=choices, progress=0.0)
+    return visit.redirect(path)
+
+
+def discard_import(visit: Visit) -> Reply:
+    """Delete a file that was checked and not started."""
+    one = _find(visit, visit.form["file"])
+    with visit.database.transaction() as transaction:
+        repository = FileImportRepository(transaction, visit.store.store_id)
+        is_gone = repository.delete(one.import_id)
+    if is_gone:
+        visit.services.upload_folder.remove(one.import_id)
+    return visit.redirect(IMPORTS_PATH, "The file was deleted." if is_gone else "")
+
+
+def undo_import(visit: Visit) -> Reply:
+    """Enqueue the undo of an import."""
+    one = _find(visit, visit.form["file"])
+    if _may_undo(visit, one):
+        result = {**one.result, "undone_by": visit.user.email or ""}
+        result.pop("undo_problem", None)
+        _move(visit, one, ImportStatus.UNDOING, result=result, progress=0.0)
+    return visit.redirect(f"{FILE_PATH}?file={one.import_id}")
+
+
+def _may_undo(visit: Visit, one: FileImport) -> bool:
+    """Return whether an import has ended, and what it changed is known."""
+    if one.status not in UNDOABLE:
+        return False
+    with visit.database.reading() as connection:
+        changes = ImportChangeRepository(connection, visit.store.store_id)
+        return bool(changes.spans(one.import_id))
+
+
+def download_rejects(visit: Visit) -> Reply:
+    """Send the rows that failed, each with its reason."""
+    one = _find(visit, visit.query["file"])
+    with visit.database.reading() as connection:
+        repository = FileImportRepository(connection, visit.store.store_id)
+        rejects = repository.rejects(one.import_id) or "row,reason\n"
+    stem = "".join(c if c.isalnum() else "-" for c in Path(one.file_name).stem)[:60]
+    name = stem.encode("ascii", "ignore").decode() or "import"
+    return Reply(
+        body=rejects.encode(),
+        media_type="text/csv; charset=utf-8",
+        headers={"content-disposition": f'attachment; filename="{name}-failed-rows.csv"'},
+    )
+
+
+def _imports(visit: Visit, *, status: int = 200, error: str = "") -> Reply:
+    store_id = visit.store.store_id
+    with visit.database.reading() as connection:
+        files = FileImportRepository(connection, store_id).latest(_HISTORY)
+        sent = UploadRepository(connection, store_id).latest(_HISTORY)
+    ended = {one.import_id for one in files}
+    waiting = [one for one in sent if one.upload_id not in ended]
+    rows = [*map(_file_row, files), *map(_upload_row, waiting)]
+    rows.sort(key=lambda row: row.sent_ms, reverse=True)
+    return visit.render(
+        "imports.html",
+        status=status,
+        error=error,
+        kind=visit.form["kind"],
+        kinds=_KINDS,
+        rows=rows[:_HISTORY],
+        limit=f"{MAX_UPLOAD_BYTES >> 30} GiB",
+    )
+
+
+def _file_row(one: FileImport) -> HistoryRow:
+    counts = one.result.get("counts", {})
+    kind = str(one.result.get("kind") or one.choices.kind)
+    path = f"{FILE_PATH}?file={one.import_id}"
+    state = state_of(one)
+    return HistoryRow(
+        one.file_name,
+        kind,
+        one.submitted_ms,
+        one.sent_by,
+        one.ended_ms,
+        state,
+        counts,
+        path,
+    )
+
+
+def _upload_row(one: Upload) -> HistoryRow:
+    counts = {
+        "inserted": one.lines_imported,
+        "overwritten": one.lines_updated,
+        "skipped": one.rows_skipped,
+    }
+    state = _STATES[ImportStatus(one.status.value)]
+    return HistoryRow(
+        one.upload_id, "orders", one.submitted_ms, "API", None, state, counts, ""
+    )
+
+
+def _store(visit: Visit, file: SentFile, new: NewFileImport) -> None:
+    """Store the file with its import and the job that checks it.
+
+    Raises:
+        TooManyImportsError: when too many imports are open.
+    """
+    kept = file.path.rename(visit.services.uploads / new.import_id)
+    with kept.open("rb") as stored:
+        os.fsync(stored.fileno())
+    visit.services.upload_folder.share(new.import_id)
+    store_id = visit.store.store_id
+    try:
+        with visit.database.transaction() as transaction:
+            FileImportRepository(transaction, store_id).add(new)
+            visit.services.queue.enqueue(transaction, NewJob(store_id, CHECK_JOB))
+    except TooManyImportsError:
+        visit.services.upload_folder.remove(new.import_id)
+        raise
+
+
+def _find(visit: Visit, import_id: str) -> FileImport:
+    with visit.database.reading() as connection:
+        one = FileImportRepository(connection, visit.store.store_id).find(import_id)
+    if one is None:
+        message = "Your store has no import with this id."
+        raise NotFoundError(message)
+    return one
+
+
+def _move(visit: Visit, one: FileImport, after: ImportStatus, **values: object) -> None:
+    """Change an import's status and enqueue its job, unless already changed."""
+    store_id = visit.store.store_id
+    job = CHECK_JOB if after is ImportStatus.CHECKING else IMPORT_JOB
+    with visit.database.transaction() as transaction:
+        repository = FileImportRepository(transaction, store_id)
+        before = UNDOABLE if after is ImportStatus.UNDOING else (ImportStatus.CHECKED,)
+        if repository.change_status(one.import_id, before, after, **values):
+            visit.services.queue.enqueue(transaction, NewJob(store_id, job))
+
+
+def _choices(visit: Visit, one: FileImport) -> ImportChoices:
+    """Return the form's options for a file, limited to those that its dry run offered."""
+    form, preview = visit.form, one.preview
+    kind = form["kind"] if form["kind"] in {"orders", "items"} else ""
+    if kind != preview.get("kind"):
+        return ImportChoices(kind=kind)
+    columns, before = set(preview.get("columns", ())), preview.get("mapping", {})
+    mapping = {
+        name: form[f"map-{name}"]
+        for name in preview.get("fields", ())
+        if form[f"map-{name}"] in columns
+    }
+    is_moved = bool(columns) and f"map-{_first(preview)}" in form and mapping != before
+    formats = {key for key, _ in preview.get("formats", ())}
+    chosen = form["format"] if form["format"] in {*formats, BY_COLUMNS} else ""
+    if is_moved:
+        chosen = BY_COLUMNS
+    return ImportChoices(
+        kind=kind,
+        format=chosen,
+        mapping=mapping if chosen == BY_COLUMNS else {},
+        time_format=form["time_format"] if form["time_format"] in dict(_TIMES) else "",
+        ordered_today="ordered_today" in form,
+    )
+
+
+def _first(preview: Any) -> str:
+    return next(iter(preview.get("fields", ())), "")
+
+
+PAGES: Final = (
+    Page(
+        IMPORTS_PATH,
+        "Imports",
+        show_imports,
+        send_file,
+        group=Group.CONNECT,
+        file_limit=MAX_UPLOAD_BYTES,
+        action="Sent a file to import",
+    ),
+    Page(FILE_PATH, "Imports", show_file, check_again, is_audited=False),
+    Page(
+        f"{IMPORTS_PATH}/start", "Imports", None, start_import, action="Started an import"
+    ),
+    Page(
+        f"{IMPORTS_PATH}/discard",
+        "Imports",
+        None,
+        discard_import,
+        action="Discarded a file",
+    ),
+    Page(f"{IMPORTS_PATH}/undo", "Imports", None, undo_import, action="Undid an import"),
+    Page(f"{IMPORTS_PATH}/failed-rows", "Imports", download_rejects),
+)

@@ -1,0 +1,222 @@
+"""Live events page: the last events and orders, with verdicts and remedies."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import Final
+from urllib.parse import urlencode
+
+from productrecs.core.clock import DAY_MS
+from productrecs.dashboard.page import Group, Page, Reply, Visit
+from productrecs.features.insights.live_events.live_event import (
+    ORDER,
+    LiveEvent,
+    Verdict,
+    client_hash,
+)
+from productrecs.features.insights.live_events.repository import (
+    MAX_EVENTS,
+    LiveEventRepository,
+)
+from productrecs.records.events.event import EVENT_KINDS
+
+EVENTS_PATH: Final = "/dashboard/events"
+_ACCOUNT: Final = "/dashboard/account"
+_KINDS: Final = (*EVENT_KINDS, ORDER)
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The display of a verdict: its badge, the remedy, and a link."""
+
+    label: str
+    tone: str = ""
+    remedy: str = ""
+    action: str = ""
+    path: str = ""
+
+
+JUDGEMENTS: Final[Mapping[Verdict, Judgement]] = MappingProxyType(
+    {
+        Verdict.ACCEPTED: Judgement("Accepted", "good"),
+        Verdict.UNKNOWN_ITEM: Judgement(
+            "Unknown product",
+            "warn",
+            "Stored, but the product is not in your catalog. Send the product, or let "
+            "your page send the id that the catalog has.",
+            "Import products",
+            "/dashboard/imports",
+        ),
+        Verdict.NO_ORDER_ID: Judgement(
+            "No order id",
+            "warn",
+            "Stored, but a purchase without order_id is not used for products bought "
+            "together. Send order_id with each purchase.",
+            "Guide: orders",
+            "/guides/orders",
+        ),
+        Verdict.DUPLICATE: Judgement(
+            "Duplicate",
+            "",
+            "Its event_id came before, so it counts once. Give each event its own id.",
+            "Guide: events",
+            "/guides/events",
+        ),
+        Verdict.NO_SHOPPER: Judgement(
+            "No shopper",
+            "warn",
+            "Stored, but an order without user_id and session_id follows no "
+            "recommendation. Send the customer's id, or the pr_sid of the widgets.",
+            "Guide: orders",
+            "/guides/orders",
+        ),
+        Verdict.ORDER_AGAIN: Judgement(
+            "Duplicate",
+            "",
+            "An order of this id came in the last seven days, so it counts once. If it is "
+            "another order, send it with an id of its own.",
+            "Guide: orders",
+            "/guides/orders",
+        ),
+        Verdict.FOREIGN_ORIGIN: Judgement(
+            "Other origin",
+            "warn",
+            "Stored, but the page is not on your list of origins, so it may not read "
+            "replies. Add its address to the list.",
+            "Origins",
+            f"{_ACCOUNT}#origins",
+        ),
+        Verdict.BOT: Judgement(
+            "Bot",
+            "",
+            "Stored, but left out of learning, statistics and quotas.",
+            "Guide: bots",
+            "/guides/events#bots",
+        ),
+        Verdict.IDENTITY: Judgement(
+            "Identity refused",
+            "warn",
+            "Stored, as if it were not signed. Sign the id exactly as it is sent, with the "
+            "secret key that is in use, each time a page is rendered.",
+            "Guide: sign an id",
+            "/guides/keys#sign-a-customers-id",
+        ),
+        Verdict.CLOCK: Judgement(
+            "Clock differs",
+            "warn",
+            "Stored with the time of its arrival. Send events at once; past events are "
+            "imported instead.",
+            "Guide: events",
+            "/guides/events",
+        ),
+        Verdict.INVALID: Judgement(
+            "Invalid", "bad", "Not stored. Correct this:", "Fields", "/guides/events"
+        ),
+        Verdict.NOT_STORED: Judgement(
+            "Not stored",
+            "bad",
+            "Another event of the same request is invalid, so none was stored. Correct "
+            "that one and send all again.",
+        ),
+        Verdict.KEY_REFUSED: Judgement(
+            "Key refused",
+            "bad",
+            "Your page sent a key that no store has, or none. Copy your publishable key.",
+            "Keys",
+            f"{_ACCOUNT}#keys",
+        ),
+        Verdict.REFUSED: Judgement("Refused", "bad", "Not stored. Send it again."),
+    }
+)
+
+_REFUSED: Final = frozenset(
+    {Verdict.INVALID, Verdict.NOT_STORED, Verdict.KEY_REFUSED, Verdict.REFUSED}
+)
+_VERDICTS: Final = [
+    (one.value, "Duplicate order" if one is Verdict.ORDER_AGAIN else it.label)
+    for one, it in JUDGEMENTS.items()
+]
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRow:
+    """One event in the page's table."""
+
+    event: LiveEvent
+    time: str
+    shown: Judgement
+
+
+def show_events(visit: Visit) -> Reply:
+    """Show the last events; htmx polls for newer ones."""
+    store_id = visit.store.store_id
+    visit.context.event_watch.open(store_id)
+    agent = visit.request.headers.get("user-agent", "")
+    mark = client_hash(store_id, visit.client, agent)
+    query, asked = visit.query, _asked(visit)
+    filters = {name: asked[name] for name in ("verdict", "kind", "session", "item")}
+    filters["client"] = mark if asked["mine"] else ""
+    after = query["after"] if visit.is_partial else ""
+    with visit.database.reading() as connection:
+        repository = LiveEventRepository(connection, store_id)
+        events = (
+            repository.latest(visit.now_ms, after, **filters)
+            if visit.is_partial
+            else repository.latest_with_stored(visit.now_ms, **filters)
+        )
+    shown_until = _shown_until(visit, events)
+    if visit.is_partial:
+        events = [one for one in events if not _is_shown(one, shown_until)]
+    cursor = max((event.entry_id for event in events), default=after)
+    told = {name: value for name, value in asked.items() if value}
+    return visit.render(
+        "events_more.html" if visit.is_partial else "events.html",
+        rows=[_row(visit, event) for event in events],
+        poll=f"{EVENTS_PATH}?{urlencode({**told, 'after': cursor, 'until': shown_until})}",
+        address=f"{EVENTS_PATH}?{urlencode(told)}",
+        asked=asked,
+        is_filtered=bool(told.keys() - {"pause"}),
+        verdicts=[("", "Any"), *_VERDICTS],
+        kinds=[("", "Any"), *((kind, kind) for kind in _KINDS)],
+        most=MAX_EVENTS,
+    )
+
+
+def _shown_until(visit: Visit, events: Sequence[LiveEvent]) -> int:
+    """Return the time up to which the page showed the stored events."""
+    if not visit.is_partial:
+        return max((one.at_ms for one in events if not one.entry_id), default=0)
+    until = visit.query["until"]
+    return int(until) if until.isascii() and until.isdigit() and len(until) < 16 else 0  # noqa: PLR2004 - digits of a time
+
+
+def _is_shown(event: LiveEvent, until_ms: int) -> bool:
+    """Return whether the page showed a recorded event before it was recorded."""
+    is_stored = event.verdict not in {*_REFUSED, Verdict.ORDER_AGAIN}
+    return is_stored and event.at_ms <= until_ms
+
+
+def _asked(visit: Visit) -> dict[str, str]:
+    """Return the filters of the query; unknown values are ignored."""
+    query = visit.query
+    verdict = query["verdict"]
+    return {
+        "verdict": verdict if verdict in {one.value for one in Verdict} else "",
+        "kind": query["kind"] if query["kind"] in _KINDS else "",
+        "session": query["session"][:128],
+        "item": query["item"][:128],
+        "mine": "on" if query["mine"] else "",
+        "pause": "on" if query["pause"] else "",
+    }
+
+
+def _row(visit: Visit, event: LiveEvent) -> StreamRow:
+    moment = datetime.fromtimestamp(event.at_ms / 1000, UTC)
+    time = f"{moment.astimezone(visit.store.settings.zone):%H:%M:%S}"
+    if visit.now_ms - event.at_ms >= DAY_MS:
+        time = visit.formats.time(event.at_ms)
+    return StreamRow(event, time, JUDGEMENTS[event.verdict])
+
+
+PAGES: Final = (Page(EVENTS_PATH, "Events", show_events, group=Group.CONNECT),)

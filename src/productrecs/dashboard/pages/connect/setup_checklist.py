@@ -1,0 +1,310 @@
+"""Setup checklist: from the shop system to the first recommendation on the site."""
+
+import ipaddress
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, NamedTuple
+from urllib.parse import urlencode
+
+from productrecs.dashboard.page import Group, Page, Reply, Visit
+from productrecs.features.insights.tracking_health.repository import DiagnosisRepository
+from productrecs.features.insights.tracking_health.tracking_health_report import (
+    events_in_24_hours,
+)
+from productrecs.http.pipeline.authentication_and_cors import (
+    OPENCART_PATH,
+    PLUGIN_PATH,
+    PRESTASHOP_PATH,
+)
+from productrecs.http.routes.public.embed_code import live_tags, widget_element
+from productrecs.records.catalog.repository import CatalogRepository
+from productrecs.tenancy.accounts.api_keys import PAGES_KEY_ID
+from productrecs.tenancy.accounts.repository import (
+    ConnectionRepository,
+    KeyUseRepository,
+)
+from productrecs.tenancy.accounts.store import Store
+from productrecs.tenancy.accounts.store_management import (
+    find_store,
+    read_plan_usage,
+    rotate_secret,
+)
+from productrecs.tenancy.users.dashboard_user import Role
+
+START_PATH: Final = "/dashboard/start"
+
+
+class Download(NamedTuple):
+    """An archive that a merchant installs in their shop."""
+
+    path: str
+    kind: str
+    steps: str
+
+
+PLATFORMS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "woocommerce": "WooCommerce",
+        "shopify": "Shopify",
+        "magento": "Magento",
+        "prestashop": "PrestaShop",
+        "opencart": "OpenCart",
+        "custom": "My own shop",
+    }
+)
+_PLUGIN: Final = "woocommerce"
+_DOWNLOADS: Final = MappingProxyType(
+    {
+        _PLUGIN: Download(
+            PLUGIN_PATH, "plugin", "In WordPress, choose Plugins, Add New, Upload Plugin."
+        ),
+        "opencart": Download(
+            OPENCART_PATH,
+            "extension",
+            "In OpenCart, choose Extensions, Installer, and upload it without renaming it. "
+            "Install it there, and once more under Extensions, Extensions, Modules.",
+        ),
+        "prestashop": Download(
+            PRESTASHOP_PATH,
+            "module",
+            "In PrestaShop, choose Modules, Module Manager, Upload a module. "
+            "Then press Configure.",
+        ),
+    }
+)
+"""What connects a shop system by itself."""
+_OWN: Final = "custom"
+_LOCAL_NAMES: Final = (".local", ".localhost", ".test", ".internal")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of the checklist: whether it is done, and the snippet that does it."""
+
+    name: str
+    title: str
+    is_done: bool
+    told: str  # the status text
+    help: str
+    snippet: str
+    language: str
+    warning: str = ""
+
+
+def show_start(visit: Visit) -> Reply:
+    """Show every step; htmx polls only the list."""
+    return _page(visit)
+
+
+def create_secret(visit: Visit) -> Reply:
+    """Create the store's first secret key and show it once; a key in use stays."""
+    store = find_store(visit.database, visit.store.domain)
+    if store.secrets.active(visit.system_ms):
+        return _page(visit)
+    secret = rotate_secret(visit.database, store, visit.system_ms)
+    visit.refresh_accounts()
+    return _page(visit, secret)
+
+
+def setup_progress(visit: Visit) -> tuple[int, int]:
+    """Return how many steps are done, and how many there are."""
+    steps = _steps(visit)
+    return sum(step.is_done for step in steps), len(steps)
+
+
+def _page(visit: Visit, secret: str = "") -> Reply:
+    steps = _steps(visit)
+    done = sum(step.is_done for step in steps)
+    first = next((step.name for step in steps if not step.is_done), "")
+    store = find_store(visit.database, visit.store.domain)
+    return visit.render(
+        "start_steps.html" if visit.is_partial else "start.html",
+        steps=steps,
+        done=done,
+        first=first,
+        platforms=PLATFORMS,
+        downloads=_DOWNLOADS,
+        platform=_platform(visit),
+        secret=secret,
+        has_secret=bool(store.secrets.active(visit.system_ms)),
+        is_owner=visit.user.role is Role.OWNER,
+        guide_query=urlencode({"key": store.publishable_key, "shop": store.domain}),
+    )
+
+
+def _platform(visit: Visit) -> str:
+    """Return the chosen shop system, else the connected one; "" if neither is known."""
+    chosen = visit.query["platform"] or visit.form["platform"]
+    if chosen in PLATFORMS:
+        return chosen
+    with visit.database.reading() as connection:
+        found = ConnectionRepository(connection, visit.store.store_id).find()
+    return found.platform.value if found.platform else ""
+
+
+def _seen(store: Store, host: str | None) -> tuple[str, str]:
+    """Return where the script ran last, and what is wrong with that place."""
+    if host is None:
+        return "Seen", ""
+    known = {
+        store.domain,
+        *(one.partition("://")[2].partition(":")[0] for one in store.origins),
+    }
+    if host.removeprefix("www.") in {one.removeprefix("www.") for one in known}:
+        return f"Seen on {host}", ""
+    if _is_local(host):
+        return f"Seen on {host}", (
+            f"{host} is an address of your own network: shoppers do not see this page. Put "
+            f"the script on {store.domain} too."
+        )
+    return f"Seen on {host}", (
+        f"The last events came from {host}, but this store is {store.domain}. If both are "
+        "yours, add the site under Keys and plan, Origins."
+    )
+
+
+def _is_local(host: str) -> bool:
+    try:
+        return not ipaddress.ip_address(host).is_global
+    except ValueError:
+        return "." not in host or host.endswith(_LOCAL_NAMES)
+
+
+def _steps(visit: Visit) -> list[Step]:
+    store, fmt, base = visit.store, visit.formats, visit.base_url
+    with visit.database.reading() as connection:
+        items = CatalogRepository(connection, store.store_id).size()
+        is_seen = DiagnosisRepository(connection, store.store_id).has_product_view()
+        uses = KeyUseRepository(connection, store.store_id).last_addresses()
+    activity = visit.context.activity.of(store.store_id)
+    recent = events_in_24_hours(visit.database, store, visit.now_ms)
+    usage = read_plan_usage(
+        visit.database, store, visit.services.settings.plans, visit.now_ms
+    )
+    is_connected = bool(items or activity.events or usage.calls)
+    tags = list(live_tags(base, store.domain))
+    widget = f"{tags[0]}\n{widget_element()}"
+    seen, warning = _seen(store, uses.get(PAGES_KEY_ID))
+    return [
+        Step(
+            "key",
+            "Connect your shop",
+            is_done=is_connected,
+            told="In use" if is_connected else "Not used yet",
+            help="The publishable key stands in your shop's pages; anyone may see it. "
+            "The secret key is for your shop's server or plugin only. This step is done "
+            "when the first products, events or calls arrive.",
+            snippet=store.publishable_key,
+            language="key",
+        ),
+        Step(
+            "products",
+            "Send your products",
+            is_done=items > 0,
+            told=f"{fmt.number(items)} received",
+            help=_how_products_come(_platform(visit)),
+            snippet=_push(base),
+            language="shell",
+        ),
+        Step(
+            "script",
+            "Add the script to your product page",
+            is_done=is_seen,
+            told=seen if is_seen else "Not seen yet",
+            warning=warning if is_seen else "",
+            help="Put it where the list should stand, with the product's id filled in by "
+            "your theme. It is done when a page of one of your products was viewed.",
+            snippet=widget,
+            language="html",
+        ),
+        Step(
+            "event",
+            "See the first event",
+            is_done=activity.events > 0,
+            told=_events_text(visit, recent, activity.events),
+            help="Open a product page of your shop. The script sends the page view.",
+            snippet=_event(base, store.publishable_key),
+            language="shell",
+        ),
+        Step(
+            "orders",
+            "Send your orders",
+            is_done=activity.orders > 0,
+            told=f"{fmt.number(activity.orders)} in 30 days",
+            help="Past orders make lists good from the first day; each new order keeps "
+            "them good.",
+            snippet=_order(base),
+            language="shell",
+        ),
+        Step(
+            "served",
+            "Serve the first recommendation",
+            is_done=usage.calls > 0 and items > 0,
+            told=f"{fmt.count(usage.calls, 'call')} this month"
+            + (", no products to show yet" if usage.calls and not items else ""),
+            help="This call is what the script makes. Its products appear on your page "
+            "as soon as your catalog has some.",
+            snippet=f'curl "{base}/v1/recommendations?num=4&key={store.publishable_key}"',
+            language="shell",
+        ),
+    ]
+
+
+def _events_text(visit: Visit, recent: int, of_a_month: int) -> str:
+    """Return how many events came, as the home page counts them, a minute later."""
+    if recent:
+        return f"{visit.formats.number(recent)} in 24 hours"
+    return "Received" if of_a_month else "None yet"
+
+
+def _how_products_come(platform: str) -> str:
+    if platform in _DOWNLOADS:
+        kind = _DOWNLOADS[platform].kind
+        return f"The {kind} sends them when it is connected. A file can add what it lacks."
+    return (
+        "Import the file that your shop exports, and repeat it when prices or stock "
+        "change; or let your shop's server send them with the secret key."
+    )
+
+
+def _push(base: str) -> str:
+    item = {"id": "sku-1", "title": "Your product", "price": 19.9, "categories": ["All"]}
+    return (
+        f'curl {base}/v1/items -H "X-API-Key: YOUR_SECRET_KEY" \\\n'
+        f"  -d '{json.dumps({'items': [item]})}'"
+    )
+
+
+def _event(base: str, key: str) -> str:
+    event = {"event": "detail-page-view", "item_id": "sku-1", "session_id": "s_test"}
+    return (
+        f'curl "{base}/v1/events?key={key}" -H "Content-Type: text/plain" \\\n'
+        f"  -d '{json.dumps(event)}'"
+    )
+
+
+def _order(base: str) -> str:
+    order = {
+        "order_id": "1001",
+        "session_id": "s_test",
+        "items": [{"item_id": "sku-1", "quantity": 1, "price": 19.9}],
+    }
+    return (
+        f'curl {base}/v1/orders -H "X-API-Key: YOUR_SECRET_KEY" \\\n'
+        f"  -d '{json.dumps(order)}'"
+    )
+
+
+PAGES: Final = (
+    Page(START_PATH, "Get started", show_start, group=Group.CONNECT),
+    Page(
+        f"{START_PATH}/secret",
+        "Get started",
+        None,
+        create_secret,
+        may_change=Role.OWNER,
+        action="Created a secret key",
+    ),
+)

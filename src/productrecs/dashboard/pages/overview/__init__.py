@@ -1,0 +1,1 @@
+"""Overview: home, the search over everything, and what forms suggest."""

@@ -1,0 +1,124 @@
+"""Home page: sales after recommendations, clicks, searches, events, and alerts."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from productrecs.core.report import Report, ReportQuery, ReportValue, share_of
+from productrecs.dashboard.alerts import find_alerts
+from productrecs.dashboard.charts import (
+    Chart,
+    bar_chart,
+    days_between,
+)
+from productrecs.dashboard.page import HOME_PATH, Group, Page, Reply, Visit
+from productrecs.dashboard.pages.connect.setup_checklist import setup_progress
+from productrecs.dashboard.report_period import (
+    as_number,
+    change_of,
+    chosen_period,
+    every_row,
+    figures_of,
+)
+from productrecs.features.insights.tracking_health.tracking_health_report import (
+    recent_events,
+)
+from productrecs.features.search.search_insights import count_searches
+from productrecs.report_registry import make_report
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """One number with its name, its comparison and its definition."""
+
+    name: str
+    value: str
+    note: str
+    meaning: str
+    change: float | None = None  # relative to the previous period
+
+
+def show_home(visit: Visit) -> Reply:
+    """Show the chosen days at a glance; the last 30 if none are chosen."""
+    period = chosen_period(visit)
+    asked = period.asked
+    impact = figures_of(make_report(visit.services, visit.store, "attribution", asked))
+    days = (asked.first_day, asked.last_day)
+    searches = count_searches(visit.database, visit.store, days)
+    health = {
+        one.definition.name: one.value
+        for one in recent_events(visit.database, visit.store, visit.now_ms)
+    }
+    by_day = every_row(period.by("day"))
+    sales = make_report(visit.services, visit.store, "attribution", by_day)
+    is_empty = not health["events_24h"] and not impact["shown"]
+    return visit.render(
+        "home.html",
+        period=period,
+        tiles=_tiles(visit, impact, searches, health),
+        alerts=find_alerts(visit),
+        chart=None if is_empty else _sales_by_day(visit, sales, asked),
+        is_empty=is_empty,
+        setup=setup_progress(visit),
+        orders=visit.context.activity.of(visit.store.store_id).orders,
+        has_shown=bool(impact["shown"]),
+    )
+
+
+def _tiles(
+    visit: Visit,
+    impact: dict[str, ReportValue],
+    searches: tuple[int, int],
+    health: dict[str, ReportValue],
+) -> list[Tile]:
+    fmt = visit.formats
+    return [
+        Tile(
+            "Sales after recommendations",
+            fmt.money(as_number(impact["revenue"])),
+            f"{fmt.share(as_number(impact['revenue_share']))} of all sales: "
+            f"{fmt.money(as_number(impact['revenue_clicked']))} after a click, "
+            f"{fmt.money(as_number(impact['revenue_seen']))} only seen",
+            "Sales of products that the same shopper clicked on, or was shown, in a list "
+            "at most 30 days before. Not proof of cause: the holdout test is.",
+            change_of(impact["revenue"], impact["revenue_before"]),
+        ),
+        Tile(
+            "Click rate",
+            fmt.share(as_number(impact["click_rate"]), 2),
+            f"{fmt.count(as_number(impact['clicked']), 'click')} on "
+            f"{fmt.count(as_number(impact['shown']), 'product')} shown",
+            "Clicks on recommended products divided by recommended products shown.",
+            change_of(impact["click_rate"], impact["click_rate_before"]),
+        ),
+        Tile(
+            "Searches",
+            fmt.number(searches[0]),
+            f"{fmt.share(share_of(searches[1], searches[0]))} found nothing"
+            if searches[0]
+            else "",
+            "What shoppers searched for and stayed with for three seconds.",
+        ),
+        Tile(
+            "Events in 24 hours",
+            fmt.number(as_number(health["events_24h"])),
+            f"{fmt.number(as_number(health['events_week_ago']))} a week ago",
+            "Page views, carts, clicks and impressions that your pages sent.",
+            as_number(health["change"]),
+        ),
+    ]
+
+
+def _sales_by_day(visit: Visit, report: Report, asked: ReportQuery) -> Chart:
+    names = [column.name for column in report.columns]
+    day_at, revenue_at, currency_at = map(names.index, ("day", "revenue", "currency"))
+    found = {
+        str(row[day_at]): float(row[revenue_at] or 0)
+        for row in report.rows
+        if row[currency_at] == visit.store.settings.currency
+    }
+    days = days_between(asked.first_day, asked.last_day)
+    sales = [found.get(day, 0.0) for day in days]
+    return bar_chart(days, {"Sales": sales}, visit.formats)
+
+
+PAGES: Final = (Page(HOME_PATH, "Home", show_home, group=Group.OVERVIEW),)

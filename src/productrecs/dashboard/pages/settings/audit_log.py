@@ -1,0 +1,91 @@
+"""Audit log page: the changes that users of the dashboard made, newest first.
+
+A page has 50 lines; the link to older ones carries the id of the last line shown. A line
+that removed something brings it back with Undo.
+"""
+
+from typing import Final
+
+from productrecs.dashboard.formats import sentence
+from productrecs.dashboard.page import Group, NotFoundError, Page, Reply, Visit
+from productrecs.records.merchandising.rule_editor import RuleEditor
+from productrecs.storage.sql.audit_log import AuditRepository
+from productrecs.storage.sql.removed_rows import (
+    NotRestorableError,
+    RemovedRows,
+    removed_rows_of,
+)
+
+AUDIT_PATH: Final = "/dashboard/audit"
+PAGE_SIZE: Final = 50
+_PLACES: Final = {
+    "placements": "/dashboard/placements",
+    "bundles": "/dashboard/bundles",
+    "synonyms": "/dashboard/search#rules",
+    "search_rules": "/dashboard/search#rules",
+    "rules": "/dashboard/merchandising",
+    "experiments": "/dashboard/tests",
+}
+
+
+def show_log(visit: Visit) -> Reply:
+    """Show a page of the log of changes, the newest line first."""
+    before = visit.query["before"]
+    with visit.database.reading() as connection:
+        log = AuditRepository(connection, visit.store.store_id)
+        found = log.page(PAGE_SIZE + 1, before)
+    shown = found[:PAGE_SIZE]
+    older = shown[-1].entry_id if len(found) > PAGE_SIZE else ""
+    return visit.render("audit.html", entries=shown, older=older, is_first=not before)
+
+
+def undo_removal(visit: Visit) -> Reply:
+    """Bring back what a line of the log removed.
+
+    Raises:
+        NotFoundError: when the line is unknown, or was undone already.
+    """
+    with visit.database.reading() as connection:
+        entry = AuditRepository(connection, visit.store.store_id).find(visit.form["entry"])
+    if entry is None or not entry.undo:
+        message = "This was undone already."
+        raise NotFoundError(message)
+    removed = removed_rows_of(entry.undo)
+    try:
+        _restore(visit, removed, entry.entry_id)
+    except NotRestorableError as error:
+        return visit.redirect(_PLACES[removed.table], sentence(error))
+    visit.refresh_store()
+    visit.refresh_accounts()
+    message = "Undone. Your shop follows within a second."
+    return visit.redirect(_PLACES[removed.table], message)
+
+
+def _restore(visit: Visit, removed: RemovedRows, entry_id: str) -> None:
+    store_id = visit.store.store_id
+    if removed.table == "rules":  # their own history must record the undo too
+        rule_id = removed.rows[0]["rule_id"]
+        editor = RuleEditor(
+            visit.database, visit.store, visit.context.clock, visit.user.email or ""
+        )
+        last = next(one for one in editor.history() if one.rule.rule_id == rule_id)
+        if last.what != "removed":
+            message = "this was undone already"
+            raise NotRestorableError(message)
+        editor.undo(last.change_id)
+    with visit.database.transaction() as transaction:
+        if removed.table != "rules":
+            removed.restore(transaction, store_id)
+        AuditRepository(transaction, store_id).mark_undone(entry_id)
+
+
+PAGES: Final = (
+    Page(AUDIT_PATH, "Audit log", show_log, group=Group.SETTINGS),
+    Page(
+        f"{AUDIT_PATH}/undo",
+        "Audit log",
+        None,
+        undo_removal,
+        action="Undid a removal",
+    ),
+)

@@ -1,0 +1,303 @@
+"""Security pages: the user's sessions, password, and second factor for the login."""
+
+import base64
+import io
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from productrecs.core.clock import DAY_MS
+from productrecs.core.ids import StoreId
+from productrecs.dashboard.formats import sentence
+from productrecs.dashboard.page import LOGIN_PATH, Group, NotFoundError, Page, Reply, Visit
+from productrecs.dashboard.pages.account.login import safe_path, start_session
+from productrecs.tenancy.users.dashboard_user import (
+    DashboardUser,
+    Role,
+    WeakPasswordError,
+    hash_token,
+)
+from productrecs.tenancy.users.login_and_sessions import (
+    ABSOLUTE_MS,
+    Session,
+    WrongPasswordError,
+    change_password,
+    end_other_sessions,
+    open_sessions,
+)
+from productrecs.tenancy.users.login_attempt_limits import TooManyAttemptsError
+from productrecs.tenancy.users.two_factor import (
+    FactorError,
+    WrongCodeError,
+    begin_factor,
+    challenged_user,
+    complete_challenge,
+    confirm_factor,
+    has_second_factor,
+    pending_secret,
+    provisioning_uri,
+    remove_factor,
+    use_code,
+)
+
+SECURITY_PATH: Final = "/dashboard/security"
+# Words of a user agent and what they name; the first found counts.
+_BROWSERS: Final = (
+    *(("Edg", "Edge"), ("OPR", "Opera"), ("SamsungBrowser", "Samsung Internet")),
+    *(("Firefox", "Firefox"), ("FxiOS", "Firefox"), ("CriOS", "Chrome")),
+    *(("Chrome", "Chrome"), ("Safari", "Safari")),
+)
+_SYSTEMS: Final = (
+    *(("Windows", "Windows"), ("Android", "Android"), ("iPhone", "iPhone")),
+    *(("iPad", "iPad"), ("CrOS", "ChromeOS"), ("Mac OS X", "macOS"), ("Linux", "Linux")),
+)
+
+
+def browser_name(agent: str) -> str:
+    """Return a user agent as people name it, such as `Firefox on Windows`."""
+    browser = next((name for word, name in _BROWSERS if word in agent), "")
+    system = next((name for word, name in _SYSTEMS if word in agent), "")
+    if not browser:
+        return agent or "Unknown browser"
+    return f"{browser} on {system}" if system else browser
+
+
+def show_security(visit: Visit) -> Reply:
+    """Show the user's sessions, and the form for a new password."""
+    return security_page(visit)
+
+
+def new_password(visit: Visit) -> Reply:
+    """Replace the password; every other session of the user ends."""
+    old, new = visit.form.as_typed("old_password"), visit.form.as_typed("new_password")
+    counted = f"user {visit.user.login_key}"
+    limits = visit.context.login_limits
+    try:
+        limits.check(counted)
+        change_password(visit.database, session_of(visit), old, new)
+    except WrongPasswordError as error:
+        limits.failed(counted)
+        return security_page(visit, status=422, old_error=sentence(error))
+    except WeakPasswordError as error:
+        return security_page(visit, status=422, new_error=sentence(error))
+    except TooManyAttemptsError as error:
+        return security_page(visit, status=429, old_error=sentence(error))
+    message = "Your new password is set. Your other sessions ended."
+    return visit.redirect(SECURITY_PATH, message)
+
+
+def end_session(visit: Visit) -> Reply:
+    """End one other session of the user, or all of them."""
+    chosen = visit.form["session"]
+    if chosen == "others":
+        end_other_sessions(visit.database, session_of(visit))
+        return visit.redirect(SECURITY_PATH, "Your other sessions ended.")
+    if not end_other_sessions(visit.database, session_of(visit), chosen):
+        message = "You have no such session; it may have ended already."
+        raise NotFoundError(message)
+    return visit.redirect(SECURITY_PATH, "The session ended.")
+
+
+def session_of(visit: Visit) -> Session:
+    """Return the session of a page that is not public."""
+    if visit.session is None:
+        raise NotFoundError
+    return visit.session
+
+
+def security_page(visit: Visit, status: int = 200, **errors: str) -> Reply:
+    """Return the page, with errors next to its fields."""
+    session = session_of(visit)
+    shown = {"old_error": "", "new_error": "", **errors}
+    return visit.render(
+        "security.html",
+        status=status,
+        sessions=open_sessions(visit.database, session, visit.system_ms),
+        own=hash_token(session.token),
+        system_ms=visit.system_ms,
+        most_days=ABSOLUTE_MS // DAY_MS,
+        has_factor=has_second_factor(visit.database, session.user),
+        browser_name=browser_name,
+        domain_of=lambda store_id: _domain_of(visit, store_id),
+        **shown,
+    )
+
+
+def _domain_of(visit: Visit, store_id: StoreId) -> str:
+    store = visit.context.accounts.by_id(store_id)
+    return "another store" if store is None else store.domain
+
+
+TWO_FACTOR_PATH: Final = f"{SECURITY_PATH}/two-factor"
+CODE_PATH: Final = f"{LOGIN_PATH}/code"
+_ISSUER: Final = "ProductRecs"
+
+
+def show_two_factor(visit: Visit) -> Reply:
+    """Show the status of the second factor, and how to change it."""
+    return _page(visit)
+
+
+def set_up(visit: Visit) -> Reply:
+    """Create a secret and show its QR code; a code has to confirm it."""
+    try:
+        begin_factor(visit.database, visit.services.cipher, visit.user)
+    except FactorError as error:
+        return _page(visit, status=422, error=sentence(error))
+    return visit.redirect(TWO_FACTOR_PATH)
+
+
+def turn_on(visit: Visit) -> Reply:
+    """Turn it on with the first code; show the recovery codes once."""
+    try:
+        codes = _limited(visit, visit.user, lambda: _confirm(visit))
+    except (WrongCodeError, TooManyAttemptsError) as error:
+        return _page(visit, status=422, error=sentence(error))
+    return _page(visit, codes=codes)
+
+
+def turn_off(visit: Visit) -> Reply:
+    """Turn it off with a code."""
+    try:
+        _limited(visit, visit.user, lambda: _use(visit, visit.user))
+    except (WrongCodeError, TooManyAttemptsError) as error:
+        return _page(visit, status=422, error=sentence(error))
+    remove_factor(visit.database, visit.user)
+    return visit.redirect(TWO_FACTOR_PATH, "Two-factor login is off.")
+
+
+def log_in_with_code(visit: Visit) -> Reply:
+    """Complete a login after the password check."""
+    token = visit.form["token"]
+    user = challenged_user(visit.database, token, visit.system_ms)
+    if user is None:
+        message = "That took over five minutes. Log in again."
+        return visit.redirect(LOGIN_PATH, message)
+    try:
+        _limited(visit, user, lambda: _use(visit, user))
+    except (WrongCodeError, TooManyAttemptsError) as error:
+        return visit.render(
+            "login_code.html",
+            status=422,
+            token=token,
+            next_path=visit.form["next"],
+            error=sentence(error),
+        )
+    if not complete_challenge(visit.database, user, token):
+        return visit.redirect(LOGIN_PATH)
+    return start_session(visit, user, safe_path(visit.form["next"]))
+
+
+def _confirm(visit: Visit) -> list[str]:
+    cipher, code = visit.services.cipher, visit.form["code"]
+    return confirm_factor(visit.database, cipher, visit.user, code, visit.system_ms)
+
+
+def _use(visit: Visit, user: DashboardUser) -> list[str]:
+    cipher, code = visit.services.cipher, visit.form["code"]
+    use_code(visit.database, cipher, user, code, visit.system_ms)
+    return []
+
+
+def _limited(
+    visit: Visit, user: DashboardUser, attempt: Callable[[], list[str]]
+) -> list[str]:
+    """Return the result of an attempt with a code; wrong codes are limited by user.
+
+    Raises:
+        WrongCodeError: the code is wrong.
+        TooManyAttemptsError: too many codes were wrong.
+    """
+    counted, limits = f"code {user.login_key}", visit.context.login_limits
+    limits.check(counted)
+    try:
+        done = attempt()
+    except WrongCodeError:
+        limits.failed(counted)
+        raise
+    limits.succeeded(counted)
+    return done
+
+
+def _page(
+    visit: Visit, status: int = 200, error: str = "", codes: Sequence[str] = ()
+) -> Reply:
+    secret = pending_secret(visit.database, visit.services.cipher, visit.user)
+    name = visit.user.email or visit.store.domain
+    uri = "" if secret is None else provisioning_uri(secret, name, _ISSUER)
+    return visit.render(
+        "two_factor.html",
+        status=status,
+        is_on=has_second_factor(visit.database, visit.user),
+        secret=secret or "",
+        picture=_qr_code(uri) if uri else "",
+        codes=codes,
+        error=error,
+    )
+
+
+def _qr_code(text: str) -> str:
+    """Return a QR code as the data URL of an SVG picture."""
+    import segno  # noqa: PLC0415 - loaded by this one page
+
+    drawn = io.BytesIO()
+    code = segno.make(text, error="m", micro=False)
+    code.save(drawn, kind="svg", scale=5, border=4, light="#fff", xmldecl=False)
+    return f"data:image/svg+xml;base64,{base64.b64encode(drawn.getvalue()).decode()}"
+
+
+PAGES: Final = (
+    Page(
+        SECURITY_PATH,
+        "Login and security",
+        show_security,
+        group=Group.SETTINGS,
+        may_change=Role.VIEWER,
+        is_of_login=True,
+    ),
+    Page(
+        f"{SECURITY_PATH}/password",
+        "Login and security",
+        None,
+        new_password,
+        may_change=Role.VIEWER,
+        is_of_login=True,
+        action="Changed the own password",
+    ),
+    Page(
+        f"{SECURITY_PATH}/sessions",
+        "Login and security",
+        None,
+        end_session,
+        may_change=Role.VIEWER,
+        is_of_login=True,
+        action="Ended own sessions",
+    ),
+    Page(
+        TWO_FACTOR_PATH,
+        "Two-factor login",
+        show_two_factor,
+        set_up,
+        may_change=Role.VIEWER,
+        is_of_login=True,
+        action="Began to set up two-factor login",
+    ),
+    Page(
+        f"{TWO_FACTOR_PATH}/on",
+        "Two-factor login",
+        None,
+        turn_on,
+        may_change=Role.VIEWER,
+        is_of_login=True,
+        action="Turned two-factor login on",
+    ),
+    Page(
+        f"{TWO_FACTOR_PATH}/off",
+        "Two-factor login",
+        None,
+        turn_off,
+        may_change=Role.VIEWER,
+        is_of_login=True,
+        action="Turned two-factor login off",
+    ),
+    Page(CODE_PATH, "Log in", None, log_in_with_code, is_public=True),
+)

@@ -1,0 +1,133 @@
+"""Store settings page: currency, language, days, contact, and a preview of prices."""
+
+from dataclasses import asdict, replace
+from typing import Final
+
+from productrecs.dashboard.formats import Formats
+from productrecs.dashboard.page import Group, Page, Reply, Visit
+from productrecs.dashboard.pages.catalog.list_settings import setting_errors
+from productrecs.features.insights.attribution.retention import retention_days
+from productrecs.features.widgets.widget_settings import price_locales
+from productrecs.storage.sql.stored_bytes import DataSize, newest_sizes
+from productrecs.tenancy.accounts.known_codes import known_codes
+from productrecs.tenancy.accounts.store_management import change_settings, find_store
+from productrecs.tenancy.accounts.store_settings import WEEKDAYS
+from productrecs.tenancy.users.dashboard_user import Role
+
+STORE_SETTINGS_PATH: Final = "/dashboard/settings"
+LABELS: Final = {
+    "currency": "The currency",
+    "language": "The language",
+    "timezone": "The time zone",
+    "price_format": "The price format",
+    "week_start": "The first day of the week",
+    "contact_email": "The contact address",
+}
+_SAMPLES: Final = (9.5, 1234.0)
+Options = list[tuple[str, str]]
+
+
+def show_settings(visit: Visit) -> Reply:
+    """Show the settings; htmx asks only for the preview of prices."""
+    if visit.is_partial:
+        sent = {name: visit.query[name] for name in LABELS}
+        errors = setting_errors(sent, LABELS)
+        return visit.render(
+            "store_settings_preview.html",
+            errors=errors,
+            prices=_prices(visit, sent, errors),
+        )
+    stored = asdict(find_store(visit.database, visit.store.domain).settings)
+    return _page(visit, {name: str(stored[name]) for name in LABELS})
+
+
+def save_settings(visit: Visit) -> Reply:
+    """Store the settings, all or none."""
+    sent = {name: visit.form[name] for name in LABELS}
+    errors = setting_errors(sent, LABELS)
+    if errors:
+        return _page(visit, sent, errors, status=422)
+    change_settings(visit.database, visit.store, sent)
+    visit.refresh_accounts()
+    return visit.redirect(
+        STORE_SETTINGS_PATH, "Saved. Pages and reports follow within a second."
+    )
+
+
+def currency_options() -> Options:
+    """Return every currency by its code."""
+    return [(code, f"{code}: {name}") for code, name in known_codes().currencies.items()]
+
+
+def _prices(visit: Visit, sent: dict[str, str], errors: dict[str, str]) -> list[str]:
+    """Return sample prices as widgets write them with these settings."""
+    if errors:
+        return []
+    settings = replace(visit.store.settings, **sent)  # type: ignore[arg-type]  # checked texts
+    written, usual = Formats.of_pages(settings), Formats.of(settings)
+    # Like the widgets: a price with cents is not written in a format without them.
+    return [
+        (written if round(price, written.places) == price else usual).money(price)
+        for price in _SAMPLES
+    ]
+
+
+def language_options(chosen: str = "") -> list[tuple[str, str]]:
+    """Return the tag and the name of each language that a store may have, by name."""
+    known = known_codes()
+    tags = {*price_locales(), *filter(None, [chosen])}
+    return [
+        (tag, known.language_name(tag)) for tag in sorted(tags, key=known.language_name)
+    ]
+
+
+def _is_place(timezone: str) -> bool:
+    """Return whether a time zone is that of a place, not an old name such as `ROC`."""
+    return timezone == "UTC" or ("/" in timezone and not timezone.startswith("Etc/"))
+
+
+def _sizes(visit: Visit) -> list[DataSize]:
+    """Return what the store's data took last night."""
+    with visit.database.reading() as connection:
+        return newest_sizes(connection, visit.store.store_id)
+
+
+def _page(
+    visit: Visit,
+    sent: dict[str, str],
+    errors: dict[str, str] | None = None,
+    status: int = 200,
+) -> Reply:
+    known, errors, sizes = known_codes(), errors or {}, _sizes(visit)
+    zones = sorted({*filter(_is_place, known.timezones), sent["timezone"]})
+    currencies = currency_options()
+    if sent["currency"] not in known.currencies:  # stored before only known ones were
+        currencies.insert(0, (sent["currency"], sent["currency"]))
+    return visit.render(
+        "store_settings.html",
+        status=status,
+        sent=sent,
+        errors=errors,
+        currencies=currencies,
+        languages=language_options(sent["language"]),
+        timezones=[(zone, zone.replace("_", " ")) for zone in zones],
+        weekdays=[(name, name.capitalize()) for name in WEEKDAYS],
+        prices=_prices(visit, sent, errors),
+        may_change=visit.user.role is Role.OWNER,
+        sizes=sizes,
+        old_bytes=sum(one.old_bytes for one in sizes),
+        retention_days=retention_days(visit.store, visit.services.settings.retention_days),
+    )
+
+
+PAGES: Final = (
+    Page(
+        STORE_SETTINGS_PATH,
+        "Your store",
+        show_settings,
+        save_settings,
+        group=Group.SETTINGS,
+        may_change=Role.OWNER,
+        action="Changed the store's settings",
+    ),
+)

@@ -1,0 +1,267 @@
+"""Team pages: the users of the dashboard, their roles, and invitations to join."""
+
+from typing import Final
+
+from productrecs.dashboard.formats import sentence
+from productrecs.dashboard.page import Group, NotFoundError, Page, Reply, Visit
+from productrecs.dashboard.pages.account.login import (
+    enter,
+    opened_logins,
+    start_session,
+)
+from productrecs.mail import MailError, send_mail
+from productrecs.storage.sql.database import Database
+from productrecs.tenancy.accounts.team_members import (
+    MemberError,
+    UnknownMemberError,
+    accept,
+    accept_with_login,
+    change_role,
+    find_invitation,
+    invite,
+    mark_mailed,
+    remove_member,
+    withdraw,
+)
+from productrecs.tenancy.users.dashboard_user import (
+    DashboardUser,
+    EmailError,
+    Role,
+    WeakPasswordError,
+)
+from productrecs.tenancy.users.login_and_sessions import WrongPasswordError, find_logins
+from productrecs.tenancy.users.login_attempt_limits import TooManyAttemptsError
+from productrecs.tenancy.users.memberships.repository import EmailTakenError, LoginGoneError
+from productrecs.tenancy.users.repository import (
+    NEW_STORE,
+    Invitation,
+    InvitationError,
+    InvitationRepository,
+    UserRepository,
+)
+
+TEAM_PATH: Final = "/dashboard/team"
+INVITATION_PATH: Final = "/dashboard/invitation"
+_TEXT: Final = """You are invited to the ProductRecs dashboard of {}.
+
+Open this link within seven days:
+
+{}
+"""
+ROLES: Final = (
+    ("viewer", "Viewer: sees everything, changes nothing"),
+    (
+        "editor",
+        "Editor: changes rules, search, looks, lists and widgets",
+    ),
+    ("owner", "Owner: also keys, origins and the team"),
+)
+
+
+def show_team(visit: Visit) -> Reply:
+    """Show the members and the valid invitations."""
+    return _team(visit)
+
+
+def send_invitation(visit: Visit) -> Reply:
+    """Create an invitation and show its link once."""
+    email = visit.form["email"]
+    try:
+        token = invite(visit.database, visit.user, email, _role(visit), visit.system_ms)
+    except (EmailError, MemberError) as error:
+        return _team(visit, status=422, email=email, error=sentence(error))
+    path = f"{INVITATION_PATH}?token={token}"
+    if _mailed(visit, email, path):
+        mark_mailed(visit.database, token)
+        message = f"{email} is invited; we have sent the link by e-mail."
+        return visit.redirect(TEAM_PATH, message)
+    return _team(visit, link=visit.base_url + path, invited=email)
+
+
+def _mailed(visit: Visit, email: str, path: str) -> bool:
+    """Mail an invitation; return whether the mail was sent."""
+    settings = visit.services.settings
+    if settings.smtp is None:
+        return False
+    domain, contact = visit.store.domain, visit.store.settings.contact_email
+    text = _TEXT.format(domain, f"{settings.base_url}{path}")
+    if contact:
+        text += f"\nQuestions? Write to {contact}, or answer this e-mail.\n"
+    try:
+        send_mail(settings.smtp, email, f"Join {domain}", text, reply_to=contact)
+    except MailError:
+        return False
+    return True
+
+
+def withdraw_invitation(visit: Visit) -> Reply:
+    """Delete an invitation: its link stops working."""
+    try:
+        withdraw(visit.database, visit.store.store_id, visit.form["invitation"])
+    except UnknownMemberError as error:
+        raise NotFoundError(sentence(error)) from error
+    return visit.redirect(TEAM_PATH, "The invitation is withdrawn.")
+
+
+def set_role(visit: Visit) -> Reply:
+    """Change a member's role."""
+    store_id, member = visit.store.store_id, visit.form["member"]
+    try:
+        role = _role(visit)
+        before = change_role(visit.database, store_id, member, role)
+    except UnknownMemberError as error:
+        raise NotFoundError(sentence(error)) from error
+    except MemberError as error:
+        return _team(visit, status=422, member_error=sentence(error))
+    name = before.email or "The owner"
+    return visit.redirect(TEAM_PATH, f"{name} is {role.label} now.")
+
+
+def remove(visit: Visit) -> Reply:
+    """Remove a member; every session of theirs in this store ends."""
+    try:
+        gone = remove_member(visit.database, visit.store.store_id, visit.form["member"])
+    except UnknownMemberError as error:
+        raise NotFoundError(sentence(error)) from error
+    except MemberError as error:
+        return _team(visit, status=422, member_error=sentence(error))
+    name = gone.email or "The owner"
+    return visit.redirect(TEAM_PATH, f"{name} is removed, and logged out of this store.")
+
+
+def _role(visit: Visit) -> Role:
+    try:
+        return Role[visit.form["role"].upper()]
+    except KeyError:
+        message = "choose a role: viewer, editor or owner"
+        raise MemberError(message) from None
+
+
+def _team(visit: Visit, status: int = 200, **values: object) -> Reply:
+    store_id = visit.store.store_id
+    with visit.database.reading() as connection:
+        users = UserRepository(connection, store_id).all()
+        invitations = InvitationRepository(connection, store_id).all(visit.system_ms)
+    empty = {"email": "", "error": "", "member_error": "", "link": "", "invited": ""}
+    shown: dict[str, object] = {**empty, **values}
+    return visit.render(
+        "team.html",
+        status=status,
+        members=users,
+        invitations=invitations,
+        makers={user.user_id: user.email or "the owner" for user in users},
+        roles=ROLES,
+        labels=[(name, name.capitalize()) for name, _ in ROLES],
+        **shown,
+    )
+
+
+def show_invitation(visit: Visit) -> Reply:
+    """Show the invitation, and the form for a password."""
+    return _page(visit, visit.query["token"])
+
+
+def join(visit: Visit) -> Reply:
+    """Let the invited person in: a new login, or one that has other stores already."""
+    token = visit.form["token"]
+    found = find_invitation(visit.database, token, visit.system_ms)
+    if found is None or _shop_of(visit, found) is None:
+        return _page(visit, "")
+    newcomer = DashboardUser(found.store_id, "", found.email, found.role, None)
+    log = visit.recording("Joined the team", f"as {found.role.label}", newcomer)
+    try:
+        user = _new_member(visit, found, log, token)
+    except (InvitationError, LoginGoneError):
+        return _page(visit, "")
+    except (WeakPasswordError, WrongPasswordError, EmailTakenError) as error:
+        return _page(visit, token, status=422, error=sentence(error))
+    except TooManyAttemptsError as error:
+        return _page(visit, token, status=429, error=sentence(error))
+    begin = start_session if _is_own(visit, found) else enter
+    return begin(visit, user, message="Welcome to the team.")
+
+
+def _new_member(
+    visit: Visit, found: Invitation, log: Database, token: str
+) -> DashboardUser:
+    """Add the invited person; one who has a login proves it by session or password."""
+    password, now_ms = visit.form.as_typed("password"), visit.system_ms
+    if _is_own(visit, found):
+        return accept_with_login(log, token, visit.user, now_ms)
+    named = find_logins(visit.database, found.email, None)
+    if not named:
+        return accept(log, token, password, now_ms)
+    logins = opened_logins(visit, named, password, found.email or "")
+    if not logins:
+        message = "this is not the password of your login"
+        raise WrongPasswordError(message)
+    return accept_with_login(log, token, logins[0], now_ms)
+
+
+def _is_own(visit: Visit, found: Invitation) -> bool:
+    """Return whether the session is of a login with the invited e-mail."""
+    if visit.session is None or visit.user.is_from_shop:
+        return False
+    return visit.user.email is not None and visit.user.email == found.email
+
+
+def _page(visit: Visit, token: str, status: int = 200, error: str = "") -> Reply:
+    found = find_invitation(visit.database, token, visit.system_ms)
+    shop = _shop_of(visit, found)
+    if found is None or shop is None:
+        return visit.render("invitation.html", status=404, found=None)
+    return visit.render(
+        "invitation.html",
+        status=status,
+        found=found,
+        shop=shop,
+        token=token,
+        error=error,
+        is_own=_is_own(visit, found),
+        has_login=bool(find_logins(visit.database, found.email, None)),
+    )
+
+
+def _shop_of(visit: Visit, found: Invitation | None) -> str | None:
+    if found is None or found.store_id == NEW_STORE:
+        return None
+    store = visit.context.accounts.by_id(found.store_id)
+    return None if store is None else store.domain
+
+
+PAGES: Final = (
+    Page(TEAM_PATH, "Team", show_team, group=Group.SETTINGS, may_change=Role.OWNER),
+    Page(
+        f"{TEAM_PATH}/invite",
+        "Team",
+        None,
+        send_invitation,
+        may_change=Role.OWNER,
+        action="Invited somebody",
+    ),
+    Page(
+        f"{TEAM_PATH}/withdraw",
+        "Team",
+        None,
+        withdraw_invitation,
+        may_change=Role.OWNER,
+        action="Withdrew an invitation",
+    ),
+    Page(
+        f"{TEAM_PATH}/role",
+        "Team",
+        None,
+        set_role,
+        may_change=Role.OWNER,
+        action="Changed a role",
+    ),
+    Page(
+        f"{TEAM_PATH}/remove",
+        "Team",
+        None,
+        remove,
+        may_change=Role.OWNER,
+        action="Removed a member",
+    ),
+    Page(INVITATION_PATH, "Join the team", show_invitation, join, is_public=True),
+)
