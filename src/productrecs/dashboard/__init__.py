@@ -1,8 +1,8 @@
 """Dashboard: the pages in which a merchant connects, changes and measures a store.
 
 Server-rendered with Jinja2; htmx and a small script make some forms quicker, and every form
-works without them. A page is one module in a folder of `pages`, one template, and one line in
-`page_registry.py`:
+works without them. A page is a module in the folder of its group in `pages`, a template,
+and one line in `page_registry.py`:
 
     def show(visit: Visit) -> Reply:
         return visit.render("example.html", rows=rows_of(visit.database, visit.store))

@@ -27,8 +27,8 @@ from productrecs.dashboard.pages.catalog.merchandising_rule_form import (
     PLACES,
     RuleDraft,
 )
+from productrecs.dashboard.pages.catalog.suggestions import filter_label
 from productrecs.dashboard.pages.connect import file_imports
-from productrecs.dashboard.pages.overview.suggestions import filter_label
 from productrecs.dashboard.pages.settings import store_settings, team
 from productrecs.dashboard.product_table import titles_of
 from productrecs.features.search.search_rule_book import SearchRuleEditor

@@ -5,8 +5,9 @@ from datetime import UTC, date, datetime, tzinfo
 from typing import Final, Self
 
 from productrecs.core.errors import ProductRecsError
-from productrecs.features.widgets.widget_settings import price_pattern
+from productrecs.features.widgets.widget_settings import price_locales, price_pattern
 from productrecs.storage.sql.stored_bytes import in_units
+from productrecs.tenancy.accounts.known_codes import known_codes
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 
 NOTHING: Final = "–"  # noqa: RUF001 - a table's placeholder for a missing value
@@ -156,3 +157,17 @@ def sentence(error: ProductRecsError) -> str:
     """Return an error's message as a sentence."""
     text = str(error)
     return f"{text[:1].upper()}{text[1:]}."
+
+
+def currency_options() -> list[tuple[str, str]]:
+    """Return every currency by its code."""
+    return [(code, f"{code}: {name}") for code, name in known_codes().currencies.items()]
+
+
+def language_options(chosen: str = "") -> list[tuple[str, str]]:
+    """Return the tag and the name of each language that a store may have, by name."""
+    known = known_codes()
+    tags = {*price_locales(), *filter(None, [chosen])}
+    return [
+        (tag, known.language_name(tag)) for tag in sorted(tags, key=known.language_name)
+    ]

@@ -29,6 +29,7 @@ from productrecs.dashboard.pages.catalog import (
     merchandising,
     placements,
     products,
+    suggestions,
 )
 from productrecs.dashboard.pages.connect import (
     file_imports,
@@ -36,7 +37,7 @@ from productrecs.dashboard.pages.connect import (
     setup_checklist,
     widgets,
 )
-from productrecs.dashboard.pages.overview import global_search, home, suggestions
+from productrecs.dashboard.pages.overview import global_search, home
 from productrecs.dashboard.pages.settings import (
     api_keys_and_plan,
     audit_log,

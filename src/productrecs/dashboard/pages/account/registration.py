@@ -4,15 +4,15 @@ from collections.abc import Mapping
 from typing import Final
 
 from productrecs.core.errors import ProductRecsError
+from productrecs.dashboard.formats import (
+    currency_options,
+    language_options,
+)
 from productrecs.dashboard.page import Page, Reply, Visit
 from productrecs.dashboard.pages.account.email_confirmation import (
     mail_confirmation,
 )
 from productrecs.dashboard.pages.account.login import enter, start_session
-from productrecs.dashboard.pages.settings.store_settings import (
-    currency_options,
-    language_options,
-)
 from productrecs.tenancy.accounts.domains_and_origins import DomainError, normalise_domain
 from productrecs.tenancy.accounts.known_codes import known_codes
 from productrecs.tenancy.accounts.repository import DomainTakenError

@@ -19,7 +19,7 @@ from productrecs.dashboard.page import (
     Reply,
     Visit,
 )
-from productrecs.dashboard.pages.overview.suggestions import filter_label
+from productrecs.dashboard.pages.catalog.suggestions import filter_label
 from productrecs.features.recommendations.explain import explain_placement
 from productrecs.features.recommendations.placement_lists import place_requests
 from productrecs.features.recommendations.recommendation_request import (

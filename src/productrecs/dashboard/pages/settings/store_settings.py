@@ -3,11 +3,10 @@
 from dataclasses import asdict, replace
 from typing import Final
 
-from productrecs.dashboard.formats import Formats
+from productrecs.dashboard.formats import Formats, currency_options, language_options
 from productrecs.dashboard.page import Group, Page, Reply, Visit
 from productrecs.dashboard.pages.catalog.list_settings import setting_errors
 from productrecs.features.insights.attribution.retention import retention_days
-from productrecs.features.widgets.widget_settings import price_locales
 from productrecs.storage.sql.stored_bytes import DataSize, newest_sizes
 from productrecs.tenancy.accounts.known_codes import known_codes
 from productrecs.tenancy.accounts.store_management import change_settings, find_store
@@ -24,7 +23,6 @@ LABELS: Final = {
     "contact_email": "The contact address",
 }
 _SAMPLES: Final = (9.5, 1234.0)
-Options = list[tuple[str, str]]
 
 
 def show_settings(visit: Visit) -> Reply:
@@ -54,11 +52,6 @@ def save_settings(visit: Visit) -> Reply:
     )
 
 
-def currency_options() -> Options:
-    """Return every currency by its code."""
-    return [(code, f"{code}: {name}") for code, name in known_codes().currencies.items()]
-
-
 def _prices(visit: Visit, sent: dict[str, str], errors: dict[str, str]) -> list[str]:
     """Return sample prices as widgets write them with these settings."""
     if errors:
@@ -69,15 +62,6 @@ def _prices(visit: Visit, sent: dict[str, str], errors: dict[str, str]) -> list[
     return [
         (written if round(price, written.places) == price else usual).money(price)
         for price in _SAMPLES
-    ]
-
-
-def language_options(chosen: str = "") -> list[tuple[str, str]]:
-    """Return the tag and the name of each language that a store may have, by name."""
-    known = known_codes()
-    tags = {*price_locales(), *filter(None, [chosen])}
-    return [
-        (tag, known.language_name(tag)) for tag in sorted(tags, key=known.language_name)
     ]
 
 
