@@ -66,6 +66,42 @@ def test_an_exact_sku_finds_its_item_first(shop: Merchant) -> None:
     assert shop.search("tent/2").ids[0] == "t-1"
 
 
+def test_a_code_answers_with_its_product_alone_and_leads_to_its_page(
+    service: Service,
+) -> None:
+    merchant = service.register()
+    gone = {"availability": "discontinued"}
+    url = "https://shop.example.com/p/lampe-grün?a=1&b=2"
+    merchant.push(
+        {"id": "lamp", "title": "Lamp", "sku": "LA-100", "gtin": "036000291452"},
+        {"id": "lamp-2", "title": "Lamp", "sku": "LA-100-B", **gone},
+        {"id": "lamp-3", "title": "Lamp LA", "sku": "LA-101"},
+        {"id": "lamp-4", "title": "Lamp", "sku": "LA-102"},
+    )
+    merchant.push({"id": "lamp", "product_url": url})
+    eventually(lambda: len(merchant.search("lamp").ids) == 3, 30)
+
+    for query in ("la 100", "0036000291452"):
+        for options in ({}, {"highlight": "1", "suggest": 3}):
+            for _ in range(2):  # the second reply is cached
+                reply = merchant.search(query, **options)
+                assert reply.ids == ["lamp"]
+                assert reply.json["redirect"] == url
+                quoted = url.replace("ü", "%C3%BC")
+                assert reply.header("x-search-redirect") == quoted
+    hidden, other = merchant.search("la-100-b"), merchant.search("la-102")
+    assert "lamp-2" not in hidden.ids
+    assert "redirect" not in hidden.json
+    assert other.ids == ["lamp-4"]  # it has no page
+    assert list(other.json) == ["results"]
+
+    added = ("add", merchant.account.domain, "redirect", "la-100", "--to", "/offer")
+    service.run("search-rules", *added)
+    there = merchant.through(service.client())
+    eventually(lambda: there.search("la-100").json.get("redirect") == "/offer", 10)
+    assert there.search("la-100").header("x-search-redirect") == "/offer"
+
+
 def test_mistypings_and_unfinished_words_find_what_was_meant(shop: Merchant) -> None:
     assert shop.search("gadren tent").ids[0] == "t-1"
     assert shop.search("lapt").ids == ["l-1"]

@@ -417,7 +417,10 @@ _RELAXED: Final = {
 
 
 _REDIRECT: Final = {
-    "description": "The merchant's redirect for this query. Otherwise absent.",
+    "description": (
+        "Where Enter leads: as `redirect` in the reply, with characters beyond ASCII "
+        "percent-encoded. Otherwise absent."
+    ),
     "schema": {"type": "string"},
     "example": "/help/shipping",
 }

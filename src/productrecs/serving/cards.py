@@ -130,9 +130,9 @@ def search_body(hits: Sequence[Hit], cards: Cards) -> bytes:
     return b'{"results":[%b]}' % b",".join(parts)
 
 
-def with_query_filters(body: bytes, filters: object) -> bytes:
-    """Return a reply of search that also says which words of its query are filters."""
-    return body[:-1] + b',"filters":%b}' % _encode(filters)
+def with_search_fields(body: bytes, fields: Mapping[str, object]) -> bytes:
+    """Return a reply of search with further fields after the results."""
+    return body[:-1] + b"," + _encode(fields)[1:] if fields else body
 
 
 def similar_body(hits: Sequence[Hit], cards: Cards) -> bytes:
@@ -154,6 +154,11 @@ def title_of(card: bytes) -> str:
     return msgspec.json.decode(card + b"}", type=_Card).title
 
 
+def product_url_of(card: bytes) -> str | None:
+    """Return the address of a card's product."""
+    return msgspec.json.decode(card + b"}", type=_Card).product_url
+
+
 def search_page_body(
     results: Sequence[tuple[bytes, Hit, str, Mapping[str, str | None] | None]],
     extra_fields: Mapping[str, object],
@@ -170,8 +175,7 @@ def search_page_body(
         )
         card_fields = (card, hit.score, source.encode(), highlight_field)
         parts.append(b'%b,"score":%.6g,"source":"%b"%b}' % card_fields)
-    body = b'{"results":[%b]}' % b",".join(parts)
-    return body[:-1] + b"," + _encode(extra_fields)[1:] if extra_fields else body
+    return with_search_fields(b'{"results":[%b]}' % b",".join(parts), extra_fields)
 
 
 def trending_search_body(picks: Sequence[Pick], cards: Cards) -> bytes:

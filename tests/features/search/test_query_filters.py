@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import csv
-import json
 import time
-from dataclasses import dataclass, field, replace
-from datetime import UTC
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final
 
-import numpy as np
 import pytest
 
-from productrecs.core.ids import StoreId
-from productrecs.engines.text.index_schema import ProductText
-from productrecs.engines.text.search_index import IndexQuery, IndexWriter, SearchIndex
+from productrecs.engines.text.search_index import IndexQuery
 from productrecs.features.search.product_search import (
     SearchableStore,
     SearchRequest,
@@ -26,15 +21,13 @@ from productrecs.features.search.product_search import (
 )
 from productrecs.features.search.query_filters import ALL_FIELDS, FilterField
 from productrecs.features.search.results_page import ResultsPageRequest, results_page
-from productrecs.features.search.search_rule_book import SearchRuleBook
-from productrecs.records.catalog.catalog_view import CatalogView
+from tests.support.searchable_store import Item, make_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from productrecs.features.search.product_search import SearchResults
     from productrecs.features.search.query_filters import WordFilter
-    from productrecs.training.search.served_index import ServedIndex
 
 NOW: Final = 1_772_366_400_000
 ROWS: Final = list(
@@ -107,64 +100,6 @@ STORES: Final = {  # language: currency, kinds, colours, materials
 BRANDS: Final = ("Nike", "Le Creuset")
 SIZES: Final = ["EU 42 / UK 8", "38", "42.5", "S", "M", "XL", "2XL"]
 PRICES: Final = (15, 30, 75, 150, 1500)
-
-
-@dataclass
-class Item:
-    """One product of a store."""
-
-    title: str
-    price: float | None = None
-    brand: str = ""
-    color: Sequence[str] = ()
-    size: Sequence[str] = ()
-    material: Sequence[str] = ()
-    in_stock: bool = True
-
-
-@dataclass
-class Rows:
-    """The rows of a catalog, as the database would give them."""
-
-    items: Sequence[Item]
-    parameters: list[object] = field(default_factory=list)
-
-    def all(self, _: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """Return the rows after the one that was read last."""
-        return [
-            (
-                number, f"i-{number}", True, 1, one.title, None, None, one.price,
-                None if one.in_stock else "out_of_stock", None, "[]", None, None, number,
-                one.brand or None, json.dumps(one.color), json.dumps(one.size),
-                json.dumps(one.material), "[]", None, "[]",
-            )
-            for number, one in enumerate(self.items)
-            if number > parameters[1]
-        ]  # fmt: skip
-
-
-def make_store(
-    folder: Path, items: Sequence[Item], language: str = "en", currency: str = "EUR"
-) -> SearchableStore:
-    """Return the search state of a store with these items."""
-    catalog = CatalogView(
-        StoreId("s"), UTC, lambda one: json.dumps({"title": one.title}).encode()[:-1]
-    )
-    catalog.refresh(cast("Any", Rows(items)), 1)
-    with IndexWriter(folder, language) as writer:
-        writer.put(
-            ProductText(number, one.title, (f"i-{number}",))
-            for number, one in enumerate(items)
-        )
-        writer.commit()
-    return SearchableStore(
-        catalog=catalog,
-        index=cast("ServedIndex", SearchIndex(folder, language)),
-        ranks=np.zeros(0, np.int32),
-        trending_count=0,
-        search_rules=SearchRuleBook(),
-        currency=currency,
-    )
 
 
 @pytest.fixture(scope="module")

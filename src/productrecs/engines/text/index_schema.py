@@ -185,6 +185,28 @@ def exact_key(code: str) -> str:
     return key if key.isalnum() else "".join(filter(str.isalnum, key)) or code.strip()
 
 
+_SHORTEST_GTIN: Final = 8
+_LONGEST_GTIN: Final = 14
+
+
+def is_gtin_length(key: str) -> bool:
+    """Return whether a code may be a GTIN: a number of 8 to 14 digits."""
+    return key.isdecimal() and _SHORTEST_GTIN <= len(key) <= _LONGEST_GTIN
+
+
+def code_keys(text: str) -> list[str]:
+    """Return the keys that a code may be indexed by, the one as typed first.
+
+    Zeros before a GTIN do not change it: UPC 036000291452 is EAN 0036000291452.
+    """
+    key = exact_key(text)
+    if not is_gtin_length(key):
+        return [key] if key else []
+    digits = key.lstrip("0")
+    lengths = range(max(_SHORTEST_GTIN, len(digits)), _LONGEST_GTIN + 1)
+    return list(dict.fromkeys((key, *(digits.zfill(length) for length in lengths))))
+
+
 class IndexedDocument(NamedTuple):
     """A product document of the index."""
 

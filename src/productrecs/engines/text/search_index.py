@@ -32,8 +32,8 @@ from productrecs.engines.text.index_schema import (
     WORD,
     ProductText,
     TermProfile,
+    code_keys,
     decode_profile,
-    exact_key,
     index_document,
     products_schema,
     register_tokenizers,
@@ -182,10 +182,11 @@ class IndexHits:
     items: list[int]
     scores: list[float]
     relaxed: Relaxed = Relaxed.NOTHING
-    exact: int = 0  # number of leading hits by id or sku
+    exact: int = 0  # number of leading hits by id, SKU or GTIN
     with_every_word: int = 0  # number of leading hits by id or sku, or with every word
     complete: int = 0  # ... with every word, if all of them are known
     words: tuple[InterpretedWord, ...] = ()  # of the query
+    is_code: bool = False  # whether the query is the code of these products alone
 
 
 class SearchRun:
@@ -215,10 +216,10 @@ class SearchRun:
 
     def _search_exact(self) -> tuple[list[QueryTerm], list[QueryTerm], int]:
         """Return the words, the known ones, and the number of exact hits."""
-        query = self._query.query
-        key = exact_key(query.text)
-        if key and self._interpreter.searcher.doc_freq(EXACT, key):
-            self._add_hits_of(exact_query(self._interpreter.schema, key), self._limit)
+        query, searcher = self._query.query, self._interpreter.searcher
+        for key in code_keys(query.text):
+            if searcher.doc_freq(EXACT, key):
+                self._add_hits_of(exact_query(self._interpreter.schema, key), self._limit)
         exact = self._with_every_word = len(self._items)
         slots = self._interpreter.slots(query)
         return slots, [slot for slot in slots if slot.readings], exact
@@ -424,9 +425,9 @@ class SearchIndex:
         return np.array(reader.searcher.fast_field_values(NUMBER, addresses), np.int64)
 
     def has_code(self, text: str) -> bool:
-        """Return whether a text is the id or SKU of a product."""
-        key = exact_key(text)
-        return bool(key and self._reader.searcher.doc_freq(EXACT, key))
+        """Return whether a text is the id, SKU or GTIN of a product."""
+        doc_freq = self._reader.searcher.doc_freq
+        return any(doc_freq(EXACT, key) for key in code_keys(text))
 
     def interpret(
         self, query: AnalysedQuery, synonyms: Synonyms = NO_SYNONYMS

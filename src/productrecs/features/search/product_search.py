@@ -17,6 +17,7 @@ from productrecs.engines.text.language_detection_and_stemming import (
 )
 from productrecs.engines.text.query_interpreter import Synonyms
 from productrecs.engines.text.search_index import IndexHits, IndexQuery, Relaxed
+from productrecs.features.search.code_search import without_other_products
 from productrecs.features.search.query_filters import (
     ALL_FIELDS,
     AsWords,
@@ -66,6 +67,7 @@ class SearchResults:
     relaxed: Relaxed
     address: str | None = None  # redirect address of the merchant's rule
     filters: tuple[WordFilter, ...] = ()  # that words of the query name
+    is_code: bool = False  # whether the query is the code of these products alone
 
 
 def truncate_query(query: str) -> str:
@@ -238,7 +240,7 @@ def read_and_find(
     """
     fields = request.query_filters
     if not (store.query_filters and fields and query.has_words):
-        return query, store.index.find(index_query(query))
+        return query, _find(store, query, index_query(query))
     context = FilterContext(
         store.catalog, store.index, query.visible, store.currency, fields
     )
@@ -274,7 +276,7 @@ def find_as_read(
         BrokenIndexError: when the index is damaged.
     """
     if query.has_words:
-        hits = store.index.find(index_query)
+        hits = _find(store, query, index_query)
     else:
         hits = _most_popular(store, query.visible, index_query.limit)
     if query.as_words is None or hits.exact:
@@ -292,6 +294,15 @@ def find_as_read(
     if hits.with_every_word < min(num, by_words.complete):
         return IndexHits([], [])
     return _added_scores(hits, by_words, query.visible)
+
+
+def _find(
+    store: SearchableStore, query: ResolvedQuery, index_query: IndexQuery
+) -> IndexHits:
+    hits = store.index.find(index_query)
+    if not hits.exact:
+        return hits
+    return without_other_products(store.index, query.query.text, query.visible, hits)
 
 
 def _most_popular(store: SearchableStore, visible: Mask, limit: int) -> IndexHits:
@@ -360,6 +371,7 @@ def _rank_hits(
         index_hits.relaxed,
         query.address,
         query.filters,
+        index_hits.is_code,
     )
 
 

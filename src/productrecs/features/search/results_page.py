@@ -186,6 +186,7 @@ class ResultsPage:
     next: list[Suggestion] = field(default_factory=list)
     meant: Suggestion | None = None
     filters: tuple[WordFilter, ...] = ()  # that words of the query name
+    is_code: bool = False  # whether the query is the code of these products alone
 
 
 class _Results(NamedTuple):
@@ -196,6 +197,7 @@ class _Results(NamedTuple):
     exact: int
     complete: int  # number of exact results and results with every word
     relaxed: Relaxed
+    is_code: bool = False
 
     def filter_by(self, masks: Iterable[Mask]) -> "_Results":
         """Return the results that pass every mask, in the same order."""
@@ -243,6 +245,7 @@ def results_page(
         next=suggestions.next,
         meant=suggestions.meant,
         filters=query.filters,
+        is_code=results.is_code,
     )
 
 
@@ -294,6 +297,7 @@ def _as_results(index_hits: IndexHits) -> _Results:
         index_hits.exact,
         index_hits.with_every_word,
         index_hits.relaxed,
+        index_hits.is_code,
     )
 
 

@@ -390,7 +390,7 @@ class ServedIndex:
             return np.zeros(0, np.int64) if index is None else index.titled(texts)
 
     def has_code(self, text: str) -> bool:
-        """Return whether a text is the id or SKU of a product."""
+        """Return whether a text is the id, SKU or GTIN of a product."""
         return self._index is not None and self._index.has_code(text)
 
     def interpret(

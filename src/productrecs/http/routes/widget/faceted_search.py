@@ -1,7 +1,7 @@
 """Faceted search: filters, facets, sorting, paging and highlights of GET /v1/search."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Final
 
 from fastapi import Query
@@ -10,7 +10,11 @@ from pydantic_core import PydanticCustomError
 
 from productrecs.engines.text.highlight import Highlighter
 from productrecs.engines.text.query_suggestions import Suggestion, spelled_as_title
-from productrecs.features.search.product_search import SearchableStore, SearchRequest
+from productrecs.features.search.product_search import (
+    SearchableStore,
+    SearchRequest,
+    SearchResults,
+)
 from productrecs.features.search.query_filters import (
     ALL_FIELDS,
     FilterField,
@@ -32,6 +36,7 @@ from productrecs.http.routes.widget.list_parameters import (
 )
 from productrecs.records.catalog.attribute_index import ValueCount
 from productrecs.serving.cards import (
+    product_url_of,
     search_page_body,
     title_of,
 )
@@ -138,9 +143,23 @@ def query_filter_fields(text: str) -> frozenset[FilterField]:
     return frozenset() if text == _NONE else frozenset(map(FilterField, text.split(",")))
 
 
-def query_filters_field(filters: Sequence[WordFilter]) -> list[dict[str, object]]:
-    """Return the filters that words of a query named, as a reply shows them."""
-    return [_query_filter(one) for one in filters]
+def redirect_of(shop: SearchableStore, found: SearchResults | ResultsPage) -> str | None:
+    """Return the address that a reply leads to: that of a rule, or of a code's product."""
+    if found.address is not None or not found.is_code or len(found.hits) != 1:
+        return found.address
+    card = shop.catalog.cards[found.hits[0].item]
+    return None if card is None else product_url_of(card)
+
+
+def fields_of(
+    shop: SearchableStore, found: SearchResults | ResultsPage
+) -> dict[str, object]:
+    """Return the fields that any search may have after its results."""
+    fields: dict[str, object] = {}
+    if found.filters:
+        fields["filters"] = [_query_filter(one) for one in found.filters]
+    address = redirect_of(shop, found)
+    return fields if address is None else fields | {"redirect": address}
 
 
 def _query_filter(one: WordFilter) -> dict[str, object]:
@@ -193,9 +212,7 @@ def search_page_reply(
         for hit in page.hits
         if (card := cards[hit.item]) is not None
     ]
-    extra_fields: dict[str, object] = {}
-    if page.filters:
-        extra_fields["filters"] = query_filters_field(page.filters)
+    extra_fields = fields_of(shop, page)
     if page.total is not None:
         extra_fields["total"] = page.total
     if page.facets:
@@ -304,6 +321,13 @@ EXTRA_PROPERTIES: Final[Mapping[str, Any]] = {
                 "text": {"type": "string"},
             },
         },
+    },
+    "redirect": {
+        "type": "string",
+        "description": (
+            "Where Enter leads: the merchant's redirect for this query, or the page of the "
+            "only product with the code that the query is. Otherwise absent."
+        ),
     },
     "total": {
         **_COUNT,

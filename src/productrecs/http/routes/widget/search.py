@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Final, NamedTuple
+from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BeforeValidator
@@ -43,10 +44,11 @@ from productrecs.http.routes.widget.faceted_search import (
     QueryFiltersQuery,
     SortQuery,
     SuggestQuery,
+    fields_of,
     highlights_of,
     listing_of,
     query_filter_fields,
-    query_filters_field,
+    redirect_of,
     search_page_reply,
 )
 from productrecs.http.routes.widget.list_parameters import (
@@ -68,7 +70,7 @@ from productrecs.serving.cached_store import CachedStore, searchable_store
 from productrecs.serving.cards import (
     search_body,
     trending_search_body,
-    with_query_filters,
+    with_search_fields,
 )
 from productrecs.serving.search_cache import (
     SearchState,
@@ -85,6 +87,8 @@ _SWITCHES: Final = {"true": True, "1": True, "false": False, "0": False, "": Fal
 
 _RELAXED, _REDIRECT = b"x-search-relaxed", b"x-search-redirect"
 _VARIANT: Final = b"x-search-variant"
+
+_URL_CHARACTERS: Final = "!#$%&'()*+,/:;=?@[]~"  # that a header keeps as they are
 
 Header = tuple[bytes, bytes]
 
@@ -158,8 +162,9 @@ async def declared_search(  # noqa: PLR0913, PLR0917 - one a query parameter
 ) -> Response:
     """Return the products that match the query, best first.
 
-    Typing mistakes are corrected, the last word may be unfinished, and a product's
-    exact id or sku finds it first. If no word matches, `results` is empty.
+    Typing mistakes are corrected, and the last word may be unfinished. A whole SKU,
+    GTIN or id answers with its product alone, and `redirect` is the product's page. If no
+    word matches, `results` is empty.
 
     Words that name a price, size, brand, colour or material may filter the results:
     `filters` in the reply says which.
@@ -419,7 +424,7 @@ async def _browsed(
                 lambda reader: read_descriptions(reader, store_id, numbers)
             )
     body = await context.search_pool.run(lambda: _reply_body(shop, listing, page, texts))
-    return SearchReply(body, _headers(page.relaxed, page.address))
+    return SearchReply(body, _headers(page.relaxed, redirect_of(shop, page)))
 
 
 def _reply_body(
@@ -443,23 +448,23 @@ def _reply_body(
 
 
 def _packed(reply: SearchReply) -> bytes:
-    """Return a reply without redirects as bytes for the cache."""
-    header = reply.headers[0][1] if reply.headers else b""
-    return header + b"\n" + reply.body
+    """Return a reply as bytes for the cache; no header has a line break."""
+    lines = [b"%b=%b" % header for header in reply.headers]
+    return b"\r".join(lines) + b"\n" + reply.body
 
 
 def _unpacked(packed: bytes, arm: SearchArm) -> SearchReply:
-    header, _, body = packed.partition(b"\n")
-    relaxed = ((_RELAXED, header),) if header else ()
-    return SearchReply(body, (*relaxed, *arm.headers))
+    lines, _, body = packed.partition(b"\n")
+    names_and_values = [line.partition(b"=") for line in lines.split(b"\r") if lines]
+    headers = [(name, value) for name, _, value in names_and_values]
+    return SearchReply(body, (*headers, *arm.headers))
 
 
 def _found(shop: SearchableStore, search: SearchRequest, now_ms: int) -> SearchReply:
     found = find_products(shop, search, now_ms)
     body = search_body(found.hits, shop.catalog.cards)
-    if found.filters:
-        body = with_query_filters(body, query_filters_field(found.filters))
-    return SearchReply(body, _headers(found.relaxed, found.address))
+    body = with_search_fields(body, fields_of(shop, found))
+    return SearchReply(body, _headers(found.relaxed, redirect_of(shop, found)))
 
 
 def _headers(relaxed: Relaxed, address: str | None) -> list[Header]:
@@ -467,7 +472,7 @@ def _headers(relaxed: Relaxed, address: str | None) -> list[Header]:
     if relaxed is not Relaxed.NOTHING:
         headers.append((_RELAXED, relaxed.value.encode()))
     if address is not None:
-        headers.append((_REDIRECT, address.encode()))
+        headers.append((_REDIRECT, quote(address, safe=_URL_CHARACTERS).encode()))
     return headers
 
 

@@ -1,0 +1,45 @@
+"""Code search: a whole SKU, GTIN or id answers with its product alone."""
+
+from dataclasses import replace
+from typing import Final
+
+from productrecs.engines.text.index_schema import exact_key, is_gtin_length
+from productrecs.engines.text.search_index import IndexHits, Relaxed
+from productrecs.records.catalog.catalog_view import Mask
+from productrecs.training.search.served_index import ServedIndex
+
+_SHORT_CODE: Final = 3  # letters and digits: may be a size or a quantity
+
+
+def without_other_products(
+    index: ServedIndex, text: str, visible: Mask, hits: IndexHits
+) -> IndexHits:
+    """Return the products with the code `text` alone; all hits if it may be more than it.
+
+    Words without a digit, and codes in the title of other products, are more: `iPhone 13`
+    may be an id, and a battery is "for DCD771C2". So are short codes and numbers that other
+    products have among their words. A GTIN is not.
+
+    Raises:
+        BrokenIndexError: when the index is damaged.
+    """
+    key = exact_key(text)
+    if not hits.exact or not any(map(str.isdigit, key)):
+        return hits
+    if not is_gtin_length(key):
+        is_common = key.isdecimal() or len(key) <= _SHORT_CODE
+        if is_common and hits.with_every_word > hits.exact:
+            return hits
+        found = set(hits.items[: hits.exact])
+        titled = index.titled(frozenset({text})).tolist()
+        if any(one < len(visible) and visible[one] and one not in found for one in titled):
+            return hits
+    return replace(
+        hits,
+        items=hits.items[: hits.exact],
+        scores=hits.scores[: hits.exact],
+        relaxed=Relaxed.NOTHING,
+        with_every_word=hits.exact,
+        complete=hits.exact,
+        is_code=True,
+    )
