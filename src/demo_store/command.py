@@ -52,7 +52,6 @@ from productrecs.features.insights.experiment_results.experiment_result import (
     holdout_test,
     measure_test,
 )
-from productrecs.http.schemas.events import parse_imported_event
 from productrecs.records.events.repository import EventRepository
 from productrecs.records.experiments.arm_assignment import (
     Arm,
@@ -67,6 +66,7 @@ from productrecs.records.orders.ingest_events_and_orders import ingest_events
 from productrecs.records.orders.order_history_import import HistoryImport
 from productrecs.records.search_counts.repository import SearchCountRepository
 from productrecs.records.search_counts.search_counter import ObservedSearch, count_by_intent
+from productrecs.schemas.events import parse_imported_event
 from productrecs.services import Services
 from productrecs.settings import Settings
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLog

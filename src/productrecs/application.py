@@ -82,11 +82,6 @@ from productrecs.http.routes.widget import (
     search,
     widget_config,
 )
-from productrecs.http.schemas.validation_errors import (
-    BodyError,
-    from_details,
-    validation_reply,
-)
 from productrecs.http.transport.error_body import (
     INTERNAL_ERROR,
     INTERNAL_ERROR_DETAIL,
@@ -95,6 +90,11 @@ from productrecs.http.transport.error_body import (
 from productrecs.processes.process_slot import (
     PeerConnections,
     ProcessSlot,
+)
+from productrecs.schemas.validation_errors import (
+    BodyError,
+    from_details,
+    validation_reply,
 )
 from productrecs.services import Services, remove_leftovers
 from productrecs.serving.activity_counts import ActivityCounter

@@ -25,7 +25,7 @@ from productrecs.http.routes.widget.recommendations import (
 from productrecs.services import build_services
 from productrecs.settings import Settings
 from tests.api.inside import Inside, of_our_own
-from tests.http.schemas.test_fuzz import bodies
+from tests.schemas.test_fuzz import bodies
 from tests.support.service import Merchant, Reply, Service, eventually
 
 if TYPE_CHECKING:

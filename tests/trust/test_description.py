@@ -51,7 +51,7 @@ class Cases(NamedTuple):
 
 # Over 500 in all; the long form sends `LONG` times as many: 100,000 with those of the other
 # routes. To forbid in many ways what a large body holds takes a second a case;
-# tests/http/schemas and tests/trust/test_hostile.py send more of that.
+# tests/schemas and tests/trust/test_hostile.py send more of that.
 CASES: Final = {
     ("GET", "/v1/recommendations"): Cases(60, 60),
     ("GET", "/v1/trending"): Cases(35, 35),

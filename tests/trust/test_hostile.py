@@ -24,7 +24,7 @@ from tests.http.hostile import (
     priced,
     stocked,
 )
-from tests.http.schemas.test_fuzz import bodies, things
+from tests.schemas.test_fuzz import bodies, things
 from tests.support.service import Merchant, Reply, Service, raw_request
 from tests.trust.forms import violations
 

@@ -18,10 +18,7 @@ from productrecs.http.transport.multipart_parser import (
     MultipartForm,
     body_chunks,
 )
-from productrecs.http.transport.request_body import (
-    BodyTooLargeError,
-    check_headers,
-)
+from productrecs.http.transport.request_body import BodyTooLargeError, check_headers
 from productrecs.records.uploads.order_upload import MIB, UploadFolder, new_upload_id
 
 FILE_FIELD: Final = "file"

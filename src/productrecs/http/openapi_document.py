@@ -10,14 +10,15 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from productrecs.core.cache_registry import Cache, memoized
+from productrecs.features.widgets.widget_config_update import WidgetConfigBody
 from productrecs.http.openapi_responses import (
     REQUEST_ID,
     VALIDATION_FAILED,
     error_responses,
 )
 from productrecs.http.pipeline.authentication_and_cors import ROUTES, Credential
-from productrecs.http.schemas.events import EventBody
-from productrecs.http.schemas.integration import (
+from productrecs.schemas.events import EventBody
+from productrecs.schemas.integration import (
     BundleBody,
     ConnectBody,
     CustomerIdsBody,
@@ -27,10 +28,9 @@ from productrecs.http.schemas.integration import (
     ExperimentBody,
     RecommenderSettingsBody,
 )
-from productrecs.http.schemas.items import ItemsPush
-from productrecs.http.schemas.orders import OrderBody
-from productrecs.http.schemas.photos import PhotoBody, PhotoSearchBody
-from productrecs.http.schemas.widget_config import WidgetConfigBody
+from productrecs.schemas.items import ItemsPush
+from productrecs.schemas.orders import OrderBody
+from productrecs.schemas.photos import PhotoBody, PhotoSearchBody
 from productrecs.tenancy.billing.call_meter import BillingStatus
 from productrecs.training.engine_specs import ENGINES, NAMES
 

@@ -11,7 +11,6 @@ import pytest
 import productrecs
 from productrecs.core.errors import ProductRecsError
 from productrecs.http.pipeline.error_responses import ERROR_CODES, error_code_of
-from productrecs.http.schemas.validation_errors import BodyError
 from productrecs.http.transport.error_body import (
     INTERNAL_ERROR,
     JSON,
@@ -21,6 +20,7 @@ from productrecs.http.transport.error_body import (
     build_error_body,
     random_retry_after,
 )
+from productrecs.schemas.validation_errors import BodyError
 
 # What only a command line, a start or a background job meets: never a request.
 ELSEWHERE = (

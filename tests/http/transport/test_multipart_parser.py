@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from productrecs.http.schemas.validation_errors import BodyError
 from productrecs.http.transport.multipart_parser import (
     MultipartForm,
     NotMultipartError,
@@ -21,6 +20,7 @@ from productrecs.http.transport.request_body import (
     ClientDisconnectedError,
     EncodedBodyError,
 )
+from productrecs.schemas.validation_errors import BodyError
 from tests.support.uploads import BOUNDARY, form, part
 
 if TYPE_CHECKING:

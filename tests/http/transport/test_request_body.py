@@ -10,16 +10,14 @@ import pytest
 from productrecs.core.errors import QueueFullError
 from productrecs.core.memory_budget import MIB, ByteBudget, Claim
 from productrecs.http.transport.request_body import (
-    EVENT_LIMIT,
     EVENTS_LIMIT,
     BodyTooLargeError,
     ClientDisconnectedError,
     EncodedBodyError,
 )
 from productrecs.http.transport.request_body import read_body as read_body_with
-from productrecs.http.transport.request_body import (
-    read_event_body as read_event_body_with,
-)
+from productrecs.http.transport.request_body import read_event_body as read_event_body_with
+from productrecs.schemas.events import EVENT_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, MutableMapping

@@ -17,8 +17,6 @@ from productrecs.cli.feeds.column_mapping import SYNONYMS
 from productrecs.cli.feeds.column_names import item_column_names
 from productrecs.cli.feeds.woocommerce_products import LAYOUT
 from productrecs.core.errors import ProductRecsError
-from productrecs.http.schemas.validation_errors import BodyError
-from productrecs.http.transport.request_body import parse_json
 from productrecs.records.catalog.item import FIELD_DEFAULTS
 from productrecs.records.orders.csv_reader import (
     HEAD_BYTES,
@@ -27,6 +25,8 @@ from productrecs.records.orders.csv_reader import (
     decode_head,
     read_header,
 )
+from productrecs.schemas.strict_json import parse_json
+from productrecs.schemas.validation_errors import BodyError
 
 CATALOG: Final = CsvLayout(
     columns=MappingProxyType(

@@ -26,12 +26,12 @@ from productrecs.core.time_window import (
     window_end_ms,
     window_start_ms,
 )
-from productrecs.http.schemas.items import (
+from productrecs.records.catalog.availability import Availability
+from productrecs.schemas.items import (
     MAX_ATTRIBUTE_NAME,
     MAX_ATTRIBUTES,
     MAX_VALUE,
 )
-from productrecs.records.catalog.availability import Availability
 
 Value = str | list[str] | None
 

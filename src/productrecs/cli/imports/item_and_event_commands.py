@@ -34,14 +34,14 @@ from productrecs.cli.options_services_and_output import (
     open_services,
     progress,
 )
-from productrecs.http.schemas.events import parse_imported_event
-from productrecs.http.schemas.validation_errors import BodyError
-from productrecs.http.transport.request_body import EVENT_LIMIT, parse_json
 from productrecs.records.catalog.price_lists import PriceListNameError, parse_list_name
 from productrecs.records.events.event import NewEvent
 from productrecs.records.events.repository import EventRepository
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
 from productrecs.records.orders.order_history_import import RowReport
+from productrecs.schemas.events import EVENT_LIMIT, parse_imported_event
+from productrecs.schemas.strict_json import parse_json
+from productrecs.schemas.validation_errors import BodyError
 from productrecs.services import Services
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.store import Store

@@ -19,14 +19,6 @@ from productrecs.cli.feeds.product_file_reader import (
 from productrecs.cli.feeds.product_grouping import FeedProduct, RejectedRow
 from productrecs.cli.feeds.value_parsing import FeedReading
 from productrecs.cli.imports.import_source import ImportSource, JsonArray
-from productrecs.http.schemas.items import (
-    MAX_DESCRIPTION,
-    PRICE_COLUMNS,
-    parse_item,
-    parse_item_row,
-)
-from productrecs.http.schemas.validation_errors import BodyError
-from productrecs.http.transport.request_body import parse_json
 from productrecs.records.catalog.availability import Availability
 from productrecs.records.catalog.item import FIELD_DEFAULTS, ItemPatch
 from productrecs.records.orders.csv_reader import (
@@ -39,6 +31,14 @@ from productrecs.records.orders.csv_reader import (
     read_rows,
 )
 from productrecs.records.orders.order_history_line import normalise_number
+from productrecs.schemas.items import (
+    MAX_DESCRIPTION,
+    PRICE_COLUMNS,
+    parse_item,
+    parse_item_row,
+)
+from productrecs.schemas.strict_json import parse_json
+from productrecs.schemas.validation_errors import BodyError
 
 _SHOWN: Final = 40  # characters of a cell in a message
 MAX_ITEM_BYTES: Final = 1 << 20

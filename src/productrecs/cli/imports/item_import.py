@@ -29,7 +29,6 @@ from productrecs.cli.imports.item_file_reader import (
     RejectedItem,
     read_items,
 )
-from productrecs.http.schemas.items import MAX_ITEMS
 from productrecs.records.catalog.item import ItemPatch, unpacked_fields
 from productrecs.records.catalog.price_lists import as_list_prices, parse_list_name
 from productrecs.records.catalog.push_items import (
@@ -41,6 +40,7 @@ from productrecs.records.orders.order_history_import import MAX_ERRORS
 from productrecs.records.uploads.file_import import ItemMark
 from productrecs.records.uploads.undo.repository import Before
 from productrecs.records.uploads.undo.undo_import import ImportChanges, item_before
+from productrecs.schemas.items import MAX_ITEMS
 from productrecs.services import Services
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.repository import AccountRepository

@@ -74,19 +74,16 @@ from productrecs.http.routes.widget.widget_config import (
     ConfigPage,
     answer_config,
 )
-from productrecs.http.schemas.validation_errors import (
-    BodyError,
-    validation_reply,
-)
 from productrecs.http.transport.error_body import (
     INTERNAL_ERROR,
     INTERNAL_ERROR_DETAIL,
     ErrorCode,
     random_retry_after,
 )
-from productrecs.http.transport.request_body import (
-    ClientDisconnectedError,
-    read_event_body,
+from productrecs.http.transport.request_body import ClientDisconnectedError, read_event_body
+from productrecs.schemas.validation_errors import (
+    BodyError,
+    validation_reply,
 )
 from productrecs.tenancy.accounts.api_keys import KeyUse
 from productrecs.tenancy.accounts.refused_keys.repository import RefusedKey

@@ -44,7 +44,6 @@ from productrecs.http.pipeline.url_decoding import (
     base_url_of,
     raw_path_of,
 )
-from productrecs.http.schemas.items import TooManyItemsError
 from productrecs.http.transport.error_body import (
     INTERNAL_ERROR,
     OVERLOADED,
@@ -73,6 +72,7 @@ from productrecs.records.uploads.order_upload import (
     TooManyUploadsError,
     UnknownUploadError,
 )
+from productrecs.schemas.items import TooManyItemsError
 from productrecs.storage.files.search_index_files import DamagedIndexError
 from productrecs.storage.sql.idempotency_keys import IdempotencyConflictError
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError

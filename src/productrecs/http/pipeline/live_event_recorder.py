@@ -32,8 +32,8 @@ from productrecs.http.limits.rate_and_connection_limits import (
     address_of_client,
     network_of,
 )
-from productrecs.http.schemas.validation_errors import BodyError
 from productrecs.records.catalog.repository import CatalogRepository
+from productrecs.schemas.validation_errors import BodyError
 from productrecs.serving.writes.background_writes import (
     BackgroundWriter,
     RecordKind,

@@ -13,7 +13,6 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
 from productrecs.core.errors import ProductRecsError
-from productrecs.http.schemas.validation_errors import BodyError, Problem
 from productrecs.http.transport.request_body import (
     BodyTooLargeError,
     ClientDisconnectedError,
@@ -21,6 +20,7 @@ from productrecs.http.transport.request_body import (
     Headers,
     Receive,
 )
+from productrecs.schemas.validation_errors import BodyError, Problem
 
 logging.getLogger("python_multipart").setLevel(logging.CRITICAL)  # it logs content
 

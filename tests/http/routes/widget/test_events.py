@@ -10,10 +10,10 @@ from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
 from productrecs.http.routes.widget.events import parse_event_fast
-from productrecs.http.schemas.events import parse_events
-from productrecs.http.schemas.validation_errors import BodyError
-from productrecs.http.transport.request_body import parse_json
 from productrecs.records.events.event import EVENT_KINDS, EventKind, NewEvent
+from productrecs.schemas.events import parse_events
+from productrecs.schemas.strict_json import parse_json
+from productrecs.schemas.validation_errors import BodyError
 from tests.http.hostile import MISSHAPEN, UNREADABLE
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from productrecs.http.schemas import photos
+from productrecs.schemas import photos
 
 whole = photos._bytes_of  # noqa: SLF001 - to break it
 

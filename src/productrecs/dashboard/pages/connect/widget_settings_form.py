@@ -7,6 +7,7 @@ from typing import Final
 
 from productrecs.dashboard.page import Form
 from productrecs.features.widgets.widget_config import ConfigChange, WidgetConfig
+from productrecs.features.widgets.widget_config_update import parse_widget_config
 from productrecs.features.widgets.widget_settings import (
     BY_NAME,
     WIDGET_SETTINGS,
@@ -14,8 +15,7 @@ from productrecs.features.widgets.widget_settings import (
     WidgetSetting,
     resolved_settings,
 )
-from productrecs.http.schemas.validation_errors import BodyError
-from productrecs.http.schemas.widget_config import parse_widget_config
+from productrecs.schemas.validation_errors import BodyError
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 
 CSS, SCOPED = "custom_css", "scoped"

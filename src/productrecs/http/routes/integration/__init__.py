@@ -6,7 +6,8 @@ from typing import Final, TypeVar
 from fastapi import Request
 
 from productrecs.http.pipeline.route_context import RequestContext
-from productrecs.http.transport.request_body import parse_json, read_body
+from productrecs.http.transport.request_body import read_body
+from productrecs.schemas.strict_json import parse_json
 from productrecs.serving.writes.write_messages import WriteKind
 from productrecs.storage.sql.group_commit import WriteTransaction
 

@@ -16,17 +16,17 @@ from productrecs.http.openapi_responses import (
     success_response,
 )
 from productrecs.http.routes.integration import body_of, change
-from productrecs.http.schemas.field_readers import MAX_INTEGER
-from productrecs.http.schemas.integration import (
-    BUNDLE_FIELDS,
-    BundleBody,
-    parse_bundle,
-)
-from productrecs.http.schemas.validation_errors import BodyError, Problem
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.placements.bundle import BundleContent, BundleError
 from productrecs.records.placements.bundle_editor import BundleWriter
 from productrecs.records.placements.repository import BundleRepository
+from productrecs.schemas.field_readers import MAX_INTEGER
+from productrecs.schemas.integration import (
+    BUNDLE_FIELDS,
+    BundleBody,
+    parse_bundle,
+)
+from productrecs.schemas.validation_errors import BodyError, Problem
 from productrecs.storage.sql.group_commit import WriteTransaction
 
 if TYPE_CHECKING:

@@ -13,11 +13,11 @@ from productrecs.http.openapi_responses import (
     success_response,
 )
 from productrecs.http.routes.integration import body_of, change
-from productrecs.http.schemas.integration import (
+from productrecs.records.events.append_and_link_events import link_customer_ids
+from productrecs.schemas.integration import (
     CustomerIdsBody,
     parse_customer_ids,
 )
-from productrecs.records.events.append_and_link_events import link_customer_ids
 from productrecs.storage.sql.group_commit import WriteTransaction
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 

@@ -23,7 +23,7 @@ from productrecs.http.routes.integration import (
     body_if_any,
     change,
 )
-from productrecs.http.schemas.integration import (
+from productrecs.schemas.integration import (
     EnginesInitBody,
     parse_engines_init,
 )

@@ -14,15 +14,15 @@ from productrecs.http.openapi_responses import (
     success_response,
 )
 from productrecs.http.routes.integration import body_of, change
-from productrecs.http.schemas.integration import (
+from productrecs.records.experiments.experiment import Experiment, ExperimentError
+from productrecs.records.experiments.experiment_editor import ExperimentEditor
+from productrecs.schemas.integration import (
     ExperimentActionBody,
     ExperimentBody,
     parse_experiment,
     parse_experiment_action,
 )
-from productrecs.http.schemas.validation_errors import BodyError, Problem
-from productrecs.records.experiments.experiment import Experiment, ExperimentError
-from productrecs.records.experiments.experiment_editor import ExperimentEditor
+from productrecs.schemas.validation_errors import BodyError, Problem
 from productrecs.storage.sql.group_commit import WriteTransaction
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from productrecs.http.pipeline.authentication_and_cors import (
     SIGN_IN_PATH,
 )
 from productrecs.http.routes.integration import body_if_any, change
-from productrecs.http.schemas.integration import (
+from productrecs.schemas.integration import (
     ConnectBody,
     DashboardLinkBody,
     parse_dashboard_link,

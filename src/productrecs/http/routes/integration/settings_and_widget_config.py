@@ -8,6 +8,10 @@ from fastapi import APIRouter, Query, Request, Response
 
 from productrecs.features.widgets.repository import WidgetRepository
 from productrecs.features.widgets.widget_config import TYPE_PATTERN, WidgetConfig
+from productrecs.features.widgets.widget_config_update import (
+    WidgetConfigBody,
+    parse_widget_config,
+)
 from productrecs.features.widgets.widget_settings import DEFAULT_TYPE
 from productrecs.http.openapi_responses import (
     error_responses,
@@ -20,13 +24,9 @@ from productrecs.http.routes.widget.widget_config import (
     CONFIG_SCHEMA,
     config_body,
 )
-from productrecs.http.schemas.integration import (
+from productrecs.schemas.integration import (
     RecommenderSettingsBody,
     parse_recommender_settings,
-)
-from productrecs.http.schemas.widget_config import (
-    WidgetConfigBody,
-    parse_widget_config,
 )
 from productrecs.storage.sql.group_commit import WriteTransaction
 from productrecs.tenancy.accounts.repository import AccountRepository

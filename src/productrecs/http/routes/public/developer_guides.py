@@ -48,14 +48,21 @@ from productrecs.http.routes.widget import (
     recommendations,
     search,
 )
-from productrecs.http.schemas.events import (
+from productrecs.http.transport.error_body import (
+    BAD_REQUEST,
+    HEADERS_TOO_LARGE,
+    INTERNAL_ERROR,
+)
+from productrecs.http.transport.request_body import EVENTS_LIMIT, KIB, MIB
+from productrecs.schemas.events import (
+    EVENT_LIMIT,
     MAX_EVENT_ID,
     MAX_EVENTS,
     MAX_SHOWN,
     EventBody,
 )
-from productrecs.http.schemas.field_readers import MAX_ID
-from productrecs.http.schemas.items import (
+from productrecs.schemas.field_readers import MAX_ID
+from productrecs.schemas.items import (
     MAX_CATEGORIES,
     MAX_DESCRIPTION,
     MAX_ITEMS,
@@ -63,18 +70,7 @@ from productrecs.http.schemas.items import (
     MAX_URL,
     ItemBody,
 )
-from productrecs.http.schemas.orders import MAX_LINES, OrderBody, OrderLineBody
-from productrecs.http.transport.error_body import (
-    BAD_REQUEST,
-    HEADERS_TOO_LARGE,
-    INTERNAL_ERROR,
-)
-from productrecs.http.transport.request_body import (
-    EVENT_LIMIT,
-    EVENTS_LIMIT,
-    KIB,
-    MIB,
-)
+from productrecs.schemas.orders import MAX_LINES, OrderBody, OrderLineBody
 from productrecs.settings import KNOBS
 from productrecs.tenancy.accounts.store_settings import SETTINGS, StoreSettings
 from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS

@@ -19,8 +19,9 @@ from productrecs.http.limits.rate_and_connection_limits import (
 from productrecs.http.openapi_responses import error_responses
 from productrecs.http.pipeline.authentication_and_cors import check_origin
 from productrecs.http.pipeline.url_decoding import base_url_of
-from productrecs.http.schemas.validation_errors import BodyError
-from productrecs.http.transport.request_body import KIB, parse_json, read_body
+from productrecs.http.transport.request_body import KIB, read_body
+from productrecs.schemas.strict_json import parse_json
+from productrecs.schemas.validation_errors import BodyError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -24,19 +24,16 @@ from productrecs.http.pipeline.idempotency import (
 from productrecs.http.pipeline.request_metrics import CounterMetric
 from productrecs.http.pipeline.route_context import RequestContext
 from productrecs.http.pipeline.url_decoding import id_of_path
-from productrecs.http.schemas.items import (
+from productrecs.http.transport.request_body import read_body
+from productrecs.records.catalog.item import PackedPatch
+from productrecs.records.catalog.push_items import PushResult, remove_item, upsert_items
+from productrecs.schemas.items import (
     MAX_ITEMS,
     ItemsPush,
     pack_items,
     parse_items,
 )
-from productrecs.http.transport.request_body import (
-    parse_json,
-    read_body,
-    split_json,
-)
-from productrecs.records.catalog.item import PackedPatch
-from productrecs.records.catalog.push_items import PushResult, remove_item, upsert_items
+from productrecs.schemas.strict_json import parse_json, split_json
 from productrecs.serving.writes.write_messages import WriteKind
 from productrecs.storage.sql.group_commit import WriteTransaction
 from productrecs.storage.sql.idempotency_keys import IdempotentCall

@@ -27,8 +27,9 @@ from productrecs.http.pipeline.request_metrics import CounterMetric
 from productrecs.http.routes.widget.shopper_access import (
     record_refused_identities,
 )
-from productrecs.http.schemas.orders import OrderBody, parse_order
-from productrecs.http.transport.request_body import parse_json, read_body
+from productrecs.http.transport.request_body import read_body
+from productrecs.schemas.orders import OrderBody, parse_order
+from productrecs.schemas.strict_json import parse_json
 from productrecs.serving.writes.write_messages import WriteKind
 from productrecs.tenancy.accounts.shopper_identity import (
     IdentityCheck,

@@ -24,7 +24,6 @@ from productrecs.http.openapi_responses import (
     success_response,
 )
 from productrecs.http.pipeline.url_decoding import ORDER_PREFIX, id_of_path
-from productrecs.http.schemas.validation_errors import BodyError, Problem
 from productrecs.records.catalog.item import pushed_fields
 from productrecs.records.catalog.repository import CatalogRepository, StoredItem
 from productrecs.records.orders.repository import (
@@ -32,6 +31,7 @@ from productrecs.records.orders.repository import (
     PurchaseLine,
     PurchaseRepository,
 )
+from productrecs.schemas.validation_errors import BodyError, Problem
 
 if TYPE_CHECKING:
     from productrecs.http.pipeline.route_context import RequestContext

@@ -30,7 +30,11 @@ from productrecs.http.pipeline.request_metrics import CounterMetric
 from productrecs.http.routes.widget.shopper_access import (
     record_refused_identities,
 )
-from productrecs.http.schemas.events import (
+from productrecs.http.transport.request_body import read_event_body
+from productrecs.records.events.append_and_link_events import is_about_product
+from productrecs.records.events.event import EVENT_KINDS, EventKind, NewEvent
+from productrecs.schemas.events import (
+    EVENT_LIMIT,
     MAX_EVENT_ID,
     MAX_SHOWN,
     EventBody,
@@ -38,20 +42,14 @@ from productrecs.http.schemas.events import (
     parse_events,
     to_events,
 )
-from productrecs.http.schemas.field_readers import (
+from productrecs.schemas.field_readers import (
     MAX_CURRENCY,
     MAX_ID,
     MAX_INTEGER,
     MAX_NUMBER,
     read_currency,
 )
-from productrecs.http.transport.request_body import (
-    EVENT_LIMIT,
-    parse_json,
-    read_event_body,
-)
-from productrecs.records.events.append_and_link_events import is_about_product
-from productrecs.records.events.event import EVENT_KINDS, EventKind, NewEvent
+from productrecs.schemas.strict_json import parse_json
 from productrecs.serving.writes.write_messages import Groups, WriteKind, memory_weight
 from productrecs.tenancy.accounts.api_keys import PAGES_KEY_ID, KeyUse
 from productrecs.tenancy.accounts.shopper_identity import (

@@ -13,7 +13,6 @@ from productrecs.http.pipeline.authentication_and_cors import (
     Caller,
     SecretKeyRequiredError,
 )
-from productrecs.http.schemas.validation_errors import BodyError, Problem
 from productrecs.records.catalog.item_filters import (
     FILTER_FORMS,
     MAX_FILTERS,
@@ -26,6 +25,7 @@ from productrecs.records.catalog.price_lists import (
     UnknownPriceListError,
     parse_list_name,
 )
+from productrecs.schemas.validation_errors import BodyError, Problem
 from productrecs.serving.cached_store import CachedStore
 
 MAX_NUM: Final = 20

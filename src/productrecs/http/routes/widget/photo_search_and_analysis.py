@@ -23,7 +23,10 @@ from productrecs.http.routes.widget.list_parameters import (
     PriceListQuery,
     priced_store,
 )
-from productrecs.http.schemas.photos import (
+from productrecs.http.transport.request_body import read_body
+from productrecs.records.merchandising.rule import ListKind
+from productrecs.records.pictures.decode_picture import NotAPictureError
+from productrecs.schemas.photos import (
     PHOTO_LIMIT,
     PhotoBody,
     PhotoSearchBody,
@@ -31,9 +34,7 @@ from productrecs.http.schemas.photos import (
     parse_photo_only,
     unreadable_photo,
 )
-from productrecs.http.transport.request_body import parse_json, read_body
-from productrecs.records.merchandising.rule import ListKind
-from productrecs.records.pictures.decode_picture import NotAPictureError
+from productrecs.schemas.strict_json import parse_json
 from productrecs.serving.cached_store import CachedStore
 from productrecs.serving.cards import (
     similar_body,

@@ -43,7 +43,7 @@ from productrecs.http.routes.widget.shopper_access import (
     SessionQuery,
     access_in_route,
 )
-from productrecs.http.schemas.validation_errors import BodyError, Problem
+from productrecs.schemas.validation_errors import BodyError, Problem
 
 if TYPE_CHECKING:
     from productrecs.http.pipeline.route_context import RequestContext

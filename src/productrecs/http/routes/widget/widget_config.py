@@ -20,8 +20,8 @@ from productrecs.http.openapi_responses import (
 )
 from productrecs.http.pipeline.etag_responses import conditional_reply
 from productrecs.http.pipeline.route_context import Context, RequestContext
-from productrecs.http.schemas.validation_errors import BodyError, Problem
 from productrecs.records.catalog.price_lists import PriceListNameError, parse_list_name
+from productrecs.schemas.validation_errors import BodyError, Problem
 from productrecs.serving.cached_store import CachedStore
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_settings import StoreSettings

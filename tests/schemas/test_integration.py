@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.http.schemas.integration import (
+from productrecs.schemas.integration import (
     parse_engines_init,
     parse_introduction,
     parse_recommender_settings,
 )
-from productrecs.http.schemas.validation_errors import BodyError
+from productrecs.schemas.validation_errors import BodyError
 from productrecs.tenancy.accounts.store import PluginDetails, ShopPlatform
 from tests.http.hostile import MISSHAPEN
 

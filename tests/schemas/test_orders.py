@@ -6,10 +6,10 @@ from datetime import UTC
 
 import pytest
 
-from productrecs.http.schemas.orders import OrderBody, parse_order
-from productrecs.http.schemas.validation_errors import BodyError
-from productrecs.http.transport.request_body import parse_json
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
+from productrecs.schemas.orders import OrderBody, parse_order
+from productrecs.schemas.strict_json import parse_json
+from productrecs.schemas.validation_errors import BodyError
 from tests.http.hostile import MISSHAPEN
 
 

@@ -6,20 +6,20 @@ import math
 
 import pytest
 
-from productrecs.http.schemas.items import (
+from productrecs.records.catalog.availability import Availability
+from productrecs.records.catalog.item import FIELD_DEFAULTS, ItemPatch, PackedPatch
+from productrecs.schemas.items import (
     ItemsPush,
     TooManyItemsError,
     parse_item,
     parse_item_row,
     parse_items,
 )
-from productrecs.http.schemas.validation_errors import (
+from productrecs.schemas.strict_json import parse_json
+from productrecs.schemas.validation_errors import (
     BodyError,
     validation_reply,
 )
-from productrecs.http.transport.request_body import parse_json
-from productrecs.records.catalog.availability import Availability
-from productrecs.records.catalog.item import FIELD_DEFAULTS, ItemPatch, PackedPatch
 from tests.http.hostile import (
     INTEGERS,
     MISSHAPEN,

@@ -12,28 +12,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from productrecs.http.routes.widget.events import parse_event_fast
-from productrecs.http.schemas.events import (
+from productrecs.schemas.events import (
     EventBody,
     parse_events,
     parse_imported_event,
 )
-from productrecs.http.schemas.items import (
+from productrecs.schemas.items import (
     ItemBody,
     TooManyItemsError,
     parse_item,
     parse_item_row,
     parse_items,
 )
-from productrecs.http.schemas.orders import (
+from productrecs.schemas.orders import (
     OrderBody,
     OrderLineBody,
     parse_order,
 )
-from productrecs.http.schemas.validation_errors import (
+from productrecs.schemas.strict_json import parse_json
+from productrecs.schemas.validation_errors import (
     BodyError,
     validation_reply,
 )
-from productrecs.http.transport.request_body import parse_json
 from tests.http.hostile import MISSHAPEN, UNREADABLE
 
 if TYPE_CHECKING:

@@ -14,7 +14,17 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from productrecs.http.schemas.field_readers import (
+from productrecs.records.experiments.experiment import (
+    MAX_VARIANTS,
+    MIN_SHARE,
+    PLACEMENT,
+    SEARCH,
+    ExperimentContent,
+    Goal,
+    Treatment,
+)
+from productrecs.records.placements.bundle import MAX_NAME, MAX_PARTS, BundleState
+from productrecs.schemas.field_readers import (
     Identifier,
     ItemId,
     OptionalCount,
@@ -28,21 +38,11 @@ from productrecs.http.schemas.field_readers import (
     string_schema,
     text_reader,
 )
-from productrecs.http.schemas.validation_errors import (
+from productrecs.schemas.validation_errors import (
     BodyError,
     Problem,
     from_details,
 )
-from productrecs.records.experiments.experiment import (
-    MAX_VARIANTS,
-    MIN_SHARE,
-    PLACEMENT,
-    SEARCH,
-    ExperimentContent,
-    Goal,
-    Treatment,
-)
-from productrecs.records.placements.bundle import MAX_NAME, MAX_PARTS, BundleState
 from productrecs.tenancy.accounts.store import PluginDetails, ShopPlatform
 from productrecs.tenancy.accounts.store_settings import (
     MAX_PRICE_FORMAT,

@@ -18,7 +18,18 @@ from pydantic import (
 from pydantic_core import PydanticCustomError, PydanticKnownError
 
 from productrecs.core.clock import parse_timestamp
-from productrecs.http.schemas.field_readers import (
+from productrecs.records.events.event import (
+    EVENT_KINDS,
+    EVENT_SUBJECTS,
+    KINDS_WITH_PLACEMENT,
+    KINDS_WITH_POSITION,
+    KINDS_WITH_REVENUE,
+    EventKind,
+    EventSubject,
+    NewEvent,
+    split_source,
+)
+from productrecs.schemas.field_readers import (
     COUNT_SCHEMA,
     INTEGER_SCHEMA,
     ITEM_ID_SCHEMA,
@@ -40,23 +51,12 @@ from productrecs.http.schemas.field_readers import (
     string_schema,
     text_reader,
 )
-from productrecs.http.schemas.validation_errors import (
+from productrecs.schemas.validation_errors import (
     MAX_PROBLEMS,
     BodyError,
     Loc,
     Problem,
     from_details,
-)
-from productrecs.records.events.event import (
-    EVENT_KINDS,
-    EVENT_SUBJECTS,
-    KINDS_WITH_PLACEMENT,
-    KINDS_WITH_POSITION,
-    KINDS_WITH_REVENUE,
-    EventKind,
-    EventSubject,
-    NewEvent,
-    split_source,
 )
 
 if TYPE_CHECKING:
@@ -227,7 +227,8 @@ MAX_SHOWN = 200
 """Products of one impression; each becomes a row."""
 MAX_EVENT_ID = 64
 _LONGEST_KIND = 32
-_MAX_TEXT = 64 * 1024  # the size limit of an event's body
+EVENT_LIMIT: Final = 64 * 1024
+"""The most bytes of one event, as a body or as a line of a file."""
 
 
 _MEANT_KINDS: Final = MappingProxyType(
@@ -306,8 +307,8 @@ def _list_schema(member: Schema, *other_members: Schema) -> WithJsonSchema:
 _Name = Annotated[str | None, PlainValidator(read_name), WithJsonSchema(NAME_SCHEMA)]
 _Query = Annotated[
     str | None,
-    PlainValidator(text_reader(_MAX_TEXT, None)),
-    WithJsonSchema(nullable(string_schema(0, _MAX_TEXT))),
+    PlainValidator(text_reader(EVENT_LIMIT, None)),
+    WithJsonSchema(nullable(string_schema(0, EVENT_LIMIT))),
 ]
 _EventId = Annotated[
     str | None,
@@ -318,7 +319,7 @@ _ItemIds = Annotated[
     tuple[ItemId, ...],
     list_of(MAX_SHOWN),
     BeforeValidator(_split),
-    _list_schema(ITEM_ID_SCHEMA, string_schema(0, _MAX_TEXT)),
+    _list_schema(ITEM_ID_SCHEMA, string_schema(0, EVENT_LIMIT)),
 ]
 _Sources = Annotated[
     tuple[_Name, ...] | None, list_of(MAX_SHOWN, None), _list_schema(NAME_SCHEMA)

@@ -15,17 +15,17 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from productrecs.http.schemas.field_readers import (
+from productrecs.records.pictures.decode_picture import MAX_BYTES, PictureTooLargeError
+from productrecs.schemas.field_readers import (
     OptionalSwitch,
     integer_reader,
     integer_schema,
 )
-from productrecs.http.schemas.validation_errors import (
+from productrecs.schemas.validation_errors import (
     BodyError,
     Problem,
     from_details,
 )
-from productrecs.records.pictures.decode_picture import MAX_BYTES, PictureTooLargeError
 
 if TYPE_CHECKING:
     from productrecs.core.errors import ProductRecsError

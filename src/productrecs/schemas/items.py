@@ -17,7 +17,23 @@ from pydantic import (
 from pydantic_core import PydanticCustomError, PydanticKnownError
 
 from productrecs.core.errors import ProductRecsError
-from productrecs.http.schemas.field_readers import (
+from productrecs.records.catalog.item import (
+    FIELD_DEFAULTS,
+    LIST_FIELDS,
+    Attributes,
+    ItemPatch,
+    PackedPatch,
+)
+from productrecs.records.catalog.price_lists import (
+    MAX_PRICE_LISTS,
+    NAME_FORMS,
+    NAME_PATTERN,
+    ListPrice,
+    ListPrices,
+    PriceListNameError,
+    parse_list_name,
+)
+from productrecs.schemas.field_readers import (
     INTEGER_SCHEMA,
     NUMERIC,
     ItemId,
@@ -38,28 +54,12 @@ from productrecs.http.schemas.field_readers import (
     text_reader,
     too_long,
 )
-from productrecs.http.schemas.validation_errors import (
+from productrecs.schemas.validation_errors import (
     MAX_PROBLEMS,
     BodyError,
     Loc,
     Problem,
     from_details,
-)
-from productrecs.records.catalog.item import (
-    FIELD_DEFAULTS,
-    LIST_FIELDS,
-    Attributes,
-    ItemPatch,
-    PackedPatch,
-)
-from productrecs.records.catalog.price_lists import (
-    MAX_PRICE_LISTS,
-    NAME_FORMS,
-    NAME_PATTERN,
-    ListPrice,
-    ListPrices,
-    PriceListNameError,
-    parse_list_name,
 )
 
 if TYPE_CHECKING:

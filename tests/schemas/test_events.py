@@ -9,17 +9,17 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from productrecs.http.routes.widget.events import parse_event_fast
-from productrecs.http.schemas.events import (
+from productrecs.records.events.event import EVENT_KINDS, EventKind, NewEvent
+from productrecs.schemas.events import (
     EventBody,
     parse_events,
     parse_imported_event,
 )
-from productrecs.http.schemas.validation_errors import (
+from productrecs.schemas.strict_json import parse_json
+from productrecs.schemas.validation_errors import (
     BodyError,
     validation_reply,
 )
-from productrecs.http.transport.request_body import parse_json
-from productrecs.records.events.event import EVENT_KINDS, EventKind, NewEvent
 from tests.http.hostile import MISSHAPEN
 
 ABOUT_A_PRODUCT = [

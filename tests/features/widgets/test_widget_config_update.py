@@ -10,13 +10,13 @@ from productrecs.features.widgets.widget_config import (
     Unchanged,
     WidgetConfig,
 )
-from productrecs.features.widgets.widget_settings import WIDGET_SETTINGS
-from productrecs.http.schemas.validation_errors import BodyError
-from productrecs.http.schemas.widget_config import (
+from productrecs.features.widgets.widget_config_update import (
     WidgetConfigBody,
     parse_widget_config,
 )
-from productrecs.http.transport.request_body import parse_json
+from productrecs.features.widgets.widget_settings import WIDGET_SETTINGS
+from productrecs.schemas.strict_json import parse_json
+from productrecs.schemas.validation_errors import BodyError
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from tests.http.hostile import MISSHAPEN
 

@@ -9,7 +9,12 @@ from pydantic_core import PydanticKnownError
 
 from productrecs.core.clock import DAY_MS, MINUTE_MS
 from productrecs.core.time_window import window_start_ms
-from productrecs.http.schemas.field_readers import (
+from productrecs.records.orders.order_and_purchase_ledger import (
+    NewOrder,
+    NewOrderLine,
+    line_total,
+)
+from productrecs.schemas.field_readers import (
     Identifier,
     ItemId,
     OptionalCount,
@@ -20,15 +25,10 @@ from productrecs.http.schemas.field_readers import (
     SignedIdentity,
     too_long,
 )
-from productrecs.http.schemas.validation_errors import (
+from productrecs.schemas.validation_errors import (
     BodyError,
     Problem,
     from_details,
-)
-from productrecs.records.orders.order_and_purchase_ledger import (
-    NewOrder,
-    NewOrderLine,
-    line_total,
 )
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ import json
 import pytest
 
 from productrecs.http.routes.server.items import parse_push
-from productrecs.http.schemas.items import TooManyItemsError, parse_items
-from productrecs.http.schemas.validation_errors import BodyError
-from productrecs.http.transport.request_body import parse_json
 from productrecs.records.catalog.item import ItemPatch
+from productrecs.schemas.items import TooManyItemsError, parse_items
+from productrecs.schemas.strict_json import parse_json
+from productrecs.schemas.validation_errors import BodyError
 from tests.http.hostile import MISSHAPEN, UNREADABLE
 
 

@@ -1,4 +1,4 @@
-"""Widget config schema: an update of a widget's settings, each one validated."""
+"""Widget config update: a body of changed settings of a widget, each one validated."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -23,7 +23,7 @@ from productrecs.features.widgets.widget_settings import (
     SettingType,
     WidgetSetting,
 )
-from productrecs.http.schemas.field_readers import (
+from productrecs.schemas.field_readers import (
     CURRENCY_CODE,
     MAX_INTEGER,
     Schema,
@@ -36,7 +36,7 @@ from productrecs.http.schemas.field_readers import (
     string_schema,
     text_reader,
 )
-from productrecs.http.schemas.validation_errors import (
+from productrecs.schemas.validation_errors import (
     BodyError,
     Problem,
     from_details,

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from productrecs.http.schemas.validation_errors import (
+from productrecs.schemas.validation_errors import (
     BodyError,
     Problem,
     validation_reply,
