@@ -44,6 +44,7 @@ SEVERAL_STORES = {
     "attribution/repository.py: log_positions": READS_ALL,
     "customers/repository.py: segments_progress": READS_ALL,
     "live_events/repository.py: text of _WATCHED_SQL": READS_ALL,
+    "relevance/repository.py: relevance_progress": READS_ALL,
     "privacy/repository.py: stores_in_progress": READS_ALL,
     "experiments/repository.py: stores_with_started_tests": READS_ALL,
     "pictures/repository.py: retry_rejected": "an operator's setting changed, once a start",

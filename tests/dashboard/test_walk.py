@@ -31,6 +31,7 @@ OWN = {  # what a viewer may change: the own login and e-mails, nothing of the s
     "/dashboard/confirm/send",
     "/dashboard/switch",
     "/dashboard/demand/mails",
+    "/dashboard/search/relevance/mails",
     "/dashboard/security/password",
     "/dashboard/security/sessions",
     "/dashboard/security/two-factor",

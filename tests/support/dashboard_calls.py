@@ -187,6 +187,10 @@ CALLS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
             for page in ("", "/improve", "/remove")
         },
         **{
+            f"/dashboard/search/relevance{page}": {"then": "add", "grade": "good"}
+            for page in ("", "/query", "/mails")
+        },
+        **{
             f"/dashboard/customers{page}": {"segment": "active", "confirm": ""}
             for page in ("", "/one", "/export")
         },

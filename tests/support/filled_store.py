@@ -20,6 +20,12 @@ from productrecs.features.insights.live_events.live_event import LiveEvent, Verd
 from productrecs.features.insights.live_events.repository import LiveEventRepository
 from productrecs.features.looks.look import Hotspot, LookContent, checked_look
 from productrecs.features.looks.look_editor import LookEditor
+from productrecs.features.search.relevance.query_set import (
+    RelevanceError,
+    add_query,
+    judge_by_hand,
+)
+from productrecs.features.search.relevance.relevance_measure import Grade
 from productrecs.features.search.search_rule_book import SearchRuleEditor
 from productrecs.features.search.search_rules import SearchRule, SearchRuleAction
 from productrecs.features.widgets.repository import WidgetRepository
@@ -256,6 +262,10 @@ def _search(filled: Filled, texts: Sequence[str]) -> None:
         }
         SearchCountRepository(transaction, filled.store.store_id).add(today, counts)
     filled.ids["query"] = texts[0]
+    with contextlib.suppress(RelevanceError):
+        add_query(filled.database, filled.store, texts[0], filled.clock())
+        judged = (texts[0], 0)
+        judge_by_hand(filled.database, filled.store, judged, Grade.GOOD, filled.clock())
 
 
 def _day(filled: Filled) -> str:

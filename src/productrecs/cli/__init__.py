@@ -36,6 +36,7 @@ COMMANDS: Final = {
     "imports": ".imports.import_history:imports",
     "keys": ".commands.keys:keys",
     "looks": ".commands.looks:looks",
+    "measure-search": ".commands.measure_search:measure_search",
     "migrate": ".commands.migrate:migrate",
     "openapi": ".commands.openapi:openapi",
     "origins": ".commands.stores_and_origins:origins",

@@ -9,6 +9,12 @@ from productrecs.core.report import report_query
 from productrecs.dashboard.page import Visit
 from productrecs.dashboard.report_period import as_number, figures_of
 from productrecs.features.insights.tracking_health.tracking_issues import find_data_issues
+from productrecs.features.search.relevance.relevance_history import (
+    ALARM_DAYS,
+    alarm_text,
+    open_alarm,
+    read_measures,
+)
 from productrecs.report_registry import make_report
 from productrecs.storage.jobs.job_queue import JobState, count_jobs
 from productrecs.tenancy.accounts.repository import KeyMisuseRepository, MisuseKind
@@ -46,6 +52,7 @@ def find_alerts(visit: Visit) -> list[Alert]:
         *_jobs(visit),
         *_issues(visit),
         *_stock(visit),
+        *_relevance(visit),
     ]
     return sorted(found, key=lambda one: ("bad", "warn", "note").index(one.level))
 
@@ -145,3 +152,12 @@ def _stock(visit: Visit) -> Iterator[Alert]:
             what = f"{what} and {visit.formats.number(count - 1)} more"
         text = f"{what} {one if count == 1 else many}."
         yield Alert("warn", text, "See what to order", "/dashboard/demand#orders")
+
+
+def _relevance(visit: Visit) -> Iterator[Alert]:
+    since_ms = visit.now_ms - ALARM_DAYS * DAY_MS
+    measures = read_measures(visit.database, visit.store.store_id, since_ms)
+    alarm = open_alarm(measures, visit.now_ms)
+    if alarm is not None:
+        path = "/dashboard/search/relevance"
+        yield Alert("warn", alarm_text(alarm), "See the queries", path)

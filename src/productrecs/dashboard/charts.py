@@ -67,6 +67,22 @@ def bar_chart(days: Sequence[str], values: Mapping[str, Values], formats: Format
     return _chart(days, values, layers, (top, step, whole.money), formats.money, formats)
 
 
+def share_chart(
+    days: Sequence[str], values: Mapping[str, Values], formats: Formats
+) -> Chart:
+    """Return lines of shares from 0 to 100 %: the values of each name, one a day.
+
+    A line goes on over days without a value.
+    """
+    tones = ("middle", "sold", "third")
+    layers = [
+        Layer(name, tone, _line(shares, 1.0))
+        for (name, shares), tone in zip(values.items(), tones, strict=False)
+    ]
+    axis = (1.0, 0.25, lambda value: formats.share(value, 0))
+    return _chart(days, values, layers, axis, formats.share, formats)
+
+
 @dataclass(frozen=True, slots=True)
 class ExpectedDay:
     """The expected sales of one day, and the range in which they are in 8 of 10 cases."""
@@ -176,7 +192,8 @@ def _points(values: Values, top: float) -> list[str]:
 
 def _line(values: Values, top: float) -> str:
     points = _points(values, top)
-    return f"M{' '.join(points)}" if points else ""
+    dot = "h.1" if len(points) == 1 else ""  # a lone point is drawn by its round ends
+    return f"M{' '.join(points)}{dot}" if points else ""
 
 
 def days_between(first: str, last: str) -> list[str]:

@@ -18,6 +18,7 @@ from productrecs.dashboard.pages.analyse import (
     experiments,
     report_csv_download,
     sales_impact,
+    search_relevance,
     search_report_and_preview,
 )
 from productrecs.dashboard.pages.catalog import (
@@ -57,6 +58,7 @@ PAGES: Final[tuple[Page, ...]] = (
     *sales_impact.PAGES,
     *experiments.PAGES,
     *search_report_and_preview.PAGES,
+    *search_relevance.PAGES,
     *demand_forecast.PAGES,
     *customers.PAGES,
     *report_csv_download.PAGES,

@@ -92,7 +92,7 @@ class OpenStores:
         Raises:
             ModelFileError: when the operator's text model cannot be used.
         """
-        self._queries = _query_embedders(services)
+        self._queries = query_embedders(services)
         self._services = services
         self._accounts = accounts
         self._budget = budget_bytes
@@ -306,7 +306,7 @@ class OpenStores:
                 cached_store.shop.settings = store.settings
 
 
-def _query_embedders(services: Services) -> QueryEmbedders:
+def query_embedders(services: Services) -> QueryEmbedders:
     """Return the text models that are installed; none is loaded yet.
 
     Raises:

@@ -16,6 +16,7 @@ from typing import Final, Protocol
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
+from productrecs.features.search.relevance.relevance_history import stores_to_measure
 from productrecs.processes.child_process import ChildProcess, start_program
 from productrecs.processes.process_messages import FROM_CHILD, Progress
 from productrecs.services import Services
@@ -33,6 +34,7 @@ from productrecs.worker.job_worker import (
     JobWorker,
     PeriodicJob,
 )
+from productrecs.worker.search_alarm_mails import mail_search_alarm
 from productrecs.worker.stock_mails import alerted_products, mail_stock_alerts
 
 _POLL_SECONDS: Final = 0.5
@@ -161,12 +163,36 @@ class ForecastJobs:
         mail_stock_alerts(self._services, store, alerted_before)
 
 
+class RelevanceJobs:
+    """The handler of the job that measures search relevance, and the stores due."""
+
+    def __init__(self, services: Services) -> None:
+        """Measure the search of the stores of `services`."""
+        self._services = services
+        self._accounts = AccountDirectory(services.database)
+
+    def stores_to_measure(self) -> Sequence[StoreId]:
+        """Return the stores whose night began, or whose search was changed."""
+        self._accounts.refresh()
+        services = self._services
+        return stores_to_measure(services.database, self._accounts.all(), services.clock())
+
+    def measure(self, job: Job, progress: JobProgress) -> None:
+        """Measure a store's search in a child process, and mail an alarm."""
+        store, began_ms = store_of_job(job, self._accounts), self._services.clock()
+        data = self._services.settings.data
+        run_store_command("measure-search", store, data, progress)
+        mail_search_alarm(self._services, store, began_ms)
+
+
 def build_forecaster(services: Services) -> JobWorker:
     """Return the worker of command jobs, which handles one store at a time."""
     stores, constants = ForecastJobs(services), TuningJobs(services)
+    relevance = RelevanceJobs(services)
     handlers: dict[str, JobHandler] = {
         "choose-constants": constants.choose,
         "forecast": stores.forecast,
+        "measure-search": relevance.measure,
         "watch-stock": stores.watch,
     }
     tasks = (
@@ -177,6 +203,11 @@ def build_forecaster(services: Services) -> JobWorker:
         ),
         PeriodicJob(
             "forecast", every=timedelta(minutes=30), stores=stores.stores_to_forecast
+        ),
+        PeriodicJob(
+            "measure-search",
+            every=timedelta(minutes=10),
+            stores=relevance.stores_to_measure,
         ),
         PeriodicJob("watch-stock", every=timedelta(hours=1), stores=stores.stores_to_watch),
     )

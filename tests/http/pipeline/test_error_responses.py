@@ -32,6 +32,7 @@ ELSEWHERE = (
     "productrecs.settings",
     "productrecs.features.looks.look",  # the command line changes them
     "productrecs.features.search.search_rules",  # likewise
+    "productrecs.features.search.relevance.query_set",  # told by the dashboard
     "productrecs.records.catalog.item_filters",  # told as a 422 by the routes
     "productrecs.records.catalog.price_lists",  # likewise, but one error of a push
     "productrecs.records.experiments.experiment.ExperimentError",  # likewise

@@ -14,7 +14,11 @@ from productrecs.engines.hyperloglog import (
     sketch,
 )
 from productrecs.storage.sql.dialects import ROWS_PLACEHOLDER, raw_connection
-from productrecs.storage.sql.tables import search_counts
+from productrecs.storage.sql.tables import (
+    relevance_judgements,
+    relevance_queries,
+    search_counts,
+)
 
 MAX_INTENTS_PER_DAY: Final = 5_000
 """The most distinct intents stored per store and day; bounds the table's size."""
@@ -170,6 +174,25 @@ class SearchCountRepository:
                     columns.store_id == self._store_id, columns.intent.in_(deleted)
                 )
             )
+            self._delete_from_query_set(deleted)
+
+    def _delete_from_query_set(self, intents: Sequence[str]) -> None:
+        """Delete queries that the set of `features/search/relevance` took from the log."""
+        columns = relevance_queries.c
+        self._transaction.execute(
+            relevance_queries.delete().where(
+                columns.store_id == self._store_id,
+                columns.intent.in_(intents),
+                columns.origin != "hand",
+            )
+        )
+        self._transaction.execute(
+            relevance_judgements.delete().where(
+                relevance_judgements.c.store_id == self._store_id,
+                relevance_judgements.c.intent.in_(intents),
+                relevance_judgements.c.by_hand.is_(False),
+            )
+        )
 
     def _admitted_intents(
         self, day: str, counts: Mapping[str, SearchCount]

@@ -80,6 +80,11 @@ from productrecs.storage.sql.tables.record_tables import (
     synonyms,
     uploads,
 )
+from productrecs.storage.sql.tables.relevance_tables import (
+    relevance_judgements,
+    relevance_measures,
+    relevance_queries,
+)
 
 __all__ = [
     "attribution_marks",
@@ -136,6 +141,9 @@ __all__ = [
     "placements",
     "purchase_lines",
     "refused_identities",
+    "relevance_judgements",
+    "relevance_measures",
+    "relevance_queries",
     "rule_changes",
     "rules",
     "search_counts",

@@ -1,0 +1,295 @@
+"""Search relevance pages: the query set, judgements by hand, and the measures over time."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import Final
+from urllib.parse import urlencode
+
+from productrecs.dashboard.charts import Chart, days_between, share_chart
+from productrecs.dashboard.formats import sentence
+from productrecs.dashboard.page import Group, NotFoundError, Page, Reply, Visit
+from productrecs.dashboard.product_table import ProductRow, product_rows
+from productrecs.dashboard.report_period import chosen_period
+from productrecs.features.search.product_search import SearchRequest, find_products
+from productrecs.features.search.relevance.click_judgements import (
+    MIN_SHOPPERS_OF_PRODUCT,
+    MIN_SHOPPERS_OF_QUERY,
+)
+from productrecs.features.search.relevance.query_set import (
+    LOG_DAYS,
+    MAX_TAIL,
+    MAX_TOP,
+    MIN_SEARCHERS,
+    RelevanceError,
+    add_query,
+    find_query,
+    judge_by_hand,
+    refresh_query_set,
+    remove_query,
+)
+from productrecs.features.search.relevance.relevance_history import (
+    alarm_text,
+    open_alarm,
+    read_measures,
+)
+from productrecs.features.search.relevance.relevance_measure import (
+    Grade,
+    measure_relevance,
+)
+from productrecs.features.search.relevance.repository import (
+    REMOVED,
+    RelevanceRepository,
+    StoredJudgement,
+    StoredMeasure,
+    judged_queries,
+)
+from productrecs.serving.cached_store import searchable_store
+from productrecs.storage.jobs.job_queue import NewJob
+from productrecs.tenancy.users.dashboard_user import Role
+from productrecs.tenancy.users.repository import UserRepository
+
+RELEVANCE_PATH: Final = "/dashboard/search/relevance"
+QUERY_PATH: Final = f"{RELEVANCE_PATH}/query"
+_SHOWN: Final = 20
+_JOB: Final = "measure-search"
+_GRADES: Final = MappingProxyType(
+    {"good": Grade.GOOD, "fair": Grade.FAIR, "bad": Grade.BAD}
+)
+_NAMES: Final = MappingProxyType({grade: name for name, grade in _GRADES.items()})
+_ORIGINS: Final = MappingProxyType(
+    {"top": "Frequent", "tail": "Sample", "hand": "Added by hand"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedProduct:
+    """A product beside its judgements for a query."""
+
+    row: ProductRow
+    place: int | None  # among the results, from 1; None: not found
+    by_hand: str  # good, fair, bad or ""
+    by_clicks: str
+    shoppers: int  # who clicked
+
+
+def show_relevance(visit: Visit) -> Reply:
+    """Show the measures of the chosen days, and the query set."""
+    return _page(visit, typed=visit.query["q"])
+
+
+def change_set(visit: Visit) -> Reply:
+    """Measure now, refresh the set, add a query or remove one."""
+    then, store, now_ms = visit.form["then"], visit.store, visit.now_ms
+    if then == "measure":
+        with visit.database.transaction() as transaction:
+            visit.services.queue.enqueue(transaction, NewJob(store.store_id, _JOB))
+        message = "Search is measured now. Load this page again in a minute."
+        return visit.redirect(RELEVANCE_PATH, message)
+    if then == "refresh":
+        found = refresh_query_set(visit.database, store, now_ms)
+        message = f"Taken from the search log: {visit.formats.number(len(found))} queries."
+        return visit.redirect(f"{RELEVANCE_PATH}#queries", message)
+    if then == "remove":
+        if not remove_query(visit.database, store, visit.form["q"], now_ms):
+            message = "This query was removed already."
+            raise NotFoundError(message)
+        return visit.redirect(f"{RELEVANCE_PATH}#queries", "Removed from the set.")
+    if then != "add":
+        raise NotFoundError
+    try:
+        added = add_query(visit.database, store, visit.form["q"], now_ms)
+    except RelevanceError as error:
+        return _page(visit, typed=visit.form["q"], error=sentence(error), status=422)
+    return visit.redirect(_query_address(added.text), "Added. Judge its results here.")
+
+
+def _query_address(text: str) -> str:
+    return f"{QUERY_PATH}?{urlencode({'q': text})}"
+
+
+def _page(visit: Visit, *, typed: str = "", error: str = "", status: int = 200) -> Reply:
+    period = chosen_period(visit)
+    with visit.database.reading() as connection:
+        repository = RelevanceRepository(connection, visit.store.store_id)
+        queries = [one for one in repository.queries() if one.origin != REMOVED]
+        counts = Counter(
+            intent
+            for intent, _ in {(one.intent, one.item) for one in repository.judgements()}
+        )
+        users = UserRepository(connection, visit.store.store_id)
+        has_mails = visit.user.user_id in {
+            one.user_id for one in users.search_mail_readers()
+        }
+    measures = [
+        one for one in read_measures(visit.database, visit.store.store_id) if one.queries
+    ]
+    alarm = open_alarm(measures, visit.now_ms)
+    days = days_between(period.asked.first_day, period.asked.last_day)
+    return visit.render(
+        "relevance.html",
+        status=status,
+        period=period,
+        newest=measures[-1] if measures else None,
+        alarm=None if alarm is None else alarm_text(alarm),
+        chart=_chart(visit, measures, days),
+        queries=queries,
+        weight=sum(one.weight for one in queries) or 1.0,
+        counts=counts,
+        origins=_ORIGINS,
+        address=_query_address,
+        typed=typed,
+        error=error,
+        has_mails=has_mails,
+        can_mail=visit.services.settings.smtp is not None and bool(visit.user.email),
+        limits={
+            "days": LOG_DAYS,
+            "top": MAX_TOP,
+            "tail": MAX_TAIL,
+            "searchers": MIN_SEARCHERS,
+            "query_shoppers": MIN_SHOPPERS_OF_QUERY,
+            "product_shoppers": MIN_SHOPPERS_OF_PRODUCT,
+        },
+    )
+
+
+def _chart(
+    visit: Visit, measures: Sequence[StoredMeasure], days: Sequence[str]
+) -> Chart | None:
+    """Return the last measure of each day; None without any."""
+    zone = visit.store.settings.zone
+    by_day = {
+        datetime.fromtimestamp(one.measured_at / 1000, UTC)
+        .astimezone(zone)
+        .date()
+        .isoformat(): one
+        for one in measures
+    }
+    shown = [by_day.get(day) for day in days]
+    if not any(shown):
+        return None
+    values = {
+        "Relevance": [None if one is None else one.ndcg for one in shown],
+        "Without results": [None if one is None else one.no_results for one in shown],
+        "Click-through": [None if one is None else one.click_through for one in shown],
+    }
+    return share_chart(days, values, visit.formats)
+
+
+def show_query(visit: Visit) -> Reply:
+    """Show the results of one query of the set, to judge them."""
+    return _query(visit, "relevance_query.html", visit.query["q"])
+
+
+def judge(visit: Visit) -> Reply:
+    """Store or delete a judgement by hand."""
+    text, grade = visit.form["q"], visit.form["grade"]
+    number = visit.opened.shop.catalog.number(visit.form["item"])
+    if number is None or (grade and grade not in _GRADES):
+        raise NotFoundError
+    try:
+        judged = (text, number)
+        chosen = _GRADES.get(grade)
+        judge_by_hand(visit.database, visit.store, judged, chosen, visit.now_ms)
+    except RelevanceError as error:
+        raise NotFoundError(sentence(error)) from error
+    if visit.is_partial:
+        return _query(visit, "relevance_judge.html", text)
+    return visit.redirect(f"{_query_address(text)}#p-{number}", "Judged.")
+
+
+def _query(visit: Visit, template: str, text: str) -> Reply:
+    with visit.database.reading() as connection:
+        repository = RelevanceRepository(connection, visit.store.store_id)
+        query = find_query(visit.store, repository.queries(), text)
+        judgements = [] if query is None else repository.judgements(query.intent)
+    if query is None:
+        message = "This query is not in the set. Add it on the page Search relevance."
+        raise NotFoundError(message)
+    shop = searchable_store(visit.opened)
+    measure = measure_relevance(shop, judged_queries([query], judgements), visit.now_ms)
+    found = find_products(shop, SearchRequest(f"{query.text} ", _SHOWN), visit.now_ms)
+    numbers = [hit.item for hit in found.hits]
+    products = _judged_products(visit, numbers, judgements)
+    return visit.render(
+        template,
+        query=query,
+        ndcg=measure.ndcg,
+        address=found.address,
+        found=[one for one in products if one.place is not None],
+        missing=[one for one in products if one.place is None],
+        grades=list(_GRADES),
+        action=QUERY_PATH,
+    )
+
+
+def _judged_products(
+    visit: Visit, numbers: Sequence[int], judgements: Sequence[StoredJudgement]
+) -> list[JudgedProduct]:
+    """Return the results, then other judged products."""
+    catalog = visit.opened.shop.catalog
+    by_hand = {one.item: one for one in judgements if one.by_hand}
+    by_clicks = {one.item: one for one in judgements if not one.by_hand}
+    items = dict.fromkeys([*numbers, *by_hand, *by_clicks])
+    ids = [catalog.ids[one] or "" for one in items if one < len(catalog)]
+    places = {item: place for place, item in enumerate(numbers, start=1)}
+    return [
+        JudgedProduct(
+            row,
+            places.get(row.number),
+            _grade_name(by_hand, row.number),
+            _grade_name(by_clicks, row.number),
+            by_clicks[row.number].shoppers if row.number in by_clicks else 0,
+        )
+        for row in product_rows(visit, ids)
+    ]
+
+
+def _grade_name(judgements: dict[int, StoredJudgement], number: int) -> str:
+    return _NAMES[judgements[number].grade] if number in judgements else ""
+
+
+def choose_mails(visit: Visit) -> Reply:
+    """Turn the user's e-mails about search relevance on or off."""
+    is_on = visit.form["mails"] == "on"
+    with visit.database.transaction() as transaction:
+        users = UserRepository(transaction, visit.store.store_id)
+        users.set_search_mails(visit.user.user_id, is_on=is_on)
+    message = "E-mails about search relevance are off."
+    if is_on:
+        message = f"When search gets worse, {visit.user.email} gets an e-mail."
+    return visit.redirect(f"{RELEVANCE_PATH}#mails", message)
+
+
+PAGES: Final = (
+    Page(
+        RELEVANCE_PATH,
+        "Search relevance",
+        show_relevance,
+        change_set,
+        group=Group.ANALYSE,
+        actions={
+            "measure": "Measured search relevance",
+            "refresh": "Refreshed the queries of search relevance",
+            "add": "Added a query to search relevance",
+            "remove": "Removed a query from search relevance",
+        },
+    ),
+    Page(
+        QUERY_PATH,
+        "Judge a search",
+        show_query,
+        judge,
+        action="Judged a search result",
+        shows_pictures=True,
+    ),
+    Page(
+        f"{RELEVANCE_PATH}/mails",
+        "E-mails",
+        change=choose_mails,
+        may_change=Role.VIEWER,
+        action="Changed e-mails about search relevance",
+    ),
+)

@@ -1,0 +1,196 @@
+"""Query set: the queries by which a store's search is measured, from its search log.
+
+The most frequent queries count by their searches. A random sample of the others stands for
+all of them: its weights are scaled up to the searches of all. A merchant adds and removes
+queries; a refresh keeps both.
+"""
+
+import random
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.engines.text.language_detection_and_stemming import (
+    AnalysedQuery,
+    LanguageAnalyzer,
+)
+from productrecs.features.search.product_search import truncate_query
+from productrecs.features.search.relevance.relevance_measure import Grade
+from productrecs.features.search.relevance.repository import (
+    HAND,
+    REMOVED,
+    TAIL,
+    TOP,
+    RelevanceRepository,
+    SetQuery,
+)
+from productrecs.features.search.repository import QueryCount, SearchFigureRepository
+from productrecs.records.search_counts.repository import OTHER_INTENTS, PHOTO_SEARCHES
+from productrecs.storage.sql.database import Database
+from productrecs.tenancy.accounts.store import Store
+
+LOG_DAYS: Final = 90
+"""The days of the search log and of clicks that count."""
+
+MAX_TOP: Final = 100
+MAX_TAIL: Final = 50
+MAX_BY_HAND: Final = 200
+MIN_SEARCHERS: Final = 2
+"""A query that one shopper typed may name that shopper: it is not sampled."""
+
+_LONGEST_INTENT: Final = 256
+
+
+class RelevanceError(ProductRecsError):
+    """A query or a judgement is invalid; the message says what is valid."""
+
+
+def first_log_day(store: Store, now_ms: int) -> str:
+    """Return the first day of the log that counts, in the store's time zone."""
+    now = datetime.fromtimestamp(now_ms / 1000, UTC).astimezone(store.settings.zone)
+    return (now.date() - timedelta(days=LOG_DAYS - 1)).isoformat()
+
+
+def intent_of(store: Store, text: str) -> str:
+    """Return the intent of a query, by which the search log counts it."""
+    analyzer = LanguageAnalyzer(store.settings.language)
+    return AnalysedQuery.of(text, analyzer).intent[:_LONGEST_INTENT]
+
+
+def refresh_query_set(database: Database, store: Store, now_ms: int) -> list[SetQuery]:
+    """Take the set from the present search log; return the queries of the log.
+
+    The same log gives the same sample on the same day.
+    """
+    days = (first_log_day(store, now_ms), "9999-12-31")
+    with database.transaction() as transaction:
+        figures = SearchFigureRepository(transaction, store.store_id, days)
+        counts = figures.counts()
+        repository = RelevanceRepository(transaction, store.store_id)
+        present = {one.intent: one for one in repository.queries()}
+        sampled = _sample(counts, present, f"{store.store_id} {days[0]}")
+        texts = figures.searched_texts({one: counts[one].last_day for one in sampled})
+        chosen = [
+            replace(one, text=texts.get(one.intent) or one.intent)
+            for one in sampled.values()
+        ]
+        by_hand = [
+            replace(one, searches=count, weight=float(max(count, 1)))
+            for one in present.values()
+            if one.origin == HAND
+            for count in [_searches(counts, one.intent)]
+        ]
+        repository.delete_queries(
+            intent
+            for intent, one in present.items()
+            if one.origin in {TOP, TAIL} and intent not in sampled
+        )
+        repository.put_queries([*chosen, *by_hand], now_ms)
+    return chosen
+
+
+def _searches(counts: Mapping[str, QueryCount], intent: str) -> int:
+    return counts[intent].searches if intent in counts else 0
+
+
+def _sample(
+    counts: Mapping[str, QueryCount], present: Mapping[str, SetQuery], seed: str
+) -> dict[str, SetQuery]:
+    """Return the most frequent queries and a sample of the others, without texts."""
+    fixed = {intent for intent, one in present.items() if one.origin in {HAND, REMOVED}}
+    ranked = sorted(
+        (
+            (-count.searches, intent)
+            for intent, count in counts.items()
+            if intent not in {OTHER_INTENTS, PHOTO_SEARCHES}
+            and intent not in fixed
+            and count.searchers >= MIN_SEARCHERS
+        )
+    )
+    top, others = ranked[:MAX_TOP], ranked[MAX_TOP:]
+    shuffled = random.Random(seed)  # noqa: S311 - a sample, not a secret
+    tail = shuffled.sample(others, min(MAX_TAIL, len(others)))
+    share = sum(one[0] for one in others) / (sum(one[0] for one in tail) or 1)
+    rows = [
+        *((intent, TOP, -searches, 1.0) for searches, intent in top),
+        *((intent, TAIL, -searches, share) for searches, intent in sorted(tail)),
+    ]
+    return {
+        intent: SetQuery(intent, intent, origin, searches, searches * factor)
+        for intent, origin, searches, factor in rows
+    }
+
+
+def add_query(database: Database, store: Store, text: str, now_ms: int) -> SetQuery:
+    """Add a query by hand; return it. A removed one comes back.
+
+    Raises:
+        RelevanceError: when it has no words, or above the limit.
+    """
+    query = " ".join(truncate_query(text).split())
+    intent = intent_of(store, query)
+    if not intent:
+        message = "type the words that a shopper would search for"
+        raise RelevanceError(message)
+    days = (first_log_day(store, now_ms), "9999-12-31")
+    with database.transaction() as transaction:
+        repository = RelevanceRepository(transaction, store.store_id)
+        present = {one.intent: one for one in repository.queries()}
+        known = present.get(intent)
+        if known is not None and known.origin != REMOVED:
+            return known
+        if sum(one.origin == HAND for one in present.values()) >= MAX_BY_HAND:
+            message = f"a store may add {MAX_BY_HAND} queries; remove some first"
+            raise RelevanceError(message)
+        counts = SearchFigureRepository(transaction, store.store_id, days).counts()
+        searches = _searches(counts, intent)
+        added = SetQuery(intent, query, HAND, searches, float(max(searches, 1)))
+        repository.put_queries([added], now_ms)
+    return added
+
+
+def find_query(store: Store, queries: Iterable[SetQuery], text: str) -> SetQuery | None:
+    """Return the query of the set with this text or another form of it."""
+    present = [one for one in queries if one.origin != REMOVED]
+    intent = intent_of(store, text)
+    by_text = (one for one in present if one.text == text)
+    by_intent = (one for one in present if one.intent == intent)
+    return next(by_text, None) or next(by_intent, None)
+
+
+def remove_query(database: Database, store: Store, text: str, now_ms: int) -> bool:
+    """Remove a query from the set for good; return whether it was there."""
+    with database.transaction() as transaction:
+        repository = RelevanceRepository(transaction, store.store_id)
+        known = find_query(store, repository.queries(), text)
+        if known is None:
+            return False
+        if known.origin == HAND:
+            repository.delete_queries([known.intent])
+        else:
+            repository.put_queries([replace(known, origin=REMOVED)], now_ms)
+    return True
+
+
+def judge_by_hand(
+    database: Database,
+    store: Store,
+    judged: tuple[str, int],
+    grade: Grade | None,
+    now_ms: int,
+) -> None:
+    """Store the grade of a query and an item; None deletes it.
+
+    Raises:
+        RelevanceError: when the query is not in the set.
+    """
+    text, item = judged
+    with database.transaction() as transaction:
+        repository = RelevanceRepository(transaction, store.store_id)
+        known = find_query(store, repository.queries(), text)
+        if known is None:
+            message = "this query is not in the set; add it first"
+            raise RelevanceError(message)
+        repository.judge(known.intent, item, grade, now_ms)

@@ -1,0 +1,299 @@
+"""Relevance history: measures a store's search, stores it, and finds what got worse.
+
+An alarm compares like with like: the results of the measure before are scored again with
+the present judgements. So new judgements alone raise none, nor does a product that left
+the catalog.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from productrecs.core.clock import DAY_MS
+from productrecs.core.ids import StoreId
+from productrecs.engines.text.language_detection_and_stemming import (
+    AnalysedQuery,
+    LanguageAnalyzer,
+)
+from productrecs.features.search.product_search import SearchableStore
+from productrecs.features.search.relevance.click_judgements import (
+    SearchClick,
+    judge_clicks,
+)
+from productrecs.features.search.relevance.query_set import (
+    LOG_DAYS,
+    first_log_day,
+    refresh_query_set,
+)
+from productrecs.features.search.relevance.relevance_measure import (
+    JudgedQuery,
+    RelevanceMeasure,
+    measure_relevance,
+    score_results,
+)
+from productrecs.features.search.relevance.repository import (
+    HAND,
+    REMOVED,
+    RelevanceProgress,
+    RelevanceRepository,
+    SetQuery,
+    StoredMeasure,
+    judged_queries,
+    relevance_progress,
+)
+from productrecs.features.search.search_insights import search_insights
+from productrecs.storage.sql.database import Database
+from productrecs.tenancy.accounts.store import Store, is_nightly_run_due
+from productrecs.training.repository import store_versions
+
+ALARM_LOSS: Final = 0.03
+"""The relative loss of NDCG that raises an alarm."""
+
+MIN_JUDGED: Final = 10
+"""Fewer judged queries are too little evidence for an alarm."""
+
+ALARM_DAYS: Final = 7
+"""How long an alarm is shown, unless the NDCG recovers."""
+
+RETENTION_DAYS: Final = 400
+_MIN_QUERIES: Final = 20  # with fewer from the log, the set is taken again each night
+_CLICK_DAYS: Final = 30
+SEARCH_SETTINGS: Final = (
+    "language",
+    "search_sold_out",
+    "search_meaning",
+    "search_query_filters",
+)
+
+
+def measure_store(
+    database: Database, store: Store, shop: SearchableStore, now_ms: int
+) -> StoredMeasure:
+    """Judge the clicks, measure the live search, and add the measure to the history.
+
+    Raises:
+        BrokenIndexError: when the index is damaged.
+        StoreDeletedError: when the store was deleted.
+    """
+    versions = _versions(database, store)
+    queries = _present_queries(database, store, now_ms)
+    judge_from_clicks(database, store, now_ms)
+    with database.reading() as connection:
+        repository = RelevanceRepository(connection, store.store_id)
+        judged = judged_queries(queries, repository.judgements())
+        last = repository.last_measure()
+        changes = () if last is None else tuple(_changes(repository, last, versions))
+    measure = measure_relevance(shop, judged, now_ms)
+    before = _score_last(shop, queries, judged, now_ms)
+    comparable, ndcg_before = _comparable(measure, before)
+    stored = StoredMeasure(
+        measured_at=now_ms,
+        ndcg=measure.ndcg,
+        no_results=measure.no_results,
+        click_through=_click_through(database, store, now_ms),
+        queries=len(measure.scores),
+        judged_queries=len(measure.judged),
+        ndcg_before=ndcg_before,
+        ndcg_same=comparable.ndcg,
+        is_alarm=_is_alarm(comparable, ndcg_before),
+        changes=changes,
+        versions=versions,
+    )
+    with database.transaction() as transaction:
+        repository = RelevanceRepository(transaction, store.store_id)
+        repository.delete_measures(now_ms - RETENTION_DAYS * DAY_MS)
+        repository.put_scores(measure.scores)
+        repository.add_measure(stored)
+    return stored
+
+
+def _present_queries(database: Database, store: Store, now_ms: int) -> list[SetQuery]:
+    """Return the set without removed queries; a small one is taken from the log again."""
+    for is_refreshed in (False, True):
+        with database.reading() as connection:
+            found = RelevanceRepository(connection, store.store_id).queries()
+        if sum(one.origin not in {HAND, REMOVED} for one in found) >= _MIN_QUERIES:
+            break
+        if not is_refreshed:
+            refresh_query_set(database, store, now_ms)
+    return [one for one in found if one.origin != REMOVED]
+
+
+def judge_from_clicks(database: Database, store: Store, now_ms: int) -> None:
+    """Replace the judgements from clicks; forget those of products that are gone."""
+    with database.reading() as connection:
+        repository = RelevanceRepository(connection, store.store_id)
+        intents = {one.intent for one in repository.queries() if one.origin != REMOVED}
+        judgements = list(judge_clicks(_clicks(repository, store, intents, now_ms)))
+    with database.transaction() as transaction:
+        repository = RelevanceRepository(transaction, store.store_id)
+        repository.replace_click_judgements(judgements, now_ms)
+        repository.delete_judgements_of_removed_items()
+
+
+def _clicks(
+    repository: RelevanceRepository, store: Store, intents: set[str], now_ms: int
+) -> Iterator[SearchClick]:
+    analyzer = LanguageAnalyzer(store.settings.language)
+    weights = repository.interactions(first_log_day(store, now_ms))
+    found: dict[str, str] = {}  # the intent of each text
+    for page in repository.clicks(now_ms - LOG_DAYS * DAY_MS):
+        for click in page:
+            intent = found.get(click.term)
+            if intent is None:
+                intent = AnalysedQuery.of(click.term, analyzer).intent
+                found[click.term] = intent
+            if intent in intents:
+                weight = weights.get(click.seq, 1.0)
+                yield SearchClick(intent, click.item, click.shopper, click.position, weight)
+
+
+def _score_last(
+    shop: SearchableStore,
+    queries: Sequence[SetQuery],
+    judged: Sequence[JudgedQuery],
+    now_ms: int,
+) -> RelevanceMeasure:
+    results = {one.intent: one.results for one in queries if one.results is not None}
+    return score_results(shop, judged, results, now_ms)
+
+
+def _comparable(
+    measure: RelevanceMeasure, before: RelevanceMeasure
+) -> tuple[RelevanceMeasure, float | None]:
+    """Return the measure of the queries that both judge, and their NDCG before."""
+    common = {one.query.intent for one in before.judged}
+    common &= {one.query.intent for one in measure.judged}
+    now, then = (
+        RelevanceMeasure(tuple(one for one in both.scores if one.query.intent in common))
+        for both in (measure, before)
+    )
+    return now, then.ndcg
+
+
+def _is_alarm(now: RelevanceMeasure, ndcg_before: float | None) -> bool:
+    if ndcg_before is None or now.ndcg is None or len(now.judged) < MIN_JUDGED:
+        return False
+    return now.ndcg < (1.0 - ALARM_LOSS) * ndcg_before
+
+
+def _click_through(database: Database, store: Store, now_ms: int) -> float | None:
+    zone = store.settings.zone
+    last, first = (
+        datetime.fromtimestamp((now_ms - days * DAY_MS) / 1000, UTC)
+        .astimezone(zone)
+        .date()
+        .isoformat()
+        for days in (0, _CLICK_DAYS - 1)
+    )
+    return search_insights(database, store, (first, last), limit=1).total.click_through
+
+
+def _versions(database: Database, store: Store) -> dict[str, Any]:
+    """Return the versions of what decides the results."""
+    reader = database.raw_reader()
+    try:
+        row = store_versions(reader, [store.store_id])[store.store_id]
+    finally:
+        reader.close()
+    catalog_seq, model_id, rules_seq, search_seq, *_ = row
+    return {
+        "catalog": catalog_seq,
+        "model": model_id,
+        "rules": rules_seq,
+        "search": search_seq,
+        "settings": _search_settings(store),
+    }
+
+
+def _changes(
+    repository: RelevanceRepository, last: StoredMeasure, versions: Mapping[str, Any]
+) -> Iterator[str]:
+    """Yield what changed since the last measure, in words."""
+    old = last.versions
+    if versions["search"] != old.get("search"):
+        yield "synonyms or search rules were changed"
+    if versions["rules"] != old.get("rules"):
+        yield "merchandising rules were changed"
+    before = old.get("settings", {})
+    for name, value in versions["settings"].items():
+        if name in before and value != before[name]:
+            yield f"the setting {name} was changed from {before[name]} to {value}"
+    if versions["catalog"] != old.get("catalog"):
+        count = repository.changed_items(int(old.get("catalog") or 0))
+        if count:
+            products = "product was" if count == 1 else "products were"
+            yield f"{count:,} {products} changed or removed"
+    if versions["model"] != old.get("model"):
+        yield "search learned from newer clicks"
+
+
+def stores_to_measure(
+    database: Database, stores: Iterable[Store], now_ms: int
+) -> list[StoreId]:
+    """Return the stores whose nightly window began, or whose search was changed.
+
+    A new store waits for its first night.
+    """
+    with database.reading() as connection:
+        progress = relevance_progress(connection)
+    return [
+        store.store_id
+        for store in stores
+        if store.store_id in progress and _is_due(store, progress[store.store_id], now_ms)
+    ]
+
+
+def _is_due(store: Store, progress: RelevanceProgress, now_ms: int) -> bool:
+    since_ms = progress.measured_at or store.created_at
+    if is_nightly_run_due(store.settings.zone, since_ms, now_ms):
+        return True
+    seen: dict[str, Any] = {
+        "search": progress.search_seq,
+        "rules": progress.rules_seq,
+        "settings": _search_settings(store),
+    }
+    return bool(progress.measured_at) and any(
+        progress.versions.get(name) != version for name, version in seen.items()
+    )
+
+
+def _search_settings(store: Store) -> dict[str, Any]:
+    return {name: getattr(store.settings, name) for name in SEARCH_SETTINGS}
+
+
+def open_alarm(measures: Sequence[StoredMeasure], now_ms: int) -> StoredMeasure | None:
+    """Return the newest alarm of the last days that search has not recovered from.
+
+    `measures` are the oldest first.
+    """
+    alarms = [
+        one
+        for one in measures
+        if one.is_alarm and one.measured_at >= now_ms - ALARM_DAYS * DAY_MS
+    ]
+    if not alarms:
+        return None
+    alarm, newest = alarms[-1], measures[-1]
+    needed = (1.0 - ALARM_LOSS) * (alarm.ndcg_before or 0.0)
+    has_recovered = newest is not alarm and (newest.ndcg or 0.0) >= needed
+    return None if has_recovered else alarm
+
+
+def read_measures(
+    database: Database, store_id: StoreId, since_ms: int = 0
+) -> list[StoredMeasure]:
+    """Return a store's measures since a time, the oldest first."""
+    with database.reading() as connection:
+        return RelevanceRepository(connection, store_id).measures(since_ms)
+
+
+def alarm_text(alarm: StoredMeasure) -> str:
+    """Return an alarm in sentences: the loss, and what changed before it."""
+    before, now = alarm.ndcg_before or 1.0, alarm.ndcg_same or 0.0
+    changes = "; ".join(alarm.changes)
+    return (
+        f"Search relevance (NDCG@10) fell from {before:.2f} to {now:.2f}, by "
+        f"{1 - now / before:.0%}. "
+        + (f"Since the measure before, {changes}." if changes else "No change is known.")
+    )

@@ -1,0 +1,369 @@
+"""Relevance repository: SQL of the query set, its judgements, measures, and clicks."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+import sqlalchemy as sa
+
+from productrecs.core.ids import StoreId
+from productrecs.engines.click_boosts import CART, PURCHASE
+from productrecs.features.search.relevance.click_judgements import ClickJudgement
+from productrecs.features.search.relevance.relevance_measure import (
+    Grade,
+    JudgedQuery,
+    QueryResults,
+    QueryScore,
+)
+from productrecs.records.events.event import EventKind
+from productrecs.storage.sql.dialects import raw_connection, upsert
+from productrecs.storage.sql.tables import (
+    items,
+    relevance_judgements,
+    relevance_measures,
+    relevance_queries,
+    search_counts,
+    store_heads,
+)
+
+TOP, TAIL, HAND, REMOVED = "top", "tail", "hand", "removed"
+"""Where a query of the set comes from; a removed one is not added again."""
+
+_PAGE: Final = 10_000
+_CLICKS_SQL: Final = (
+    "SELECT seq, term, item, person, position FROM events "  # noqa: S608 - our own numbers
+    f"WHERE store_id = ? AND seq > ? AND kind = {int(EventKind.SEARCH_CLICK)} "
+    "AND ts >= ? AND term IS NOT NULL AND item IS NOT NULL AND NOT excess "
+    "ORDER BY seq LIMIT ?"
+)
+_OUTCOMES_SQL: Final = (
+    "SELECT search, kind FROM outcomes "
+    "WHERE store_id = ? AND day >= ? AND search IS NOT NULL"
+)
+_WEIGHTS: Final = {int(EventKind.ADD_TO_CART): CART, int(EventKind.BUY): PURCHASE}
+
+
+class ClickRow(NamedTuple):
+    """A click on a search result, as stored."""
+
+    seq: int
+    term: str
+    item: int
+    shopper: str
+    position: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class SetQuery:
+    """A query of the set, and its results at the last measure."""
+
+    intent: str
+    text: str
+    origin: str
+    searches: int
+    weight: float
+    results: QueryResults | None = None  # None: not measured yet
+    ndcg: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredJudgement:
+    """A grade of a product for a query."""
+
+    intent: str
+    item: int
+    grade: Grade
+    by_hand: bool
+    shoppers: int = 0  # who clicked; 0 by hand
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMeasure:
+    """A measure of the history."""
+
+    measured_at: int
+    ndcg: float | None
+    no_results: float | None
+    click_through: float | None
+    queries: int
+    judged_queries: int
+    # Of the queries that this measure and the one before have in common, by these
+    # judgements: the results before, and these.
+    ndcg_before: float | None = None
+    ndcg_same: float | None = None
+    is_alarm: bool = False
+    changes: tuple[str, ...] = ()
+    versions: Mapping[str, Any] = field(default_factory=dict)
+
+
+class RelevanceRepository:
+    """One store's query set, judgements and measures; never commits."""
+
+    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._transaction = transaction
+        self._store_id = store_id
+
+    def queries(self) -> list[SetQuery]:
+        """Return every query, also removed ones; those that weigh most first."""
+        columns = relevance_queries.c
+        query = sa.select(relevance_queries).where(columns.store_id == self._store_id)
+        rows = self._transaction.execute(
+            query.order_by(columns.weight.desc(), columns.intent)
+        )
+        return [_set_query(row) for row in rows]
+
+    def put_queries(self, queries: Iterable[SetQuery], now_ms: int) -> None:
+        """Add queries, or replace the origin, text and weight of known ones."""
+        for one in queries:
+            values = {
+                "text": one.text,
+                "origin": one.origin,
+                "searches": one.searches,
+                "weight": one.weight,
+            }
+            row = {"store_id": self._store_id, "intent": one.intent, "added_at": now_ms}
+            added = upsert(self._transaction, relevance_queries).values({**row, **values})
+            self._transaction.execute(
+                added.on_conflict_do_update(
+                    index_elements=["store_id", "intent"], set_=values
+                )
+            )
+
+    def delete_queries(self, intents: Iterable[str]) -> None:
+        """Delete queries; their judgements stay until they are judged again."""
+        columns = relevance_queries.c
+        for intent in intents:
+            query = relevance_queries.delete().where(
+                columns.store_id == self._store_id, columns.intent == intent
+            )
+            self._transaction.execute(query)
+
+    def put_scores(self, scores: Iterable[QueryScore]) -> None:
+        """Store each query's results and NDCG."""
+        columns = relevance_queries.c
+        for one in scores:
+            query = relevance_queries.update().where(
+                columns.store_id == self._store_id, columns.intent == one.query.intent
+            )
+            results = json.dumps([one.results.address, *one.results.items])
+            self._transaction.execute(query.values(results=results, ndcg=one.ndcg))
+
+    def judgements(self, intent: str | None = None) -> list[StoredJudgement]:
+        """Return the judgements of one query, or of all."""
+        columns = relevance_judgements.c
+        query = sa.select(
+            columns.intent, columns.item, columns.grade, columns.by_hand, columns.shoppers
+        ).where(columns.store_id == self._store_id)
+        if intent is not None:
+            query = query.where(columns.intent == intent)
+        rows = self._transaction.execute(query)
+        return [
+            StoredJudgement(row[0], int(row[1]), Grade(row[2]), bool(row[3]), int(row[4]))
+            for row in rows
+        ]
+
+    def judge(self, intent: str, item: int, grade: Grade | None, now_ms: int) -> None:
+        """Store a judgement by hand; None deletes it."""
+        key = {
+            "store_id": self._store_id,
+            "intent": intent,
+            "item": item,
+            "by_hand": True,
+        }
+        if grade is None:
+            query = relevance_judgements.delete().where(
+                relevance_judgements.c.store_id == self._store_id,
+                relevance_judgements.c.intent == intent,
+                relevance_judgements.c.item == item,
+                relevance_judgements.c.by_hand.is_(True),
+            )
+            self._transaction.execute(query)
+            return
+        values = {"grade": int(grade), "shoppers": 0, "judged_at": now_ms}
+        added = upsert(self._transaction, relevance_judgements).values({**key, **values})
+        self._transaction.execute(
+            added.on_conflict_do_update(index_elements=list(key), set_=values)
+        )
+
+    def replace_click_judgements(
+        self, judgements: Iterable[ClickJudgement], now_ms: int
+    ) -> None:
+        """Replace all judgements from clicks."""
+        columns = relevance_judgements.c
+        self._transaction.execute(
+            relevance_judgements.delete().where(
+                columns.store_id == self._store_id, columns.by_hand.is_(False)
+            )
+        )
+        rows = [
+            {
+                "store_id": self._store_id,
+                "intent": one.intent,
+                "item": one.item,
+                "by_hand": False,
+                "grade": int(one.grade),
+                "shoppers": one.shoppers,
+                "judged_at": now_ms,
+            }
+            for one in judgements
+        ]
+        if rows:
+            self._transaction.execute(relevance_judgements.insert(), rows)
+
+    def delete_judgements_of_removed_items(self) -> None:
+        """Delete the judgements of products that left the catalog."""
+        removed = sa.select(items.c.number).where(
+            items.c.store_id == self._store_id, items.c.present.is_(False)
+        )
+        self._transaction.execute(
+            relevance_judgements.delete().where(
+                relevance_judgements.c.store_id == self._store_id,
+                relevance_judgements.c.item.in_(removed),
+            )
+        )
+
+    def changed_items(self, after_seq: int) -> int:
+        """Return how many products changed after a version of the catalog."""
+        query = sa.select(sa.func.count()).where(
+            items.c.store_id == self._store_id, items.c.change_seq > after_seq
+        )
+        return int(self._transaction.execute(query).scalar_one())
+
+    def clicks(self, since_ms: int) -> Iterator[list[ClickRow]]:
+        """Yield the clicks on search results since a time, in pages in log order."""
+        reader, after = raw_connection(self._transaction), 0
+        while page := reader.all(_CLICKS_SQL, (self._store_id, after, since_ms, _PAGE)):
+            yield [ClickRow._make(row) for row in page]
+            after = int(page[-1][0])
+
+    def interactions(self, since_day: str) -> dict[int, float]:
+        """Return the strongest cart or purchase after each click, by the click's seq."""
+        found: dict[int, float] = {}
+        reader = raw_connection(self._transaction)
+        for seq, kind in reader.all(_OUTCOMES_SQL, (self._store_id, since_day)):
+            found[int(seq)] = max(found.get(int(seq), 0.0), _WEIGHTS.get(int(kind), 0.0))
+        return found
+
+    def add_measure(self, measure: StoredMeasure) -> None:
+        """Add a measure to the history; one of the same moment is replaced."""
+        values = {
+            "ndcg": measure.ndcg,
+            "no_results": measure.no_results,
+            "click_through": measure.click_through,
+            "queries": measure.queries,
+            "judged_queries": measure.judged_queries,
+            "ndcg_before": measure.ndcg_before,
+            "ndcg_same": measure.ndcg_same,
+            "is_alarm": measure.is_alarm,
+            "changes": json.dumps(measure.changes, ensure_ascii=False),
+            "versions": json.dumps(measure.versions),
+        }
+        key = {"store_id": self._store_id, "measured_at": measure.measured_at}
+        added = upsert(self._transaction, relevance_measures).values({**key, **values})
+        self._transaction.execute(
+            added.on_conflict_do_update(index_elements=list(key), set_=values)
+        )
+
+    def measures(self, since_ms: int = 0) -> list[StoredMeasure]:
+        """Return the measures since a time, the oldest first."""
+        columns = relevance_measures.c
+        query = sa.select(relevance_measures).where(
+            columns.store_id == self._store_id, columns.measured_at >= since_ms
+        )
+        rows = self._transaction.execute(query.order_by(columns.measured_at))
+        return [_measure(row) for row in rows]
+
+    def last_measure(self) -> StoredMeasure | None:
+        """Return the newest measure; None if there is none."""
+        columns = relevance_measures.c
+        query = sa.select(relevance_measures).where(columns.store_id == self._store_id)
+        query = query.order_by(columns.measured_at.desc()).limit(1)
+        row = self._transaction.execute(query).first()
+        return None if row is None else _measure(row)
+
+    def delete_measures(self, before_ms: int) -> None:
+        """Delete the measures before a time."""
+        columns = relevance_measures.c
+        self._transaction.execute(
+            relevance_measures.delete().where(
+                columns.store_id == self._store_id, columns.measured_at < before_ms
+            )
+        )
+
+
+class RelevanceProgress(NamedTuple):
+    """What the last measure of a store has seen, and what its store has now."""
+
+    measured_at: int  # 0: never
+    versions: Mapping[str, Any]  # of the last measure
+    search_seq: int
+    rules_seq: int
+
+
+def relevance_progress(connection: sa.Connection) -> dict[StoreId, RelevanceProgress]:
+    """Return the progress of every store that has a search log or a query set."""
+    measures, heads = relevance_measures.c, store_heads.c
+    newest = (
+        sa.select(measures.store_id, sa.func.max(measures.measured_at).label("at"))
+        .group_by(measures.store_id)
+        .subquery()
+    )
+    last = sa.and_(
+        measures.store_id == newest.c.store_id, measures.measured_at == newest.c.at
+    )
+    query = sa.select(measures.store_id, measures.measured_at, measures.versions)
+    rows = connection.execute(query.join(newest, last))
+    measured = {row[0]: (int(row[1]), json.loads(row[2])) for row in rows}
+    has_queries = (
+        sa.exists().where(owner == heads.store_id)
+        for owner in (search_counts.c.store_id, relevance_queries.c.store_id)
+    )
+    query = sa.select(heads.store_id, heads.search_seq, heads.rules_seq)
+    return {
+        StoreId(row[0]): RelevanceProgress(
+            *measured.get(row[0], (0, {})), int(row[1]), int(row[2])
+        )
+        for row in connection.execute(query.where(sa.or_(*has_queries)))
+    }
+
+
+def judged_queries(
+    queries: Sequence[SetQuery], judgements: Iterable[StoredJudgement]
+) -> list[JudgedQuery]:
+    """Return the queries with their grades; a grade by hand replaces that of clicks."""
+    grades: dict[str, dict[int, Grade]] = {}
+    for one in sorted(judgements, key=lambda one: one.by_hand):
+        grades.setdefault(one.intent, {})[one.item] = one.grade
+    return [
+        JudgedQuery(one.intent, one.text, one.weight, grades.get(one.intent, {}))
+        for one in queries
+        if one.origin != REMOVED
+    ]
+
+
+def _set_query(row: Any) -> SetQuery:
+    results = None
+    if row.results is not None:
+        address, *numbers = json.loads(row.results)
+        results = QueryResults(tuple(numbers), address)
+    return SetQuery(
+        row.intent, row.text, row.origin, row.searches, row.weight, results, row.ndcg
+    )
+
+
+def _measure(row: Any) -> StoredMeasure:
+    return StoredMeasure(
+        row.measured_at,
+        row.ndcg,
+        row.no_results,
+        row.click_through,
+        row.queries,
+        row.judged_queries,
+        row.ndcg_before,
+        row.ndcg_same,
+        bool(row.is_alarm),
+        tuple(json.loads(row.changes)),
+        json.loads(row.versions),
+    )

@@ -1,0 +1,195 @@
+"""Search relevance pages: the query set, judgements by hand, measures and their alarm."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+import sqlalchemy as sa
+
+from productrecs.features.search.relevance.relevance_history import (
+    measure_store,
+    read_measures,
+)
+from productrecs.features.search.relevance.relevance_measure import Grade
+from productrecs.features.search.relevance.repository import RelevanceRepository
+from productrecs.features.search.search_rule_book import SearchRuleEditor
+from productrecs.serving.cached_store import load_store, searchable_store
+from productrecs.storage.sql.tables import jobs
+from productrecs.tenancy.accounts.account_directory import AccountDirectory
+from productrecs.tenancy.users.dashboard_user import Role
+from productrecs.training.search.indexer import Indexer
+from tests.support.dashboard import Member, add_user, text_of
+from tests.support.filled_store import open_store
+
+if TYPE_CHECKING:
+    from productrecs.tenancy.accounts.store import Store
+    from tests.dashboard.conftest import Office
+
+RELEVANCE = "/dashboard/search/relevance"
+QUERY = f"{RELEVANCE}/query"
+KINDS = ["lamp", "tent", "chair", "spoon", "carpet", "mirror", "kettle", "bucket", "ladder"]
+KINDS += ["guitar", "helmet"]
+
+
+@pytest.fixture
+def shop(office: Office) -> Store:
+    """Give a store of a few products in its search index."""
+    services = office.services
+    office.now_ms += 3_600_000
+    domain = f"relevance-{office.now_ms}.example"
+    made = open_store(services.database, services.clock, office.inside, domain)
+    items = [{"id": f"0{n}", "title": f"{kind} thing"} for n, kind in enumerate(KINDS)]
+    assert made.merchant.push(*items).status == 200
+    accounts = AccountDirectory(services.database)
+    indexer = Indexer(services.settings.data / "search", accounts)
+    reader = services.database.raw_reader()
+    while indexer.run_once(reader):
+        pass
+    indexer.close()
+    reader.close()
+    return made.store
+
+
+@pytest.fixture
+def owner(office: Office, shop: Store) -> Member:
+    return office.member(shop)
+
+
+def flat(text: str) -> str:
+    return re.sub(r"\s+", " ", text)
+
+
+def measure(office: Office, store: Store) -> None:
+    """Measure as the worker's child process does."""
+    services = office.services
+    search = searchable_store(load_store(services, store))
+    measure_store(services.database, store, search, services.clock())
+
+
+def grades(office: Office, store: Store) -> dict[str, Grade]:
+    with office.services.database.reading() as connection:
+        found = RelevanceRepository(connection, store.store_id).judgements()
+    return {one.intent: one.grade for one in found}
+
+
+def test_a_new_shop_reads_what_it_needs_and_judges_from_the_first_query_on(
+    office: Office, shop: Store, owner: Member
+) -> None:
+    empty = flat(text_of(owner.get(RELEVANCE)))
+    wrong = owner.post(RELEVANCE, then="add", q="!?")
+    added = owner.post(RELEVANCE, then="add", q="lamps")
+    address = added.header("location") or ""
+    page = flat(text_of(owner.get(address)))
+    judged = owner.post(QUERY, page=address, q="lamp", item="00", grade="good")
+    again = owner.get(address).body.decode()
+
+    assert "a query counts once 2 shoppers have searched for it" in empty
+    assert wrong.status == 422
+    assert "Type the words that a shopper would search for." in text_of(wrong)
+    assert address == f"{QUERY}?q=lamps"
+    assert "lamp thing" in page
+    assert "No product is judged good or fair yet." in page
+    assert judged.status == 303
+    assert grades(office, shop) == {"lamp": Grade.GOOD}
+    assert 'value="" aria-pressed="true">Good' in again
+    assert "<strong>100" in again
+
+    owner.post(QUERY, page=address, q="lamp", item="00", grade="")
+    assert not grades(office, shop)
+
+
+def test_a_judgement_by_the_script_returns_the_results_alone(owner: Member) -> None:
+    address = owner.post(RELEVANCE, then="add", q="lamp").header("location") or ""
+    owner.get(address)
+    owner.headers = {"hx-request": "true"}
+
+    reply = owner.post(QUERY, page=address, q="lamp", item="00", grade="fair")
+
+    assert reply.status == 200
+    text = reply.body.decode()
+    assert "<html" not in text
+    assert 'aria-pressed="true">Fair' in text
+
+
+def test_only_what_is_in_the_set_can_be_judged(owner: Member) -> None:
+    address = owner.post(RELEVANCE, then="add", q="lamp").header("location") or ""
+    for fields in (
+        {"q": "tent", "item": "01", "grade": "good"},
+        {"q": "lamp", "item": "missing", "grade": "good"},
+        {"q": "lamp", "item": "00", "grade": "perfect"},
+    ):
+        assert owner.post(QUERY, page=address, **fields).status == 404
+    assert owner.get(f"{QUERY}?q=tent").status == 404
+
+    removed = owner.post(RELEVANCE, then="remove", q="lamp")
+    assert removed.status == 303
+    assert owner.post(RELEVANCE, then="remove", q="lamp").status == 404
+    assert owner.get(address).status == 404
+
+
+def test_a_viewer_sees_the_measures_and_changes_nothing(
+    office: Office, shop: Store, owner: Member
+) -> None:
+    address = owner.post(RELEVANCE, then="add", q="lamp").header("location") or ""
+    viewer = Member(office.inside)
+    viewer.log_in(add_user(office.services, shop, Role.VIEWER))
+
+    pages = [viewer.get(path).body.decode() for path in (RELEVANCE, address)]
+    refused = [
+        viewer.post(RELEVANCE, page="/dashboard/security", then="measure"),
+        viewer.post(QUERY, page="/dashboard/security", q="lamp", item="00", grade="bad"),
+    ]
+
+    assert not any(f'action="{RELEVANCE}' in page for page in pages)
+    assert [one.status for one in refused] == [403, 403]
+    assert not grades(office, shop)
+
+
+def test_another_store_cannot_see_or_judge_a_query(
+    office: Office, owner: Member, store: Store
+) -> None:
+    address = owner.post(RELEVANCE, then="add", q="lamp").header("location") or ""
+    stranger = office.member(store)
+
+    assert stranger.get(address).status == 404
+    assert "lamp" not in text_of(stranger.get(RELEVANCE))
+
+
+def test_the_worker_measures_on_demand(office: Office, shop: Store, owner: Member) -> None:
+    owner.post(RELEVANCE, then="add", q="lamp")
+
+    reply = owner.post(RELEVANCE, then="measure")
+
+    assert reply.status == 303
+    asked = sa.select(jobs.c.kind).where(jobs.c.store_id == shop.store_id)
+    with office.services.database.reading() as connection:
+        assert "measure-search" in connection.execute(asked).scalars().all()
+
+
+def test_a_loss_of_relevance_is_told_on_home_with_what_changed(
+    office: Office, shop: Store, owner: Member
+) -> None:
+    for number, kind in enumerate(KINDS):
+        address = owner.post(RELEVANCE, then="add", q=kind).header("location") or ""
+        owner.post(QUERY, page=address, q=kind, item=f"0{number}", grade="good")
+    measure(office, shop)
+    before = text_of(owner.get("/dashboard"))
+    owner.post("/dashboard/search/improve", q="lamp", action="redirect", address="/lamps")
+    owner.post("/dashboard/search/improve", q="tent", action="pin", pin="02")
+    office.now_ms += 60_000
+    measure(office, shop)
+
+    home = flat(text_of(owner.get("/dashboard")))
+    page = flat(text_of(owner.get(RELEVANCE)))
+
+    assert "Search relevance" in before
+    assert "fell from" not in before
+    for text in (home, page):
+        assert "Search relevance (NDCG@10) fell from 1.00 to 0.96, by 4%." in text
+        assert "synonyms or search rules were changed" in text
+    assert "Search relevance by day" in page
+    services = office.services
+    assert len(read_measures(services.database, shop.store_id)) == 2
+    assert SearchRuleEditor(services.database, shop, services.clock).rules()
