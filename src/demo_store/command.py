@@ -33,9 +33,6 @@ from demo_store.storefront.picture_files import (
     pictures_folder,
 )
 from productrecs.cli.commands.dashboard_logins import first_store_link
-from productrecs.cli.imports.import_source import ImportSource
-from productrecs.cli.imports.item_and_event_commands import CHUNK
-from productrecs.cli.imports.item_import import import_items
 from productrecs.cli.options_services_and_output import start_services
 from productrecs.cli.processes.process_options_and_socket import (
     ListenError,
@@ -48,6 +45,9 @@ from productrecs.core.csv_writer import CsvWriter
 from productrecs.core.errors import StorageError
 from productrecs.core.ids import random_text, visitor_hash
 from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
+from productrecs.features.imports.event_import import CHUNK
+from productrecs.features.imports.import_source import ImportSource
+from productrecs.features.imports.item_import import import_items
 from productrecs.features.insights.experiment_results.experiment_result import (
     holdout_test,
     measure_test,
@@ -236,7 +236,7 @@ def _add_history(services: Services, store: Store) -> None:
         lambda unit: arm_of(store.store_id, TEST, unit) is Arm.HELD_OUT,
     )
     _say("importing products")
-    import_items(services, store, _json_lines(shop.items))
+    import_items(services.imports, store, _json_lines(shop.items))
     _say("importing visits")
     _receive(services, store, shop.events)
     _say("importing orders")

@@ -11,6 +11,7 @@ from typing import Final
 from productrecs.core.clock import Clock, system_ms
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.folders_and_permissions import make_private
+from productrecs.features.imports.import_services import ImportServices
 from productrecs.features.privacy.erasure import Eraser
 from productrecs.records.events.event import EventKind
 from productrecs.records.pictures.onnx_model_check_and_writer import (
@@ -142,6 +143,18 @@ class Services:
     def objects(self) -> ObjectStore | None:
         """The object store that machines share; None where they share the data folder."""
         return None if self.snapshots.shared is None else self.snapshots.shared.objects
+
+    @property
+    def imports(self) -> ImportServices:
+        """What imports of files need."""
+        return ImportServices(
+            self.database,
+            self.clock,
+            self.numbers,
+            self.settings.data,
+            self.settings.plans,
+            self.upload_folder,
+        )
 
     @property
     def upload_folder(self) -> UploadFolder:

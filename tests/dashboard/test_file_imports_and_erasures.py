@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 import sqlalchemy as sa
 
-from productrecs.cli.imports.dashboard_file_import import DashboardFiles
+from productrecs.features.imports.dashboard_file_import import DashboardFiles
 from productrecs.features.privacy.repository import ShopperRepository
 from productrecs.records.uploads.file_import import CHECK_JOB
 from productrecs.services import build_eraser
@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
+    from productrecs.features.imports.dashboard_file_import import OnShare
     from productrecs.records.uploads.file_import import FileImport
+    from productrecs.services import Services
     from productrecs.tenancy.accounts.store import Store
-    from productrecs.worker.file_import_jobs import OnShare
     from tests.dashboard.conftest import Office
 
 ME = "me-zq71"
@@ -148,26 +149,29 @@ def test_what_is_left_is_imported_with_its_row_numbers(
     assert orders == ["B", "C", "D", "E"]
 
 
-class ErasesMeanwhile(DashboardFiles):
-    """A checker during whose first check a shopper is erased."""
+def erases_meanwhile(services: Services) -> DashboardFiles:
+    """Return a checker during whose first check a shopper is erased."""
 
-    def check(
-        self, store: Store, one: FileImport, path: Path, on_share: OnShare
-    ) -> Mapping[str, Any]:
-        """Check as ever, then erase."""
-        preview = super().check(store, one, path, on_share)
-        eraser = build_eraser(self.services)
-        if not eraser.all(store.store_id):
-            eraser.request(store.store_id, ME)
-            eraser.advance(store.store_id)
-        return preview
+    class ErasesMeanwhile(DashboardFiles):
+        def check(
+            self, store: Store, one: FileImport, path: Path, on_share: OnShare
+        ) -> Mapping[str, Any]:
+            """Check as ever, then erase."""
+            preview = super().check(store, one, path, on_share)
+            eraser = build_eraser(services)
+            if not eraser.all(store.store_id):
+                eraser.request(store.store_id, ME)
+                eraser.advance(store.store_id)
+            return preview
+
+    return ErasesMeanwhile(services.imports)
 
 
 def test_a_shopper_who_is_erased_during_a_check_is_dropped_as_well(
     office: Office, store: Store
 ) -> None:
     path = send(office.member(store), OURS, "orders.csv")
-    checker = build_file_checker(office.services, ErasesMeanwhile(office.services))
+    checker = build_file_checker(office.services, erases_meanwhile(office.services))
 
     while checker.run_one():
         pass

@@ -178,11 +178,6 @@ def progress(label: str, length: int) -> Iterator[Callable[[int], None]]:
         yield bar.update
 
 
-def counted(number: int, noun: str) -> str:
-    """Return a number with thousands separators and its noun, such as `1,024 rows`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 _PARENT_EXITED: Final = 3
 
 

@@ -8,15 +8,18 @@ competes with it for Python's global interpreter lock, and its memory is separat
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.errors import ProductRecsError, StorageError
 from productrecs.core.ids import StoreId
+from productrecs.features.imports.dashboard_file_import import (
+    DashboardFiles,
+    OnShare,
+)
 from productrecs.records.uploads.file_import import (
     CHECK_JOB,
     IMPORT_JOB,
@@ -74,41 +77,6 @@ _WAITING: Final = (ImportStatus.CHECKING,)
 _STARTED: Final = (ImportStatus.QUEUED, ImportStatus.RUNNING, ImportStatus.UNDOING)
 _STEP: Final = 1.0  # seconds between two writes of the progress
 
-OnShare: TypeAlias = Callable[[float], None]
-
-
-@dataclass(frozen=True, slots=True)
-class ImportedFile:
-    """The result of an import; `rejects` is a CSV of the rows that failed."""
-
-    result: Mapping[str, Any] = field(default_factory=dict)
-    rejects: str = ""
-
-
-class FileImporter(Protocol):
-    """Reads files as the import commands do; the command line builds it."""
-
-    def staged_share(self, one: FileImport) -> float:
-        """Return the progress of an import at which it starts to store."""
-
-    def check(
-        self, store: Store, one: FileImport, path: Path, on_share: OnShare
-    ) -> Mapping[str, Any]:
-        """Return the result of a dry run.
-
-        Raises:
-            ProductRecsError: when the file cannot be read.
-        """
-
-    def run(
-        self, store: Store, one: FileImport, path: Path, on_share: OnShare
-    ) -> ImportedFile:
-        """Import the file.
-
-        Raises:
-            ProductRecsError: when nothing in it can be imported.
-        """
-
 
 class FileImportJobs:
     """The handlers of the jobs for the dashboard's files."""
@@ -116,7 +84,7 @@ class FileImportJobs:
     def __init__(
         self,
         services: Services,
-        importer: FileImporter,
+        importer: DashboardFiles,
         slice_seconds: float = SLICE_SECONDS,
     ) -> None:
         """Import for the stores of `services`; if others wait, each for `slice_seconds`."""
@@ -330,7 +298,7 @@ class FileImportJobs:
         self._services.upload_folder.remove(one.import_id)
 
 
-def build_file_checker(services: Services, importer: FileImporter) -> JobWorker:
+def build_file_checker(services: Services, importer: DashboardFiles) -> JobWorker:
     """Return the worker of dry runs."""
     files = FileImportJobs(services, importer)
     task = PeriodicJob(CHECK_JOB, every=timedelta(seconds=30), stores=files.stores_to_check)
@@ -338,7 +306,7 @@ def build_file_checker(services: Services, importer: FileImporter) -> JobWorker:
 
 
 def build_file_importer(
-    services: Services, importer: FileImporter, slice_seconds: float = SLICE_SECONDS
+    services: Services, importer: DashboardFiles, slice_seconds: float = SLICE_SECONDS
 ) -> JobWorker:
     """Return the worker that imports the files that merchants have started."""
     files = FileImportJobs(services, importer, slice_seconds)

@@ -30,6 +30,7 @@ ELSEWHERE = (
     "productrecs.records.uploads.file_import",  # likewise
     "productrecs.worker.",
     "productrecs.settings",
+    "productrecs.features.imports.",  # shown by the commands and the dashboard
     "productrecs.features.looks.look",  # the command line changes them
     "productrecs.features.search.search_rules",  # likewise
     "productrecs.features.search.relevance.query_set",  # told by the dashboard

@@ -15,7 +15,6 @@ import click
 
 from productrecs.cli.installation import DataFolderError, find_settings
 from productrecs.cli.options_services_and_output import (
-    counted,
     data_option,
     json_option,
     open_existing_services,
@@ -23,6 +22,7 @@ from productrecs.cli.options_services_and_output import (
     progress,
 )
 from productrecs.core.folders_and_permissions import temp_folder
+from productrecs.core.plural import counted
 from productrecs.features.privacy.erasure import LEDGER_FILE, replay_erasures
 from productrecs.records.uploads.order_upload import is_upload_id
 from productrecs.services import backup_place, build_eraser, build_services

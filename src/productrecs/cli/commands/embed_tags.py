@@ -4,10 +4,7 @@ from pathlib import Path
 
 import click
 
-from productrecs.cli.options_services_and_output import (
-    data_option,
-    open_services,
-)
+from productrecs.cli.options_services_and_output import data_option, open_services
 from productrecs.features.widgets.repository import WidgetRepository
 from productrecs.features.widgets.reserved_height import head_tags
 from productrecs.tenancy.accounts.store_management import find_store

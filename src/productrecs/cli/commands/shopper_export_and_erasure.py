@@ -8,13 +8,13 @@ from typing import Final
 import click
 
 from productrecs.cli.options_services_and_output import (
-    counted,
     data_option,
     json_option,
     open_services,
     print_json,
 )
 from productrecs.core.clock import iso
+from productrecs.core.plural import counted
 from productrecs.features.privacy.repository import Erasure
 from productrecs.features.privacy.shopper_export import exported_shopper, shopper_names
 from productrecs.services import build_eraser

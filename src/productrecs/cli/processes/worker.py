@@ -121,7 +121,7 @@ def _build(lane: str, services: "Services", fd: int | None) -> "BackgroundLoop":
 
 
 def _build_file_workers(services: "Services") -> "BackgroundLoop":
-    from productrecs.cli.imports.dashboard_file_import import (  # noqa: PLC0415
+    from productrecs.features.imports.dashboard_file_import import (  # noqa: PLC0415
         DashboardFiles,
     )
     from productrecs.worker.file_import_jobs import (  # noqa: PLC0415
@@ -132,7 +132,7 @@ def _build_file_workers(services: "Services") -> "BackgroundLoop":
         ParallelLoops,
     )
 
-    files = DashboardFiles(services)
+    files = DashboardFiles(services.imports)
     return ParallelLoops(
         build_file_checker(services, files), build_file_importer(services, files)
     )

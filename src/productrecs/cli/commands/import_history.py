@@ -1,0 +1,215 @@
+"""Import history: what a command imported, and `productrecs imports`, which undoes it."""
+
+import contextlib
+import getpass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from productrecs.cli.options_services_and_output import (
+    data_option,
+    json_option,
+    open_services,
+    print_json,
+)
+from productrecs.core.clock import iso
+from productrecs.core.errors import ProductRecsError
+from productrecs.features.imports.import_report import (
+    ItemImportReport,
+    item_counts,
+    shown_errors,
+)
+from productrecs.features.imports.import_services import ImportServices
+from productrecs.records.orders.order_history_import import HistoryReport, order_counts
+from productrecs.records.uploads.file_import import (
+    UNDOABLE,
+    FileImport,
+    ImportChoices,
+    ImportStatus,
+    NewFileImport,
+)
+from productrecs.records.uploads.order_upload import new_upload_id
+from productrecs.records.uploads.repository import FileImportRepository
+from productrecs.records.uploads.undo.repository import ImportChangeRepository
+from productrecs.records.uploads.undo.undo_import import ImportChanges, undo_file_import
+from productrecs.services import Services
+from productrecs.tenancy.accounts.store import Store
+from productrecs.tenancy.accounts.store_management import find_store
+
+_LISTED: Final = 50
+_LONGEST_NAME: Final = 255
+_INTERRUPTED: Final = {"problem": "The command was interrupted."}
+
+
+class NoUndoError(ProductRecsError):
+    """The import does not exist, or cannot be undone; the message says why."""
+
+
+@dataclass(slots=True)
+class RecordedImport:
+    """An import of a command; `changes` is what is needed to undo it."""
+
+    changes: ImportChanges
+    result: Mapping[str, Any] = field(default_factory=dict)
+
+    def end(self, report: HistoryReport | ItemImportReport) -> None:
+        """Set the result."""
+        if isinstance(report, ItemImportReport):
+            kind, counts = "items", item_counts(report)
+        else:
+            kind, counts = "orders", order_counts(report)
+        errors = shown_errors(report.errors)
+        self.result = {"kind": kind, "counts": counts, "errors": errors}
+
+
+@contextlib.contextmanager
+def recorded_import(
+    services: ImportServices, store: Store, name: str, size: int, kind: str
+) -> Iterator[RecordedImport]:
+    """Record an import in the store's history, as failed if the block fails."""
+    new = NewFileImport(
+        import_id=new_upload_id(),
+        file_name="standard input" if name == "-" else Path(name).name[:_LONGEST_NAME],
+        size=size,
+        sent_by=_caller(),
+        submitted_ms=services.clock(),
+        choices=ImportChoices(kind=kind),
+    )
+    with services.database.transaction() as transaction:
+        repository = FileImportRepository(transaction, store.store_id)
+        repository.add(new, ImportStatus.COMMAND)
+    recorded = RecordedImport(ImportChanges(new.import_id))
+    status, result = ImportStatus.FAILED, dict[str, Any](_INTERRUPTED)
+    try:
+        yield recorded
+        status, result = ImportStatus.DONE, dict(recorded.result)
+    except ProductRecsError as error:
+        text = str(error)
+        result = {"problem": f"{text[:1].upper()}{text[1:].removesuffix('.')}."}
+        raise
+    finally:
+        with services.database.transaction() as transaction:
+            FileImportRepository(transaction, store.store_id).change_status(
+                new.import_id,
+                (ImportStatus.COMMAND,),
+                status,
+                result=result,
+                ended_at=services.clock(),
+            )
+
+
+def _caller() -> str:
+    try:
+        return f"Command line ({getpass.getuser()})"
+    except (KeyError, OSError):  # a container's user may have no name
+        return "Command line"
+
+
+@click.group()
+def imports() -> None:
+    """List what was imported into a store, and undo an import."""
+
+
+@imports.command("list")
+@click.argument("domain")
+@json_option
+@data_option
+def list_(domain: str, *, as_json: bool, data: Path | None) -> None:
+    """List a store's last imports, of commands, the dashboard and the API."""
+    with open_services(data) as services:
+        store = find_store(services.database, domain)
+        with services.database.reading() as connection:
+            rows = FileImportRepository(connection, store.store_id).latest(_LISTED)
+    if as_json:
+        print_json([_fields(one) for one in rows])
+        return
+    if not rows:
+        click.echo(f"Nothing was imported into {domain} yet.")
+    for one in rows:
+        counts = one.result.get("counts", {})
+        told = ", ".join(
+            f"{counts[name]:,} {word}"
+            for name, word in (("inserted", "new"), ("overwritten", "changed"))
+            if name in counts
+        )
+        said = " ".join(filter(None, (one.status.value, told)))
+        moment = iso(one.submitted_ms)
+        click.echo(f"{one.import_id}  {moment}  {one.file_name}  {one.sent_by}  {said}")
+
+
+@imports.command()
+@click.argument("domain")
+@click.argument("import_id", metavar="IMPORT")
+@json_option
+@data_option
+def undo(domain: str, import_id: str, *, as_json: bool, data: Path | None) -> None:
+    """Undo an import: new rows go, changed rows get their earlier values back.
+
+    IMPORT is its id in `imports list`. If anything newer changed one of its rows, nothing
+    is undone.
+
+    Example: productrecs imports undo shop.example.com up_4kJx9TqVw2LmZs7RbCnY1dHf
+    """
+    with open_services(data) as services:
+        store = find_store(services.database, domain)
+        one = _begin_undo(services, store, import_id)
+        undo_file_import(services.database, store.store_id, one, services.clock)
+        with services.database.reading() as connection:
+            ended = FileImportRepository(connection, store.store_id).find(import_id)
+    result = ended.result if ended else {}
+    if problem := result.get("undo_problem"):
+        raise NoUndoError(str(problem))
+    undone = {name: result.get("undone", {}).get(name, 0) for name in _UNDONE}
+    if as_json:
+        print_json(undone)
+        return
+    removed, restored = undone.values()
+    click.echo(f"{one.file_name} is undone: {removed:,} removed, {restored:,} restored.")
+
+
+_UNDONE: Final = ("removed", "restored")
+
+
+def _begin_undo(services: Services, store: Store, import_id: str) -> FileImport:
+    """Set the status of an import to `undoing`; a running worker may go on with it.
+
+    Raises:
+        NoUndoError: when there is no such import, or it cannot be undone.
+    """
+    with services.database.transaction() as transaction:
+        repository = FileImportRepository(transaction, store.store_id)
+        one = repository.find(import_id)
+        if one is None:
+            message = (
+                f"{store.domain} has no import {import_id!r}; their ids: "
+                f"productrecs imports list {store.domain}"
+            )
+            raise NoUndoError(message)
+        result = {**one.result, "undone_by": _caller()}
+        result.pop("undo_problem", None)
+        before, undoing = (*UNDOABLE, ImportStatus.UNDOING), ImportStatus.UNDOING
+        changes = ImportChangeRepository(transaction, store.store_id).spans(import_id)
+        if not changes or not repository.change_status(
+            import_id, before, undoing, result=result
+        ):
+            message = (
+                f"{one.file_name} is {one.status.value} and cannot be undone: an import "
+                "can be undone once, when it has ended, and for 400 days"
+            )
+            raise NoUndoError(message)
+    return one
+
+
+def _fields(one: FileImport) -> dict[str, object]:
+    return {
+        "import_id": one.import_id,
+        "file_name": one.file_name,
+        "kind": one.choices.kind,
+        "sent_by": one.sent_by,
+        "submitted_at": iso(one.submitted_ms),
+        "status": one.status.value,
+        "counts": one.result.get("counts", {}),
+    }

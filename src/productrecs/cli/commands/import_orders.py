@@ -1,0 +1,149 @@
+"""`productrecs import-orders`: a file of past orders."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from productrecs.cli.commands.import_history import recorded_import
+from productrecs.cli.commands.import_options_and_result import (
+    print_import_result,
+    table_format_options,
+)
+from productrecs.cli.options_services_and_output import (
+    data_option,
+    json_option,
+    open_services,
+    progress,
+)
+from productrecs.core.plural import counted
+from productrecs.features.imports.feeds.column_mapping import read_mapping
+from productrecs.features.imports.import_source import ImportSource, open_import_source
+from productrecs.features.imports.order_file_reader import (
+    OrderFileFormat,
+    open_orders,
+)
+from productrecs.features.imports.order_import import OrderDryRun, OrderImport
+from productrecs.records.orders.order_history_import import (
+    HistoryReport,
+)
+from productrecs.tenancy.accounts.store_management import find_store
+
+
+@click.command()
+@click.argument("domain")
+@click.argument("file")
+@table_format_options(OrderFileFormat, "orders")
+@click.option(
+    "--dry-run", is_flag=True, help=("Show what the file contains; change nothing.")
+)
+@click.option(
+    "--timestamp-format",
+    "pattern",
+    help="The format of times, if it is not detected, such as %d/%m/%Y.",
+)
+@click.option(
+    "--ordered-today",
+    is_flag=True,
+    help="Import new lines without a readable time as orders of today.",
+)
+@json_option
+@data_option
+def import_orders(  # noqa: PLR0913 - one argument for each option
+    domain: str,
+    file: str,
+    *,
+    kind: str | None,
+    mapping: Path | None,
+    dry_run: bool,
+    pattern: str | None,
+    ordered_today: bool,
+    as_json: bool,
+    data: Path | None,
+) -> None:
+    """Import the order history FILE (a CSV, or - for standard input).
+
+    Header: order_id,item_id,timestamp[,customer_id][,quantity][,price][,currency], or
+    their names in shop systems and other languages; or an order export of Shopify or
+    WooCommerce. A line that was imported before is overwritten.
+
+    Example: productrecs import-orders shop.example.com orders.csv
+    """
+    columns = read_mapping(mapping, "orders") if mapping else None
+    with open_services(data) as services:
+        store = find_store(services.database, domain)
+        with open_import_source(file, services.settings.data) as source:
+            chosen = OrderFileFormat(kind) if kind else None
+            orders = open_orders(
+                services.imports, store, source.file, chosen, columns, pattern
+            )
+            with progress("orders", orders.csv_format.size) as on_bytes:
+                importing = OrderImport(
+                    services.imports,
+                    store,
+                    orders,
+                    on_bytes,
+                    _print_note,
+                    ordered_today=ordered_today,
+                )
+                report = _run(importing, source, "" if dry_run else file)
+    if orders.csv_format.encoding == "cp1252":
+        click.echo("This file is not UTF-8; it was read as Windows-1252.", err=True)
+    if ordered_today:
+        _print_times(report, dry_run=dry_run)
+    if report.not_bought:
+        omitted = ", ".join(f"{n:,} {reason}" for reason, n in report.not_bought.items())
+        click.echo(
+            (f"Rows of orders that are not purchases were skipped: {omitted}."), err=True
+        )
+    print_import_result(report, _summary(report), as_json=as_json)
+
+
+def _run(importing: OrderImport, source: ImportSource, name: str) -> HistoryReport:
+    """Run an import, recorded by the file's name; without one a dry run."""
+    if not name:
+        return importing.dry_run(source.file)
+    services, store = importing.services, importing.store
+    with recorded_import(services, store, name, source.size, "orders") as recorded:
+        report = replace(importing, changes=recorded.changes).run(source.file)
+        recorded.end(report)
+    return report
+
+
+def _print_note(text: str) -> None:
+    click.echo(text, err=True)
+
+
+def _print_times(report: HistoryReport, *, dry_run: bool) -> None:
+    """Print the rows whose time cannot be read, and how to set the format."""
+    if not report.rows_undated:
+        return
+    undated = counted(report.rows_undated, "row")
+    placed = "would be placed" if dry_run else "placed"
+    click.echo(f"{undated} without a readable time: {placed} on today.", err=True)
+    for one in report.undated:
+        click.echo(f"row {one.row}: {one.message}", err=True)
+    if report.undated:
+        click.echo(
+            "Set the format of times: --timestamp-format %d/%m/%Y for days first, "
+            "%m/%d/%Y for months first, with %H:%M:%S for the time.",
+            err=True,
+        )
+
+
+def _summary(report: HistoryReport) -> str:
+    if isinstance(report, OrderDryRun):
+        lines = counted(report.lines, "line")
+        between = f", {report.first} to {report.last}," if report.first else ""
+        repeated = f" ({report.lines_repeated:,} of them repeated in the file)"
+        return (
+            f"{counted(report.rows, 'row')}: {lines} of {counted(report.orders, 'order')}"
+            f"{between} would be imported{repeated if report.lines_repeated else ''}, "
+            f"{report.rows_skipped:,} rows skipped; "
+            f"{report.unknown_items:,} of {counted(report.items, 'product')} are not in "
+            "the catalog."
+        )
+    return (
+        f"{counted(report.rows, 'row')}: {report.lines_imported:,} lines imported, "
+        f"{report.lines_updated:,} changed, {report.rows_skipped:,} rows skipped."
+    )

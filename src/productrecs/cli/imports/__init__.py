@@ -1,1 +1,0 @@
-"""Commands that import products, orders and events from files."""

@@ -1,0 +1,1 @@
+"""Imports: products, orders and events from files of any shop system, or from a feed."""

@@ -1,0 +1,322 @@
+"""Dashboard file import: the worker checks and imports files like the commands do."""
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, tzinfo
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.core.plural import counted
+from productrecs.features.imports.erased_rows import ErasedRows, erased_since
+from productrecs.features.imports.feeds.format_detection import ItemFileFormat
+from productrecs.features.imports.import_preview import (
+    ITEMS,
+    ORDERS,
+    chosen_mapping,
+    describe_file,
+    kind_of,
+    layout_of,
+    table_columns,
+    table_of,
+)
+from productrecs.features.imports.import_report import (
+    MAX_REJECTED_ROWS,
+    MERCHANT_TEXTS,
+    SHOWN_ERRORS,
+    item_counts,
+    merchant_notes,
+    merchant_text,
+    rejected_rows,
+    shown_errors,
+)
+from productrecs.features.imports.import_services import ImportServices
+from productrecs.features.imports.import_source import ImportSource, open_import_source
+from productrecs.features.imports.item_import import (
+    ItemImportOptions,
+    import_items,
+)
+from productrecs.features.imports.order_file_reader import (
+    OrderFile,
+    OrderFileFormat,
+    open_orders,
+)
+from productrecs.features.imports.order_import import OrderDryRun, OrderImport
+from productrecs.records.orders.order_history_import import (
+    HistoryReport,
+    RowReport,
+    order_counts,
+)
+from productrecs.records.uploads.file_import import FileImport, ItemMark
+from productrecs.records.uploads.order_upload import MAX_UPLOAD_BYTES
+from productrecs.records.uploads.repository import FileImportRepository
+from productrecs.records.uploads.undo.undo_import import ImportChanges
+from productrecs.tenancy.accounts.store import Store
+
+
+class RefusedFileError(ProductRecsError):
+    """Nothing in the file can be imported."""
+
+
+_NO_ROWS: Final = "The file has no rows, so there is nothing to import."
+_ABOUT_THE_FILE: Final = tuple(MERCHANT_TEXTS)
+_STAGED: Final = 0.5  # a product file is staged as a whole before it is stored
+
+
+OnShare: TypeAlias = Callable[[float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedFile:
+    """The result of an import; `rejects` is a CSV of the rows that failed."""
+
+    result: Mapping[str, Any] = field(default_factory=dict)
+    rejects: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DashboardFiles:
+    """Checks and imports files of merchants."""
+
+    services: ImportServices
+
+    def check(
+        self, store: Store, one: FileImport, path: Path, on_share: OnShare
+    ) -> Mapping[str, Any]:
+        """Return the result of a dry run, with the mapping of the columns.
+
+        Raises:
+            UnreadableSourceError: when it is neither a table nor a feed nor JSON.
+        """
+        dropped = self._drop_erased(store, one, path)
+        with self._open_source(one, path) as source:
+            kind = one.choices.kind or kind_of(source)
+            preview = describe_file(source, kind, one)
+            try:
+                check_rows = self._check_orders if kind == ORDERS else self._check_items
+                found = check_rows(store, one, source, on_share)
+            except _ABOUT_THE_FILE as error:
+                return {**preview, "problem": merchant_text(error)}
+        problem = {} if found["counts"]["rows"] else {"problem": _NO_ROWS}
+        return {**preview, **found, **problem, "notes": [*dropped, *found["notes"]]}
+
+    def staged_share(self, one: FileImport) -> float:
+        """Return the progress of an import at which it starts to store."""
+        return _STAGED if one.choices.kind == ITEMS else 0.0
+
+    def run(
+        self, store: Store, one: FileImport, path: Path, on_share: OnShare
+    ) -> ImportedFile:
+        """Import the file.
+
+        Raises:
+            UnreadableSourceError: as `check`.
+            RefusedFileError: when nothing in it can be imported.
+        """
+        with self._open_source(one, path) as source:
+            kind = one.choices.kind or kind_of(source)
+            check_rows = self._run_orders if kind == ORDERS else self._run_items
+            try:
+                result, report = check_rows(store, one, source, on_share)
+            except _ABOUT_THE_FILE as error:
+                raise RefusedFileError(merchant_text(error)) from error
+            is_table = bool(table_columns(source.file))
+            rejects = rejected_rows(source.file, report.errors, is_table=is_table)
+        errors = shown_errors(report.errors)
+        stored = {"kind": kind, "errors": errors, "kept": len(report.errors)}
+        return ImportedFile({**result, **stored}, rejects)
+
+    def _drop_erased(self, store: Store, one: FileImport, path: Path) -> list[str]:
+        """Drop the orders of shoppers erased since the file was sent; return a note."""
+        is_erased = erased_since(self.services, store, one.submitted_ms)
+        if is_erased is None:
+            return []
+        with self._open_source(one, path) as source:
+            layout = layout_of(source, one)
+            rows = layout and ErasedRows(source.file, layout, is_erased)
+            if not rows or not rows.count:
+                return []
+            with self.services.uploads.rewrite(one.import_id) as file:
+                rows.write_others(file)
+        return [f"{rows.count:,} rows of orders of erased customers were dropped."]
+
+    @contextlib.contextmanager
+    def _open_source(self, one: FileImport, path: Path) -> Iterator[ImportSource]:
+        folder = self.services.folder
+        with open_import_source(
+            one.file_name or "the file", folder, stored=path, max_bytes=MAX_UPLOAD_BYTES
+        ) as source:
+            yield source
+
+    def _check_orders(
+        self, store: Store, one: FileImport, source: ImportSource, on_share: OnShare
+    ) -> dict[str, Any]:
+        orders, notes = self._orders(store, one, source), list[str]()
+        zone = store.settings.zone
+        report = OrderImport(
+            self.services,
+            store,
+            orders,
+            _shares(source.size, on_share),
+            notes.append,
+            ordered_today=one.choices.ordered_today,
+        ).dry_run(source.file)
+        to_import = report.lines - report.lines_repeated
+        return {
+            "counts": order_counts(report) | {"inserted": to_import, "deduplicated": 0},
+            "notes": [*_order_notes(report, one, zone), *notes],
+            "rows": table_of([_in_zone(one, zone) for one in report.would]),
+            "errors": shown_errors(report.errors),
+        }
+
+    def _run_orders(
+        self, store: Store, one: FileImport, source: ImportSource, on_share: OnShare
+    ) -> tuple[dict[str, Any], RowReport]:
+        orders, notes = self._orders(store, one, source), list[str]()
+        report = OrderImport(
+            self.services,
+            store,
+            orders,
+            _shares(source.size, on_share),
+            notes.append,
+            MAX_REJECTED_ROWS,
+            one.choices.ordered_today,
+            ImportChanges(one.import_id),
+        ).run(source.file)
+        notes += _time_notes(report, one)
+        return {"counts": order_counts(report), "notes": notes}, report
+
+    def _orders(self, store: Store, one: FileImport, source: ImportSource) -> OrderFile:
+        choices = one.choices
+        mapping = chosen_mapping(ORDERS, one)
+        kind = None
+        if mapping is None and choices.format in set(OrderFileFormat):
+            kind = OrderFileFormat(choices.format)
+        times = choices.time_format or None
+        return open_orders(self.services, store, source.file, kind, mapping, times)
+
+    def _check_items(
+        self, store: Store, one: FileImport, source: ImportSource, on_share: OnShare
+    ) -> dict[str, Any]:
+        options = _item_options(one, dry_run=True)
+        shown = _steps(on_share)
+        report = import_items(self.services, store, source, options, shown)
+        samples = [
+            {"row": sample.row, "change": sample.change, "id": sample.id, **sample.fields}
+            for sample in report.would
+        ]
+        return {
+            "counts": item_counts(report),
+            "notes": merchant_notes(report.notes),
+            "rows": table_of(samples),
+            "errors": shown_errors(report.errors),
+        }
+
+    def _run_items(
+        self, store: Store, one: FileImport, source: ImportSource, on_share: OnShare
+    ) -> tuple[dict[str, Any], RowReport]:
+
+        def note(transaction: Any, progress_mark: ItemMark) -> None:
+            FileImportRepository(transaction, store.store_id).set_mark(
+                one.import_id, progress_mark
+            )
+
+        options = replace(
+            _item_options(one, dry_run=False),
+            progress=one.mark,
+            on_stored=note,
+            changes=ImportChanges(one.import_id),
+        )
+        report = import_items(self.services, store, source, options, _steps(on_share))
+        return {
+            "counts": item_counts(report),
+            "notes": merchant_notes(report.notes),
+        }, report
+
+
+def _item_options(one: FileImport, *, dry_run: bool) -> ItemImportOptions:
+    chosen = one.choices.format
+    return ItemImportOptions(
+        kind=ItemFileFormat(chosen) if chosen in set(ItemFileFormat) else None,
+        mapping=chosen_mapping(ITEMS, one),
+        dry_run=dry_run,
+        max_errors=SHOWN_ERRORS if dry_run else MAX_REJECTED_ROWS,
+    )
+
+
+def _shares(size: int, on_share: OnShare) -> Callable[[int], None]:
+    read = 0
+
+    def on_bytes(count: int) -> None:
+        nonlocal read
+        read += count
+        on_share(min(1.0, read / max(1, size)))
+
+    return on_bytes
+
+
+def _steps(
+    on_share: OnShare,
+) -> Callable[[str, int], contextlib.AbstractContextManager[Callable[[int], None]]]:
+    """Return the progress display of an import: reading and storing are half each."""
+    started = 0
+
+    @contextlib.contextmanager
+    def step(_label: str, length: int) -> Iterator[Callable[[int], None]]:
+        nonlocal started
+        start, started = started / 2, started + 1
+        yield _shares(length, lambda share: on_share(min(1.0, start + share / 2)))
+
+    return step
+
+
+def _in_zone(line: Mapping[str, Any], zone: tzinfo) -> dict[str, Any]:
+    """Return a line with its time in the store's time zone."""
+    time_text = line.get("timestamp")
+    return {
+        **line,
+        "timestamp": None if time_text is None else _local(str(time_text), zone),
+    }
+
+
+def _local(time_text: str, zone: tzinfo) -> str:
+    return f"{datetime.fromisoformat(time_text).astimezone(zone):%Y-%m-%d %H:%M}"
+
+
+def _day(time_text: str, zone: tzinfo) -> str:
+    moment = datetime.fromisoformat(time_text).astimezone(zone)
+    return f"{moment.day} {moment:%b %Y}"
+
+
+def _order_notes(report: OrderDryRun, one: FileImport, zone: tzinfo) -> list[str]:
+    notes = []
+    if report.first and report.last:
+        days = (_day(report.first, zone), _day(report.last, zone))
+        notes.append(f"{report.orders:,} orders from {days[0]} to {days[1]}.")
+    if report.returns:
+        lines = counted(report.returns, "line")
+        notes.append(f"{lines} with a quantity below 0: imported as returned.")
+    if report.unknown_items:
+        named = ", ".join(report.unknown)
+        more = " and more" if report.unknown_items > len(report.unknown) else ""
+        are = "is" if report.unknown_items == 1 else "are"
+        notes.append(
+            f"{report.unknown_items:,} of {counted(report.items, 'product')} {are} not in "
+            f"the catalog: {named}{more}. Orders of such products are stored, and count "
+            "once you send the products."
+        )
+    return notes + _time_notes(report, one)
+
+
+def _time_notes(report: HistoryReport, one: FileImport) -> list[str]:
+    notes = [
+        f"{count:,} rows of orders that are not purchases are left out: {reason}."
+        for reason, count in report.not_bought.items()
+    ]
+    if report.rows_undated and one.choices.ordered_today:
+        notes.append(
+            f"{report.rows_undated:,} rows have no readable time: as you said, their "
+            "orders are of today."
+        )
+    return notes

@@ -1,0 +1,173 @@
+"""Google Merchant feeds: one product or variant for each row, in XML or a table."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from productrecs.core.time_window import (
+    InvalidDateError,
+    normalise_timestamp,
+    window_end_ms,
+    window_start_ms,
+)
+from productrecs.features.imports.feeds.product_grouping import Offer, Value, Variant
+from productrecs.features.imports.feeds.value_parsing import (
+    FeedReading,
+    InvalidOfferError,
+    Price,
+    category_levels,
+    collect_attributes,
+    html_to_text,
+    html_to_title,
+    on_sale,
+    parse_gtin,
+    parse_price,
+    parse_stock,
+)
+from productrecs.records.catalog.availability import (
+    Availability,
+    UnknownAvailabilityError,
+    parse_availability,
+)
+from productrecs.records.orders.csv_reader import CsvLayout
+
+
+def _column_names(*names: str) -> tuple[str, ...]:
+    """Return the names of a column: with and without Google's prefix."""
+    return tuple(found for name in names for found in (f"g:{name}", name))
+
+
+LAYOUT: Final = CsvLayout(
+    columns=MappingProxyType(
+        {
+            "id": _column_names("id"),
+            "group": _column_names("item_group_id"),
+            "title": _column_names("title"),
+            "description": _column_names("description", "summary", "content"),
+            "link": _column_names("link"),
+            "image": _column_names("image_link"),
+            "price": _column_names("price"),
+            "sale_price": _column_names("sale_price"),
+            "sale_dates": _column_names("sale_price_effective_date"),
+            "availability": _column_names("availability"),
+            "stock": _column_names("quantity", "sell_on_google_quantity", "inventory"),
+            "cost": _column_names("cost_of_goods_sold"),
+            "mpn": _column_names("mpn"),
+            "gtin": _column_names("gtin"),
+            "type": _column_names("product_type"),
+            "category": _column_names("google_product_category"),
+            "expires": _column_names("expiration_date"),
+            "brand": _column_names("brand"),
+            "color": _column_names("color", "colour"),
+            "size": _column_names("size"),
+            "material": _column_names("material"),
+            "pattern": _column_names("pattern"),
+            "gender": _column_names("gender"),
+        }
+    ),
+    required=("id",),
+    example="id, title, description, link, image_link, price, availability, ...",
+    prose=True,
+)
+"""Attributes by their Google names; blanks and `_` are ignored."""
+
+
+PROVIDED_FIELDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {"list_price": ("price",)}
+)
+"""The one field that an empty cell clears: without a sale price there is no sale."""
+
+_ATTRIBUTES: Final = ("brand", "color", "size", "material", "pattern", "gender")
+
+
+def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> Offer:
+    """Return the offer of one row of a table, or one item of a feed.
+
+    Raises:
+        InvalidOfferError: when it has no id, or a value is invalid.
+    """
+    own_id, group = cells.get("id", "").strip(), cells.get("group", "").strip()
+    if not own_id:
+        message = "it has no id"
+        raise InvalidOfferError(message)
+    item_id = own_id if reading.each_variant or not group else group
+    return Offer(
+        row=row,
+        product=item_id,
+        item_id=item_id,
+        fields=_fields(cells),
+        variant=_variant(cells, reading),
+        attributes=collect_attributes(
+            ((name.capitalize(), cells.get(name, "")) for name in _ATTRIBUTES), "/"
+        ),
+    )
+
+
+def _fields(cells: Mapping[str, str]) -> dict[str, Value]:
+    category = cells.get("category", "").strip()
+    path = cells.get("type", "").strip() or ("" if category.isdigit() else category)
+    return {
+        "sku": cells.get("mpn", "").strip(),
+        "gtin": parse_gtin(cells.get("gtin", "")),
+        "title": html_to_title(cells.get("title", "")),
+        "description": html_to_text(cells.get("description", "")),
+        "product_url": cells.get("link", "").strip(),
+        "image_url": cells.get("image", "").strip(),
+        "categories": category_levels(path),
+        "category_ids": [category] if category.isdigit() else [],
+        "available_until": _expiry(cells.get("expires", "")),
+    }
+
+
+def _variant(cells: Mapping[str, str], reading: FeedReading) -> Variant:
+    price = _price(cells, reading)
+    cost = parse_price(cells.get("cost", ""), reading.separator)
+    return Variant(
+        price=None if price is None else price.amount,
+        list_price=None if price is None else price.regular,
+        cost=None if cost is None else cost.amount,
+        stock=parse_stock(cells.get("stock", "")),
+        availability=_availability(cells.get("availability", "").strip()),
+    )
+
+
+def _price(cells: Mapping[str, str], reading: FeedReading) -> Price | None:
+    price = parse_price(cells.get("price", ""), reading.separator)
+    sale = parse_price(cells.get("sale_price", ""), reading.separator)
+    if price is not None:
+        reading.add_currency(price.currency)
+    if sale is None or not _is_on_sale(cells.get("sale_dates", ""), reading):
+        return price
+    return on_sale(sale, price)
+
+
+def _is_on_sale(dates: str, reading: FeedReading) -> bool:
+    """Return whether now is within `from/until`; without dates the sale price applies."""
+    if not dates.strip():
+        return True
+    start, _, end = dates.partition("/")
+    try:
+        has_started = (
+            window_start_ms(normalise_timestamp(start), reading.zone) <= reading.now_ms
+        )
+        return has_started and reading.now_ms <= window_end_ms(
+            normalise_timestamp(end), reading.zone
+        )
+    except InvalidDateError:
+        reading.add_unreadable_date(dates)
+        return False
+
+
+def _availability(text: str) -> Availability | None:
+    try:
+        return parse_availability(text) if text else None
+    except UnknownAvailabilityError as error:
+        raise InvalidOfferError(str(error)) from None
+
+
+def _expiry(text: str) -> str | None:
+    try:
+        return normalise_timestamp(text) if text.strip() else None
+    except InvalidDateError:
+        message = f"expiration_date {text.strip()[:40]!r} is not a date such as 2026-12-31"
+        raise InvalidOfferError(message) from None

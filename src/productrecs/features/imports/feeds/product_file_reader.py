@@ -1,0 +1,247 @@
+"""Product file reader: yields the products of a platform's export or a feed."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import BinaryIO, Final, TypeAlias
+
+from productrecs.features.imports.feeds import (
+    google_merchant_products,
+    magento_products,
+    shopify_products,
+    woocommerce_products,
+)
+from productrecs.features.imports.feeds.format_detection import (
+    FORMAT_TITLES,
+    ItemFileFormat,
+    is_xml,
+)
+from productrecs.features.imports.feeds.product_grouping import (
+    FeedProduct,
+    Offer,
+    RejectedRow,
+    group_by_product,
+)
+from productrecs.features.imports.feeds.value_parsing import FeedReading, InvalidOfferError
+from productrecs.features.imports.feeds.xml_feed import MAX_ITEM_BYTES, read_feed
+from productrecs.records.orders.csv_reader import (
+    HEAD_BYTES,
+    BrokenRow,
+    CsvFormat,
+    CsvLayout,
+    MissingColumnsError,
+    column_names,
+    inspect_csv,
+    read_rows,
+)
+
+Cells: TypeAlias = Mapping[str, str]
+OnBytes: TypeAlias = Callable[[int], None]
+_Row: TypeAlias = tuple[int, Cells | RejectedRow]
+
+
+@dataclass(frozen=True, slots=True)
+class PlatformFormat:
+    """How the files of one platform are read.
+
+    `provided_fields` maps item fields to the columns that define them: if such a column is
+    empty, the product does not have the field. `collect` reads all rows first, more than
+    once if necessary. `title` is the column with the product's name.
+    """
+
+    layout: CsvLayout
+    offer: Callable[[int, Cells, FeedReading], Offer]
+    provided_fields: Mapping[str, tuple[str, ...]]
+    title: str
+    collect: Callable[[Callable[[], Iterable[Cells]], FeedReading], None] | None = None
+
+
+PLATFORMS: Final[Mapping[ItemFileFormat, PlatformFormat]] = MappingProxyType(
+    {
+        ItemFileFormat.WOOCOMMERCE: PlatformFormat(
+            woocommerce_products.LAYOUT,
+            woocommerce_products.read_offer,
+            woocommerce_products.PROVIDED_FIELDS,
+            "name",
+            woocommerce_products.collect_file_facts,
+        ),
+        ItemFileFormat.SHOPIFY: PlatformFormat(
+            shopify_products.LAYOUT,
+            shopify_products.read_offer,
+            shopify_products.PROVIDED_FIELDS,
+            "title",
+        ),
+        ItemFileFormat.MAGENTO: PlatformFormat(
+            magento_products.LAYOUT,
+            magento_products.read_offer,
+            magento_products.PROVIDED_FIELDS,
+            "name",
+            magento_products.collect_parents,
+        ),
+        ItemFileFormat.GOOGLE: PlatformFormat(
+            google_merchant_products.LAYOUT,
+            google_merchant_products.read_offer,
+            google_merchant_products.PROVIDED_FIELDS,
+            "title",
+        ),
+    }
+)
+
+
+def read_products(
+    file: BinaryIO,
+    kind: ItemFileFormat,
+    reading: FeedReading,
+    folder: Path,
+    on_bytes: OnBytes,
+) -> tuple[frozenset[str], Iterator[FeedProduct | RejectedRow]]:
+    """Return the fields that the file defines, and its products one by one.
+
+    Large files are sorted below `folder`.
+
+    Raises:
+        MissingColumnsError: when a table lacks a required column.
+        BrokenFeedError: at the place where XML is not well-formed; earlier items stay.
+        NotAFeedError: when XML holds no item.
+    """
+    platform = PLATFORMS[kind]
+    reading.kind = FORMAT_TITLES[kind]
+    size = file.seek(0, 2)
+    if kind is ItemFileFormat.GOOGLE and is_xml(file):
+        rows = _xml_rows(file, reading, on_bytes)
+        provided = frozenset(platform.provided_fields)
+    else:
+        csv_format = _format(file, kind, platform.layout)
+        _note_columns(file, csv_format, kind, reading)
+        reading.separator = csv_format.separator
+        if platform.collect is not None:
+            platform.collect(lambda: _readable_rows(file, csv_format), reading)
+        rows = _table_rows(file, csv_format, on_bytes)
+        provided = frozenset(
+            name
+            for name, columns in platform.provided_fields.items()
+            if csv_format.columns.keys() & set(columns)
+        )
+    return provided, group_by_product(_offers(rows, platform, reading), size, folder)
+
+
+def _format(file: BinaryIO, kind: ItemFileFormat, layout: CsvLayout) -> CsvFormat:
+    csv_format = inspect_csv(file, layout)
+    if kind is not ItemFileFormat.WOOCOMMERCE:
+        return csv_format
+    if not csv_format.columns.keys() >= {"name", "regular_price"}:
+        file.seek(0)
+        columns = woocommerce_products.columns_by_place(file.read(HEAD_BYTES))
+        if columns is not None:
+            return replace(
+                csv_format, columns=MappingProxyType({**csv_format.columns, **columns})
+            )
+    if not woocommerce_products.names_products(csv_format.columns):
+        message = (
+            "the CSV has no column ID and no column SKU; its first line names the "
+            f"columns: {layout.example}"
+        )
+        raise MissingColumnsError(message)
+    return csv_format
+
+
+def _note_columns(
+    file: BinaryIO, csv_format: CsvFormat, kind: ItemFileFormat, reading: FeedReading
+) -> None:
+    """Record unused columns, and what missing columns mean."""
+    note_columns(file, csv_format, reading)
+    reading.is_untitled = PLATFORMS[kind].title not in csv_format.columns
+    if kind is not ItemFileFormat.WOOCOMMERCE:
+        return
+    if "id" not in csv_format.columns:
+        reading.add_note(
+            "no id",
+            "The file has no column ID: products get their SKU as id (your pages must "
+            "send it) and no address. Export the column ID too if you can.",
+        )
+    if "published" not in csv_format.columns:
+        reading.add_note(
+            "published",
+            "The file has no column Published: drafts and hidden products cannot be "
+            "recognised. Export the columns Published and Visibility in catalog too.",
+        )
+
+
+def note_columns(file: BinaryIO, csv_format: CsvFormat, reading: FeedReading) -> None:
+    """Record the unused columns of a table."""
+    file.seek(0)
+    used = set(csv_format.columns.values())
+    names = column_names(file.read(HEAD_BYTES), csv_format.separator)
+    columns = csv_format.columns.items()
+    reading.titles |= {name: names[at] for name, at in columns if at < len(names)}
+    reading.ignores(name for place, name in enumerate(names) if place not in used)
+
+
+def _readable_rows(file: BinaryIO, csv_format: CsvFormat) -> Iterator[Cells]:
+    for _, row in _table_rows(file, csv_format, lambda _bytes: None):
+        if not isinstance(row, RejectedRow):
+            yield row
+
+
+def _offers(
+    rows: Iterator[_Row], platform: PlatformFormat, reading: FeedReading
+) -> Iterator[Offer | RejectedRow]:
+    for number, cells in rows:
+        if isinstance(cells, RejectedRow):
+            yield cells
+            continue
+        try:
+            yield platform.offer(number, cells, reading)
+        except InvalidOfferError as error:
+            yield RejectedRow(number, str(error))
+
+
+def _table_rows(file: BinaryIO, csv_format: CsvFormat, on_bytes: OnBytes) -> Iterator[_Row]:
+    for number, cells in read_rows(file, csv_format, on_bytes):
+        if isinstance(cells, BrokenRow):
+            yield number, RejectedRow(number, cells.message)
+        elif not _is_unicode(cells):
+            yield number, RejectedRow(number, "it has characters that are not text")
+        else:
+            yield (
+                number,
+                {
+                    name: cells[place]
+                    for name, place in csv_format.columns.items()
+                    if place < len(cells)
+                },
+            )
+
+
+def _xml_rows(file: BinaryIO, reading: FeedReading, on_bytes: OnBytes) -> Iterator[_Row]:
+    names = {
+        column: tuple(name.replace("_", "") for name in synonyms)
+        for column, synonyms in google_merchant_products.LAYOUT.columns.items()
+    }
+    known_columns = {name for found in names.values() for name in found}
+    for number, item in read_feed(file, on_bytes):
+        if item is None:
+            message = f"it is longer than {MAX_ITEM_BYTES} characters"
+            yield number, RejectedRow(number, message)
+            continue
+        simplified = {name.replace("_", "").lower(): value for name, value in item.items()}
+        reading.ignores(
+            name for name in item if name.replace("_", "").lower() not in known_columns
+        )
+        yield (
+            number,
+            {
+                column: next(simplified[name] for name in found if name in simplified)
+                for column, found in names.items()
+                if any(name in simplified for name in found)
+            },
+        )
+
+
+def _is_unicode(cells: list[str]) -> bool:
+    try:
+        "".join(cells).encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,197 @@
+"""Import preview: how a file of the dashboard is read, its mapping and its first values."""
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, BinaryIO, Final
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.features.imports.erased_rows import NO_LAYOUT
+from productrecs.features.imports.feeds.column_mapping import (
+    FIELDS,
+    REQUIRED,
+    ColumnMapping,
+    mapping_of,
+)
+from productrecs.features.imports.feeds.column_names import FIELD_GROUPS, field_title
+from productrecs.features.imports.feeds.format_detection import (
+    CATALOG,
+    FORMAT_TITLES,
+    NAMED_CATALOG,
+    ItemFileFormat,
+    detect_format,
+)
+from productrecs.features.imports.import_source import ImportSource
+from productrecs.features.imports.order_file_reader import (
+    NAMED_HISTORY,
+    ORDER_LAYOUTS,
+    OrderFileFormat,
+    detect_order_format,
+)
+from productrecs.records.catalog.item import FIELD_DEFAULTS
+from productrecs.records.orders.csv_reader import (
+    HEAD_BYTES,
+    HISTORY_LAYOUT,
+    BrokenRow,
+    CsvLayout,
+    MissingColumnsError,
+    column_names,
+    inspect_csv,
+    read_header,
+    read_rows,
+)
+from productrecs.records.uploads.file_import import FileImport
+
+BY_COLUMNS: Final = "columns"
+"""The format of a table whose columns the merchant has chosen."""
+
+ORDERS: Final = "orders"
+ITEMS: Final = "items"
+_LAYOUTS: Final[Mapping[str, CsvLayout]] = MappingProxyType(
+    {ORDERS: NAMED_HISTORY, ITEMS: NAMED_CATALOG}
+)
+_ORDER_TITLES: Final = MappingProxyType(
+    {
+        OrderFileFormat.CSV: "A table",
+        OrderFileFormat.SHOPIFY: "A Shopify order export",
+        OrderFileFormat.WOOCOMMERCE: "A WooCommerce order export",
+    }
+)
+_ITEM_TITLES: Final = MappingProxyType(
+    {
+        ItemFileFormat.CSV: "A table",
+        ItemFileFormat.JSON: "JSON",
+        ItemFileFormat.JSONL: "JSON lines",
+        **{kind: f"A{title[1:]}" for kind, title in FORMAT_TITLES.items()},
+    }
+)
+_SHOWN_ROWS: Final = 10
+_LONGEST_CELL: Final = 80
+_SAMPLES: Final = 3  # values shown of each column
+_SAMPLED_ROWS: Final = 200
+_ANY_TABLE: Final = CsvLayout(MappingProxyType({}), (), "", prose=True)
+
+
+def kind_of(source: ImportSource) -> str:
+    """Return the kind of a file, orders or items, by its header."""
+    try:
+        detect_order_format(source.file)
+    except MissingColumnsError:
+        return ITEMS
+    return ORDERS
+
+
+def layout_of(source: ImportSource, one: FileImport) -> CsvLayout | None:
+    """Return the layout of a table that may name shoppers; None for products."""
+    kind = one.choices.kind or kind_of(source)
+    names = table_columns(source.file)
+    if mapping := chosen_mapping(kind, one) if names else None:
+        return mapping.layout if kind == ORDERS else None
+    known_formats = set(ItemFileFormat) - {ItemFileFormat.CSV}  # CSV is also the default
+    if not names or (kind == ITEMS and _detected(source, ITEMS) in known_formats):
+        return None
+    with contextlib.suppress(MissingColumnsError):
+        return ORDER_LAYOUTS[detect_order_format(source.file)]
+    with contextlib.suppress(MissingColumnsError):
+        read_header(_head(source.file), CATALOG)
+        return None
+    return NO_LAYOUT
+
+
+def describe_file(source: ImportSource, kind: str, one: FileImport) -> dict[str, Any]:
+    """Return the format of a file, and the mapping of its columns."""
+    names = table_columns(source.file)
+    titles = _ORDER_TITLES if kind == ORDERS else _ITEM_TITLES
+    chosen = one.choices.format or _detected(source, kind)
+    preview: dict[str, Any] = {
+        "kind": kind,
+        "format": chosen,
+        "formats": [[key.value, title] for key, title in titles.items()],
+        "columns": names,
+        "fields": list(FIELDS[kind]) if names else [],
+        "groups": _groups(kind) if names else [],
+        "required": list(REQUIRED[kind]),
+        "mapping": dict(one.choices.mapping),
+        "samples": _first_values(source.file, names),
+    }
+    if names and chosen != BY_COLUMNS:
+        layout = CsvLayout(_LAYOUTS[kind].columns, (), "")
+        head = read_header(_head(source.file), layout)
+        preview["mapping"] = {
+            name: names[place] for name, place in head.columns.items() if place < len(names)
+        }
+    return preview
+
+
+def _groups(kind: str) -> list[list[Any]]:
+    """Return the fields of a kind of file in groups, each with its title."""
+    return [
+        [title, [[name, field_title(name)] for name in names]]
+        for title, names in FIELD_GROUPS[kind]
+    ]
+
+
+def _first_values(file: BinaryIO, names: Sequence[str]) -> dict[str, list[str]]:
+    """Return the first different values of each column of a table."""
+    found: dict[str, list[str]] = {name: [] for name in names}
+    rows = read_rows(file, inspect_csv(file, _ANY_TABLE)) if names else ()
+    for number, (_, cells) in enumerate(rows):
+        if number == _SAMPLED_ROWS:
+            break
+        for name, cell in zip(names, () if isinstance(cells, BrokenRow) else cells):  # noqa: B905 - rows may be short or long
+            value = _text(cell.encode("utf-8", "replace").decode().strip())
+            if value and value not in found[name] and len(found[name]) < _SAMPLES:
+                found[name].append(value)
+    return found
+
+
+def _detected(source: ImportSource, kind: str) -> str:
+    try:
+        if kind == ORDERS:
+            return detect_order_format(source.file).value
+        return detect_format(source.file, source.ending).value
+    except ProductRecsError:
+        return ""
+
+
+def table_columns(file: BinaryIO) -> list[str]:
+    """Return the columns of a table; none for JSON and XML."""
+    head = _head(file)
+    if head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in {b"[", b"{", b"<"}:
+        return []
+    return [name[:200] for name in column_names(head)[:500]]
+
+
+def _head(file: BinaryIO) -> bytes:
+    file.seek(0)
+    return file.read(HEAD_BYTES)
+
+
+def chosen_mapping(kind: str, one: FileImport) -> ColumnMapping | None:
+    """Return the mapping that the merchant chose; None without one.
+
+    Raises:
+        MappingError: when a required field has no column.
+    """
+    choices = one.choices
+    if choices.format != BY_COLUMNS:
+        return None
+    return mapping_of(kind, choices.mapping, choices.time_format)
+
+
+def table_of(samples: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the first rows as a table of short texts."""
+    some = samples[:_SHOWN_ROWS]
+    order = ["row", "change", "id", *HISTORY_LAYOUT.columns, *FIELD_DEFAULTS]
+    present = {name for sample in some for name, value in sample.items() if _text(value)}
+    columns = [name for name in dict.fromkeys(order) if name in present]
+    columns = [name for name in columns if name != "description"]
+    rows = [[_text(sample.get(name)) for name in columns] for sample in some]
+    return {"columns": [field_title(name) for name in columns], "cells": rows}
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    joined = " | ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    return joined[:_LONGEST_CELL]

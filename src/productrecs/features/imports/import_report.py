@@ -1,0 +1,286 @@
+"""Import reports: the counts of an import, and its rejected rows."""
+
+import io
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import BinaryIO, Final, Literal
+
+from productrecs.core.csv_writer import CsvWriter
+from productrecs.core.errors import ProductRecsError
+from productrecs.core.plural import counted
+from productrecs.features.imports.feeds.column_mapping import MappingError
+from productrecs.features.imports.feeds.format_detection import UnknownItemFormatError
+from productrecs.features.imports.feeds.value_parsing import FeedReading
+from productrecs.features.imports.feeds.xml_feed import BrokenFeedError, NotAFeedError
+from productrecs.features.imports.import_services import ImportServices
+from productrecs.features.imports.import_source import NotAnArrayError
+from productrecs.features.imports.order_file_reader import (
+    EmptyCatalogError,
+    NoOrderTimesError,
+)
+from productrecs.records.catalog.push_items import CatalogLimitError
+from productrecs.records.orders.csv_reader import (
+    HEAD_BYTES,
+    BrokenRow,
+    CsvLayout,
+    MissingColumnsError,
+    column_names,
+    inspect_csv,
+    read_rows,
+)
+from productrecs.records.orders.order_history_import import RowError, RowReport
+from productrecs.tenancy.accounts.repository import AccountRepository
+from productrecs.tenancy.accounts.store import Store
+
+
+class UntitledTableError(ProductRecsError):
+    """The table has no column of product titles."""
+
+
+@dataclass(frozen=True, slots=True)
+class DryRunSample:
+    """The effect of an import on one row, in a dry run."""
+
+    row: int
+    change: Literal["create", "update"]
+    id: str
+    fields: dict[str, object]
+
+
+@dataclass(slots=True)
+class ItemImportReport(RowReport):
+    """The result of an item import; `total` is the size of the catalog after it.
+
+    `folded` rows were merged into the product of another row; `repeated` rows had the id of
+    an earlier row, and replaced it; `hidden` products are unpublished and not in this
+    catalog. Each row is in one of these counts. `untitled` of the new ones have no
+    title, `unpriced` have no price, and `below_zero` rows have a negative stock.
+    `ignored_columns` of the file are not used. `notes` are for a person, and a dry
+    run's samples are in `would`.
+    """
+
+    created: int = 0
+    updated: int = 0
+    total: int = 0
+    folded: int = 0
+    repeated: int = 0
+    hidden: int = 0
+    untitled: int = 0
+    unpriced: int = 0
+    below_zero: int = 0
+    ignored_columns: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    would: list[DryRunSample] = field(default_factory=list)
+
+
+def missing_titles_error(reading: FeedReading) -> UntitledTableError:
+    """Return the error for a table without titles, with the remedy."""
+    ignored = f" (it has {', '.join(reading.ignored)})" if reading.ignored else ""
+    title = next(iter(reading.ignored), "...")
+    return UntitledTableError(
+        f"the file has no column that says what products are called{ignored}, and the "
+        "catalog holds none of its products; nothing was imported. Name the column title, "
+        f'or write a mapping file: [items] id = "..." title = "{title}" and give it with '
+        "--mapping"
+    )
+
+
+def limit_error(
+    services: ImportServices, store: Store, size: int, new: int
+) -> CatalogLimitError:
+    """Return the error for a file with too many new products, with the remedy."""
+    plans = services.plans
+    with services.database.reading() as connection:
+        plan = plans[AccountRepository(connection).subscription(store.store_id).plan]
+    fitting = [
+        one
+        for one in plans.values()
+        if one.catalog_items is None or one.catalog_items >= size + new
+    ]
+    larger = min(fitting, key=lambda one: one.catalog_items or float("inf"), default=None)
+    remedy = "import fewer products"
+    if larger is not None:
+        remedy = f"productrecs store set-plan {store.domain} {larger.name}"
+    return CatalogLimitError(
+        f"the file has {new:,} new products and the catalog holds {size:,}; the plan "
+        f"{plan.name} allows {plan.catalog_items:,}. Nothing was imported; choose a plan "
+        f"that fits: {remedy}"
+    )
+
+
+def import_notes(
+    reading: FeedReading, store: Store, report: ItemImportReport, *, has_address: bool
+) -> list[str]:
+    """Return notes for the user on how a file was read.
+
+    With `has_address` the caller chose the start of product addresses.
+    """
+    notes = []
+    if reading.kind:
+        notes.append(f"The file was read as {reading.kind}.")
+    if reading.ignored:
+        notes.append(f"Columns that are not used: {', '.join(reading.ignored)}.")
+    notes += reading.notes
+    if reading.unreadable_dates:
+        notes.append(
+            f"{counted(reading.unreadable_dates, 'sale date')} could not be read, such as "
+            f"{reading.unreadable_date[:40]!r}: the regular price applies there."
+        )
+    notes += _row_notes(report)
+    if reading.has_built_urls and not has_address:
+        notes.append(
+            f"The file has no product addresses; they start with {reading.address}. "
+            "--base-url sets another start."
+        )
+    other_currencies = sorted(reading.currencies - {reading.currency})
+    if other_currencies:
+        notes.append(
+            f"Prices are in {', '.join(other_currencies)}, and the store's currency is "
+            f"{store.settings.currency}: productrecs settings {store.domain} "
+            f"currency={other_currencies[0]} changes it, and --price-list "
+            f"{other_currencies[0]} stores them as prices of that market."
+        )
+    return notes
+
+
+def _row_notes(report: ItemImportReport) -> Iterator[str]:
+    """Yield notes on rows that can be imported, and may not be what their writer meant."""
+    if report.repeated:
+        yield (
+            f"{counted(report.repeated, 'row')} with the id of an earlier row: the last "
+            "one counts."
+        )
+    if report.untitled:
+        yield (
+            f"{counted(report.untitled, 'new product')} without a title: their cards "
+            "have no name."
+        )
+    if report.unpriced:
+        yield (
+            f"{counted(report.unpriced, 'new product')} without a price: their cards "
+            "show none."
+        )
+    if report.below_zero:
+        yield (
+            f"{counted(report.below_zero, 'product')} with a stock below 0: shoppers can "
+            "still buy such a product, as a back-order. Write 0 if they cannot."
+        )
+
+
+SHOWN_ERRORS: Final = 100
+"""The most errors of an import that its page shows."""
+
+
+def shown_errors(errors: Sequence[RowError]) -> list[list[object]]:
+    """Return the first errors: the row, its column, the value, and what is wrong."""
+    return [
+        [error.row, error.column, error.value, error.problem]
+        for error in errors[:SHOWN_ERRORS]
+    ]
+
+
+def item_counts(report: ItemImportReport) -> dict[str, int]:
+    """Return the counts of the rows of an item import, as the history has them."""
+    return {
+        "rows": report.rows,
+        "inserted": report.created,
+        "overwritten": report.updated,
+        "folded": report.folded,
+        "repeated": report.repeated,
+        "left_out": report.hidden,
+        "skipped": report.rows_skipped,
+    }
+
+
+MAX_REJECTED_ROWS: Final = 10_000
+"""The most rejected rows that are listed; all are counted."""
+
+_MAX_CHARACTERS: Final = 2_000_000
+_ANY_TABLE: Final = CsvLayout(MappingProxyType({}), (), "", prose=True)
+
+
+def rejected_rows(file: BinaryIO, errors: Sequence[RowError], *, is_table: bool) -> str:
+    """Return the rejected rows with reasons; rows of a table have their original cells."""
+    if not errors:
+        return ""
+    reasons = {error.row: error.message for error in errors}
+    out = io.StringIO()
+    names = column_names(_head(file)) if is_table else []
+    writer = CsvWriter(out, ["row", "reason", *names])
+    cells_of = dict(_cells(file, set(reasons))) if is_table else {}
+    for row in sorted(reasons):
+        writer.write([row, reasons[row], *cells_of.get(row, ())])
+        if out.tell() > _MAX_CHARACTERS:
+            break
+    return out.getvalue()
+
+
+def _cells(file: BinaryIO, numbers: set[int]) -> Iterator[tuple[int, list[str]]]:
+    row_count = 0
+    for number, cells in read_rows(file, inspect_csv(file, _ANY_TABLE)):
+        if number not in numbers or isinstance(cells, BrokenRow):
+            continue
+        yield number, [_clean(cell) for cell in cells]
+        row_count += sum(map(len, cells))
+        if row_count > _MAX_CHARACTERS:
+            return
+
+
+def _clean(cell: str) -> str:
+    """Return a cell without lone surrogates, which UTF-8 cannot encode."""
+    return cell.encode("utf-8", "replace").decode()
+
+
+def _head(file: BinaryIO) -> bytes:
+    file.seek(0)
+    return file.read(HEAD_BYTES)
+
+
+_CHOOSE: Final = (
+    "The columns of this file were not recognised. Choose below which column is which, "
+    "then check it again."
+)
+MERCHANT_TEXTS: Final[Mapping[type[ProductRecsError], str]] = MappingProxyType(
+    {
+        MissingColumnsError: _CHOOSE,
+        UnknownItemFormatError: _CHOOSE,
+        MappingError: "",
+        UntitledTableError: "The file has no column with product titles, and none of its "
+        "products is in your catalog. Choose the column for title below.",
+        EmptyCatalogError: "This export names products by SKU and title, and your catalog "
+        "is empty. Import your products first.",
+        CatalogLimitError: "The file has more new products than your plan allows. Nothing "
+        "was imported. Choose a larger plan, or import fewer products.",
+        NoOrderTimesError: "",
+        NotAnArrayError: "",
+        BrokenFeedError: "",
+        NotAFeedError: "",
+    }
+)
+_COMMANDS: Final = (" --base-url sets another start.", ": productrecs settings")
+
+
+def merchant_text(error: ProductRecsError) -> str:
+    """Return the problem of a file and the remedy, for a merchant."""
+    translated = next(
+        (MERCHANT_TEXTS[kind] for kind in MERCHANT_TEXTS if type(error) is kind), ""
+    )
+    if isinstance(error, NoOrderTimesError):
+        translated = (
+            f"{error.reason}. Choose the column of the date and how it is written below, "
+            "or say that all of it happened today."
+        )
+    text = translated or str(error)
+    return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith(".") else ".")
+
+
+def merchant_notes(notes: Iterable[str]) -> list[str]:
+    """Return notes without command names, for a merchant."""
+    found = []
+    for note in notes:
+        text = note
+        for command in _COMMANDS:
+            text = text.partition(command)[0]
+        found.append(text if text.endswith(".") else f"{text}.")
+    return found

@@ -1,0 +1,278 @@
+"""Item file reader: yields the items of our own formats and of shop exports."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import BinaryIO, Final, TypeAlias
+
+from productrecs.features.imports.feeds.column_mapping import SYNONYMS, ColumnMapping
+from productrecs.features.imports.feeds.format_detection import (
+    NAMED_CATALOG,
+    ItemFileFormat,
+    detect_format,
+)
+from productrecs.features.imports.feeds.product_file_reader import (
+    note_columns,
+    read_products,
+)
+from productrecs.features.imports.feeds.product_grouping import FeedProduct, RejectedRow
+from productrecs.features.imports.feeds.value_parsing import FeedReading
+from productrecs.features.imports.import_source import ImportSource, JsonArray
+from productrecs.records.catalog.availability import Availability
+from productrecs.records.catalog.item import FIELD_DEFAULTS, ItemPatch
+from productrecs.records.orders.csv_reader import (
+    HEAD_BYTES,
+    BrokenRow,
+    CsvFormat,
+    CsvLayout,
+    column_names,
+    inspect_csv,
+    read_rows,
+)
+from productrecs.records.orders.order_history_line import normalise_number
+from productrecs.schemas.items import (
+    MAX_DESCRIPTION,
+    PRICE_COLUMNS,
+    parse_item,
+    parse_item_row,
+)
+from productrecs.schemas.strict_json import parse_json
+from productrecs.schemas.validation_errors import BodyError
+
+_SHOWN: Final = 40  # characters of a cell in a message
+MAX_ITEM_BYTES: Final = 1 << 20
+"""The most bytes of one item; the longest description takes 256 KiB."""
+
+_FIELDS: Final = frozenset(
+    {"id", *FIELD_DEFAULTS, *(name for names in SYNONYMS.values() for name in names)}
+)
+_NUMBERS: Final = frozenset({*PRICE_COLUMNS, "cost", "stock_qty"})
+OnBytes: TypeAlias = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedItem:
+    """A rejected item, and why: `column` is the field at fault, where it is one."""
+
+    problem: str
+    column: str = ""
+    value: str = ""
+
+
+_NOT_TEXT: Final = "has a character that is not text; save the file as CSV UTF-8"
+_NOT_A_NUMBER: Final = "is not a number; write it like 19.90 or 19,90"
+_NOT_WHOLE: Final = "is not a whole number; write it like 12"
+_PROBLEMS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "missing": "is empty; every product needs one",
+        "string_too_short": "is empty; every product needs one",
+        "string_too_long": "is too long: at most {max_length:,} characters are allowed",
+        "string_nul": _NOT_TEXT,
+        "string_unicode": _NOT_TEXT,
+        "string_control": "holds {character}; remove line breaks and control characters",
+        "float_parsing": _NOT_A_NUMBER,
+        "float_type": _NOT_A_NUMBER,
+        "finite_number": _NOT_A_NUMBER,
+        "int_type": _NOT_WHOLE,
+        "int_from_float": _NOT_WHOLE,
+        "integer_out_of_range": "is out of range",
+        "greater_than_equal": "is too small: at least {ge:,.0f} is allowed",
+        "less_than_equal": "is too large: at most {le:,.0f} is allowed",
+        "too_long": "has {actual_length:,} values; at most {max_length:,} are allowed",
+        "dict_type": 'is not JSON with names and values, such as {{"Season": "Winter"}}',
+        "iso_date": "is not a date; write it like 2026-12-31",
+        "availability": "is not an availability; write in_stock, out_of_stock, preorder, "
+        "backorder or discontinued",
+    }
+)
+"""By the kind of a validator's error: what is wrong with a cell, and how to correct it."""
+
+
+def _rejected(error: BodyError) -> RejectedItem:
+    """Return the first error of an item in a merchant's words."""
+    first = error.problems[0]
+    words = _PROBLEMS.get(first.type)
+    column = str(first.loc[0]) if first.loc else ""
+    if words is None or not column:
+        return RejectedItem(str(error))
+    value = "" if first.type == "missing" else str(first.input)
+    return RejectedItem(words.format(**first.ctx), column, value.strip()[:_SHOWN])
+
+
+@dataclass(frozen=True, slots=True)
+class ReadItem:
+    """The item in row `row` (or line, or index in an array, from 1), of `rows` in all.
+
+    A hidden item is not published by its shop.
+    """
+
+    row: int
+    item: ItemPatch | RejectedItem
+    rows: int = 1
+    is_hidden: bool = False
+    is_repeated: bool = False  # an earlier row of the file has its id
+
+
+def read_items(
+    source: ImportSource,
+    kind: ItemFileFormat | None,
+    reading: FeedReading,
+    folder: Path,
+    on_bytes: OnBytes,
+) -> Iterator[ReadItem]:
+    """Yield the items of a file; `on_bytes` gets the number of further bytes read.
+
+    Without a `kind` the format is detected. Large files of others are sorted below
+    `folder`.
+
+    Raises:
+        UnknownItemFormatError: when the format cannot be detected.
+        NotAnArrayError: when a `.json` is not JSON, or holds no array of items.
+        MissingColumnsError: when a table lacks a required column.
+        BrokenFeedError: where XML is not well-formed.
+        NotAFeedError: when XML holds no item.
+        MappingError: when the mapping names a column that the table lacks.
+    """
+    if reading.mapping is not None:
+        yield from _mapped(source.file, reading.mapping, reading, on_bytes)
+        return
+    chosen = kind or detect_format(source.file, source.ending)
+    own_reader = _OWN_READERS.get(chosen)
+    if own_reader is not None:
+        yield from own_reader(source.file, reading, on_bytes)
+        return
+    provided, found = read_products(source.file, chosen, reading, folder, on_bytes)
+    for product in found:
+        if isinstance(product, RejectedRow):
+            yield ReadItem(product.row, RejectedItem(product.message))
+        else:
+            yield _product(product, provided)
+
+
+def _product(product: FeedProduct, provided: frozenset[str]) -> ReadItem:
+    item: ItemPatch | RejectedItem
+    if product.item_id is None:
+        item = RejectedItem(
+            f"a variation of {product.name[:80]}, which is not in this file"
+        )
+    else:
+        fields = dict.fromkeys(provided) | product.fields()
+        if product.is_hidden:
+            fields["availability"] = Availability.DISCONTINUED
+        text = fields.get("description")
+        if isinstance(text, str):
+            fields["description"] = text[:MAX_DESCRIPTION]
+        item = _read_patch(parse_item, {"id": product.item_id, **fields})
+    return ReadItem(product.row, item, product.rows, product.is_hidden)
+
+
+def _csv(file: BinaryIO, reading: FeedReading, on_bytes: OnBytes) -> Iterator[ReadItem]:
+    csv_format = inspect_csv(file, _with_price_lists(file))
+    reading.is_untitled = "title" not in csv_format.columns
+    note_columns(file, csv_format, reading)
+    return _table(file, csv_format, dict, on_bytes)
+
+
+def _with_price_lists(file: BinaryIO) -> CsvLayout:
+    """Return the layout of a catalog with the file's columns such as `price:USD`."""
+    file.seek(0)
+    names = column_names(file.read(HEAD_BYTES))
+    listed = [name for name in names if name.partition(":")[0] in PRICE_COLUMNS]
+    columns = {**NAMED_CATALOG.columns, **{name: (name,) for name in listed}}
+    return replace(NAMED_CATALOG, columns=columns)
+
+
+def _mapped(
+    file: BinaryIO, mapping: ColumnMapping, reading: FeedReading, on_bytes: OnBytes
+) -> Iterator[ReadItem]:
+    mapping.check(file)
+    csv_format = inspect_csv(file, mapping.layout)
+    note_columns(file, csv_format, reading)
+    return _table(file, csv_format, mapping.translated, on_bytes)
+
+
+def _table(
+    file: BinaryIO,
+    csv_format: CsvFormat,
+    translated: Callable[[dict[str, str]], dict[str, str]],
+    on_bytes: OnBytes,
+) -> Iterator[ReadItem]:
+    for number, cells in read_rows(file, csv_format, on_bytes):
+        if isinstance(cells, BrokenRow):
+            yield ReadItem(number, RejectedItem(cells.message))
+            continue
+        row = translated(
+            {
+                name: cells[place]
+                for name, place in csv_format.columns.items()
+                if place < len(cells)
+            }
+        )
+        for name in [one for one in row if one.partition(":")[0] in _NUMBERS]:
+            row[name] = normalise_number(row[name], csv_format.separator)
+        yield ReadItem(number, _read_patch(parse_item_row, row))
+
+
+def _json_lines(
+    file: BinaryIO, reading: FeedReading, on_bytes: OnBytes
+) -> Iterator[ReadItem]:
+    file.seek(0)
+    number = 0
+    while line := file.readline(MAX_ITEM_BYTES):
+        number += 1
+        on_bytes(len(line))
+        if not line.strip():
+            continue
+        if len(line) == MAX_ITEM_BYTES and not line.endswith(b"\n"):
+            yield ReadItem(
+                number, RejectedItem(f"the line is longer than {MAX_ITEM_BYTES} bytes")
+            )
+            _skip_line(file, on_bytes)
+            continue
+        yield _json_item(number, line, reading)
+
+
+def _skip_line(file: BinaryIO, on_bytes: OnBytes) -> None:
+    while (remainder := file.readline(MAX_ITEM_BYTES)) and not remainder.endswith(b"\n"):
+        on_bytes(len(remainder))
+
+
+def _json(file: BinaryIO, reading: FeedReading, on_bytes: OnBytes) -> Iterator[ReadItem]:
+    file.seek(0)
+    values = JsonArray(file, MAX_ITEM_BYTES, on_bytes)
+    for number, text in enumerate(values, start=1):
+        yield _json_item(number, text.encode(), reading)
+
+
+def _json_item(number: int, text: bytes, reading: FeedReading) -> ReadItem:
+    """Return the item of an object; unknown fields are recorded."""
+    try:
+        value = parse_json(text)
+    except BodyError as error:
+        return ReadItem(number, _rejected(error))
+    if isinstance(value, dict):
+        reading.ignores(value.keys() - _FIELDS)
+        for name, synonyms in SYNONYMS.items():
+            given_names = [value[one] for one in synonyms if one in value]
+            if given_names:
+                value.setdefault(name, given_names[0])
+    return ReadItem(number, _read_patch(parse_item, value))
+
+
+def _read_patch(read: Callable[..., ItemPatch], value: object) -> ItemPatch | RejectedItem:
+    try:
+        return read(value)
+    except BodyError as error:
+        return _rejected(error)
+
+
+_OWN_READERS: Final[
+    Mapping[ItemFileFormat, Callable[[BinaryIO, FeedReading, OnBytes], Iterator[ReadItem]]]
+] = MappingProxyType(
+    {
+        ItemFileFormat.CSV: _csv,
+        ItemFileFormat.JSON: _json,
+        ItemFileFormat.JSONL: _json_lines,
+    }
+)

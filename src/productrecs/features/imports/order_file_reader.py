@@ -1,0 +1,317 @@
+"""Order file reader: order lines of our own CSV layout, a platform's, or a mapped one."""
+
+import contextlib
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import tzinfo
+from enum import StrEnum
+from types import MappingProxyType
+from typing import BinaryIO, Final
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.core.ids import StoreId
+from productrecs.features.imports.feeds import order_export_reader
+from productrecs.features.imports.feeds.column_mapping import ColumnMapping
+from productrecs.features.imports.feeds.column_names import order_column_names
+from productrecs.features.imports.feeds.order_export_reader import (
+    ItemMatcher,
+    OrderExportReader,
+    ShopifyOrders,
+    WooCommerceOrders,
+    reason_not_bought,
+)
+from productrecs.features.imports.import_services import ImportServices
+from productrecs.records.catalog.repository import CatalogRepository
+from productrecs.records.orders.csv_reader import (
+    HEAD_BYTES,
+    HISTORY_LAYOUT,
+    CsvFormat,
+    CsvLayout,
+    MissingColumnsError,
+    column_names,
+    detect_time_format,
+    inspect_csv,
+    read_header,
+    read_rows,
+)
+from productrecs.records.orders.order_history_import import (
+    HistoryReport,
+    RowReader,
+    read_lines,
+    time_column,
+)
+from productrecs.records.orders.order_history_line import (
+    HistoryLine,
+    HistoryLineReader,
+    NotAPurchaseError,
+    TimeFormat,
+)
+from productrecs.tenancy.accounts.store import Store
+
+_PAGE: Final = 1_000
+
+
+class EmptyCatalogError(ProductRecsError):
+    """An order export names products by SKU and title, and the catalog is empty."""
+
+
+class NoOrderTimesError(ProductRecsError):
+    """No row of the file has a readable time; `reason` says why, without a remedy."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(
+            f"{reason}. Nothing was imported. Name the column `timestamp`, map it with "
+            "--mapping, or set how times are written with --timestamp-format; "
+            "--ordered-today imports all lines as orders of today"
+        )
+
+
+class OrderFileFormat(StrEnum):
+    """The supported formats of order files."""
+
+    CSV = "csv"
+    SHOPIFY = "shopify"
+    WOOCOMMERCE = "woocommerce"
+
+
+NAMED_HISTORY: Final = replace(
+    HISTORY_LAYOUT, columns=order_column_names(tuple(HISTORY_LAYOUT.columns))
+)
+"""An order history whose columns have the names of shop systems and of other languages."""
+
+ORDER_LAYOUTS: Final[Mapping[OrderFileFormat, CsvLayout]] = MappingProxyType(
+    {
+        OrderFileFormat.CSV: replace(
+            NAMED_HISTORY,
+            columns=dict(NAMED_HISTORY.columns) | {"status": ("status", "order_status")},
+        ),
+        OrderFileFormat.SHOPIFY: order_export_reader.SHOPIFY_LAYOUT,
+        OrderFileFormat.WOOCOMMERCE: order_export_reader.WOOCOMMERCE_LAYOUT,
+    }
+)
+_EXPORTS: Final[Mapping[OrderFileFormat | None, type[OrderExportReader]]] = (
+    MappingProxyType(
+        {
+            OrderFileFormat.SHOPIFY: ShopifyOrders,
+            OrderFileFormat.WOOCOMMERCE: WooCommerceOrders,
+        }
+    )
+)
+_OWN_NAMES: Final = MappingProxyType(
+    {
+        "order_id": "order",
+        "item_id": "item",
+        "customer_id": "customer",
+        "timestamp": "created",
+    }
+)
+"""Our names of the columns, and the names that the readers of exports have for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class OrderFile:
+    """The format of an order file, and the reader of its rows (one pass)."""
+
+    csv_format: CsvFormat
+    reader: Callable[[], RowReader]
+
+    def column_titles(self, file: BinaryIO) -> Mapping[str, str]:
+        """Return the file's names of its columns, by ours."""
+        titles, found = self._titles(file), dict[str, str]()
+        for name, place in self.csv_format.columns.items():
+            if place < len(titles):
+                found[name] = titles[place]
+        return found | {
+            own: found[name] for own, name in _OWN_NAMES.items() if name in found
+        }
+
+    def unused_columns(self, file: BinaryIO) -> list[str]:
+        """Return the file's columns that nothing reads."""
+        used = set(self.csv_format.columns.values())
+        titles = self._titles(file)
+        return [one for place, one in enumerate(titles) if one and place not in used]
+
+    def check_times(self, file: BinaryIO) -> None:
+        """Return if at least one row has a readable time, or no row has a line.
+
+        Raises:
+            NoOrderTimesError: when none has one.
+        """
+        place, undated = time_column(self.csv_format), HistoryReport()
+        reader = self.reader()
+        for row in read_rows(file, self.csv_format):
+            lines = read_lines(reader, row, place, undated)
+            if lines and lines[0].ts_ms is not None:
+                return
+        if not undated.rows_undated:
+            return
+        if place is None:
+            names = ", ".join(filter(None, self._titles(file)))
+            reason = f"No column says when the orders were placed (it has {names})"
+            raise NoOrderTimesError(reason)
+        title = self._titles(file)[place]
+        example = "it is empty in all rows"
+        if undated.undated:
+            example = f"row {undated.undated[0].row}: {undated.undated[0].message}"
+        reason = f"No row has a readable time in the column {title!r}: {example}"
+        raise NoOrderTimesError(reason)
+
+    def _titles(self, file: BinaryIO) -> list[str]:
+        file.seek(0)
+        return column_names(file.read(HEAD_BYTES), self.csv_format.separator)
+
+
+def open_orders(
+    services: ImportServices,
+    store: Store,
+    file: BinaryIO,
+    kind: OrderFileFormat | None = None,
+    mapping: ColumnMapping | None = None,
+    pattern: str | None = None,
+) -> OrderFile:
+    """Return how a file is read; without a `kind` its header decides.
+
+    `pattern` is the format of its times, if it is not detected.
+
+    Raises:
+        MissingColumnsError: when the header lacks a required column.
+        MappingError: when the mapping names a column that the table lacks.
+        EmptyCatalogError: for an export that names products by SKU and title, before the
+            store has products.
+    """
+    zone = store.settings.zone
+    chosen = None if mapping is not None else kind or detect_order_format(file)
+    is_own = chosen is OrderFileFormat.CSV and _has_our_names(file)
+    layout = NAMED_HISTORY if is_own else ORDER_LAYOUTS[chosen or OrderFileFormat.CSV]
+    if mapping is not None:
+        mapping.check(file)
+        layout = mapping.layout
+    csv_format = inspect_csv(file, layout)
+    if mapping is not None or pattern is not None:
+        csv_format = _with_mapping(csv_format, f"{mapping!r}{pattern or ''}")
+    pattern = pattern or (None if mapping is None else mapping.time_format)
+    column = "created" if chosen in _EXPORTS else "timestamp"
+    times = (
+        detect_time_format(file, csv_format, column)
+        if pattern is None
+        else TimeFormat(pattern)
+    )
+    if is_own:
+        columns, separator = csv_format.columns, csv_format.separator
+        return OrderFile(
+            csv_format, lambda: HistoryLineReader(columns, separator, zone, times)
+        )
+    names = ItemMatcher(_catalog_items(services, store.store_id))
+    export = _EXPORTS.get(chosen)
+    if export is None:
+        return OrderFile(
+            csv_format, lambda: TableReader(csv_format, zone, times, names, mapping)
+        )
+    if names.is_empty and "item" not in csv_format.columns:
+        message = (
+            "this export names products by SKU and title, and the catalog is empty; "
+            f"first: productrecs import-items {store.domain} PRODUCTS"
+        )
+        raise EmptyCatalogError(message)
+    return OrderFile(csv_format, lambda: export(csv_format, zone, names, times))
+
+
+def _has_our_names(file: BinaryIO) -> bool:
+    file.seek(0)
+    try:
+        read_header(file.read(HEAD_BYTES), HISTORY_LAYOUT)
+    except MissingColumnsError:
+        return False
+    return True
+
+
+class TableReader:
+    """Reads the rows of a table whose columns are known by name, or mapped.
+
+    A table may name a product by its id, SKU or title, whatever the column is called.
+    """
+
+    sums = False
+
+    def __init__(
+        self,
+        csv_format: CsvFormat,
+        zone: tzinfo,
+        times: TimeFormat,
+        names: ItemMatcher,
+        mapping: ColumnMapping | None,
+    ) -> None:
+        """Read with `mapping`, if any; times without an offset are in `zone`."""
+        self._places, self._names, self._mapping = csv_format.columns, names, mapping
+        columns = {name: place for place, name in enumerate(self._places)}
+        self._reader = HistoryLineReader(columns, csv_format.separator, zone, times)
+
+    def lines(self, cells: list[str]) -> Sequence[HistoryLine]:
+        """Return the line of a row.
+
+        Raises:
+            UnreadableRowError: when an id is missing or invalid, or a number is not one.
+            NotAPurchaseError: when its order was cancelled, refunded or never paid.
+        """
+        fields = {
+            name: cells[place] if place < len(cells) else ""
+            for name, place in self._places.items()
+        }
+        if reason := reason_not_bought(fields.get("status", "").strip()):
+            raise NotAPurchaseError(reason)
+        if self._mapping is not None:
+            fields = self._mapping.translated(fields)
+        line = self._reader.read(list(fields.values()))
+        item_id = self._names.item_of(line.item_id, line.item_id, line.item_id)
+        return (line if item_id is None else line._replace(item_id=item_id),)
+
+
+def detect_order_format(file: BinaryIO) -> OrderFileFormat:
+    """Return the format of an order file, by its header.
+
+    Raises:
+        MissingColumnsError: when the format is unknown.
+    """
+    is_own = _has_our_names(file)
+    file.seek(0)
+    head = file.read(HEAD_BYTES)
+    is_woocommerce = order_export_reader.is_export(head)
+    # One WooCommerce export has an `item_id` too: the line number.
+    if is_own and not is_woocommerce:
+        return OrderFileFormat.CSV
+    with contextlib.suppress(MissingColumnsError):
+        read_header(head, order_export_reader.SHOPIFY_LAYOUT)
+        return OrderFileFormat.SHOPIFY
+    if is_woocommerce:
+        return OrderFileFormat.WOOCOMMERCE
+    try:
+        read_header(head, NAMED_HISTORY)
+    except MissingColumnsError as error:
+        message = (
+            f"{error}; order exports of Shopify and WooCommerce are detected by their "
+            "columns; for any other table, map its columns with --mapping"
+        )
+        raise MissingColumnsError(message) from None
+    return OrderFileFormat.CSV
+
+
+def _with_mapping(csv_format: CsvFormat, mapping: str) -> CsvFormat:
+    """Return a format whose import resumes only with the same file and mapping."""
+    combined = hashlib.sha256(f"{csv_format.digest}\n{mapping}".encode())
+    return replace(csv_format, digest=combined.hexdigest())
+
+
+def _catalog_items(
+    services: ImportServices, store_id: StoreId
+) -> Iterator[tuple[str, str | None, str]]:
+    after = -1
+    while True:
+        with services.database.reading() as connection:
+            page = CatalogRepository(connection, store_id).page(after, _PAGE)
+        for one in page:
+            after = one.number
+            yield one.item.item_id, one.item.sku, one.item.title
+        if len(page) < _PAGE:
+            return

@@ -1,0 +1,155 @@
+"""Order import: a file of past orders, imported or only checked in a dry run."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import BinaryIO, Final
+
+from productrecs.core.clock import MINUTE_MS, iso
+from productrecs.features.imports.feeds.order_export_reader import OrderExportReader
+from productrecs.features.imports.import_services import ImportServices
+from productrecs.features.imports.order_file_reader import (
+    OrderFile,
+)
+from productrecs.records.catalog.repository import CatalogRepository
+from productrecs.records.orders.csv_reader import Row, read_rows
+from productrecs.records.orders.order_history_import import (
+    MAX_ERRORS,
+    HistoryImport,
+    HistoryReport,
+    RowReader,
+    read_lines,
+    time_column,
+)
+from productrecs.records.orders.order_history_line import HistoryLine, TimeRule
+from productrecs.records.uploads.undo.undo_import import ImportChanges
+from productrecs.tenancy.accounts.store import Store
+
+_MAX_SAMPLES: Final = 20
+_NAMED: Final = 5
+_AHEAD_MS: Final = 5 * MINUTE_MS  # a clock may be ahead by as much
+_MAX_COMPARED: Final = 2_000_000  # lines of a dry run that are compared: 200 MB
+
+
+@dataclass(slots=True)
+class OrderDryRun(HistoryReport):
+    """The result of a dry run; nothing was imported.
+
+    `orders` and `items` are counted once each, `unknown_items` are those not in the
+    catalog, of which `unknown` names some; `returns` are lines of a negative quantity.
+    `first` and `last` are times of its lines, and `would` the first lines.
+    """
+
+    orders: int = 0
+    items: int = 0
+    unknown_items: int = 0
+    unknown: list[str] = field(default_factory=list)
+    returns: int = 0
+    first: str | None = None
+    last: str | None = None
+    would: list[dict[str, object]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class OrderImport:
+    """One store's import of an order file that is read as `orders` says.
+
+    `on_bytes` gets the number of further bytes read, `on_note` notes for the user. New
+    lines without a readable time are of today if they were `ordered_today`, else errors.
+    `changes` stores what is needed to undo the import.
+    """
+
+    services: ImportServices
+    store: Store
+    orders: OrderFile
+    on_bytes: Callable[[int], None]
+    on_note: Callable[[str], None]
+    max_errors: int = MAX_ERRORS
+    ordered_today: bool = False
+    changes: ImportChanges | None = None
+
+    def run(self, file: BinaryIO) -> HistoryReport:
+        """Store every line; an interrupted import resumes with the same file.
+
+        Raises:
+            NoOrderTimesError: when no row has a readable time, unless ordered today.
+        """
+        self._check_times(file)
+        services, store, reader = self.services, self.store, self.orders.reader()
+        history = HistoryImport(
+            services.database,
+            services.numbers,
+            store.store_id,
+            store.settings.zone,
+            services.clock(),
+            max_errors=self.max_errors,
+            times=self._times(),
+            changes=self.changes,
+        )
+        report = history.run(file, self.orders.csv_format, self.on_bytes, reader)
+        self._finish(file, reader, report)
+        return report
+
+    def dry_run(self, file: BinaryIO) -> OrderDryRun:
+        """Report what the file holds; store nothing.
+
+        Raises:
+            NoOrderTimesError: as `run`.
+        """
+        self._check_times(file)
+        report, seen = OrderDryRun(max_errors=self.max_errors), set[int]()
+        orders_seen, items, times = set[int](), set[str](), set[int]()
+        reader, time_index = self.orders.reader(), time_column(self.orders.csv_format)
+        for number, line in (
+            (row[0], line)
+            for row in self._counted_rows(file, report)
+            for line in read_lines(reader, row, time_index, report, self._times())
+        ):
+            key = hash((line.order_id, line.item_id))
+            report.lines_repeated += key in seen
+            report.returns += line.quantity is not None and line.quantity < 0
+            if len(seen) < _MAX_COMPARED:
+                seen.add(key)
+            orders_seen.add(hash(line.order_id))  # a file may hold millions
+            items.add(line.item_id)
+            if line.ts_ms is not None:
+                times = {min((*times, line.ts_ms)), max((*times, line.ts_ms))}
+            if len(report.would) < _MAX_SAMPLES:
+                report.would.append({"row": number, **_shown(line)})
+        if times:
+            report.first, report.last = iso(min(times)), iso(max(times))
+        with self.services.database.reading() as connection:
+            stored = CatalogRepository(connection, self.store.store_id).find(items)
+        known = {item_id for item_id, one in stored.items() if one.present}
+        report.orders, report.items = len(orders_seen), len(items)
+        report.unknown_items = report.items - len(known)
+        report.unknown = sorted(items - known)[:_NAMED]
+        self._finish(file, reader, report)
+        return report
+
+    def _times(self) -> TimeRule:
+        latest_ms = self.services.clock() + _AHEAD_MS
+        return TimeRule(required=not self.ordered_today, latest_ms=latest_ms)
+
+    def _check_times(self, file: BinaryIO) -> None:
+        if not self.ordered_today:
+            self.orders.check_times(file)
+
+    def _counted_rows(self, file: BinaryIO, report: HistoryReport) -> Iterator[Row]:
+        for row in read_rows(file, self.orders.csv_format, self.on_bytes):
+            report.rows += 1
+            yield row
+
+    def _finish(self, file: BinaryIO, reader: RowReader, report: HistoryReport) -> None:
+        """Name the file's columns in its errors, and report notes for the user."""
+        report.name_columns(self.orders.column_titles(file))
+        if unused := self.orders.unused_columns(file):
+            self.on_note(f"Columns that are not used: {', '.join(unused)}.")
+        for note in reader.notes() if isinstance(reader, OrderExportReader) else ():
+            self.on_note(note)
+
+
+def _shown(line: HistoryLine) -> dict[str, object]:
+    fields = line._asdict()
+    time_index = fields.pop("ts_ms")
+    fields["timestamp"] = None if time_index is None else iso(time_index)
+    return {name: value for name, value in fields.items() if value is not None}

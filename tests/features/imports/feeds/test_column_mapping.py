@@ -1,0 +1,74 @@
+"""Column mapping files: columns and values are mapped, errors are explained."""
+
+from pathlib import Path
+
+import pytest
+
+from productrecs.features.imports.feeds.column_mapping import MappingError, read_mapping
+from tests.features.imports.feeds.reads import SAMPLES
+
+MAPPING = SAMPLES / "table.toml"
+
+
+def test_the_first_name_that_the_table_has_counts() -> None:
+    mapping = read_mapping(MAPPING, "items")
+
+    assert mapping.layout.columns["title"] == ("Langtext", "Bezeichnung")
+    with (SAMPLES / "table.csv").open("rb") as file:
+        mapping.check(file)
+
+
+def test_words_are_translated_whatever_their_case() -> None:
+    mapping = read_mapping(MAPPING, "items")
+
+    told = mapping.translated({"id": "1", "availability": " LIEFERBAR "})
+    other = mapping.translated({"id": "1", "availability": "in stock"})
+
+    assert told["availability"] == "in_stock"
+    assert other["availability"] == "in stock"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("[items\n", "cannot be read"),
+        ("[orders]\norder_id = 'a'\nitem_id = 'b'\n", r"no table \[items\]"),
+        ("[items]\ntitle = 'Name'\n", "which column is id"),
+        (
+            "[items]\nid = 'No.'\nweight = 'kg'\n",
+            "weight is not a field of ours; the fields are id, sku",
+        ),
+        ("[items]\nid = 3\n", "must be the name of a column"),
+        ("[items]\nid = []\n", "must be the name of a column"),
+        ("[items]\nid = 'No.'\ntimestamp_format = '%Y'\n", "timestamp"),
+        ("[items]\nid = 'No.'\nvalues = 'x'\n", "is not a field of ours"),
+        ("[items]\nid = 'No.'\n[items.values.price]\nfree = 0\n", '"theirs" = "ours"'),
+    ],
+)
+def test_a_mapping_that_cannot_be_meant_is_refused(
+    tmp_path: Path, text: str, reason: str
+) -> None:
+    path = tmp_path / "mapping.toml"
+    path.write_text(text, "utf-8")
+
+    with pytest.raises(MappingError, match=reason):
+        read_mapping(path, "items")
+
+
+def test_a_mapping_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(MappingError, match="cannot be read"):
+        read_mapping(tmp_path / "none.toml", "items")
+
+
+def test_a_column_that_the_table_lacks_is_told_with_those_that_it_has(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "mapping.toml"
+    path.write_text("[items]\nid = 'Artikelnr.'\nprice = 'EK netto'\n", "utf-8")
+    mapping = read_mapping(path, "items")
+
+    with (
+        (SAMPLES / "table.csv").open("rb") as file,
+        pytest.raises(MappingError, match=r"'EK netto'.*it has Artikelnr\., Bezeichnung"),
+    ):
+        mapping.check(file)

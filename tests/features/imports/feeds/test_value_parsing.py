@@ -1,0 +1,174 @@
+"""Value parsing: descriptions, prices and category paths."""
+
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from productrecs.features.imports.feeds.value_parsing import (
+    InvalidOfferError,
+    Price,
+    category_levels,
+    html_to_text,
+    html_to_title,
+    parse_price,
+    parse_stock,
+)
+from productrecs.records.catalog.item import ItemPatch
+from tests.features.imports.feeds.reads import read
+
+
+@pytest.mark.parametrize(
+    ("markup", "text"),
+    [
+        ("plain\ntext, two lines", "plain\ntext, two lines"),
+        ("<p>One.</p><p>Two.</p>", "One.\nTwo."),
+        ("<ul>\n <li>a</li>\n <li>b</li>\n</ul>", "a\nb"),
+        ("<b>bold</b>er &amp; caf&eacute; &#128512;", "bolder & café 😀"),
+        ("5 < 6 and 7 > 3", "5 < 6 and 7 > 3"),
+        ("a<!-- not <b>seen</b> -->b", "ab"),
+        ("a<script>if (a < b) { x() }</script>b<style>p{}</style>c", "abc"),
+        ("a<script>never closed", "a"),
+        ("a<br/>b<BR>c", "a\nb\nc"),
+        ('<img src="x" onerror="alert(1)">picture', "picture"),
+        ("<!DOCTYPE html><?php x ?>text", "text"),
+        ("cut <b", "cut"),
+        ("&lt;b&gt; stays", "<b> stays"),
+        ("  many   blanks\t here \n\n\n\n end ", "many blanks here\n\nend"),
+        ("", ""),
+    ],
+)
+def test_a_description_is_what_a_person_reads(markup: str, text: str) -> None:
+    assert html_to_text(markup) == text
+
+
+@given(st.text(alphabet="<>!-/abp &;#\n\x1e", max_size=200))
+def test_any_markup_has_a_text(markup: str) -> None:
+    text = html_to_text(markup)
+
+    assert text == text.strip()
+    assert html_to_title(markup).count("\n") == 0
+
+
+@pytest.mark.parametrize(
+    "part", ["<", "<!--", "<script>", "<a ", "</", "&", "&#", " ", "\n", "<p>", "\x1e "]
+)
+def test_a_hostile_description_takes_no_time(part: str) -> None:
+    markup = part * (100_000 // len(part))
+
+    began = time.perf_counter()
+    html_to_text(markup)
+    price = time.perf_counter() - began
+
+    assert price < 1
+
+
+@pytest.mark.parametrize(
+    ("text", "separator", "price"),
+    [
+        ("19.90 EUR", ",", Price(19.9, "EUR")),
+        ("EUR 1.299,00", "\t", Price(1299.0, "EUR")),
+        ("€19,90", ";", Price(19.9, None)),
+        ("1 299,00 kr", ";", Price(1299.0, None)),
+        ("15,550.00 USD", ",", Price(15550.0, "USD")),
+        ("1,234", ",", Price(1234.0, None)),
+        ("1,234", ";", Price(1.234, None)),
+        ("12", ",", Price(12.0, None)),
+        ("0", ",", Price(0.0, None)),
+        ("  ", ",", None),
+    ],
+)
+def test_a_price_is_read_as_it_was_meant(
+    text: str, separator: str, price: Price | None
+) -> None:
+    assert parse_price(text, separator) == price
+
+
+@pytest.mark.parametrize("text", ["free", "12 to 15", "1.2.3", "EUR", "12/2 EUR", "1e5"])
+def test_what_is_no_price_is_refused(text: str) -> None:
+    with pytest.raises(InvalidOfferError, match="is not a price"):
+        parse_price(text, ",")
+
+
+def test_a_path_lies_in_each_of_its_levels() -> None:
+    assert category_levels("Apparel &gt; Shoes>Trail ") == [
+        "Apparel",
+        "Apparel > Shoes",
+        "Apparel > Shoes > Trail",
+    ]
+    assert category_levels(" > ") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("7", 7), (" 7.0 ", 7), ("-2", -2), ("parent", None), ("", None), ("1e999", None)],
+)
+def test_a_stock_is_a_whole_number_or_unknown(text: str, number: int | None) -> None:
+    assert parse_stock(text) == number
+
+
+WOOCOMMERCE = (
+    "ID,Type,SKU,Name,Published,Parent,Brands,Attribute 1 name,Attribute 1 value(s),"
+    "Attribute 2 name,Attribute 2 value(s)\n"
+    '44,variable,tee,Tee,1,,Acme,Color,"Blue, Red",Fit,"Slim\\, long"\n'
+    "45,variation,tee-g,Tee - Green,1,tee,,Color,Green,,\n"
+)
+SHOPIFY = (
+    "Handle,Title,Vendor,Option1 Name,Option1 Value,Variant Price\n"
+    "tee,Tee,Acme,Color,Blue,9\ntee,,,,Red,9\nmug,Mug,Potter,Title,Default Title,5\n"
+)
+MAGENTO = (
+    "sku,product_type,name,url_key,configurable_variations,additional_attributes\n"
+    'T,configurable,Tee,tee,"sku=T-B,color=Blue","manufacturer=Acme,fabric=Wool|Silk"\n'
+    'T-B,simple,Tee-Blue,tee-b,,"color=Blue,has_options=1,style=a, b"\n'
+)
+GOOGLE = (
+    "id\ttitle\titem_group_id\tbrand\tcolor\tsize\tmaterial\n"
+    "T-B\tTee\tT\tAcme\tBlue/White\tM\tWool\nT-R\tTee\tT\tAcme\tRed\tM\tWool\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (
+            WOOCOMMERCE,
+            {
+                "color": ("Blue", "Red", "Green"),
+                "attributes": (("Fit", ("Slim, long",)),),
+            },
+        ),
+        (SHOPIFY, {"color": ("Blue", "Red")}),
+        (
+            MAGENTO,
+            {
+                "color": ("Blue",),
+                "attributes": (("Fabric", ("Wool", "Silk")), ("Style", ("a, b",))),
+            },
+        ),
+        (
+            GOOGLE,
+            {
+                "color": ("Blue", "White", "Red"),
+                "size": ("M",),
+                "material": ("Wool",),
+            },
+        ),
+        ("id,title,vendor,colour\nT,Tee,Acme,Blue|Red\n", {"color": ("Blue", "Red")}),
+        (
+            '{"id": "T", "vendor": "Acme", "attributes": {"Fit": "Slim", "Pockets": 2}}\n',
+            {"attributes": (("Fit", ("Slim",)), ("Pockets", ("2",)))},
+        ),
+    ],
+)
+def test_attributes_become_fields_of_the_item(
+    tmp_path: Path, content: str, expected: dict[str, object]
+) -> None:
+    first = read(content, tmp_path)[0]
+
+    assert isinstance(first.item, ItemPatch)
+    names = ("brand", "color", "size", "material", "attributes")
+    found = {name: first.item.fields[name] for name in names if name in first.item.fields}
+    assert found == {"brand": "Acme", **expected}
