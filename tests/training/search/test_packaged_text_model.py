@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -106,6 +107,68 @@ def test_what_shoppers_call_a_thing_finds_it(
 
     assert wanted <= set(found)
     assert bool(found) == bool(wanted)
+
+
+PHRASES = (
+    "red leather sofa",
+    "bike helmet for kids",
+    "stainless steel water bottle",
+    "usb phone charger",
+    "wooden picture frame",
+    "hiking boots for women",
+    "led desk lamp",
+    "cordless drill with battery",
+)
+
+
+@needs_the_packages
+def test_a_query_of_several_words_is_close_to_what_the_whole_model_says(
+    tmp_path: Path,
+) -> None:
+    model = packaged_text_model(tmp_path)
+    assert model is not None
+    embedder = TextEmbedder(model)
+    whole = embedder.embed(PHRASES)
+
+    composed = embedder.embed_queries(PHRASES)
+
+    agreement = (composed * whole).sum(axis=1).mean()
+    means = np.array([embedder.piece_mean(phrase) for phrase in PHRASES])
+    assert np.linalg.norm(composed, axis=1) == pytest.approx(1.0, abs=1e-5)
+    assert agreement > 0.88
+    assert (means * whole).sum(axis=1).mean() < agreement - 0.05  # without the map
+
+
+@needs_the_packages
+def test_a_word_is_embedded_once_for_all_queries_of_several_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = packaged_text_model(tmp_path)
+    assert model is not None
+    runs = []
+
+    original = onnxruntime.InferenceSession.run
+
+    def counting(session: Any, *arguments: Any) -> Any:
+        runs.append(len(arguments[1]["input_ids"]))
+        return original(session, *arguments)
+
+    monkeypatch.setattr(onnxruntime.InferenceSession, "run", counting)
+    embedder = TextEmbedder(model)
+
+    embedder.embed_queries(["red sofa", "blue sofa", "blue red sofa"])
+
+    assert runs == [2, 1]
+
+
+@needs_the_packages
+def test_an_unreadable_query_map_is_an_error_of_the_model(tmp_path: Path) -> None:
+    model = packaged_text_model(tmp_path)
+    assert model is not None
+    embedder = TextEmbedder(replace(model, query_map=tmp_path / "gone.npy"))
+
+    with pytest.raises(ModelFileError, match="cannot be read"):
+        embedder.embed_queries(["red sofa"])
 
 
 @needs_the_packages

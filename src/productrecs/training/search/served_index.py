@@ -272,14 +272,15 @@ class ServedMeaning:
         *,
         is_typed: bool,
     ) -> SimilarProducts:
-        """Return products similar to the query as typed, or as corrected if closer."""
-        typed = " ".join(word.typed if word.is_corrected else word.read for word in words)
-        corrected = " ".join(word.read for word in words)
-        if typed == corrected or is_typed:
-            return self.similar_to(typed, visible, limit)
-        as_typed = self.similar_to(typed, visible, limit)
-        as_read = self.similar_to(corrected, visible, limit)
-        return max(as_read, as_typed, key=lambda word: max(word.similarities, default=-1.0))
+        """Return products similar to the query as corrected, or as typed."""
+        return self.similar_to(
+            " ".join(
+                word.typed if is_typed and word.is_corrected else word.read
+                for word in words
+            ),
+            visible,
+            limit,
+        )
 
     def similar_to(self, text: str, visible: Bools, limit: int) -> SimilarProducts:
         """Return the visible products whose texts are similar to a text in meaning."""

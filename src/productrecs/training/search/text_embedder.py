@@ -16,7 +16,8 @@ from typing import Any, Final, Literal, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.engines.text.semantic_space import Vectors
+from productrecs.core.cache_registry import BoundedCache, Cache
+from productrecs.engines.text.semantic_space import Vectors, unit_rows
 from productrecs.records.pictures.onnx_model_check_and_writer import (
     ModelFileError,
     read_sidecar,
@@ -31,6 +32,7 @@ _TOKENS: Final = 3  # dimensions of an output with one row per token
 _UNKNOWN: Final = frozenset({"[UNK]", "<unk>"})
 
 Pooling = Literal["mean", "first", "none"]
+Tokens = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,7 @@ class TextModel:
     sha256: str
     pooling: Pooling  # of token vectors; none if the model gives one per text
     prefix: str  # prepended to every text
+    query_map: Path | None = None  # composes a query's vector of those of its pieces
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -107,6 +110,7 @@ class TextEmbedder:
         self.model = model
         self._loading = threading.Lock()
         self._loaded: _Loaded | None = None
+        self._query_map: Vectors | None = None
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Return one row per text, each of length 1.
@@ -125,8 +129,44 @@ class TextEmbedder:
         return rows
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """Return one row per query, as for any text."""
-        return self.embed(texts)
+        """Return one row per query, each of length 1.
+
+        With a query map, those of several words are composed of their word pieces.
+
+        Raises:
+            ModelFileError: when the model cannot be run.
+        """
+        path = self.model.query_map
+        if path is None:
+            return self.embed(texts)
+        rows = [
+            self._composed(text, path) if len(text.split()) > 1 else self.embed([text])[0]
+            for text in texts
+        ]
+        return np.array(rows, np.float32)
+
+    def piece_mean(self, text: str) -> Vectors:
+        """Return the mean of the vectors of a text's word pieces, of length 1.
+
+        Raises:
+            ModelFileError: when the model cannot be run.
+        """
+        try:
+            return self._load().piece_mean(text)
+        except Exception as error:
+            message = f"{self.model.path} cannot be executed: {error}"
+            raise ModelFileError(message) from error
+
+    def _composed(self, text: str, path: Path) -> Vectors:
+        """Return the vector that the query map at `path` makes of a text's word pieces."""
+        if self._query_map is None:
+            try:
+                self._query_map = np.load(path).astype(np.float32)
+            except (OSError, ValueError) as error:
+                message = f"{path} cannot be read: {error}"
+                raise ModelFileError(message) from error
+        row: Vectors = unit_rows((self.piece_mean(text) @ self._query_map)[None])[0]
+        return row
 
     def knows_word(self, text: str) -> bool:
         """Return whether every word of a text is a single token; rare words are not.
@@ -169,18 +209,35 @@ class _Loaded:
         self._tokenizer = Tokenizer.from_file(str(model.tokenizer))
         self._tokenizer.enable_truncation(_LONGEST)
         self._tokenizer.enable_padding()
+        self._pieces: BoundedCache[int, npt.NDArray[np.float16]] = BoundedCache(
+            Cache.PIECE_VECTORS
+        )
 
     def knows_word(self, text: str) -> bool:
-        words = [
-            self._tokenizer.encode(word, add_special_tokens=False).tokens
-            for word in text.split()
-        ]
-        return all(len(tokens) == 1 and tokens[0] not in _UNKNOWN for tokens in words)
+        tokens = self._tokenizer.encode(text, add_special_tokens=False).tokens
+        return len(tokens) == len(text.split()) and _UNKNOWN.isdisjoint(tokens)
+
+    def piece_mean(self, text: str) -> Vectors:
+        pieces = self._tokenizer.encode(text, add_special_tokens=False).ids
+        known = {piece: self._pieces.get(piece) for piece in pieces}
+        new = [piece for piece, vector in known.items() if vector is None]
+        if new:
+            before, *after = self._tokenizer.encode("").ids
+            ids = np.array([[before, piece, *after] for piece in new], np.int64)
+            vectors = self._run(ids, np.ones_like(ids)).astype(np.float16)
+            for piece, vector in zip(new, vectors, strict=True):
+                known[piece] = self._pieces.put(piece, vector)
+        rows = np.array([known[piece] for piece in pieces], np.float32)
+        mean: Vectors = unit_rows(rows.sum(axis=0, keepdims=True))[0]
+        return mean
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         batch = self._tokenizer.encode_batch(list(texts))
         ids = np.array([one.ids for one in batch], np.int64)
         mask = np.array([one.attention_mask for one in batch], np.int64)
+        return self._run(ids, mask)
+
+    def _run(self, ids: Tokens, mask: Tokens) -> Vectors:
         inputs = {
             "input_ids": ids,
             "attention_mask": mask,
@@ -190,14 +247,11 @@ class _Loaded:
             name: array for name, array in inputs.items() if name in self._input_names
         }
         output = np.asarray(self._session.run(None, accepted)[0], np.float32)
-        rows = _pooled(output, mask, self._pooling)
-        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        unit: Vectors = (rows / np.maximum(lengths, 1e-9)).astype(np.float32)
-        return unit
+        return unit_rows(_pooled(output, mask, self._pooling))
 
 
 def _pooled(
-    output: npt.NDArray[np.float32], mask: npt.NDArray[np.int64], pooling: Pooling
+    output: npt.NDArray[np.float32], mask: Tokens, pooling: Pooling
 ) -> npt.NDArray[np.float32]:
     """Return one vector per text, pooled from its tokens' vectors."""
     if pooling == "none" or output.ndim < _TOKENS:
