@@ -29,7 +29,7 @@ from productrecs.engines.copurchase import fit_copurchase, warm_up
 from productrecs.engines.fusion import fuse
 from productrecs.features.recommendations.candidates import with_complements
 from productrecs.features.recommendations.recipes import PageType, Recipe, recipe_of
-from productrecs.features.recommendations.recommendation_request import Engine, Source
+from productrecs.features.recommendations.recommendation_request import EngineName, Source
 from productrecs.features.recommendations.serving_state import BasketCandidates
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.trained_models import TrainedModels, empty_models
@@ -99,8 +99,8 @@ def listed(store: Store, recipe: Recipe, place: PageType, given: list[int]) -> l
     basket = tuple(given if place is PageType.CART else given[-1:])
     models, companions = store.models, BasketCandidates(store.models)
     found = {
-        Engine.BROWSE: models.sessions.next_items(given[-9:], 0, _CANDIDATES),
-        Engine.BUY: companions.pooled_copurchases(basket),
+        EngineName.BROWSE: models.sessions.next_items(given[-9:], 0, _CANDIDATES),
+        EngineName.BUY: companions.pooled_copurchases(basket),
     }
     weights, ranked = with_complements(companions, recipe, place, basket, found)
     blended = fuse([one.items for one in ranked], tuple(weights.values())).items

@@ -10,7 +10,7 @@ import pytest
 
 from productrecs.features.recommendations.recommend import recommend
 from productrecs.features.recommendations.recommendation_request import (
-    Engine,
+    EngineName,
     Pick,
     RecommendationRequest,
     Source,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from productrecs.features.recommendations.serving_state import StoreState
 
 
-LIST = [Pick(1, Engine.BUY, 0.5)]
+LIST = [Pick(1, EngineName.BUY, 0.5)]
 SETTINGS, OTHER_SETTINGS = object(), object()
 
 
@@ -61,9 +61,9 @@ class Rests:
         """Return the one."""
         return self.of_its_own
 
-    def of_backfill(self, engines: Set[Engine]) -> int | None:
+    def of_backfill(self, engines: Set[EngineName]) -> int | None:
         """Return the other."""
-        assert engines <= {Engine.CATEGORY}
+        assert engines <= {EngineName.CATEGORY}
         return self.backfill
 
 
@@ -203,7 +203,7 @@ def test_a_list_whose_mark_stays_outlives_new_models_for_minutes() -> None:
     assert cache.get(first, "a", late, written("never"), Rests(7)) is None
 
 
-FILLED = [*LIST, Pick(2, Engine.CATEGORY, 0.1)]
+FILLED = [*LIST, Pick(2, EngineName.CATEGORY, 0.1)]
 
 
 def filled() -> RecommendationCache:
@@ -309,7 +309,7 @@ def shop_where(trending: Sequence[int]) -> StoreState:
     return small_shop(rows, BASKETS, [], trending)
 
 
-def listed(shop: StoreState, asked: RecommendationRequest) -> list[tuple[int, Engine]]:
+def listed(shop: StoreState, asked: RecommendationRequest) -> list[tuple[int, EngineName]]:
     return [(pick.item, pick.engine) for pick in recommend(shop, asked, [], NOW)]
 
 
@@ -345,8 +345,10 @@ def test_only_who_filled_the_list_up_is_asked() -> None:
     moved = [*order[3:], *order[:3]]
     before, after = (ListFingerprint(shop_where(one), PAGE, NOW) for one in (order, moved))
 
-    assert before.of_backfill({Engine.TRENDING}) != after.of_backfill({Engine.TRENDING})
-    assert before.of_backfill({Engine.BUY}) == after.of_backfill({Engine.BUY})
+    assert before.of_backfill({EngineName.TRENDING}) != after.of_backfill(
+        {EngineName.TRENDING}
+    )
+    assert before.of_backfill({EngineName.BUY}) == after.of_backfill({EngineName.BUY})
 
 
 def test_of_what_a_call_is_about_and_nobody_knows_nothing_is_told() -> None:

@@ -18,7 +18,7 @@ from productrecs.features.recommendations.explain import (
     explain_trending,
 )
 from productrecs.features.recommendations.recommendation_request import (
-    Engine,
+    EngineName,
     RecommendationRequest,
     Source,
 )
@@ -31,16 +31,16 @@ from productrecs.records.merchandising.rule import Rule, RuleAction
 NameOf = Callable[[str], str]
 ENGINE_NAMES: Final = MappingProxyType(
     {
-        Engine.BUY: "Bought together",
-        Engine.BROWSE: "Viewed in similar visits",
-        Engine.COMPLEMENTARY: "Completes it",
-        Engine.SIMILAR: "Looks similar",
-        Engine.CATEGORY: "Same category",
-        Engine.TRENDING: "Trending",
-        Engine.RECENTLY_VIEWED: "Viewed before",
-        Engine.BUY_AGAIN: "Due again",
-        Engine.NEW: "New",
-        Engine.BUNDLE: "Bundle",
+        EngineName.BUY: "Bought together",
+        EngineName.BROWSE: "Viewed in similar visits",
+        EngineName.COMPLEMENTARY: "Completes it",
+        EngineName.SIMILAR: "Looks similar",
+        EngineName.CATEGORY: "Same category",
+        EngineName.TRENDING: "Trending",
+        EngineName.RECENTLY_VIEWED: "Viewed before",
+        EngineName.BUY_AGAIN: "Due again",
+        EngineName.NEW: "New",
+        EngineName.BUNDLE: "Bundle",
     }
 )
 _HIDDEN: Final = MappingProxyType(
@@ -157,7 +157,7 @@ def _reasons(visit: Visit, one: ExplainedProduct, named: NameOf) -> Iterator[str
     if one.category is not None:
         is_known = one.trending_rank is not None
         yield f"{'Popular in' if is_known else 'Also in'} {one.category}"
-    if one.trending_rank is not None and one.source is Engine.TRENDING:
+    if one.trending_rank is not None and one.source is EngineName.TRENDING:
         yield f"No. {visit.formats.number(one.trending_rank)} in trending"
     yield from (_weighed(visit, rule) for rule in one.rules if rule.factor != 1)
 
@@ -187,7 +187,7 @@ def _views(visit: Visit, one: ExplainedProduct) -> Iterator[str]:
     if one.return_share is not None:
         share = fmt.share(one.return_share, 1)
         yield f"Viewed earlier in this visit: {share} of steps go back so far"
-    if any(vote.engine is Engine.SIMILAR for vote in one.voices):
+    if any(vote.engine is EngineName.SIMILAR for vote in one.voices):
         yield "Its picture looks similar"
 
 

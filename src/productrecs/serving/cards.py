@@ -7,14 +7,14 @@ import msgspec
 
 from productrecs.features.recommendations.bundles import BundleOffer
 from productrecs.features.recommendations.placement_lists import PlacedRequests
-from productrecs.features.recommendations.recommendation_request import Engine, Pick
+from productrecs.features.recommendations.recommendation_request import EngineName, Pick
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.features.search.product_search import Hit
 from productrecs.records.catalog.catalog_view import CardFields
 from productrecs.records.catalog.price_lists import Cards
 
 _encode: Final = msgspec.json.Encoder().encode
-_CARD_ENDS: Final = {engine: b',"source":"%b"}' % engine.encode() for engine in Engine}
+_CARD_ENDS: Final = {engine: b',"source":"%b"}' % engine.encode() for engine in EngineName}
 _CERTAIN: Final = {one: b',"certain":%b' % _encode(one) for one in (True, False)}
 _SAFE_SCHEMES: Final = ("http:", "https:")
 _IGNORED_BY_BROWSERS: Final = dict.fromkeys([*range(33), 127])
@@ -67,7 +67,7 @@ def recommendations_body(
             card,
             score,
             b""
-            if certain is None or engine is not Engine.BUY
+            if certain is None or engine is not EngineName.BUY
             else _CERTAIN[item in certain],
             _CARD_ENDS[engine],
         )

@@ -13,7 +13,7 @@ from productrecs.features.recommendations.candidates import BACKFILLS, effective
 from productrecs.features.recommendations.cooldown_and_fatigue import cooldown_in_cart
 from productrecs.features.recommendations.recipes import PageType, Recipe, recipe_of
 from productrecs.features.recommendations.recommendation_request import (
-    Engine,
+    EngineName,
     Pick,
     RecommendationRequest,
 )
@@ -42,10 +42,10 @@ _REFRESHES_PER_SECOND: Final = 500.0  # a tenth of a process's CPU time
 _REFRESH_BURST: Final = 10.0
 _MAX_REFRESH_DEBT: Final = 250.0  # urgent refreshes beyond the rate
 _ENTRY_OVERHEAD_BYTES: Final = 400  # per entry: its key and slots
-_ENGINES: Final = tuple(Engine)
+_ENGINES: Final = tuple(EngineName)
 _CODES: Final = {engine: code for code, engine in enumerate(_ENGINES)}
-_BACKFILL_ENGINES: Final = frozenset(map(Engine, FILLERS))
-_INTERNED_SETS: Final[dict[frozenset[Engine], frozenset[Engine]]] = {}
+_BACKFILL_ENGINES: Final = frozenset(map(EngineName, FILLERS))
+_INTERNED_SETS: Final[dict[frozenset[EngineName], frozenset[EngineName]]] = {}
 _PICK: Final = struct.Struct("=iBf")
 
 Writer = Callable[[Sequence[Pick]], bytes]
@@ -59,7 +59,7 @@ class FingerprintSource(Protocol):
     def of_list(self) -> FingerprintValue:
         """Return the fingerprint of the list's own inputs."""
 
-    def of_backfill(self, engines: AbstractSet[Engine]) -> FingerprintValue:
+    def of_backfill(self, engines: AbstractSet[EngineName]) -> FingerprintValue:
         """Return the fingerprint of the backfill of these engines."""
 
 
@@ -69,7 +69,7 @@ class NoFingerprint:
     def of_list(self) -> None:
         """Return None."""
 
-    def of_backfill(self, engines: AbstractSet[Engine]) -> None:
+    def of_backfill(self, engines: AbstractSet[EngineName]) -> None:
         """Return None."""
 
 
@@ -123,7 +123,7 @@ class _Entry:
     inputs: ListInputs  # for which the picks are valid
     made_at: float
     fingerprint: FingerprintValue
-    backfill_engines: frozenset[Engine]  # engines that backfilled it
+    backfill_engines: frozenset[EngineName]  # engines that backfilled it
     backfill_fingerprint: FingerprintValue
     backfill_checked_at: float
     validated_at: float  # when its fingerprint last matched
@@ -390,7 +390,7 @@ class ListFingerprint:
             return None
         return hash((tuple(item_hashes), self._cooldown(numbers)))
 
-    def of_backfill(self, engines: AbstractSet[Engine]) -> Fingerprint:
+    def of_backfill(self, engines: AbstractSet[EngineName]) -> Fingerprint:
         """Return a value that changes with the first backfill items of `engines`.
 
         It covers all items that the list can need, unless variant groups and cooldown skip
@@ -409,7 +409,7 @@ class ListFingerprint:
                     (
                         item
                         for item in BACKFILLS[engine](eligible, anchors)
-                        if engine is Engine.TRENDING or narrowest[item] not in cooldown
+                        if engine is EngineName.TRENDING or narrowest[item] not in cooldown
                     ),
                     depth,
                 )

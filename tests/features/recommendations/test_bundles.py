@@ -16,7 +16,7 @@ from productrecs.features.recommendations.placement_lists import (
     recommend_placement,
 )
 from productrecs.features.recommendations.recommendation_request import (
-    Engine,
+    EngineName,
     RecommendationRequest,
     Source,
 )
@@ -119,7 +119,7 @@ def listed(
     )
     assert requests.main is not None
     offer = offer_of_list(shop, requests.main, picks, NOW)
-    is_bundle = {one.engine for one in picks} == {Engine.BUNDLE}
+    is_bundle = {one.engine for one in picks} == {EngineName.BUNDLE}
     assert is_bundle is (offer is not None)
     assert all((one.bundle is not None) is is_bundle for one in told.products)
     return [NAMES[one.item] for one in picks], offer and offer.bundle.bundle_id

@@ -21,7 +21,7 @@ from productrecs.features.recommendations.explain import (
 )
 from productrecs.features.recommendations.recommend import recommend
 from productrecs.features.recommendations.recommendation_request import (
-    Engine,
+    EngineName,
     RecommendationRequest,
     Source,
 )
@@ -82,16 +82,16 @@ def test_on_a_page_what_completes_comes_before_another_of_the_same(
     found = picks(shop, "tent")
 
     assert [(one.item, one.engine) for one in found[:2]] == [
-        (STOVE, Engine.COMPLEMENTARY),
-        (OTHER, Engine.BUY),
+        (STOVE, EngineName.COMPLEMENTARY),
+        (OTHER, EngineName.BUY),
     ]
 
 
 def test_a_cart_is_completed_but_not_by_another_of_what_is_in_it(shop: StoreState) -> None:
     found = {one.item: one.engine for one in picks(shop, "tent", "mat")}
 
-    assert found[STOVE] is Engine.COMPLEMENTARY
-    assert found[OTHER] is Engine.BUY
+    assert found[STOVE] is EngineName.COMPLEMENTARY
+    assert found[OTHER] is EngineName.BUY
 
 
 def test_what_nobody_bought_yet_is_completed_by_what_goes_with_its_kind(
@@ -100,7 +100,7 @@ def test_what_nobody_bought_yet_is_completed_by_what_goes_with_its_kind(
     found = picks(shop, "new-tent")
     stove = why(shop, "stove", "new-tent")
 
-    assert found[0] == (STOVE, Engine.COMPLEMENTARY, found[0].score)
+    assert found[0] == (STOVE, EngineName.COMPLEMENTARY, found[0].score)
     assert stove.completes == ()
     assert isinstance(stove.goes_with, GoesWith)
     assert (stove.goes_with.category, stove.goes_with.beside) == ("Stoves", "Tents")
@@ -133,10 +133,13 @@ def test_control_a_page_with_something_to_complete_is_not_as_it_was(
 def test_who_completes_is_told_with_its_evidence(shop: StoreState) -> None:
     stove = why(shop, "stove", "tent")
 
-    assert stove.source is Engine.COMPLEMENTARY
+    assert stove.source is EngineName.COMPLEMENTARY
     assert stove.completes == (BoughtWith("tent", 60),)
     assert stove.goes_with is None
-    assert {voice.engine for voice in stove.voices} == {Engine.COMPLEMENTARY, Engine.BUY}
+    assert {voice.engine for voice in stove.voices} == {
+        EngineName.COMPLEMENTARY,
+        EngineName.BUY,
+    }
     assert sum(voice.share or 0 for voice in stove.voices) == pytest.approx(stove.score)
 
 
@@ -148,6 +151,6 @@ def test_what_lay_in_the_cart_beside_what_was_bought_counts(shop: StoreState) ->
     shop.models = replace(shop.models, carts=carts, complements=completing(carts))
 
     found = {one.item: one.engine for one in picks(shop, "tent")}
-    assert found[MAT] is Engine.COMPLEMENTARY
+    assert found[MAT] is EngineName.COMPLEMENTARY
     assert why(shop, "mat", "tent").completes == (BoughtWith("tent", 30),)
     assert why(shop, "mat", "tent").bought_with == ()

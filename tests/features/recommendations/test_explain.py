@@ -19,7 +19,7 @@ from productrecs.features.recommendations.explain import (
 )
 from productrecs.features.recommendations.recommend import decide, recommend
 from productrecs.features.recommendations.recommendation_request import (
-    Engine,
+    EngineName,
     RecommendationRequest,
     Source,
 )
@@ -133,7 +133,7 @@ def test_who_spoke_for_a_product_and_how_loudly(shop: StoreState) -> None:
     assert (told.source, told.page_type, told.anchors) == ("mix", "product", ("tent",))
     assert dict(told.weights) == {"browse": 1.0, "buy": 0.8}
     assert told.proposals["browse"] == 2
-    assert {voice.engine for voice in lamp.voices} == {Engine.BROWSE, Engine.BUY}
+    assert {voice.engine for voice in lamp.voices} == {EngineName.BROWSE, EngineName.BUY}
     assert sum(voice.share or 0 for voice in lamp.voices) == pytest.approx(lamp.score)
     assert lamp.bought_with == (BoughtWith("tent", 1),)
     assert lamp.seen_by == SeenBy(visits=2, of=2)
@@ -152,7 +152,10 @@ def test_one_engine_alone_has_no_share(shop: StoreState) -> None:
 def test_what_fills_says_by_what(shop: StoreState) -> None:
     told = explained(shop, Source.BROWSE, item_id="gift")
 
-    assert {one.source for one in told.products} == {Engine.CATEGORY, Engine.TRENDING}
+    assert {one.source for one in told.products} == {
+        EngineName.CATEGORY,
+        EngineName.TRENDING,
+    }
     first = told.products[0]
     assert (first.item_id, first.category, first.trending_rank) == ("bolt", "climb", 1)
     assert told.products[-1].category is None
@@ -190,7 +193,7 @@ def test_rules_that_moved_a_product_are_told(shop: StoreState) -> None:
     products = {one.item_id: one for one in explained(shop, item_id="tent").products}
 
     assert products["gift"].pinned_by == 2
-    assert products["gift"].source is Engine.TRENDING
+    assert products["gift"].source is EngineName.TRENDING
     assert products["rope"].rules == (
         AppliedRule(1, "boost 3 by 4", RuleAction.BOOST, 4.0),
     )

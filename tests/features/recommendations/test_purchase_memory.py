@@ -6,7 +6,7 @@ from productrecs.core.clock import DAY_MS
 from productrecs.features.recommendations.explain import explain_recommendations
 from productrecs.features.recommendations.recommend import recommend
 from productrecs.features.recommendations.recommendation_request import (
-    Engine,
+    EngineName,
     RecommendationRequest,
     Source,
 )
@@ -40,7 +40,7 @@ def test_browse_goes_by_what_a_shopper_bought_beside_their_visit() -> None:
     seen = recommend(SHOP, REQUEST, [shopper("cleo", [5])], NOW)
 
     assert [pick.item for pick in bought] == [1, 2, 7]
-    assert [pick.engine for pick in bought[:2]] == [Engine.BROWSE] * 2
+    assert [pick.engine for pick in bought[:2]] == [EngineName.BROWSE] * 2
     assert [pick.item for pick in both] == [6, 1, 2]
     assert [pick.item for pick in seen] == [6, 5, 7]
 

@@ -13,7 +13,7 @@ from productrecs.engines.browse import fit_sessions
 from productrecs.engines.copurchase import VariantGroups, fit_copurchase
 from productrecs.features.recommendations.recommend import recommend
 from productrecs.features.recommendations.recommendation_request import (
-    Engine,
+    EngineName,
     Pick,
     RecommendationRequest,
     Source,
@@ -124,7 +124,7 @@ def test_buy_without_an_anchor_takes_the_shoppers_own_orders(shop: StoreState) -
     picks = ask(shop, Source.BUY, 4, anna([ROPE], [ROPE]))
 
     assert names(picks) == ["bolt"]
-    assert picks[0].engine is Engine.BUY
+    assert picks[0].engine is EngineName.BUY
 
 
 @pytest.mark.parametrize("source", [Source.MIX, Source.BROWSE, Source.SIMILAR])
@@ -143,8 +143,8 @@ def test_mix_names_the_engine_that_earned_a_place(shop: StoreState) -> None:
         NAMES[pick.item]: pick.engine for pick in ask(shop, Source.MIX, 20, item_id="tent")
     }
 
-    assert engines["peg"] is Engine.BUY
-    assert engines["rope"] is Engine.BROWSE
+    assert engines["peg"] is EngineName.BUY
+    assert engines["rope"] is EngineName.BROWSE
 
 
 def test_anchors_and_the_carts_items_are_never_returned(shop: StoreState) -> None:
@@ -183,7 +183,7 @@ def test_who_may_be_shown_it_again_sees_first_what_they_keep_buying(
     picks = ask(shop, Source.MIX, 2, habit)
 
     assert sorted(names(picks)) == ["bolt", "rope"]
-    assert {pick.engine for pick in picks} == {Engine.BUY}
+    assert {pick.engine for pick in picks} == {EngineName.BUY}
     # `buy` is what goes with their purchases or the page, and never what is rebought.
     assert "bolt" not in names(ask(shop, Source.BUY, 4, habit))
     assert names(ask(shop, Source.BUY, 4, habit, item_id="tent")) == ["peg", "lantern"]
@@ -207,7 +207,7 @@ def test_what_variants_lend_is_in_mix_and_never_in_buy(shop: StoreState) -> None
     assert names(ask(shop, Source.BUY, 4, item_id="bolt")) == ["lantern"]
     assert names(ask(shop, Source.BUY, 4, item_id="rope")) == []
     mix = ask(shop, Source.MIX, 4, item_id="rope")
-    assert ("lantern", Engine.BUY) in [(NAMES[pick.item], pick.engine) for pick in mix]
+    assert ("lantern", EngineName.BUY) in [(NAMES[pick.item], pick.engine) for pick in mix]
 
 
 def test_both_identities_of_a_call_are_used(shop: StoreState) -> None:
@@ -231,7 +231,7 @@ def test_nothing_known_gives_what_trends_then_the_newest(shop: StoreState) -> No
 
     assert names(picks)[:4] == ["bolt", "rope", "peg", "tent"]
     assert names(picks)[4:] == ["lantern"]
-    assert {pick.engine for pick in picks} == {Engine.TRENDING}
+    assert {pick.engine for pick in picks} == {EngineName.TRENDING}
 
 
 def test_a_category_fills_before_what_trends(shop: StoreState) -> None:
@@ -241,9 +241,9 @@ def test_a_category_fills_before_what_trends(shop: StoreState) -> None:
 
     assert names(picks) == ["peg", "tent", "bolt"]
     assert [pick.engine for pick in picks] == [
-        Engine.CATEGORY,
-        Engine.CATEGORY,
-        Engine.TRENDING,
+        EngineName.CATEGORY,
+        EngineName.CATEGORY,
+        EngineName.TRENDING,
     ]
 
 

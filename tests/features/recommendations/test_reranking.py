@@ -22,7 +22,7 @@ from productrecs.features.recommendations.earnings.repository import (
 )
 from productrecs.features.recommendations.recommend import recommend
 from productrecs.features.recommendations.recommendation_request import (
-    Engine,
+    EngineName,
     Pick,
     RecommendationRequest,
     Source,
@@ -197,7 +197,7 @@ UNKNOWN = float("nan")
 
 def picks(*scores: float) -> list[Pick]:
     """Return picks of the items 0, 1, ... with these scores."""
-    return [Pick(item, Engine.BROWSE, score) for item, score in enumerate(scores)]
+    return [Pick(item, EngineName.BROWSE, score) for item, score in enumerate(scores)]
 
 
 def items(found: list[Pick]) -> list[int]:

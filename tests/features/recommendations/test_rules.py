@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from productrecs.features.recommendations import recommend, reranking, trending
 from productrecs.features.recommendations.recommendation_request import (
-    Engine,
+    EngineName,
     ListPlan,
     Pick,
     RecommendationRequest,
@@ -186,7 +186,7 @@ def check(
     kind = None if ruled is None else ListKind(ruled)
     said = Expected(rules, here(request, histories), kind)
     broken = broken_promises(picks, may_show, request.num, said)
-    if ruled is Source.BUY and {pick.engine for pick in picks} - {Engine.BUY}:
+    if ruled is Source.BUY and {pick.engine for pick in picks} - {EngineName.BUY}:
         broken.append("no stranger in buy")
     return broken
 
@@ -344,7 +344,7 @@ def test_a_stranger_that_is_pinned_says_trending(shop: StoreState) -> None:
 
     assert picks[1].item == fresh
     assert len(picks) == 8
-    assert picks[1].engine in {Engine.TRENDING, Engine.BROWSE, Engine.BUY}
+    assert picks[1].engine in {EngineName.TRENDING, EngineName.BROWSE, EngineName.BUY}
 
 
 def test_buy_takes_no_stranger_in(shop: StoreState) -> None:

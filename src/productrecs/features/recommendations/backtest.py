@@ -16,7 +16,11 @@ import numpy as np
 from productrecs.engines.arrays import Floats, Ints, Items
 from productrecs.engines.fusion import fuse
 from productrecs.features.recommendations.recipes import PageType, recipe_of
-from productrecs.features.recommendations.recommendation_request import Engine, Pick, Source
+from productrecs.features.recommendations.recommendation_request import (
+    EngineName,
+    Pick,
+    Source,
+)
 from productrecs.features.recommendations.serving_state import BasketCandidates
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.engine_specs import EVALUATED
@@ -188,7 +192,7 @@ _TEST_SHARES: Final = (
 _PREFERRED_CASES: Final = 300
 _VISIT_ITEMS: Final = 9
 _CANDIDATES: Final = 60
-_EVALUATED_ENGINES: Final = tuple(map(Engine, EVALUATED))
+_EVALUATED_ENGINES: Final = tuple(map(EngineName, EVALUATED))
 _HIDDEN_STEP: Final = 7_919  # a prime; selects the hidden product of a cart
 
 Lists = Callable[[tuple[int, ...]], list[int]]
@@ -366,7 +370,7 @@ class _Engines:
         """Return the trending list."""
         return _first_allowed(self._trending, self._excluded(items))
 
-    def single_engine(self, engine: Engine) -> Lists:
+    def single_engine(self, engine: EngineName) -> Lists:
         """Return the lists of one engine by itself."""
         return lambda items: _first_allowed(
             self._engine_candidates(engine, items, is_only_engine=True),
@@ -382,19 +386,19 @@ class _Engines:
         candidates = {
             engine: self._engine_candidates(engine, items) for engine in _EVALUATED_ENGINES
         }
-        candidates[Engine.BUY] = self._companions.pooled_copurchases(
+        candidates[EngineName.BUY] = self._companions.pooled_copurchases(
             self._basket(items)
         ).items
         recipe, page_type = self._recipe, self._page_type
         blend = recipe.blend
-        if recipe.blend_with_complements and len(candidates[Engine.COMPLEMENTARY]):
+        if recipe.blend_with_complements and len(candidates[EngineName.COMPLEMENTARY]):
             blend = recipe.blend_with_complements
         weights = blend[page_type]
         fused = fuse([candidates[engine] for engine in weights], tuple(weights.values()))
         scores = dict(zip(fused.items.tolist(), fused.scores.tolist(), strict=True))
         excluded = self._excluded(items)
         picks = [
-            Pick(item, Engine.BROWSE, scores[item])
+            Pick(item, EngineName.BROWSE, scores[item])
             for item in _first_allowed(fused.items, excluded)
         ]
         score = picks[-1].score if picks else 1.0
@@ -403,7 +407,7 @@ class _Engines:
         )
         for item in trending[: LENGTH - len(picks)]:
             score *= 0.9
-            picks.append(Pick(item, Engine.TRENDING, score))
+            picks.append(Pick(item, EngineName.TRENDING, score))
         return picks
 
     def _basket(self, items: tuple[int, ...]) -> tuple[int, ...]:
@@ -413,11 +417,11 @@ class _Engines:
         return set(self._basket(items))
 
     def _engine_candidates(
-        self, engine: Engine, items: tuple[int, ...], *, is_only_engine: bool = False
+        self, engine: EngineName, items: tuple[int, ...], *, is_only_engine: bool = False
     ) -> Items:
-        if engine is Engine.BUY:
+        if engine is EngineName.BUY:
             return self._companions.copurchases(self._basket(items)).items
-        if engine is Engine.COMPLEMENTARY:
+        if engine is EngineName.COMPLEMENTARY:
             return self._companions.complements(self._basket(items)).items
         visit = items[-_VISIT_ITEMS:]
         return self._companions.models.sessions.next_items(

@@ -6,7 +6,7 @@ from itertools import zip_longest
 from typing import Final, NamedTuple
 
 from productrecs.features.recommendations.recommendation_request import (
-    Engine,
+    EngineName,
     Pick,
     RecommendationRequest,
 )
@@ -106,7 +106,7 @@ def offer_of_list(
     store: StoreState, request: RecommendationRequest, picks: Sequence[Pick], now_ms: int
 ) -> BundleOffer | None:
     """Return the bundle that a list shows; None for a list of other products."""
-    if not picks or picks[0].engine is not Engine.BUNDLE:
+    if not picks or picks[0].engine is not EngineName.BUNDLE:
         return None
     anchors = store.catalog.numbers_of([*filter(None, [request.item_id]), *request.basket])
     listed = {pick.item for pick in picks}

@@ -13,7 +13,7 @@ from productrecs.engines.fusion import RANK_OFFSET, fuse
 from productrecs.features.recommendations.bundles import listable_parts
 from productrecs.features.recommendations.recipes import PageType, Recipe
 from productrecs.features.recommendations.recommendation_request import (
-    Engine,
+    EngineName,
     RecommendationRequest,
     Source,
 )
@@ -124,11 +124,11 @@ def trending_items(eligible: EligibleItems, _anchors: Sequence[int] = ()) -> Ite
     return eligible.trending()
 
 
-BACKFILLS: Final[Mapping[Engine, Backfill]] = MappingProxyType(
+BACKFILLS: Final[Mapping[EngineName, Backfill]] = MappingProxyType(
     {
-        Engine.SIMILAR: items_similar_to_each,
-        Engine.CATEGORY: category_items,
-        Engine.TRENDING: trending_items,
+        EngineName.SIMILAR: items_similar_to_each,
+        EngineName.CATEGORY: category_items,
+        EngineName.TRENDING: trending_items,
     }
 )
 
@@ -270,15 +270,15 @@ def _candidates_by_engine() -> dict[str, Candidates]:
         ValueError: when an engine has none.
     """
     table: dict[str, Candidates] = {
-        Engine.BUY: _buy_candidates,
-        Engine.BROWSE: _browse_candidates,
-        Engine.COMPLEMENTARY: _complementary_candidates,
-        Engine.SIMILAR: _similar_candidates,
-        Engine.TRENDING: _best_seller_candidates,
-        Engine.RECENTLY_VIEWED: _recently_viewed_candidates,
-        Engine.BUY_AGAIN: _due_candidates,
-        Engine.NEW: _new_candidates,
-        Engine.BUNDLE: _bundle_candidates,
+        EngineName.BUY: _buy_candidates,
+        EngineName.BROWSE: _browse_candidates,
+        EngineName.COMPLEMENTARY: _complementary_candidates,
+        EngineName.SIMILAR: _similar_candidates,
+        EngineName.TRENDING: _best_seller_candidates,
+        EngineName.RECENTLY_VIEWED: _recently_viewed_candidates,
+        EngineName.BUY_AGAIN: _due_candidates,
+        EngineName.NEW: _new_candidates,
+        EngineName.BUNDLE: _bundle_candidates,
     }
     backfills: Mapping[Any, object] = BACKFILLS
     for spec in ENGINES:
@@ -294,14 +294,14 @@ CANDIDATES: Final[Mapping[str, Candidates]] = MappingProxyType(_candidates_by_en
 class FusedCandidates(NamedTuple):
     """The engines' candidates, best first, before any filter."""
 
-    engines: tuple[Engine, ...]
+    engines: tuple[EngineName, ...]
     items: Items  # [n] distinct item numbers
     scores: npt.NDArray[np.floating[Any]]  # [n] in falling order
     leaders: npt.NDArray[np.int8]  # [n] index of the item's engine in `engines`
 
 
 def fuse_candidates(
-    weights: Mapping[Engine, float], candidates: Sequence[Ranked]
+    weights: Mapping[EngineName, float], candidates: Sequence[Ranked]
 ) -> FusedCandidates:
     """Return every engine's candidates fused into one order.
 
@@ -321,7 +321,7 @@ def with_complements(
     recipe: Recipe,
     page_type: PageType,
     basket: Basket,
-    by_engine: Mapping[Engine, Ranked],
+    by_engine: Mapping[EngineName, Ranked],
 ) -> tuple[Weights, tuple[Ranked, ...]]:
     """Return the engines of a list about a basket, their weights and their candidates.
 
@@ -334,5 +334,5 @@ def with_complements(
         complements = companions.complements(basket)
         if len(complements.items):
             weights = blend
-            by_engine = {**by_engine, Engine.COMPLEMENTARY: complements}
+            by_engine = {**by_engine, EngineName.COMPLEMENTARY: complements}
     return weights, tuple([by_engine[engine] for engine in weights])

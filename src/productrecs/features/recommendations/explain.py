@@ -23,7 +23,7 @@ from productrecs.features.recommendations.placement_lists import (
 from productrecs.features.recommendations.recipes import PageType
 from productrecs.features.recommendations.recommend import Decision, decide
 from productrecs.features.recommendations.recommendation_request import (
-    Engine,
+    EngineName,
     Pick,
     RecommendationRequest,
     Source,
@@ -59,7 +59,7 @@ class EngineVote:
     before rules apply; None if one engine supplied the list alone.
     """
 
-    engine: Engine
+    engine: EngineName
     rank: int
     score: float
     share: float | None
@@ -109,7 +109,7 @@ class ExplainedProduct:
     """One product of the list, and the evidence for it."""
 
     item_id: str
-    source: Engine
+    source: EngineName
     score: float
     voices: tuple[EngineVote, ...] = ()
     bought_with: tuple[BoughtWith, ...] = ()
@@ -291,7 +291,7 @@ class _Explainer:
         unfiltered = None if plan is None else plan._replace(filters=())
         self._unfiltered = store.eligible(now_ms, page_type, ruled, plan=unfiltered)
         self._similar_visits, self._views_by_item = 0, dict[int, int]()
-        if Engine.BROWSE in decision.weights:
+        if EngineName.BROWSE in decision.weights:
             context = decision.context
             self._similar_visits, self._views_by_item = (
                 store.models.sessions.voting_sessions(
@@ -314,7 +314,7 @@ class _Explainer:
             goes_with=self._goes_with(pick.item, engines),
             seen_by=(
                 SeenBy(self._views_by_item.get(pick.item, 0), self._similar_visits)
-                if Engine.BROWSE in engines
+                if EngineName.BROWSE in engines
                 else None
             ),
             return_share=self._return_share(pick.item, engines),
@@ -391,17 +391,17 @@ class _Explainer:
             if (rank := _rank_in(ranked, item)) is not None
         )
 
-    def _bought_with(self, item: int, engines: set[Engine]) -> tuple[BoughtWith, ...]:
+    def _bought_with(self, item: int, engines: set[EngineName]) -> tuple[BoughtWith, ...]:
         context = self._decision.context
-        if Engine.BUY not in engines and not context.remembered_purchases:
+        if EngineName.BUY not in engines and not context.remembered_purchases:
             return ()
         models = self._store.models
         is_strict = self._source is Source.BUY  # `buy` ignores pooled variant baskets
         model = models.copurchase if is_strict else models.widest
         return self._bought_together(context_basket(context), item, model)
 
-    def _completes(self, item: int, engines: set[Engine]) -> tuple[BoughtWith, ...]:
-        if Engine.COMPLEMENTARY not in engines:
+    def _completes(self, item: int, engines: set[EngineName]) -> tuple[BoughtWith, ...]:
+        if EngineName.COMPLEMENTARY not in engines:
             return ()
         anchors, models = self._decision.context.anchors, self._store.models
         return self._bought_together(anchors, item, models.carts or models.widest)
@@ -418,14 +418,14 @@ class _Explainer:
         ]
         return tuple(sorted(cooccurrences, key=lambda cooccurrence: -cooccurrence.baskets))
 
-    def _return_share(self, item: int, engines: set[Engine]) -> float | None:
-        if Engine.BROWSE not in engines:
+    def _return_share(self, item: int, engines: set[EngineName]) -> float | None:
+        if EngineName.BROWSE not in engines:
             return None
         visit = context_visit(self._decision.context)
         return self._store.models.sessions.return_share(visit, item) or None
 
-    def _goes_with(self, item: int, engines: set[Engine]) -> GoesWith | None:
-        if Engine.COMPLEMENTARY not in engines or self._completes(item, engines):
+    def _goes_with(self, item: int, engines: set[EngineName]) -> GoesWith | None:
+        if EngineName.COMPLEMENTARY not in engines or self._completes(item, engines):
             return None
         eligible, complements = self._decision.eligible, self._store.models.complements
         for anchor in self._decision.context.anchors:
@@ -452,7 +452,7 @@ class _Explainer:
         return self._store.catalog.ids[self._decision.context.anchors[0]]
 
     def _category(self, pick: Pick) -> str | None:
-        if pick.engine is not Engine.CATEGORY:
+        if pick.engine is not EngineName.CATEGORY:
             return None
         eligible = self._decision.eligible
         for name in narrowest_categories(

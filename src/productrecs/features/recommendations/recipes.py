@@ -8,7 +8,7 @@ from typing import Final
 
 from productrecs.engines.engine_spec import EngineSpec
 from productrecs.features.recommendations.recommendation_request import (
-    Engine,
+    EngineName,
     ListPlan,
     Source,
 )
@@ -30,8 +30,8 @@ class PageType(StrEnum):
 class Recipe:
     """Engines with their weights per page type, then the backfill of a short list."""
 
-    blend: Mapping[PageType, Mapping[Engine, float]]
-    backfill: tuple[Engine, ...] = ()
+    blend: Mapping[PageType, Mapping[EngineName, float]]
+    backfill: tuple[EngineName, ...] = ()
     is_varied: bool = False  # limits variants and single categories in a list
     # Co-purchases include pooled variants and repurchased items.
     pools_variants: bool = False
@@ -41,25 +41,27 @@ class Recipe:
     is_whole: bool = False  # one set in its order: nothing is added, moved or left out
     has_fatigue: bool = False  # often ignored products are discounted
     has_cooldown: bool = False  # categories just bought or in the cart are demoted
-    habit_blend: Mapping[Engine, float] | None = None  # weights for habitual repurchasers
+    habit_blend: Mapping[EngineName, float] | None = (
+        None  # weights for habitual repurchasers
+    )
     # The blend of a list whose complements are known.
-    blend_with_complements: Mapping[PageType, Mapping[Engine, float]] | None = None
+    blend_with_complements: Mapping[PageType, Mapping[EngineName, float]] | None = None
 
 
 # Similar pictures come before items of the same category: interface 4.1, rule 5.
-_BACKFILL: Final = (Engine.SIMILAR, Engine.CATEGORY, Engine.TRENDING)
+_BACKFILL: Final = (EngineName.SIMILAR, EngineName.CATEGORY, EngineName.TRENDING)
 
 
 def _on_all_pages(
-    weights: Mapping[Engine, float],
-) -> Mapping[PageType, Mapping[Engine, float]]:
+    weights: Mapping[EngineName, float],
+) -> Mapping[PageType, Mapping[EngineName, float]]:
     return MappingProxyType(dict.fromkeys(PageType, weights))
 
 
-def _weights(page_type: PageType, engines: Iterable[EngineSpec]) -> dict[Engine, float]:
+def _weights(page_type: PageType, engines: Iterable[EngineSpec]) -> dict[EngineName, float]:
     """Return how much engines count in `mix`, the heaviest first."""
     weights = {
-        Engine(spec.name): spec.weights[page_type]
+        EngineName(spec.name): spec.weights[page_type]
         for spec in engines
         if page_type in spec.weights
     }
@@ -75,23 +77,23 @@ _MIX: Final = MappingProxyType(
 _BLEND_WITH_COMPLEMENTS: Final = MappingProxyType(
     {
         PageType.PRODUCT: {
-            Engine.BROWSE: 1.0,
-            Engine.COMPLEMENTARY: 0.4,
-            Engine.BUY: 0.4,
+            EngineName.BROWSE: 1.0,
+            EngineName.COMPLEMENTARY: 0.4,
+            EngineName.BUY: 0.4,
         },
         PageType.CART: {
-            Engine.COMPLEMENTARY: 0.5,
-            Engine.BUY: 0.5,
-            Engine.BROWSE: 0.4,
+            EngineName.COMPLEMENTARY: 0.5,
+            EngineName.BUY: 0.5,
+            EngineName.BROWSE: 0.4,
         },
     }
 )
 _RECIPES: Final[Mapping[Source, Recipe]] = MappingProxyType(
     {
         # Co-purchases only, no backfill: interface 4.1, rule 2.
-        Source.BUY: Recipe(blend=_on_all_pages({Engine.BUY: 1.0})),
+        Source.BUY: Recipe(blend=_on_all_pages({EngineName.BUY: 1.0})),
         Source.BROWSE: Recipe(
-            _on_all_pages({Engine.BROWSE: 1.0}),
+            _on_all_pages({EngineName.BROWSE: 1.0}),
             _BACKFILL,
             is_varied=True,
             uses_purchase_memory=True,
@@ -100,7 +102,7 @@ _RECIPES: Final[Mapping[Source, Recipe]] = MappingProxyType(
         ),
         # An item without a picture is answered as `mix`: interface 4.1, rule 4.
         Source.SIMILAR: Recipe(
-            blend=_on_all_pages({Engine.SIMILAR: 1.0}), backfill=_BACKFILL
+            blend=_on_all_pages({EngineName.SIMILAR: 1.0}), backfill=_BACKFILL
         ),
         Source.MIX: Recipe(
             _MIX,
@@ -118,13 +120,13 @@ _RECIPES: Final[Mapping[Source, Recipe]] = MappingProxyType(
 _STRATEGIES: Final[Mapping[Strategy, Recipe]] = MappingProxyType(
     {
         Strategy.COMPLEMENTARY: Recipe(
-            _on_all_pages({Engine.COMPLEMENTARY: 1.0, Engine.BUY: 0.5}),
+            _on_all_pages({EngineName.COMPLEMENTARY: 1.0, EngineName.BUY: 0.5}),
             pools_variants=True,
         ),
-        Strategy.RECENTLY_VIEWED: Recipe(_on_all_pages({Engine.RECENTLY_VIEWED: 1.0})),
-        Strategy.BUY_AGAIN: Recipe(_on_all_pages({Engine.BUY_AGAIN: 1.0}), rebuys=True),
-        Strategy.NEW: Recipe(_on_all_pages({Engine.NEW: 1.0})),
-        Strategy.BUNDLE: Recipe(_on_all_pages({Engine.BUNDLE: 1.0}), is_whole=True),
+        Strategy.RECENTLY_VIEWED: Recipe(_on_all_pages({EngineName.RECENTLY_VIEWED: 1.0})),
+        Strategy.BUY_AGAIN: Recipe(_on_all_pages({EngineName.BUY_AGAIN: 1.0}), rebuys=True),
+        Strategy.NEW: Recipe(_on_all_pages({EngineName.NEW: 1.0})),
+        Strategy.BUNDLE: Recipe(_on_all_pages({EngineName.BUNDLE: 1.0}), is_whole=True),
         **dict.fromkeys(
             (
                 Strategy.TRENDING,
@@ -132,7 +134,7 @@ _STRATEGIES: Final[Mapping[Strategy, Recipe]] = MappingProxyType(
                 Strategy.TOP_OF_BRAND,
                 Strategy.ON_SALE,
             ),
-            Recipe(_on_all_pages({Engine.TRENDING: 1.0})),
+            Recipe(_on_all_pages({EngineName.TRENDING: 1.0})),
         ),
     }
 )
@@ -141,7 +143,7 @@ _RECIPES_WITHOUT_PICTURES: Final[Mapping[Source, Recipe]] = MappingProxyType(
         source: replace(
             recipe,
             backfill=tuple(
-                engine for engine in recipe.backfill if engine is not Engine.SIMILAR
+                engine for engine in recipe.backfill if engine is not EngineName.SIMILAR
             ),
         )
         for source, recipe in _RECIPES.items()

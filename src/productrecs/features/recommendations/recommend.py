@@ -27,7 +27,7 @@ from productrecs.features.recommendations.cooldown_and_fatigue import (
 )
 from productrecs.features.recommendations.recipes import PageType, Recipe, recipe_of
 from productrecs.features.recommendations.recommendation_request import (
-    Engine,
+    EngineName,
     Pick,
     RecommendationRequest,
 )
@@ -68,7 +68,7 @@ class Decision(NamedTuple):
 
     context: ShopperContext
     eligible: EligibleItems
-    weights: Mapping[Engine, float]
+    weights: Mapping[EngineName, float]
     candidates: tuple[Ranked, ...]  # of each engine in `weights`
     ranking: FusedCandidates  # the fused order after the store's rules
     not_listable: frozenset[int]  # never listed: anchors, excluded and bought items
@@ -122,7 +122,9 @@ def decide(
     )
     replacements: list[Pick] = []
     if (sold_out := sold_out_anchor(store, request, now_ms)) is not None:
-        visit = dict(zip(weights, candidates, strict=True)).get(Engine.BROWSE, NO_RANKED)
+        visit = dict(zip(weights, candidates, strict=True)).get(
+            EngineName.BROWSE, NO_RANKED
+        )
         replacement_candidates = FusedCandidates(
             ENGINES, *rank_replacements(store, eligible, sold_out, visit, now_ms)
         )
@@ -192,7 +194,7 @@ def _generate_candidates(
     now_ms: int,
     num: int,
     not_listable: frozenset[int],
-) -> tuple[Mapping[Engine, float], tuple[Ranked, ...]]:
+) -> tuple[Mapping[EngineName, float], tuple[Ranked, ...]]:
     """Return each engine's candidates and weight."""
     page_type = context.page_type
     weights = (context.has_habits and recipe.habit_blend) or recipe.blend[page_type]
@@ -307,14 +309,14 @@ def _backfill(
             BACKFILLS[engine](eligible, anchors), discount, head_size
         )
         backfill: Iterator[int] = (item for item in candidates if item not in listed)
-        if skipped_categories and engine is not Engine.TRENDING:
+        if skipped_categories and engine is not EngineName.TRENDING:
             backfill = (
                 item
                 for item in backfill
                 if eligible.narrowest[item] not in skipped_categories
             )
         if recipe.is_varied:
-            ignore_categories = engine is not Engine.TRENDING
+            ignore_categories = engine is not EngineName.TRENDING
             backfill = diverse_backfill(
                 backfill, diversity, ignore_categories=ignore_categories
             )
@@ -352,7 +354,7 @@ def _apply_pins(
         if item in leader_by_item:
             engine = engines.get(item, ranking.engines[leader_by_item[item]])
         elif may_add:
-            engine = engines.get(item, Engine.TRENDING)
+            engine = engines.get(item, EngineName.TRENDING)
         else:
             continue
         pins.append((place, Pick(item, engine, BACKFILL_SCORE)))

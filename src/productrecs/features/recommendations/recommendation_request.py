@@ -19,7 +19,7 @@ class Source(StrEnum):
 
 if TYPE_CHECKING:
 
-    class Engine(StrEnum):
+    class EngineName(StrEnum):
         """The engine that supplied a product; the names that code here uses."""
 
         BUY = "buy"
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         BUNDLE = "bundle"
 
 else:  # all registered engines, in registry order
-    Engine = StrEnum("Engine", [(name.upper(), name) for name in NAMES])
+    EngineName = StrEnum("EngineName", [(name.upper(), name) for name in NAMES])
 
 
 class ListPlan(NamedTuple):
@@ -81,5 +81,5 @@ class Pick(NamedTuple):
     """One product of a reply: its number, engine and score."""
 
     item: int
-    engine: Engine
+    engine: EngineName
     score: float

@@ -15,7 +15,7 @@ from productrecs.engines.copurchase import CopurchaseModel
 from productrecs.engines.fusion import RANK_OFFSET
 from productrecs.engines.popularity import category_top_items
 from productrecs.features.recommendations.recommendation_request import (
-    Engine,
+    EngineName,
     ListPlan,
     RecommendationRequest,
     Source,
@@ -33,7 +33,7 @@ from productrecs.training.trained_models import TrainedModels
 _CANDIDATES: Final = 60
 
 Basket = tuple[int, ...]
-Weights = Mapping[Engine, float]
+Weights = Mapping[EngineName, float]
 _CandidateFunction = Callable[[Basket], Ranked]
 
 

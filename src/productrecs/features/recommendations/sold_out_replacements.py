@@ -15,14 +15,19 @@ from productrecs.engines.arrays import Items, Ranked
 from productrecs.engines.fusion import Fused, fuse
 from productrecs.features.recommendations.candidates import narrowest_categories
 from productrecs.features.recommendations.recommendation_request import (
-    Engine,
+    EngineName,
     Pick,
 )
 from productrecs.features.recommendations.serving_state import EligibleItems, StoreState
 from productrecs.records.catalog.catalog_view import CatalogView, Mask
 from productrecs.records.catalog.title_words import folded_words
 
-ENGINES: Final = (Engine.BROWSE, Engine.SIMILAR, Engine.CATEGORY, Engine.CATEGORY)
+ENGINES: Final = (
+    EngineName.BROWSE,
+    EngineName.SIMILAR,
+    EngineName.CATEGORY,
+    EngineName.CATEGORY,
+)
 """The engine that a replacement is attributed to, by the order that ranks it highest."""
 
 _WEIGHTS: Final = (1.0, 0.7, 1.0, 0.3)
@@ -88,7 +93,7 @@ def starts_with_replacement(
     if not picks:
         return False
     overlap = _category_overlap(catalog, anchor, picks[0].item)
-    return picks[0].engine is Engine.SIMILAR or overlap >= _MIN_CATEGORY_OVERLAP
+    return picks[0].engine is EngineName.SIMILAR or overlap >= _MIN_CATEGORY_OVERLAP
 
 
 def _same_category_items(eligible: EligibleItems, anchor: int, buyable: Mask) -> list[int]:

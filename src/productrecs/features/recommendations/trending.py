@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from productrecs.features.recommendations.recommendation_request import Engine, Pick
+from productrecs.features.recommendations.recommendation_request import EngineName, Pick
 from productrecs.features.recommendations.reranking import with_pins
 from productrecs.features.recommendations.serving_state import EligibleItems, StoreState
 from productrecs.records.catalog.catalog_view import Mask
@@ -40,7 +40,7 @@ def trending_list(
     if not pins:
         return picks
     pinned_picks = [
-        (pin.place, Pick(pin.item, Engine.TRENDING, 0.0))
+        (pin.place, Pick(pin.item, EngineName.TRENDING, 0.0))
         for pin in pins
         if eligible.may_show(pin.item) and visible[pin.item]
     ]
@@ -69,5 +69,5 @@ def _first_picks(eligible: EligibleItems, visible: Mask, num: int) -> list[Pick]
             break
         if item not in listed_items:
             listed_items.add(item)
-            picks.append(Pick(item, Engine.TRENDING, 1.0 / (1.0 + len(picks))))
+            picks.append(Pick(item, EngineName.TRENDING, 1.0 / (1.0 + len(picks))))
     return picks
