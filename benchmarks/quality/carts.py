@@ -11,7 +11,6 @@ Then the further orders of `shop_kinds`, in stores without titles and categories
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 from zoneinfo import ZoneInfo
 
@@ -28,9 +27,12 @@ from productrecs.core.ids import StoreId
 from productrecs.engines.complementary import (
     BoughtTogetherPairs,
     ComplementModel,
+    Complements,
     fit_complements,
 )
 from productrecs.engines.copurchase import fit_copurchase, warm_up
+from productrecs.engines.popularity import TrendingModel
+from productrecs.engines.registry import BUY, COMPLEMENTARY, TRENDING
 from productrecs.features.recommendations.recommend import recommend
 from productrecs.features.recommendations.recommendation_request import (
     RecommendationRequest,
@@ -113,13 +115,11 @@ def _models_of(test: Trial, titles: Sequence[str], words: Sequence[str]) -> Trai
         groups = variant_groups_of(titles).groups
         complements = fit_complements(pairs, kinds, groups, sold)
     trending = np.argsort(-sold, kind="stable").astype(np.int32)
-    return replace(
-        empty_models(),
-        copurchase=learned.plain,
-        pooled=learned.pooled,
-        complements=complements,
-        trending=trending,
-        ranks=np.argsort(trending).astype(np.int32),
+    return (
+        empty_models()
+        .replacing(BUY, learned)
+        .replacing(COMPLEMENTARY, Complements(complements, learned))
+        .replacing(TRENDING, TrendingModel.of(trending))
     )
 
 

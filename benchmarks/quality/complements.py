@@ -24,13 +24,17 @@ from benchmarks.quality.statistics import difference
 from benchmarks.report import Figure
 from productrecs.engines.browse import SessionIndex, fit_sessions
 from productrecs.engines.browse import warm_up as warm_up_visits
-from productrecs.engines.complementary import BoughtTogetherPairs, fit_complements
+from productrecs.engines.complementary import (
+    BoughtTogetherPairs,
+    Complements,
+    fit_complements,
+)
 from productrecs.engines.copurchase import fit_copurchase, warm_up
+from productrecs.engines.engine import ListContext
 from productrecs.engines.fusion import fuse
-from productrecs.features.recommendations.candidates import with_complements
+from productrecs.engines.registry import BROWSE, BUY, BY_NAME, COMPLEMENTARY
 from productrecs.features.recommendations.recipes import PageType, Recipe, recipe_of
-from productrecs.features.recommendations.recommendation_request import EngineName, Source
-from productrecs.features.recommendations.serving_state import BasketCandidates
+from productrecs.features.recommendations.recommendation_request import Source
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.trained_models import TrainedModels, empty_models
 
@@ -41,7 +45,7 @@ if TYPE_CHECKING:
     from productrecs.engines.arrays import Floats, Ints, Items
 
 MIX: Final = recipe_of(Source.MIX, StoreSettings())
-BEFORE: Final = replace(MIX, blend_with_complements=None)
+BEFORE: Final = replace(MIX, blend_with_complements={})
 SHOWN: Final = (4, 10)
 LEAST: Final = 0.98  # of what `mix` hits without it
 _CANDIDATES: Final = 60
@@ -82,14 +86,22 @@ def learned(
     """Return what a store's lines (orders, items, ages in days) and visits teach."""
     orders, items, ages = lines
     n_items = len(kinds)
-    bought = fit_copurchase(orders, items, ages.astype(np.float32), n_items).plain
-    pairs = BoughtTogetherPairs(bought.offsets, bought.companions, bought.support)
-    sold = np.bincount(items, minlength=n_items)
-    models = replace(
-        empty_models(),
-        copurchase=bought,
-        complements=fit_complements(pairs, kinds, np.zeros(n_items, np.int32), sold),
-        sessions=SessionIndex.empty() if visits is None else fit_sessions(*visits, n_items),
+    bought = fit_copurchase(orders, items, ages.astype(np.float32), n_items)
+    pairs = bought.plain
+    complements = fit_complements(
+        BoughtTogetherPairs(pairs.offsets, pairs.companions, pairs.support),
+        kinds,
+        np.zeros(n_items, np.int32),
+        np.bincount(items, minlength=n_items),
+    )
+    models = (
+        empty_models()
+        .replacing(BUY, bought)
+        .replacing(COMPLEMENTARY, Complements(complements, bought))
+        .replacing(
+            BROWSE,
+            SessionIndex.empty() if visits is None else fit_sessions(*visits, n_items),
+        )
     )
     return Store(models, kinds)
 
@@ -97,13 +109,12 @@ def learned(
 def listed(store: Store, recipe: Recipe, place: PageType, given: list[int]) -> list[int]:
     """Return ten products for a product page or a cart, as `mix` blends them."""
     basket = tuple(given if place is PageType.CART else given[-1:])
-    models, companions = store.models, BasketCandidates(store.models)
-    found = {
-        EngineName.BROWSE: models.sessions.next_items(given[-9:], 0, _CANDIDATES),
-        EngineName.BUY: companions.pooled_copurchases(basket),
-    }
-    weights, ranked = with_complements(companions, recipe, place, basket, found)
-    blended = fuse([one.items for one in ranked], tuple(weights.values())).items
+    context = ListContext(anchors=basket, basket=basket, visit=tuple(given[-9:]), now_ms=0)
+    models, weights = store.models, recipe.blend[place]
+    if len(COMPLEMENTARY.evaluate(models.of(COMPLEMENTARY), context)):
+        weights = recipe.blend_with_complements.get(place, weights)
+    lists = [BY_NAME[one].evaluate(models.by_engine[one], context) for one in weights]
+    blended = fuse(lists, tuple(weights.values())).items
     return [item for item in blended.tolist() if item not in basket][: max(SHOWN)]
 
 

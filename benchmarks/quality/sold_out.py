@@ -13,7 +13,7 @@ import csv
 import gzip
 import itertools
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 from zoneinfo import ZoneInfo
@@ -25,6 +25,8 @@ from benchmarks.quality.statistics import difference
 from benchmarks.report import Figure
 from productrecs.core.ids import StoreId
 from productrecs.engines.browse import fit_sessions, warm_up
+from productrecs.engines.popularity import TrendingModel
+from productrecs.engines.registry import BROWSE, TRENDING
 from productrecs.features.recommendations.recommend import recommend
 from productrecs.features.recommendations.recommendation_request import (
     RecommendationRequest,
@@ -139,12 +141,8 @@ def _models(learned: Sequence[tuple[int, Sequence[int]]], n_items: int) -> Any:
         n_items,
     )
     trending = np.argsort(-np.bincount(items, minlength=n_items), kind="stable")
-    return replace(
-        empty_models(),
-        sessions=sessions,
-        trending=trending.astype(np.int32),
-        ranks=np.argsort(trending).astype(np.int32),
-    )
+    models = empty_models().replacing(BROWSE, sessions)
+    return models.replacing(TRENDING, TrendingModel.of(trending.astype(np.int32)))
 
 
 def _read() -> tuple[list[str], list[tuple[int, list[int]]], list[tuple[Any, ...]]]:

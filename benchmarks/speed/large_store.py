@@ -37,10 +37,10 @@ from productrecs.tenancy.accounts.store_management import (
 )
 from productrecs.tenancy.accounts.store_settings import resolve_settings
 from productrecs.training.dask_cluster import open_cluster
+from productrecs.training.fit_models import fit
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.search.repository import SearchEventRepository
 from productrecs.training.training_inputs import FitCache, TrainingInputs
-from productrecs.training.training_run import fit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

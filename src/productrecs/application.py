@@ -17,6 +17,7 @@ from starlette.types import Lifespan
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.memory_budget import MIB, ByteBudget
 from productrecs.dashboard.application import add_dashboard
+from productrecs.engines.registry import ENGINES
 from productrecs.features.guides.developer_guide_rendering import undescribed
 from productrecs.http.dispatch.dispatcher import Dispatcher
 from productrecs.http.dispatch.http_exchange import INTERFACE_VERSION
@@ -104,7 +105,6 @@ from productrecs.serving.writes.write_client import WriteClient
 from productrecs.serving.writes.write_handlers import write_handlers
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.users.login_attempt_limits import AttemptLimits
-from productrecs.training.engine_specs import ENGINES
 from productrecs.training.trained_models import warm_up
 
 _log = logging.getLogger(__name__)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, get_args
 import numpy as np
 import pytest
 
+from productrecs.engines.engine import Metric
 from productrecs.engines.popularity import (
-    Metric,
     TrendingSales,
     category_top_items,
     rank_trending,

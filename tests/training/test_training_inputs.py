@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from productrecs.engines.engine import Fingerprint
 from productrecs.records.events.event import EventKind
-from productrecs.training.engine_fitters import merge_carts, order_line_mask
+from productrecs.training.basket_lines import order_and_cart_lines, order_line_mask
 from productrecs.training.partitioned_shopper_events import Behaviour
 from productrecs.training.training_inputs import CatalogInputs, FitCache, Purchases
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from productrecs.engines.arrays import Arrays
 
 
 @pytest.fixture(name="fits")
@@ -24,12 +27,12 @@ def _fits() -> list[int]:
 def fitted(
     cache: FitCache, fits: list[int], inputs: tuple[object, ...], arguments: int = 1
 ) -> int:
-    def fit() -> int:
+    def fit() -> Arrays:
         fits.append(len(fits))
-        return fits[-1]
+        return {"number": np.array(fits[-1:])}
 
-    number: int = cache.get_or_fit("pairs", inputs, arguments, fit)
-    return number
+    fingerprint = Fingerprint(inputs, arguments)
+    return int(cache.get_or_fit("pairs", fingerprint, fit)["number"][0])
 
 
 def test_the_same_inputs_are_fitted_once(fits: list[int]) -> None:
@@ -55,7 +58,7 @@ def test_equal_inputs_that_are_other_objects_and_other_arguments_are_fitted_agai
 def test_a_failed_fit_is_not_cached(fits: list[int]) -> None:
     cache, inputs = FitCache(), ([1],)
     with pytest.raises(ZeroDivisionError):
-        cache.get_or_fit("pairs", inputs, 1, lambda: 1 // 0)
+        cache.get_or_fit("pairs", Fingerprint(inputs), lambda: {"none": np.zeros(1 // 0)})
 
     assert fitted(cache, fits, inputs) == 0
 
@@ -69,6 +72,7 @@ ROWS = [
     (BARE, True, "Gift", "[]"),
 ]
 MINUTE = 60_000
+NOW = 1_000 * MINUTE
 
 
 def read(*pages: Sequence[tuple[int, bool, str, str]]) -> tuple[list[int], list[int]]:
@@ -184,7 +188,7 @@ def carted(*events: tuple[int, int, int]) -> Behaviour:
 
 
 def baskets(bought: Purchases, done: Behaviour) -> set[tuple[int, ...]]:
-    lines = merge_carts(bought, done)
+    lines = order_and_cart_lines(bought, done, NOW)
     assert lines is not None
     return {
         tuple(np.unique(lines.items[lines.baskets == one]).tolist())
@@ -211,7 +215,10 @@ def test_other_visits_carts_and_nobodys_orders_stay_apart() -> None:
 def test_where_no_cart_tells_more_there_is_nothing_to_join() -> None:
     bought = purchases((7, TENT, 20, 1), (8, STOVE, 20, 0))
 
-    assert merge_carts(bought, carted()) is None
-    assert merge_carts(bought, carted((STOVE, 5, 4))) is None
-    assert merge_carts(purchases((8, STOVE, 20, 0)), carted((STOVE, 5, 4))) is None
-    assert merge_carts(purchases(), carted((STOVE, 5, 4))) is None
+    assert order_and_cart_lines(bought, carted(), NOW) is None
+    assert order_and_cart_lines(bought, carted((STOVE, 5, 4)), NOW) is None
+    assert (
+        order_and_cart_lines(purchases((8, STOVE, 20, 0)), carted((STOVE, 5, 4)), NOW)
+        is None
+    )
+    assert order_and_cart_lines(purchases(), carted((STOVE, 5, 4)), NOW) is None

@@ -15,10 +15,10 @@ import pytest
 from productrecs.core.ids import StoreId
 from productrecs.storage.files.model_files import open_arrays
 from productrecs.tenancy.accounts.store_management import find_store
+from productrecs.training.fit_models import fit
 from productrecs.training.repository import TrainedModel, TrainingHead, TrainingRepository
 from productrecs.training.trained_models import models_folder
 from productrecs.training.training_inputs import TrainingInputs
-from productrecs.training.training_run import fit
 from tests.support.service import Merchant, Service, eventually
 from tests.trust.history import Outcome, Verdict
 from tests.trust.load import Crowd, receipts, stored

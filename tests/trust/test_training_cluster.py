@@ -16,10 +16,10 @@ import pytest
 from productrecs.storage.files.model_files import open_arrays
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.dask_cluster import ClusterError, open_cluster
+from productrecs.training.fit_models import fit
 from productrecs.training.interest_signals import Signals
 from productrecs.training.partitioned_shopper_events import Behaviour, ShopperEvents
 from productrecs.training.training_inputs import Purchases, TrainingInputs
-from productrecs.training.training_run import fit
 from tests.support.service import free_port
 
 if TYPE_CHECKING:

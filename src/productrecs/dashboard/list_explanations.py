@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Final
 
 from productrecs.dashboard.page import Visit
+from productrecs.engines.registry import BY_NAME
 from productrecs.features.recommendations.explain import (
     AppliedRule,
     ExplainedProduct,
@@ -29,20 +30,6 @@ from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.merchandising.rule import Rule, RuleAction
 
 NameOf = Callable[[str], str]
-ENGINE_NAMES: Final = MappingProxyType(
-    {
-        EngineName.BUY: "Bought together",
-        EngineName.BROWSE: "Viewed in similar visits",
-        EngineName.COMPLEMENTARY: "Completes it",
-        EngineName.SIMILAR: "Looks similar",
-        EngineName.CATEGORY: "Same category",
-        EngineName.TRENDING: "Trending",
-        EngineName.RECENTLY_VIEWED: "Viewed before",
-        EngineName.BUY_AGAIN: "Due again",
-        EngineName.NEW: "New",
-        EngineName.BUNDLE: "Bundle",
-    }
-)
 _HIDDEN: Final = MappingProxyType(
     {
         RefusalReason.ASKED_ABOUT: "it is the product of the page",
@@ -116,7 +103,7 @@ def explained_list(
                 title=named(one.item_id),
                 picture=visit.pictures.address(item.image_url if item else None),
                 price=item.price if item else None,
-                engine=ENGINE_NAMES[one.source],
+                engine=BY_NAME[one.source].label,
                 reasons=tuple(_reasons(visit, one, named)) or ("It is new",),
                 change="" if before is None else _change(one.item_id, place, before),
             )
@@ -159,6 +146,7 @@ def _reasons(visit: Visit, one: ExplainedProduct, named: NameOf) -> Iterator[str
         yield f"{'Popular in' if is_known else 'Also in'} {one.category}"
     if one.trending_rank is not None and one.source is EngineName.TRENDING:
         yield f"No. {visit.formats.number(one.trending_rank)} in trending"
+    yield from one.reasons
     yield from (_weighed(visit, rule) for rule in one.rules if rule.factor != 1)
 
 

@@ -28,7 +28,23 @@ class Ranked(NamedTuple):
     scores: Scores
 
 
+MAX_CANDIDATES: Final = 60  # of one engine, for one list
 NO_RANKED: Final = Ranked(np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32))
+
+
+def prefixed(name: str, arrays: Arrays) -> Arrays:
+    """Return a model's arrays under the names `name.`... of a file of several models."""
+    return {f"{name}.{key}": array for key, array in arrays.items()}
+
+
+def without_prefix(name: str, arrays: Arrays) -> Arrays:
+    """Return the arrays named `name.`..., without that prefix."""
+    prefix = f"{name}."
+    return {
+        key.removeprefix(prefix): array
+        for key, array in arrays.items()
+        if key.startswith(prefix)
+    }
 
 
 def top_places(

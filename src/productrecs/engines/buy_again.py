@@ -1,16 +1,14 @@
-"""Repurchase prediction: which items a shopper buys again, and when they are due."""
+"""Engine `buy_again`: which items a shopper buys again, and when they are due."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from productrecs.engines.arrays import NO_RANKED, Ranked, top_places
+from productrecs.engines.arrays import NO_RANKED, Arrays, Ints, Items, Ranked, top_places
+from productrecs.engines.engine import Engine, Fingerprint, FitInputs, ListContext
 
-if TYPE_CHECKING:
-    from productrecs.engines.arrays import Ints, Items
-
+_INTERVALS: Final = "intervals"
 HALF_A_DAY_MS: Final = 12 * 60 * 60 * 1000
 HABIT_SHARE: Final = 0.2  # minimum share of repeated items in a shopper's baskets
 DECAY: Final = 0.9  # weight factor from one basket to the one before it
@@ -136,3 +134,37 @@ def _basket_numbers(times: Ints) -> Ints:
     starts_basket = np.zeros(len(times), dtype=np.bool_)
     starts_basket[1:] = np.diff(times) > HALF_A_DAY_MS
     return np.cumsum(starts_basket)
+
+
+class BuyAgainEngine(Engine[Ints]):
+    """Lists purchases that are due; its model has each item's usual interval [n_items]."""
+
+    name: ClassVar = "buy_again"
+    label: ClassVar = "Due again"
+    summary: ClassVar = "bought by this shopper before, and due again"
+    guide: ClassVar = "placements"
+    is_trained: ClassVar = False
+
+    def fingerprint(self, inputs: FitInputs, fitted: Arrays) -> Fingerprint:
+        """Return what the fit depends on."""
+        return Fingerprint((inputs.purchases,), inputs.n_items)
+
+    def fit(self, inputs: FitInputs, fitted: Arrays) -> Arrays:
+        """Return the usual intervals, of buyers who are known."""
+        lines = inputs.purchases
+        is_counted = lines.is_active & (lines.quantities > 0) & (lines.buyers != 0)
+        intervals = usual_intervals(
+            lines.buyers[is_counted],
+            lines.items[is_counted],
+            lines.times[is_counted],
+            inputs.n_items,
+        )
+        return {_INTERVALS: intervals}
+
+    def load(self, arrays: Arrays, loaded: Mapping[str, Any]) -> Ints:
+        """Return the stored intervals."""
+        return np.asarray(arrays.get(_INTERVALS, np.zeros(0, np.int64)))
+
+    def candidates(self, model: Ints, request: ListContext) -> Ranked:
+        """Return what the shopper buys again."""
+        return request.rebuyable

@@ -1,13 +1,23 @@
-"""Popularity engine: ranks items by purchases, carts and views; top of a category."""
+"""Engines `trending` and `category`: the best sellers of a store and of a category."""
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
-from productrecs.engines.arrays import Floats, Ints, Items
-
-Metric: TypeAlias = Literal["orders", "units", "revenue"]
+from productrecs.engines.arrays import Arrays, Floats, Ints, Items, Ranked
+from productrecs.engines.engine import (
+    MAX_ORDER,
+    EligibleProducts,
+    Engine,
+    Evidence,
+    Explainer,
+    FitInputs,
+    ListRequest,
+    Metric,
+)
+from productrecs.engines.fusion import ranked_by_position
 
 _HALF_LIFE_MS: Final = 90 * 24 * 60 * 60 * 1000
 _UNIT: Final = 1 << 20  # fixed point of decayed sales: sums independent of order
@@ -125,3 +135,90 @@ def category_top_items(members: Items | Ints, ranks: Items, limit: int) -> Items
         item_ranks = item_ranks[item_ranks <= max_rank]
     order = np.lexsort((members, item_ranks))[: max(limit, 0)]
     return members[order].astype(np.int32)
+
+
+class TrendingModel(NamedTuple):
+    """Item numbers, most trending first, and the rank of each item.
+
+    The rank of an item that is not in `items` is their number, or it is missing.
+    """
+
+    items: Items
+    ranks: Items
+
+    @classmethod
+    def of(cls, items: Items) -> "TrendingModel":
+        """Return the model of items in this order."""
+        ranks = np.full(int(items.max(initial=-1)) + 1, len(items), dtype=np.int32)
+        ranks[items] = np.arange(len(items), dtype=np.int32)
+        return cls(items, ranks)
+
+
+class TrendingEngine(Engine[TrendingModel]):
+    """Recommends what sells right now; the last backfill of a list."""
+
+    name: ClassVar = "trending"
+    label: ClassVar = "Trending"
+    summary: ClassVar = "what sells right now"
+    is_filler: ClassVar = True
+
+    def fit(self, inputs: FitInputs, fitted: Arrays) -> Arrays:
+        """Return the items, most trending first."""
+        purchases, window = inputs.purchases, inputs.trending
+        is_active = purchases.is_active
+        sales = TrendingSales(
+            items=purchases.items[is_active],
+            baskets=purchases.baskets[is_active],
+            units=purchases.quantities[is_active],
+            revenue=np.nan_to_num(purchases.totals[is_active]),
+            times=purchases.times[is_active],
+        )
+        recent_sales = sales.between(window.since_ms, inputs.now_ms)
+        earlier_sales = sales.between(-1, window.since_ms)
+        items = rank_trending(
+            recent_sales, window.carted, window.viewed, window.metric, earlier_sales
+        )
+        return {self.name: items}
+
+    def load(self, arrays: Arrays, loaded: Mapping[str, Any]) -> TrendingModel:
+        """Return the stored order and its ranks."""
+        if not arrays:
+            return TrendingModel.of(np.zeros(0, np.int32))
+        return TrendingModel.of(arrays[self.name])
+
+    def candidates(self, model: TrendingModel, request: ListRequest) -> Ranked:
+        """Return visible items by the store's metric, before rules reorder them."""
+        return ranked_by_position(request.best_sellers(MAX_ORDER))
+
+    def backfill(
+        self, model: TrendingModel, eligible: EligibleProducts, anchors: Sequence[int]
+    ) -> Iterator[int]:
+        """Yield trending items, then the rest of the catalog, the newest first."""
+        return eligible.trending()
+
+
+class CategoryEngine(Engine[None]):
+    """Fills lists up with the best sellers of the anchors' categories."""
+
+    name: ClassVar = "category"
+    label: ClassVar = "Same category"
+    summary: ClassVar = "best sellers of the category"
+    is_filler: ClassVar = True
+    is_trained: ClassVar = False
+
+    def backfill(
+        self, model: None, eligible: EligibleProducts, anchors: Sequence[int]
+    ) -> Iterator[int]:
+        """Yield the top items of the anchors' categories, the narrowest category first."""
+        for name in eligible.narrowest_categories(anchors):
+            yield from eligible.best_of_category(name)
+
+    def explain(self, model: None, request: ListRequest) -> Explainer:
+        """Return a function that names the category whose best seller an item is."""
+        names = request.eligible.narrowest_categories(request.backfill_anchors())
+
+        def explain(item: int) -> Evidence:
+            categories = request.eligible.categories_of(item)
+            return Evidence(category=next((n for n in names if n in categories), None))
+
+        return explain

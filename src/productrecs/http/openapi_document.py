@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from productrecs.core.cache_registry import Cache, memoized
+from productrecs.engines.registry import ENGINES, NAMES
 from productrecs.features.widgets.widget_config_update import WidgetConfigBody
 from productrecs.http.openapi_responses import (
     REQUEST_ID,
@@ -32,7 +33,6 @@ from productrecs.schemas.items import ItemsPush
 from productrecs.schemas.orders import OrderBody
 from productrecs.schemas.photos import PhotoBody, PhotoSearchBody
 from productrecs.tenancy.billing.call_meter import BillingStatus
-from productrecs.training.engine_specs import ENGINES, NAMES
 
 MODELS: Final[Sequence[type[BaseModel]]] = (
     ItemsPush,

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from productrecs.core.errors import StorageError
 from productrecs.core.ids import StoreId
+from productrecs.engines.registry import SIMILAR
 from productrecs.features.looks.repository import PublishedLooks
 from productrecs.features.recommendations.earnings.repository import index_time, read_index
 from productrecs.features.recommendations.serving_state import StoreState
@@ -197,7 +198,7 @@ def _follow_pictures(
             if pictures.visual_id != visual_id:
                 _reject_snapshot(services, visual)
     if state.models.visual is not pictures.model:
-        state.models = replace(state.models, visual=pictures.model)
+        state.models = state.models.replacing(SIMILAR, pictures.model)
 
 
 def _apply_earnings(
@@ -253,7 +254,7 @@ def _reject_snapshot(services: Services, name: SnapshotName) -> None:
 def _swap_models(cached_store: CachedStore, folder: Path, model_id: str) -> None:
     try:
         models = TrainedModels.load(folder, model_id)
-        cached_store.shop.models = replace(models, visual=cached_store.pictures.model)
+        cached_store.shop.models = models.replacing(SIMILAR, cached_store.pictures.model)
         cached_store.refused_model = ""
     except BrokenModelError:
         cached_store.refused_model = model_id

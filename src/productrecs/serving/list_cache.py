@@ -9,7 +9,11 @@ from itertools import islice
 from typing import Final, NamedTuple, Protocol
 
 from productrecs.core.cache_registry import Cache
-from productrecs.features.recommendations.candidates import BACKFILLS, effective_source
+from productrecs.engines.registry import FILLERS
+from productrecs.features.recommendations.candidates import (
+    backfill_items,
+    effective_source,
+)
 from productrecs.features.recommendations.cooldown_and_fatigue import cooldown_in_cart
 from productrecs.features.recommendations.recipes import PageType, Recipe, recipe_of
 from productrecs.features.recommendations.recommendation_request import (
@@ -23,7 +27,6 @@ from productrecs.features.recommendations.serving_state import (
     sold_out_anchor,
 )
 from productrecs.records.catalog.catalog_view import Mask
-from productrecs.training.engine_specs import FILLERS
 
 REFRESH_WITHIN_SECONDS: Final = 12.0
 MAX_STALE_SECONDS: Final = 45.0
@@ -408,7 +411,7 @@ class ListFingerprint:
                 islice(
                     (
                         item
-                        for item in BACKFILLS[engine](eligible, anchors)
+                        for item in backfill_items(engine, eligible, anchors)
                         if engine is EngineName.TRENDING or narrowest[item] not in cooldown
                     ),
                     depth,

@@ -9,7 +9,7 @@ import numpy as np
 from productrecs.engines.arrays import Ints, Items, csr_offsets
 from productrecs.engines.browse import InteractionType, sessionize
 from productrecs.records.events.event import EventKind
-from productrecs.training.engine_fitters import order_line_mask
+from productrecs.training.basket_lines import order_line_mask
 from productrecs.training.partitioned_shopper_events import Behaviour
 from productrecs.training.training_inputs import Purchases
 

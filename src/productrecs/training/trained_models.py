@@ -1,54 +1,71 @@
 """Trained models: a store's engines, memory-mapped from disk and replaced atomically."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from productrecs.core.ids import StoreId
 from productrecs.engines import browse, copurchase, fusion
-from productrecs.engines.arrays import Ints
-from productrecs.engines.browse import SessionIndex
+from productrecs.engines.arrays import Arrays, Ints, Items, without_prefix
 from productrecs.engines.click_boosts import ClickBoostModel
-from productrecs.engines.complementary import ComplementModel
-from productrecs.engines.copurchase import CopurchaseModel, ItemSets
+from productrecs.engines.copurchase import CopurchaseModel
+from productrecs.engines.engine import Engine, Model
+from productrecs.engines.registry import BUY, ENGINES, SIMILAR, TRENDING
 from productrecs.engines.text import semantic_space
 from productrecs.engines.visual import VisualModel
 from productrecs.storage.files.model_files import BrokenModelError, open_arrays
 
 _NO_INTS: Final = np.zeros(0, dtype=np.int64)
-Ranks = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
 class TrainedModels:
-    """All engines of one store, trained at the same time; immutable."""
+    """All engines' models of one store, trained at the same time; immutable."""
 
     model_id: str
-    copurchase: CopurchaseModel
-    sessions: SessionIndex
-    trending: npt.NDArray[np.int32]  # item numbers, most trending first
-    ranks: Ranks  # rank of each item in `trending`; `len(trending)` for items not in it
-    complements: ComplementModel = field(default_factory=ComplementModel.empty)
-    item_sets: ItemSets = field(default_factory=ItemSets.empty)  # candidates for bundles
-    pooled: CopurchaseModel | None = None  # with pooled baskets of variants, if any
-    carts: CopurchaseModel | None = None  # of orders and carts, if carts add pairs
+    by_engine: Mapping[str, Any]  # by the engine's name
     click_boosts: ClickBoostModel = field(default_factory=ClickBoostModel.empty)  # by query
     # By `event.interest_key`.
     indicators: ClickBoostModel = field(default_factory=ClickBoostModel.empty)
-    visual: VisualModel = field(default_factory=VisualModel.empty)  # published separately
     # See `item_fingerprints`.
     fingerprints: Ints = field(default_factory=lambda: _NO_INTS)
-    # See `usual_intervals`.
-    intervals: Ints = field(default_factory=lambda: _NO_INTS)
+
+    def of(self, engine: Engine[Model]) -> Model:
+        """Return the model of an engine."""
+        model: Model = self.by_engine[engine.name]
+        return model
+
+    @property
+    def copurchase(self) -> CopurchaseModel:
+        """The co-purchases of the items' own baskets."""
+        return self.of(BUY).plain
 
     @property
     def widest(self) -> CopurchaseModel:
         """The co-purchase model with the highest coverage: the pooled one, if any."""
-        return self.copurchase if self.pooled is None else self.pooled
+        return self.of(BUY).widest
+
+    @property
+    def trending(self) -> Items:
+        """Item numbers, most trending first."""
+        return self.of(TRENDING).items
+
+    @property
+    def ranks(self) -> Items:
+        """Each item's rank in `trending`, as in `TrendingModel`."""
+        return self.of(TRENDING).ranks
+
+    @property
+    def visual(self) -> VisualModel:
+        """The picture index, which is published separately."""
+        return self.of(SIMILAR)
+
+    def replacing(self, engine: Engine[Model], model: Model) -> Self:
+        """Return these models with another one of an engine."""
+        return replace(self, by_engine={**self.by_engine, engine.name: model})
 
     def fingerprint(self, item: int) -> int | None:
         """Return the fingerprint of an item; None if it is unknown."""
@@ -69,71 +86,38 @@ class TrainedModels:
             message = f"model {model_id} belongs to another store"
             raise BrokenModelError(message)
         try:
-            return cls.of(model_id, arrays)
+            return cls.from_arrays(model_id, arrays)
         except (KeyError, ValueError, TypeError) as error:
             message = f"model {model_id} is incomplete: {error}"
             raise BrokenModelError(message) from error
 
     @classmethod
-    def of(cls, model_id: str, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
-        """Return the models of all engines' arrays, named `engine.array`.
+    def from_arrays(cls, model_id: str, arrays: Arrays) -> Self:
+        """Return the models of all engines' arrays; of none, empty models.
 
         Raises:
             KeyError, ValueError, TypeError: when they are incomplete.
         """
-        trending, carts = arrays["trending"], engine_arrays(arrays, "carts")
-        pooled = engine_arrays(arrays, "lent")
+        by_engine: dict[str, Any] = {}
+        for engine in ENGINES:
+            by_engine[engine.name] = engine.load(arrays, by_engine)
         return cls(
             model_id=model_id,
-            copurchase=CopurchaseModel.from_arrays(engine_arrays(arrays, "copurchase")),
-            sessions=SessionIndex.from_arrays(engine_arrays(arrays, "browse")),
-            trending=trending,
-            ranks=_ranks(trending),
-            complements=ComplementModel.from_arrays(engine_arrays(arrays, "complementary")),
-            item_sets=ItemSets.from_arrays(engine_arrays(arrays, "sets")),
-            pooled=CopurchaseModel.from_arrays(pooled) if pooled else None,
-            carts=CopurchaseModel.from_arrays(carts) if carts else None,
-            click_boosts=ClickBoostModel.from_arrays(engine_arrays(arrays, "choices")),
-            indicators=ClickBoostModel.from_arrays(engine_arrays(arrays, "signs")),
+            by_engine=by_engine,
+            click_boosts=ClickBoostModel.from_arrays(without_prefix("choices", arrays)),
+            indicators=ClickBoostModel.from_arrays(without_prefix("signs", arrays)),
             fingerprints=np.asarray(arrays.get("marks", _NO_INTS)),
-            intervals=np.asarray(arrays.get("intervals", _NO_INTS)),
         )
 
 
 def empty_models() -> TrainedModels:
     """Return the models before the first training: all are empty."""
-    no_items = np.zeros(0, dtype=np.int32)
-    return TrainedModels(
-        model_id="",
-        copurchase=CopurchaseModel.empty(),
-        sessions=SessionIndex.empty(),
-        trending=no_items,
-        ranks=no_items,
-    )
-
-
-def engine_arrays(
-    arrays: Mapping[str, npt.NDArray[Any]], name: str
-) -> dict[str, npt.NDArray[Any]]:
-    """Return the arrays of one engine: those named `name.`..., without that prefix."""
-    prefix = f"{name}."
-    return {
-        key.removeprefix(prefix): value
-        for key, value in arrays.items()
-        if key.startswith(prefix)
-    }
+    return TrainedModels.from_arrays("", {})
 
 
 def models_folder(models: Path, store_id: StoreId) -> Path:
     """Return the folder of one store's models."""
     return models / store_id
-
-
-def _ranks(trending: npt.NDArray[np.int32]) -> Ranks:
-    size = int(trending.max()) + 1 if len(trending) else 0
-    ranks = np.full(size, len(trending), dtype=np.int32)
-    ranks[trending] = np.arange(len(trending), dtype=np.int32)
-    return ranks
 
 
 def warm_up() -> None:

@@ -3,7 +3,7 @@
 import json
 from array import array
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -13,8 +13,9 @@ import numpy.typing as npt
 
 from productrecs.core.cache_registry import Cache
 from productrecs.core.ids import visitor_hash
-from productrecs.engines.arrays import Items
+from productrecs.engines.arrays import Arrays, Items
 from productrecs.engines.copurchase import VariantGroups
+from productrecs.engines.engine import Fingerprint
 from productrecs.records.catalog.title_words import size_in_title, variant_key
 from productrecs.training.interest_signals import IndicatorInputs
 from productrecs.training.partitioned_shopper_events import (
@@ -127,58 +128,42 @@ def _set_field(values: dict[int, FieldValue], number: int, value: FieldValue) ->
         values.pop(number, None)
 
 
-Fitted = TypeVar("Fitted")
-
-
 class FitCache:
-    """The last result of each fitter, with the inputs it was fitted on.
+    """The last arrays of each engine, with what they were fitted on.
 
     Most trainings only have new views: purchases are then the same object as before, and
-    their fitted result is reused.
+    what was fitted to them is reused.
     """
 
     def __init__(self) -> None:
         """Start with an empty cache."""
-        self._cached: dict[str, tuple[tuple[object, ...], Hashable, Any]] = {}
+        self._cached: dict[str, tuple[Fingerprint, Arrays]] = {}
 
     @property
     def size(self) -> int:
         """Memory of the cached arrays, in bytes."""
         return sum(
-            array.nbytes
-            for _, _, model in self._cached.values()
-            if hasattr(model, "to_arrays")
-            for array in model.to_arrays().values()
+            array.nbytes for _, arrays in self._cached.values() for array in arrays.values()
         )
 
     def get_or_fit(
-        self,
-        name: str,
-        inputs: tuple[object, ...],
-        arguments: Hashable,
-        compute: Callable[[], Fitted],
-    ) -> Fitted:
-        """Return the result of `compute`, cached for the same `inputs` and `arguments`.
+        self, name: str, fingerprint: Fingerprint | None, fit: Callable[[], Arrays]
+    ) -> Arrays:
+        """Return the result of `fit`: the last one of this name, if it still holds.
 
-        `inputs` are compared by identity, so they must not change in place; `arguments`
-        holds all other arguments. One result per name is cached.
+        Without a fingerprint nothing is cached.
         """
+        if fingerprint is None:
+            return fit()
         last = self._cached.get(name)
-        if last is not None and _are_same(last[0], inputs) and last[1] == arguments:
-            cached_result: Fitted = last[2]
-            return cached_result
+        if last is not None and last[0].is_same(fingerprint):
+            return last[1]
         self._cached.pop(name, None)  # frees memory before the next fit
         if len(self._cached) >= Cache.FITS.limit:
             self._cached.clear()
-        model = compute()
-        self._cached[name] = (inputs, arguments, model)
-        return model
-
-
-def _are_same(first: tuple[object, ...], second: tuple[object, ...]) -> bool:
-    if len(first) != len(second):
-        return False
-    return all(one is other for one, other in zip(first, second, strict=True))
+        arrays = fit()
+        self._cached[name] = fingerprint, arrays
+        return arrays
 
 
 Floats = npt.NDArray[np.float64]

@@ -9,37 +9,17 @@ import json
 import shutil
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
-
-import numpy as np
-import numpy.typing as npt
+from typing import Final
 
 from productrecs.core.cache_registry import Cache
-from productrecs.core.clock import DAY_MS, HOUR_MS, Clock
+from productrecs.core.clock import HOUR_MS, Clock
 from productrecs.core.idle_priority import run_at_idle_priority
 from productrecs.core.ids import StoreId
-from productrecs.engines.arrays import Ints
-from productrecs.engines.browse import SessionOptions
-from productrecs.engines.buy_again import usual_intervals
-from productrecs.engines.click_boosts import (
-    PURCHASE,
-    ClickBoostModel,
-    ClickBoostOptions,
-    fit_click_boosts,
-)
-from productrecs.engines.complementary import ComplementModel
-from productrecs.engines.copurchase import (
-    CopurchaseModel,
-    CopurchaseModels,
-    CopurchaseOptions,
-    ItemSets,
-)
+from productrecs.engines.copurchase import CopurchaseOptions
 from productrecs.engines.partition_jobs import HERE, Runner
-from productrecs.engines.popularity import TrendingSales, rank_trending
-from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
 from productrecs.storage.files.model_files import publish_arrays, remove_other_models
 from productrecs.storage.files.snapshot_cache import SnapshotCache
 from productrecs.storage.files.snapshots import MODELS, SnapshotName
@@ -48,20 +28,7 @@ from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
-from productrecs.training.behaviour_summary import (
-    BehaviourSummary,
-    BehaviourTask,
-    summarize_behaviour,
-)
-from productrecs.training.engine_fitters import (
-    fit_bundle_candidates,
-    fit_cart_model,
-    fit_complement_model,
-    fit_copurchase_model,
-)
-from productrecs.training.interest_signals import Choices, Interactions, fit_indicators
-from productrecs.training.item_fingerprints import item_fingerprints
-from productrecs.training.partitioned_shopper_events import Behaviour
+from productrecs.training.fit_models import fit
 from productrecs.training.repository import (
     TrainedModel,
     TrainingHead,
@@ -71,7 +38,7 @@ from productrecs.training.repository import (
 )
 from productrecs.training.search.repository import SearchEventRepository
 from productrecs.training.trained_models import models_folder
-from productrecs.training.training_inputs import TrainingInputs, bought_rows
+from productrecs.training.training_inputs import TrainingInputs
 from productrecs.training.tuning.repository import HyperparameterRepository
 
 Progress = Callable[[float], None]
@@ -157,179 +124,10 @@ def _remove_if_store_deleted(
         raise StoreDeletedError(message) from error
 
 
-def fit(
-    inputs: TrainingInputs,
-    n_items: int,
-    settings: StoreSettings,
-    now_ms: int,
-    tuned: CopurchaseOptions | None = None,
-    runner: Runner = HERE,
-) -> dict[str, npt.NDArray[Any]]:
-    """Return every engine's arrays, named `engine.array`, for numbers below `n_items`.
-
-    Co-purchases use the default hyperparameters unless there are `tuned` ones.
-    """
-    since_ms = now_ms - settings.trending_days * DAY_MS
-    visits = SessionOptions()
-    behaviour = summarize_behaviour(
-        inputs.events,
-        inputs.indicators.signals,
-        BehaviourTask(n_items, visits.longest, since_ms, now_ms),
-        visits,
-        runner,
-    )
-    # First what needs much memory for small results: the models below stay in memory.
-    indicators = _interest_indicators(inputs, behaviour.choices, now_ms)
-    behaviour = behaviour._replace(choices=[])
-    click_boosts = _search_click_boosts(inputs, settings, now_ms)
-    models, cart_model, complements, item_sets = _fit_purchase_models(
-        inputs, behaviour.carts, n_items, tuned or CopurchaseOptions(), now_ms, runner
-    )
-    copurchase_arrays, session_arrays = models.to_arrays(), behaviour.sessions.to_arrays()
-    cart_arrays = {} if cart_model is None else cart_model.to_arrays()
-    copurchase_models = [
-        one.to_arrays() for one in (*models, cart_model) if one is not None
-    ]
-    return {
-        **copurchase_arrays,
-        **{f"browse.{name}": array for name, array in session_arrays.items()},
-        **{f"carts.{name}": array for name, array in cart_arrays.items()},
-        **{f"complementary.{name}": a for name, a in complements.to_arrays().items()},
-        **{f"sets.{name}": array for name, array in item_sets.to_arrays().items()},
-        "marks": item_fingerprints(session_arrays, copurchase_models),
-        **{f"choices.{name}": array for name, array in click_boosts},
-        **{f"signs.{name}": array for name, array in indicators},
-        "intervals": _repurchase_intervals(inputs, n_items),
-        "trending": _trending(inputs, behaviour, settings, since_ms, now_ms),
-    }
-
-
-def _fit_purchase_models(
-    inputs: TrainingInputs,
-    in_carts: Behaviour,
-    n_items: int,
-    options: CopurchaseOptions,
-    now_ms: int,
-    runner: Runner,
-) -> tuple[CopurchaseModels, CopurchaseModel | None, ComplementModel, ItemSets]:
-    """Return the models of purchases: the cached ones, if nothing was bought.
-
-    Orders decay relative to the newest purchase, not `now_ms`, so time alone changes
-    nothing.
-    """
-    purchases, cache = inputs.purchases, inputs.fit_cache
-    categories, variants = inputs.catalog.categories_and_variants(n_items)
-    past_times = purchases.times[purchases.times <= now_ms]
-    newest_ms = int(past_times.max()) if len(past_times) else now_ms
-    models = cache.get_or_fit(
-        "copurchase",
-        (purchases, variants),
-        (n_items, newest_ms, options),
-        lambda: fit_copurchase_model(
-            purchases, n_items, newest_ms, options, variants, runner
-        ),
-    )
-    cart_event_count = len(in_carts.items)  # only grows
-    cart_model = cache.get_or_fit(
-        "carts",
-        (purchases, categories, variants),
-        (n_items, newest_ms, options, cart_event_count),
-        lambda: fit_cart_model(inputs, in_carts, n_items, newest_ms, options, runner),
-    )
-    model_for_complements = cart_model or models.widest
-    complements = cache.get_or_fit(
-        "complementary",
-        (purchases, categories, variants, model_for_complements),
-        n_items,
-        lambda: fit_complement_model(model_for_complements, inputs, n_items),
-    )
-    item_sets = cache.get_or_fit(
-        "sets",
-        (purchases, models),
-        (n_items, newest_ms),
-        lambda: fit_bundle_candidates(models.plain, purchases, newest_ms),
-    )
-    return models, cart_model, complements, item_sets
-
-
-def _repurchase_intervals(inputs: TrainingInputs, n_items: int) -> Ints:
-    """Return each item's usual interval between two purchases by one buyer, in ms."""
-    purchases = inputs.purchases
-
-    def fit_intervals() -> Ints:
-        is_counted = (
-            purchases.is_active & (purchases.quantities > 0) & (purchases.buyers != 0)
-        )
-        lines = (
-            purchases.buyers[is_counted],
-            purchases.items[is_counted],
-            purchases.times[is_counted],
-        )
-        return usual_intervals(*lines, n_items)
-
-    return inputs.fit_cache.get_or_fit("intervals", (purchases,), n_items, fit_intervals)
-
-
-def _search_click_boosts(
-    inputs: TrainingInputs, settings: StoreSettings, now_ms: int
-) -> Iterable[tuple[str, npt.NDArray[Any]]]:
-    """Return the click boosts of searches, by query intent."""
-    clicks = inputs.searches.interactions(now_ms, bought_rows(inputs.purchases))
-    intents = inputs.searches.intents(LanguageAnalyzer(settings.language))
-    intent_numbers = {
-        intent: number for number, intent in enumerate(dict.fromkeys(intents))
-    }
-    queries = np.array([intent_numbers[intent] for intent in intents], dtype=np.int64)
-    clicks_by_intent = clicks._replace(queries=queries[clicks.queries])
-    model = ClickBoostModel.of(
-        fit_click_boosts(clicks_by_intent, ClickBoostOptions()), list(intent_numbers)
-    )
-    return model.to_arrays().items()
-
-
-def _interest_indicators(
-    inputs: TrainingInputs, choices: Sequence[Choices], now_ms: int
-) -> Iterable[tuple[str, npt.NDArray[Any]]]:
-    """Return the interest indicators of categories, brands and colours."""
-    lines = inputs.purchases
-    is_purchase = lines.is_active & (lines.quantities > 0) & (lines.buyers != 0)
-    purchases = Interactions(
-        lines.buyers[is_purchase],
-        lines.times[is_purchase],
-        lines.items[is_purchase].astype(np.int64),
-        np.full(int(is_purchase.sum()), PURCHASE),
-    )
-    return fit_indicators(inputs.indicators, choices, purchases, now_ms).to_arrays().items()
-
-
 def settings_hash(settings: StoreSettings) -> str:
     """Return a hash of the settings that training uses."""
     fields = [settings.trending_metric, settings.trending_days, settings.language]
     return hashlib.sha256(json.dumps(fields).encode()).hexdigest()
-
-
-def _trending(
-    inputs: TrainingInputs,
-    behaviour: BehaviourSummary,
-    settings: StoreSettings,
-    since_ms: int,
-    now_ms: int,
-) -> npt.NDArray[np.int32]:
-    purchases = inputs.purchases
-    is_active = purchases.is_active
-    sales = TrendingSales(
-        items=purchases.items[is_active],
-        baskets=purchases.baskets[is_active],
-        units=purchases.quantities[is_active],
-        revenue=np.nan_to_num(purchases.totals[is_active]),
-        times=purchases.times[is_active],
-    )
-    recent_sales = sales.between(since_ms, now_ms)
-    earlier_sales = sales.between(-1, since_ms)
-    metric = settings.trending_metric
-    return rank_trending(
-        recent_sales, behaviour.carted, behaviour.viewed, metric, earlier_sales
-    )
 
 
 def _read_new_log(

@@ -26,8 +26,9 @@ from productrecs.storage.sql.tables import (
     touch_days,
 )
 from productrecs.tenancy.accounts.store_management import change_settings
+from productrecs.training.fit_models import fit
 from productrecs.training.training_inputs import TrainingInputs
-from productrecs.training.training_run import TrainingDeps, fit, train_store
+from productrecs.training.training_run import TrainingDeps, train_store
 from tests.features.insights.shop import (
     NOON,
     Shop,

@@ -14,13 +14,15 @@ from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.engines.browse import fit_sessions
 from productrecs.engines.copurchase import fit_copurchase
+from productrecs.engines.popularity import TrendingModel
+from productrecs.engines.registry import BROWSE, BUY, TRENDING
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.records.catalog.catalog_view import CardFields, CatalogView
 from productrecs.records.events.shopper_history_cache import ShopperHistory
 from productrecs.records.merchandising.rule import Rule, RuleContent, by_priority
 from productrecs.records.merchandising.rule_book import RuleBook, RulesView
 from productrecs.tenancy.accounts.store_settings import StoreSettings
-from productrecs.training.trained_models import TrainedModels
+from productrecs.training.trained_models import empty_models
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,19 +75,17 @@ def small_shop(
     size = len(rows.items)
     orders, bought = _columns(baskets)
     sessions, seen = _columns(visits)
-    ranks = np.full(size, len(trending), np.int32)
-    ranks[list(trending)] = np.arange(len(trending))
-    models = TrainedModels(
-        model_id="small",
-        copurchase=fit_copurchase(orders, bought.astype(np.int32), None, size).plain,
-        sessions=fit_sessions(
-            sessions,
-            seen.astype(np.int32),
-            NOW - DAY_MS + np.arange(len(seen), dtype=np.int64),
-            size,
-        ),
-        trending=np.array(trending, np.int32),
-        ranks=ranks,
+    index = fit_sessions(
+        sessions,
+        seen.astype(np.int32),
+        NOW - DAY_MS + np.arange(len(seen), dtype=np.int64),
+        size,
+    )
+    models = (
+        empty_models()
+        .replacing(BUY, fit_copurchase(orders, bought.astype(np.int32), None, size))
+        .replacing(BROWSE, index)
+        .replacing(TRENDING, TrendingModel.of(np.array(trending, np.int32)))
     )
     rules = RulesView(STORE, UTC, catalog)
     return StoreState(catalog, models, settings or StoreSettings(), rules)

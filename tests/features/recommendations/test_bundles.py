@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pytest
 
+from productrecs.engines.complementary import Complements
 from productrecs.engines.copurchase import fit_item_sets
+from productrecs.engines.registry import BUNDLE, BUY, COMPLEMENTARY
 from productrecs.features.recommendations.bundles import offer_of_list, propose_bundles
 from productrecs.features.recommendations.explain import explain_placement
 from productrecs.features.recommendations.placement_lists import (
@@ -86,7 +88,7 @@ def made() -> StoreState:
     sets = fit_item_sets(
         shop.models.copurchase, numbers, items, nothing.astype(np.float32), nothing
     )
-    shop.models = replace(shop.models, item_sets=sets)
+    shop.models = shop.models.replacing(BUNDLE, sets)
     return shop
 
 
@@ -221,13 +223,14 @@ def test_a_proposal_follows_rules_and_people_who_buy_one_of_a_category(
     obey(shop, RuleContent(RuleAction.EXCLUDE, RuleTarget(items=(str(LAMP),))))
     assert proposed(shop, []) == CAMP
     one_category = replace(
-        shop.models.complements,
+        shop.models.of(COMPLEMENTARY).model,
         categories=np.zeros(len(NAMES), np.int32),
         is_self_complementary=np.zeros(1, np.bool_),
     )
     models = shop.models
     try:
-        shop.models = replace(models, complements=one_category)
+        complements = Complements(one_category, models.of(BUY))
+        shop.models = models.replacing(COMPLEMENTARY, complements)
         assert proposed(shop, []) == {}
     finally:
         shop.models = models

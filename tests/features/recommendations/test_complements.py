@@ -11,9 +11,11 @@ import pytest
 from productrecs.engines.complementary import (
     BoughtTogetherPairs,
     ComplementModel,
+    Complements,
     fit_complements,
 )
 from productrecs.engines.copurchase import CopurchaseModel, fit_copurchase
+from productrecs.engines.registry import BUY, COMPLEMENTARY
 from productrecs.features.recommendations.explain import (
     BoughtWith,
     GoesWith,
@@ -61,7 +63,8 @@ def plain() -> StoreState:
 @pytest.fixture
 def shop(plain: StoreState) -> StoreState:
     model = completing(plain.models.copurchase)
-    return replace(plain, models=replace(plain.models, complements=model))
+    complements = Complements(model, plain.models.of(BUY))
+    return replace(plain, models=plain.models.replacing(COMPLEMENTARY, complements))
 
 
 def picks(shop: StoreState, *cart: str, source: Source = Source.MIX) -> list[Pick]:
@@ -148,7 +151,8 @@ def test_what_lay_in_the_cart_beside_what_was_bought_counts(shop: StoreState) ->
     codes = np.repeat(np.arange(len(baskets)), [len(one) for one in baskets])
     items = np.array([item for one in baskets for item in one], np.int32)
     carts = fit_copurchase(codes, items, None, 7).plain
-    shop.models = replace(shop.models, carts=carts, complements=completing(carts))
+    complements = Complements(completing(carts), shop.models.of(BUY), carts)
+    shop.models = shop.models.replacing(COMPLEMENTARY, complements)
 
     found = {one.item: one.engine for one in picks(shop, "tent")}
     assert found[MAT] is EngineName.COMPLEMENTARY

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from productrecs.engines.engine import SeenBy
 from productrecs.features.recommendations import explain as module
 from productrecs.features.recommendations.explain import (
     AppliedRule,
     BoughtWith,
     HiddenProduct,
     RefusalReason,
-    SeenBy,
     explain_recommendations,
     explain_trending,
 )

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from productrecs.core.clock import DAY_MS
+from productrecs.engines.registry import BUY_AGAIN
 from productrecs.features.recommendations.explain import explain_placement
 from productrecs.features.recommendations.placement_lists import (
     place_requests,
@@ -77,7 +78,7 @@ def shop() -> StoreState:
     )
     intervals = np.zeros(len(NAMES), np.int64)
     intervals[CANDLE] = 30 * DAY_MS
-    made.models = replace(made.models, intervals=intervals)
+    made.models = made.models.replacing(BUY_AGAIN, intervals)
     return made
 
 

@@ -2,7 +2,6 @@
 
 from array import array
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +10,8 @@ from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.engines.browse import fit_sessions
 from productrecs.engines.copurchase import VariantGroups, fit_copurchase
+from productrecs.engines.popularity import TrendingModel
+from productrecs.engines.registry import BROWSE, BUY, TRENDING
 from productrecs.features.recommendations.recommend import recommend
 from productrecs.features.recommendations.recommendation_request import (
     EngineName,
@@ -28,7 +29,7 @@ from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
-from productrecs.training.trained_models import TrainedModels
+from productrecs.training.trained_models import TrainedModels, empty_models
 
 NOW = 1_772_366_400_000
 CATALOG: Mapping[str, Mapping[str, object]] = {
@@ -53,21 +54,20 @@ def models(
 
     orders, bought = columns(baskets)
     sessions, seen = columns(visits)
-    ranks = np.full(len(NAMES), len(trending), np.int32)
-    ranks[trending] = np.arange(len(trending))
-    return TrainedModels(
-        model_id="m",
-        copurchase=fit_copurchase(
-            np.array(orders, np.int64), np.array(bought, np.int32), None, len(NAMES)
-        ).plain,
-        sessions=fit_sessions(
-            np.array(sessions, np.int64),
-            np.array(seen, np.int32),
-            NOW - DAY_MS + np.arange(len(seen), dtype=np.int64),
-            len(NAMES),
-        ),
-        trending=np.array(trending, np.int32),
-        ranks=ranks,
+    pairs = fit_copurchase(
+        np.array(orders, np.int64), np.array(bought, np.int32), None, len(NAMES)
+    )
+    index = fit_sessions(
+        np.array(sessions, np.int64),
+        np.array(seen, np.int32),
+        NOW - DAY_MS + np.arange(len(seen), dtype=np.int64),
+        len(NAMES),
+    )
+    return (
+        empty_models()
+        .replacing(BUY, pairs)
+        .replacing(BROWSE, index)
+        .replacing(TRENDING, TrendingModel.of(np.array(trending, np.int32)))
     )
 
 
@@ -202,7 +202,7 @@ def test_what_variants_lend_is_in_mix_and_never_in_buy(shop: StoreState) -> None
         variants=VariantGroups(groups, np.zeros(len(NAMES), np.int32)),
     )
     unseen = models(baskets=[], visits=[], trending=[])
-    shop.models = replace(unseen, copurchase=learned.plain, pooled=learned.pooled)
+    shop.models = unseen.replacing(BUY, learned)
 
     assert names(ask(shop, Source.BUY, 4, item_id="bolt")) == ["lantern"]
     assert names(ask(shop, Source.BUY, 4, item_id="rope")) == []

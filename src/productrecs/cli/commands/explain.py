@@ -295,6 +295,7 @@ def _evidence(product: ExplainedProduct, title_of: NameOf) -> Iterator[str]:
     if product.goes_with is not None:
         yield _kinds(product.goes_with)
     yield from _visit_lines(product)
+    yield from product.reasons
     if product.category is not None:
         yield f"in the category {product.category}"
     if product.trending_rank is not None:

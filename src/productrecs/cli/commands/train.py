@@ -14,9 +14,9 @@ from productrecs.cli.options_services_and_output import (
     progress,
 )
 from productrecs.engines.partition_jobs import HERE, Runner
+from productrecs.engines.registry import TRAINING_CHOICES
 from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.training.dask_cluster import open_cluster
-from productrecs.training.engine_specs import TRAINING_CHOICES
 from productrecs.training.training_inputs import TrainingInputs
 from productrecs.training.training_run import TrainingDeps, train_store
 

@@ -1,13 +1,14 @@
-"""Co-purchase engine (`buy`): items bought together, from baskets, without backfill."""
+"""Co-purchase models: items bought together, from baskets, without backfill."""
 
-from productrecs.engines.copurchase.fit import (
-    CopurchaseModels,
-    fit_copurchase,
-    fit_widest_copurchase,
-)
+from productrecs.engines.copurchase.fit import fit_copurchase, fit_widest_copurchase
 from productrecs.engines.copurchase.item_pairs import CopurchaseOptions
 from productrecs.engines.copurchase.item_sets import ItemSets, fit_item_sets
-from productrecs.engines.copurchase.model import CopurchaseModel, warm_up
+from productrecs.engines.copurchase.model import (
+    CopurchaseModel,
+    CopurchaseModels,
+    companion_hashes,
+    warm_up,
+)
 from productrecs.engines.copurchase.variant_pooling import VariantGroups
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "CopurchaseOptions",
     "ItemSets",
     "VariantGroups",
+    "companion_hashes",
     "fit_copurchase",
     "fit_item_sets",
     "fit_widest_copurchase",

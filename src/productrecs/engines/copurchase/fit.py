@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from productrecs.engines.copurchase.item_pairs import (
     top_per_owner,
     without_repeated_baskets,
 )
-from productrecs.engines.copurchase.model import CopurchaseModel
+from productrecs.engines.copurchase.model import CopurchaseModel, CopurchaseModels
 from productrecs.engines.copurchase.pair_evidence import CHANCE, EVIDENT, PairEvidence
 from productrecs.engines.copurchase.variant_pooling import (
     VariantGroups,
@@ -40,10 +40,6 @@ from productrecs.engines.copurchase.variant_pooling import (
     variant_pooling,
 )
 from productrecs.engines.partition_jobs import HERE, Runner
-
-if TYPE_CHECKING:
-    from productrecs.engines.arrays import Arrays
-
 
 _ROUNDS = 8
 _JOBS_PER_WORKER: Final = 4  # so that workers of different speed end together
@@ -132,26 +128,6 @@ _MIN_DIVISOR: Final = 1e-9  # lower bound of a divisor
 _CHANCE_FACTOR: Final = np.float32(
     1e-12
 )  # what remains of the strength that chance explains
-
-
-class CopurchaseModels(NamedTuple):
-    """Co-purchase models, without and with the pooled baskets of variants."""
-
-    plain: CopurchaseModel  # from the items' own baskets
-    pooled: CopurchaseModel | None  # pooled by variant group; None without variants
-
-    @property
-    def widest(self) -> CopurchaseModel:
-        """The model with the highest coverage: the pooled one, if there is one."""
-        return self.plain if self.pooled is None else self.pooled
-
-    def to_arrays(self) -> Arrays:
-        """Return both models' arrays, named `copurchase.array` and `lent.array`."""
-        pooled = {} if self.pooled is None else self.pooled.to_arrays()
-        return {
-            **{f"copurchase.{name}": one for name, one in self.plain.to_arrays().items()},
-            **{f"lent.{name}": one for name, one in pooled.items()},
-        }
 
 
 def fit_copurchase(

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Self
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
 import numpy as np
 
+from productrecs.core.cache_registry import Cache, memoized
 from productrecs.engines.arrays import (
+    MAX_CANDIDATES,
     NO_RANKED,
     Arrays,
     Bytes,
@@ -16,18 +19,29 @@ from productrecs.engines.arrays import (
     Items,
     Ranked,
     Scores,
+    prefixed,
+    without_prefix,
 )
 from productrecs.engines.copurchase import companion_lookup
 from productrecs.engines.copurchase.companion_lookup import KINDS, CompanionArrays
 from productrecs.engines.copurchase.pair_evidence import CERTAIN, EVIDENT
+from productrecs.engines.item_hashes import (
+    Words,
+    hash_sums,
+    mix_bits,
+    pair_words,
+    to_words,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 _evaluators: list[Any] = [
     companion_lookup
 ]  # the last one is used: after warm-up, the kernel
 _DERIVED_FIELD: Final = "layout"
+_PLAIN: Final = "copurchase"
+_POOLED: Final = "lent"
 _SHARED: Final = "shared"
 _EVIDENCE: Final = "evidence"
 
@@ -179,3 +193,69 @@ class CopurchaseModel:
     @classmethod
     def _stored_fields(cls) -> list[str]:
         return [name for name in cls.__dataclass_fields__ if name != _DERIVED_FIELD]
+
+
+Basket: TypeAlias = "tuple[int, ...]"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CopurchaseModels:
+    """Co-purchase models, without and with the pooled baskets of variants.
+
+    The functions return candidates for a basket, computed once: most lists share a few
+    products. The returned arrays must not be changed.
+    """
+
+    plain: CopurchaseModel  # from the items' own baskets
+    pooled: CopurchaseModel | None = None  # by variant group; None without variants
+    copurchases: Callable[[Basket], Ranked] = field(init=False)  # of `plain`
+    pooled_copurchases: Callable[[Basket], Ranked] = field(init=False)  # of `widest`
+
+    def __post_init__(self) -> None:
+        """Start with nothing computed."""
+        plain = pooled = self._memoized(self.plain)
+        if self.pooled is not None:
+            pooled = self._memoized(self.pooled)
+        object.__setattr__(self, "copurchases", plain)
+        object.__setattr__(self, "pooled_copurchases", pooled)
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> Self:
+        """Return the models that `to_arrays` stored.
+
+        Raises:
+            KeyError: when some arrays are missing.
+        """
+        pooled = without_prefix(_POOLED, arrays)
+        return cls(
+            CopurchaseModel.from_arrays(without_prefix(_PLAIN, arrays)),
+            CopurchaseModel.from_arrays(pooled) if pooled else None,
+        )
+
+    @property
+    def widest(self) -> CopurchaseModel:
+        """The model with the highest coverage: the pooled one, if there is one."""
+        return self.plain if self.pooled is None else self.pooled
+
+    def to_arrays(self) -> Arrays:
+        """Return both models' arrays."""
+        pooled = {} if self.pooled is None else self.pooled.to_arrays()
+        return {**prefixed(_PLAIN, self.plain.to_arrays()), **prefixed(_POOLED, pooled)}
+
+    @staticmethod
+    def _memoized(model: CopurchaseModel) -> Callable[[Basket], Ranked]:
+        complete = partial(model.complete, limit=MAX_CANDIDATES)
+        return memoized(Cache.BASKET_CANDIDATES)(complete)
+
+
+def companion_hashes(model: Arrays) -> Words:
+    """Return a hash [n_items] of each item's companions, of a model's stored arrays."""
+
+    def hashes_of(rows: slice, _: Ints) -> Words:
+        hashes = pair_words(model["companions"][rows], model["support"][rows])
+        hashes += to_words(model["evidence"][rows])
+        if len(model[_SHARED]):  # pooled baskets of variants
+            hashes = mix_bits(hashes) + to_words(model[_SHARED][rows])
+        return mix_bits(hashes)
+
+    return hash_sums(model["offsets"], hashes_of)

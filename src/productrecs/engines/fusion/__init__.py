@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from productrecs.core.cache_registry import Cache, memoized
+from productrecs.engines.arrays import Ranked
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     import numpy.typing as npt
 
@@ -77,6 +78,19 @@ def fuse(lists: Sequence[Items], weights: Sequence[float]) -> Fused:
     items = np.concatenate(lists) if lists else _NONE
     shares, ends = _shares(tuple(weights), tuple([len(ranked) for ranked in lists]))
     return Fused(*_evaluators[-1](items, shares, ends))
+
+
+def fuse_ranked(lists: Sequence[Items], weights: Sequence[float]) -> Ranked:
+    """Return the items of `fuse` with their scores, as the candidates of one engine."""
+    fused = fuse(lists, weights)
+    return Ranked(fused.items, fused.scores.astype(np.float32))
+
+
+def ranked_by_position(items: Iterable[int]) -> Ranked:
+    """Return items in this order, with scores by rank as in `fuse`."""
+    item_array = np.fromiter(items, np.int32)
+    scores = 1.0 / (RANK_OFFSET + np.arange(len(item_array)))
+    return Ranked(item_array, scores.astype(np.float32))
 
 
 @memoized(Cache.FUSION_WEIGHTS)

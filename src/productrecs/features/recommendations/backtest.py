@@ -14,16 +14,17 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from productrecs.engines.arrays import Floats, Ints, Items
+from productrecs.engines.engine import ListContext
 from productrecs.engines.fusion import fuse
+from productrecs.engines.registry import BY_NAME, EVALUATED
 from productrecs.features.recommendations.recipes import PageType, recipe_of
 from productrecs.features.recommendations.recommendation_request import (
     EngineName,
     Pick,
     Source,
 )
-from productrecs.features.recommendations.serving_state import BasketCandidates
 from productrecs.tenancy.accounts.store_settings import StoreSettings
-from productrecs.training.engine_specs import EVALUATED
+from productrecs.training.fit_models import fit
 from productrecs.training.group_visits_and_orders import (
     MAX_GROUP_ITEMS,
     ItemGroups,
@@ -32,7 +33,6 @@ from productrecs.training.group_visits_and_orders import (
 )
 from productrecs.training.trained_models import TrainedModels
 from productrecs.training.training_inputs import TrainingInputs
-from productrecs.training.training_run import fit
 
 LENGTH: Final = 20  # list cutoff of recall@20, MRR@20 and coverage
 HEAD: Final = 10  # of nDCG@10
@@ -191,8 +191,6 @@ _TEST_SHARES: Final = (
 )  # test shares; the first with `_PREFERRED_CASES` cases is used
 _PREFERRED_CASES: Final = 300
 _VISIT_ITEMS: Final = 9
-_CANDIDATES: Final = 60
-_EVALUATED_ENGINES: Final = tuple(map(EngineName, EVALUATED))
 _HIDDEN_STEP: Final = 7_919  # a prime; selects the hidden product of a cart
 
 Lists = Callable[[tuple[int, ...]], list[int]]
@@ -251,7 +249,7 @@ def backtest(
             continue
         since_ms = int(groups.starts[first])
         earlier = inputs.before(since_ms)
-        models = TrainedModels.of("", fit(earlier, n_items, settings, since_ms))
+        models = TrainedModels.from_arrays("", fit(earlier, n_items, settings, since_ms))
         popularity = _popularity(earlier, n_items)
         for task, cases in by_task.items():
             scores: tuple[MethodMetrics, ...] = ()
@@ -275,7 +273,9 @@ def replayed_orders(
     if not _has_enough(cases):
         return [], []
     since_ms = int(groups.starts[first])
-    models = TrainedModels.of("", fit(inputs.before(since_ms), n_items, settings, since_ms))
+    models = TrainedModels.from_arrays(
+        "", fit(inputs.before(since_ms), n_items, settings, since_ms)
+    )
     engines = _Engines(models, settings, PageType.PRODUCT, since_ms)
     return cases, [engines.picks(case.context) for case in cases]
 
@@ -360,7 +360,7 @@ class _Engines:
         page_type: PageType,
         now_ms: int,
     ) -> None:
-        self._companions = BasketCandidates(models)
+        self._models = models
         self._trending = models.trending[: LENGTH + MAX_GROUP_ITEMS]
         self._recipe = recipe_of(Source.MIX, settings)
         self._page_type = page_type
@@ -370,10 +370,12 @@ class _Engines:
         """Return the trending list."""
         return _first_allowed(self._trending, self._excluded(items))
 
-    def single_engine(self, engine: EngineName) -> Lists:
+    def single_engine(self, name: str) -> Lists:
         """Return the lists of one engine by itself."""
         return lambda items: _first_allowed(
-            self._engine_candidates(engine, items, is_only_engine=True),
+            self._engine_items(
+                name, self._context(items, is_only_engine=True, pools_variants=False)
+            ),
             self._excluded(items),
         )
 
@@ -383,17 +385,11 @@ class _Engines:
 
     def picks(self, items: tuple[int, ...]) -> list[Pick]:
         """Return the fused list with its scores; each filled place has nine tenths."""
-        candidates = {
-            engine: self._engine_candidates(engine, items) for engine in _EVALUATED_ENGINES
-        }
-        candidates[EngineName.BUY] = self._companions.pooled_copurchases(
-            self._basket(items)
-        ).items
-        recipe, page_type = self._recipe, self._page_type
-        blend = recipe.blend
-        if recipe.blend_with_complements and len(candidates[EngineName.COMPLEMENTARY]):
-            blend = recipe.blend_with_complements
-        weights = blend[page_type]
+        recipe, context = self._recipe, self._context(items)
+        candidates = {name: self._engine_items(name, context) for name in EVALUATED}
+        weights = recipe.blend[self._page_type]
+        if len(candidates[EngineName.COMPLEMENTARY]):
+            weights = recipe.blend_with_complements.get(self._page_type, weights)
         fused = fuse([candidates[engine] for engine in weights], tuple(weights.values()))
         scores = dict(zip(fused.items.tolist(), fused.scores.tolist(), strict=True))
         excluded = self._excluded(items)
@@ -410,30 +406,37 @@ class _Engines:
             picks.append(Pick(item, EngineName.TRENDING, score))
         return picks
 
+    def _context(
+        self,
+        items: tuple[int, ...],
+        *,
+        is_only_engine: bool = False,
+        pools_variants: bool = True,
+    ) -> ListContext:
+        basket = self._basket(items)
+        return ListContext(
+            anchors=basket,
+            basket=basket,
+            visit=items[-_VISIT_ITEMS:],
+            now_ms=self._now_ms,
+            is_only_engine=is_only_engine,
+            pools_variants=pools_variants,
+        )
+
     def _basket(self, items: tuple[int, ...]) -> tuple[int, ...]:
         return items if self._page_type is PageType.CART else items[-1:]
 
     def _excluded(self, items: tuple[int, ...]) -> set[int]:
         return set(self._basket(items))
 
-    def _engine_candidates(
-        self, engine: EngineName, items: tuple[int, ...], *, is_only_engine: bool = False
-    ) -> Items:
-        if engine is EngineName.BUY:
-            return self._companions.copurchases(self._basket(items)).items
-        if engine is EngineName.COMPLEMENTARY:
-            return self._companions.complements(self._basket(items)).items
-        visit = items[-_VISIT_ITEMS:]
-        return self._companions.models.sessions.next_items(
-            visit, self._now_ms, _CANDIDATES, extend=is_only_engine
-        ).items
+    def _engine_items(self, name: str, context: ListContext) -> Items:
+        engine = BY_NAME[name]
+        return engine.evaluate(self._models.of(engine), context)
 
 
 def _lists_by_method(engines: _Engines) -> dict[str, Lists]:
     """Return the compared methods: popularity, each engine by itself, and their fusion."""
-    by_engine = {
-        engine.value: engines.single_engine(engine) for engine in _EVALUATED_ENGINES
-    }
+    by_engine = {name: engines.single_engine(name) for name in EVALUATED}
     return {POPULARITY: engines.popularity, **by_engine, MIX: engines.mix}
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Final, NamedTuple
 
+from productrecs.engines.registry import BUNDLE, COMPLEMENTARY
 from productrecs.features.recommendations.recommendation_request import (
     EngineName,
     Pick,
@@ -126,7 +127,7 @@ def propose_bundles(
     variants, no two of a category of which people buy one, no designs of one product. A set
     that contains a rejected one, or more than one product of an accepted one, is left out.
     """
-    catalog, sets = store.catalog, store.models.item_sets
+    catalog, sets = store.catalog, store.models.of(BUNDLE)
     catalog_size = len(catalog)
     eligible = store.eligible(now_ms, "product")
     buyable = catalog.visible(now_ms, hide_sold_out=True)
@@ -265,7 +266,7 @@ def _evidence_by_set(
     store: StoreState, item_id_sets: Sequence[tuple[str, ...]]
 ) -> dict[frozenset[str], tuple[int, float]]:
     """Return the number of orders and the lift of the sets that the model knows."""
-    sets, ids = store.models.item_sets, store.catalog.ids
+    sets, ids = store.models.of(BUNDLE), store.catalog.ids
     wanted = {frozenset(ids_of_set) for ids_of_set in item_id_sets}
     evidence = {}
     for index in range(len(sets.orders)):
@@ -303,7 +304,7 @@ class _Alternatives:
             return True
         if catalog.narrowest[item] != catalog.narrowest[other]:
             return False
-        if not self._store.models.complements.combines_with_own_category(item):
+        if not self._store.models.of(COMPLEMENTARY).model.combines_with_own_category(item):
             return True
         return are_designs_of_one_product(self._title(item), self._title(other))
 

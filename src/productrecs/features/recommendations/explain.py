@@ -8,14 +8,17 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from productrecs.engines.arrays import Ranked
-from productrecs.engines.copurchase import CopurchaseModel
-from productrecs.engines.fusion import RANK_OFFSET
-from productrecs.features.recommendations.bundles import offer_of_list
-from productrecs.features.recommendations.candidates import narrowest_categories
-from productrecs.features.recommendations.cooldown_and_fatigue import (
-    COOLDOWN_FACTOR,
-    backfill_anchors,
+from productrecs.engines.engine import (
+    CategoryPair,
+    CommonBaskets,
+    Evidence,
+    Explainer,
+    SeenBy,
 )
+from productrecs.engines.fusion import RANK_OFFSET
+from productrecs.engines.registry import BY_NAME
+from productrecs.features.recommendations.bundles import offer_of_list
+from productrecs.features.recommendations.cooldown_and_fatigue import COOLDOWN_FACTOR
 from productrecs.features.recommendations.placement_lists import (
     PlacedRequests,
     decide_placement,
@@ -26,11 +29,6 @@ from productrecs.features.recommendations.recommendation_request import (
     EngineName,
     Pick,
     RecommendationRequest,
-    Source,
-)
-from productrecs.features.recommendations.request_context import (
-    context_basket,
-    context_visit,
 )
 from productrecs.features.recommendations.reranking import earning_index_of
 from productrecs.features.recommendations.serving_state import StoreState
@@ -87,14 +85,6 @@ class GoesWith:
 
 
 @dataclass(frozen=True, slots=True)
-class SeenBy:
-    """How many of the similar visits viewed a product."""
-
-    visits: int
-    of: int
-
-
-@dataclass(frozen=True, slots=True)
 class AppliedRule:
     """A rule for a product; `factor` multiplies its score."""
 
@@ -128,6 +118,7 @@ class ExplainedProduct:
     replaces: str | None = None  # the sold-out product that it can replace
     bundle: str | None = None  # name of the bundle, or its number
     earning: float | None = None  # earning index, where lists follow it: -1 to 1
+    reasons: tuple[str, ...] = ()  # sentences of engines with evidence of their own
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,35 +281,25 @@ class _Explainer:
         )
         unfiltered = None if plan is None else plan._replace(filters=())
         self._unfiltered = store.eligible(now_ms, page_type, ruled, plan=unfiltered)
-        self._similar_visits, self._views_by_item = 0, dict[int, int]()
-        if EngineName.BROWSE in decision.weights:
-            context = decision.context
-            self._similar_visits, self._views_by_item = (
-                store.models.sessions.voting_sessions(
-                    context_visit(context), context.visitor, context.interactions
-                )
-            )
+        self._explainers: dict[str, Explainer] = {}
 
     def product(self, pick: Pick) -> ExplainedProduct:
         """Return the evidence for one product of the list."""
         rules = self._rules_about(pick.item)
         votes = self._votes(pick.item)
-        engines = {vote.engine for vote in votes}
+        evidence = self._evidence(pick, votes)
+        ids, pair = self._store.catalog.ids, evidence.goes_with
         return ExplainedProduct(
-            item_id=self._store.catalog.ids[pick.item] or "",
+            item_id=ids[pick.item] or "",
             source=pick.engine,
             score=pick.score,
             voices=votes,
-            bought_with=self._bought_with(pick.item, engines),
-            completes=self._completes(pick.item, engines),
-            goes_with=self._goes_with(pick.item, engines),
-            seen_by=(
-                SeenBy(self._views_by_item.get(pick.item, 0), self._similar_visits)
-                if EngineName.BROWSE in engines
-                else None
-            ),
-            return_share=self._return_share(pick.item, engines),
-            category=self._category(pick),
+            bought_with=self._with_ids(evidence.bought_with),
+            completes=self._with_ids(evidence.completes),
+            goes_with=None if pair is None else self._category_names(pick.item, pair),
+            seen_by=evidence.seen_by,
+            return_share=evidence.return_share,
+            category=evidence.category,
             trending_rank=_trending_rank(self._store, pick.item),
             rules=_applied_rules(rules),
             pinned_by=_pinning_rule_id(rules),
@@ -327,7 +308,34 @@ class _Explainer:
             replaces=self._replaces(pick.item),
             bundle=self._bundle_name(),
             earning=earning_index_of(self._store, pick.item),
+            reasons=evidence.reasons,
         )
+
+    def _evidence(self, pick: Pick, votes: Sequence[EngineVote]) -> Evidence:
+        """Return the evidence of the engines that propose a product."""
+        engines = {vote.engine: None for vote in votes} | {pick.engine: None}
+        if self._decision.context.remembered_purchases:
+            engines[EngineName.BUY] = None
+        evidence = Evidence()
+        for engine in engines:
+            evidence = evidence.joined(self._explainer(engine)(pick.item))
+        return evidence
+
+    def _explainer(self, name: EngineName) -> Explainer:
+        explainer = self._explainers.get(name)
+        if explainer is None:
+            engine, request = BY_NAME[name], self._decision.engine_request
+            explainer = engine.explain(self._store.models.of(engine), request)
+            self._explainers[name] = explainer
+        return explainer
+
+    def _with_ids(self, baskets: Sequence[CommonBaskets]) -> tuple[BoughtWith, ...]:
+        ids = self._store.catalog.ids
+        return tuple(BoughtWith(ids[one.anchor] or "", one.baskets) for one in baskets)
+
+    def _category_names(self, item: int, pair: CategoryPair) -> GoesWith:
+        narrowest = self._decision.eligible.narrowest
+        return GoesWith(narrowest[item], narrowest[pair.anchor], pair.baskets, pair.lift)
 
     def _bundle_name(self) -> str | None:
         picks = self._decision.picks
@@ -391,52 +399,6 @@ class _Explainer:
             if (rank := _rank_in(ranked, item)) is not None
         )
 
-    def _bought_with(self, item: int, engines: set[EngineName]) -> tuple[BoughtWith, ...]:
-        context = self._decision.context
-        if EngineName.BUY not in engines and not context.remembered_purchases:
-            return ()
-        models = self._store.models
-        is_strict = self._source is Source.BUY  # `buy` ignores pooled variant baskets
-        model = models.copurchase if is_strict else models.widest
-        return self._bought_together(context_basket(context), item, model)
-
-    def _completes(self, item: int, engines: set[EngineName]) -> tuple[BoughtWith, ...]:
-        if EngineName.COMPLEMENTARY not in engines:
-            return ()
-        anchors, models = self._decision.context.anchors, self._store.models
-        return self._bought_together(anchors, item, models.carts or models.widest)
-
-    def _bought_together(
-        self, anchors: Sequence[int], item: int, model: CopurchaseModel
-    ) -> tuple[BoughtWith, ...]:
-        """Return the anchors that co-occur with an item in a model, most frequent first."""
-        ids = self._store.catalog.ids
-        cooccurrences = [
-            BoughtWith(ids[anchor] or "", baskets)
-            for anchor in anchors
-            if (baskets := model.baskets_of(anchor, item))
-        ]
-        return tuple(sorted(cooccurrences, key=lambda cooccurrence: -cooccurrence.baskets))
-
-    def _return_share(self, item: int, engines: set[EngineName]) -> float | None:
-        if EngineName.BROWSE not in engines:
-            return None
-        visit = context_visit(self._decision.context)
-        return self._store.models.sessions.return_share(visit, item) or None
-
-    def _goes_with(self, item: int, engines: set[EngineName]) -> GoesWith | None:
-        if EngineName.COMPLEMENTARY not in engines or self._completes(item, engines):
-            return None
-        eligible, complements = self._decision.eligible, self._store.models.complements
-        for anchor in self._decision.context.anchors:
-            lift = complements.category_lift(anchor, item)
-            if lift is not None:
-                category, anchor_category = (
-                    eligible.narrowest[number] for number in (item, anchor)
-                )
-                return GoesWith(category, anchor_category, lift.baskets, lift.lift)
-        return None
-
     def _cooldown_factor(self, item: int) -> float | None:
         context, eligible = self._decision.context, self._decision.eligible
         if not context.cooldown or eligible.narrowest[item] not in context.cooldown:
@@ -450,17 +412,6 @@ class _Explainer:
         if item not in self._decision.replacements:
             return None
         return self._store.catalog.ids[self._decision.context.anchors[0]]
-
-    def _category(self, pick: Pick) -> str | None:
-        if pick.engine is not EngineName.CATEGORY:
-            return None
-        eligible = self._decision.eligible
-        for name in narrowest_categories(
-            eligible, backfill_anchors(self._decision.context, eligible)
-        ):
-            if name in eligible.catalog.categories[pick.item]:
-                return name
-        return None
 
 
 def _rank_in(ranked: Ranked, item: int) -> int | None:

@@ -1,12 +1,12 @@
 """Recipes: the engines, weights and backfill of each source, as data."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
-from productrecs.engines.engine_spec import EngineSpec
+from productrecs.engines.registry import ENGINES
 from productrecs.features.recommendations.recommendation_request import (
     EngineName,
     ListPlan,
@@ -14,7 +14,6 @@ from productrecs.features.recommendations.recommendation_request import (
 )
 from productrecs.records.placements.placement import Strategy
 from productrecs.tenancy.accounts.store_settings import StoreSettings
-from productrecs.training.engine_specs import ENGINES
 
 
 class PageType(StrEnum):
@@ -44,8 +43,10 @@ class Recipe:
     habit_blend: Mapping[EngineName, float] | None = (
         None  # weights for habitual repurchasers
     )
-    # The blend of a list whose complements are known.
-    blend_with_complements: Mapping[PageType, Mapping[EngineName, float]] | None = None
+    # The blend of a list whose complements are known, on pages that have one.
+    blend_with_complements: Mapping[PageType, Mapping[EngineName, float]] = field(
+        default_factory=dict
+    )
 
 
 # Similar pictures come before items of the same category: interface 4.1, rule 5.
@@ -58,34 +59,33 @@ def _on_all_pages(
     return MappingProxyType(dict.fromkeys(PageType, weights))
 
 
-def _weights(page_type: PageType, engines: Iterable[EngineSpec]) -> dict[EngineName, float]:
+def _weights(page_type: PageType) -> dict[EngineName, float]:
     """Return how much engines count in `mix`, the heaviest first."""
     weights = {
-        EngineName(spec.name): spec.weights[page_type]
-        for spec in engines
-        if page_type in spec.weights
+        EngineName(engine.name): engine.weights[page_type]
+        for engine in ENGINES
+        if page_type in engine.weights
     }
+    return _heaviest_first(weights)
+
+
+def _with_complements(weights: Mapping[EngineName, float]) -> Mapping[EngineName, float]:
+    """Return weights where half of the co-purchases' weight goes to complements."""
+    half = weights[EngineName.BUY] / 2
+    shared = {EngineName.COMPLEMENTARY: half, EngineName.BUY: half}
+    return _heaviest_first({**shared, **weights, **shared})
+
+
+def _heaviest_first(weights: Mapping[EngineName, float]) -> dict[EngineName, float]:
     return dict(sorted(weights.items(), key=lambda weighted: -weighted[1]))
 
 
 # Weights of the reciprocal ranks (requirements/algorithms.md 4.2).
-_MIX: Final = MappingProxyType(
-    {page_type: _weights(page_type, ENGINES) for page_type in PageType}
-)
-
-# With complements, co-purchase keeps its total weight: half goes to the complements.
+_MIX: Final = MappingProxyType({page_type: _weights(page_type) for page_type in PageType})
 _BLEND_WITH_COMPLEMENTS: Final = MappingProxyType(
     {
-        PageType.PRODUCT: {
-            EngineName.BROWSE: 1.0,
-            EngineName.COMPLEMENTARY: 0.4,
-            EngineName.BUY: 0.4,
-        },
-        PageType.CART: {
-            EngineName.COMPLEMENTARY: 0.5,
-            EngineName.BUY: 0.5,
-            EngineName.BROWSE: 0.4,
-        },
+        page_type: _with_complements(_MIX[page_type])
+        for page_type in (PageType.PRODUCT, PageType.CART)
     }
 )
 _RECIPES: Final[Mapping[Source, Recipe]] = MappingProxyType(
@@ -96,6 +96,7 @@ _RECIPES: Final[Mapping[Source, Recipe]] = MappingProxyType(
             _on_all_pages({EngineName.BROWSE: 1.0}),
             _BACKFILL,
             is_varied=True,
+            pools_variants=True,
             uses_purchase_memory=True,
             has_fatigue=True,
             has_cooldown=True,

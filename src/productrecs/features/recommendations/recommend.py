@@ -9,13 +9,13 @@ import numpy as np
 
 from productrecs.engines.arrays import NO_RANKED, Ranked
 from productrecs.features.recommendations.candidates import (
-    BACKFILLS,
-    CANDIDATES,
-    CandidateCall,
     FusedCandidates,
+    StoreListRequest,
+    backfill_items,
     effective_source,
+    engine_request,
     fuse_candidates,
-    with_complements,
+    generate_candidates,
 )
 from productrecs.features.recommendations.cooldown_and_fatigue import (
     backfill_anchors,
@@ -68,6 +68,7 @@ class Decision(NamedTuple):
 
     context: ShopperContext
     eligible: EligibleItems
+    engine_request: StoreListRequest
     weights: Mapping[EngineName, float]
     candidates: tuple[Ranked, ...]  # of each engine in `weights`
     ranking: FusedCandidates  # the fused order after the store's rules
@@ -105,15 +106,18 @@ def decide(
     not_listable = context.bought.union(
         context.anchors, store.catalog.numbers_of(request.excluded)
     )
-    weights, candidates = _generate_candidates(
+    engine_call = engine_request(
         store, recipe, context, eligible, now_ms, request.num, not_listable
     )
+    weights, candidates = generate_candidates(recipe, engine_call)
     fused = fuse_candidates(weights, candidates)
     if recipe.is_whole:
         picks = _eligible_picks(
             fused, context, eligible, not_listable, request.num, is_varied=False
         )
-        return Decision(context, eligible, weights, candidates, fused, not_listable, picks)
+        return Decision(
+            context, eligible, engine_call, weights, candidates, fused, not_listable, picks
+        )
     ranking = _with_rules_and_fatigue(fused, eligible.rules, context.fatigue)
     is_limited = plan is not None and plan.is_limited
     reach = _REACH * request.num if is_limited else request.num + reserve_count(store)
@@ -152,6 +156,7 @@ def decide(
     return Decision(
         context,
         eligible,
+        engine_call,
         weights,
         candidates,
         ranking,
@@ -184,33 +189,6 @@ def _context_and_eligible(
     ):
         context = context._replace(cooldown=cooldown)
     return context, eligible
-
-
-def _generate_candidates(
-    store: StoreState,
-    recipe: Recipe,
-    context: ShopperContext,
-    eligible: EligibleItems,
-    now_ms: int,
-    num: int,
-    not_listable: frozenset[int],
-) -> tuple[Mapping[EngineName, float], tuple[Ranked, ...]]:
-    """Return each engine's candidates and weight."""
-    page_type = context.page_type
-    weights = (context.has_habits and recipe.habit_blend) or recipe.blend[page_type]
-    # A single engine `browse` also adds what follows later in visits.
-    is_only_engine = len(weights) == 1
-    call = CandidateCall(
-        store, recipe, context, eligible, now_ms, is_only_engine, num, not_listable
-    )
-    candidates = tuple([CANDIDATES[engine](call) for engine in weights])
-    if (
-        recipe.blend_with_complements is None
-        or page_type not in recipe.blend_with_complements
-    ):
-        return weights, candidates
-    by_engine = dict(zip(weights, candidates, strict=True))
-    return with_complements(store.companions, recipe, page_type, context.anchors, by_engine)
 
 
 def _with_rules_and_fatigue(
@@ -306,7 +284,7 @@ def _backfill(
     for engine in recipe.backfill:
         head_size = num + len(listed) + len(context.fatigue)
         candidates = discounted_order(
-            BACKFILLS[engine](eligible, anchors), discount, head_size
+            backfill_items(engine, eligible, anchors), discount, head_size
         )
         backfill: Iterator[int] = (item for item in candidates if item not in listed)
         if skipped_categories and engine is not EngineName.TRENDING:

@@ -3,9 +3,9 @@
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from productrecs.engines.registry import NAMES
 from productrecs.records.catalog.item_filters import NO_FILTERS, Filters
 from productrecs.records.placements.placement import Strategy
-from productrecs.training.engine_specs import NAMES
 
 
 class Source(StrEnum):

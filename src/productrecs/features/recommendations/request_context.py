@@ -10,10 +10,11 @@ import numpy as np
 
 from productrecs.core.cache_registry import Cache, memoized
 from productrecs.core.clock import DAY_MS
-from productrecs.engines.arrays import NO_RANKED, Ranked
+from productrecs.engines.arrays import MAX_CANDIDATES, NO_RANKED, Ranked
 from productrecs.engines.browse import InteractionType
 from productrecs.engines.buy_again import buy_again, due_again, is_habitual_buyer
-from productrecs.engines.fusion import fuse
+from productrecs.engines.fusion import fuse_ranked
+from productrecs.engines.registry import BROWSE, BUY_AGAIN
 from productrecs.engines.text.language_detection_and_stemming import (
     AnalysedQuery,
     LanguageAnalyzer,
@@ -50,8 +51,7 @@ def with_interest_signals(
             weights.append(_SIGNAL_WEIGHT * _DECAY ** signal[2])
     if len(lists) == 1:
         return visit
-    fused = fuse(lists, weights)
-    return Ranked(fused.items, fused.scores.astype(np.float32))
+    return fuse_ranked(lists, weights)
 
 
 def _items_for_signal(
@@ -78,7 +78,6 @@ def _language(tag: str) -> LanguageAnalyzer:
     return LanguageAnalyzer(tag)
 
 
-MAX_CANDIDATES: Final = 60
 _MAX_LINES: Final = 2_000  # maximum number of purchase lines for repurchase prediction
 _PURCHASE_DECAY_MS: Final = (
     90 * DAY_MS
@@ -149,7 +148,7 @@ def resolve_context(
         person=histories[0].person,
         interest_signals=_interest_signals(histories),
         interactions=_strongest_interactions(histories)
-        if store.models.sessions.weights_interactions
+        if store.models.of(BROWSE).weights_interactions
         else _NO_INTERACTIONS,
     )
 
@@ -193,7 +192,7 @@ def with_purchases_due(
         )
     )
     times, items = np.array(lines, np.int64).reshape(-1, 2).T
-    due = due_again(items, times, store.models.intervals, now_ms, MAX_CANDIDATES)
+    due = due_again(items, times, store.models.of(BUY_AGAIN), now_ms, MAX_CANDIDATES)
     return context._replace(rebuyable=due, bought=_NO_ITEMS)
 
 

@@ -1,17 +1,15 @@
 """Serving state: what a store's lists are made from, with eligible items and baskets."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import chain
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from productrecs.core.cache_registry import BoundedCache, Cache, memoized
-from productrecs.engines.arrays import NO_RANKED, Floats, Ints, Items, Ranked
-from productrecs.engines.copurchase import CopurchaseModel
+from productrecs.core.cache_registry import BoundedCache, Cache
+from productrecs.engines.arrays import Floats, Ints, Items
 from productrecs.engines.fusion import RANK_OFFSET
 from productrecs.engines.popularity import category_top_items
 from productrecs.features.recommendations.recommendation_request import (
@@ -30,59 +28,9 @@ from productrecs.records.placements.bundle import Bundle
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.trained_models import TrainedModels
 
-_CANDIDATES: Final = 60
-
-Basket = tuple[int, ...]
 Weights = Mapping[EngineName, float]
-_CandidateFunction = Callable[[Basket], Ranked]
 
-
-class BasketCandidates:
-    """Candidates for baskets by one store's models, each computed once.
-
-    They do not depend on the shopper, and most requests share a few products. The returned
-    arrays must not be changed.
-    """
-
-    __slots__ = ("complements", "copurchases", "models", "pooled_copurchases")
-
-    copurchases: _CandidateFunction
-    """Returns items bought together with a basket, best first."""
-    pooled_copurchases: _CandidateFunction
-    """Returns the same with the pooled baskets of variant groups, if there are any."""
-    complements: _CandidateFunction
-    """Returns complements of a basket, best first; none if categories are unknown."""
-
-    def __init__(self, models: TrainedModels) -> None:
-        """Start with nothing computed."""
-        self.models = models
-        cached = memoized(Cache.BASKET_CANDIDATES)
-        self.copurchases = cached(partial(_copurchases, models.copurchase))
-        self.pooled_copurchases = self.copurchases
-        if models.pooled is not None:
-            self.pooled_copurchases = cached(partial(_copurchases, models.pooled))
-        self.complements = cached(
-            partial(_category_complements, models, self.pooled_copurchases)
-        )
-
-
-def _copurchases(model: CopurchaseModel, basket: Basket) -> Ranked:
-    return model.complete(basket, _CANDIDATES)
-
-
-def _category_complements(
-    models: TrainedModels, pooled_copurchases: _CandidateFunction, basket: Basket
-) -> Ranked:
-    """Return complements, by the cart model if there is one."""
-    if not models.complements.n_items:
-        return NO_RANKED
-    if models.carts is None:
-        copurchases = pooled_copurchases(basket)
-    else:
-        copurchases = models.carts.complete(basket, _CANDIDATES)
-    return models.complements.complements_among(copurchases, basket)
-
-
+_MAX_CATEGORIES: Final = 6
 _CATEGORY_LIMIT: Final = 200
 _CHUNK: Final = 256
 _HEAD: Final = 4_096  # ranks of an order that a boost can change
@@ -170,6 +118,27 @@ class EligibleItems:
                 chunk = chunk[chunk < len(visible)]
                 yield from chunk[visible[chunk]].tolist()
 
+    def newest(self, limit: int) -> Ints:
+        """Return the newest items."""
+        newest = self.catalog.newest()
+        newest = newest[newest < len(self.visible)]
+        return newest[self.visible[newest]][:limit]
+
+    def narrowest_categories(self, anchors: Sequence[int]) -> list[str]:
+        """Return up to six categories of the anchors, those with the fewest items first."""
+        catalog = self.catalog
+        sizes = {
+            name: len(catalog.members.get(name, ()))
+            for anchor in anchors
+            if anchor < len(catalog)
+            for name in catalog.categories[anchor]
+        }
+        return sorted(sizes, key=lambda name: (sizes[name], name))[:_MAX_CATEGORIES]
+
+    def categories_of(self, item: int) -> Sequence[str]:
+        """Return the categories of an item."""
+        return self.catalog.categories[item]
+
     def is_bought_with_same_category(self, item: int, cart: Sequence[int]) -> bool:
         """Return whether orders show an item with a cart's item of its narrowest category.
 
@@ -242,7 +211,6 @@ class StoreState:
     earnings: Floats | None = None  # by item number; None: relevance only
     bundles: Mapping[str, tuple[Bundle, ...]] = field(default_factory=dict)  # by item id
     _eligible_cache: _EligibleCache | None = None
-    _companions: BasketCandidates | None = None
     _priced: BoundedCache[str, "StoreState"] = field(
         default_factory=lambda: BoundedCache(Cache.PRICE_LISTS)
     )
@@ -265,8 +233,7 @@ class StoreState:
             state = StoreState(catalog, self.models, self.settings, self.rules)
             self._priced.put(name, state)
         state.models, state.settings = self.models, self.settings
-        state.earnings, state._companions = self.earnings, self.companions
-        state.bundles = self.bundles
+        state.earnings, state.bundles = self.earnings, self.bundles
         return state
 
     def visible(self, now_ms: int) -> Mask:
@@ -277,14 +244,6 @@ class StoreState:
     def book(self) -> RuleBook | None:
         """Return the store's active rules; None without any."""
         return None if self.rules is None else self.rules.book
-
-    @property
-    def companions(self) -> BasketCandidates:
-        """Candidates for baskets, cached until the models change."""
-        cache = self._companions
-        if cache is None or cache.models is not self.models:
-            cache = self._companions = BasketCandidates(self.models)
-        return cache
 
     def eligible(
         self,

@@ -13,7 +13,6 @@ import numpy as np
 
 from productrecs.engines.arrays import Items, Ranked
 from productrecs.engines.fusion import Fused, fuse
-from productrecs.features.recommendations.candidates import narrowest_categories
 from productrecs.features.recommendations.recommendation_request import (
     EngineName,
     Pick,
@@ -99,7 +98,7 @@ def starts_with_replacement(
 def _same_category_items(eligible: EligibleItems, anchor: int, buyable: Mask) -> list[int]:
     """Return buyable items that share half of the anchor's categories, narrowest first."""
     items: dict[int, None] = {}
-    for name in narrowest_categories(eligible, (anchor,)):
+    for name in eligible.narrowest_categories((anchor,)):
         for item in eligible.best_of_category(name):
             is_similar = (
                 _category_overlap(eligible.catalog, anchor, item) >= _MIN_CATEGORY_OVERLAP

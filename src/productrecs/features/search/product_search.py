@@ -9,7 +9,7 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 
 from productrecs.core.cache_registry import Cache, memoized
-from productrecs.engines.arrays import Floats, Ints
+from productrecs.engines.arrays import Floats, Ints, Items
 from productrecs.engines.click_boosts import ClickBoostModel
 from productrecs.engines.text.language_detection_and_stemming import (
     AnalysedQuery,
@@ -36,7 +36,6 @@ from productrecs.features.search.search_rules import SearchRule, SearchRuleActio
 from productrecs.records.catalog.catalog_view import CatalogView, Mask
 from productrecs.records.merchandising.rule_book import ListRules
 from productrecs.training.search.served_index import ServedIndex
-from productrecs.training.trained_models import Ranks
 from productrecs.training.visual.photo_matcher import PhotoSearch
 
 LONGEST_QUERY: Final = 256
@@ -98,7 +97,7 @@ class SearchableStore:
 
     catalog: CatalogView
     index: ServedIndex
-    ranks: Ranks  # popularity rank of each item number
+    ranks: Items  # popularity rank of each item number
     trending_count: int  # number of trending items
     search_rules: SearchRuleBook
     rules: ListRules | None = None  # exclusions, boosts and buries

@@ -12,11 +12,12 @@ from productrecs.engines.copurchase import (
     CopurchaseModel,
     CopurchaseOptions,
     VariantGroups,
+    fit_copurchase,
 )
 from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store
-from productrecs.training.engine_fitters import fit_copurchase_model
+from productrecs.training.basket_lines import order_lines
 from productrecs.training.group_visits_and_orders import group_orders
 from productrecs.training.partitioned_shopper_events import select_rows
 from productrecs.training.repository import TrainingRepository
@@ -86,8 +87,9 @@ def tune_copurchase_options(
     def evaluate(options: CopurchaseOptions) -> TuningTrial:
         scores, shown_count, item_count = [], 0, 0
         for split, before in splits:
-            models = fit_copurchase_model(
-                before, n_items, split.since_ms, options, variants
+            lines = order_lines(before, split.since_ms)
+            models = fit_copurchase(
+                *lines[:3], n_items, options, lines.buyers, variants=variants
             )
             baskets = [orders.contents(order) for order in split.test_groups.tolist()]
             shown_items: set[int] = set()

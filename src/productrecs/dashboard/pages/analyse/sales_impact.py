@@ -14,7 +14,6 @@ from productrecs.dashboard.charts import (
     bar_chart,
     days_between,
 )
-from productrecs.dashboard.list_explanations import ENGINE_NAMES
 from productrecs.dashboard.page import Group, Page, Reply, Visit
 from productrecs.dashboard.pages.analyse.experiments import compare
 from productrecs.dashboard.pages.analyse.report_csv_download import sale_filters
@@ -28,6 +27,7 @@ from productrecs.dashboard.report_period import (
     figures_of,
     rows_of,
 )
+from productrecs.engines.registry import ENGINES
 from productrecs.features.insights.impact.attribution_report import RULE
 from productrecs.features.insights.tracking_health.tracking_issues import find_data_issues
 from productrecs.report_registry import make_report
@@ -47,7 +47,7 @@ _GROUPINGS: Final = MappingProxyType(
 )
 _NAMES: Final = MappingProxyType(
     {
-        "source": {engine.value: name for engine, name in ENGINE_NAMES.items()},
+        "source": {engine.name: engine.label for engine in ENGINES},
         "widget": WIDGET_NAMES,
     }
 )

@@ -10,6 +10,7 @@ import msgspec
 from fastapi import APIRouter, Query, Request, Response
 
 from productrecs.core.ids import StoreId
+from productrecs.engines.registry import TRAINED, TRAINING_CHOICES
 from productrecs.http.openapi_responses import (
     OK_REPLY,
     error_responses,
@@ -31,7 +32,6 @@ from productrecs.storage.jobs.job_queue import NewJob
 from productrecs.storage.sql.group_commit import WriteTransaction
 from productrecs.tenancy.accounts.repository import AccountRepository, ConnectionRepository
 from productrecs.tenancy.accounts.store_settings import SettingError, parse_setting
-from productrecs.training.engine_specs import TRAINED, TRAINING_CHOICES
 from productrecs.training.repository import TrainingRepository
 
 router = APIRouter(tags=["integration"])

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Request, Response
 
 from productrecs.core.clock import iso
 from productrecs.core.ids import StoreId
+from productrecs.engines.registry import TRAINED
 from productrecs.http.openapi_responses import (
     NULLABLE_TEXT,
     NULLABLE_TIME,
@@ -21,7 +22,6 @@ from productrecs.records.pictures.repository import PictureRepository
 from productrecs.storage.jobs.job_queue import JobState, count_jobs
 from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.repository import ConnectionRepository
-from productrecs.training.engine_specs import TRAINED
 from productrecs.training.repository import TrainingRepository
 
 if TYPE_CHECKING:

@@ -6,11 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from productrecs.engines.arrays import prefixed
 from productrecs.engines.browse import fit_sessions
 from productrecs.engines.copurchase import CopurchaseOptions, fit_copurchase
+from productrecs.engines.item_hashes import item_fingerprints
+from productrecs.engines.registry import BROWSE, BUY, SIMILAR
 from productrecs.engines.visual import VisualModel
 from productrecs.engines.visual.visual_similarity import ImageVectors, NeighbourTable
-from productrecs.training.item_fingerprints import item_fingerprints
 from productrecs.training.trained_models import TrainedModels, empty_models
 
 VIEWS = [(1, 0, 10), (1, 1, 20), (2, 1, 30), (2, 2, 40), (3, 3, 50), (3, 4, 60)]
@@ -33,8 +35,10 @@ def marks(
     baskets, bought = (np.array(column) for column in zip(*lines, strict=True))
     ages = np.zeros(len(lines), dtype=np.float32)
     options = CopurchaseOptions()
-    model = fit_copurchase(baskets, bought, ages, n_items, options, baskets).plain
-    return item_fingerprints(index.to_arrays(), [model.to_arrays()])
+    models = fit_copurchase(baskets, bought, ages, n_items, options, baskets)
+    arrays = {**models.to_arrays(), **prefixed("browse", index.to_arrays())}
+    hashes = (words for one in (BUY, BROWSE) for words in one.item_hashes(arrays))
+    return item_fingerprints(hashes, n_items)
 
 
 def test_nothing_new_changes_none() -> None:
@@ -69,7 +73,9 @@ def test_a_mark_changes_with_what_the_items_picture_is_like() -> None:
         seen = ImageVectors(np.eye(3, dtype=np.float32), numbers, numbers, nothing)
         marks_of_visits = np.array([5, 6, 7, 8])
         visual = VisualModel(seen, near, 0.0)
-        return replace(empty_models(), fingerprints=marks_of_visits, visual=visual)
+        return replace(empty_models(), fingerprints=marks_of_visits).replacing(
+            SIMILAR, visual
+        )
 
     before, after = looking(0.9, 0.8, 0.0), looking(0.9, 0.7, 0.0)
 
@@ -78,6 +84,5 @@ def test_a_mark_changes_with_what_the_items_picture_is_like() -> None:
     ]
     assert changed == [1]
     assert before.fingerprint(4) is None
-    assert replace(before, visual=VisualModel.empty()).fingerprint(0) != before.fingerprint(
-        0
-    )
+    unseen = before.replacing(SIMILAR, VisualModel.empty())
+    assert unseen.fingerprint(0) != before.fingerprint(0)

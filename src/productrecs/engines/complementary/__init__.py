@@ -1,0 +1,19 @@
+"""Complementary engine: products of other categories that complete a basket."""
+
+from productrecs.engines.complementary.engine import ComplementaryEngine, Complements
+from productrecs.engines.complementary.fit import (
+    BoughtTogetherPairs,
+    ComplementOptions,
+    fit_complements,
+)
+from productrecs.engines.complementary.model import CategoryLift, ComplementModel
+
+__all__ = [
+    "BoughtTogetherPairs",
+    "CategoryLift",
+    "ComplementModel",
+    "ComplementOptions",
+    "ComplementaryEngine",
+    "Complements",
+    "fit_complements",
+]

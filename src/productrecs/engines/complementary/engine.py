@@ -1,0 +1,162 @@
+"""Engine `complementary`: co-purchases that are of other categories than the basket."""
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from productrecs.core.cache_registry import Cache, memoized
+from productrecs.engines.arrays import (
+    MAX_CANDIDATES,
+    NO_RANKED,
+    Arrays,
+    Items,
+    Ranked,
+    prefixed,
+    without_prefix,
+)
+from productrecs.engines.complementary.fit import BoughtTogetherPairs, fit_complements
+from productrecs.engines.complementary.model import ComplementModel
+from productrecs.engines.copurchase import (
+    CopurchaseModel,
+    CopurchaseModels,
+    companion_hashes,
+    fit_widest_copurchase,
+)
+from productrecs.engines.engine import (
+    CategoryPair,
+    Engine,
+    Evidence,
+    Explainer,
+    Fingerprint,
+    FitInputs,
+    ListContext,
+    ListRequest,
+    common_baskets,
+)
+from productrecs.engines.item_hashes import Words
+
+_CARTS: Final = "carts"
+
+
+class Complements:
+    """The complement model, and the co-purchases that it chooses from.
+
+    `pairs` are those of orders and carts, or of orders if carts add nothing.
+    """
+
+    __slots__ = ("complete", "model", "pairs")
+
+    def __init__(
+        self,
+        model: ComplementModel,
+        orders: CopurchaseModels,
+        carts: CopurchaseModel | None = None,
+    ) -> None:
+        """Start with nothing computed; most lists share a few baskets."""
+        self.model, self.pairs = model, carts or orders.widest
+        copurchases = orders.pooled_copurchases
+        if carts is not None:
+            copurchases = partial(carts.complete, limit=MAX_CANDIDATES)
+
+        @memoized(Cache.BASKET_CANDIDATES)
+        def complete(basket: tuple[int, ...]) -> Ranked:
+            """Return the complements of a basket, best first; none without categories."""
+            if not model.n_items:
+                return NO_RANKED
+            return model.complements_among(copurchases(basket), basket)
+
+        self.complete = complete
+
+
+class ComplementaryEngine(Engine[Complements]):
+    """Recommends what completes a basket; it needs the products' categories."""
+
+    name: ClassVar = "complementary"
+    label: ClassVar = "Completes it"
+    summary: ClassVar = "bought together, from another category"
+    is_evaluated: ClassVar = True
+
+    def fingerprint(self, inputs: FitInputs, fitted: Arrays) -> Fingerprint:
+        """Return what the fit depends on; the number of cart events only grows."""
+        pairs = CopurchaseModels.from_arrays(fitted).widest
+        return Fingerprint(
+            (inputs.purchases, inputs.categories, inputs.variants, pairs.offsets),
+            (
+                inputs.n_items,
+                inputs.newest_purchase_ms,
+                inputs.copurchase_options,
+                inputs.cart_event_count,
+            ),
+        )
+
+    def fit(self, inputs: FitInputs, fitted: Arrays) -> Arrays:
+        """Return the complements, and the co-purchases with carts if these add any."""
+        if not inputs.has_categories:
+            return prefixed(self.name, ComplementModel.empty().to_arrays())
+        carts = self._fit_carts(inputs)
+        pairs = carts or CopurchaseModels.from_arrays(fitted).widest
+        model = ComplementModel.empty()
+        if len(pairs.companions):
+            purchases = inputs.purchases
+            sold = purchases.items[purchases.is_active & (purchases.quantities > 0)]
+            model = fit_complements(
+                BoughtTogetherPairs(pairs.offsets, pairs.companions, pairs.support),
+                inputs.categories,
+                inputs.variants.groups,
+                np.bincount(sold, minlength=inputs.n_items),
+            )
+        cart_arrays = {} if carts is None else prefixed(_CARTS, carts.to_arrays())
+        return {**cart_arrays, **prefixed(self.name, model.to_arrays())}
+
+    @staticmethod
+    def _fit_carts(inputs: FitInputs) -> CopurchaseModel | None:
+        lines = inputs.order_and_cart_lines()
+        if lines is None:
+            return None
+        return fit_widest_copurchase(
+            *lines[:3],
+            inputs.n_items,
+            inputs.copurchase_options,
+            lines.buyers,
+            inputs.variants,
+            inputs.runner,
+        )
+
+    def item_hashes(self, arrays: Arrays) -> Iterator[Words]:
+        """Yield the hashes of the pairs with carts."""
+        if carts := without_prefix(_CARTS, arrays):
+            yield companion_hashes(carts)
+
+    def load(self, arrays: Arrays, loaded: Mapping[str, Any]) -> Complements:
+        """Return the complements, above the co-purchases of `buy`."""
+        model, carts = without_prefix(self.name, arrays), without_prefix(_CARTS, arrays)
+        return Complements(
+            ComplementModel.from_arrays(model),
+            loaded["buy"],
+            CopurchaseModel.from_arrays(carts) if carts else None,
+        )
+
+    def candidates(self, model: Complements, request: ListContext) -> Ranked:
+        """Return the complements of the anchors."""
+        return model.complete(request.anchors)
+
+    def explain(self, model: Complements, request: ListRequest) -> Explainer:
+        """Return a function that names common baskets, else the lift of the categories."""
+
+        def explain(item: int) -> Evidence:
+            completes = common_baskets(model.pairs.baskets_of, request.anchors, item)
+            if completes:
+                return Evidence(completes=completes)
+            for anchor in request.anchors:
+                lift = model.model.category_lift(anchor, item)
+                if lift is not None:
+                    return Evidence(goes_with=CategoryPair(anchor, lift.baskets, lift.lift))
+            return Evidence()
+
+        return explain
+
+    def evaluate(self, model: Complements, context: ListContext) -> Items:
+        """Return the complements of the anchors."""
+        return self.candidates(model, context).items

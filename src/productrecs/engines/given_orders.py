@@ -1,0 +1,76 @@
+"""Engines `recently_viewed`, `new` and `bundle`: they list what a request gives."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from productrecs.engines.arrays import Arrays, Ranked, prefixed, without_prefix
+from productrecs.engines.copurchase import CopurchaseModels, ItemSets, fit_item_sets
+from productrecs.engines.engine import (
+    MAX_ORDER,
+    Engine,
+    Fingerprint,
+    FitInputs,
+    ListRequest,
+)
+from productrecs.engines.fusion import ranked_by_position
+
+_ITEM_SETS = "sets"
+
+
+class RecentlyViewedEngine(Engine[None]):
+    """Lists what the shopper viewed, newest first."""
+
+    name: ClassVar = "recently_viewed"
+    label: ClassVar = "Viewed before"
+    summary: ClassVar = "viewed by this shopper before"
+    guide: ClassVar = "placements"
+    is_trained: ClassVar = False
+
+    def candidates(self, model: None, request: ListRequest) -> Ranked:
+        """Return the shopper's latest items, newest first."""
+        return ranked_by_position(dict.fromkeys(reversed(request.recent)))
+
+
+class NewEngine(Engine[None]):
+    """Lists the newest products."""
+
+    name: ClassVar = "new"
+    label: ClassVar = "New"
+    summary: ClassVar = "newest in the catalog"
+    guide: ClassVar = "placements"
+    is_trained: ClassVar = False
+
+    def candidates(self, model: None, request: ListRequest) -> Ranked:
+        """Return the newest visible items."""
+        return ranked_by_position(request.eligible.newest(MAX_ORDER).tolist())
+
+
+class BundleEngine(Engine[ItemSets]):
+    """Lists an accepted bundle; its model holds sets that a merchant may accept."""
+
+    name: ClassVar = "bundle"
+    label: ClassVar = "Bundle"
+    summary: ClassVar = "in an accepted bundle with the product"
+    guide: ClassVar = "bundles"
+    is_trained: ClassVar = False
+
+    def fingerprint(self, inputs: FitInputs, fitted: Arrays) -> Fingerprint:
+        """Return what the fit depends on."""
+        pairs = CopurchaseModels.from_arrays(fitted).plain
+        return Fingerprint(
+            (inputs.purchases, pairs.offsets), (inputs.n_items, inputs.newest_purchase_ms)
+        )
+
+    def fit(self, inputs: FitInputs, fitted: Arrays) -> Arrays:
+        """Return the sets of items that orders contain together."""
+        pairs, lines = CopurchaseModels.from_arrays(fitted).plain, inputs.order_lines()
+        sets = fit_item_sets(pairs, *lines)
+        return prefixed(_ITEM_SETS, sets.to_arrays())
+
+    def load(self, arrays: Arrays, loaded: Mapping[str, Any]) -> ItemSets:
+        """Return the sets of the stored arrays."""
+        return ItemSets.from_arrays(without_prefix(_ITEM_SETS, arrays))
+
+    def candidates(self, model: ItemSets, request: ListRequest) -> Ranked:
+        """Return the other parts of a bundle that the list can show whole."""
+        return ranked_by_position(request.bundle_parts())

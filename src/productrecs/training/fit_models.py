@@ -1,0 +1,156 @@
+"""Model fitting: every engine's arrays, and the boosts of searches and interests."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from productrecs.core.clock import DAY_MS
+from productrecs.engines.arrays import Arrays, prefixed
+from productrecs.engines.browse import SessionOptions
+from productrecs.engines.click_boosts import (
+    PURCHASE,
+    ClickBoostModel,
+    ClickBoostOptions,
+    fit_click_boosts,
+)
+from productrecs.engines.copurchase import CopurchaseOptions
+from productrecs.engines.engine import FitInputs, TrendingInputs
+from productrecs.engines.item_hashes import item_fingerprints
+from productrecs.engines.partition_jobs import HERE, Runner
+from productrecs.engines.registry import ENGINES
+from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
+from productrecs.tenancy.accounts.store_settings import StoreSettings
+from productrecs.training.basket_lines import order_and_cart_lines, order_lines
+from productrecs.training.behaviour_summary import (
+    BehaviourSummary,
+    BehaviourTask,
+    summarize_behaviour,
+)
+from productrecs.training.interest_signals import Choices, Interactions, fit_indicators
+from productrecs.training.training_inputs import FitCache, TrainingInputs, bought_rows
+
+
+def fit(
+    inputs: TrainingInputs,
+    n_items: int,
+    settings: StoreSettings,
+    now_ms: int,
+    tuned: CopurchaseOptions | None = None,
+    runner: Runner = HERE,
+) -> dict[str, npt.NDArray[Any]]:
+    """Return every engine's arrays for numbers below `n_items`.
+
+    Co-purchases use the default hyperparameters unless there are `tuned` ones.
+    """
+    since_ms = now_ms - settings.trending_days * DAY_MS
+    visits = SessionOptions()
+    behaviour = summarize_behaviour(
+        inputs.events,
+        inputs.indicators.signals,
+        BehaviourTask(n_items, visits.longest, since_ms, now_ms),
+        visits,
+        runner,
+    )
+    # First what needs much memory for small results: the models below stay in memory.
+    indicators = _interest_indicators(inputs, behaviour.choices, now_ms)
+    behaviour = behaviour._replace(choices=[])
+    click_boosts = _search_click_boosts(inputs, settings, now_ms)
+    window = TrendingInputs(
+        settings.trending_metric, since_ms, behaviour.carted, behaviour.viewed
+    )
+    engine_inputs = _engine_inputs(
+        inputs, behaviour, window, n_items, now_ms, tuned or CopurchaseOptions(), runner
+    )
+    arrays = _fit_engines(engine_inputs, inputs.fit_cache)
+    hashes = (words for engine in ENGINES for words in engine.item_hashes(arrays))
+    return {
+        **arrays,
+        "marks": item_fingerprints(hashes, n_items),
+        **prefixed("choices", click_boosts.to_arrays()),
+        **prefixed("signs", indicators.to_arrays()),
+    }
+
+
+def _fit_engines(inputs: FitInputs, cache: FitCache) -> Arrays:
+    """Return all engines' arrays: the cached ones where nothing they depend on changed."""
+    arrays: Arrays = {}
+    for engine in ENGINES:
+        fitted = cache.get_or_fit(
+            engine.name,
+            engine.fingerprint(inputs, arrays),
+            partial(engine.fit, inputs, arrays),
+        )
+        arrays = {**arrays, **fitted}
+    return arrays
+
+
+def _engine_inputs(
+    inputs: TrainingInputs,
+    behaviour: BehaviourSummary,
+    window: TrendingInputs,
+    n_items: int,
+    now_ms: int,
+    options: CopurchaseOptions,
+    runner: Runner,
+) -> FitInputs:
+    """Return what engines are fitted to.
+
+    Orders decay relative to the newest purchase, not `now_ms`, so time alone changes
+    nothing.
+    """
+    purchases = inputs.purchases
+    categories, variants = inputs.catalog.categories_and_variants(n_items)
+    past_times = purchases.times[purchases.times <= now_ms]
+    newest_ms = int(past_times.max()) if len(past_times) else now_ms
+    return FitInputs(
+        n_items=n_items,
+        now_ms=now_ms,
+        newest_purchase_ms=newest_ms,
+        purchases=purchases,
+        has_categories=inputs.catalog.has_categories,
+        categories=categories,
+        variants=variants,
+        copurchase_options=options,
+        sessions=behaviour.sessions.to_arrays(),
+        trending=window,
+        cart_event_count=len(behaviour.carts.items),
+        order_lines=partial(order_lines, purchases, newest_ms),
+        order_and_cart_lines=partial(
+            order_and_cart_lines, purchases, behaviour.carts, newest_ms
+        ),
+        runner=runner,
+    )
+
+
+def _search_click_boosts(
+    inputs: TrainingInputs, settings: StoreSettings, now_ms: int
+) -> ClickBoostModel:
+    """Return the click boosts of searches, by query intent."""
+    clicks = inputs.searches.interactions(now_ms, bought_rows(inputs.purchases))
+    intents = inputs.searches.intents(LanguageAnalyzer(settings.language))
+    intent_numbers = {
+        intent: number for number, intent in enumerate(dict.fromkeys(intents))
+    }
+    queries = np.array([intent_numbers[intent] for intent in intents], dtype=np.int64)
+    clicks_by_intent = clicks._replace(queries=queries[clicks.queries])
+    return ClickBoostModel.of(
+        fit_click_boosts(clicks_by_intent, ClickBoostOptions()), list(intent_numbers)
+    )
+
+
+def _interest_indicators(
+    inputs: TrainingInputs, choices: Sequence[Choices], now_ms: int
+) -> ClickBoostModel:
+    """Return the interest indicators of categories, brands and colours."""
+    lines = inputs.purchases
+    is_purchase = lines.is_active & (lines.quantities > 0) & (lines.buyers != 0)
+    purchases = Interactions(
+        lines.buyers[is_purchase],
+        lines.times[is_purchase],
+        lines.items[is_purchase].astype(np.int64),
+        np.full(int(is_purchase.sum()), PURCHASE),
+    )
+    return fit_indicators(inputs.indicators, choices, purchases, now_ms)
