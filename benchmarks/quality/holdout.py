@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.report import Figure
-from productrecs.features.insights.experiment_results.experiment_statistics import (
+from productrecs.features.experiments.experiment_statistics import (
     MIN_CONVERSIONS,
     interval_radius,
 )

@@ -18,15 +18,15 @@ from benchmarks.speed.traffic import shopper_id
 from productrecs.core.clock import DAY_MS, system_ms
 from productrecs.core.ids import visitor_hash
 from productrecs.core.report import report_query
-from productrecs.features.insights.attribution.attributor import Attributor
-from productrecs.features.insights.attribution.search_clicks import Intents
-from productrecs.features.insights.impact.attribution_report import attribution_report
-from productrecs.features.insights.impact.sales_and_funnel_reports import (
+from productrecs.features.attribution.attributor import Attributor
+from productrecs.features.attribution.search_clicks import Intents
+from productrecs.features.reports.impact.attribution_report import attribution_report
+from productrecs.features.reports.impact.sales_and_funnel_reports import (
     items_report,
     sales_report,
     widgets_report,
 )
-from productrecs.features.insights.tracking_health.tracking_health_report import (
+from productrecs.features.reports.tracking_health.tracking_health_report import (
     health_report,
 )
 from productrecs.features.search.search_insights import QueryFilter, search_report

@@ -31,9 +31,9 @@ from benchmarks.speed.servers import ServerError, ready_service
 from benchmarks.speed.stores import DOMAIN, copy_of, productrecs
 from productrecs.core.clock import DAY_MS, system_ms
 from productrecs.dashboard.page_registry import navigation
-from productrecs.features.insights.attribution.attributor import Attributor
-from productrecs.features.insights.customers.customer_report import compute_customers
-from productrecs.features.insights.customers.repository import CustomerRepository
+from productrecs.features.attribution.attributor import Attributor
+from productrecs.features.reports.customers.customer_report import compute_customers
+from productrecs.features.reports.customers.repository import CustomerRepository
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.tables import events
 from productrecs.tenancy.accounts.store_management import find_store

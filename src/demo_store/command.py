@@ -45,13 +45,13 @@ from productrecs.core.csv_writer import CsvWriter
 from productrecs.core.errors import StorageError
 from productrecs.core.ids import random_text, visitor_hash
 from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
-from productrecs.features.imports.event_import import CHUNK
-from productrecs.features.imports.import_source import ImportSource
-from productrecs.features.imports.item_import import import_items
-from productrecs.features.insights.experiment_results.experiment_result import (
+from productrecs.features.experiments.experiment_result import (
     holdout_test,
     measure_test,
 )
+from productrecs.features.imports.event_import import CHUNK
+from productrecs.features.imports.import_source import ImportSource
+from productrecs.features.imports.item_import import import_items
 from productrecs.records.events.repository import EventRepository
 from productrecs.records.experiments.arm_assignment import (
     Arm,

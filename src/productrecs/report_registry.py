@@ -11,36 +11,36 @@ from typing import Final
 
 from productrecs.core.csv_writer import CsvWriter
 from productrecs.core.report import Definition, Report, ReportError, ReportQuery
-from productrecs.features.forecast.stock_and_forecast_reports import (
-    demand_report,
-    forecast_report,
-)
-from productrecs.features.insights.attribution.attributor import Attributor
-from productrecs.features.insights.customers.customer_report import (
-    compute_customers,
-    customer_list_report,
-    customers_report,
-)
-from productrecs.features.insights.experiment_results.experiment_report import (
+from productrecs.features.attribution.attributor import Attributor
+from productrecs.features.experiments.experiment_report import (
     experiment_report,
 )
-from productrecs.features.insights.experiment_results.experiment_result import (
+from productrecs.features.experiments.experiment_result import (
     holdout_test,
     measure_test,
     measured_test,
 )
-from productrecs.features.insights.impact.attribution_report import attribution_report
-from productrecs.features.insights.impact.sales_and_funnel_reports import (
-    items_report,
-    sales_report,
-    widgets_report,
-)
-from productrecs.features.insights.tracking_health.tracking_health_report import (
-    health_report,
+from productrecs.features.forecast.stock_and_forecast_reports import (
+    demand_report,
+    forecast_report,
 )
 from productrecs.features.recommendations.earnings.earnings_replay import (
     earnings_report,
     replay_earnings,
+)
+from productrecs.features.reports.customers.customer_report import (
+    compute_customers,
+    customer_list_report,
+    customers_report,
+)
+from productrecs.features.reports.impact.attribution_report import attribution_report
+from productrecs.features.reports.impact.sales_and_funnel_reports import (
+    items_report,
+    sales_report,
+    widgets_report,
+)
+from productrecs.features.reports.tracking_health.tracking_health_report import (
+    health_report,
 )
 from productrecs.features.search.search_insights import QueryFilter, search_report
 from productrecs.records.experiments.repository import ExperimentRepository

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from productrecs.cli import productrecs
 from productrecs.core.clock import system_ms
 from productrecs.core.ids import StoreId
-from productrecs.features.insights.experiment_results.experiment_result import (
+from productrecs.features.experiments.experiment_result import (
     measure_test,
     measured_tests,
 )

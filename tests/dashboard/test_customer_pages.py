@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.features.insights.customers.customer_report import compute_customers
+from productrecs.features.reports.customers.customer_report import compute_customers
 from productrecs.services import build_eraser
 from productrecs.storage.sql.audit_log import AuditRepository
 from productrecs.tenancy.users.dashboard_user import Role

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.features.insights.experiment_results.experiment_result import (
+from productrecs.features.experiments.experiment_result import (
     measure_test,
     measured_test,
 )

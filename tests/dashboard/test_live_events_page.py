@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.features.insights.live_events.live_event import LiveEvent, Verdict
-from productrecs.features.insights.live_events.repository import (
+from productrecs.features.live_events.live_event import LiveEvent, Verdict
+from productrecs.features.live_events.repository import (
     MAX_EVENTS,
     RETENTION_MS,
     LiveEventRepository,

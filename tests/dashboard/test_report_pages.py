@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.dashboard.formats import Formats
-from productrecs.features.insights.attribution.attributor import Attributor
+from productrecs.features.attribution.attributor import Attributor
 from tests.support.dashboard import add_store, text_of
 from tests.support.service import Account, Merchant, eventually
 

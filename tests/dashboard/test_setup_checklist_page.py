@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.features.insights.attribution.attributor import Attributor
+from productrecs.features.attribution.attributor import Attributor
 from productrecs.tenancy.accounts.store_management import (
     change_origins,
     find_store,

@@ -17,8 +17,8 @@ from demo_store.generator import DOMAIN
 from demo_store.looks import LOOKS
 from demo_store.pictures.colours import COLOURS
 from demo_store.storefront.picture_files import pictures_folder
-from productrecs.features.insights.attribution.attributor import Attributor
-from productrecs.features.insights.customers.customer_report import compute_customers
+from productrecs.features.attribution.attributor import Attributor
+from productrecs.features.reports.customers.customer_report import compute_customers
 from productrecs.services import build_services
 from productrecs.settings import Settings
 from tests.support.service import Service

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 
 from productrecs.core.clock import iso
 from productrecs.core.errors import ProductRecsError
-from productrecs.features.insights.live_events.live_event import LiveEvent, Verdict
-from productrecs.features.insights.live_events.repository import LiveEventRepository
+from productrecs.features.live_events.live_event import LiveEvent, Verdict
+from productrecs.features.live_events.repository import LiveEventRepository
 from productrecs.features.looks.look import Hotspot, LookContent, checked_look
 from productrecs.features.looks.look_editor import LookEditor
 from productrecs.features.search.relevance.query_set import (

@@ -13,12 +13,12 @@ from click.testing import CliRunner
 
 from productrecs.cli import productrecs
 from productrecs.core.clock import fixed_clock, system_ms
-from productrecs.features.insights.attribution.attributor import Attributor
-from productrecs.features.insights.customers.customer_report import compute_customers
-from productrecs.features.insights.experiment_results.experiment_result import (
+from productrecs.features.attribution.attributor import Attributor
+from productrecs.features.experiments.experiment_result import (
     holdout_test,
     measure_test,
 )
+from productrecs.features.reports.customers.customer_report import compute_customers
 from productrecs.storage.jobs.job_queue import JobQueue, NewJob
 from productrecs.storage.jobs.recurring_jobs import PeriodicTasks
 from productrecs.storage.sql.postgres import PostgresDialect
@@ -27,7 +27,7 @@ from productrecs.storage.sql.tables import metadata
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.training_inputs import TrainingInputs
 from productrecs.training.training_run import TrainingDeps, train_store
-from tests.features.insights.shop import NOON, Shop, cart, click
+from tests.features.reports.shop import NOON, Shop, cart, click
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 import sqlalchemy as sa
 
-from productrecs.features.insights.attribution.attributor import Attributor
+from productrecs.features.attribution.attributor import Attributor
 from productrecs.storage.sql.tables import erasures, metadata
 from productrecs.tenancy.accounts.store_management import find_store
 from tests.support.service import Merchant, Service, eventually

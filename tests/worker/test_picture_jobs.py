@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from productrecs.core.clock import system_ms
-from productrecs.features.insights.tracking_health.tracking_issues import find_data_issues
+from productrecs.features.reports.tracking_health.tracking_issues import find_data_issues
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push_items import upsert_items
 from productrecs.records.pictures.onnx_model_check_and_writer import (

@@ -22,7 +22,7 @@ from productrecs.tenancy.accounts.store_management import (
 from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS
 from productrecs.worker.job_worker import JobProgress
 from productrecs.worker.store_jobs import StoreJobs, build_worker
-from tests.features.insights.shop import Shop, click
+from tests.features.reports.shop import Shop, click
 from tests.support.service import eventually
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from productrecs.core.clock import DAY_MS
 from productrecs.core.report import report_query
 from productrecs.dashboard.page import Visit
 from productrecs.dashboard.report_period import as_number, figures_of
-from productrecs.features.insights.tracking_health.tracking_issues import find_data_issues
+from productrecs.features.reports.tracking_health.tracking_issues import find_data_issues
 from productrecs.features.search.relevance.relevance_history import (
     ALARM_DAYS,
     alarm_text,

@@ -8,30 +8,30 @@ from typing import Final
 
 from productrecs.core.clock import HOUR_MS, iso
 from productrecs.core.ids import StoreId
-from productrecs.features.forecast.repository import ForecastRepository
-from productrecs.features.forecast.stock_actions import StockAlert, plan_stock_actions
-from productrecs.features.insights.attribution.attributor import (
+from productrecs.features.attribution.attributor import (
     Attributor,
     stores_to_attribute,
 )
-from productrecs.features.insights.attribution.repository import last_purges
-from productrecs.features.insights.attribution.retention import (
+from productrecs.features.attribution.repository import last_purges
+from productrecs.features.attribution.retention import (
     purge_events,
     retention_days,
 )
-from productrecs.features.insights.customers.customer_report import (
-    compute_customers,
-    stores_due_for_segments,
-)
-from productrecs.features.insights.experiment_results.experiment_result import (
+from productrecs.features.experiments.experiment_result import (
     measure_test,
     measured_tests,
     stores_with_measured_tests,
 )
+from productrecs.features.forecast.repository import ForecastRepository
+from productrecs.features.forecast.stock_actions import StockAlert, plan_stock_actions
 from productrecs.features.privacy.repository import stores_in_progress
 from productrecs.features.recommendations.earnings.earnings_replay import replay_earnings
 from productrecs.features.recommendations.earnings.repository import EarningsRepository
 from productrecs.features.recommendations.reranking import earning_index
+from productrecs.features.reports.customers.customer_report import (
+    compute_customers,
+    stores_due_for_segments,
+)
 from productrecs.records.catalog.push_items import resync_catalog
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.events.repository import (

@@ -19,7 +19,7 @@ from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOr
 from productrecs.report_registry import REPORT_TYPES
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.store_management import find_store
-from tests.features.insights.shop import cart, click, impression
+from tests.features.reports.shop import cart, click, impression
 
 NOON = "2026-03-05T12:00:00Z"
 

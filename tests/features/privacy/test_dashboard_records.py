@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.features.insights.live_events.live_event import LiveEvent, Verdict
-from productrecs.features.insights.live_events.repository import LiveEventRepository
+from productrecs.features.live_events.live_event import LiveEvent, Verdict
+from productrecs.features.live_events.repository import LiveEventRepository
 from productrecs.features.privacy.repository import ShopperRepository
 from productrecs.records.uploads.file_import import ImportStatus, NewFileImport
 from productrecs.records.uploads.repository import FileImportRepository
-from tests.features.insights.shop import NOON
+from tests.features.reports.shop import NOON
 from tests.records.orders.import_support import new_store
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from productrecs.core.clock import DAY_MS, fixed_clock
 from productrecs.core.errors import StorageBusyError
 from productrecs.core.ids import visitor_hash
-from productrecs.features.insights.attribution.attributor import Attributor
+from productrecs.features.attribution.attributor import Attributor
 from productrecs.features.privacy import erasure
 from productrecs.features.privacy.erasure import Eraser, replay_erasures
 from productrecs.features.privacy.repository import ErasureRepository
@@ -39,7 +39,7 @@ from productrecs.storage.sql.tables import (
 from productrecs.tenancy.accounts.store_management import delete_store
 from productrecs.training.training_inputs import TrainingInputs
 from productrecs.training.training_run import TrainingDeps, train_store
-from tests.features.insights.shop import NOON, Shop, buy, cart, click
+from tests.features.reports.shop import NOON, Shop, buy, cart, click
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -38,8 +38,8 @@ from productrecs.records.catalog.push_items import upsert_items
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
-from tests.features.insights.shop import Shop
 from tests.features.recommendations.small_shop import NOW, Rows, small_shop
+from tests.features.reports.shop import Shop
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import visitor_hash
 from productrecs.core.report import ReportQuery
 from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
-from productrecs.features.insights.attribution.attributor import Attributor
+from productrecs.features.attribution.attributor import Attributor
 from productrecs.features.search.search_insights import (
     QueryFilter,
     count_searches,

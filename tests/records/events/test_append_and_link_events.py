@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import sqlalchemy as sa
 
-from productrecs.features.insights.attribution.repository import AttributionRepository
-from productrecs.features.insights.experiment_results.repository import (
+from productrecs.features.attribution.repository import AttributionRepository
+from productrecs.features.experiments.repository import (
     ExperimentResultRepository,
 )
-from productrecs.features.insights.live_events.repository import LiveEventRepository
-from productrecs.features.insights.tracking_health.repository import DiagnosisRepository
+from productrecs.features.live_events.repository import LiveEventRepository
 from productrecs.features.privacy.shopper_export import shopper_names, shopper_records
+from productrecs.features.reports.tracking_health.repository import DiagnosisRepository
 from productrecs.records.events.event import INHUMAN_RATE, EventKind, NewEvent
 from productrecs.records.events.repository import (
     EventRepository,

@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS
-from productrecs.features.insights.tracking_health.tracking_issues import find_data_issues
+from productrecs.features.reports.tracking_health.tracking_issues import find_data_issues
 from productrecs.records.events.event import CROWDED_NETWORK, EventKind, NewEvent
 from productrecs.records.events.network_share import SHARE_OF_DAY, NetworkCounts, Sent
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order

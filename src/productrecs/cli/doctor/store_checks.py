@@ -18,7 +18,7 @@ from productrecs.cli.doctor.repository import (
 )
 from productrecs.core.clock import DAY_MS, HOUR_MS, MINUTE_MS, Clock, iso, system_ms
 from productrecs.features.forecast.repository import ForecastRepository
-from productrecs.features.insights.tracking_health.tracking_issues import (
+from productrecs.features.reports.tracking_health.tracking_issues import (
     DataIssue,
     find_data_issues,
 )

@@ -15,7 +15,7 @@ from typing import Any, Final
 from productrecs.core.clock import MINUTE_MS, Clock
 from productrecs.core.errors import ProductRecsError, StorageError, operator_text
 from productrecs.core.ids import StoreId
-from productrecs.features.insights.live_events.live_event import (
+from productrecs.features.live_events.live_event import (
     LiveEvent,
     ReceivedRequest,
     Verdict,
@@ -23,7 +23,7 @@ from productrecs.features.insights.live_events.live_event import (
     events_of_request,
     with_catalog_verdict,
 )
-from productrecs.features.insights.live_events.repository import (
+from productrecs.features.live_events.repository import (
     LiveEventRepository,
     watched_stores,
 )

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from productrecs.core.errors import StorageError, operator_text
-from productrecs.features.insights.tracking_health.repository import (
+from productrecs.features.reports.tracking_health.repository import (
     RefusedIdentity,
     store_refused_identities,
 )

@@ -13,7 +13,7 @@ import pytest
 
 from productrecs.core.clock import DAY_MS, HOUR_MS, iso
 from productrecs.core.ids import visitor_hash
-from productrecs.features.insights.attribution.attributor import Attributor
+from productrecs.features.attribution.attributor import Attributor
 from productrecs.features.search.relevance.query_set import (
     MAX_TAIL,
     MAX_TOP,

@@ -16,8 +16,8 @@ from productrecs.dashboard.report_period import (
     figures_of,
     rows_of,
 )
-from productrecs.features.insights.customers.rfm_segments import Segment
 from productrecs.features.privacy.shopper_export import exported_shopper, shopper_names
+from productrecs.features.reports.customers.rfm_segments import Segment
 from productrecs.records.events.event import Fields
 from productrecs.report_registry import make_report
 from productrecs.services import build_eraser

@@ -17,7 +17,7 @@ from productrecs.dashboard.report_period import (
     figures_of,
     rows_of,
 )
-from productrecs.features.insights.experiment_results.experiment_report import SHARES
+from productrecs.features.experiments.experiment_report import SHARES
 from productrecs.records.experiments.experiment import (
     MAX_VARIANTS,
     PLACEMENT,

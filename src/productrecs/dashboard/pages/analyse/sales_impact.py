@@ -28,8 +28,8 @@ from productrecs.dashboard.report_period import (
     rows_of,
 )
 from productrecs.engines.registry import ENGINES
-from productrecs.features.insights.impact.attribution_report import RULE
-from productrecs.features.insights.tracking_health.tracking_issues import find_data_issues
+from productrecs.features.reports.impact.attribution_report import RULE
+from productrecs.features.reports.tracking_health.tracking_issues import find_data_issues
 from productrecs.report_registry import make_report
 from productrecs.storage.jobs.job_queue import NewJob
 from productrecs.tenancy.accounts.store_management import change_settings

@@ -9,8 +9,6 @@ from productrecs.core.report import report_query
 from productrecs.dashboard.formats import sentence
 from productrecs.dashboard.page import Group, NotFoundError, Page, Reply, Visit
 from productrecs.dashboard.product_table import titles_of
-from productrecs.features.insights.impact.repository import LookSpot, LookSums
-from productrecs.features.insights.impact.sales_and_funnel_reports import sales_by_look
 from productrecs.features.looks.look import (
     Look,
     LookContent,
@@ -19,6 +17,8 @@ from productrecs.features.looks.look import (
     SanitizedPicture,
 )
 from productrecs.features.looks.look_editor import LookEditor
+from productrecs.features.reports.impact.repository import LookSpot, LookSums
+from productrecs.features.reports.impact.sales_and_funnel_reports import sales_by_look
 from productrecs.records.pictures.decode_picture import (
     MAX_BYTES,
     NotAPictureError,

@@ -9,13 +9,13 @@ from urllib.parse import urlencode
 
 from productrecs.core.clock import DAY_MS
 from productrecs.dashboard.page import Group, Page, Reply, Visit
-from productrecs.features.insights.live_events.live_event import (
+from productrecs.features.live_events.live_event import (
     ORDER,
     LiveEvent,
     Verdict,
     client_hash,
 )
-from productrecs.features.insights.live_events.repository import (
+from productrecs.features.live_events.repository import (
     MAX_EVENTS,
     LiveEventRepository,
 )

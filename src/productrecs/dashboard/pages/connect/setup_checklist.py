@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 from urllib.parse import urlencode
 
 from productrecs.dashboard.page import Group, Page, Reply, Visit
-from productrecs.features.insights.tracking_health.repository import DiagnosisRepository
-from productrecs.features.insights.tracking_health.tracking_health_report import (
+from productrecs.features.reports.tracking_health.repository import DiagnosisRepository
+from productrecs.features.reports.tracking_health.tracking_health_report import (
     events_in_24_hours,
 )
 from productrecs.http.pipeline.authentication_and_cors import (

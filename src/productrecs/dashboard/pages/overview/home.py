@@ -19,7 +19,7 @@ from productrecs.dashboard.report_period import (
     every_row,
     figures_of,
 )
-from productrecs.features.insights.tracking_health.tracking_health_report import (
+from productrecs.features.reports.tracking_health.tracking_health_report import (
     recent_events,
 )
 from productrecs.features.search.search_insights import count_searches

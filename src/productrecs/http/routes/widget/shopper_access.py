@@ -13,7 +13,7 @@ import msgspec
 from fastapi import Query, Request
 
 from productrecs.core.ids import StoreId, visitor_hash
-from productrecs.features.insights.tracking_health.repository import RefusedIdentity
+from productrecs.features.reports.tracking_health.repository import RefusedIdentity
 from productrecs.http.limits.rate_and_connection_limits import (
     address_of_client,
     network_of,

@@ -13,11 +13,11 @@ from productrecs.core.report import (
     ReportValue,
     share_of,
 )
-from productrecs.features.insights.tracking_health.repository import (
+from productrecs.features.reports.tracking_health.repository import (
     HealthRepository,
     UnknownProducts,
 )
-from productrecs.features.insights.tracking_health.tracking_issues import find_data_issues
+from productrecs.features.reports.tracking_health.tracking_issues import find_data_issues
 from productrecs.records.events.event import EventKind
 from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.shopper_identity import IdentityCheck

@@ -9,10 +9,10 @@ import pytest
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.report import Report, ReportError, ReportQuery
-from productrecs.features.insights.experiment_results.experiment_report import (
+from productrecs.features.experiments.experiment_report import (
     experiment_report,
 )
-from productrecs.features.insights.experiment_results.experiment_result import (
+from productrecs.features.experiments.experiment_result import (
     holdout_test,
     measure_test,
 )
@@ -25,7 +25,7 @@ from productrecs.tenancy.accounts.store_management import (
     delete_store,
     find_store,
 )
-from tests.features.insights.shop import NOON, Shop
+from tests.features.reports.shop import NOON, Shop
 
 if TYPE_CHECKING:
     from pathlib import Path

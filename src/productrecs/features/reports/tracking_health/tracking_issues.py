@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from productrecs.core.clock import DAY_MS, MINUTE_MS
-from productrecs.features.insights.tracking_health.repository import (
+from productrecs.features.reports.tracking_health.repository import (
     Buyer,
     DiagnosisRepository,
     HealthRepository,

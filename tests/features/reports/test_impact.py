@@ -9,16 +9,16 @@ import pytest
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.report import Report, ReportQuery
-from productrecs.features.insights.attribution.attributor import Attributor
-from productrecs.features.insights.impact.attribution_report import attribution_report
-from productrecs.features.insights.impact.sales_and_funnel_reports import (
+from productrecs.features.attribution.attributor import Attributor
+from productrecs.features.reports.impact.attribution_report import attribution_report
+from productrecs.features.reports.impact.sales_and_funnel_reports import (
     items_report,
     sales_by_look,
     widgets_report,
 )
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.order_and_purchase_ledger import NewOrderLine
-from tests.features.insights.shop import NOON, Shop, cart, click, impression
+from tests.features.reports.shop import NOON, Shop, cart, click, impression
 
 if TYPE_CHECKING:
     from pathlib import Path

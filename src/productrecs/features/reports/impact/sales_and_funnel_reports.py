@@ -13,7 +13,7 @@ from productrecs.core.report import (
     ReportValue,
     share_of,
 )
-from productrecs.features.insights.impact.attribution_report import (
+from productrecs.features.reports.impact.attribution_report import (
     CURRENCY,
     GROUPS,
     RULE,
@@ -23,7 +23,7 @@ from productrecs.features.insights.impact.attribution_report import (
     definitions,
     joined,
 )
-from productrecs.features.insights.impact.repository import (
+from productrecs.features.reports.impact.repository import (
     AttributedItem,
     AttributedSale,
     ImpactRepository,

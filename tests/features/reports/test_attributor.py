@@ -13,9 +13,9 @@ import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS
 from productrecs.engines.hyperloglog import cardinality, merge
-from productrecs.features.insights.attribution import attributor
-from productrecs.features.insights.attribution.attributor import Attributor
-from productrecs.features.insights.attribution.last_touch import attribute_last_touch
+from productrecs.features.attribution import attributor
+from productrecs.features.attribution.attributor import Attributor
+from productrecs.features.attribution.last_touch import attribute_last_touch
 from productrecs.records.events.append_and_link_events import link_customer_ids
 from productrecs.records.events.event import EventKind
 from productrecs.records.orders.order_and_purchase_ledger import NewOrderLine
@@ -35,7 +35,7 @@ from productrecs.storage.sql.tables import (
     touch_days,
 )
 from productrecs.tenancy.accounts.store_management import change_settings, delete_store
-from tests.features.insights.shop import (
+from tests.features.reports.shop import (
     NOON,
     Shop,
     buy,
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from productrecs.features.insights.attribution.last_touch import (
+    from productrecs.features.attribution.last_touch import (
         AttributionQueries,
         LastTouchpoints,
         TouchpointSegment,

@@ -10,11 +10,11 @@ import pytest
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.report import ReportQuery
-from productrecs.features.insights.experiment_results.experiment_report import (
+from productrecs.features.experiments.experiment_report import (
     advice,
     experiment_report,
 )
-from productrecs.features.insights.experiment_results.experiment_result import (
+from productrecs.features.experiments.experiment_result import (
     MeasuredTest,
     Visitors,
     measure_test,
@@ -40,7 +40,7 @@ from productrecs.records.orders.order_and_purchase_ledger import NewOrderLine
 from productrecs.records.placements.placement import PlacementContent
 from productrecs.records.placements.placement_editor import PlacementEditor
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
-from tests.features.insights.shop import NOON, Shop
+from tests.features.reports.shop import NOON, Shop
 
 if TYPE_CHECKING:
     from pathlib import Path

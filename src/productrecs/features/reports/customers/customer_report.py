@@ -15,13 +15,13 @@ from productrecs.core.report import (
     ReportQuery,
     share_of,
 )
-from productrecs.features.insights.customers.repository import (
+from productrecs.features.reports.customers.repository import (
     CustomerRepository,
     SegmentsProgress,
     StoredSegments,
     segments_progress,
 )
-from productrecs.features.insights.customers.rfm_segments import (
+from productrecs.features.reports.customers.rfm_segments import (
     MEANINGS,
     Customer,
     Segment,

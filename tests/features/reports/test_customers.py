@@ -9,13 +9,13 @@ import pytest
 
 from productrecs.core.clock import DAY_MS, MINUTE_MS
 from productrecs.core.report import ReportError, ReportQuery
-from productrecs.features.insights.customers.customer_report import (
+from productrecs.features.reports.customers.customer_report import (
     compute_customers,
     customer_list_report,
     customers_report,
     stores_due_for_segments,
 )
-from productrecs.features.insights.customers.rfm_segments import (
+from productrecs.features.reports.customers.rfm_segments import (
     Segment,
     customer_segment,
     expected_gap,
@@ -24,7 +24,7 @@ from productrecs.features.insights.customers.rfm_segments import (
     segment_customers,
 )
 from productrecs.records.orders.order_and_purchase_ledger import NewOrderLine
-from tests.features.insights.shop import NOON, Shop, buy
+from tests.features.reports.shop import NOON, Shop, buy
 
 if TYPE_CHECKING:
     from pathlib import Path

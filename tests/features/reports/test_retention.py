@@ -9,10 +9,10 @@ import pytest
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.report import ReportQuery
-from productrecs.features.insights.attribution.attributor import Attributor
-from productrecs.features.insights.attribution.retention import purge_events
-from productrecs.features.insights.impact.repository import ImpactRepository
+from productrecs.features.attribution.attributor import Attributor
+from productrecs.features.attribution.retention import purge_events
 from productrecs.features.privacy.repository import ShopperRepository
+from productrecs.features.reports.impact.repository import ImpactRepository
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.order_and_purchase_ledger import NewOrderLine
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
@@ -29,7 +29,7 @@ from productrecs.tenancy.accounts.store_management import change_settings
 from productrecs.training.fit_models import fit
 from productrecs.training.training_inputs import TrainingInputs
 from productrecs.training.training_run import TrainingDeps, train_store
-from tests.features.insights.shop import (
+from tests.features.reports.shop import (
     NOON,
     Shop,
     buy,
@@ -38,7 +38,7 @@ from tests.features.insights.shop import (
     impression,
     search_click,
 )
-from tests.features.insights.test_attributor import VIEWS, happen, rows
+from tests.features.reports.test_attributor import VIEWS, happen, rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -209,7 +209,7 @@ def test_the_events_of_a_running_test_stay(shop: Shop) -> None:
 def test_a_purge_goes_in_small_transactions_and_continues_after_a_stop(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("productrecs.features.insights.attribution.retention.BATCH", 10)
+    monkeypatch.setattr("productrecs.features.attribution.retention.BATCH", 10)
     for _ in range(25):
         shop.send(impression("tent"))
     shop.send(impression("tent"), imported=True, at=NOW)

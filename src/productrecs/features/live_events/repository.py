@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from productrecs.core.clock import HOUR_MS
 from productrecs.core.ids import StoreId, random_text
-from productrecs.features.insights.live_events.live_event import ORDER, LiveEvent, Verdict
+from productrecs.features.live_events.live_event import ORDER, LiveEvent, Verdict
 from productrecs.records.events.event import EventKind, event_fields
 from productrecs.records.orders.order_and_purchase_ledger import PurchaseChannel
 from productrecs.storage.sql.dialects import RawReader, upsert

@@ -17,14 +17,14 @@ import numpy as np
 from productrecs.core.cache_registry import Cache
 from productrecs.core.ids import StoreId
 from productrecs.engines.hyperloglog import EMPTY_SKETCH, merge, sketch
-from productrecs.features.insights.attribution.last_touch import (
+from productrecs.features.attribution.last_touch import (
     AttributionQueries,
     LastTouchpoints,
     attribute_last_touch,
     last_search_clicks,
     pair_codes,
 )
-from productrecs.features.insights.attribution.outcomes_and_daily_sums import (
+from productrecs.features.attribution.outcomes_and_daily_sums import (
     CART,
     QUARTER_MS,
     SALE,
@@ -34,7 +34,7 @@ from productrecs.features.insights.attribution.outcomes_and_daily_sums import (
     SearchDay,
     sum_by_day,
 )
-from productrecs.features.insights.attribution.repository import (
+from productrecs.features.attribution.repository import (
     AttributionProgress,
     AttributionRepository,
     Place,
@@ -43,11 +43,11 @@ from productrecs.features.insights.attribution.repository import (
     TouchpointColumns,
     log_positions,
 )
-from productrecs.features.insights.attribution.search_clicks import (
+from productrecs.features.attribution.search_clicks import (
     Intents,
     count_search_clicks,
 )
-from productrecs.features.insights.attribution.touchpoint_index import (
+from productrecs.features.attribution.touchpoint_index import (
     SEGMENT_LENGTH,
     ShopperCodes,
     TouchpointIndex,

@@ -16,7 +16,7 @@ import numpy as np
 
 from productrecs.core.cache_registry import Cache
 from productrecs.core.ids import visitor_hash
-from productrecs.features.insights.attribution.last_touch import (
+from productrecs.features.attribution.last_touch import (
     EMPTY_SEGMENT,
     Ints,
     Touchpoints,
@@ -25,7 +25,7 @@ from productrecs.features.insights.attribution.last_touch import (
     segment_of,
     touchpoints_of,
 )
-from productrecs.features.insights.attribution.repository import (
+from productrecs.features.attribution.repository import (
     AttributionRepository,
     SearchColumns,
     TouchpointColumns,

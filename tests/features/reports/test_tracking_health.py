@@ -8,18 +8,18 @@ import pytest
 
 from productrecs.core.clock import DAY_MS, HOUR_MS
 from productrecs.core.report import Report, ReportQuery, ReportValue
-from productrecs.features.insights.attribution.attributor import Attributor
-from productrecs.features.insights.impact.sales_and_funnel_reports import widgets_report
-from productrecs.features.insights.tracking_health.repository import (
+from productrecs.features.attribution.attributor import Attributor
+from productrecs.features.reports.impact.sales_and_funnel_reports import widgets_report
+from productrecs.features.reports.tracking_health.repository import (
     RefusedIdentity,
     store_refused_identities,
 )
-from productrecs.features.insights.tracking_health.tracking_health_report import (
+from productrecs.features.reports.tracking_health.tracking_health_report import (
     health_report,
 )
-from productrecs.features.insights.tracking_health.tracking_issues import find_data_issues
+from productrecs.features.reports.tracking_health.tracking_issues import find_data_issues
 from productrecs.tenancy.accounts.shopper_identity import IdentityCheck
-from tests.features.insights.shop import NOON, Shop, buy, cart, click, impression
+from tests.features.reports.shop import NOON, Shop, buy, cart, click, impression
 
 if TYPE_CHECKING:
     from pathlib import Path

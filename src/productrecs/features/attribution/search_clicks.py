@@ -16,16 +16,16 @@ from productrecs.engines.text.language_detection_and_stemming import (
     AnalysedQuery,
     LanguageAnalyzer,
 )
-from productrecs.features.insights.attribution.outcomes_and_daily_sums import (
+from productrecs.features.attribution.outcomes_and_daily_sums import (
     LocalDays,
     SearchDay,
 )
-from productrecs.features.insights.attribution.repository import (
+from productrecs.features.attribution.repository import (
     AttributionRepository,
     SearchColumns,
     SearchKey,
 )
-from productrecs.features.insights.attribution.touchpoint_index import ShopperCodes
+from productrecs.features.attribution.touchpoint_index import ShopperCodes
 from productrecs.records.events.event import EventKind
 from productrecs.records.search_counts.repository import OTHER_INTENTS, PHOTO_SEARCHES
 

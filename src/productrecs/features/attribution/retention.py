@@ -10,10 +10,10 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Final
 
 from productrecs.core.clock import DAY_MS
-from productrecs.features.insights.attribution.attributor import VERSION
-from productrecs.features.insights.attribution.last_touch import WINDOW_MS
-from productrecs.features.insights.attribution.outcomes_and_daily_sums import SettledDays
-from productrecs.features.insights.attribution.repository import (
+from productrecs.features.attribution.attributor import VERSION
+from productrecs.features.attribution.last_touch import WINDOW_MS
+from productrecs.features.attribution.outcomes_and_daily_sums import SettledDays
+from productrecs.features.attribution.repository import (
     AttributionProgress,
     AttributionRepository,
 )

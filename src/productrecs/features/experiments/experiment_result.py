@@ -11,7 +11,7 @@ import numpy as np
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.engines.arrays import Floats, Ints
-from productrecs.features.insights.experiment_results.experiment_statistics import (
+from productrecs.features.experiments.experiment_statistics import (
     ALPHA,
     MIN_CONVERSIONS,
     SRM_P,
@@ -23,7 +23,7 @@ from productrecs.features.insights.experiment_results.experiment_statistics impo
     verdict,
     visitors_needed,
 )
-from productrecs.features.insights.experiment_results.repository import (
+from productrecs.features.experiments.repository import (
     ExperimentResultRepository,
     Row,
     StoredResult,

@@ -14,18 +14,18 @@ from productrecs.core.report import (
     ReportQuery,
     ReportValue,
 )
-from productrecs.features.insights.experiment_results.experiment_result import (
+from productrecs.features.experiments.experiment_result import (
     TARGET_LIFT,
     MeasuredTest,
     holdout_test,
     measured_test,
 )
-from productrecs.features.insights.experiment_results.experiment_statistics import (
+from productrecs.features.experiments.experiment_statistics import (
     MIN_CONVERSIONS,
     SRM_P,
     LiftVerdict,
 )
-from productrecs.features.insights.experiment_results.repository import (
+from productrecs.features.experiments.repository import (
     ExperimentResultRepository,
     StoredResult,
 )

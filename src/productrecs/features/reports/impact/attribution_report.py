@@ -15,7 +15,7 @@ from productrecs.core.report import (
     ReportValue,
     share_of,
 )
-from productrecs.features.insights.impact.repository import (
+from productrecs.features.reports.impact.repository import (
     AttributedTotals,
     ImpactRepository,
     Key,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks.quality.holdout import Shop, alarms
-from productrecs.features.insights.experiment_results.experiment_statistics import (
+from productrecs.features.experiments.experiment_statistics import (
     MIN_CONVERSIONS,
     Flags,
     Floats,
