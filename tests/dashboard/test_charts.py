@@ -9,6 +9,7 @@ from productrecs.dashboard.charts import (
     bar_chart,
     days_between,
     forecast_chart,
+    share_chart,
 )
 from productrecs.dashboard.formats import Formats
 
@@ -62,3 +63,19 @@ def test_a_forecast_follows_what_was_sold() -> None:
     assert [one.name for one in chart.layers] == ["Likely between", "Sold", "Expected"]
     assert chart.rows[0][1:] == ("3", "\N{EN DASH}", "\N{EN DASH}", "\N{EN DASH}")
     assert chart.rows[2][1:] == ("\N{EN DASH}", "0.4", "0", "0.4")
+
+
+def test_shares_are_lines_between_nothing_and_everything() -> None:
+    days = days_between("2026-11-01", "2026-11-04")
+    values = {"Relevance": [None, 0.5, None, 1.0], "Empty": [None, None, None, 0.25]}
+
+    chart = share_chart(days, values, FORMATS)
+
+    assert [one.path for one in chart.layers] == [
+        "M15 50.0 35 0.0",
+        "M35 75.0m-2 0h4",  # one value alone is a dash that can be seen
+    ]
+    assert [text.replace("\N{NO-BREAK SPACE}", "") for text in chart.amounts] == [
+        *("100%", "75%", "50%", "25%", "0%")
+    ]
+    assert [row[1] for row in chart.rows[:3:2]] == ["–", "–"]

@@ -16,7 +16,14 @@ from productrecs.features.search.relevance.relevance_measure import Grade
 from productrecs.features.search.relevance.repository import RelevanceRepository
 from productrecs.features.search.search_rule_book import SearchRuleEditor
 from productrecs.serving.cached_store import load_store, searchable_store
-from productrecs.storage.sql.tables import jobs
+from productrecs.storage.sql.tables import (
+    audit_log,
+    jobs,
+    rules,
+    search_rules,
+    stores,
+    synonyms,
+)
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.users.dashboard_user import Role
 from productrecs.training.search.indexer import Indexer
@@ -41,6 +48,7 @@ def shop(office: Office) -> Store:
     domain = f"relevance-{office.now_ms}.example"
     made = open_store(services.database, services.clock, office.inside, domain)
     items = [{"id": f"0{n}", "title": f"{kind} thing"} for n, kind in enumerate(KINDS)]
+    items[KINDS.index("tent")]["availability"] = "out_of_stock"
     assert made.merchant.push(*items).status == 200
     accounts = AccountDirectory(services.database)
     indexer = Indexer(services.settings.data / "search", accounts)
@@ -193,3 +201,120 @@ def test_a_loss_of_relevance_is_told_on_home_with_what_changed(
     services = office.services
     assert len(read_measures(services.database, shop.store_id)) == 2
     assert SearchRuleEditor(services.database, shop, services.clock).rules()
+
+
+def judged(owner: Member, *kinds: str) -> None:
+    """Add queries; the product that has the word is good."""
+    for kind in kinds:
+        address = owner.post(RELEVANCE, then="add", q=kind).header("location") or ""
+        item = f"0{KINDS.index(kind)}"
+        owner.post(QUERY, page=address, q=kind, item=item, grade="good")
+
+
+def stored(office: Office, store: Store) -> list[str]:
+    """Return what a change of search would change, and the audit log."""
+    tables = (synonyms, search_rules, rules, stores, audit_log)
+    with office.services.database.reading() as connection:
+        return [
+            repr(row)
+            for table in tables
+            for row in connection.execute(
+                sa.select(table).where(table.c.store_id == store.store_id)
+            )
+        ]
+
+
+IMPROVE = "/dashboard/search/improve"
+RULE = "/dashboard/merchandising/rule"
+SETTINGS = "/dashboard/merchandising/settings"
+
+
+@pytest.mark.parametrize(
+    ("page", "fields", "told", "typed"),
+    [
+        pytest.param(
+            f"{IMPROVE}?q=couch&action=synonym",
+            {"q": "couch", "action": "synonym", "texts": "chair"},
+            ["1 improve, 0 get worse", "Nothing is found", "chair thing"],
+            'value="chair"',
+            id="a synonym finds what was not found",
+        ),
+        pytest.param(
+            f"{IMPROVE}?q=lamp&action=pin",
+            {"q": "lamp", "action": "pin", "pin": "01"},
+            ["0 improve, 1 get worse", "Worse"],
+            'value="01" checked',
+            id="a pin above the good product",
+        ),
+        pytest.param(
+            f"{IMPROVE}?q=lamp&action=redirect",
+            {"q": "lamp", "action": "redirect", "address": "/lamps"},
+            ["1 show other products without a judged", "Redirect to /lamps"],
+            'value="/lamps"',
+            id="a redirect leads away from the results",
+        ),
+        pytest.param(
+            RULE,
+            {"action": "exclude", "item": "00", "enabled": "on", "priority": "0"},
+            ["0 improve, 1 get worse"],
+            ">00</textarea>",
+            id="a rule that excludes a good product",
+        ),
+        pytest.param(
+            SETTINGS,
+            {
+                "search_sold_out": "hidden",
+                "rec_num": "8",
+                "trending_days": "30",
+                "trending_metric": "orders",
+                "trending_min_price": "0",
+                "repeat_after_days": "0",
+                "customer_lists": "limited",
+                "unconfirmed_orders": "auto",
+            },
+            ["0 improve, 0 get worse, and 1 show other products"],
+            '<option value="hidden" selected>',
+            id="a setting that hides what is sold out",
+        ),
+    ],
+)
+def test_the_effect_on_the_queries_is_shown_before_saving(
+    office: Office,
+    shop: Store,
+    owner: Member,
+    page: str,
+    fields: dict[str, str],
+    told: list[str],
+    typed: str,
+) -> None:
+    judged(owner, "lamp", "tent")
+    couch = owner.post(RELEVANCE, then="add", q="couch").header("location") or ""
+    owner.post(QUERY, page=couch, q="couch", item="02", grade="good")
+    before = stored(office, shop)
+
+    path = page.partition("?")[0]
+    shown = owner.post(f"{path}/effect", page=page, **fields)
+
+    assert shown.status == 200, text_of(shown)[-600:]
+    text = flat(text_of(shown))
+    for words in told:
+        assert words in text
+    assert "Not saved yet. Of 3 queries" in text
+    assert typed in shown.body.decode()
+    assert stored(office, shop) == before
+
+
+def test_a_change_that_is_invalid_shows_its_error_and_no_effect(owner: Member) -> None:
+    judged(owner, "lamp")
+
+    shown = owner.post(
+        f"{IMPROVE}/effect",
+        page=f"{IMPROVE}?q=lamp&action=synonym",
+        q="lamp",
+        action="synonym",
+        texts="",
+    )
+
+    assert shown.status == 422
+    assert "A synonym is 2 to 20 different texts" in text_of(shown)
+    assert "Not saved yet" not in text_of(shown)

@@ -149,7 +149,10 @@ CALLS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
             }
             for form in ("", "/file", "/start", "/discard", "/undo", "/failed-rows")
         },
-        "/dashboard/merchandising/settings": {"rec_num": "9"},
+        **{
+            f"/dashboard/merchandising/settings{form}": {"rec_num": "9"}
+            for form in ("", "/effect")
+        },
         "/dashboard/settings": {
             "currency": "CHF",
             "language": "de",
@@ -184,10 +187,14 @@ CALLS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
                 "address": "/sale",
                 "find": "lamp",
             }
-            for page in ("", "/improve", "/remove")
+            for page in ("", "/improve", "/improve/effect", "/remove")
         },
         **{
-            f"/dashboard/search/relevance{page}": {"then": "add", "grade": "good"}
+            f"/dashboard/search/relevance{page}": {
+                "then": "add",
+                "grade": "good",
+                "all": "",
+            }
             for page in ("", "/query", "/mails")
         },
         **{

@@ -16,6 +16,7 @@ from productrecs.dashboard.formats import NOTHING, Formats
 HEIGHT: Final = 100
 PLACE: Final = 10  # the width of one day
 _GAP: Final = 1.5  # left and right of a bar
+_DOT: Final = 2  # half of the width of a line's only point
 _LEAST: Final = 1.0  # the least height of a bar above zero
 _MOST_TICKS: Final = 4
 _MOST_LABELS: Final = 5
@@ -192,8 +193,8 @@ def _points(values: Values, top: float) -> list[str]:
 
 def _line(values: Values, top: float) -> str:
     points = _points(values, top)
-    dot = "h.1" if len(points) == 1 else ""  # a lone point is drawn by its round ends
-    return f"M{' '.join(points)}{dot}" if points else ""
+    wide = f"m-{_DOT} 0h{2 * _DOT}" if len(points) == 1 else ""  # a lone point is seen
+    return f"M{' '.join(points)}{wide}" if points else ""
 
 
 def days_between(first: str, last: str) -> list[str]:

@@ -5,7 +5,7 @@ The shop sells lamps and tents, and its search index is that of the service.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log2
 from typing import TYPE_CHECKING
 
@@ -36,6 +36,7 @@ from productrecs.features.search.relevance.relevance_measure import (
     Grade,
     JudgedQuery,
     RelevanceMeasure,
+    compare_configurations,
     measure_relevance,
 )
 from productrecs.features.search.relevance.repository import (
@@ -45,7 +46,7 @@ from productrecs.features.search.relevance.repository import (
     RelevanceRepository,
     SetQuery,
 )
-from productrecs.features.search.search_rule_book import SearchRuleEditor
+from productrecs.features.search.search_rule_book import SearchRuleBook, SearchRuleEditor
 from productrecs.features.search.search_rules import SearchRule, SearchRuleAction
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push_items import remove_item, upsert_items
@@ -373,6 +374,34 @@ def test_few_judged_queries_are_no_evidence(shop: Shop) -> None:
 
     assert second.ndcg == 0.0
     assert not second.is_alarm
+
+
+def test_an_effect_names_wins_losses_and_moves_and_saves_nothing(shop: Shop) -> None:
+    shop.push(lamp="lamp", light="lamp light", tent="tent", bag="bag")
+    queries = [
+        JudgedQuery("lamp", "lamp", 5.0, {shop.number("light"): Grade.GOOD}),
+        JudgedQuery("tent", "tent", 2.0, {shop.number("tent"): Grade.GOOD}),
+        JudgedQuery("bag", "bag", 1.0, {}),
+        JudgedQuery("box", "box", 1.0, {}),
+    ]
+    pin, hide = SearchRuleAction.PIN, SearchRuleAction.HIDE
+    rules = {
+        1: SearchRule(pin, "lamp", ("light",)),
+        2: SearchRule(hide, "tent", ("tent",)),
+        3: SearchRule(SearchRuleAction.REDIRECT, "bag", address="/bags"),
+    }
+    now = shop.search()
+    changed = replace(now, search_rules=SearchRuleBook(1, {}, rules))
+
+    effect = compare_configurations(now, changed, queries, NOON)
+
+    assert [one.before.query.text for one in effect.wins] == ["lamp"]
+    assert [one.before.query.text for one in effect.losses] == ["tent"]
+    assert [one.before.query.text for one in effect.moved] == ["tent", "lamp", "bag"]
+    assert effect.moved[2].change is None
+    assert not SearchRuleEditor(
+        shop.services.database, shop.store, shop.services.clock
+    ).rules()
 
 
 def test_a_store_is_measured_at_night_and_after_a_change(shop: Shop) -> None:

@@ -54,6 +54,7 @@ from productrecs.tenancy.users.repository import UserRepository
 RELEVANCE_PATH: Final = "/dashboard/search/relevance"
 QUERY_PATH: Final = f"{RELEVANCE_PATH}/query"
 _SHOWN: Final = 20
+_ROWS: Final = 25  # queries that weigh most; the others on request
 _JOB: Final = "measure-search"
 _GRADES: Final = MappingProxyType(
     {"good": Grade.GOOD, "fair": Grade.FAIR, "bad": Grade.BAD}
@@ -136,6 +137,7 @@ def _page(visit: Visit, *, typed: str = "", error: str = "", status: int = 200) 
         alarm=None if alarm is None else alarm_text(alarm),
         chart=_chart(visit, measures, days),
         queries=queries,
+        shown=queries if visit.query["all"] else queries[:_ROWS],
         weight=sum(one.weight for one in queries) or 1.0,
         counts=counts,
         origins=_ORIGINS,

@@ -16,6 +16,7 @@ from productrecs.dashboard.page import (
     Visit,
 )
 from productrecs.dashboard.product_table import ProductRow, product_rows
+from productrecs.dashboard.relevance_effect import EffectOnQueries, effect_on_queries
 from productrecs.dashboard.report_period import (
     chosen_period,
     figures_of,
@@ -102,13 +103,22 @@ class SearchPreviews:
 
     def with_change(self, query: str, added: Synonym | SearchRule) -> SearchPreview:
         """Return the results with one more synonym or rule."""
+        before = [one.row.item_id for one in self.now(query).products]
+        return self._preview(query, self._book_with(added), before, has=True)
+
+    def effect(self, added: Synonym | SearchRule) -> EffectOnQueries:
+        """Return the effect of one more synonym or rule on the query set."""
+        now = replace(self._shop, search_rules=SearchRuleBook(1, self.synonyms, self.rules))
+        changed = replace(self._shop, search_rules=self._book_with(added))
+        return effect_on_queries(self._visit, now, changed)
+
+    def _book_with(self, added: Synonym | SearchRule) -> SearchRuleBook:
         synonyms, rules = dict(self.synonyms), dict(self.rules)
         if isinstance(added, Synonym):
             synonyms[max(synonyms, default=0) + 1] = added
         else:
             rules[max(rules, default=0) + 1] = added
-        before = [one.row.item_id for one in self.now(query).products]
-        return self._preview(query, SearchRuleBook(1, synonyms, rules), before, has=True)
+        return SearchRuleBook(1, synonyms, rules)
 
     def _preview(
         self,
@@ -322,6 +332,16 @@ def show_improvement(visit: Visit) -> Reply:
     return _improvement(visit, _wanted(visit.query))
 
 
+def show_effect(visit: Visit) -> Reply:
+    """Show what an unsaved change does to the query set; the form keeps its fields."""
+    wanted = _wanted(visit.form)
+    try:
+        effect = SearchPreviews(visit).effect(wanted.checked())
+    except SearchRuleError as error:
+        return _improvement(visit, wanted, str(error))
+    return _improvement(visit, wanted, effect=effect)
+
+
 def save_improvement(visit: Visit) -> Reply:
     """Store a synonym or a rule; an error is shown next to its field."""
     form = visit.form
@@ -350,7 +370,12 @@ def _check_known(visit: Visit, wanted: Improvement) -> None:
             raise SearchRuleError(message)
 
 
-def _improvement(visit: Visit, wanted: Improvement, error: str = "") -> Reply:
+def _improvement(
+    visit: Visit,
+    wanted: Improvement,
+    error: str = "",
+    effect: EffectOnQueries | None = None,
+) -> Reply:
     previews = SearchPreviews(visit)
     after, hint = None, ""
     if wanted.query:
@@ -372,6 +397,7 @@ def _improvement(visit: Visit, wanted: Improvement, error: str = "") -> Reply:
         after=after,
         error=f"{error[:1].upper()}{error[1:]}." if error else "",
         hint=hint,
+        effect=effect,
         offered=[one.row for one in offered if one.row.item_id not in pinned][
             :_MOST_OFFERED
         ],
@@ -403,6 +429,13 @@ PAGES: Final = (
         "Improve a search",
         show_improvement,
         save_improvement,
+        shows_pictures=True,
+    ),
+    Page(
+        f"{IMPROVE_PATH}/effect",
+        "Improve a search",
+        change=show_effect,
+        is_audited=False,
         shows_pictures=True,
     ),
     Page(

@@ -1,16 +1,23 @@
 """List settings page: the settings of lists, trending and search, applied at once."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from productrecs.dashboard.page import Group, Page, Reply, Visit
+from productrecs.dashboard.relevance_effect import EffectOnQueries, effect_on_queries
 from productrecs.records.catalog.repository import CatalogRepository
+from productrecs.serving.cached_store import searchable_store
 from productrecs.storage.jobs.job_queue import NewJob
 from productrecs.tenancy.accounts.store_management import change_settings, find_store
-from productrecs.tenancy.accounts.store_settings import SettingError, parse_setting
+from productrecs.tenancy.accounts.store_settings import (
+    SettingError,
+    StoreSettings,
+    parse_setting,
+)
 
 SETTINGS_PATH: Final = "/dashboard/merchandising/settings"
+_OF_SEARCH: Final = ("search_sold_out",)
 _TRENDING: Final = frozenset({"trending_metric", "trending_days"})
 
 
@@ -189,6 +196,19 @@ def save_settings(visit: Visit) -> Reply:
     return visit.redirect(SETTINGS_PATH, message)
 
 
+def show_effect(visit: Visit) -> Reply:
+    """Show what unsaved settings of search do to the query set."""
+    sent = {field.name: _sent(visit, field) for field in _fields()}
+    errors = setting_errors(sent, {field.name: field.label for field in _fields()})
+    if errors:
+        return _settings(visit, sent, errors, status=422)
+    stored = find_store(visit.database, visit.store.domain).settings
+    typed = {name: parse_setting(name, sent[name]) for name in _OF_SEARCH}
+    changed: StoreSettings = replace(stored, **typed)  # type: ignore[arg-type]  # as parsed
+    now, then = (searchable_store(visit.opened, one) for one in (stored, changed))
+    return _settings(visit, sent, {}, effect=effect_on_queries(visit, now, then))
+
+
 def _sent(visit: Visit, field: SettingField) -> str:
     value = visit.form[field.name]
     if field.kind == "check":
@@ -229,7 +249,12 @@ def _stored(visit: Visit) -> dict[str, str]:
 
 
 def _settings(
-    visit: Visit, values: dict[str, str], errors: dict[str, str], *, status: int = 200
+    visit: Visit,
+    values: dict[str, str],
+    errors: dict[str, str],
+    *,
+    status: int = 200,
+    effect: EffectOnQueries | None = None,
 ) -> Reply:
     return visit.render(
         "list_settings.html",
@@ -237,6 +262,7 @@ def _settings(
         groups=GROUPS,
         values=values,
         errors=errors,
+        effect=effect,
         notes={
             "public_price_groups": _price_lists_note(visit),
         },
@@ -265,4 +291,5 @@ PAGES: Final = (
         action="Changed list settings",
         group=Group.CATALOG,
     ),
+    Page(f"{SETTINGS_PATH}/effect", "List settings", change=show_effect, is_audited=False),
 )

@@ -29,6 +29,7 @@ from productrecs.dashboard.pages.catalog.merchandising_rule_form import (
     RuleDraft,
 )
 from productrecs.dashboard.product_table import titles_of
+from productrecs.dashboard.relevance_effect import EffectOnQueries, effect_on_queries
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.records.experiments.experiment import State
 from productrecs.records.experiments.experiment_editor import ExperimentEditor
@@ -44,6 +45,7 @@ from productrecs.records.merchandising.rule_editor import (
     RuleEditor,
     UnknownRuleError,
 )
+from productrecs.serving.cached_store import searchable_store
 
 MERCHANDISING_PATH: Final = "/dashboard/merchandising"
 AT_ONCE: Final = "Every list follows within a second."
@@ -306,6 +308,25 @@ def preview_rule(visit: Visit) -> Reply:
     return visit.render("rule_preview.html", preview=_preview(visit, draft, visit.form))
 
 
+def show_effect(visit: Visit) -> Reply:
+    """Show what an unsaved rule does to the query set of search."""
+    draft = RuleDraft.of_form(visit.form)
+    try:
+        content = validate_rule(draft.in_force(), visit.store.settings.zone)
+    except RuleError as error:
+        return _form(visit, draft, visit.form, status=422, error=error)
+    number = rule_id_of(draft.rule_id) if draft.rule_id else _UNSAVED
+    rule = Rule(number, content, visit.now_ms, visit.now_ms)
+    stored = editor_of(visit).all()
+    others = [one for one in stored if one.rule_id != number]
+    now, changed = (
+        searchable_store(replace(visit.opened, shop=with_rules(visit, rules)))
+        for rules in (stored, [*others, rule])
+    )
+    effect = effect_on_queries(visit, now, changed)
+    return _form(visit, draft, visit.form, effect=effect)
+
+
 def _stored(visit: Visit, text: str) -> Rule:
     rule_id = rule_id_of(text)
     for rule in editor_of(visit).all():
@@ -326,6 +347,7 @@ def _form(
     status: int = 200,
     error: RuleError | None = None,
     matches_nothing: bool = False,
+    effect: EffectOnQueries | None = None,
 ) -> Reply:
     errors = {}
     if error is not None:
@@ -345,6 +367,7 @@ def _form(
         ),
         strength_hint=STRENGTHS,
         matches_nothing=matches_nothing,
+        effect=effect,
         sources=[*((name, title) for name, title, _ in SOURCES), (TRENDING, "Trending")],
         preview=_preview(visit, draft, sent),
     )
@@ -437,6 +460,13 @@ PAGES: Final = (
     ),
     Page(
         RULE_PATH, "Rule", show_rule, save_rule, shows_pictures=True, action="Saved a rule"
+    ),
+    Page(
+        f"{RULE_PATH}/effect",
+        "Rule",
+        change=show_effect,
+        is_audited=False,
+        shows_pictures=True,
     ),
     Page(f"{MERCHANDISING_PATH}/preview", "Preview", None, preview_rule, is_audited=False),
 )

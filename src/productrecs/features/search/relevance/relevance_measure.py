@@ -163,3 +163,67 @@ def _ndcg(
 
 def _discounted(gains: Sequence[float]) -> float:
     return sum(gain / math.log2(place + 2) for place, gain in enumerate(gains))
+
+
+@dataclass(frozen=True, slots=True)
+class QueryMove:
+    """A query whose first results differ between two configurations."""
+
+    before: QueryScore
+    after: QueryScore
+
+    @property
+    def change(self) -> float | None:
+        """The change of NDCG; None if either is unknown."""
+        if self.before.ndcg is None or self.after.ndcg is None:
+            return None
+        return self.after.ndcg - self.before.ndcg
+
+
+@dataclass(frozen=True)
+class RelevanceEffect:
+    """What a change of the configuration does to the query set."""
+
+    before: RelevanceMeasure
+    after: RelevanceMeasure
+
+    @cached_property
+    def moved(self) -> list[QueryMove]:
+        """The queries whose results change, those that weigh most first."""
+        moves = [
+            QueryMove(old, new)
+            for old, new in zip(self.before.scores, self.after.scores, strict=True)
+            if old.results != new.results
+        ]
+        return sorted(moves, key=_moved_weight, reverse=True)
+
+    @property
+    def wins(self) -> list[QueryMove]:
+        """The moved queries that improve."""
+        return [one for one in self.moved if (one.change or 0.0) > _SAME]
+
+    @property
+    def losses(self) -> list[QueryMove]:
+        """The moved queries that get worse."""
+        return [one for one in self.moved if (one.change or 0.0) < -_SAME]
+
+
+def _moved_weight(move: QueryMove) -> tuple[float, float]:
+    weight = move.before.query.weight
+    return abs(move.change or 0.0) * weight, weight
+
+
+def compare_configurations(
+    now: SearchableStore,
+    changed: SearchableStore,
+    queries: Sequence[JudgedQuery],
+    now_ms: int,
+) -> RelevanceEffect:
+    """Return the effect of a changed configuration on the query set; nothing is saved.
+
+    Raises:
+        BrokenIndexError: when the index is damaged.
+    """
+    return RelevanceEffect(
+        measure_relevance(now, queries, now_ms), measure_relevance(changed, queries, now_ms)
+    )

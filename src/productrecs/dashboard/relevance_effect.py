@@ -1,0 +1,100 @@
+"""Relevance effect: what an unsaved change of search does to the store's query set."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from productrecs.dashboard.page import Visit
+from productrecs.dashboard.product_table import titles_of
+from productrecs.features.search.product_search import SearchableStore
+from productrecs.features.search.relevance.relevance_measure import (
+    QueryMove,
+    QueryResults,
+    compare_configurations,
+)
+from productrecs.features.search.relevance.repository import (
+    RelevanceRepository,
+    judged_queries,
+)
+
+_MOST_MOVED: Final = 20
+_SHOWN: Final = 5  # products of a list
+
+
+@dataclass(frozen=True, slots=True)
+class MovedQuery:
+    """A query whose first results change."""
+
+    text: str
+    share: float  # of the searches that the set stands for
+    before: float | None  # NDCG@10
+    after: float | None
+    change: float | None
+    lists: tuple[tuple[str, ...], tuple[str, ...]]  # titles before and after
+
+
+@dataclass(frozen=True, slots=True)
+class EffectOnQueries:
+    """The effect of a change on the query set."""
+
+    queries: int
+    judged: int
+    ndcg: tuple[float | None, float | None]  # before and after
+    no_results: tuple[float | None, float | None]
+    wins: int
+    losses: int
+    moved: int
+    shown: tuple[MovedQuery, ...]  # the moved queries that weigh most
+
+
+def effect_on_queries(
+    visit: Visit, now: SearchableStore, changed: SearchableStore
+) -> EffectOnQueries:
+    """Search for every query of the set with both configurations; nothing is saved."""
+    with visit.database.reading() as connection:
+        repository = RelevanceRepository(connection, visit.store.store_id)
+        queries = judged_queries(repository.queries(), repository.judgements())
+    effect = compare_configurations(now, changed, queries, visit.now_ms)
+    weight = sum(one.weight for one in queries) or 1.0
+    shown = effect.moved[:_MOST_MOVED]
+    titles = _titles(visit, now, shown)
+    return EffectOnQueries(
+        queries=len(queries),
+        judged=len(effect.before.judged),
+        ndcg=(effect.before.ndcg, effect.after.ndcg),
+        no_results=(effect.before.no_results, effect.after.no_results),
+        wins=len(effect.wins),
+        losses=len(effect.losses),
+        moved=len(effect.moved),
+        shown=tuple(
+            MovedQuery(
+                text=one.before.query.text,
+                share=one.before.query.weight / weight,
+                before=one.before.ndcg,
+                after=one.after.ndcg,
+                change=one.change,
+                lists=(_list(one.before.results, titles), _list(one.after.results, titles)),
+            )
+            for one in shown
+        ),
+    )
+
+
+def _titles(
+    visit: Visit, shop: SearchableStore, moved: Sequence[QueryMove]
+) -> dict[int, str]:
+    numbers = {
+        item
+        for one in moved
+        for results in (one.before.results, one.after.results)
+        for item in results.items[:_SHOWN]
+    }
+    ids = {number: shop.catalog.ids[number] or "" for number in sorted(numbers)}
+    titles = titles_of(visit, list(ids.values()))
+    return {number: titles.get(item_id, item_id) for number, item_id in ids.items()}
+
+
+def _list(results: QueryResults, titles: Mapping[int, str]) -> tuple[str, ...]:
+    if results.address is not None:
+        return (f"Redirect to {results.address}",)
+    return tuple(titles[item] for item in results.items[:_SHOWN]) or ("Nothing is found",)
