@@ -428,6 +428,39 @@ def test_words_of_a_query_filter_what_it_finds(service: Service) -> None:
     eventually(lambda: ask(there, query).body == plain.body, 10)
 
 
+def test_variants_are_one_result_on_request_and_where_the_store_says_so(
+    service: Service,
+) -> None:
+    merchant = service.register()
+    merchant.push(
+        *(
+            {"id": f"{colour}-{size}", "title": f"Shirt {colour} {size}", "size": size}
+            for colour in ("red", "blue")
+            for size in ("S", "M", "L")
+        ),
+        {"id": "other", "title": "Shirt rack"},
+    )
+    eventually(lambda: len(merchant.search("shirt ").ids) == 7, 30)
+
+    def variants(reply: Reply) -> list[object]:
+        return [one.get("variants") for one in reply.json["results"]]
+
+    for q in ("shirt ", ""):
+        for extras in ({}, {"offset": 0}):
+            reply = ask(merchant, q, collapse="true", **extras)
+            assert sorted(map(str, variants(reply))) == ["6", "None"], (q, extras)
+            assert reply.json.get("total") == (2 if extras else None)
+            assert len(ask(merchant, q, **extras).ids) == 7
+    assert ask(merchant, "blue shirt M", collapse="true").ids[0] == "blue-M"
+    assert variants(ask(merchant, "shirt ", "size:S", collapse="true")) == [2]
+    assert ask(merchant, "shirt", collapse="maybe").status == 422
+
+    service.run("settings", merchant.account.domain, "search_collapse=always")
+    there = merchant.through(service.client())
+    eventually(lambda: len(there.search("shirt ").ids) == 2, 10)
+    assert len(ask(there, "shirt ", collapse="false").ids) == 7
+
+
 def test_a_page_is_as_new_as_the_catalog(shop: Merchant) -> None:
     def page() -> Any:
         reply = ask(shop, "lantern", facets="price", highlight="1", offset=0)

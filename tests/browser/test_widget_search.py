@@ -157,6 +157,30 @@ def test_nothing_found_says_so_and_shows_what_is_popular(page: Page) -> None:
     assert page.locator(OPTION).count() >= 3
 
 
+def test_enter_on_a_code_opens_the_page_of_its_product(page: Page) -> None:
+    typed(page, "P-3")
+
+    expect(page.locator(".pr-search-title")).to_have_count(1)
+    page.keyboard.press("Enter")
+
+    page.wait_for_url("**/p/3")
+
+
+def test_a_product_says_how_many_variants_it_has(page: Page, front: Storefront) -> None:
+    typed(page, "slee")
+    card = {"id": "p1", "title": "Shirt", "price": 20}
+    body = {"results": [card | {"variants": 12}, card | {"id": "p2", "variants": "<b>"}]}
+    headers = {"access-control-allow-origin": "*"}
+    page.route("**/v1/search?*", lambda route: route.fulfill(json=body, headers=headers))
+
+    typed(page, "shirt")
+
+    shown = page.locator(OPTION)
+    expect(shown.nth(0)).to_contain_text("12 variants")
+    assert "variants" not in shown.nth(1).inner_text()
+    assert front.asked("/v1/search")[0]["collapse"] == "true"
+
+
 def test_a_filter_of_the_words_is_a_button_that_takes_them_away(
     page: Page, front: Storefront
 ) -> None:

@@ -123,6 +123,14 @@ _RESULT: Final[dict[str, Any]] = {
     "properties": {
         **_PRODUCT["properties"],
         "source": {"type": "string", "enum": ["search", "similar", "trending"]},
+        "variants": {
+            "type": "integer",
+            "minimum": 2,
+            "description": (
+                "How many products that differ only in size and colour this result stands "
+                "for: those that may be shown and pass the filters. Absent if it is one."
+            ),
+        },
         "highlight": {
             "type": "object",
             "description": (

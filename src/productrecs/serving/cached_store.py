@@ -283,6 +283,7 @@ def searchable_store(
         by_meaning=settings.search_meaning,
         currency=state.catalog.list_currency or settings.currency,
         query_filters=settings.search_query_filters,
+        collapse=settings.search_collapse,
         click_boosts=models.click_boosts,
         language_setting=state.settings.language,
     )

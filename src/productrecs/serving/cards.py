@@ -9,7 +9,7 @@ from productrecs.features.recommendations.bundles import BundleOffer
 from productrecs.features.recommendations.placement_lists import PlacedRequests
 from productrecs.features.recommendations.recommendation_request import EngineName, Pick
 from productrecs.features.recommendations.serving_state import StoreState
-from productrecs.features.search.product_search import Hit
+from productrecs.features.search.hits import Hit
 from productrecs.records.catalog.catalog_view import CardFields
 from productrecs.records.catalog.price_lists import Cards
 
@@ -123,11 +123,15 @@ def with_placement(
 def search_body(hits: Sequence[Hit], cards: Cards) -> bytes:
     """Return the reply of search: cards by item number, in order."""
     parts = [
-        b'%b,"score":%.6g,"source":"search"}' % (card, hit.score)
+        b'%b,"score":%.6g,"source":"search"%b}' % (card, hit.score, _variants(hit))
         for hit in hits
         if (card := cards[hit.item]) is not None
     ]
     return b'{"results":[%b]}' % b",".join(parts)
+
+
+def _variants(hit: Hit) -> bytes:
+    return b',"variants":%d' % hit.variants if hit.variants > 1 else b""
 
 
 def with_search_fields(body: bytes, fields: Mapping[str, object]) -> bytes:
@@ -173,7 +177,8 @@ def search_page_body(
         highlight_field = (
             b"" if highlights is None else b',"highlight":%b' % _encode(highlights)
         )
-        card_fields = (card, hit.score, source.encode(), highlight_field)
+        fields_after = _variants(hit) + highlight_field
+        card_fields = (card, hit.score, source.encode(), fields_after)
         parts.append(b'%b,"score":%.6g,"source":"%b"%b}' % card_fields)
     return with_search_fields(b'{"results":[%b]}' % b",".join(parts), extra_fields)
 

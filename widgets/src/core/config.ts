@@ -6,7 +6,7 @@ export type Words = Readonly<
     | "previous" | "next" | "add" | "added" | "add_all" | "total" | "this_item" | "failed"
     | "label" | "sold_out"
     | "photo" | "photo_hint" | "photo_kept" | "photo_busy" | "photo_failed" | "close"
-    | "found_one" | "found" | "none" | "popular" | "see_all" | "remove_filter" | "similar"
+    | "found_one" | "found" | "none" | "popular" | "see_all" | "remove_filter" | "variants" | "similar"
     | "gone" | "products" | "upload" | "nothing",
     string
   >

@@ -114,6 +114,7 @@ export class SearchBox {
       num: Math.min(look.num, most),
       suggest: words && WORDS,
       highlight: !!words,
+      collapse: true,
       key: this.key_,
       price_list: look.price_list,
     };
@@ -219,9 +220,11 @@ export class SearchBox {
     const options: HTMLElement[] = [];
     for (const product of productsOf(raw).slice(0, most)) {
       await pause();
-      const html = raw.find((one) => one.id === product.id)?.highlight?.title;
+      const { highlight, variants } = raw.find((one) => one.id === product.id);
+      const html = highlight?.title;
       const title = typeof html === "string" ? html : escaped(product.title);
-      const made = productOption(product, title, look);
+      const count = variants > 1 ? look.strings.variants.replace("{n}", `${+variants}`) : "";
+      const made = productOption(product, title, count, look);
       const fields = {
         item_id: product.id,
         source: product.source,

@@ -22,13 +22,23 @@ function option(kind: string, href: string | null, ...children: Node[]): HTMLAnc
 }
 
 /** Returns the option that leads to a product. */
-export function productOption(product: Product, title: string, look: Look): HTMLAnchorElement {
+export function productOption(
+  product: Product,
+  title: string,
+  note: string,
+  look: Look,
+): HTMLAnchorElement {
   const price = look.show_price && product.price !== null;
   const made = option(
     "",
     product.url,
     pictureOf(product, "pr-search-image"),
-    draw("span", { class: "pr-search-text" }, draw("span", { class: "pr-search-title" }, ...marked(title))),
+    draw(
+      "span",
+      { class: "pr-search-text" },
+      draw("span", { class: "pr-search-title" }, ...marked(title)),
+      note && draw("small", {}, note),
+    ),
     draw("span", { class: "pr-search-price" }, price && money(product.price!, look)),
   );
   if (look.open_in_new_tab) made.target = "_blank";

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 from typing import Final, Literal, NamedTuple
 
@@ -18,6 +19,7 @@ from productrecs.engines.text.language_detection_and_stemming import (
 from productrecs.engines.text.query_interpreter import Synonyms
 from productrecs.engines.text.search_index import IndexHits, IndexQuery, Relaxed
 from productrecs.features.search.code_search import without_other_products
+from productrecs.features.search.hits import Hit, collapse, with_variant_counts
 from productrecs.features.search.query_filters import (
     ALL_FIELDS,
     AsWords,
@@ -34,6 +36,7 @@ from productrecs.features.search.search_rule_book import (
 )
 from productrecs.features.search.search_rules import SearchRule, SearchRuleAction
 from productrecs.records.catalog.catalog_view import CatalogView, Mask
+from productrecs.records.catalog.variant_groups import NO_GROUPS, CatalogVariants
 from productrecs.records.merchandising.rule_book import ListRules
 from productrecs.training.search.served_index import ServedIndex
 from productrecs.training.visual.photo_matcher import PhotoSearch
@@ -49,13 +52,7 @@ class SearchRequest:
     num: int
     in_stock: bool = False
     query_filters: frozenset[FilterField] = ALL_FIELDS  # what its words may filter by
-
-
-class Hit(NamedTuple):
-    """One result: its item number and score."""
-
-    item: int
-    score: float
+    collapse: bool | None = None  # whether variants of a product are one result
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +74,14 @@ def truncate_query(query: str) -> str:
     return query.lstrip()[:LONGEST_QUERY]
 
 
+Collapse = Literal["request", "always", "never"]
 SoldOut = Literal["mixed", "last", "hidden"]
 
 _CANDIDATES: Final = 3  # candidates per wanted product: popularity reorders them
 _MIN_CANDIDATES: Final = 30
 # Minimum candidates if boosts or rules change the order.
 _MIN_CANDIDATES_REORDERED: Final = 200
+_CANDIDATE_SHARES: Final = (1, 4, 16, 64)  # until enough are no variants of each other
 _SOLD_OUT: Final = 0.05  # score factor of sold-out products that come last
 _CLICK_BOOST: Final = 1.0
 """Score boost at the maximum click boost of 1: doubles the score."""
@@ -109,6 +108,13 @@ class SearchableStore:
     by_meaning: bool = True  # whether products of similar meaning follow the words
     currency: str = ""  # of its prices
     query_filters: bool = True  # whether words of a query may be filters
+    collapse: Collapse = "request"  # whether variants of a product are one result
+
+    def groups_for(self, request: SearchRequest) -> CatalogVariants:
+        """Return the variant groups of which a request gets one result each."""
+        wanted = self.collapse == "always" if request.collapse is None else request.collapse
+        is_allowed = wanted and self.collapse != "never"
+        return self.catalog.variant_groups if is_allowed else NO_GROUPS
 
     def visible(self, now_ms: int, *, in_stock: bool) -> Mask:
         """Return the mask of items that may be found."""
@@ -215,13 +221,20 @@ def find_products(
     Raises:
         BrokenIndexError: when the index is damaged.
     """
-    query, index_hits = read_and_find(
-        store,
-        resolve_query(store, request, now_ms),
-        request,
-        lambda query: _index_query(store, query, request),
-    )
-    return _rank_hits(store, query, request.num, index_hits)
+    resolved = resolve_query(store, request, now_ms)
+    groups = store.groups_for(request)
+    for share in (1,) if groups.is_empty else _CANDIDATE_SHARES:
+        query, index_hits = read_and_find(
+            store,
+            resolved,
+            request,
+            partial(_index_query, store, request, share),
+        )
+        found = _rank_hits(store, query, request.num, index_hits, groups)
+        limit = share * query.candidate_limit(request.num)
+        if len(found.hits) >= request.num or len(index_hits.items) < limit:
+            break
+    return found
 
 
 def read_and_find(
@@ -334,10 +347,10 @@ def _added_scores(hits: IndexHits, others: IndexHits, visible: Mask) -> IndexHit
 
 
 def _index_query(
-    store: SearchableStore, query: ResolvedQuery, request: SearchRequest
+    store: SearchableStore, request: SearchRequest, share: int, query: ResolvedQuery
 ) -> IndexQuery:
-    """Return the query for the index."""
-    candidate_limit = query.candidate_limit(request.num)
+    """Return the query for the index, with `share` times as many candidates as usual."""
+    candidate_limit = share * query.candidate_limit(request.num)
     return IndexQuery(
         query.query,
         candidate_limit,
@@ -352,9 +365,13 @@ def _index_query(
 
 
 def _rank_hits(
-    store: SearchableStore, query: ResolvedQuery, num: int, index_hits: IndexHits
+    store: SearchableStore,
+    query: ResolvedQuery,
+    num: int,
+    index_hits: IndexHits,
+    groups: CatalogVariants,
 ) -> SearchResults:
-    """Return the first `num` hits after all boosts and factors."""
+    """Return the first hits after all boosts and factors."""
     scores = weigh_scores(store, query, index_hits.items, index_hits.scores)
     exact_hits = list(
         map(Hit, index_hits.items[: index_hits.exact], scores[: index_hits.exact])
@@ -363,10 +380,13 @@ def _rank_hits(
     lower_scores = [-score for score in scores[index_hits.exact :]]
     other_hits = sorted(
         zip(lower_scores, index_hits.items[index_hits.exact :], strict=True)
-    )[:num]
+    )
+    if groups.is_empty:
+        other_hits = other_hits[:num]
     hits = [*exact_hits, *(Hit(item, -score) for score, item in other_hits)]
+    hits = collapse(groups, with_pins(query.pinned, hits))[:num]
     return SearchResults(
-        with_pins(query.pinned, hits)[:num],
+        with_variant_counts(groups, hits, [query.visible]),
         index_hits.relaxed,
         query.address,
         query.filters,

@@ -16,8 +16,13 @@ import numpy.typing as npt
 
 from productrecs.engines.text.query_suggestions import QuerySuggestions, Suggestion
 from productrecs.engines.text.search_index import IndexHits, IndexQuery, Relaxed
-from productrecs.features.search.product_search import (
+from productrecs.features.search.hits import (
     Hit,
+    collapse,
+    filter_items,
+    with_variant_counts,
+)
+from productrecs.features.search.product_search import (
     Pages,
     ResolvedQuery,
     SearchableStore,
@@ -34,6 +39,7 @@ from productrecs.records.catalog.attribute_index import MAX_COUNTED, ValueCount
 from productrecs.records.catalog.catalog_view import CatalogView, Mask
 from productrecs.records.catalog.item import ATTRIBUTE_FIELDS
 from productrecs.records.catalog.item_filters import Filters, attribute_kind, filter_masks
+from productrecs.records.catalog.variant_groups import CatalogVariants
 
 Items = npt.NDArray[np.int64]
 
@@ -66,14 +72,6 @@ class StockCount:
 
     yes: int
     no: int
-
-
-def filter_items(items: Items, masks: list[Mask]) -> Items:
-    """Return the `items` that pass every mask, in their order."""
-    for mask in masks:
-        items = items[items < len(mask)]
-        items = items[mask[items]]
-    return items
 
 
 def category_counts(catalog: CatalogView, items: Items) -> list[ValueCount]:
@@ -204,6 +202,10 @@ class _Results(NamedTuple):
         is_match = np.ones(len(self.items), dtype=np.bool_)
         for mask in masks:
             is_match &= mask.take(self.items, mode="clip") & (self.items < len(mask))
+        return self.keep(is_match)
+
+    def keep(self, is_match: Mask) -> "_Results":
+        """Return the results of a mask of these, in the same order."""
         return self._replace(
             items=self.items[is_match],
             scores=self.scores[is_match],
@@ -232,12 +234,15 @@ def results_page(
     else:
         query, results = typed, _list_trending(typed, trending)
     matches = results.filter_by(masks.values())
+    hits = _with_falling_scores(_page_hits(store, query, listing, matches, masks))
+    groups = store.groups_for(listing.request)
+    hits = with_variant_counts(groups, hits, [query.visible, *masks.values()])
     suggestions = _suggestions(store, typed, query.filters, listing.suggest)
     return ResultsPage(
-        hits=_with_falling_scores(_page_hits(store, query, listing, matches, masks)),
+        hits=hits,
         relaxed=results.relaxed,
         address=query.address,
-        total=len(matches.items) if listing.counts else None,
+        total=int(groups.firsts(matches.items).sum()) if listing.counts else None,
         facets={
             facet: _facet_counts(store.catalog, facet, results, masks, buyable)
             for facet in listing.facets
@@ -329,12 +334,14 @@ def _page_hits(
     masks: Mapping[str, Mask],
 ) -> list[Hit]:
     offset, num = listing.offset, listing.request.num
+    groups = store.groups_for(listing.request)
     if listing.sort is not Sort.RELEVANCE:
         tiers = (
             page_results.items[: page_results.complete],
             page_results.items[page_results.complete :],
         )
         items = np.concatenate([_sort_items(store, listing.sort, tier) for tier in tiers])
+        items = items[groups.firsts(items)]
         ranked = enumerate(items[: offset + num].tolist())
         return [Hit(item, 1.0 / (1.0 + place)) for place, item in ranked][offset:]
     pins = filter_items(
@@ -345,13 +352,30 @@ def _page_hits(
     last_rank = (
         until + pages.candidate_limit + num
     )  # lowest rank that boosts may lift to the page
-    items = page_results.items[:last_rank].tolist()
-    scores = page_results.scores[:last_rank].tolist()
-    if not query.has_words and not query.filters:
-        return with_pins(pins, list(map(Hit, items, scores)))[offset : offset + num]
-    scores = weigh_scores(store, query, items, scores)
-    hits = paginate(list(map(Hit, items, scores)), page_results.exact, pages, until)
-    return with_pins(pins, hits)[offset : offset + num]
+    hits = _first_hits(store, query, page_results, groups, last_rank)
+    if query.has_words or query.filters:
+        exact = int(groups.firsts(page_results.items[: page_results.exact]).sum())
+        hits = paginate(hits, exact, pages, until)
+    return collapse(groups, with_pins(pins, hits))[offset : offset + num]
+
+
+def _first_hits(
+    store: SearchableStore,
+    query: ResolvedQuery,
+    results: _Results,
+    groups: CatalogVariants,
+    num: int,
+) -> list[Hit]:
+    """Return at least the first `num` results, one for each group, with their scores."""
+    end = num
+    while True:
+        items, scores = results.items[:end].tolist(), results.scores[:end].tolist()
+        if query.has_words or query.filters:
+            scores = weigh_scores(store, query, items, scores)
+        hits = collapse(groups, list(map(Hit, items, scores)))
+        if len(hits) >= num or end >= len(results.items):
+            return hits
+        end *= 4
 
 
 def _sort_items(store: SearchableStore, sort: Sort, items: Items) -> Items:

@@ -35,7 +35,8 @@ from productrecs.records.catalog.price_lists import (
     parse_list_name,
 )
 from productrecs.records.catalog.repository import rows_after, rows_changed_since
-from productrecs.records.catalog.title_words import variant_key
+from productrecs.records.catalog.title_words import fold_text, variant_words
+from productrecs.records.catalog.variant_groups import NO_GROUPS, CatalogVariants
 from productrecs.storage.sql.dialects import RawReader
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
@@ -94,6 +95,9 @@ class CatalogView:
         self._newest: tuple[int, npt.NDArray[np.int64]] = (-1, np.zeros(0, np.int64))
         self._narrowest = (-1, NarrowestCategories(self.categories, self.members))
         self._masks: dict[bool, tuple[int, int, int, Mask]] = {}
+        self._differences: array[int] = array("q")  # equal: the same size and colour
+        self._variant_changes = 0
+        self._variant_groups = (0, NO_GROUPS)
         self._present: tuple[int, Mask] = (-1, np.zeros(0, np.bool_))
 
     def __len__(self) -> int:
@@ -114,6 +118,17 @@ class CatalogView:
                 NarrowestCategories(self.categories, self.members),
             )
         return self._narrowest[1]
+
+    @property
+    def variant_groups(self) -> CatalogVariants:
+        """The present variant groups."""
+        changes = self._variant_changes
+        if self._variant_groups[0] != changes:
+            self._variant_groups = (
+                changes,
+                CatalogVariants(self.variants, self._differences),
+            )
+        return self._variant_groups[1]
 
     def refresh(self, reader: RawReader, catalog_seq: int) -> None:
         """Read changes at least up to `catalog_seq`; the first call reads everything."""
@@ -255,6 +270,7 @@ class CatalogView:
         self.categories.extend([()] * missing)
         self.attributes.reserve(size)
         self.variants.extend([0] * missing)
+        self._differences.extend([0] * missing)
         self.ids.extend([None] * missing)
 
     def _apply(self, row: Sequence[Any]) -> None:
@@ -267,10 +283,10 @@ class CatalogView:
         state = effective_availability(stated, row[9])
         self._cards[number] = self._make_card(fields)
         self.ids[number] = item_id
-        key = variant_key(row[4])
-        self.variants[number] = hash(key) if key else 0  # compared only in this process
+        attributes = _attributes(row[14:19])
+        self._set_variant(number, *_variant_labels(row[4], attributes))
         self._categorise(number, tuple(json.loads(row[10])))
-        self.attributes.put(number, _attributes(row[14:19]))
+        self.attributes.put(number, attributes)
         self.prices[number] = np.nan if row[7] is None else row[7]
         self.list_prices[number] = np.nan if row[19] is None else row[19]
         self.price_lists.put(number, row[20])
@@ -287,10 +303,16 @@ class CatalogView:
     def _remove(self, number: int, item_id: str) -> None:
         self._state[number] = _HIDDEN
         self.numbers.pop(item_id, None)
+        self._set_variant(number, 0, 0)
         self._categorise(number, ())
         self.attributes.put(number, ())
         self.price_lists.put(number, NO_PRICES)
         self.ids[number] = None
+
+    def _set_variant(self, number: int, group: int, difference: int) -> None:
+        if (self.variants[number], self._differences[number]) != (group, difference):
+            self.variants[number], self._differences[number] = group, difference
+            self._variant_changes += 1
 
     def _categorise(self, number: int, categories: tuple[str, ...]) -> None:
         old = self.categories[number]
@@ -303,6 +325,17 @@ class CatalogView:
         for name in categories:
             self.members.setdefault(name, array("i")).append(number)
         self.categories[number] = categories
+
+
+def _variant_labels(title: str, attributes: Attributes) -> tuple[int, int]:
+    """Return two numbers of this process: variants share the first, the second differs.
+
+    Without any shared word, both are 0.
+    """
+    given = dict(attributes)
+    words = variant_words(title, (*given.get("color", ()), *given.get("size", ())))
+    brands = tuple(map(fold_text, given.get("brand", ())))
+    return (hash((words.shared, brands)), hash(words.differing)) if words.shared else (0, 0)
 
 
 def _attributes(columns: Sequence[Any]) -> Attributes:

@@ -2,7 +2,8 @@
 
 import re
 import unicodedata
-from typing import Final
+from collections.abc import Iterable
+from typing import Final, NamedTuple
 
 _WORD: Final = re.compile(r"\w+")
 
@@ -45,13 +46,31 @@ _MEASURE: Final = re.compile(r"\d+(?:ml|cl|l|g|kg|mg|cm|mm|m|oz|lb|inch|in|gb|tb
 _FOLDED: Final = str.maketrans("äöüéèêàâçñóíúáô", "aoueeeaacnoiuao")
 
 
-def variant_key(title: str) -> str:
-    """Return the words that a product's variants share; empty without any such word.
+class VariantWords(NamedTuple):
+    """The words of a title that variants of a product share, and those that differ."""
 
-    Words for sizes and colours, and measures such as 500ml, are dropped. Plain numbers
-    remain: volume 2 is not a variant of volume 1.
+    shared: str
+    differing: tuple[str, ...]
+
+
+def variant_words(title: str, values: Iterable[str] = ()) -> VariantWords:
+    """Split the words of a title; `values` are the product's own sizes and colours.
+
+    Words for sizes and colours, measures such as 500ml, and the words of `values` differ.
+    Plain numbers are shared: volume 2 is not a variant of volume 1.
     """
-    return " ".join(word for word in _words(title) if not _is_size_or_colour(word))
+    own = {word for value in values for word in _words(value)}
+    shared: list[str] = []
+    differing: list[str] = []
+    for word in _words(title):
+        differs = word in own or _is_size_or_colour(word)
+        (differing if differs else shared).append(word)
+    return VariantWords(" ".join(shared), (*differing, *sorted(own)))
+
+
+def variant_key(title: str) -> str:
+    """Return the words that a product's variants share; empty without any such word."""
+    return variant_words(title).shared
 
 
 def size_in_title(title: str) -> int:

@@ -54,6 +54,7 @@ class StoreSettings:
     search_sold_out: Literal["mixed", "last", "hidden"] = "mixed"
     search_meaning: bool = True
     search_query_filters: bool = True
+    search_collapse: Literal["request", "always", "never"] = "request"
     unconfirmed_orders: Literal["auto", "count", "ignore"] = "auto"
     network_share: int = 60
     holdout_percent: float = 0.0
@@ -317,6 +318,12 @@ SETTINGS: Final[tuple[StoreSetting, ...]] = (
         _switch,
         "whether words of a search that name a price, size, brand, colour or material "
         "filter its results",
+    ),
+    StoreSetting(
+        "search_collapse",
+        _one_of("request", "always", "never"),
+        "whether products that differ only in size and colour are one result of a search: "
+        "in the search widget and on request (request), always, or never",
     ),
     StoreSetting(
         "unconfirmed_orders",

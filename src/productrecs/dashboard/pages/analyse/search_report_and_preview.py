@@ -23,8 +23,8 @@ from productrecs.dashboard.report_period import (
     rows_of,
 )
 from productrecs.engines.text.query_interpreter import QueryTerm
+from productrecs.features.search.hits import Hit
 from productrecs.features.search.product_search import (
-    Hit,
     ResolvedQuery,
     SearchableStore,
     SearchRequest,

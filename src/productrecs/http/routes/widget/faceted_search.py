@@ -42,7 +42,10 @@ from productrecs.serving.cards import (
 )
 
 PARAMETER_NAMES: Final = frozenset(
-    {"filter", "facets", "sort", "offset", "highlight", "suggest", "query_filters"}
+    (
+        *("filter", "facets", "sort", "offset", "highlight", "suggest"),
+        *("query_filters", "collapse"),
+    )
 )
 """The parameters that a bare search has none of."""
 
@@ -121,6 +124,18 @@ HighlightQuery = Annotated[
     Query(
         description=(
             "Whether each result marks the parts of its texts that match the query."
+        ),
+        examples=[True],
+    ),
+]
+CollapseQuery = Annotated[
+    bool | None,
+    BeforeValidator(_none_if_blank),
+    Query(
+        description=(
+            "Whether products that differ only in size and colour are one result, with "
+            "their number as `variants`. Default: `false`, unless the setting "
+            "`search_collapse` is `always`."
         ),
         examples=[True],
     ),

@@ -38,6 +38,7 @@ from productrecs.http.pipeline.search_count_recorder import (
 from productrecs.http.routes.widget.faceted_search import (
     EXTRA_PROPERTIES,
     PARAMETER_NAMES,
+    CollapseQuery,
     FacetsQuery,
     HighlightQuery,
     OffsetQuery,
@@ -136,6 +137,7 @@ async def declared_search(  # noqa: PLR0913, PLR0917 - one a query parameter
     highlight: HighlightQuery = False,  # noqa: FBT002 - a query parameter
     suggest: SuggestQuery = 0,
     query_filters: QueryFiltersQuery = "",
+    collapse: CollapseQuery = None,
     user_id: Annotated[
         str,
         Query(
@@ -174,7 +176,7 @@ async def declared_search(  # noqa: PLR0913, PLR0917 - one a query parameter
     """
     exchange: RequestContext = request.scope["productrecs"]
     fields = query_filter_fields(query_filters)
-    search = SearchRequest(truncate_query(q), num, in_stock, fields)
+    search = SearchRequest(truncate_query(q), num, in_stock, fields, collapse)
     listing = listing_of(
         search,
         filters=filters,
@@ -350,6 +352,9 @@ async def _computed(
     if isinstance(search, ResultsPageRequest):
         return await _browsed(context, cached_store, shop, search, now_ms)
     if not search.query.strip():
+        if not shop.groups_for(search).is_empty:
+            page = ResultsPageRequest(search)
+            return await _browsed(context, cached_store, shop, page, now_ms)
         return SearchReply(_trending(cached_store, search, now_ms))
     return await context.search_pool.run(lambda: _found(shop, search, now_ms))
 
