@@ -4,12 +4,17 @@ Data: Crowdflower's catalog and judgements with 131 of its queries that name thi
 brands, translated by us into German, French and Spanish (`translated_queries.csv`). The
 least probability of a query was chosen on the odd query ids. In the other direction, the
 translations are the titles of a small catalog, and the queries are in the other languages.
+
+Everyday nouns: 300 names of products in seven languages (`everyday_nouns.csv`), thirty of
+each of ten areas. The shop of a language sells three products of each name, and two that
+are only made for it, 1,500 in all. The nouns of odd rows are for choosing, even ones judge.
 """
 
 from __future__ import annotations
 
 import csv
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -31,7 +36,23 @@ if TYPE_CHECKING:
     from benchmarks.report import Report
 
 QUERIES: Final = Path(__file__).with_name("translated_queries.csv")
+NOUNS: Final = Path(__file__).with_name("everyday_nouns.csv")
 ENGLISH: Final = "en"
+NOUN_LANGUAGES: Final = ("en", "de", "fr", "es", "it", "nl", "pl")
+FIRST: Final = 5
+FOUND: Final = 0.85
+BRANDS: Final = ("Norvik", "Alvara", "Tessbury", "Quintal", "Orlando & Sons")
+SERIES: Final = ("Luno", "Mirka", "Sorento")
+NOUN_FIRST: Final = frozenset({"fr", "es", "it", "pl"})  # in titles
+MADE_FOR: Final = {
+    "en": ("Storage bag for", "Gift card with the motif"),
+    "de": ("Aufbewahrungstasche f\u00fcr", "Grusskarte mit dem Motiv"),
+    "fr": ("Housse de rangement pour", "Carte cadeau avec le motif"),
+    "es": ("Funda de almacenaje para", "Tarjeta regalo con el motivo"),
+    "it": ("Custodia per", "Cartolina con il motivo"),
+    "nl": ("Opbergtas voor", "Cadeaukaart met het motief"),
+    "pl": ("Pokrowiec na:", "Kartka podarunkowa z motywem:"),
+}
 
 
 def measure(report: Report) -> None:
@@ -52,6 +73,54 @@ def measure(report: Report) -> None:
         ):
             _add_queries_in_other_languages(report, name, data, encoders)
             _add_catalogs_in_other_languages(report, name, data, encoders)
+            add_everyday_nouns(report, name, encoders)
+
+
+def everyday_nouns() -> list[dict[str, str]]:
+    """Return the name of each product, by language."""
+    with NOUNS.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def noun_shop(nouns: list[dict[str, str]], language: str) -> Catalog:
+    """Return the shop of a language; the id of a product is five times its noun's row."""
+    titles, descriptions = [], []
+    for row, noun in enumerate(nouns):
+        name = noun[language]
+        for kind, series in enumerate(SERIES):
+            brand = BRANDS[(row + kind) % len(BRANDS)]
+            named = (name, brand) if language in NOUN_FIRST else (brand, name)
+            titles.append(f"{' '.join(named).capitalize()}, {series} {100 + row}")
+            others = (nouns[(row + step * (kind + 1)) % len(nouns)] for step in (7, 101))
+            descriptions.append(", ".join(other[language] for other in others))
+        titles += [f"{made} {name}" for made in MADE_FOR[language]]
+        descriptions += ["", ""]
+    return Catalog(list(range(len(titles))), titles, descriptions)
+
+
+def add_everyday_nouns(report: Report, name: str, encoders: Encoders | None) -> None:
+    """Add how many nouns of each language find their product in each other's shop."""
+    nouns = everyday_nouns()
+    per_noun = len(SERIES) + len(MADE_FOR[ENGLISH])
+    for language in NOUN_LANGUAGES:
+        with ours(noun_shop(nouns, language), encoders, language) as find:
+            for asked in NOUN_LANGUAGES:
+                names = [noun[asked].lower() for noun in nouns]
+                is_found = [
+                    any(
+                        found % per_noun < len(SERIES) and names[found // per_noun] == one
+                        for found in find(one)[:FIRST]
+                    )
+                    for one in names
+                ]
+                for part, rest in PARTS.items():
+                    hits = [one for row, one in enumerate(is_found, 1) if row % 2 in rest]
+                    share = sum(hits) / len(hits)
+                    title = f"search, everyday nouns in {asked}, shop in {language}"
+                    figure = Figure(f"{title}, {part} rows, by {name}", share, "share")
+                    if part == "even":
+                        figure = replace(figure, target=FOUND, ok=share >= FOUND)
+                    report.add(figure)
 
 
 def translated(data: Judged) -> dict[str, dict[int, str]]:

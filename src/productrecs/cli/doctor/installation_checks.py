@@ -258,16 +258,19 @@ def check_text_model(services: Services) -> Iterator[CheckResult]:
         yield _multilingual_model(settings.data / TEXT_MODEL_FOLDER)
 
 
+_EVERYDAY_NAMES: Final = "finds everyday names in 7 languages (9 of 10 nouns measured)"
+
+
 def _multilingual_model(folder: Path) -> CheckResult:
     remedy = "pip install 'productrecs[languages]', then restart"
     try:
         model = multilingual_text_model(folder)
     except ModelFileError as error:
-        return notice("search", f"finds in one language: {error}", remedy)
+        return notice("search", f"{_EVERYDAY_NAMES} only: {error}", remedy)
     if model is None:
-        missing = f"finds in the catalog's language; to find in 16 languages: {remedy}"
+        missing = f"{_EVERYDAY_NAMES}; to find more, in 16 languages: {remedy}"
         return ok("search", missing)
-    return ok("search", "finds in 16 languages, whatever the language of the catalog")
+    return ok("search", f"{_EVERYDAY_NAMES}, and similar products in 16 languages")
 
 
 def check_background(services: Services) -> Iterator[CheckResult]:
