@@ -14,7 +14,7 @@ TITLES = {
     "en": [
         "Ridge tent for two", "Candlestick, brass", "Enamel mug", "Walking boots",
         "Rubber gloves", "Wine glasses, four", "Frying pan 28 cm", "Golf shoes",
-        "Red paint", "Canvas rucksack", "Notebook A5", "Velo brake cable",
+        "Red paint", "Canvas rucksack", "Notebook A5", "Velo brake cable", "Desk lamp",
     ],
     "de": ["Kuppelzelt grün", "Kerzenhalter Messing", "Becher", "Lederschuhe Herren"],
     "fr": ["Tente dôme", "Bougeoir en laiton", "Sac à dos", "Chaussures en cuir"],
@@ -47,6 +47,7 @@ def test_each_product_has_a_name_in_each_language() -> None:
         ("en", "zaino", "Canvas rucksack"),
         ("en", "vaso de cerveza", "Wine glasses, four"),  # no beer glass, but a glass
         ("en", "Gummistiefel", "Walking boots"),  # no rubber boots, but boots
+        ("en", "Schreibtischlampe", "Desk lamp"),
         ("en", "Golfschuhe", "Golf shoes"),  # a compound that the table lacks
         ("en", "rote Farbe", "Red paint"),
         ("en", "cahier A5", "Notebook A5"),  # beside a word of the catalog
@@ -66,7 +67,9 @@ def test_a_product_is_found_by_its_name_in_another_language(
     assert _first(indexes[language], query, TITLES[language]) == title
 
 
-@pytest.mark.parametrize("query", ["vélo enfant", "fromage", "Klavier", "zzgabel"])
+@pytest.mark.parametrize(
+    "query", ["vélo enfant", "fromage", "Klavier", "zzgabel", "jupplampe"]
+)
 def test_what_the_shop_does_not_sell_is_not_found(
     query: str, indexes: dict[str, SearchIndex]
 ) -> None:

@@ -11,6 +11,7 @@ from productrecs.engines.text.index_schema import ProductText
 from productrecs.engines.text.measurement_units import equivalent_quantities
 from productrecs.engines.text.search_index import IndexQuery, IndexWriter, SearchIndex
 from productrecs.engines.text.tokenizer import indexed_words, query_words
+from productrecs.engines.text.vocabulary import is_slip
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -178,11 +179,13 @@ def test_a_compound_is_found_apart_and_together(
         ("kitchen kinfes ", [6]),
         ("hamemrr ", [0, 1, 2, 3, 4, 5]),  # alone, but nothing else is near
         ("hamme ", [0, 1, 2, 3, 4, 5]),
+        ("hmamre ", [0, 1, 2, 3, 4, 5]),  # two slips of the hand
+        ("hammbrq ", []),  # no slip: b is far from e on a keyboard
         ("tnet ", [8, 9, 10, 11, 12, 13]),  # swapped
         ("tet ", [8, 9, 10, 11, 12, 13]),
         ("garden tnet ", []),  # not sold together
         ("lamb ", []),  # lamp or lime: neither is far more frequent
-        ("kinfes ", []),  # alone, of 6 letters: too many words are near
+        ("kinfes ", []),  # alone, and one product only
     ],
 )
 def test_a_distant_correction_needs_a_neighbour_or_a_clear_lead(
@@ -198,6 +201,31 @@ def test_a_distant_correction_needs_a_neighbour_or_a_clear_lead(
     )
     whole = [] if hits.complete == 0 else sorted(hits.items[: hits.with_every_word])
     assert whole == found
+
+
+@pytest.mark.parametrize(
+    ("typed", "is_meant"),
+    [
+        ("tnet", True),  # swapped
+        ("hamer", True),
+        ("hammmer", True),
+        ("hmamre", True),  # two swaps
+        ("jammwr", True),  # neighbouring keys
+        ("hanned", False),  # d is no neighbour of r
+        ("hammerers", False),  # three letters more
+        ("", False),
+    ],
+)
+def test_slips_are_what_a_hand_on_a_keyboard_does(typed: str, *, is_meant: bool) -> None:
+    assert is_slip(typed, "tent" if typed == "tnet" else "hammer") is is_meant
+
+
+def test_a_word_is_not_split_into_stop_words(tmp_path: Path) -> None:
+    titles = [f"Salt and pepper for all {number}" for number in range(6)]
+    index = _index(tmp_path, "en", titles)
+
+    assert _whole(index, "saltpepper ") == [0, 1, 2, 3, 4, 5]
+    assert _whole(index, "andall ") == []
 
 
 def _index(folder: Path, language: str, titles: list[str]) -> SearchIndex:

@@ -25,7 +25,8 @@ _MAX_WORDS: Final = 4  # of a name
 _LINKING_LETTERS: Final = ("", "s", "n", "en", "es", "er", "e")
 _COMPOUNDING: Final = frozenset({"de", "nl"})
 _MIN_PART: Final = 3  # letters of each part of a compound
-_MIN_HEAD: Final = 5  # letters of its last part, if its first part is unknown
+_MIN_OWN: Final = 4  # letters of a first part that only the catalog has
+_MIN_HEAD: Final = 6  # letters of its last part, if its first part is unknown
 
 
 class Translation(NamedTuple):
@@ -135,13 +136,16 @@ class _Language:
                 continue
             possible = (word[:cut].removesuffix(link) for link in _LINKING_LETTERS)
             firsts = [one for one in dict.fromkeys(possible) if len(one) >= _MIN_PART]
-            is_certain = bool(self._rows((word,))) or any(
-                self._rows((first,)) or self.is_sold((first,)) for first in firsts
+            own_firsts = {
+                one for one in firsts if len(one) >= _MIN_OWN and self.is_sold((one,))
+            }
+            is_certain = bool(self._rows((word,)) or own_firsts) or any(
+                self._rows((first,)) for first in firsts
             )
             if not is_certain and len(word) - cut < _MIN_HEAD:
                 continue
             for first in firsts:
-                own = ((first,),) if self.is_sold((first,)) else ()
+                own = ((first,),) if first in own_firsts else ()
                 if names := self._names((first,)) or own:
                     yield Translation((word,), names)
                     break

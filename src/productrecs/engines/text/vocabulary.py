@@ -10,7 +10,8 @@ Compound words are split and joined by the same words, without a dictionary:
 "Jacke" finds "Winterjacke", and "Winterjacke" finds "Winter Jacke".
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 import tantivy
@@ -57,6 +58,35 @@ def may_be_correction(typed: str, word: str, *, is_typing: bool) -> bool:
     )
 
 
+_SLIPS: Final = 2
+# The rows of the common Latin keyboards, and the columns of the first.
+_KEYS: Final = (
+    "qwertyuiop asdfghjkl zxcvbnm qwertzuiop yxcvbnm azertyuiop qsdfghjklm wxcvbn "
+    "qaz wsx edc rfv tgb yhn ujm ik ol aw se dr ft gy hu ji ko lp sz dx fc gv hb jn km"
+)
+_NEIGHBOURS: Final = frozenset(
+    pair for keys in _KEYS.split() for a, b in pairwise(keys) for pair in (a + b, b + a)
+)
+
+
+def _without_common_start(typed: str, word: str) -> tuple[str, str]:
+    at = next(
+        (at for at, (a, b) in enumerate(zip(typed, word, strict=False)) if a != b),
+        min(len(typed), len(word)),
+    )
+    return typed[at:], word[at:]
+
+
+def _after_one_slip(typed: str, word: str) -> Iterator[tuple[str, str]]:
+    """Yield what is left to compare after a slip at the start, of each kind."""
+    yield typed[1:], word
+    yield typed, word[1:]
+    if typed[:1] + word[:1] in _NEIGHBOURS:
+        yield typed[1:], word[1:]
+    if typed[:2] == word[:2][::-1]:
+        yield typed[2:], word[2:]
+
+
 def edit_distance(first: str, second: str) -> int:
     """Return the edit distance; a transposition of neighbours is one edit."""
     previous_row: list[int] = []
@@ -71,6 +101,21 @@ def edit_distance(first: str, second: str) -> int:
                 edit_cost = min(edit_cost, row_before_previous[j - 2] + 1)
             row.append(edit_cost)
     return row[-1]
+
+
+def is_slip(typed: str, word: str) -> bool:
+    """Return whether two edits of a hand on a keyboard make `typed` of `word`.
+
+    A letter left out, put in, swapped with the next or replaced by a neighbouring key; any
+    other letter instead makes another word rather than a typo.
+    """
+    rows = [(typed, word)]
+    for _ in range(_SLIPS + 1):
+        rows = [_without_common_start(*row) for row in rows]
+        if ("", "") in rows:
+            return True
+        rows = [after for row in rows for after in _after_one_slip(*row)]
+    return False
 
 
 class Vocabulary:

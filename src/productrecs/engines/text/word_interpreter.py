@@ -20,11 +20,11 @@ from productrecs.engines.text.language_detection_and_stemming import LanguageAna
 from productrecs.engines.text.tokenizer import is_code
 from productrecs.engines.text.vocabulary import COMPOUNDING_LANGUAGES as COMPOUNDING
 from productrecs.engines.text.vocabulary import (
-    SHORT_WORD,
     DocumentFrequencies,
     FuzzyMatch,
     Vocabulary,
     compounds_ending_with,
+    is_slip,
     possible_compounds,
     split_compound,
 )
@@ -70,7 +70,7 @@ class InterpretationLimits:
     likely_share: float = 0.2  # least, of the likelihood of a distant word's best reading
     clear_factor: float = 10.0  # likelihood of a lone word's reading, relative to the next
     swapped_factor: float = 10.0  # likelihood of swapped letters, relative to other edits
-    distant_alone_from: int = 7  # length of a lone word that may have two edits
+    alone_share: float = 0.002  # of the products, that a word two edits away from one has
 
 
 WEIGHTS = SearchWeights()
@@ -179,10 +179,8 @@ class WordInterpreter:
 
         Beside known `neighbours`, a reading occurs in products with one of them, and weighs
         more the more often it does. A word alone has one reading, if that is far more
-        likely than the next.
+        likely than the next and differs by slips of the hand only.
         """
-        if not neighbours and SHORT_WORD < len(word) < LIMITS.distant_alone_from:
-            return ()
         candidates = self.vocabulary.distant_corrections(word)
         ranked = sorted(
             ((self._likelihood(word, one, neighbours), one) for one in candidates),
@@ -192,19 +190,22 @@ class WordInterpreter:
         if not highest:
             return ()
         if not neighbours:
-            ranked = ranked[:1] if self._is_clear(ranked) else []
+            ranked = ranked[:1] if self._is_clear(word, ranked) else []
         return tuple(
             self.reading((one.word,), _edit_weight(one) * math.sqrt(likelihood / highest))
             for likelihood, one in ranked[: LIMITS.readings]
             if likelihood >= LIMITS.likely_share * highest
         )
 
-    def _is_clear(self, ranked: Sequence[tuple[float, FuzzyMatch]]) -> bool:
+    def _is_clear(self, word: str, ranked: Sequence[tuple[float, FuzzyMatch]]) -> bool:
         """Return whether the first of a lone word's candidates is far ahead."""
         highest, best = ranked[0]
         stem = self.stem(best.word)
         others = (count for count, one in ranked[1:] if self.stem(one.word) != stem)
-        return highest >= max(LIMITS.rare, LIMITS.clear_factor * next(others, 0.0))
+        if highest < max(LIMITS.rare, LIMITS.clear_factor * next(others, 0.0)):
+            return False
+        is_frequent = highest >= LIMITS.alone_share * self.products
+        return best.distance == 1 or (is_frequent and is_slip(word, best.word))
 
     def _likelihood(
         self, word: str, candidate: FuzzyMatch, neighbours: Sequence[str]
@@ -280,7 +281,9 @@ class WordInterpreter:
             for first, second in _possible_halves(word)
         ]
         title_count, *halves = max(scored_halves, default=(0, word))
-        if title_count < LIMITS.rare:
+        if title_count < LIMITS.rare or any(
+            self.language.are_stop_words([half]) for half in halves
+        ):
             return ()
         return tuple(halves) if self._occur_together(*halves) else ()
 
