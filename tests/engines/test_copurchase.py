@@ -297,16 +297,6 @@ def test_a_dozen_orders_are_enough_for_a_clear_pair(
     assert model.complete([0], 9).items.tolist()[: len(certain)] == certain
 
 
-def test_a_model_of_an_older_release_lists_all_its_pairs() -> None:
-    model = with_categories([[JACKET, COFFEE]])
-    stored = {k: v for k, v in model.to_arrays().items() if k != "evidence"}
-
-    older = CopurchaseModel.from_arrays(stored)
-
-    assert COFFEE in older.neighbours(JACKET).items
-    assert not len(older.companions_with_certain_evidence(JACKET))
-
-
 def test_of_companions_met_once_the_better_seller_comes_first() -> None:
     baskets = [[0, 1], [0, 2], *[[2, 3]] * 5]
     counted, expecting = (

@@ -24,7 +24,7 @@ from productrecs.engines.arrays import (
 )
 from productrecs.engines.copurchase import companion_lookup
 from productrecs.engines.copurchase.companion_lookup import KINDS, CompanionArrays
-from productrecs.engines.copurchase.pair_evidence import CERTAIN, EVIDENT
+from productrecs.engines.copurchase.pair_evidence import CERTAIN
 from productrecs.engines.item_hashes import (
     Words,
     hash_sums,
@@ -43,7 +43,6 @@ _DERIVED_FIELD: Final = "layout"
 _PLAIN: Final = "copurchase"
 _POOLED: Final = "lent"
 _SHARED: Final = "shared"
-_EVIDENCE: Final = "evidence"
 
 
 def warm_up() -> None:
@@ -99,17 +98,12 @@ class CopurchaseModel:
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Self:
-        """Return the model stored as `arrays`; an older release lists all its pairs.
+        """Return the model stored as `arrays`.
 
         Raises:
-            KeyError: when one of the others is missing.
+            KeyError: when one is missing.
         """
-        missing: Arrays = {
-            _SHARED: np.zeros(0, np.int32),
-            _EVIDENCE: np.full(len(arrays["companions"]), EVIDENT, np.int8),
-        }
-        with_defaults: dict[str, Any] = {**missing, **arrays}
-        return cls(**{name: with_defaults[name] for name in cls._stored_fields()})
+        return cls(**{name: arrays[name] for name in cls._stored_fields()})
 
     def to_arrays(self) -> Arrays:
         """Return the model as plain arrays, named as its fields."""

@@ -6,7 +6,7 @@ Metrics are recall, MRR, nDCG and coverage of lists, with bootstrap intervals.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -368,16 +368,18 @@ class _Engines:
 
     def popularity(self, items: tuple[int, ...]) -> list[int]:
         """Return the trending list."""
-        return _first_allowed(self._trending, self._excluded(items))
+        return _first_allowed(self._trending, set(self._context(items).basket))
 
     def single_engine(self, name: str) -> Lists:
         """Return the lists of one engine by itself."""
-        return lambda items: _first_allowed(
-            self._engine_items(
-                name, self._context(items, is_only_engine=True, pools_variants=False)
-            ),
-            self._excluded(items),
-        )
+
+        def lists(items: tuple[int, ...]) -> list[int]:
+            context = replace(
+                self._context(items), is_only_engine=True, pools_variants=False
+            )
+            return _first_allowed(self._engine_items(name, context), set(context.basket))
+
+        return lists
 
     def mix(self, items: tuple[int, ...]) -> list[int]:
         """Return the fused list, filled up with trending products."""
@@ -392,7 +394,7 @@ class _Engines:
             weights = recipe.blend_with_complements.get(self._page_type, weights)
         fused = fuse([candidates[engine] for engine in weights], tuple(weights.values()))
         scores = dict(zip(fused.items.tolist(), fused.scores.tolist(), strict=True))
-        excluded = self._excluded(items)
+        excluded = set(context.basket)
         picks = [
             Pick(item, EngineName.BROWSE, scores[item])
             for item in _first_allowed(fused.items, excluded)
@@ -406,28 +408,10 @@ class _Engines:
             picks.append(Pick(item, EngineName.TRENDING, score))
         return picks
 
-    def _context(
-        self,
-        items: tuple[int, ...],
-        *,
-        is_only_engine: bool = False,
-        pools_variants: bool = True,
-    ) -> ListContext:
-        basket = self._basket(items)
-        return ListContext(
-            anchors=basket,
-            basket=basket,
-            visit=items[-_VISIT_ITEMS:],
-            now_ms=self._now_ms,
-            is_only_engine=is_only_engine,
-            pools_variants=pools_variants,
-        )
-
-    def _basket(self, items: tuple[int, ...]) -> tuple[int, ...]:
-        return items if self._page_type is PageType.CART else items[-1:]
-
-    def _excluded(self, items: tuple[int, ...]) -> set[int]:
-        return set(self._basket(items))
+    def _context(self, items: tuple[int, ...]) -> ListContext:
+        basket = items if self._page_type is PageType.CART else items[-1:]
+        visit = items[-_VISIT_ITEMS:]
+        return ListContext(anchors=basket, basket=basket, visit=visit, now_ms=self._now_ms)
 
     def _engine_items(self, name: str, context: ListContext) -> Items:
         engine = BY_NAME[name]

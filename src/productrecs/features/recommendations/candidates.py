@@ -22,8 +22,6 @@ from productrecs.features.recommendations.recommendation_request import (
 )
 from productrecs.features.recommendations.request_context import (
     ShopperContext,
-    context_basket,
-    context_visit,
     with_interest_signals,
 )
 from productrecs.features.recommendations.serving_state import (
@@ -62,9 +60,10 @@ def certain_companions(
 
 @dataclass(slots=True, kw_only=True)
 class StoreListRequest(ListRequest):
-    """What engines ask of one call, its shopper and its store."""
+    """One call with its recipe, its shopper and its store."""
 
     store: StoreState
+    recipe: Recipe
     context: ShopperContext
     eligible: EligibleItems
     recent: Sequence[int]
@@ -115,51 +114,22 @@ class StoreListRequest(ListRequest):
         return listable_parts(self.store, anchors, self.now_ms, may_list, self.num)
 
 
-def engine_request(
-    store: StoreState,
-    recipe: Recipe,
-    context: ShopperContext,
-    eligible: EligibleItems,
-    now_ms: int,
-    num: int,
-    not_listable: frozenset[int],
-) -> StoreListRequest:
-    """Return what the engines of a recipe are asked for one list."""
-    return StoreListRequest(
-        anchors=context.anchors,
-        basket=context_basket(context),
-        visit=context_visit(context),
-        now_ms=now_ms,
-        is_only_engine=len(weights_of(recipe, context)) == 1,
-        pools_variants=recipe.pools_variants,
-        visitor=context.visitor,
-        interactions=context.interactions,
-        rebuyable=context.rebuyable,
-        store=store,
-        context=context,
-        eligible=eligible,
-        recent=context.recent,
-        num=num,
-        not_listable=not_listable,
-    )
-
-
 def weights_of(recipe: Recipe, context: ShopperContext) -> Weights:
     """Return the engines of a list and their weights, before complements join them."""
     return (context.has_habits and recipe.habit_blend) or recipe.blend[context.page_type]
 
 
 def generate_candidates(
-    recipe: Recipe, request: StoreListRequest
+    call: StoreListRequest,
 ) -> tuple[Weights, tuple[Ranked, ...]]:
     """Return the engines of a list, their weights and their candidates.
 
     Complements join a recipe that blends them, if any are known.
     """
-    models, context = request.store.models, request.context
+    models, recipe, context = call.store.models, call.recipe, call.context
 
     def candidates_of(name: EngineName) -> Ranked:
-        return BY_NAME[name].candidates(models.by_engine[name], request)
+        return BY_NAME[name].candidates(models.by_engine[name], call)
 
     weights = weights_of(recipe, context)
     candidates = {name: candidates_of(name) for name in weights}

@@ -203,7 +203,7 @@ def _explain(
     store: StoreState, request: RecommendationRequest, decision: Decision, now_ms: int
 ) -> Explanation:
     explainer = _Explainer(store, decision, request, now_ms)
-    context = decision.context
+    context = decision.call.context
     hidden = tuple(explainer.hidden_products())
     ids = store.catalog.ids
     picked = {pick.item for pick in decision.picks}
@@ -272,7 +272,7 @@ class _Explainer:
         self._now_ms = now_ms
         self._shown = {pick.item for pick in decision.picks}
         self._source = request.source
-        page_type, plan = decision.context.page_type, request.plan
+        page_type, plan = decision.call.context.page_type, request.plan
         ruled = request.ruled_source
         self._places = (
             ListKind(page_type),
@@ -303,7 +303,7 @@ class _Explainer:
             trending_rank=_trending_rank(self._store, pick.item),
             rules=_applied_rules(rules),
             pinned_by=_pinning_rule_id(rules),
-            tired=self._decision.context.fatigue.get(pick.item),
+            tired=self._decision.call.context.fatigue.get(pick.item),
             rests=self._cooldown_factor(pick.item),
             replaces=self._replaces(pick.item),
             bundle=self._bundle_name(),
@@ -314,7 +314,7 @@ class _Explainer:
     def _evidence(self, pick: Pick, votes: Sequence[EngineVote]) -> Evidence:
         """Return the evidence of the engines that propose a product."""
         engines = {vote.engine: None for vote in votes} | {pick.engine: None}
-        if self._decision.context.remembered_purchases:
+        if self._decision.call.context.remembered_purchases:
             engines[EngineName.BUY] = None
         evidence = Evidence()
         for engine in engines:
@@ -324,7 +324,7 @@ class _Explainer:
     def _explainer(self, name: EngineName) -> Explainer:
         explainer = self._explainers.get(name)
         if explainer is None:
-            engine, request = BY_NAME[name], self._decision.engine_request
+            engine, request = BY_NAME[name], self._decision.call
             explainer = engine.explain(self._store.models.of(engine), request)
             self._explainers[name] = explainer
         return explainer
@@ -334,7 +334,7 @@ class _Explainer:
         return tuple(BoughtWith(ids[one.anchor] or "", one.baskets) for one in baskets)
 
     def _category_names(self, item: int, pair: CategoryPair) -> GoesWith:
-        narrowest = self._decision.eligible.narrowest
+        narrowest = self._decision.call.eligible.narrowest
         return GoesWith(narrowest[item], narrowest[pair.anchor], pair.baskets, pair.lift)
 
     def _bundle_name(self) -> str | None:
@@ -346,7 +346,7 @@ class _Explainer:
 
     def hidden_products(self) -> Iterator[HiddenProduct]:
         """Yield candidates and pins that may not be shown, in the order of the fusion."""
-        rules = self._decision.eligible.rules
+        rules = self._decision.call.eligible.rules
         pinned = [pin.item for pin in rules.pins] if rules is not None else []
         for item in dict.fromkeys([*self._decision.ranking.items.tolist(), *pinned]):
             reason = self._hidden_reason(item)
@@ -359,21 +359,21 @@ class _Explainer:
     def may_show(self, item: int) -> bool:
         """Return whether an item could be in the list."""
         decision = self._decision
-        if item in decision.not_listable or not decision.eligible.may_show(item):
+        if item in decision.call.not_listable or not decision.call.eligible.may_show(item):
             return False
         return item in self._shown or self._cooldown_factor(item) is None
 
     def _hidden_reason(self, item: int) -> RefusalReason | HiddenReason | None:
         if self.may_show(item):
             return None
-        if item in self._decision.context.anchors:
+        if item in self._decision.call.context.anchors:
             return RefusalReason.ASKED_ABOUT
-        if item in self._decision.context.bought:
+        if item in self._decision.call.context.bought:
             return RefusalReason.BOUGHT
         hidden = self._store.catalog.why_hidden(
             item, self._now_ms, hide_sold_out=self._store.settings.hide_out_of_stock
         )
-        if hidden is None and self._decision.eligible.may_show(item):
+        if hidden is None and self._decision.call.eligible.may_show(item):
             return RefusalReason.RESTING
         if hidden is None and self._unfiltered.may_show(item):
             return RefusalReason.FILTERED
@@ -400,7 +400,7 @@ class _Explainer:
         )
 
     def _cooldown_factor(self, item: int) -> float | None:
-        context, eligible = self._decision.context, self._decision.eligible
+        context, eligible = self._decision.call.context, self._decision.call.eligible
         if not context.cooldown or eligible.narrowest[item] not in context.cooldown:
             return None
         is_cart = context.page_type is PageType.CART
@@ -411,7 +411,7 @@ class _Explainer:
     def _replaces(self, item: int) -> str | None:
         if item not in self._decision.replacements:
             return None
-        return self._store.catalog.ids[self._decision.context.anchors[0]]
+        return self._store.catalog.ids[self._decision.call.context.anchors[0]]
 
 
 def _rank_in(ranked: Ranked, item: int) -> int | None:

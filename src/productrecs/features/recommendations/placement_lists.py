@@ -111,7 +111,9 @@ def decide_placement(
         decision = decide(store, request, histories, now_ms)
         new_picks = decision.picks
         if picks and request.plan is not None and request.plan.is_limited:
-            new_picks = within_limits(new_picks, decision.eligible, request.plan, picks)
+            new_picks = within_limits(
+                new_picks, decision.call.eligible, request.plan, picks
+            )
         picks = _append_picks(picks, new_picks, num)
         decisions.append((request, decision))
     if len(picks) < content.minimum:

@@ -1,7 +1,7 @@
 """Recommendation pipeline: candidates, fusion, re-ranking, filters, backfill, pins."""
 
 import math
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -13,12 +13,11 @@ from productrecs.features.recommendations.candidates import (
     StoreListRequest,
     backfill_items,
     effective_source,
-    engine_request,
     fuse_candidates,
     generate_candidates,
+    weights_of,
 )
 from productrecs.features.recommendations.cooldown_and_fatigue import (
-    backfill_anchors,
     cooldown_categories,
     discount_function,
     discounted_order,
@@ -33,6 +32,8 @@ from productrecs.features.recommendations.recommendation_request import (
 )
 from productrecs.features.recommendations.request_context import (
     ShopperContext,
+    context_basket,
+    context_visit,
     resolve_context,
     with_purchase_memory,
     with_purchases_due,
@@ -58,7 +59,6 @@ from productrecs.features.recommendations.sold_out_replacements import (
     rank_replacements,
 )
 from productrecs.records.events.shopper_history_cache import ShopperHistory
-from productrecs.records.merchandising.rule_book import ListRules
 
 _REACH: Final = 3  # length of a list before limits, in lengths of the list after them
 
@@ -66,13 +66,10 @@ _REACH: Final = 3  # length of a list before limits, in lengths of the list afte
 class Decision(NamedTuple):
     """A list, and every intermediate result behind it."""
 
-    context: ShopperContext
-    eligible: EligibleItems
-    engine_request: StoreListRequest
+    call: StoreListRequest
     weights: Mapping[EngineName, float]
     candidates: tuple[Ranked, ...]  # of each engine in `weights`
     ranking: FusedCandidates  # the fused order after the store's rules
-    not_listable: frozenset[int]  # never listed: anchors, excluded and bought items
     picks: list[Pick]
     replacements: frozenset[int] = frozenset()  # of a sold-out anchor; they come first
 
@@ -100,69 +97,64 @@ def decide(
     now_ms: int,
 ) -> Decision:
     """Return the picks of `recommend`, with every intermediate result."""
-    plan = request.plan
-    recipe = recipe_of(effective_source(store, request), store.settings, plan)
-    context, eligible = _context_and_eligible(store, request, recipe, histories, now_ms)
-    not_listable = context.bought.union(
-        context.anchors, store.catalog.numbers_of(request.excluded)
-    )
-    engine_call = engine_request(
-        store, recipe, context, eligible, now_ms, request.num, not_listable
-    )
-    weights, candidates = generate_candidates(recipe, engine_call)
+    plan, num = request.plan, request.num
+    call = _list_request(store, request, histories, now_ms)
+    recipe, eligible = call.recipe, call.eligible
+    weights, candidates = generate_candidates(call)
     fused = fuse_candidates(weights, candidates)
     if recipe.is_whole:
-        picks = _eligible_picks(
-            fused, context, eligible, not_listable, request.num, is_varied=False
-        )
-        return Decision(
-            context, eligible, engine_call, weights, candidates, fused, not_listable, picks
-        )
-    ranking = _with_rules_and_fatigue(fused, eligible.rules, context.fatigue)
+        picks = _eligible_picks(call, fused, num, is_varied=False)
+        return Decision(call, weights, candidates, fused, picks)
+    ranking = _with_rules_and_fatigue(call, fused)
     is_limited = plan is not None and plan.is_limited
-    reach = _REACH * request.num if is_limited else request.num + reserve_count(store)
-    picks = _eligible_picks(
-        ranking, context, eligible, not_listable, reach, is_varied=recipe.is_varied
-    )
+    reach = _REACH * num if is_limited else num + reserve_count(store)
+    picks = _eligible_picks(call, ranking, reach, is_varied=recipe.is_varied)
     replacements: list[Pick] = []
     if (sold_out := sold_out_anchor(store, request, now_ms)) is not None:
-        visit = dict(zip(weights, candidates, strict=True)).get(
-            EngineName.BROWSE, NO_RANKED
-        )
-        replacement_candidates = FusedCandidates(
-            ENGINES, *rank_replacements(store, eligible, sold_out, visit, now_ms)
-        )
-        replacement_candidates = _with_rules_and_fatigue(
-            replacement_candidates, eligible.rules, context.fatigue
-        )
-        replacements = _replacement_picks(
-            replacement_candidates, picks, not_listable, leading_places(request.num)
-        )
+        by_engine = dict(zip(weights, candidates, strict=True))
+        visit = by_engine.get(EngineName.BROWSE, NO_RANKED)
+        ranked = rank_replacements(store, eligible, sold_out, visit, now_ms)
+        ordered = _with_rules_and_fatigue(call, FusedCandidates(ENGINES, *ranked))
+        replacements = _replacement_picks(call, ordered, picks)
         picks = merge_leads(replacements, picks, reach)
-    picks += _backfill(recipe, context, eligible, not_listable, picks, reach)
+    picks += _backfill(call, picks, reach)
     picks = order_by_earnings(store, picks, len(replacements))
     if plan is not None and plan.is_limited:
         picks = within_limits(picks, eligible, plan)
-    picks = picks[: request.num]
+    picks = picks[:num]
     if eligible.rules is not None and eligible.rules.pins:
-        picks = _apply_pins(
-            eligible,
-            ranking,
-            not_listable,
-            picks,
-            request.num,
-            may_add=bool(recipe.backfill),
-        )
-    return Decision(
-        context,
-        eligible,
-        engine_call,
-        weights,
-        candidates,
-        ranking,
-        not_listable,
-        picks,
-        replacements=frozenset(pick.item for pick in replacements),
+        picks = _apply_pins(call, ranking, picks)
+    replaced = frozenset(pick.item for pick in replacements)
+    return Decision(call, weights, candidates, ranking, picks, replaced)
+
+
+def _list_request(
+    store: StoreState,
+    request: RecommendationRequest,
+    histories: Sequence[ShopperHistory],
+    now_ms: int,
+) -> StoreListRequest:
+    """Return what a call asks of the engines and of every later step."""
+    recipe = recipe_of(effective_source(store, request), store.settings, request.plan)
+    context, eligible = _context_and_eligible(store, request, recipe, histories, now_ms)
+    excluded = store.catalog.numbers_of(request.excluded)
+    return StoreListRequest(
+        store=store,
+        recipe=recipe,
+        context=context,
+        eligible=eligible,
+        num=request.num,
+        not_listable=context.bought.union(context.anchors, excluded),
+        now_ms=now_ms,
+        anchors=context.anchors,
+        basket=context_basket(context),
+        visit=context_visit(context),
+        recent=context.recent,
+        is_only_engine=len(weights_of(recipe, context)) == 1,
+        pools_variants=recipe.pools_variants,
+        visitor=context.visitor,
+        interactions=context.interactions,
+        rebuyable=context.rebuyable,
     )
 
 
@@ -192,12 +184,13 @@ def _context_and_eligible(
 
 
 def _with_rules_and_fatigue(
-    ranking: FusedCandidates, rules: ListRules | None, fatigue: Mapping[int, float]
+    call: StoreListRequest, ranking: FusedCandidates
 ) -> FusedCandidates:
     """Return the order after the rules' boosts and impression fatigue.
 
     Ties keep their order.
     """
+    rules, fatigue = call.eligible.rules, call.context.fatigue
     factors = None if rules is None else rules.factors
     if factors is None and not fatigue:
         return ranking
@@ -211,15 +204,10 @@ def _with_rules_and_fatigue(
 
 
 def _eligible_picks(
-    ranking: FusedCandidates,
-    context: ShopperContext,
-    eligible: EligibleItems,
-    not_listable: Container[int],
-    num: int,
-    *,
-    is_varied: bool,
+    call: StoreListRequest, ranking: FusedCandidates, num: int, *, is_varied: bool
 ) -> list[Pick]:
     """Return the first `num` eligible items, diversified if `is_varied`."""
+    context, eligible, not_listable = call.context, call.eligible, call.not_listable
     items: list[int] = ranking.items.tolist()
     if is_varied:
         diversity = DiversityFilter(eligible, num, context.anchors, context.page_type)
@@ -246,14 +234,12 @@ def _eligible_picks(
 
 
 def _replacement_picks(
-    candidates: FusedCandidates,
-    picks: Sequence[Pick],
-    not_listable: Container[int],
-    limit: int,
+    call: StoreListRequest, candidates: FusedCandidates, picks: Sequence[Pick]
 ) -> list[Pick]:
-    """Return up to `limit` replacements, with scores above those of `picks`."""
+    """Return the leading replacements, with scores above those of `picks`."""
     pairs = zip(candidates.items.tolist(), candidates.leaders.tolist(), strict=True)
-    leads = list(islice((pair for pair in pairs if pair[0] not in not_listable), limit))
+    listable = (pair for pair in pairs if pair[0] not in call.not_listable)
+    leads = list(islice(listable, leading_places(call.num)))
     score = picks[0].score if picks else BACKFILL_SCORE
     return [
         Pick(item, candidates.engines[leader_index], score * 1.05 ** (len(leads) - rank))
@@ -261,20 +247,14 @@ def _replacement_picks(
     ]
 
 
-def _backfill(
-    recipe: Recipe,
-    context: ShopperContext,
-    eligible: EligibleItems,
-    not_listable: frozenset[int],
-    picks: list[Pick],
-    num: int,
-) -> list[Pick]:
+def _backfill(call: StoreListRequest, picks: list[Pick], num: int) -> list[Pick]:
     """Return the backfill of `picks`, up to `num` items together."""
+    recipe, context, eligible = call.recipe, call.context, call.eligible
     if len(picks) >= num or not recipe.backfill:
         return []
-    anchors = backfill_anchors(context, eligible)
+    anchors = call.backfill_anchors()
     discount = discount_function(context, eligible)
-    listed = set(not_listable)
+    listed = set(call.not_listable)
     listed.update([pick.item for pick in picks])
     score = min([BACKFILL_SCORE] + [pick.score for pick in picks])
     diversity = DiversityFilter(eligible, num, context.anchors, context.page_type)
@@ -309,25 +289,20 @@ def _backfill(
 
 
 def _apply_pins(
-    eligible: EligibleItems,
-    ranking: FusedCandidates,
-    not_listable: Container[int],
-    picks: list[Pick],
-    num: int,
-    *,
-    may_add: bool,
+    call: StoreListRequest, ranking: FusedCandidates, picks: list[Pick]
 ) -> list[Pick]:
-    """Return `picks` with pins at their positions, up to `num`.
+    """Return `picks` with pins at their positions.
 
-    `buy` has no backfill, so its pins only move items (`may_add` is False).
+    `buy` has no backfill, so its pins only move items.
     """
+    eligible, may_add = call.eligible, bool(call.recipe.backfill)
     engines = {pick.item: pick.engine for pick in picks}
     leader_by_item = dict(
         zip(ranking.items.tolist(), ranking.leaders.tolist(), strict=True)
     )
     pins: list[tuple[int, Pick]] = []
     for place, item in eligible.rules.pins if eligible.rules is not None else ():
-        if item in not_listable or not eligible.may_show(item):
+        if item in call.not_listable or not eligible.may_show(item):
             continue
         if item in leader_by_item:
             engine = engines.get(item, ranking.engines[leader_by_item[item]])
@@ -336,4 +311,4 @@ def _apply_pins(
         else:
             continue
         pins.append((place, Pick(item, engine, BACKFILL_SCORE)))
-    return with_pins(picks, pins, num)
+    return with_pins(picks, pins, call.num)
