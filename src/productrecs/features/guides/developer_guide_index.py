@@ -168,6 +168,12 @@ GUIDES: Final = (
         _MEASURE,
     ),
     Guide(
+        "relevance",
+        "Search relevance",
+        "How good your search is, by your own queries; an alarm when it gets worse.",
+        _MEASURE,
+    ),
+    Guide(
         "tests",
         "Tests",
         "Compare variants of a placement or of search by what shoppers buy.",
