@@ -1,20 +1,15 @@
-"""Rank fusion: the order matches the formula, compiled and not."""
+"""Rank fusion: scores, leading lists and ties match the formula."""
 
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from productrecs.engines.fusion import fuse, kernel, order_by_numpy, warm_up
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
+from productrecs.engines.fusion import fuse
 
 rankings = st.lists(st.lists(st.integers(0, 40), unique=True, max_size=30), max_size=4)
 
@@ -48,38 +43,12 @@ def test_the_list_with_the_largest_share_leads(lists: list[list[int]]) -> None:
         assert leader == ranks.index(min(ranks))
 
 
-@given(lists=rankings, seed=st.integers(0, 1_000))
-def test_the_kernel_equals_its_reference(lists: list[list[int]], seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    items = np.concatenate([np.zeros(0, np.int32), *arrays(lists)])
-    steps = np.array([0.9, 0.3, 0.1])  # many are equal, and no sum of them is exact
-    falling = [-np.sort(-rng.choice(steps, len(one))) for one in lists]
-    shares = np.concatenate([np.zeros(0), *falling])
-    ends = np.cumsum([len(one) for one in lists], dtype=np.int64)
+def test_equal_scores_stand_by_item_number() -> None:
+    fused = fuse(arrays([[9, 4], [4, 9], [7]]), [1.0, 1.0, 1.0 + 20 / 21])
 
-    compiled = kernel.order(items, shares, ends)
-    plain = order_by_numpy(items, shares, ends)
-
-    for one, other in zip(compiled, plain, strict=True):
-        assert np.asarray(one).dtype == np.asarray(other).dtype
-        np.testing.assert_array_equal(one, other)
+    assert fused.items.tolist() == [4, 7, 9]
 
 
-@pytest.mark.parametrize("order", [kernel.order, order_by_numpy])
-def test_equal_scores_stand_by_item_number(order: Callable[..., Any]) -> None:
-    items = np.array([9, 4, 7], dtype=np.int32)
-
-    found, _, _ = order(items, np.full(3, 0.5), np.array([3]))
-
-    assert found.tolist() == [4, 7, 9]
-
-
-def test_orders_are_alike_before_and_after_warming_up() -> None:
-    lists = arrays([[5, 1, 3], [3, 8]])
-
-    before = fuse(lists, [1.0, 0.8])
-    warm_up()
-    after = fuse(lists, [1.0, 0.8])
-
-    assert before.items.tolist() == after.items.tolist() == [3, 5, 1, 8]
-    assert after.leaders.tolist() == [0, 0, 0, 1]
+def test_nothing_to_fuse_is_nothing() -> None:
+    assert [len(part) for part in fuse([], [])] == [0, 0, 0]
+    assert [len(part) for part in fuse(arrays([[], []]), [1.0, 1.0])] == [0, 0, 0]

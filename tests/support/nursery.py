@@ -52,7 +52,7 @@ _LOADED: Final = (
             ),
             # With the library that compiles them: half a second for each API process.
             *("engines.browse.kernel", "engines.copurchase.kernel"),
-            *("engines.fusion.kernel", "engines.text.similarity_kernel"),
+            "engines.text.similarity_kernel",
         )
     ),
 )

@@ -8,7 +8,7 @@ from typing import Any, Final, Self
 import numpy as np
 
 from productrecs.core.ids import StoreId
-from productrecs.engines import browse, copurchase, fusion
+from productrecs.engines import browse, copurchase
 from productrecs.engines.arrays import Arrays, Ints, Items, without_prefix
 from productrecs.engines.click_boosts import ClickBoostModel
 from productrecs.engines.copurchase import CopurchaseModel
@@ -128,5 +128,4 @@ def warm_up() -> None:
     """
     browse.warm_up()
     copurchase.warm_up()
-    fusion.warm_up()
     semantic_space.warm_up()

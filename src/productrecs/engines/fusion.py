@@ -17,33 +17,7 @@ if TYPE_CHECKING:
     from productrecs.engines.arrays import Floats, Ints, Items
 
 
-def order_by_numpy(
-    items: Items, shares: Floats, ends: Ints
-) -> tuple[Items, Floats, npt.NDArray[np.int8]]:
-    """Return distinct items by falling sum of shares, the sums, and their leading lists.
-
-    Items and shares are parallel and concatenated: each list ends at its index in `ends`,
-    with falling shares. An item's shares are summed from the largest on.
-    """
-    codes = np.repeat(np.arange(len(ends), dtype=np.int8), np.diff(ends, prepend=0))
-    distinct, item_index = np.unique(items, return_inverse=True)
-    sums = np.zeros(len(distinct))
-    largest_first = np.argsort(-shares, kind="stable")
-    np.add.at(sums, item_index[largest_first], shares[largest_first])
-    largest = np.zeros(len(distinct))
-    leaders = np.zeros(len(distinct), dtype=np.int8)
-    for code in np.unique(codes):
-        is_item = codes == code
-        item_positions, own_shares = item_index[is_item], shares[is_item]
-        is_larger = own_shares > largest[item_positions]
-        largest[item_positions[is_larger]] = own_shares[is_larger]
-        leaders[item_positions[is_larger]] = code
-    best = np.lexsort((distinct, -sums))
-    return distinct[best].astype(np.int32), sums[best], leaders[best]
-
-
 RANK_OFFSET: Final = 20.0  # for short lists; the classic 60 suits lists of a thousand
-_evaluators = [order_by_numpy]  # the last one is used: after warm-up, the kernel
 
 
 class Fused(NamedTuple):
@@ -52,13 +26,6 @@ class Fused(NamedTuple):
     items: Items  # [n]
     scores: Floats  # [n] falling: the sum of an item's shares
     leaders: npt.NDArray[np.int8]  # [n] index of the list with the item's largest share
-
-
-def warm_up() -> None:
-    """Switch this process to the compiled kernel: same answers, faster."""
-    from productrecs.engines.fusion import kernel  # noqa: PLC0415 - it compiles
-
-    _evaluators[1:] = [kernel.order]
 
 
 def fuse(lists: Sequence[Items], weights: Sequence[float]) -> Fused:
@@ -77,7 +44,26 @@ def fuse(lists: Sequence[Items], weights: Sequence[float]) -> Fused:
         return Fused(items, shares, np.full(len(items), single, np.int8))
     items = np.concatenate(lists) if lists else _NONE
     shares, ends = _shares(tuple(weights), tuple([len(ranked) for ranked in lists]))
-    return Fused(*_evaluators[-1](items, shares, ends))
+    return (
+        _fused(items, shares, ends) if len(items) else Fused(_NONE, _NO_SHARES, _NO_LEADERS)
+    )
+
+
+def _fused(items: Items, shares: Floats, ends: Ints) -> Fused:
+    """Return the distinct items by falling sum of shares; ties by item number.
+
+    Items and shares are parallel and concatenated: each list ends at its index in `ends`,
+    with falling shares. An item's shares are summed from the largest on.
+    """
+    lists = np.repeat(np.arange(len(ends), dtype=np.int8), np.diff(ends, prepend=0))
+    order = np.lexsort((-shares, items))  # by item, its largest share first
+    sorted_items = items[order]
+    is_first = np.concatenate(([True], sorted_items[1:] != sorted_items[:-1]))
+    starts = np.flatnonzero(is_first)
+    sums = np.add.reduceat(shares[order], starts)
+    best = np.argsort(-sums, kind="stable")
+    leading = order[starts[best]]
+    return Fused(items[leading], sums[best], lists[leading])
 
 
 def fuse_ranked(lists: Sequence[Items], weights: Sequence[float]) -> Ranked:
@@ -108,3 +94,4 @@ def _shares(weights: tuple[float, ...], counts: tuple[int, ...]) -> tuple[Floats
 
 _NONE: Final = np.zeros(0, np.int32)
 _NO_SHARES: Final = np.zeros(0)
+_NO_LEADERS: Final = np.zeros(0, np.int8)
