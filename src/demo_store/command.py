@@ -33,7 +33,7 @@ from demo_store.storefront.picture_files import (
     pictures_folder,
 )
 from productrecs.cli.commands.dashboard_logins import first_store_link
-from productrecs.cli.options_services_and_output import start_services
+from productrecs.cli.open_services import start_services
 from productrecs.cli.processes.process_options_and_socket import (
     ListenError,
     listen,

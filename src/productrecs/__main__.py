@@ -1,5 +1,5 @@
 """Entry point of `python -m productrecs`: the command line."""
 
-from productrecs.cli import main
+from productrecs.cli.main import main
 
 main()

@@ -22,11 +22,9 @@ from productrecs.features.guides.developer_guide_rendering import undescribed
 from productrecs.http.dispatch.dispatcher import Dispatcher
 from productrecs.http.dispatch.http_exchange import INTERFACE_VERSION
 from productrecs.http.limits.bot_detection import BotDetector
+from productrecs.http.limits.connection_limits import ConnectionLimiter
 from productrecs.http.limits.named_customers import NamedCustomers
-from productrecs.http.limits.rate_and_connection_limits import (
-    ConnectionLimiter,
-    RateLimits,
-)
+from productrecs.http.limits.rate_limits import RateLimits
 from productrecs.http.limits.usage_metering import UsageMetering
 from productrecs.http.pipeline.error_responses import (
     ROUTER_CODES,

@@ -14,7 +14,7 @@ from productrecs.core.folders_and_permissions import make_private
 from productrecs.features.imports.import_services import ImportServices
 from productrecs.features.privacy.erasure import Eraser
 from productrecs.records.events.event import EventKind
-from productrecs.records.pictures.onnx_model_check_and_writer import (
+from productrecs.records.pictures.model_file import (
     EMBEDDER,
     ModelFile,
     ModelFileError,

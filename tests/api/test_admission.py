@@ -20,9 +20,7 @@ from productrecs.http.limits.load_shedding import (
     SERVE_SECONDS,
     OverloadedError,
 )
-from productrecs.http.limits.rate_and_connection_limits import (
-    TooManyRequestsError,
-)
+from productrecs.http.limits.rate_limits import TooManyRequestsError
 from productrecs.http.pipeline.authentication_and_cors import (
     InvalidKeyError,
     MissingKeyError,

@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 from click.testing import CliRunner
 
-from productrecs.cli import productrecs
+from productrecs.cli.main import productrecs
 from productrecs.core.clock import system_ms
 from productrecs.core.ids import StoreId
 from productrecs.features.experiments.experiment_result import (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner
 
-from productrecs.cli import productrecs
+from productrecs.cli.main import productrecs
 from productrecs.core.clock import system_ms
 from productrecs.records.placements.placement import PlacementContent, Strategy
 from productrecs.records.placements.placement_editor import PlacementEditor

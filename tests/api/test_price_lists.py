@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 import pytest
 from click.testing import CliRunner
 
-from productrecs.cli import productrecs
+from productrecs.cli.main import productrecs
 from tests.support.service import Merchant, Service, eventually
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from productrecs.cli import productrecs
-from productrecs.cli.options_services_and_output import open_services
+from productrecs.cli.main import productrecs
+from productrecs.cli.open_services import open_services
 from productrecs.services import Services
 from tests.support.demo import demo_folder
 from tests.support.migrated import bring

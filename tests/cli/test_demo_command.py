@@ -28,8 +28,8 @@ from demo_store.generator import (
 from demo_store.simulated_visit import SimulatedSearch
 from demo_store.store_history import HoldoutExposure
 from demo_store.storefront.picture_files import pictures_folder
-from productrecs.cli import COMMANDS
-from productrecs.cli.options_services_and_output import open_services
+from productrecs.cli.main import COMMANDS
+from productrecs.cli.open_services import open_services
 from productrecs.core.clock import iso, system_ms
 from productrecs.core.report import report_query
 from productrecs.report_registry import (

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from productrecs.cli import COMMANDS, productrecs
+from productrecs.cli.main import COMMANDS, productrecs
 from tests.support.project import ROOT
 
 if TYPE_CHECKING:

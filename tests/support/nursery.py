@@ -38,7 +38,7 @@ _LOADED: Final = (
         for name in (
             *(
                 "cli.processes.serve",
-                "cli.options_services_and_output",
+                "cli.open_services",
                 "cli.commands.stores_and_origins",
             ),
             *("cli.processes.api", "cli.processes.worker"),
@@ -47,7 +47,7 @@ _LOADED: Final = (
             *("worker.store_jobs", "worker.file_import_jobs"),
             *("worker.search_indexer", "worker.picture_jobs"),
             *(
-                "worker.forecast_ranking_and_tuning_jobs",
+                "worker.isolated_jobs",
                 "training.tuning.tune_store",
             ),
             # With the library that compiles them: half a second for each API process.
@@ -239,6 +239,6 @@ def _load() -> None:
 if __name__ == "__main__":
     _load()
     chosen = _become(_raise_children())
-    from productrecs.cli import run_command
+    from productrecs.cli.main import run_command
 
     sys.exit(run_command(chosen))

@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 from click.testing import CliRunner
 
-from productrecs.cli import productrecs
+from productrecs.cli.main import productrecs
 from productrecs.core.clock import fixed_clock, system_ms
 from productrecs.features.attribution.attributor import Attributor
 from productrecs.features.experiments.experiment_result import (

@@ -17,7 +17,7 @@ import pytest
 import sqlalchemy as sa
 from click.testing import CliRunner
 
-from productrecs.cli import productrecs
+from productrecs.cli.main import productrecs
 from productrecs.core.errors import (
     DamagedDatabaseError,
     StorageFullError,

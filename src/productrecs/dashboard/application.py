@@ -46,10 +46,7 @@ from productrecs.dashboard.pages.account.email_confirmation import (
     needs_confirmation,
 )
 from productrecs.dashboard.pages.account.registration import INVITATION, OPEN
-from productrecs.http.limits.rate_and_connection_limits import (
-    address_of_client,
-    peer_of,
-)
+from productrecs.http.limits.client_address import address_of_client, peer_of
 from productrecs.http.pipeline.authentication_and_cors import DASHBOARD_PATH
 from productrecs.http.pipeline.error_responses import error_code_of
 from productrecs.http.pipeline.etag_responses import content_digest

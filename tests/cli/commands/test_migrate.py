@@ -10,7 +10,7 @@ import apsw
 import pytest
 import sqlalchemy as sa
 
-from productrecs.cli import options_services_and_output
+from productrecs.cli import open_services
 from productrecs.core.errors import StorageBusyError
 from productrecs.settings import KNOBS, Settings
 from productrecs.storage.sql.migrations import schema_upgrade
@@ -123,14 +123,12 @@ def test_a_process_of_the_service_waits_at_its_start_for_the_database(
             raise error
         return migrate(database)
 
-    monkeypatch.setattr(options_services_and_output, "migrate", migrate_once_it_answers)
-    monkeypatch.setattr(options_services_and_output, "_RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(open_services, "migrate", migrate_once_it_answers)
+    monkeypatch.setattr(open_services, "_RETRY_SECONDS", 0.0)
     waiting = nullcontext() if is_opened else pytest.raises(StorageBusyError)
     with (
         waiting,
-        options_services_and_output.start_services(
-            Settings(data=data_folder), wait_seconds
-        ),
+        open_services.start_services(Settings(data=data_folder), wait_seconds),
     ):
         pass
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.cli.doctor import Level, installation_checks
+from productrecs.cli.doctor import installation_checks
+from productrecs.cli.doctor.check_result import Level
 from productrecs.cli.doctor.installation_checks import (
     ObservedRequest,
     check_address,

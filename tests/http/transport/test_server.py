@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.http.limits.rate_and_connection_limits import ConnectionLimiter
+from productrecs.http.limits.connection_limits import ConnectionLimiter
 from productrecs.http.transport.request_parser import HEAD_LIMIT_BYTES
 from productrecs.http.transport.server import AcceptBalancer
 from tests.http.crowd import Crowd

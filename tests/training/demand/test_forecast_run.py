@@ -364,7 +364,7 @@ def test_a_store_is_due_at_once_and_then_at_its_own_night(
 def test_the_library_of_trees_is_loaded_by_who_learns_only() -> None:
     program = (
         "import sys, productrecs.application\n"
-        "import productrecs.worker.forecast_ranking_and_tuning_jobs\n"
+        "import productrecs.worker.isolated_jobs\n"
         "import productrecs.worker.store_jobs\n"
         "print('lightgbm' in sys.modules)"
     )

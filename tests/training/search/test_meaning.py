@@ -15,7 +15,7 @@ from productrecs.engines.text.search_index import IndexQuery, Relaxed
 from productrecs.engines.text.semantic_space import Projection, SemanticSpace
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push_items import remove_item, upsert_items
-from productrecs.records.pictures.onnx_model_check_and_writer import ModelFileError
+from productrecs.records.pictures.model_file import ModelFileError
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store_management import Registration, register_store

@@ -13,7 +13,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from productrecs.engines.text.index_schema import ProductText
-from productrecs.records.pictures.onnx_model_check_and_writer import ModelFileError
+from productrecs.records.pictures.model_file import ModelFileError
 from productrecs.training.search.packaged_text_model import (
     MINILM,
     TOKENIZER,

@@ -14,13 +14,9 @@ from typing import Final, NoReturn
 import click
 
 from productrecs.cli.installation import DataFolderError, find_settings
-from productrecs.cli.options_services_and_output import (
-    data_option,
-    json_option,
-    open_existing_services,
-    print_json,
-    progress,
-)
+from productrecs.cli.open_services import open_existing_services
+from productrecs.cli.options import data_option, json_option
+from productrecs.cli.output import print_json, progress
 from productrecs.core.folders_and_permissions import temp_folder
 from productrecs.core.plural import counted
 from productrecs.features.privacy.erasure import LEDGER_FILE, replay_erasures

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import click
 
-from productrecs.cli.options_services_and_output import data_option, open_services
+from productrecs.cli.open_services import open_services
+from productrecs.cli.options import data_option
 from productrecs.features.widgets.repository import WidgetRepository
 from productrecs.features.widgets.reserved_height import head_tags
 from productrecs.tenancy.accounts.store_management import find_store

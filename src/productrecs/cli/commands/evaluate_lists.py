@@ -8,12 +8,9 @@ from typing import Final
 import click
 import msgspec
 
-from productrecs.cli.options_services_and_output import (
-    data_option,
-    json_option,
-    open_services,
-    print_json,
-)
+from productrecs.cli.open_services import open_services
+from productrecs.cli.options import data_option, json_option
+from productrecs.cli.output import print_json
 from productrecs.features.recommendations.backtest import (
     MIN_ANSWERED,
     MIN_GROUPS,

@@ -10,7 +10,8 @@ from typing import IO, Final, TypeAlias
 
 import click
 
-from productrecs.cli.options_services_and_output import data_option, open_services
+from productrecs.cli.open_services import open_services
+from productrecs.cli.options import data_option
 from productrecs.core.clock import iso
 from productrecs.core.csv_writer import CsvWriter
 from productrecs.core.ids import StoreId

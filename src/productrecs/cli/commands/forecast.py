@@ -7,14 +7,9 @@ from typing import Final
 
 import click
 
-from productrecs.cli.options_services_and_output import (
-    data_option,
-    json_option,
-    open_services,
-    parent_option,
-    print_json,
-    progress,
-)
+from productrecs.cli.open_services import open_services
+from productrecs.cli.options import data_option, json_option, parent_option
+from productrecs.cli.output import print_json, progress
 from productrecs.processes.process_messages import ParentConnection
 from productrecs.services import Services
 from productrecs.tenancy.accounts.store import Store

@@ -9,12 +9,9 @@ from typing import Any, Final
 
 import click
 
-from productrecs.cli.options_services_and_output import (
-    data_option,
-    json_option,
-    open_services,
-    print_json,
-)
+from productrecs.cli.open_services import open_services
+from productrecs.cli.options import data_option, json_option
+from productrecs.cli.output import print_json
 from productrecs.core.clock import iso
 from productrecs.core.errors import ProductRecsError
 from productrecs.features.imports.import_report import (

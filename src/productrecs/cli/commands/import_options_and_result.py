@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from productrecs.cli.options_services_and_output import print_json
+from productrecs.cli.output import print_json
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.plural import counted
 from productrecs.records.orders.order_history_import import RowError, RowReport

@@ -10,12 +10,9 @@ from productrecs.cli.commands.import_options_and_result import (
     print_import_result,
     table_format_options,
 )
-from productrecs.cli.options_services_and_output import (
-    data_option,
-    json_option,
-    open_services,
-    progress,
-)
+from productrecs.cli.open_services import open_services
+from productrecs.cli.options import data_option, json_option
+from productrecs.cli.output import progress
 from productrecs.core.plural import counted
 from productrecs.features.imports.feeds.column_mapping import read_mapping
 from productrecs.features.imports.import_source import ImportSource, open_import_source

@@ -6,13 +6,9 @@ from typing import Final
 
 import click
 
-from productrecs.cli.options_services_and_output import (
-    data_option,
-    json_option,
-    open_services,
-    parent_option,
-    print_json,
-)
+from productrecs.cli.open_services import open_services
+from productrecs.cli.options import data_option, json_option, parent_option
+from productrecs.cli.output import print_json
 from productrecs.core.clock import iso
 from productrecs.features.search.relevance.relevance_history import measure_store
 from productrecs.features.search.relevance.repository import StoredMeasure

@@ -6,12 +6,9 @@ from pathlib import Path
 import click
 
 from productrecs.cli.installation import become_owner, find_settings
-from productrecs.cli.options_services_and_output import (
-    data_option,
-    json_option,
-    open_existing_services,
-    print_json,
-)
+from productrecs.cli.open_services import open_existing_services
+from productrecs.cli.options import data_option, json_option
+from productrecs.cli.output import print_json
 from productrecs.services import build_services
 from productrecs.settings import Settings
 from productrecs.storage.sql.migrations import schema_upgrade

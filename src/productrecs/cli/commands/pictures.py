@@ -5,12 +5,9 @@ from pathlib import Path
 
 import click
 
-from productrecs.cli.options_services_and_output import (
-    data_option,
-    json_option,
-    open_services,
-    print_json,
-)
+from productrecs.cli.open_services import open_services
+from productrecs.cli.options import data_option, json_option
+from productrecs.cli.output import print_json
 from productrecs.core.clock import system_ms
 from productrecs.records.pictures.repository import PictureRepository
 from productrecs.tenancy.accounts.store_management import find_store

@@ -6,12 +6,9 @@ from pathlib import Path
 import click
 
 from productrecs.cli.installation import find_settings
-from productrecs.cli.options_services_and_output import (
-    data_option,
-    json_option,
-    open_services,
-    print_json,
-)
+from productrecs.cli.open_services import open_services
+from productrecs.cli.options import data_option, json_option
+from productrecs.cli.output import print_json
 from productrecs.core.clock import iso, parse_timestamp
 from productrecs.core.errors import ProductRecsError
 from productrecs.services import Services

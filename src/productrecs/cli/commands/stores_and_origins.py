@@ -20,13 +20,9 @@ from productrecs.cli.commands.plans import (
     set_plan,
     suspend,
 )
-from productrecs.cli.options_services_and_output import (
-    data_option,
-    json_option,
-    open_or_create_services,
-    open_services,
-    print_json,
-)
+from productrecs.cli.open_services import open_or_create_services, open_services
+from productrecs.cli.options import data_option, json_option
+from productrecs.cli.output import print_json
 from productrecs.core.clock import iso
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.services import Services

@@ -6,13 +6,9 @@ from pathlib import Path
 
 import click
 
-from productrecs.cli.options_services_and_output import (
-    data_option,
-    json_option,
-    open_services,
-    print_json,
-    progress,
-)
+from productrecs.cli.open_services import open_services
+from productrecs.cli.options import data_option, json_option
+from productrecs.cli.output import print_json, progress
 from productrecs.engines.partition_jobs import HERE, Runner
 from productrecs.engines.registry import TRAINING_CHOICES
 from productrecs.tenancy.accounts.store_management import find_store

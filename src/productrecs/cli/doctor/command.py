@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from productrecs.cli.doctor import CheckResult, Level, problem
+from productrecs.cli.doctor.check_result import CheckResult, Level, problem
 from productrecs.cli.doctor.installation_checks import (
     check_address,
     check_background,
@@ -30,12 +30,9 @@ from productrecs.cli.doctor.store_checks import (
     check_store,
 )
 from productrecs.cli.installation import DataFolderError, find_settings
-from productrecs.cli.options_services_and_output import (
-    data_option,
-    json_option,
-    open_services,
-    print_json,
-)
+from productrecs.cli.open_services import open_services
+from productrecs.cli.options import data_option, json_option
+from productrecs.cli.output import print_json
 from productrecs.core.errors import (
     ProductRecsError,
     StorageError,

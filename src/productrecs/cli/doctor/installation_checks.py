@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
-from productrecs.cli import COMMANDS
-from productrecs.cli.doctor import CheckResult, notice, ok, problem
+from productrecs.cli.doctor.check_result import CheckResult, notice, ok, problem
 from productrecs.cli.doctor.machine_checks import (
     MAX_CLOCK_SKEW_MS,
     SET_CLOCK,
@@ -25,6 +24,7 @@ from productrecs.cli.doctor.repository import (
     waiting_jobs,
 )
 from productrecs.cli.installation import owner_of, user_name
+from productrecs.cli.main import COMMANDS
 from productrecs.core.clock import HOUR_MS, MINUTE_MS, SECOND_MS, iso, system_ms
 from productrecs.core.errors import operator_text
 from productrecs.core.folders_and_permissions import (
@@ -32,7 +32,7 @@ from productrecs.core.folders_and_permissions import (
     is_readable_by_others,
     is_shared_folder,
 )
-from productrecs.records.pictures.onnx_model_check_and_writer import (
+from productrecs.records.pictures.model_file import (
     DETECTOR,
     EMBEDDER,
     ModelFileError,

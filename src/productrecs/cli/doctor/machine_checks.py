@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Iterator
 from typing import Final
 
-from productrecs.cli.doctor import CheckResult, notice, ok, problem
+from productrecs.cli.doctor.check_result import CheckResult, notice, ok, problem
 from productrecs.cli.doctor.repository import newest_job
 from productrecs.core.clock import MINUTE_MS, SECOND_MS, iso, system_ms
 from productrecs.core.ids import INSTALLATION

@@ -9,7 +9,7 @@ from http import HTTPStatus
 from typing import Final
 from urllib.parse import urlsplit
 
-from productrecs.cli.doctor import CheckResult, notice, ok, problem
+from productrecs.cli.doctor.check_result import CheckResult, notice, ok, problem
 from productrecs.cli.installation import recorded_service
 from productrecs.processes.supervisor import ProcessState
 from productrecs.settings import Settings, SmtpServer

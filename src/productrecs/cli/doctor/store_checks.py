@@ -7,7 +7,7 @@ from typing import Final
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from productrecs.cli.doctor import CheckResult, notice, ok, problem
+from productrecs.cli.doctor.check_result import CheckResult, notice, ok, problem
 from productrecs.cli.doctor.machine_checks import SET_CLOCK
 from productrecs.cli.doctor.repository import (
     EventSample,

@@ -80,13 +80,8 @@ def _serve(
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Imported here: a supervisor of several processes does not need it.
     from productrecs.application import create_application  # noqa: PLC0415
-    from productrecs.cli.options_services_and_output import (  # noqa: PLC0415
-        DATABASE_WAIT_SECONDS,
-        start_services,
-    )
-    from productrecs.http.limits.rate_and_connection_limits import (  # noqa: PLC0415
-        ConnectionLimits,
-    )
+    from productrecs.cli.open_services import DATABASE_WAIT_SECONDS, start_services  # noqa: PLC0415
+    from productrecs.http.limits.connection_limits import ConnectionLimits  # noqa: PLC0415
     from productrecs.http.transport.server import ServerOptions, run_server  # noqa: PLC0415
 
     configure_logging(settings.log_format, settings.log_level)

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import click
 
-from productrecs.cli import run_command
 from productrecs.cli.installation import become_owner, record_service
+from productrecs.cli.main import run_command
 from productrecs.cli.processes.process_options_and_socket import (
     listen,
     listener_url,
@@ -182,7 +182,7 @@ def _preload_api() -> None:
     # Before numpy is imported: its threads would compete, and a fork does not copy them.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     import productrecs.application  # noqa: PLC0415
-    import productrecs.cli.options_services_and_output  # noqa: PLC0415 - not before the socket
+    import productrecs.cli.open_services  # noqa: PLC0415 - not before the socket
     import productrecs.http.transport.server  # noqa: F401, PLC0415
     from productrecs.training.trained_models import warm_up  # noqa: PLC0415
 
@@ -191,7 +191,7 @@ def _preload_api() -> None:
 
 def _preload_worker() -> None:
     """Import the modules of every background process."""
-    import productrecs.cli.options_services_and_output  # noqa: F401, PLC0415
+    import productrecs.cli.open_services  # noqa: F401, PLC0415
 
 
 def slot_option(command: Callable[..., Any]) -> Callable[..., Any]:

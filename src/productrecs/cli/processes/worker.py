@@ -9,11 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from productrecs.cli.options_services_and_output import (
-    DATABASE_WAIT_SECONDS,
-    data_option,
-    start_services,
-)
+from productrecs.cli.open_services import DATABASE_WAIT_SECONDS, start_services
+from productrecs.cli.options import data_option
 from productrecs.cli.processes.process_options_and_socket import (
     settings_from_options,
 )
@@ -28,7 +25,7 @@ from productrecs.processes.process_slot import ProcessSlot
 
 if TYPE_CHECKING:
     from productrecs.services import Services
-    from productrecs.worker.forecast_ranking_and_tuning_jobs import (
+    from productrecs.worker.isolated_jobs import (
         BackgroundLoop,
     )
 
@@ -103,7 +100,7 @@ def _build(lane: str, services: "Services", fd: int | None) -> "BackgroundLoop":
     if lane == UPLOADS:
         from productrecs.worker.backup_jobs import build_backup_worker  # noqa: PLC0415
         from productrecs.worker.file_import_jobs import build_importer  # noqa: PLC0415
-        from productrecs.worker.forecast_ranking_and_tuning_jobs import (  # noqa: PLC0415
+        from productrecs.worker.isolated_jobs import (  # noqa: PLC0415
             ParallelLoops,
             build_forecaster,
         )
@@ -128,7 +125,7 @@ def _build_file_workers(services: "Services") -> "BackgroundLoop":
         build_file_checker,
         build_file_importer,
     )
-    from productrecs.worker.forecast_ranking_and_tuning_jobs import (  # noqa: PLC0415
+    from productrecs.worker.isolated_jobs import (  # noqa: PLC0415
         ParallelLoops,
     )
 

@@ -10,12 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from productrecs.core.errors import ProductRecsError
+from productrecs.http.limits.client_address import address_of_client
 from productrecs.http.limits.load_shedding import LoadShedder, OverloadedError
-from productrecs.http.limits.rate_and_connection_limits import (
-    BucketLevel,
-    TooManyRequestsError,
-    address_of_client,
-)
+from productrecs.http.limits.rate_limits import BucketLevel, TooManyRequestsError
 from productrecs.http.limits.usage_metering import billing_headers
 from productrecs.http.pipeline.authentication_and_cors import (
     ANY_ORIGIN_HEADERS,

@@ -22,12 +22,9 @@ from productrecs.http.dispatch.http_exchange import (
     request_id_generator,
 )
 from productrecs.http.limits.bot_detection import crawler_name
+from productrecs.http.limits.client_address import address_of_client, peer_of
 from productrecs.http.limits.load_shedding import LoadShedder, RequestQueue
-from productrecs.http.limits.rate_and_connection_limits import (
-    TooManyRequestsError,
-    address_of_client,
-    peer_of,
-)
+from productrecs.http.limits.rate_limits import TooManyRequestsError
 from productrecs.http.pipeline.authentication_and_cors import (
     DASHBOARD,
     DASHBOARD_PATH,

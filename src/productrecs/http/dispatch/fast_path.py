@@ -25,11 +25,8 @@ from productrecs.http.dispatch.http_exchange import (
     raw_error_response,
     raw_response,
 )
+from productrecs.http.limits.client_address import address_of_client, network_of
 from productrecs.http.limits.load_shedding import LoadShedder, OverloadedError
-from productrecs.http.limits.rate_and_connection_limits import (
-    address_of_client,
-    network_of,
-)
 from productrecs.http.pipeline.authentication_and_cors import ROUTES
 from productrecs.http.pipeline.request_metrics import RequestMetrics
 from productrecs.http.pipeline.route_context import Context

@@ -27,9 +27,7 @@ from productrecs.features.widgets.widget_config import (
     WidgetConfigTooLargeError,
 )
 from productrecs.http.limits.load_shedding import OverloadedError
-from productrecs.http.limits.rate_and_connection_limits import (
-    TooManyRequestsError,
-)
+from productrecs.http.limits.rate_limits import TooManyRequestsError
 from productrecs.http.pipeline.authentication_and_cors import (
     ForeignOriginError,
     InvalidKeyError,

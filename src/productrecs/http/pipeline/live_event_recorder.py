@@ -28,10 +28,7 @@ from productrecs.features.live_events.repository import (
     watched_stores,
 )
 from productrecs.http.limits.bot_detection import BotDetector, crawler_name
-from productrecs.http.limits.rate_and_connection_limits import (
-    address_of_client,
-    network_of,
-)
+from productrecs.http.limits.client_address import address_of_client, network_of
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.schemas.validation_errors import BodyError
 from productrecs.serving.writes.background_writes import (

@@ -11,7 +11,7 @@ from productrecs.core.errors import StorageBusyError
 from productrecs.core.memory_budget import ByteBudget, Claim
 from productrecs.http.limits.bot_detection import BotDetector
 from productrecs.http.limits.named_customers import NamedCustomers
-from productrecs.http.limits.rate_and_connection_limits import RateLimits
+from productrecs.http.limits.rate_limits import RateLimits
 from productrecs.http.limits.usage_metering import UsageMetering
 from productrecs.http.pipeline.authentication_and_cors import Caller
 from productrecs.http.pipeline.live_event_recorder import EventWatch

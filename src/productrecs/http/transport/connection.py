@@ -25,10 +25,7 @@ from uvicorn.server import ServerState
 
 from productrecs.core.cache_registry import Cache
 from productrecs.core.ids import random_text
-from productrecs.http.limits.rate_and_connection_limits import (
-    ConnectionLimiter,
-    ConnectionLimits,
-)
+from productrecs.http.limits.connection_limits import ConnectionLimiter, ConnectionLimits
 from productrecs.http.transport.error_body import (
     BAD_REQUEST,
     HEADERS_TOO_LARGE,

@@ -24,10 +24,7 @@ from typing import Any, Final
 import uvicorn
 from uvicorn.config import STARTUP_FAILURE
 
-from productrecs.http.limits.rate_and_connection_limits import (
-    ConnectionLimiter,
-    ConnectionLimits,
-)
+from productrecs.http.limits.connection_limits import ConnectionLimiter, ConnectionLimits
 from productrecs.http.transport.connection import (
     ClientTimeouts,
     DrainFlag,

@@ -44,11 +44,7 @@ from productrecs.records.pictures.decode_picture import (
     PictureTooLargeError,
     decode_to_pixels,
 )
-from productrecs.records.pictures.onnx_model_check_and_writer import (
-    DETECTOR,
-    EMBEDDER,
-    read_model_file,
-)
+from productrecs.records.pictures.model_file import DETECTOR, EMBEDDER, read_model_file
 
 
 class ObjectDetector(Protocol):

@@ -21,7 +21,8 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.records.pictures.onnx_model_check_and_writer import (
+from productrecs.records.pictures.model_file import ModelFileError
+from productrecs.records.pictures.onnx_graph_writer import (
     DOMAIN,
     GRAPH,
     GRAPH_NAME,
@@ -39,7 +40,6 @@ from productrecs.records.pictures.onnx_model_check_and_writer import (
     SHAPE,
     TENSOR_NAME,
     TENSORS,
-    ModelFileError,
     field,
     node,
     number,

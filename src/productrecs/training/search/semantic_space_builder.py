@@ -28,7 +28,7 @@ from productrecs.engines.text.semantic_space import (
     unit_rows,
 )
 from productrecs.engines.text.tokenizer import query_words
-from productrecs.records.pictures.onnx_model_check_and_writer import ModelFileError
+from productrecs.records.pictures.model_file import ModelFileError
 from productrecs.training.search.repository import (
     CatalogHead,
     ChangePosition,

@@ -33,7 +33,7 @@ from productrecs.engines.text.search_index import (
 )
 from productrecs.engines.text.semantic_space import SemanticSpace, SimilarProducts, Vectors
 from productrecs.engines.text.tokenizer import is_code
-from productrecs.records.pictures.onnx_model_check_and_writer import ModelFileError
+from productrecs.records.pictures.model_file import ModelFileError
 from productrecs.storage.files.search_index_files import (
     DamagedIndexError,
     IndexCopy,

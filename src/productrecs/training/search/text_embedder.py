@@ -18,10 +18,7 @@ import numpy.typing as npt
 
 from productrecs.core.cache_registry import BoundedCache, Cache
 from productrecs.engines.text.semantic_space import Vectors, unit_rows
-from productrecs.records.pictures.onnx_model_check_and_writer import (
-    ModelFileError,
-    read_sidecar,
-)
+from productrecs.records.pictures.model_file import ModelFileError, read_sidecar
 
 TEXT_EMBEDDER: Final = "text-embedder"
 _LONGEST: Final = 64

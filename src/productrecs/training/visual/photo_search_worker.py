@@ -25,10 +25,7 @@ from productrecs.records.pictures.decode_picture import (
     PictureRefusal,
     PictureTooLargeError,
 )
-from productrecs.records.pictures.onnx_model_check_and_writer import (
-    EMBEDDER,
-    read_model_file,
-)
+from productrecs.records.pictures.model_file import EMBEDDER, read_model_file
 from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
 from productrecs.training.visual.photo_matcher import PhotoMatcher, PhotoMatches
 from productrecs.training.visual.photo_search_client import (

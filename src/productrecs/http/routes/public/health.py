@@ -5,10 +5,7 @@ from typing import Annotated, Final
 import msgspec
 from fastapi import APIRouter, Query, Request, Response
 
-from productrecs.http.limits.rate_and_connection_limits import (
-    address_of_client,
-    peer_of,
-)
+from productrecs.http.limits.client_address import address_of_client, peer_of
 from productrecs.http.openapi_responses import (
     NULLABLE_TEXT,
     OK_EXAMPLE,

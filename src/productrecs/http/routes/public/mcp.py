@@ -10,12 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from fastapi import APIRouter, Request, Response
 
-from productrecs.http.limits.rate_and_connection_limits import (
-    RateLimit,
-    address_of_client,
-    network_of,
-    peer_of,
-)
+from productrecs.http.limits.client_address import address_of_client, network_of, peer_of
+from productrecs.http.limits.rate_limits import RateLimit
 from productrecs.http.openapi_responses import error_responses
 from productrecs.http.pipeline.authentication_and_cors import check_origin
 from productrecs.http.pipeline.url_decoding import base_url_of

@@ -8,11 +8,7 @@ from fastapi import APIRouter, Request, Response
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.memory_budget import Claim
-from productrecs.http.limits.rate_and_connection_limits import (
-    address_of_client,
-    network_of,
-    peer_of,
-)
+from productrecs.http.limits.client_address import address_of_client, network_of, peer_of
 from productrecs.http.openapi_responses import (
     OK_REPLY,
     error_responses,

@@ -12,11 +12,7 @@ from urllib.parse import urlsplit
 import msgspec
 from fastapi import APIRouter, Request, Response
 
-from productrecs.http.limits.rate_and_connection_limits import (
-    address_of_client,
-    network_of,
-    peer_of,
-)
+from productrecs.http.limits.client_address import address_of_client, network_of, peer_of
 from productrecs.http.openapi_responses import (
     OK_EXAMPLE,
     OK_REPLY,

@@ -14,11 +14,7 @@ from fastapi import Query, Request
 
 from productrecs.core.ids import StoreId, visitor_hash
 from productrecs.features.reports.tracking_health.repository import RefusedIdentity
-from productrecs.http.limits.rate_and_connection_limits import (
-    address_of_client,
-    network_of,
-    peer_of,
-)
+from productrecs.http.limits.client_address import address_of_client, network_of, peer_of
 from productrecs.http.pipeline.authentication_and_cors import SECRET, Caller
 from productrecs.http.pipeline.route_context import Context
 from productrecs.records.events.shopper_history_cache import (

@@ -28,26 +28,6 @@ from productrecs.storage.sql.tables.account_tables import (
     stores,
     widget_configs,
 )
-from productrecs.storage.sql.tables.attribution_experiment_and_forecast_tables import (
-    attribution_marks,
-    credit_days,
-    event_hours,
-    experiment_days,
-    exposures,
-    forecast_drafts,
-    forecast_runs,
-    insights,
-    item_credit_days,
-    item_forecasts,
-    look_days,
-    outcome_days,
-    outcomes,
-    search_credit_days,
-    search_days,
-    shopper_days,
-    stock_outs,
-    touch_days,
-)
 from productrecs.storage.sql.tables.record_tables import (
     bot_events,
     bundles,
@@ -84,6 +64,26 @@ from productrecs.storage.sql.tables.relevance_tables import (
     relevance_judgements,
     relevance_measures,
     relevance_queries,
+)
+from productrecs.storage.sql.tables.result_tables import (
+    attribution_marks,
+    credit_days,
+    event_hours,
+    experiment_days,
+    exposures,
+    forecast_drafts,
+    forecast_runs,
+    insights,
+    item_credit_days,
+    item_forecasts,
+    look_days,
+    outcome_days,
+    outcomes,
+    search_credit_days,
+    search_days,
+    shopper_days,
+    stock_outs,
+    touch_days,
 )
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Learned tables: attribution, experiments, insights and forecasts."""
+"""Result tables: what is computed from records: attribution, tests, insights, forecasts."""
 
 import sqlalchemy as sa
 

@@ -8,15 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.http.limits.rate_and_connection_limits import (
-    ConnectionLimiter,
-    ConnectionLimits,
-    RateLimit,
-    RateLimits,
-    TooManyRequestsError,
-    address_of_client,
-    network_of,
-)
+from productrecs.http.limits.client_address import address_of_client, network_of
+from productrecs.http.limits.connection_limits import ConnectionLimiter, ConnectionLimits
+from productrecs.http.limits.rate_limits import RateLimit, RateLimits, TooManyRequestsError
 from productrecs.processes.process_slot import SharedMemory
 from productrecs.settings import Settings
 

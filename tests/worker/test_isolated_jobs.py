@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.worker.forecast_ranking_and_tuning_jobs import (
+from productrecs.worker.isolated_jobs import (
     CommandProcessError,
     ParallelLoops,
     run_command_process,

@@ -1,14 +1,11 @@
-"""Options, services and output of commands: data folder, JSON and progress."""
+"""Open the services of an installation for a command: existing, created or migrated."""
 
 import contextlib
-import json
 import logging
-import os
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final
 
 import click
 
@@ -18,7 +15,6 @@ from productrecs.cli.installation import (
     find_settings,
 )
 from productrecs.core.errors import StorageBusyError, operator_text
-from productrecs.processes.process_messages import ParentConnection
 from productrecs.services import Services, build_services
 from productrecs.settings import Settings
 from productrecs.storage.sql.migrations.schema_upgrade import (
@@ -26,26 +22,6 @@ from productrecs.storage.sql.migrations.schema_upgrade import (
     has_schema,
     migrate,
 )
-
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-def data_option(command: Command) -> Command:
-    """Add `--data DIR`, which every command has; its value is None when not given."""
-    option = click.option(
-        "--data",
-        type=click.Path(file_okay=False, path_type=Path),
-        envvar="PRODUCTRECS_DATA",
-        help="The folder of the embedded database and the models (default ./data).",
-    )
-    return option(command)
-
-
-def json_option(command: Command) -> Command:
-    """Add `--json`."""
-    option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-    return option(command)
-
 
 DATABASE_WAIT_SECONDS: Final = 60.0
 """How long a process of the service waits at its start for a database server."""
@@ -162,35 +138,3 @@ def open_existing_services(settings: Settings) -> Iterator[Services]:
         yield services
     finally:
         services.close()
-
-
-def print_json(value: object) -> None:
-    """Print one JSON value to standard output, on one line."""
-    click.echo(json.dumps(value, ensure_ascii=False))
-
-
-@contextlib.contextmanager
-def progress(label: str, length: int) -> Iterator[Callable[[int], None]]:
-    """Draw a progress bar on a terminal; yield a function to call with each advance."""
-    with click.progressbar(
-        length=max(length, 1), label=label, file=sys.stderr, hidden=not sys.stderr.isatty()
-    ) as bar:
-        yield bar.update
-
-
-_PARENT_EXITED: Final = 3
-
-
-def _connect(
-    _context: click.Context, _option: click.Parameter, number: int | None
-) -> ParentConnection | None:
-    """Return the connection to the worker; this process exits when the worker exits."""
-    if number is None:
-        return None
-    parent = ParentConnection.inherited(number)
-    parent.watch(lambda: os._exit(_PARENT_EXITED))
-    return parent
-
-
-parent_option = click.option("--parent", type=int, callback=_connect, hidden=True)
-"""The hidden option of a command that a worker runs in a child process."""

@@ -1,4 +1,4 @@
-"""Forecast and tuning jobs, each in its own child process.
+"""Isolated jobs: forecasts, tuning and relevance, each in a child process of its own.
 
 The worker starts the productrecs command, which reports its progress. The child process
 frees its memory and libraries when it exits.

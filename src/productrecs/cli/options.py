@@ -1,0 +1,47 @@
+"""Options that commands share: data folder, JSON, and the worker's connection."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+
+from productrecs.processes.process_messages import ParentConnection
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def data_option(command: Command) -> Command:
+    """Add `--data DIR`, which every command has; its value is None when not given."""
+    option = click.option(
+        "--data",
+        type=click.Path(file_okay=False, path_type=Path),
+        envvar="PRODUCTRECS_DATA",
+        help="The folder of the embedded database and the models (default ./data).",
+    )
+    return option(command)
+
+
+def json_option(command: Command) -> Command:
+    """Add `--json`."""
+    option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+    return option(command)
+
+
+_PARENT_EXITED: Final = 3
+
+
+def _connect(
+    _context: click.Context, _option: click.Parameter, number: int | None
+) -> ParentConnection | None:
+    """Return the connection to the worker; this process exits when the worker exits."""
+    if number is None:
+        return None
+    parent = ParentConnection.inherited(number)
+    parent.watch(lambda: os._exit(_PARENT_EXITED))
+    return parent
+
+
+parent_option = click.option("--parent", type=int, callback=_connect, hidden=True)
+"""The hidden option of a command that a worker runs in a child process."""

@@ -1,0 +1,123 @@
+"""Connection limits: how many connections a process and an address may hold."""
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from productrecs.http.limits.client_address import network_of
+
+SILENT_SECONDS: Final = 1.0
+
+MAX_EXTRA_CONNECTIONS: Final = 2
+
+
+"""The most connections that a process may have above the others."""
+
+
+class LimitedConnection(Protocol):
+    """A connection that can be cut."""
+
+    def cut(self) -> None:
+        """Close it at once."""
+
+
+class PeerProcesses(Protocol):
+    """The other processes that listen on the same socket."""
+
+    def publish(self, connections: int) -> None:
+        """Publish how many connections this process has."""
+
+    def fewest_connections(self) -> float:
+        """Return the smallest count of another process; infinite when alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """The most connections of a process, in total and per public address."""
+
+    connections: int = 4_096
+    per_address: int = 200
+
+
+class ConnectionLimiter:
+    """Counts the connections of this process, and refuses new ones over a limit."""
+
+    def __init__(
+        self,
+        limits: ConnectionLimits | None = None,
+        seconds: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Start without connections."""
+        self._limits = limits or ConnectionLimits()
+        self._seconds = seconds
+        self._networks: Counter[str] = Counter()  # the limited ones
+        self._without_request: dict[
+            LimitedConnection, float
+        ] = {}  # connect times, oldest first
+        self._refused = 0
+        self._peers: PeerProcesses | None = None
+        self.count = 0
+
+    def set_peers(self, peers: PeerProcesses) -> None:
+        """Balance connections with other processes from now on."""
+        self._peers = peers
+
+    def has_more_than_others(self, added: int) -> bool:
+        """Return whether another process would have fewer after `added` more here."""
+        if self._peers is None:
+            return False
+        return self.count + added > self._peers.fewest_connections() + MAX_EXTRA_CONNECTIONS
+
+    def enter(self, connection: LimitedConnection, address: str) -> bool:
+        """Count a new connection; return whether it may stay. Call `leave` in any case."""
+        now = self._seconds()
+        self._set_count(self.count + 1)
+        network = network_of(address)
+        if network is not None:
+            self._networks[network] += 1
+        is_accepted = self._has_room_for(network) and (
+            self.count <= self._limits.connections or self._cut_silent_connection(now)
+        )
+        if is_accepted:
+            self._without_request[connection] = now
+        else:
+            self._refused += 1
+        return is_accepted
+
+    def record_request(self, connection: LimitedConnection) -> None:
+        """Note that a connection sent a request."""
+        self._without_request.pop(connection, None)
+
+    def leave(self, connection: LimitedConnection, address: str) -> None:
+        """Note that a connection has ended."""
+        self._set_count(self.count - 1)
+        self._without_request.pop(connection, None)
+        network = network_of(address)
+        if network is not None:
+            self._networks[network] -= 1
+            if not self._networks[network]:
+                del self._networks[network]
+
+    def pop_refused(self) -> int:
+        """Return how many were refused or cut since the last call."""
+        refused_count, self._refused = self._refused, 0
+        return refused_count
+
+    def _set_count(self, count: int) -> None:
+        self.count = count
+        if self._peers is not None:
+            self._peers.publish(count)
+
+    def _has_room_for(self, network: str | None) -> bool:
+        return network is None or self._networks[network] <= self._limits.per_address
+
+    def _cut_silent_connection(self, now: float) -> bool:
+        connection = next(iter(self._without_request), None)
+        if connection is None or now - self._without_request[connection] < SILENT_SECONDS:
+            return False
+        del self._without_request[connection]
+        self._refused += 1
+        connection.cut()
+        return True
