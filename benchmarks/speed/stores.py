@@ -32,7 +32,7 @@ INDEX_SECONDS = 300.0
 PACKAGE = ROOT / "src" / "productrecs"
 HERE = Path(__file__).parent
 # Whose text decides whether the kept stores still fit.
-SHAPES = (PACKAGE / "storage" / "tables", PACKAGE / "storage" / "migrations")
+SHAPES = (PACKAGE / "storage/sql/tables", PACKAGE / "storage/sql/migrations")
 MODELS = (PACKAGE / "engines", PACKAGE / "training")
 
 

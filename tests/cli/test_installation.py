@@ -105,7 +105,7 @@ def older() -> Iterator[Path]:
         database = Database.open(None, Path(folder))
         with database.transaction() as transaction:
             config = Config()
-            config.set_main_option("script_location", "productrecs.storage:migrations")
+            config.set_main_option("script_location", "productrecs.storage.sql:migrations")
             config.attributes["connection"] = transaction
             upgrade(config, KNOWN[-2])
         database.overwrite_deleted()
