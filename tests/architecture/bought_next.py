@@ -63,9 +63,9 @@ class BoughtNextEngine(Engine[NextItems]):
     is_evaluated: ClassVar = True
     weights: ClassVar = MappingProxyType({"product": 0.5, "cart": 0.5})
 
-    def fingerprint(self, inputs: FitInputs, fitted: Arrays) -> Fingerprint:
+    def fingerprint(self, inputs: FitInputs) -> Fingerprint:
         """Return what the fit depends on."""
-        return Fingerprint((inputs.purchases,), inputs.n_items)
+        return inputs.purchase_fingerprint
 
     def fit(self, inputs: FitInputs, fitted: Arrays) -> Arrays:
         """Return the pairs of items in consecutive orders of two customers or more."""

@@ -36,12 +36,9 @@ class BuyEngine(Engine[CopurchaseModels]):
     is_evaluated: ClassVar = True
     weights: ClassVar = MappingProxyType({"product": 0.8, "cart": 1.0, "shopper": 0.4})
 
-    def fingerprint(self, inputs: FitInputs, fitted: Arrays) -> Fingerprint:
-        """Return what the fit depends on: orders decay relative to the newest purchase."""
-        return Fingerprint(
-            (inputs.purchases, inputs.variants),
-            (inputs.n_items, inputs.newest_purchase_ms, inputs.copurchase_options),
-        )
+    def fingerprint(self, inputs: FitInputs) -> Fingerprint:
+        """Return what the fit depends on."""
+        return inputs.purchase_fingerprint
 
     def fit(self, inputs: FitInputs, fitted: Arrays) -> Arrays:
         """Return the co-purchases of the orders, without and with pooled variants."""

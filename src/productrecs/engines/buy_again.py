@@ -145,9 +145,9 @@ class BuyAgainEngine(Engine[Ints]):
     guide: ClassVar = "placements"
     is_trained: ClassVar = False
 
-    def fingerprint(self, inputs: FitInputs, fitted: Arrays) -> Fingerprint:
+    def fingerprint(self, inputs: FitInputs) -> Fingerprint:
         """Return what the fit depends on."""
-        return Fingerprint((inputs.purchases,), inputs.n_items)
+        return inputs.purchase_fingerprint
 
     def fit(self, inputs: FitInputs, fitted: Arrays) -> Arrays:
         """Return the usual intervals, of buyers who are known."""

@@ -63,6 +63,18 @@ class BasketLines(NamedTuple):
     buyers: Ints  # 0: unknown
 
 
+class Fingerprint(NamedTuple):
+    """What a fit depends on: `objects` compare by identity, so they must not change."""
+
+    objects: tuple[object, ...]
+    values: Hashable = ()
+
+    def is_same(self, other: "Fingerprint") -> bool:
+        """Return whether both are of the same objects and equal values."""
+        are_same = list(map(id, self.objects)) == list(map(id, other.objects))
+        return are_same and self.values == other.values
+
+
 class TrendingInputs(NamedTuple):
     """The trending window, and what happened in it."""
 
@@ -95,17 +107,13 @@ class FitInputs:
     order_and_cart_lines: Callable[[], BasketLines | None]
     runner: Runner
 
-
-class Fingerprint(NamedTuple):
-    """What a fit depends on: `objects` compare by identity, so they must not change."""
-
-    objects: tuple[object, ...]
-    values: Hashable = ()
-
-    def is_same(self, other: "Fingerprint") -> bool:
-        """Return whether both are of the same objects and equal values."""
-        are_same = list(map(id, self.objects)) == list(map(id, other.objects))
-        return are_same and self.values == other.values
+    @property
+    def purchase_fingerprint(self) -> Fingerprint:
+        """What the fits to purchases, categories and variants depend on."""
+        return Fingerprint(
+            (self.purchases, self.categories, self.variants),
+            (self.n_items, self.newest_purchase_ms, self.copurchase_options),
+        )
 
 
 class EligibleProducts(Protocol):
@@ -253,7 +261,7 @@ class Engine(Generic[Model]):
     is_evaluated: ClassVar[bool] = False  # separately, against popularity
     weights: ClassVar[Mapping[str, float]] = MappingProxyType({})
 
-    def fingerprint(self, inputs: FitInputs, fitted: Arrays) -> Fingerprint | None:
+    def fingerprint(self, inputs: FitInputs) -> Fingerprint | None:
         """Return what a new fit depends on; None to fit at every training."""
         return None
 

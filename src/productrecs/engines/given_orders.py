@@ -54,12 +54,9 @@ class BundleEngine(Engine[ItemSets]):
     guide: ClassVar = "bundles"
     is_trained: ClassVar = False
 
-    def fingerprint(self, inputs: FitInputs, fitted: Arrays) -> Fingerprint:
+    def fingerprint(self, inputs: FitInputs) -> Fingerprint:
         """Return what the fit depends on."""
-        pairs = CopurchaseModels.from_arrays(fitted).plain
-        return Fingerprint(
-            (inputs.purchases, pairs.offsets), (inputs.n_items, inputs.newest_purchase_ms)
-        )
+        return inputs.purchase_fingerprint
 
     def fit(self, inputs: FitInputs, fitted: Arrays) -> Arrays:
         """Return the sets of items that orders contain together."""

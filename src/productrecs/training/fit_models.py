@@ -78,11 +78,8 @@ def _fit_engines(inputs: FitInputs, cache: FitCache) -> Arrays:
     """Return all engines' arrays: the cached ones where nothing they depend on changed."""
     arrays: Arrays = {}
     for engine in ENGINES:
-        fitted = cache.get_or_fit(
-            engine.name,
-            engine.fingerprint(inputs, arrays),
-            partial(engine.fit, inputs, arrays),
-        )
+        fit_engine = partial(engine.fit, inputs, arrays)
+        fitted = cache.get_or_fit(engine.name, engine.fingerprint(inputs), fit_engine)
         arrays = {**arrays, **fitted}
     return arrays
 

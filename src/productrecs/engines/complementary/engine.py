@@ -78,18 +78,10 @@ class ComplementaryEngine(Engine[Complements]):
     summary: ClassVar = "bought together, from another category"
     is_evaluated: ClassVar = True
 
-    def fingerprint(self, inputs: FitInputs, fitted: Arrays) -> Fingerprint:
+    def fingerprint(self, inputs: FitInputs) -> Fingerprint:
         """Return what the fit depends on; the number of cart events only grows."""
-        pairs = CopurchaseModels.from_arrays(fitted).widest
-        return Fingerprint(
-            (inputs.purchases, inputs.categories, inputs.variants, pairs.offsets),
-            (
-                inputs.n_items,
-                inputs.newest_purchase_ms,
-                inputs.copurchase_options,
-                inputs.cart_event_count,
-            ),
-        )
+        objects, values = inputs.purchase_fingerprint
+        return Fingerprint(objects, (values, inputs.cart_event_count))
 
     def fit(self, inputs: FitInputs, fitted: Arrays) -> Arrays:
         """Return the complements, and the co-purchases with carts if these add any."""
