@@ -73,3 +73,28 @@ def test_the_whole_journey_by_keyboard(office: DeskPage) -> None:
     page.keyboard.press("Enter")
 
     expect(page.locator(".flash")).to_contain_text("Saved")
+
+
+def test_a_query_is_added_and_its_results_judged_by_keyboard(
+    office: DeskPage, axe: str
+) -> None:
+    page = office.open("/dashboard/search/relevance")
+    page.fill("#f-q", "table lamp")
+    page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_have_text("“table lamp”")
+    first = page.locator(".judged li").first
+    expect(first).to_contain_text("lamp")
+
+    press_until(page, ".judged li:first-child [value=good]")
+    page.keyboard.press("Enter")
+
+    expect(page.locator("[role=status] strong")).to_have_text("100 %")
+    pressed = first.locator("[aria-pressed=true]")
+    expect(pressed).to_have_text("Good")
+    expect(pressed).to_be_focused()  # the next Tab goes on from here
+    office.check(axe)
+    page.goto(page.url.partition("/query")[0])
+    expect(page.locator("#queries")).to_be_visible()
+    office.check(axe)
+    page.click("[aria-label='Remove table lamp']")
+    expect(page.locator(".flash")).to_contain_text("Removed from the set")
