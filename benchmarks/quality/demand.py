@@ -32,7 +32,7 @@ from benchmarks.quality.datasets import (
 from benchmarks.quality.plots import plot
 from benchmarks.report import Figure
 from productrecs.engines.demand.backtest import run_backtest
-from productrecs.engines.demand.demand_series_and_cleaning import (
+from productrecs.engines.demand.demand_series import (
     HORIZON,
     QUANTILES,
     WEEK,
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
     from benchmarks.report import Report
     from productrecs.engines.arrays import Floats
-    from productrecs.engines.demand.demand_series_and_cleaning import Amounts
+    from productrecs.engines.demand.demand_series import Amounts
 
 BEST_COVERED: Final = 300
 EARLIER: Final = (28, 56, 84, 112)

@@ -21,7 +21,7 @@ from productrecs.core.report import report_query
 from productrecs.features.attribution.attributor import Attributor
 from productrecs.features.attribution.search_clicks import Intents
 from productrecs.features.reports.impact.attribution_report import attribution_report
-from productrecs.features.reports.impact.sales_and_funnel_reports import (
+from productrecs.features.reports.impact.sales_reports import (
     items_report,
     sales_report,
     widgets_report,

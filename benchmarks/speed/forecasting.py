@@ -23,7 +23,7 @@ from benchmarks.speed.stores import DOMAIN, create_store, productrecs, timed
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.core.report import report_query
-from productrecs.features.forecast.stock_and_forecast_reports import demand_report
+from productrecs.features.forecast.demand_reports import demand_report
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.tables import items as item_table
 from productrecs.storage.sql.tables import purchase_lines

@@ -34,7 +34,7 @@ from demo_store.storefront.picture_files import (
 )
 from productrecs.cli.commands.dashboard_logins import first_store_link
 from productrecs.cli.open_services import start_services
-from productrecs.cli.processes.process_options_and_socket import (
+from productrecs.cli.processes.listening_socket import (
     ListenError,
     listen,
     listening_options,

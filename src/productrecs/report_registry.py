@@ -20,7 +20,7 @@ from productrecs.features.experiments.experiment_result import (
     measure_test,
     measured_test,
 )
-from productrecs.features.forecast.stock_and_forecast_reports import (
+from productrecs.features.forecast.demand_reports import (
     demand_report,
     forecast_report,
 )
@@ -34,7 +34,7 @@ from productrecs.features.reports.customers.customer_report import (
     customers_report,
 )
 from productrecs.features.reports.impact.attribution_report import attribution_report
-from productrecs.features.reports.impact.sales_and_funnel_reports import (
+from productrecs.features.reports.impact.sales_reports import (
     items_report,
     sales_report,
     widgets_report,

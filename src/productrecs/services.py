@@ -10,7 +10,7 @@ from typing import Final
 
 from productrecs.core.clock import Clock, system_ms
 from productrecs.core.errors import ProductRecsError
-from productrecs.core.folders_and_permissions import make_private
+from productrecs.core.private_folders import make_private
 from productrecs.features.imports.import_services import ImportServices
 from productrecs.features.privacy.erasure import Eraser
 from productrecs.records.events.event import EventKind

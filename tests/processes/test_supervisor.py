@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from productrecs.cli.processes.process_options_and_socket import (
+from productrecs.cli.processes.listening_socket import (
     ListenError,
     listen,
 )

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from productrecs.cli.processes.process_options_and_socket import (
+from productrecs.cli.processes.listening_socket import (
     listen,
     listener_url,
 )

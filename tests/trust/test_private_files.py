@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from productrecs.cli.doctor.installation_checks import check_folder
-from productrecs.core.folders_and_permissions import is_shared_folder, make_private
+from productrecs.core.private_folders import is_shared_folder, make_private
 from productrecs.services import build_services
 from productrecs.settings import Settings
 from tests.support.service import Service, eventually

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from productrecs.core.folders_and_permissions import temp_folder
+from productrecs.core.private_folders import temp_folder
 
 PROCESS_ID: Final = "productrecs_process_id"
 """The gauge of the process that has a slot; it is not in `/metrics`."""

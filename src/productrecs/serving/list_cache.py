@@ -14,7 +14,7 @@ from productrecs.features.recommendations.candidates import (
     backfill_items,
     effective_source,
 )
-from productrecs.features.recommendations.cooldown_and_fatigue import cooldown_in_cart
+from productrecs.features.recommendations.demotions import cooldown_in_cart
 from productrecs.features.recommendations.recipes import PageType, Recipe, recipe_of
 from productrecs.features.recommendations.recommendation_request import (
     EngineName,

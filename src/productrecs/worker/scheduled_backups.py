@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from productrecs import __version__
 from productrecs.core.clock import SECOND_MS
 from productrecs.core.errors import ProductRecsError
-from productrecs.core.folders_and_permissions import temp_folder
+from productrecs.core.private_folders import temp_folder
 from productrecs.features.privacy.erasure import share_erasures
 from productrecs.records.uploads.order_upload import UploadFolder
 from productrecs.records.uploads.repository import files_needed, files_of_open_imports

@@ -7,7 +7,7 @@ from datetime import date
 import numpy as np
 
 from productrecs.engines.demand.backtest import run_backtest
-from productrecs.engines.demand.demand_series_and_cleaning import (
+from productrecs.engines.demand.demand_series import (
     HORIZON,
     Demand,
     DemandOptions,

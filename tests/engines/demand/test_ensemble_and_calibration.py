@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from productrecs.engines.demand.demand_series_and_cleaning import (
+from productrecs.engines.demand.demand_series import (
     HORIZON,
     QUANTILES,
     WEEK,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from productrecs.engines.demand.backtest import run_backtest
-from productrecs.engines.demand.demand_series_and_cleaning import HORIZON, DemandOptions
+from productrecs.engines.demand.demand_series import HORIZON, DemandOptions
 from productrecs.engines.demand.forecast import DemandForecast, forecast_demand
 from tests.engines.demand.sample_stores import (
     SMALL,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from productrecs.engines.demand.demand_series_and_cleaning import HORIZON, WEEK
+from productrecs.engines.demand.demand_series import HORIZON, WEEK
 from productrecs.engines.demand.ensemble_and_calibration import ForecastPaths
 from productrecs.engines.demand.forecast_methods import apply_item_weekdays
 from tests.engines.demand.sample_stores import (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from productrecs.engines.demand.demand_series_and_cleaning import DEFAULT_SHRINKAGE, HORIZON
+from productrecs.engines.demand.demand_series import DEFAULT_SHRINKAGE, HORIZON
 from productrecs.engines.demand.forecast_features import shrink_season
 from productrecs.engines.demand.store_total_forecast import YearlySeasonality
 

@@ -15,7 +15,7 @@ from productrecs.engines.visual.embedding_space import (
     MIN_PICTURES,
     EmbeddingSpace,
 )
-from productrecs.engines.visual.foreground_and_salient_objects import (
+from productrecs.engines.visual.foreground import (
     find_foreground,
     salient_boxes,
 )

@@ -11,7 +11,7 @@ from productrecs.core.clock import DAY_MS
 from productrecs.core.report import Report, ReportQuery
 from productrecs.features.attribution.attributor import Attributor
 from productrecs.features.reports.impact.attribution_report import attribution_report
-from productrecs.features.reports.impact.sales_and_funnel_reports import (
+from productrecs.features.reports.impact.sales_reports import (
     items_report,
     sales_by_look,
     widgets_report,

@@ -9,7 +9,7 @@ import pytest
 from productrecs.core.clock import DAY_MS, HOUR_MS
 from productrecs.core.report import Report, ReportQuery, ReportValue
 from productrecs.features.attribution.attributor import Attributor
-from productrecs.features.reports.impact.sales_and_funnel_reports import widgets_report
+from productrecs.features.reports.impact.sales_reports import widgets_report
 from productrecs.features.reports.tracking_health.repository import (
     RefusedIdentity,
     store_refused_identities,

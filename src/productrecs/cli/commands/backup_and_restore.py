@@ -17,8 +17,8 @@ from productrecs.cli.installation import DataFolderError, find_settings
 from productrecs.cli.open_services import open_existing_services
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json, progress
-from productrecs.core.folders_and_permissions import temp_folder
 from productrecs.core.plural import counted
+from productrecs.core.private_folders import temp_folder
 from productrecs.features.privacy.erasure import LEDGER_FILE, replay_erasures
 from productrecs.records.uploads.order_upload import is_upload_id
 from productrecs.services import backup_place, build_eraser, build_services

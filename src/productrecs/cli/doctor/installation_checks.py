@@ -27,7 +27,7 @@ from productrecs.cli.installation import owner_of, user_name
 from productrecs.cli.main import COMMANDS
 from productrecs.core.clock import HOUR_MS, MINUTE_MS, SECOND_MS, iso, system_ms
 from productrecs.core.errors import operator_text
-from productrecs.core.folders_and_permissions import (
+from productrecs.core.private_folders import (
     files_of_others,
     is_readable_by_others,
     is_shared_folder,

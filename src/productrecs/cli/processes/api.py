@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from productrecs.cli.processes.process_options_and_socket import (
+from productrecs.cli.processes.listening_socket import (
     listen,
     listener_url,
     listening_options,

@@ -15,14 +15,14 @@ import click
 
 from productrecs.cli.installation import become_owner, record_service
 from productrecs.cli.main import run_command
-from productrecs.cli.processes.process_options_and_socket import (
+from productrecs.cli.processes.listening_socket import (
     listen,
     listener_url,
     listening_options,
     settings_from_options,
 )
 from productrecs.core.errors import StorageError
-from productrecs.core.folders_and_permissions import temp_folder
+from productrecs.core.private_folders import temp_folder
 from productrecs.logs import configure_logging
 from productrecs.processes.process_slot import (
     ProcessSlot,

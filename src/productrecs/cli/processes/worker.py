@@ -11,7 +11,7 @@ import click
 
 from productrecs.cli.open_services import DATABASE_WAIT_SECONDS, start_services
 from productrecs.cli.options import data_option
-from productrecs.cli.processes.process_options_and_socket import (
+from productrecs.cli.processes.listening_socket import (
     settings_from_options,
 )
 from productrecs.cli.processes.serve import (

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from productrecs.engines.demand.demand_series_and_cleaning import (
+from productrecs.engines.demand.demand_series import (
     HORIZON,
     QUANTILES,
     WEEK,
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
         Ints,
         Items,
     )
-    from productrecs.engines.demand.demand_series_and_cleaning import Amounts, Demand
+    from productrecs.engines.demand.demand_series import Amounts, Demand
 
 _FIRST_ORIGIN: Final = 56
 _MAX_ITEMS: Final = 4_000

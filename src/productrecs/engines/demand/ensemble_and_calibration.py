@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from productrecs.engines.demand.demand_series_and_cleaning import HORIZON, QUANTILES, WEEK
+from productrecs.engines.demand.demand_series import HORIZON, QUANTILES, WEEK
 
 if TYPE_CHECKING:
     from productrecs.engines.arrays import Bools, Floats, Ints, Items
-    from productrecs.engines.demand.demand_series_and_cleaning import Amounts, Demand
+    from productrecs.engines.demand.demand_series import Amounts, Demand
 
 
 @dataclass(frozen=True, slots=True, eq=False)

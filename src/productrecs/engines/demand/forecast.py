@@ -13,7 +13,7 @@ from productrecs.engines.demand.backtest import (
     ItemBacktest,
     method_forecasts,
 )
-from productrecs.engines.demand.demand_series_and_cleaning import (
+from productrecs.engines.demand.demand_series import (
     HORIZON,
     WEEK,
     DemandOptions,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from productrecs.engines.arrays import Bools, Floats
-    from productrecs.engines.demand.demand_series_and_cleaning import Demand
+    from productrecs.engines.demand.demand_series import Demand
 
 _ORIGINS_REPORTED = 8
 

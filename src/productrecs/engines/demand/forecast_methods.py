@@ -19,7 +19,7 @@ import numpy as np
 from scipy import stats
 
 from productrecs.core.errors import ProductRecsError
-from productrecs.engines.demand.demand_series_and_cleaning import (
+from productrecs.engines.demand.demand_series import (
     DEFAULT_SHRINKAGE,
     HORIZON,
     QUANTILES,
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from lightgbm import Booster
 
     from productrecs.engines.arrays import Bools, Floats, Ints, Items
-    from productrecs.engines.demand.demand_series_and_cleaning import Amounts
+    from productrecs.engines.demand.demand_series import Amounts
 
 
 _SPARSE_HALF_LIFE: Final = 56.0

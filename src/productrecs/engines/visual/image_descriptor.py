@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from productrecs.core.cache_registry import Cache, memoized
-from productrecs.engines.visual.foreground_and_salient_objects import (
+from productrecs.engines.visual.foreground import (
     Foreground,
     find_foreground,
     salient_boxes,

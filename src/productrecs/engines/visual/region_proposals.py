@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.engines.visual.foreground_and_salient_objects import (
+from productrecs.engines.visual.foreground import (
     Foreground,
     find_foreground,
     white_balance,

@@ -17,14 +17,7 @@ import numpy as np
 from productrecs.core.cache_registry import Cache
 from productrecs.core.ids import StoreId
 from productrecs.engines.hyperloglog import EMPTY_SKETCH, merge, sketch
-from productrecs.features.attribution.last_touch import (
-    AttributionQueries,
-    LastTouchpoints,
-    attribute_last_touch,
-    last_search_clicks,
-    pair_codes,
-)
-from productrecs.features.attribution.outcomes_and_daily_sums import (
+from productrecs.features.attribution.daily_sums import (
     CART,
     QUARTER_MS,
     SALE,
@@ -33,6 +26,13 @@ from productrecs.features.attribution.outcomes_and_daily_sums import (
     LocalDays,
     SearchDay,
     sum_by_day,
+)
+from productrecs.features.attribution.last_touch import (
+    AttributionQueries,
+    LastTouchpoints,
+    attribute_last_touch,
+    last_search_clicks,
+    pair_codes,
 )
 from productrecs.features.attribution.repository import (
     AttributionProgress,

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
-from productrecs.features.attribution.outcomes_and_daily_sums import (
+from productrecs.features.attribution.daily_sums import (
     AttributedOutcome,
     DaySums,
     SearchDay,

@@ -11,8 +11,8 @@ from typing import Final
 
 from productrecs.core.clock import DAY_MS
 from productrecs.features.attribution.attributor import VERSION
+from productrecs.features.attribution.daily_sums import SettledDays
 from productrecs.features.attribution.last_touch import WINDOW_MS
-from productrecs.features.attribution.outcomes_and_daily_sums import SettledDays
 from productrecs.features.attribution.repository import (
     AttributionProgress,
     AttributionRepository,

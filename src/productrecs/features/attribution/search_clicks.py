@@ -16,7 +16,7 @@ from productrecs.engines.text.language_detection_and_stemming import (
     AnalysedQuery,
     LanguageAnalyzer,
 )
-from productrecs.features.attribution.outcomes_and_daily_sums import (
+from productrecs.features.attribution.daily_sums import (
     LocalDays,
     SearchDay,
 )

@@ -25,7 +25,7 @@ from productrecs.features.recommendations.recommendation_request import (
 )
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.fit_models import fit
-from productrecs.training.group_visits_and_orders import (
+from productrecs.training.item_groups import (
     MAX_GROUP_ITEMS,
     ItemGroups,
     group_orders,

@@ -13,7 +13,7 @@ from productrecs.engines.engine import ListRequest
 from productrecs.engines.fusion import fuse
 from productrecs.engines.registry import BY_NAME
 from productrecs.features.recommendations.bundles import listable_parts
-from productrecs.features.recommendations.cooldown_and_fatigue import backfill_anchors
+from productrecs.features.recommendations.demotions import backfill_anchors
 from productrecs.features.recommendations.recipes import Recipe
 from productrecs.features.recommendations.recommendation_request import (
     EngineName,

@@ -27,7 +27,7 @@ from productrecs.features.recommendations.serving_state import EligibleItems, St
 from productrecs.records.events.event import EventKind, interest_key
 from productrecs.records.events.shopper_history_cache import MAX_RECENT, ShopperHistory
 from productrecs.tenancy.accounts.store_settings import StoreSettings
-from productrecs.training.group_visits_and_orders import INTERACTION_BY_EVENT
+from productrecs.training.item_groups import INTERACTION_BY_EVENT
 
 _SIGNAL_WEIGHT: Final = 0.8  # weight of the latest signal relative to the visit
 _DECAY: Final = 0.85  # weight factor of each later interaction

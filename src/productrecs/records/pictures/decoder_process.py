@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from productrecs.engines.visual.foreground_and_salient_objects import find_foreground
+from productrecs.engines.visual.foreground import find_foreground
 from productrecs.engines.visual.image_descriptor import (
     MIN_SIDE,
     PICTURE_SIDE,

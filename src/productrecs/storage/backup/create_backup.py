@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from productrecs.core.clock import iso, system_ms
 from productrecs.core.errors import StorageError
-from productrecs.core.folders_and_permissions import temp_folder
+from productrecs.core.private_folders import temp_folder
 from productrecs.storage.backup.backup_archive import (
     DATABASE,
     FORMAT,

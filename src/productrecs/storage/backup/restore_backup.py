@@ -12,7 +12,7 @@ import apsw
 import sqlalchemy as sa
 
 from productrecs.core.clock import iso, system_ms
-from productrecs.core.folders_and_permissions import temp_folder
+from productrecs.core.private_folders import temp_folder
 from productrecs.storage.backup.backup_archive import (
     DATABASE,
     Advance,

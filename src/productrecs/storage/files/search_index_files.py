@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from productrecs.core.errors import ProductRecsError
-from productrecs.core.folders_and_permissions import (
+from productrecs.core.private_folders import (
     lock_folder,
     remove_abandoned_folders,
     remove_locked_folder,

@@ -24,7 +24,7 @@ from productrecs.engines.demand.backtest import (
     MethodScores,
     run_backtest,
 )
-from productrecs.engines.demand.demand_series_and_cleaning import (
+from productrecs.engines.demand.demand_series import (
     HORIZON,
     Amounts,
     Demand,

@@ -13,7 +13,7 @@ import numpy as np
 
 from productrecs.engines.arrays import Floats, Ints
 from productrecs.engines.copurchase import CopurchaseOptions
-from productrecs.training.group_visits_and_orders import ItemGroups
+from productrecs.training.item_groups import ItemGroups
 
 Changes = Mapping[str, float]
 

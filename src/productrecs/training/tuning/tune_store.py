@@ -18,7 +18,7 @@ from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store
 from productrecs.training.basket_lines import order_lines
-from productrecs.training.group_visits_and_orders import group_orders
+from productrecs.training.item_groups import group_orders
 from productrecs.training.partitioned_shopper_events import select_rows
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.training_inputs import Purchases, read_log

@@ -18,7 +18,7 @@ from productrecs.features.looks.look import (
 )
 from productrecs.features.looks.look_editor import LookEditor
 from productrecs.features.reports.impact.repository import LookSpot, LookSums
-from productrecs.features.reports.impact.sales_and_funnel_reports import sales_by_look
+from productrecs.features.reports.impact.sales_reports import sales_by_look
 from productrecs.records.pictures.decode_picture import (
     MAX_BYTES,
     NotAPictureError,

@@ -1,4 +1,4 @@
-"""Demand series and cleaning: daily sales of items, without returns and bulk orders."""
+"""Demand series: daily sales of items, without returns and bulk orders."""
 
 from __future__ import annotations
 

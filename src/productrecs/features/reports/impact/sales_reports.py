@@ -1,4 +1,4 @@
-"""Sales and funnel reports: sales after recommendations, and the funnel of each widget."""
+"""Sales reports: sales after recommendations, and the funnel of each widget."""
 
 from collections.abc import Sequence
 from typing import Final

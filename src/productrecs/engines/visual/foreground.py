@@ -1,4 +1,4 @@
-"""Foreground and salient objects: weights for where the product of a photo probably is.
+"""Foreground: weights for where the product of a photo probably is.
 
 Salient objects are regions that differ from the photo's border. Product pictures before a
 studio wall do not need this; shoppers' photos of rooms do.

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from productrecs.engines.demand.demand_series_and_cleaning import (
+from productrecs.engines.demand.demand_series import (
     closed_days,
     closed_in_future,
     net_returns,

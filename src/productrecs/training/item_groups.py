@@ -1,4 +1,4 @@
-"""Visits and orders: groups a store's history by visit and order, in time order."""
+"""Item groups: the items of each visit or order of a store, in time order."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -1,4 +1,4 @@
-"""Folders and permissions: a data folder for its owner only, and temporary folders.
+"""Private folders: a data folder for its owner only, and temporary folders.
 
 The folder holds orders, shoppers' histories and key hashes. The program's umask makes new
 files private; folders of earlier releases are restricted when they are opened.

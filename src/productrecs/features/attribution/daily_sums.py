@@ -1,4 +1,4 @@
-"""Outcomes and daily sums: carts and bought lines with their touchpoint, and by day."""
+"""Daily sums: carts and bought lines with their touchpoint, summed by day."""
 
 import math
 from collections import defaultdict

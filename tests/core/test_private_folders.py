@@ -7,12 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from productrecs.core.folders_and_permissions import temp_folder
+from productrecs.core.private_folders import temp_folder
 
 HOLDS = """
 import sys, time
 from pathlib import Path
-from productrecs.core.folders_and_permissions import temp_folder
+from productrecs.core.private_folders import temp_folder
 with temp_folder(Path(sys.argv[1]), "mine-") as folder:
     (folder / "something").write_text("of this process")
     print(folder, flush=True)

@@ -1,4 +1,4 @@
-"""Stock and forecast reports: stock actions per product, and the store's days ahead."""
+"""Demand reports: stock actions per product, and the store's days ahead."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
