@@ -247,6 +247,13 @@ SETTINGS = "/dashboard/merchandising/settings"
             id="a pin above the good product",
         ),
         pytest.param(
+            f"{IMPROVE}?q=tent&action=pin",
+            {"q": "tent", "action": "pin", "pin": "01"},
+            ["Of 3 queries, none changes."],
+            'value="01" checked',
+            id="a pin of what is first already",
+        ),
+        pytest.param(
             f"{IMPROVE}?q=lamp&action=redirect",
             {"q": "lamp", "action": "redirect", "address": "/lamps"},
             ["1 show other products without a judged", "Redirect to /lamps"],

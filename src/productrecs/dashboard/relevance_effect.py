@@ -8,6 +8,7 @@ from productrecs.dashboard.page import Visit
 from productrecs.dashboard.product_table import titles_of
 from productrecs.features.search.product_search import SearchableStore
 from productrecs.features.search.relevance.relevance_measure import (
+    DEPTH,
     QueryMove,
     QueryResults,
     compare_configurations,
@@ -18,7 +19,7 @@ from productrecs.features.search.relevance.repository import (
 )
 
 _MOST_MOVED: Final = 20
-_SHOWN: Final = 5  # products of a list
+_SHOWN: Final = 5  # products of a list; all if these are equal
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ def effect_on_queries(
                 before=one.before.ndcg,
                 after=one.after.ndcg,
                 change=one.change,
-                lists=(_list(one.before.results, titles), _list(one.after.results, titles)),
+                lists=_lists(one, titles),
             )
             for one in shown
         ),
@@ -87,14 +88,25 @@ def _titles(
         item
         for one in moved
         for results in (one.before.results, one.after.results)
-        for item in results.items[:_SHOWN]
+        for item in results.items
     }
     ids = {number: shop.catalog.ids[number] or "" for number in sorted(numbers)}
     titles = titles_of(visit, list(ids.values()))
     return {number: titles.get(item_id, item_id) for number, item_id in ids.items()}
 
 
-def _list(results: QueryResults, titles: Mapping[int, str]) -> tuple[str, ...]:
+def _lists(
+    move: QueryMove, titles: Mapping[int, str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the titles of both lists; more of them if the first products are equal."""
+    both = (move.before.results, move.after.results)
+    heads = {(one.items[:_SHOWN], one.address) for one in both}
+    count = DEPTH if len(heads) == 1 else _SHOWN
+    before, after = (_list(one, titles, count) for one in both)
+    return before, after
+
+
+def _list(results: QueryResults, titles: Mapping[int, str], count: int) -> tuple[str, ...]:
     if results.address is not None:
         return (f"Redirect to {results.address}",)
-    return tuple(titles[item] for item in results.items[:_SHOWN]) or ("Nothing is found",)
+    return tuple(titles[item] for item in results.items[:count]) or ("Nothing is found",)
