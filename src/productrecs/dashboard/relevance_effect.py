@@ -62,7 +62,7 @@ def effect_on_queries(
     return EffectOnQueries(
         queries=len(queries),
         judged=len(effect.before.judged),
-        ndcg=(effect.before.ndcg, effect.after.ndcg),
+        ndcg=effect.ndcg,
         no_results=(effect.before.no_results, effect.after.no_results),
         wins=len(effect.wins),
         losses=len(effect.losses),

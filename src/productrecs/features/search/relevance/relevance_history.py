@@ -29,6 +29,7 @@ from productrecs.features.search.relevance.relevance_measure import (
     JudgedQuery,
     RelevanceMeasure,
     measure_relevance,
+    of_common_queries,
     score_results,
 )
 from productrecs.features.search.relevance.repository import (
@@ -85,7 +86,7 @@ def measure_store(
         changes = () if last is None else tuple(_changes(repository, last, versions))
     measure = measure_relevance(shop, judged, now_ms)
     before = _score_last(shop, queries, judged, now_ms)
-    comparable, ndcg_before = _comparable(measure, before)
+    comparable, before = of_common_queries(measure, before)
     stored = StoredMeasure(
         measured_at=now_ms,
         ndcg=measure.ndcg,
@@ -93,9 +94,9 @@ def measure_store(
         click_through=_click_through(database, store, now_ms),
         queries=len(measure.scores),
         judged_queries=len(measure.judged),
-        ndcg_before=ndcg_before,
+        ndcg_before=before.ndcg,
         ndcg_same=comparable.ndcg,
-        is_alarm=_is_alarm(comparable, ndcg_before),
+        is_alarm=_is_alarm(comparable, before.ndcg),
         changes=changes,
         versions=versions,
     )
@@ -156,19 +157,6 @@ def _score_last(
 ) -> RelevanceMeasure:
     results = {one.intent: one.results for one in queries if one.results is not None}
     return score_results(shop, judged, results, now_ms)
-
-
-def _comparable(
-    measure: RelevanceMeasure, before: RelevanceMeasure
-) -> tuple[RelevanceMeasure, float | None]:
-    """Return the measure of the queries that both judge, and their NDCG before."""
-    common = {one.query.intent for one in before.judged}
-    common &= {one.query.intent for one in measure.judged}
-    now, then = (
-        RelevanceMeasure(tuple(one for one in both.scores if one.query.intent in common))
-        for both in (measure, before)
-    )
-    return now, then.ndcg
 
 
 def _is_alarm(now: RelevanceMeasure, ndcg_before: float | None) -> bool:

@@ -93,15 +93,34 @@ def is_empty(results: QueryResults) -> bool:
     return not results.items and results.address is None
 
 
+def of_common_queries(
+    first: RelevanceMeasure, second: RelevanceMeasure
+) -> tuple[RelevanceMeasure, RelevanceMeasure]:
+    """Return both measures of the queries that have an NDCG in both."""
+    common = {one.query.intent for one in first.judged}
+    common &= {one.query.intent for one in second.judged}
+    left, right = (
+        RelevanceMeasure(tuple(one for one in both.scores if one.query.intent in common))
+        for both in (first, second)
+    )
+    return left, right
+
+
 def measure_relevance(
-    shop: SearchableStore, queries: Iterable[JudgedQuery], now_ms: int
+    shop: SearchableStore,
+    queries: Iterable[JudgedQuery],
+    now_ms: int,
+    sellable: Mask | None = None,
 ) -> RelevanceMeasure:
     """Search for each query as a shopper would, and return the scores.
+
+    The best possible order has the judged products in `sellable`, by default those that
+    the shop could show.
 
     Raises:
         BrokenIndexError: when the index is damaged.
     """
-    visible = _sellable(shop, now_ms)
+    visible = _sellable(shop, now_ms) if sellable is None else sellable
     return RelevanceMeasure(
         tuple(_score(one, _results(shop, one.text, now_ms), visible) for one in queries)
     )
@@ -198,6 +217,12 @@ class RelevanceEffect:
         return sorted(moves, key=_moved_weight, reverse=True)
 
     @property
+    def ndcg(self) -> tuple[float | None, float | None]:
+        """The mean NDCG before and after, of the queries that have one in both."""
+        before, after = of_common_queries(self.before, self.after)
+        return before.ndcg, after.ndcg
+
+    @property
     def wins(self) -> list[QueryMove]:
         """The moved queries that improve."""
         return [one for one in self.moved if (one.change or 0.0) > _SAME]
@@ -224,6 +249,8 @@ def compare_configurations(
     Raises:
         BrokenIndexError: when the index is damaged.
     """
-    return RelevanceEffect(
-        measure_relevance(now, queries, now_ms), measure_relevance(changed, queries, now_ms)
+    sellable = _sellable(now, now_ms)  # of both: what a change hides is a loss
+    before, after = (
+        measure_relevance(one, queries, now_ms, sellable) for one in (now, changed)
     )
+    return RelevanceEffect(before, after)
