@@ -49,8 +49,8 @@ def test_neighbours_stay_neighbours_in_few_numbers(count: int) -> None:
     assert (
         np.mean([set(one) == two for one, two in zip(found, expected, strict=True)]) > 0.95
     )
-    whole = vectors @ vectors[0]
-    assert np.abs(space.similarities(vectors[0])[:10] - whole[:10]).max() < 0.1
+    nearest, whole = space.nearest(vectors[0], visible, 10), vectors @ vectors[0]
+    assert np.abs(nearest.similarities - whole[nearest.items]).max() < 0.1
 
 
 def test_what_is_not_visible_or_has_no_vector_or_is_too_far_is_not_similar() -> None:
@@ -69,6 +69,24 @@ def test_what_is_not_visible_or_has_no_vector_or_is_too_far_is_not_similar() -> 
     assert found.similarities == sorted(found.similarities, reverse=True)
     assert space.nearest(-vectors[0], np.ones(50, dtype=np.bool_), 4).items == []
     assert len(space) == 49
+
+
+def test_a_large_catalog_is_searched_to_its_last_product() -> None:
+    count = 10_000  # several blocks of the compiled scan, the last one not full
+    codes = quantize(np.random.default_rng(8).standard_normal((count, SIZE), np.float32))
+    space = SemanticSpace(Projection.fit(np.eye(3, SIZE, dtype=np.float32)), codes, 0.2)
+    visible = np.ones(count, dtype=np.bool_)
+    visible[:10] = False
+    rows = unit(codes.astype(np.float32))
+
+    for number in (5, 4_095, 4_096, count - 1):
+        cosines = rows @ rows[number]
+        expected = {n for n in np.flatnonzero(cosines > 0.2).tolist() if n >= 10}
+        found = space.nearest(rows[number], visible, count)
+        assert set(found.items) ^ expected <= {
+            n for n in range(count) if abs(cosines[n] - 0.2) < 0.01
+        }
+        assert found.similarities == pytest.approx(cosines[found.items], abs=0.01)
 
 
 def test_words_that_the_encoder_knows_may_be_a_little_less_similar() -> None:
@@ -115,7 +133,8 @@ def test_a_space_is_stored_as_arrays_and_others_are_refused() -> None:
 
     again = SemanticSpace.from_arrays(arrays)
 
-    assert np.array_equal(again.similarities(vectors[0]), space.similarities(vectors[0]))
+    visible = np.ones(50, dtype=np.bool_)
+    assert again.nearest(vectors[0], visible, 50) == space.nearest(vectors[0], visible, 50)
     assert again.threshold == space.threshold
     for broken in (
         arrays | {"codes": arrays["codes"][:, :5]},

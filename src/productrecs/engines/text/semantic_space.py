@@ -131,31 +131,23 @@ class SemanticSpace:
 
         With `is_known`, the encoder knows every word, and a lower threshold applies.
         """
-        similarities = self.similarities(vector)
-        count = min(len(visible), len(similarities))
-        threshold = (
+        # Imported here: it compiles, and most processes never search by meaning.
+        from productrecs.engines.text.similarity_kernel import similar_rows  # noqa: PLC0415
+
+        query = quantize(self.projection.reduce(vector[None, :]))[0]
+        length = np.linalg.norm(query.astype(np.float32))
+        if not len(self.codes) or not length:
+            return SimilarProducts([], [])
+        least = (
             max(self.threshold - _KNOWN_WORD_DISCOUNT, _MIN_THRESHOLD)
             if is_known
             else self.threshold
         )
-        is_similar = visible[:count] & (similarities[:count] > threshold)
-        items = np.flatnonzero(is_similar)
-        item_similarities = similarities[items]
-        best = top_places(items, item_similarities, limit)
-        return SimilarProducts(items[best].tolist(), item_similarities[best].tolist())
-
-    def similarities(self, vector: Vectors) -> npt.NDArray[np.float32]:
-        """Return the cosine similarity of each item number with an encoder's vector."""
-        # Imported here: it compiles, and most processes never search by meaning.
-        from productrecs.engines.text.similarity_kernel import dot_products  # noqa: PLC0415
-
-        query = quantize(self.projection.reduce(vector[None, :]))
-        length = float(np.linalg.norm(query.astype(np.float32)))
-        if not len(self.codes) or not length:
-            return np.zeros(len(self.codes), np.float32)
-        dots = dot_products(self.codes, query[0])
-        cosines: npt.NDArray[np.float32] = dots * (self._inverse / np.float32(length))
-        return cosines
+        items, products = similar_rows(
+            self.codes, query, self._inverse, np.float32(least * length), visible
+        )
+        best = top_places(items, products, limit)
+        return SimilarProducts(items[best].tolist(), (products[best] / length).tolist())
 
     def memory_bytes(self) -> int:
         """Return the memory of the vectors."""
