@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
 CONTENT_LENGTH = re.compile(rb"\r\ncontent-length:\s*(\d+)", re.IGNORECASE)
+CHUNKED = re.compile(rb"\r\ntransfer-encoding:\s*chunked", re.IGNORECASE)
 STALL_SECONDS = 30.0
 
 
@@ -241,10 +242,12 @@ class Load:
 
 
 def is_whole(reply: bytes) -> bool:
-    """Tell whether headers and the announced body have arrived."""
+    """Tell whether headers and the whole body have arrived."""
     head = reply.find(b"\r\n\r\n")
     if head < 0:
         return False
+    if CHUNKED.search(reply, 0, head):
+        return reply.endswith(b"\r\n0\r\n\r\n")
     announced = CONTENT_LENGTH.search(reply, 0, head)
     if announced is None:
         raise LoadError(f"no content-length in {reply[:head]!r}")

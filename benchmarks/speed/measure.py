@@ -23,6 +23,7 @@ from benchmarks.speed import (
     pushing,
     reads,
     saving,
+    search_peer,
     searching,
     uploading,
 )
@@ -52,6 +53,7 @@ ALONE: dict[str, Callable[[Report], None]] = {
     "metering": counting.metering,
     "attribution": attributing.attribution,
     "search": searching.search,
+    "search-peer": search_peer.search_peer,
     "forecast": forecasting.forecasting,
     "photos": photos.photos,
     "painting": painting.painting,

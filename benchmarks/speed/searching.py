@@ -207,7 +207,7 @@ def words_only() -> Iterator[None]:
 
 
 _EMBED: Final = """
-import json, sys
+import itertools, json, sys
 from pathlib import Path
 import numpy as np
 from productrecs.settings import Settings
@@ -234,7 +234,9 @@ class Moved:
 services = build_services(Settings(data=Path(sys.argv[1]), has_packaged_search_model=True))
 model = services.text_model()
 if model is not None:
-    builder = MeaningBuilder(services.indexes, Moved(model), lambda: 0.0)
+    # A clock that never makes it wait between publications.
+    clock = map(float, itertools.count(step=1_000)).__next__
+    builder = MeaningBuilder(services.indexes, Moved(model), clock)
     reader = services.database.raw_reader()
     while builder.run_once(reader):
         pass

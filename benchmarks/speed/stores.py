@@ -128,7 +128,7 @@ def big_shop() -> BigShop:
 @contextlib.contextmanager
 def scratch() -> Iterator[Path]:
     """Give an empty folder on the disk of the project; it is removed at the end."""
-    _make_bench()
+    make_bench()
     with tempfile.TemporaryDirectory(dir=BENCH, prefix="run-") as folder:
         yield Path(folder)
 
@@ -143,7 +143,7 @@ def copy_of(data: Path) -> Iterator[Path]:
 
 
 def _import(folder: Path, keys: Path) -> None:
-    _make_bench()
+    make_bench()
     for old in BENCH.glob("shop-*"):
         shutil.rmtree(old)
     folder.mkdir()
@@ -187,7 +187,8 @@ def _index(data: Path) -> None:
     _say("search index: written")
 
 
-def _make_bench() -> None:
+def make_bench() -> None:
+    """Make the folder of stores that are kept between runs; it ignores itself."""
     BENCH.mkdir(exist_ok=True)
     (BENCH / ".gitignore").write_text("*\n")
 
