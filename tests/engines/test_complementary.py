@@ -196,6 +196,6 @@ def test_a_model_stored_as_arrays_gives_the_same_lists() -> None:
         )
     assert ComplementModel.from_arrays({}).n_items == 0
     arrays = dict(model.to_arrays())
-    del arrays["several"]
-    with pytest.raises(KeyError, match="several"):
+    del arrays["is_self_complementary"]
+    with pytest.raises(KeyError, match="is_self_complementary"):
         ComplementModel.from_arrays(arrays)

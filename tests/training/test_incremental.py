@@ -226,7 +226,7 @@ def test_reading_on_gives_the_model_of_the_whole_log(
     at_once = trained(rebuilt, numbers, life.now)
     is_kept = [before[name] is step_by_step[name] for name in (PAIRS, VISITS)]
     assert is_kept == [True, False]  # views are learned from, and nothing else is
-    assert at_once["lent.shared"].any()  # variants told one another something
+    assert at_once["pooled.shared"].any()  # variants told one another something
     assert step_by_step.keys() == at_once.keys()
     for name, array in at_once.items():
         np.testing.assert_array_equal(step_by_step[name], array, err_msg=name)

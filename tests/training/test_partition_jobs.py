@@ -50,7 +50,7 @@ def test_any_partition_gives_the_model_of_the_whole(
     numbers = read_on(sqlite_database, store, whole)
     expected = trained(whole, numbers, life.now)
     assert len(expected["browse.owners"]) > 10
-    assert len(expected["signs.items"])
+    assert len(expected["indicators.items"])
     assert expected["trending"].any()
 
     # Parts and pages of the log are as small as they are for a large store.

@@ -143,9 +143,9 @@ def test_two_workers_give_the_model_of_this_machine(
     cluster: LocalCluster, tmp_path: Path, most_in_memory: int
 ) -> None:
     expected = fit(made_inputs(tmp_path, 10 * FACTS), N_ITEMS, SETTINGS, NOW)
-    assert expected["lent.shared"].any()
+    assert expected["pooled.shared"].any()
     assert len(expected["carts.support"])
-    assert len(expected["signs.items"])
+    assert len(expected["indicators.items"])
 
     with open_cluster(cluster.address) as opened:
         assert opened.workers == 2

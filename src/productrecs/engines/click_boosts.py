@@ -213,7 +213,7 @@ class ClickBoostModel:
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Self:
-        """Return the model of `to_arrays`; the empty one for older models without arrays.
+        """Return the model of `to_arrays`; the empty one without any.
 
         Raises:
             KeyError: when one is missing.

@@ -14,8 +14,6 @@ from productrecs.engines.engine import (
 )
 from productrecs.engines.fusion import ranked_by_position
 
-_ITEM_SETS = "sets"
-
 
 class RecentlyViewedEngine(Engine[None]):
     """Lists what the shopper viewed, newest first."""
@@ -62,11 +60,11 @@ class BundleEngine(Engine[ItemSets]):
         """Return the sets of items that orders contain together."""
         pairs, lines = CopurchaseModels.from_arrays(fitted).plain, inputs.order_lines()
         sets = fit_item_sets(pairs, *lines)
-        return prefixed(_ITEM_SETS, sets.to_arrays())
+        return prefixed(self.name, sets.to_arrays())
 
     def load(self, arrays: Arrays, loaded: Mapping[str, Any]) -> ItemSets:
         """Return the sets of the stored arrays."""
-        return ItemSets.from_arrays(without_prefix(_ITEM_SETS, arrays))
+        return ItemSets.from_arrays(without_prefix(self.name, arrays))
 
     def candidates(self, model: ItemSets, request: ListRequest) -> Ranked:
         """Return the other parts of a bundle that the list can show whole."""

@@ -68,9 +68,9 @@ def fit(
     hashes = (words for engine in ENGINES for words in engine.item_hashes(arrays))
     return {
         **arrays,
-        "marks": item_fingerprints(hashes, n_items),
-        **prefixed("choices", click_boosts.to_arrays()),
-        **prefixed("signs", indicators.to_arrays()),
+        "fingerprints": item_fingerprints(hashes, n_items),
+        **prefixed("click_boosts", click_boosts.to_arrays()),
+        **prefixed("indicators", indicators.to_arrays()),
     }
 
 

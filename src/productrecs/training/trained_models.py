@@ -82,7 +82,7 @@ class TrainedModels:
             good one.
         """
         arrays, facts = open_arrays(folder / model_id)
-        if facts.get("store_id", folder.name) != folder.name:  # absent in older ones
+        if facts.get("store_id") != folder.name:
             message = f"model {model_id} belongs to another store"
             raise BrokenModelError(message)
         try:
@@ -99,14 +99,18 @@ class TrainedModels:
             KeyError, ValueError, TypeError: when they are incomplete.
         """
         by_engine: dict[str, Any] = {}
+        boosts, indicators = (
+            ClickBoostModel.from_arrays(without_prefix(name, arrays))
+            for name in ("click_boosts", "indicators")
+        )
         for engine in ENGINES:
             by_engine[engine.name] = engine.load(arrays, by_engine)
         return cls(
             model_id=model_id,
             by_engine=by_engine,
-            click_boosts=ClickBoostModel.from_arrays(without_prefix("choices", arrays)),
-            indicators=ClickBoostModel.from_arrays(without_prefix("signs", arrays)),
-            fingerprints=np.asarray(arrays.get("marks", _NO_INTS)),
+            click_boosts=boosts,
+            indicators=indicators,
+            fingerprints=np.asarray(arrays.get("fingerprints", _NO_INTS)),
         )
 
 

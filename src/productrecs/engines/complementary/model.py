@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
@@ -29,20 +29,6 @@ class CategoryLift(NamedTuple):
 
     lift: float
     baskets: int
-
-
-# Names of the stored arrays that differ from their field.
-_ARRAY_NAMES: Final = {
-    "categories": "kinds",
-    "variant_groups": "families",
-    "has_complements": "told",
-    "is_self_complementary": "several",
-    "complement_offsets": "kind_offsets",
-    "complement_items": "kind_items",
-    "complement_lifts": "kind_lifts",
-    "complement_baskets": "kind_baskets",
-    "min_complements": "few",
-}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,20 +73,18 @@ class ComplementModel:
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Self:
-        """Return the model stored as `arrays`; an older release stored none of them.
+        """Return the model stored as `arrays`; the empty one without any.
 
         Raises:
             KeyError: when only some exist.
         """
         if not arrays:
             return cls.empty()
-        return cls(
-            **{field: np.asarray(arrays[name]) for field, name in _ARRAY_NAMES.items()}
-        )
+        return cls(**{part.name: np.asarray(arrays[part.name]) for part in fields(cls)})
 
     def to_arrays(self) -> Arrays:
-        """Return the model as plain arrays."""
-        return {name: getattr(self, field) for field, name in _ARRAY_NAMES.items()}
+        """Return the model as plain arrays, named as its fields."""
+        return {part.name: getattr(self, part.name) for part in fields(self)}
 
     @property
     def n_items(self) -> int:

@@ -69,7 +69,7 @@ class ItemSets:
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Self:
-        """Return the sets stored as `arrays`; an older release stored none.
+        """Return the sets stored as `arrays`; none without any.
 
         Raises:
             KeyError: when only some exist.

@@ -41,7 +41,7 @@ _evaluators: list[Any] = [
 ]  # the last one is used: after warm-up, the kernel
 _DERIVED_FIELD: Final = "layout"
 _PLAIN: Final = "copurchase"
-_POOLED: Final = "lent"
+_POOLED: Final = "pooled"
 _SHARED: Final = "shared"
 
 
