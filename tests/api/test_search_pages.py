@@ -428,6 +428,36 @@ def test_words_of_a_query_filter_what_it_finds(service: Service) -> None:
     eventually(lambda: ask(there, query).body == plain.body, 10)
 
 
+def test_a_question_that_halves_the_results_comes_with_its_answers(
+    service: Service,
+) -> None:
+    merchant = service.register(language="de")
+    merchant.push(
+        *(
+            {"id": f"i-{n}", "title": f"Kiste Modell {n}", "color": ["Rot", "Blau"][n % 2]}
+            for n in range(10)
+        )
+    )
+    eventually(lambda: len(merchant.search("kiste ").ids) == 10, 30)
+
+    asked = ask(merchant, "kiste ", refine="true", num=3)
+
+    options = [
+        {"value": "Blau", "count": 5, "filter": "color:Blau"},
+        {"value": "Rot", "count": 5, "filter": "color:Rot"},
+    ]
+    refine = asked.json["refine"]
+    assert (refine["attribute"], refine["question"]) == ("color", "Welche Farbe?")
+    assert sorted(refine["options"], key=lambda one: one["value"]) == options
+    assert list(asked.json) == ["results", "refine"]
+    answered = ask(merchant, "kiste ", "color:Rot", refine="true")
+    assert len(answered.ids) == answered.json["total"] == 5
+    assert "refine" not in answered.json
+    assert "refine" not in ask(merchant, "kiste rot ", refine="true").json
+    assert "refine" not in ask(merchant, "kiste ").json
+    assert ask(merchant, "kiste ", refine="perhaps").status == 422
+
+
 def test_variants_are_one_result_on_request_and_where_the_store_says_so(
     service: Service,
 ) -> None:

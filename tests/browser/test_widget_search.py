@@ -7,6 +7,7 @@ import contextlib
 import json
 import re
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import expect
@@ -179,6 +180,40 @@ def test_a_product_says_how_many_variants_it_has(page: Page, front: Storefront) 
     expect(shown.nth(0)).to_contain_text("12 variants")
     assert "variants" not in shown.nth(1).inner_text()
     assert front.asked("/v1/search")[0]["collapse"] == "true"
+
+
+def test_an_answer_to_a_question_filters_and_can_be_removed(page: Page) -> None:
+    card = {"id": "p1", "title": "Shirt", "price": 20}
+    options = [{"value": one, "filter": f"size:{one}"} for one in ("S", "XL & more")]
+    refine = {"attribute": "size", "question": "?", "options": [*options, {"value": 7}]}
+    headers = {"access-control-allow-origin": "*"}
+    filters: list[list[str]] = []
+
+    def answer(route: Route) -> None:
+        filters.append(parse_qs(urlsplit(route.request.url).query).get("filter", []))
+        body = {"results": [card]} | ({} if filters[-1] else {"refine": refine})
+        route.fulfill(json=body, headers=headers)
+
+    page.route("**/v1/search?*", answer)
+    typed(page, "shirt")
+    expect(page.locator(".pr-search-filters")).to_have_text("Which size?SXL & more")
+
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("button", name="S", exact=True)).to_be_focused()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+
+    remove = page.get_by_role("button", name="Remove filter: XL & more")
+    expect(remove).to_be_visible()
+    expect(page.locator(BOX)).to_be_focused()
+    expect(page.locator(BOX)).to_have_value("shirt")
+    remove.click()
+    expect(page.locator(".pr-search-filters")).to_have_text("Which size?SXL & more")
+    page.get_by_role("button", name="S", exact=True).click()
+    expect(page.get_by_role("button", name="Remove filter: S")).to_be_visible()
+    typed(page, "shirts")  # other words have no answers yet
+    expect(page.locator(".pr-search-filters")).to_have_text("Which size?SXL & more")
+    assert filters == [[], ["size:XL & more"], [], ["size:S"], []]
 
 
 def test_a_filter_of_the_words_is_a_button_that_takes_them_away(

@@ -5,14 +5,14 @@
 
 import type { Look } from "../core/config";
 import type { Core, Fields } from "../core/core";
-import { style } from "../core/drawing";
+import { draw, style } from "../core/drawing";
 import { languageOf, localeOf } from "../core/money";
 import { hintOf, send, shrink, takePhotos } from "../core/photo";
 import { type Product, productsOf } from "../core/product";
 import { type Reply, read, withQuery } from "../core/reading";
 import { sessionId } from "../core/session";
 import { pause } from "../core/turns";
-import { allOption, filterButton, productOption, wordsOption } from "./options";
+import { type Answer, allOption, answerButton, answersOf, filterButton, productOption, wordsOption } from "./options";
 import { Panel } from "./panel";
 import styles from "./search.css";
 
@@ -33,6 +33,8 @@ export class SearchBox {
   private active_ = -1;
   private shown_: string | null = null; // what the list is for
   private redirect_ = "";
+  private words_ = "";
+  private chosen_: readonly Answer[] = [];
   private preferred_ = "";
 
   constructor(
@@ -89,6 +91,8 @@ export class SearchBox {
   private async suggest_(signal: AbortSignal): Promise<void> {
     const words = this.box_.value.trim();
     if (this.shown_ === words && this.panel_.list.childElementCount) return this.open_();
+    if (words !== this.words_) this.chosen_ = [];
+    this.words_ = words;
     try {
       const look = await this.looks_();
       const reply = await this.find_(words, look, signal);
@@ -115,10 +119,13 @@ export class SearchBox {
       suggest: words && WORDS,
       highlight: !!words,
       collapse: true,
+      refine: !!words,
       key: this.key_,
       price_list: look.price_list,
     };
-    return read(this.core_.facts.base + withQuery("/v1/search", query), signal);
+    const filters = words ? this.chosen_ : [];
+    const texts = filters.map(({ filter }) => `&filter=${encodeURIComponent(filter)}`);
+    return read(this.core_.facts.base + withQuery("/v1/search", query) + texts.join(""), signal);
   }
 
   private async looks_(): Promise<Look> {
@@ -167,7 +174,13 @@ export class SearchBox {
     const isNothing = !!words && !found.length;
     const isSimilar = reply.headers_.get("x-search-relaxed") === "meaning";
     const head = isNothing || !words ? strings.popular : isSimilar ? strings.similar : "";
-    this.panel_.filter(this.filterButtons_(reply.body_.filters, look));
+    this.panel_.filter([
+      ...this.filterButtons_(reply.body_.filters, look),
+      ...this.chosen_.map((one) =>
+        this.removing_(one.value, look, () => this.choose_(this.chosen_.filter((it) => it !== one))),
+      ),
+      ...this.question_(reply.body_.refine, look),
+    ]);
     this.panel_.say(isNothing || isSimilar ? said(strings.none) : "", head);
     const told = found.length === 1 ? strings.found_one : strings.found;
     const status = isSimilar ? `${strings.none}. ${strings.similar}` : told;
@@ -180,12 +193,37 @@ export class SearchBox {
     const texts: unknown[] = Array.isArray(filters) ? filters.map((one) => one?.text) : [];
     return texts
       .filter((text): text is string => typeof text === "string")
-      .map((text) => {
-        const made = filterButton(text, look.strings.remove_filter.replace("{q}", text));
-        made.addEventListener("click", () => this.takeAway_(text));
-        made.addEventListener("keydown", (event) => this.leaveFilter_(event, made));
-        return made;
-      });
+      .map((text) => this.removing_(text, look, () => this.takeAway_(text)));
+  }
+
+  private removing_(text: string, look: Look, remove: () => void): HTMLButtonElement {
+    return this.withKeys_(filterButton(text, look.strings.remove_filter.replace("{q}", text)), remove);
+  }
+
+  /** Returns the question of a reply, with a button for each answer. */
+  private question_(refine: any, look: Look): HTMLElement[] {
+    const answers = answersOf(refine);
+    if (!answers.length) return [];
+    const texts: Readonly<Record<string, string | undefined>> = look.strings;
+    const text = texts[`question_${refine.attribute}`] ?? `${refine.question}`;
+    const buttons = answers.map((one) =>
+      this.withKeys_(answerButton(one.value), () => this.choose_([...this.chosen_, one])),
+    );
+    return [draw("span", { class: "pr-search-ask" }, text), ...buttons];
+  }
+
+  private withKeys_(made: HTMLButtonElement, click: () => void): HTMLButtonElement {
+    made.addEventListener("click", click);
+    made.addEventListener("keydown", (event) => this.leaveFilter_(event, made));
+    return made;
+  }
+
+  /** Searches for the same words with other filters. */
+  private choose_(filters: readonly Answer[]): void {
+    this.chosen_ = filters;
+    this.shown_ = null;
+    this.box_.focus();
+    this.ask_(0);
   }
 
   /** Searches again without the words of a filter. */
@@ -335,7 +373,8 @@ export class SearchBox {
 
   /** From the first filter back to the box; from the last one on, as from the box. */
   private leaveFilter_(event: KeyboardEvent, button: HTMLElement): void {
-    const isBack = event.key === "Tab" && event.shiftKey && !button.previousElementSibling;
+    const isFirst = this.panel_.filters.querySelector("button") === button;
+    const isBack = event.key === "Tab" && event.shiftKey && isFirst;
     const isLast = !event.shiftKey && !button.nextElementSibling && this.panel_.foot.hidden;
     if (event.key === "Escape") this.close_();
     if (event.key === "Escape" || isBack) event.preventDefault();

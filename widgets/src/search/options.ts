@@ -56,6 +56,25 @@ export function allOption(words: string): HTMLAnchorElement {
   return option("pr-search-all", null, draw("span", {}, words));
 }
 
+/** An answer to a question, which is a filter. */
+export interface Answer {
+  readonly filter: string;
+  readonly value: string;
+}
+
+/** Returns the valid answers to the question of a reply. */
+export function answersOf(refine: any): Answer[] {
+  const options: any[] = Array.isArray(refine?.options) ? refine.options : [];
+  return options.filter(
+    (one) => typeof one?.filter === "string" && typeof one.value === "string",
+  );
+}
+
+/** Returns the button that filters by an answer to a question. */
+export function answerButton(text: string): HTMLButtonElement {
+  return draw("button", { class: "pr-search-filter pr-search-answer", type: "button" }, text);
+}
+
 const CROSS = "M6 6l12 12M18 6 6 18";
 
 /** Returns the button that takes a filter away which words of the query were read as. */

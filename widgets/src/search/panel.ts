@@ -81,10 +81,10 @@ export class Panel {
     this.photo.ariaBusy = `${isBusy}`;
   }
 
-  /** Shows the buttons of the filters that were read from the words. */
-  filter(buttons: readonly HTMLButtonElement[]): void {
-    this.filters.replaceChildren(...buttons);
-    this.filters.hidden = !buttons.length;
+  /** Shows the buttons of filters, and of the answers to a question. */
+  filter(parts: readonly HTMLElement[]): void {
+    this.filters.replaceChildren(...parts);
+    this.filters.hidden = !parts.length;
   }
 
   say(note: string, head: string): void {

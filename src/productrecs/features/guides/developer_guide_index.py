@@ -149,6 +149,12 @@ GUIDES: Final = (
         _SHOW,
     ),
     Guide(
+        "questions-and-variants",
+        "Questions and variants",
+        "A question that narrows the results of a search; one result for all variants.",
+        _SHOW,
+    ),
+    Guide(
         "pictures",
         "Similar products and search by photo",
         "How pictures are indexed, compared and searched.",

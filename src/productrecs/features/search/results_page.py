@@ -35,6 +35,7 @@ from productrecs.features.search.product_search import (
     with_pins,
 )
 from productrecs.features.search.query_filters import FilterField, WordFilter
+from productrecs.features.search.refinement import Refinement, choose_refinement
 from productrecs.records.catalog.attribute_index import MAX_COUNTED, ValueCount
 from productrecs.records.catalog.catalog_view import CatalogView, Mask
 from productrecs.records.catalog.item import ATTRIBUTE_FIELDS
@@ -156,6 +157,7 @@ class ResultsPageRequest:
     suggest: int = 0  # maximum number of suggestions
     highlight: bool = False
     counts: bool = False  # whether to return the total
+    refine: bool = False  # whether to return the question that narrows the results most
 
     @property
     def first_query(self) -> str:
@@ -185,6 +187,7 @@ class ResultsPage:
     meant: Suggestion | None = None
     filters: tuple[WordFilter, ...] = ()  # that words of the query name
     is_code: bool = False  # whether the query is the code of these products alone
+    refinement: Refinement | None = None
 
 
 class _Results(NamedTuple):
@@ -251,6 +254,7 @@ def results_page(
         meant=suggestions.meant,
         filters=query.filters,
         is_code=results.is_code,
+        refinement=_refinement(store, query, matches, masks) if listing.refine else None,
     )
 
 
@@ -311,6 +315,17 @@ def _list_trending(query: ResolvedQuery, trending: Trending) -> _Results:
     items = np.fromiter(order, np.int64, len(order))[:MAX_FILTERED]
     scores = 1.0 / np.arange(1.0, len(items) + 1)
     return _Results(items, scores, 0, len(items), Relaxed.NOTHING)
+
+
+def _refinement(
+    store: SearchableStore,
+    query: ResolvedQuery,
+    matches: _Results,
+    masks: Mapping[str, Mask],
+) -> Refinement | None:
+    known = {*masks, *(one.field.value for one in query.filters)}
+    items = matches.items[: matches.complete]
+    return choose_refinement(store.catalog, items, query.click_boosts, known)
 
 
 def _suggestions(

@@ -93,6 +93,18 @@ class AttributeIndex:
         folded, names = fold_text(name), self._names
         return tuple(one for one in self._items[number] if names[one] == folded)
 
+    def ids_of(self, number: int) -> tuple[int, ...]:
+        """Return the ids of all values of an item."""
+        return self._items[number] if number < len(self._items) else ()
+
+    def name_of(self, one: int) -> str:
+        """Return the folded name of the attribute of a value's id."""
+        return self._names[one]
+
+    def title_of(self, one: int) -> str:
+        """Return the name of the attribute of a value's id, as first written."""
+        return self._titles[self._names[one]]
+
     @property
     def has_fields(self) -> bool:
         """Whether any item had a brand, colour, size or material."""

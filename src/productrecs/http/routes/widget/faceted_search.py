@@ -20,6 +20,7 @@ from productrecs.features.search.query_filters import (
     FilterField,
     WordFilter,
 )
+from productrecs.features.search.refinement import Refinement
 from productrecs.features.search.results_page import (
     MAX_OFFSET,
     Counts,
@@ -30,6 +31,7 @@ from productrecs.features.search.results_page import (
     Sort,
     StockCount,
 )
+from productrecs.features.widgets.widget_settings import translations
 from productrecs.http.openapi_responses import NULLABLE_TEXT
 from productrecs.http.routes.widget.list_parameters import (
     read_filters,
@@ -44,7 +46,7 @@ from productrecs.serving.cards import (
 PARAMETER_NAMES: Final = frozenset(
     (
         *("filter", "facets", "sort", "offset", "highlight", "suggest"),
-        *("query_filters", "collapse"),
+        *("query_filters", "collapse", "refine"),
     )
 )
 """The parameters that a bare search has none of."""
@@ -140,6 +142,14 @@ CollapseQuery = Annotated[
         examples=[True],
     ),
 ]
+RefineQuery = Annotated[
+    bool,
+    BeforeValidator(_false_if_blank),
+    Query(
+        description="Whether to return the question that narrows the results most.",
+        examples=[True],
+    ),
+]
 SuggestQuery = Annotated[
     int,
     Query(
@@ -192,6 +202,7 @@ def listing_of(
     offset: int | None,
     highlight: bool,
     suggest: int,
+    refine: bool,
 ) -> ResultsPageRequest | None:
     """Return the requested page options; None for a plain search.
 
@@ -199,7 +210,7 @@ def listing_of(
         BodyError: when a filter is invalid in a way that its pattern cannot express.
     """
     counts = bool(filters or facets) or sort is not None or offset is not None
-    if not counts and not highlight and not suggest:
+    if not counts and not highlight and not suggest and not refine:
         return None
     return ResultsPageRequest(
         request=search,
@@ -210,6 +221,7 @@ def listing_of(
         suggest=suggest,
         highlight=highlight,
         counts=counts,
+        refine=refine,
     )
 
 
@@ -234,6 +246,9 @@ def search_page_reply(
         extra_fields["facets"] = {
             facet.value: _shown(page.facets[facet]) for facet in page.facets
         }
+    if page.refinement is not None:
+        language = shop.language_setting
+        extra_fields["refine"] = _refine_field(page.refinement, language)
     if listing.suggest:
         typed = listing.request.query
         texts = [_text(shop, one, typed) for one in page.next]
@@ -242,6 +257,19 @@ def search_page_reply(
             _text(shop, page.meant, typed) if page.meant else None
         )
     return search_page_body(results, extra_fields)
+
+
+def _refine_field(refinement: Refinement, language: str) -> dict[str, object]:
+    texts = translations("search", language)
+    text = texts.get(f"question_{refinement.attribute}", texts["question_other"])
+    return {
+        "attribute": refinement.attribute,
+        "question": text.replace("{q}", refinement.name),
+        "options": [
+            {"value": one.value, "count": one.count, "filter": refinement.filter_of(one)}
+            for one in refinement.answers
+        ],
+    }
 
 
 def highlights_of(
@@ -394,6 +422,30 @@ EXTRA_PROPERTIES: Final[Mapping[str, Any]] = {
                 },
             },
             **dict.fromkeys(("in_stock", "on_sale"), _YES_AND_NO),
+        },
+    },
+    "refine": {
+        "type": "object",
+        "description": (
+            "With `refine`: the question that narrows the results most; absent without one "
+            "that halves them. `filter` selects the results of an option."
+        ),
+        "required": ["attribute", "question", "options"],
+        "properties": {
+            "attribute": {"type": "string"},
+            "question": {"type": "string"},
+            "options": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "required": ["value", "count", "filter"],
+                    "properties": {
+                        "value": {"type": "string"},
+                        "count": _COUNT,
+                        "filter": {"type": "string"},
+                    },
+                },
+            },
         },
     },
     "suggestions": {

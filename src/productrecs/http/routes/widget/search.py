@@ -43,6 +43,7 @@ from productrecs.http.routes.widget.faceted_search import (
     HighlightQuery,
     OffsetQuery,
     QueryFiltersQuery,
+    RefineQuery,
     SortQuery,
     SuggestQuery,
     fields_of,
@@ -138,6 +139,7 @@ async def declared_search(  # noqa: PLR0913, PLR0917 - one a query parameter
     suggest: SuggestQuery = 0,
     query_filters: QueryFiltersQuery = "",
     collapse: CollapseQuery = None,
+    refine: RefineQuery = False,  # noqa: FBT002 - a query parameter
     user_id: Annotated[
         str,
         Query(
@@ -185,6 +187,7 @@ async def declared_search(  # noqa: PLR0913, PLR0917 - one a query parameter
         offset=offset,
         highlight=highlight,
         suggest=suggest,
+        refine=refine,
     )
     cached_store = await exchange.context.stores.open(exchange.known_caller.store)
     cached_store = priced_store(exchange.known_caller, cached_store, price_list)
