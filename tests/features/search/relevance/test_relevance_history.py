@@ -353,6 +353,7 @@ def test_only_a_loss_of_search_raises_an_alarm(shop: Shop) -> None:
     # Judgements that the present results do not fulfil, and a product that is sold no more.
     for word in WORDS[:4]:
         shop.add(word, **{"05": Grade.GOOD})
+    gone = shop.number("06")
     shop.delete("06")
 
     second = shop.measure(NOON + DAY_MS)
@@ -361,6 +362,10 @@ def test_only_a_loss_of_search_raises_an_alarm(shop: Shop) -> None:
     assert second.ndcg < 0.97
     assert second.ndcg_before == pytest.approx(second.ndcg_same)
     assert not second.is_alarm
+    with shop.services.database.reading() as connection:
+        judgements = RelevanceRepository(connection, shop.store.store_id).judgements()
+    assert gone not in {one.item for one in judgements}
+    assert len(judgements) == len(WORDS) - 1 + 4
 
 
 def test_few_judged_queries_are_no_evidence(shop: Shop) -> None:

@@ -65,16 +65,24 @@ def refresh_query_set(database: Database, store: Store, now_ms: int) -> list[Set
     The same log gives the same sample on the same day.
     """
     days = (first_log_day(store, now_ms), "9999-12-31")
-    with database.transaction() as transaction:
-        figures = SearchFigureRepository(transaction, store.store_id, days)
+    # Read before the transaction: a long log would let events wait.
+    with database.reading() as connection:
+        figures = SearchFigureRepository(connection, store.store_id, days)
         counts = figures.counts()
+        stored = RelevanceRepository(connection, store.store_id).queries()
+        present = {one.intent: one for one in stored}
+        sampled = _sample(counts, present, f"{store.store_id} {days[0]}")
+    with database.transaction() as transaction:
         repository = RelevanceRepository(transaction, store.store_id)
         present = {one.intent: one for one in repository.queries()}
-        sampled = _sample(counts, present, f"{store.store_id} {days[0]}")
+        fixed = {intent for intent, one in present.items() if one.origin in {HAND, REMOVED}}
+        # A search that was erased since has no text any more.
+        figures = SearchFigureRepository(transaction, store.store_id, days)
         texts = figures.searched_texts({one: counts[one].last_day for one in sampled})
         chosen = [
-            replace(one, text=texts.get(one.intent) or one.intent)
-            for one in sampled.values()
+            replace(one, text=texts[intent] or intent)
+            for intent, one in sampled.items()
+            if intent in texts and intent not in fixed
         ]
         by_hand = [
             replace(one, searches=count, weight=float(max(count, 1)))
@@ -82,11 +90,7 @@ def refresh_query_set(database: Database, store: Store, now_ms: int) -> list[Set
             if one.origin == HAND
             for count in [_searches(counts, one.intent)]
         ]
-        repository.delete_queries(
-            intent
-            for intent, one in present.items()
-            if one.origin in {TOP, TAIL} and intent not in sampled
-        )
+        repository.delete_queries(present.keys() - {one.intent for one in chosen} - fixed)
         repository.put_queries([*chosen, *by_hand], now_ms)
     return chosen
 
@@ -135,6 +139,8 @@ def add_query(database: Database, store: Store, text: str, now_ms: int) -> SetQu
         message = "type the words that a shopper would search for"
         raise RelevanceError(message)
     days = (first_log_day(store, now_ms), "9999-12-31")
+    with database.reading() as connection:
+        counts = SearchFigureRepository(connection, store.store_id, days).counts()
     with database.transaction() as transaction:
         repository = RelevanceRepository(transaction, store.store_id)
         present = {one.intent: one for one in repository.queries()}
@@ -144,7 +150,6 @@ def add_query(database: Database, store: Store, text: str, now_ms: int) -> SetQu
         if sum(one.origin == HAND for one in present.values()) >= MAX_BY_HAND:
             message = f"a store may add {MAX_BY_HAND} queries; remove some first"
             raise RelevanceError(message)
-        counts = SearchFigureRepository(transaction, store.store_id, days).counts()
         searches = _searches(counts, intent)
         added = SetQuery(intent, query, HAND, searches, float(max(searches, 1)))
         repository.put_queries([added], now_ms)
