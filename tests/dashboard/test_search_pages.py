@@ -26,7 +26,7 @@ IMPROVE = "/dashboard/search/improve"
 
 @pytest.fixture(scope="module")
 def shop(office: Office) -> Store:
-    """Give a store of three sofas in which somebody searched for a couch in vain."""
+    """Give a store of three sofas in which somebody searched for a davenport in vain."""
     services = office.services
     made = open_store(services.database, services.clock, office.inside, "search.example")
     items = [
@@ -50,7 +50,7 @@ def shop(office: Office) -> Store:
     day = datetime.fromtimestamp(services.clock() / 1000, UTC).date().isoformat()
     with services.database.transaction() as transaction:
         counts = SearchCountRepository(transaction, made.store.store_id)
-        counts.add(day, {"couch": SearchCount("couch", 7, 7)})
+        counts.add(day, {"davenport": SearchCount("davenport", 7, 7)})
     return made.store
 
 
@@ -66,8 +66,8 @@ def flat(text: str) -> str:
 def test_a_search_without_results_leads_to_its_improvement(owner: Member) -> None:
     page = owner.get("/dashboard/search").body.decode()
 
-    assert re.search(r"couch</a></th><td class=.number.>7<", page)
-    assert f"{IMPROVE}?q=couch&amp;action=synonym" in page
+    assert re.search(r"davenport</a></th><td class=.number.>7<", page)
+    assert f"{IMPROVE}?q=davenport&amp;action=synonym" in page
 
 
 def test_the_preview_gives_the_results_and_why(owner: Member) -> None:
@@ -77,8 +77,8 @@ def test_the_preview_gives_the_results_and_why(owner: Member) -> None:
 
     corrected = flat(text_of(owner.get("/dashboard/search?q=numbr")))
     assert "numbr read as number" in corrected
-    nothing = flat(text_of(owner.get("/dashboard/search?q=couch")))
-    assert "couch no product has this word" in nothing
+    nothing = flat(text_of(owner.get("/dashboard/search?q=davenport")))
+    assert "davenport no product has this word" in nothing
     assert "No product is found" in nothing
 
 
@@ -95,21 +95,21 @@ def test_a_synonym_shows_its_effect_before_it_is_saved(
 ) -> None:
     editor = SearchRuleEditor(office.services.database, shop, office.services.clock)
     before, after = text_of(
-        owner.get(f"{IMPROVE}?q=couch&action=synonym&texts=sofa")
+        owner.get(f"{IMPROVE}?q=davenport&action=synonym&texts=sofa")
     ).split("After saving")
     assert "Sofa number" not in before
     assert "Sofa number 0" in after
     assert "also finds sofa (synonym)" in after
     assert not editor.synonyms()
 
-    asked = {"q": "couch", "action": "synonym"}
-    wrong = owner.post(IMPROVE, **asked, texts="couch")
+    asked = {"q": "davenport", "action": "synonym"}
+    wrong = owner.post(IMPROVE, **asked, texts="davenport")
     assert wrong.status == 422
     assert "A synonym is 2 to 20 different texts" in text_of(wrong)
     saved = owner.post(IMPROVE, **asked, texts="sofa")
-    assert saved.header("location") == "/dashboard/search?q=couch"
-    assert [one.texts for one in editor.synonyms().values()] == [("couch", "sofa")]
-    assert "Sofa number 0" in text_of(owner.get("/dashboard/search?q=couch"))
+    assert saved.header("location") == "/dashboard/search?q=davenport"
+    assert [one.texts for one in editor.synonyms().values()] == [("davenport", "sofa")]
+    assert "Sofa number 0" in text_of(owner.get("/dashboard/search?q=davenport"))
 
     (number,) = editor.synonyms()
     gone = {"page": "/dashboard/search", "synonym": str(number)}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SIZE = 48
 # Two words of the catalog that mean alike, and one that only shoppers say.
 ALIKE = (
-    ("refrigerator", "freezer", "fridge"), ("sofa", "couch", "settee"),
+    ("refrigerator", "freezer", "fridge"), ("sofa", "davenport", "chesterfield"),
     ("trousers", "pants", "slacks"), ("sneakers", "trainers", "kicks"),
     ("lamp", "light", "luminaire"), ("kettle", "boiler", "samovar"),
     ("rug", "carpet", "kilim"), ("bicycle", "bike", "velocipede"),

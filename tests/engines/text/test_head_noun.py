@@ -58,3 +58,16 @@ def test_what_is_searched_for_comes_before_what_goes_with_it(tmp_path: Path) -> 
         :2
     ] == [3, 1]
     assert index.find(IndexQuery(index.analyse("case"), 5, visible)).items == [1]
+
+
+def test_what_is_searched_for_comes_first_of_partial_matches_too(tmp_path: Path) -> None:
+    titles = ("Table runner, jute", "Coffee beans", "Table lamp", "Camp table, roll-up")
+    with IndexWriter(tmp_path, "en") as writer:
+        writer.put((ProductText(n, title) for n, title in enumerate(titles)), are_new=True)
+        writer.commit()
+    index, visible = SearchIndex(tmp_path, "en"), np.ones(len(titles), dtype=np.bool_)
+
+    found = index.find(IndexQuery(index.analyse("table coffee "), 5, visible))
+    assert found.items[0] == 1
+    found = index.find(IndexQuery(index.analyse("coffee table "), 5, visible))
+    assert next(one for one in found.items if one != 1) == 3

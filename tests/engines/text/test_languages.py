@@ -12,9 +12,11 @@ from productrecs.engines.text.index_schema import ProductText
 from productrecs.engines.text.language_detection_and_stemming import (
     LanguageAnalyzer,
     detect_language,
+    without_opening,
 )
 from productrecs.engines.text.query_suggestions import spelled_as_title
 from productrecs.engines.text.search_index import IndexQuery, IndexWriter, SearchIndex
+from productrecs.engines.text.tokenizer import query_words
 
 TOLD = json.loads(Path(__file__).with_name("languages.json").read_text("utf-8"))
 """What shops sell, by language; what is asked there and finds which; texts of each."""
@@ -91,3 +93,61 @@ def test_suggestions_are_written_as_titles_are(
     words: list[str], title: str, written: str
 ) -> None:
     assert spelled_as_title(words, title) == written
+
+
+@pytest.mark.parametrize(
+    ("query", "wanted"),
+    [
+        ("I'm looking for a red mug", "red mug"),
+        ("something to keep coffee hot", "coffee hot"),
+        ("a gift for my gardener", "gardener"),
+        ("best gift ideas for gardeners", "gardeners"),
+        ("gift box", "gift box"),
+        ("tent for two", "tent for two"),
+        ("show me", ""),
+        ("ich suche eine Pfanne", "pfanne"),
+        ("Geschenk f\u00fcr Papa", "papa"),
+        ("Suchebild", "suchebild"),
+        ("je cherche une po\u00eale", "poele"),
+        ("id\u00e9e cadeau pour jardinier", "jardinier"),
+        ("busco una sart\u00e9n", "sarten"),
+        ("regalos para mi padre", "padre"),
+        ("sto cercando una padella", "padella"),
+        ("regalo per bambini", "bambini"),
+        ("ik zoek een pan", "pan"),
+        ("cadeautje voor mijn zus", "zus"),
+        ("szukam patelni", "patelni"),
+        ("prezent dla taty", "taty"),
+    ],
+)
+def test_an_opening_is_not_what_is_wanted(query: str, wanted: str) -> None:
+    assert " ".join(without_opening(query_words(query))) == wanted
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("something to keep coffee hot ", "Coffee mug"),  # not what says "keep"
+        ("ich suche eine Tasse ", "Coffee mug"),
+        ("gift for gardeners ", "Gardeners' soap"),
+        ("gift for dad ", "Gift tags"),  # nothing else is known
+        ("I need a sofa ", None),  # "need" is no product
+    ],
+)
+def test_words_without_a_product_do_not_vote(
+    query: str, first: str | None, tmp_path: Path
+) -> None:
+    products = {
+        "Bee hotel": "Keep it hot and dry, and keep something near. You need no key.",
+        "Coffee mug": "",
+        "Gift tags": "",
+        "Gardeners' soap": "",
+    }
+    texts = enumerate(products.items())
+    with IndexWriter(tmp_path, "en") as writer:
+        writer.put(ProductText(n, one, description=text) for n, (one, text) in texts)
+        writer.commit()
+    index, visible = SearchIndex(tmp_path, "en"), np.ones(len(products), dtype=np.bool_)
+
+    found = index.find(IndexQuery(index.analyse(query), 5, visible)).items
+    assert (list(products)[found[0]] if found else None) == first

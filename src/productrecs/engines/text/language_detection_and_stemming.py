@@ -95,6 +95,37 @@ _EXTRA_STOP_WORDS: Final = {
 }
 
 
+# What people write before the product that they want, in folded letters.
+_OPENINGS: Final = {
+    "en": "(i m |im |i am )?(looking|searching|shopping) for|(show|find) me"
+    "|i (need|want|would like)( to buy)?|do you (have|sell)"
+    "|(something|anything) (for|to)( keep| put| hold| store)?"
+    "|(best |nice )?(gifts?|presents?)( ideas?)? for( my| her| his)?",
+    "de": "ich (suche|brauche|mochte|will)|suche|(habt ihr|haben sie)"
+    "|etwas (fur|um|zum|zur)|geschenk(e|idee|ideen)? fur( mein| meine| meinen)?",
+    "fr": "je (cherche|recherche|voudrais|veux)|cherche|quelque chose (pour|a|qui)"
+    "|(idees? )?(cadeaux?) pour( mon| ma| mes)?",
+    "es": "(estoy )?(busco|buscando)|quiero|necesito|algo (para|de)"
+    "|(ideas? de )?regalos? para( mi| mis)?",
+    "it": "(sto )?(cerco|cercando)|vorrei|mi serve|ho bisogno di|qualcosa (per|da)"
+    "|(idea |idee )?regal(o|i) per( mio| mia)?",
+    "nl": "ik (zoek|wil|heb nodig)|(op )?zoek naar|iets (voor|om)"
+    "|cadeau(s|tje)? voor( mijn)?",
+    "pl": "szukam|poszukuje|potrzebuje|chce|cos (do|dla|na)|(pomysl na )?prezent(y)? dla",
+}  # fmt: skip
+_ARTICLE: Final = "(?:an?|the|un|une|una|ein|einen?|een) "
+_OPENING: Final = re.compile(
+    rf"(?:{_ARTICLE})?(?:{'|'.join(_OPENINGS.values())})(?: (?:{_ARTICLE})?|$)"
+)
+
+
+def without_opening(words: Sequence[str]) -> Sequence[str]:
+    """Return a query's folded words without an opening such as "I am looking for"."""
+    text = " ".join(words)
+    found = _OPENING.match(text)
+    return text[found.end() :].split() if found else words
+
+
 class LanguageAnalyzer:
     """Stems and stop words of one language; without a stemmer, stems are words."""
 

@@ -1,8 +1,9 @@
 """Product words: everyday names of products in several languages.
 
-A shopper may search in another language than the catalog's: a "Zelt" is a "tent". The
-names are a table of ours, a product in each row and a language in each column. Words that
-name products of a catalog are never translated.
+A shopper may search in another language than the catalog's: a "Zelt" is a "tent". Or with
+another name of the same language: a "thermos" is a "vacuum flask". The names are a table of
+ours, a product in each row and a language in each column. Words that name products of a
+catalog are never translated.
 """
 
 from __future__ import annotations
@@ -24,13 +25,14 @@ _TABLE: Final = "product_words.txt"
 _MAX_WORDS: Final = 4  # of a name
 _LINKING_LETTERS: Final = ("", "s", "n", "en", "es", "er", "e")
 _COMPOUNDING: Final = frozenset({"de", "nl"})
+_MIN_INFLECTED: Final = 4  # letters of a name in another form than the table's
 _MIN_PART: Final = 3  # letters of each part of a compound
 _MIN_OWN: Final = 4  # letters of a first part that only the catalog has
 _MIN_HEAD: Final = 6  # letters of its last part, if its first part is unknown
 
 
 class Translation(NamedTuple):
-    """A part of a query in another language, and its names in the catalog's."""
+    """A part of a query that names no product, and its other names in the catalog."""
 
     typed: Words
     names: tuple[Words, ...]
@@ -52,19 +54,17 @@ class ProductWords:
     def translate(
         self, words: Sequence[str], into: str, is_sold: Callable[[Words], bool]
     ) -> list[Translation]:
-        """Return the parts of a query that are names in the likeliest other language.
+        """Return the parts of a query that are names in the likeliest language.
 
         The words are folded, as `query_words` returns them. The language is the one that
-        knows most of them; of two, the first in the table. Names of which `is_sold` is
-        false are left out; a part may have none left.
+        knows most of them; of two, the first in the table, the catalog's last. Names of
+        which `is_sold` is false are left out; a part may have none left.
         """
         if into not in self.analyzers:
             return []
-        others = (_Language(self, code, into, is_sold) for code in self.analyzers)
-        translations = [
-            list(other.translate(words)) for other in others if other.code != into
-        ]
-        return max(translations, key=_known_words)
+        codes = [*(code for code in self.analyzers if code != into), into]
+        languages = (_Language(self, code, into, is_sold) for code in codes)
+        return max((list(one.translate(words)) for one in languages), key=_known_words)
 
     def _add(self, line: str) -> None:
         row = len(self.names)
@@ -108,10 +108,17 @@ class _Language:
             place += len(best.typed) if best is not None else 1
 
     def _rows(self, typed: Words) -> Sequence[int]:
-        """Return the rows of a name; none if the catalog's language has the same one."""
-        if self._stems(typed, self.into) in self.table.rows[self.into]:
+        """Return the rows of a name; none if the catalog's language has the same one.
+
+        Stems of the shortest words are those of too many others: they must be exact.
+        """
+        own = self._stems(typed, self.into) in self.table.rows[self.into]
+        if own and self.code != self.into:
             return ()
-        return self.table.rows[self.code].get(self._stems(typed, self.code), ())
+        rows = self.table.rows[self.code].get(self._stems(typed, self.code), ())
+        if len("".join(typed)) >= _MIN_INFLECTED:
+            return rows
+        return [row for row in rows if typed in self.table.names[row][self.code]]
 
     def _stems(self, words: Words, code: str) -> Words:
         return tuple(self.table.analyzers[code].stems(words))

@@ -24,6 +24,7 @@ from productrecs.engines.text.index_schema import (
 from productrecs.engines.text.language_detection_and_stemming import (
     AnalysedQuery,
     LanguageAnalyzer,
+    without_opening,
 )
 from productrecs.engines.text.product_words import Translation, product_words
 from productrecs.engines.text.vocabulary import COMPOUNDING_LANGUAGES as COMPOUNDING
@@ -54,7 +55,7 @@ class QueryTerm(NamedTuple):
     typed: str
     readings: tuple[WordReading, ...]
     is_known: bool  # whether the catalog has the word or a compound of it
-    is_translated: bool = False  # from another language than the catalog's
+    is_translated: bool = False  # by a name of another language, or another name
 
     @property
     def may_be_unfinished(self) -> bool:
@@ -131,7 +132,22 @@ class QueryInterpreter:
         return self.reader.language
 
     def slots(self, query: AnalysedQuery) -> list[QueryTerm]:
-        """Return the distinct keywords of a query with their readings, in order."""
+        """Return the distinct keywords of a query with their readings, in order.
+
+        An opening such as "I am looking for" is left out. One that names a product, as
+        "gift for" may, is not if the catalog knows no word after it.
+        """
+        wanted = without_opening(query.words)
+        if not 0 < len(wanted) < len(query.words):
+            return self._read(query)
+        end = "" if query.is_typing else " "
+        slots = self._read(AnalysedQuery.of(" ".join(wanted) + end, query.language))
+        if any(slot.is_known for slot in slots):
+            return slots
+        opening = set(query.in_language(self.language).keywords).difference(wanted)
+        return self._read(query) if any(map(self.reader.is_name, opening)) else slots
+
+    def _read(self, query: AnalysedQuery) -> list[QueryTerm]:
         is_typing = query.is_typing
         translated = self._translated_slots(query)
         if translated:
@@ -150,9 +166,9 @@ class QueryInterpreter:
         return self._with_distant_readings(merged)
 
     def _translated_slots(self, query: AnalysedQuery) -> list[QueryTerm]:
-        """Return the slots of a query in another language than the catalog's, if it is.
+        """Return the slots of a query with other names than the catalog's, if it has some.
 
-        That is a query with a word that names no product, but does so in another language.
+        That is a query with a word that names no product, but does so in the table.
         Beside words that name products it may be misspelled: a correction that fits them
         comes before a translation.
         """
@@ -372,6 +388,7 @@ def some_words_queries(
     optional = _word_scores(short_queries, compounds)
     if len(slots) > 2:  # noqa: PLR2004 - two of two words were searched before
         optional += build.side_by_side(slots)
+    optional += build.heads(slots, WEIGHTS.partial_heads)
     for word_queries in (short_queries, [build.slot(slot) for slot in slots]):
         some = [(Occur.Should, query) for query in (*word_queries, *compound_queries)]
         yield _with_optional_clauses(Query.boolean_query(some), optional)
@@ -489,7 +506,7 @@ class _Builder:
             bonus_queries.append(Query.boost_query(phrase, WEIGHTS.side_by_side))
         return bonus_queries
 
-    def heads(self, slots: Sequence[QueryTerm]) -> list[Query]:
+    def heads(self, slots: Sequence[QueryTerm], share: float = 1.0) -> list[Query]:
         """Return the bonus queries for head nouns; the last word has the highest bonus.
 
         The compound of two words is the head where the second would be; languages that
@@ -502,7 +519,7 @@ class _Builder:
             readings = slot.readings
             if index and self.interpreter.language.code not in COMPOUNDING:
                 readings += self.interpreter.joined_readings(slots[index - 1], slot)
-            heads = [self._head(reading, weight) for reading in readings]
+            heads = [self._head(reading, share * weight) for reading in readings]
             known_queries = [query for query in heads if query is not None]
             if known_queries:
                 bonus_queries.append(_disjunction(known_queries))

@@ -42,6 +42,7 @@ class SearchWeights:
     side_by_side: float = 0.2  # share of a pair's score, if the words are adjacent
     head: float = 0.3  # bonus if the word is the title's head noun
     last_head: float = 0.8  # additional bonus if it is also the query's last word
+    partial_heads: float = 0.5  # share of these bonuses in partial matches
     one_edit: float = 0.6
     two_edits: float = 0.35
     different_start: float = 0.7  # the first letter is seldom mistyped
