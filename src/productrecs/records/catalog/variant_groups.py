@@ -39,6 +39,8 @@ class CatalogVariants:
 
     def firsts(self, items: Items) -> Mask:
         """Return a mask of `items`: the first one of each group, and those without."""
+        if self.is_empty:
+            return np.ones(len(items), np.bool_)
         groups = self.of(items)
         mask: Mask = groups == 0
         mask[np.unique(groups, return_index=True)[1]] = True
