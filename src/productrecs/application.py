@@ -44,43 +44,8 @@ from productrecs.http.pipeline.request_metrics import (
 from productrecs.http.pipeline.route_context import Context
 from productrecs.http.pipeline.search_count_recorder import SearchLog
 from productrecs.http.pipeline.search_thread_pool import SearchPool
-from productrecs.http.routes.integration import (
-    bundles,
-    customer_ids,
-    engines,
-    experiments,
-    plugin_connection,
-    report,
-    settings_and_widget_config,
-    status,
-)
-from productrecs.http.routes.public import (
-    api_reference,
-    developer_guides,
-    health,
-    landing_page,
-    look_pictures,
-    mcp,
-    metrics,
-    shop_module_downloads,
-    widget_scripts,
-    woocommerce_plugin_download,
-)
-from productrecs.http.routes.server import (
-    items,
-    order_uploads,
-    orders,
-    read_items_and_orders,
-)
-from productrecs.http.routes.widget import (
-    events,
-    forecast,
-    looks,
-    photo_search_and_analysis,
-    recommendations,
-    search,
-    widget_config,
-)
+from productrecs.http.route_table import ALL_ROUTES
+from productrecs.http.routes.public import health, widget_scripts
 from productrecs.http.transport.error_body import (
     INTERNAL_ERROR,
     INTERNAL_ERROR_DETAIL,
@@ -169,38 +134,8 @@ def declared_routes(lifespan: Lifespan[FastAPI] | None = None) -> FastAPI:
         redirect_slashes=False,
         lifespan=lifespan,
     )
-    for router in (
-        recommendations.router,
-        search.router,
-        photo_search_and_analysis.router,
-        looks.router,
-        widget_config.router,
-        forecast.router,
-        events.router,
-        orders.router,
-        read_items_and_orders.router,
-        items.router,  # deletes an item that the calls before read
-        order_uploads.router,
-        plugin_connection.router,
-        settings_and_widget_config.router,
-        bundles.router,
-        experiments.router,
-        engines.router,
-        status.router,
-        customer_ids.router,
-        report.router,
-        health.router,
-        metrics.router,
-        api_reference.router,
-        developer_guides.router,
-        widget_scripts.router,
-        woocommerce_plugin_download.router,
-        shop_module_downloads.router,
-        look_pictures.router,
-        mcp.router,
-        landing_page.router,
-    ):
-        application.include_router(router)
+    for module in ALL_ROUTES:
+        application.include_router(module.router)
     add_dashboard(application)
     application.add_exception_handler(RequestValidationError, _validation_error)
     application.add_exception_handler(ProductRecsError, _expected)

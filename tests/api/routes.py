@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from productrecs.http.pipeline.authentication_and_cors import ROUTES
+from productrecs.http.route_table import ROUTES
 from tests.support.pictures import drawn, encoded
 from tests.support.service import OPERATOR, keep_look_picture
 

@@ -21,7 +21,7 @@ from productrecs.http.limits.load_shedding import (
     OverloadedError,
 )
 from productrecs.http.limits.rate_limits import TooManyRequestsError
-from productrecs.http.pipeline.authentication_and_cors import (
+from productrecs.http.pipeline.authentication import (
     InvalidKeyError,
     MissingKeyError,
     SecretKeyInUrlError,

@@ -17,7 +17,7 @@ from productrecs.core.ids import StoreId
 from productrecs.features.looks.look import LookContent
 from productrecs.features.looks.look_editor import LookEditor
 from productrecs.http.dispatch import admission, dispatcher
-from productrecs.http.pipeline.authentication_and_cors import Credential
+from productrecs.http.pipeline.route_declaration import Credential
 from productrecs.services import build_services
 from productrecs.settings import Settings
 from productrecs.tenancy.accounts.store_management import (

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from productrecs.http.dispatch import admission
-from productrecs.http.pipeline.authentication_and_cors import (
+from productrecs.http.pipeline.authentication import (
     Caller,
-    Credential,
     InvalidKeyError,
     RequestKeys,
     authenticate,
 )
+from productrecs.http.pipeline.route_declaration import Credential
 from productrecs.services import Services, build_services
 from productrecs.settings import Settings
 from productrecs.tenancy.accounts.account_directory import AccountDirectory

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.http.pipeline.authentication_and_cors import ROUTES
+from productrecs.http.route_table import ROUTES
 from productrecs.services import build_services
 from productrecs.settings import Settings
 from productrecs.storage.sql.migrations.schema_upgrade import migrate

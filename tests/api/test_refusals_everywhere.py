@@ -14,7 +14,7 @@ import pytest
 from productrecs.core.clock import system_ms
 from productrecs.core.ids import StoreId
 from productrecs.http.dispatch import admission, dispatcher, http_exchange
-from productrecs.http.pipeline.authentication_and_cors import ANY_ORIGIN_HEADERS
+from productrecs.http.pipeline.cors import ANY_ORIGIN_HEADERS
 from productrecs.http.transport.error_body import ErrorBody
 from productrecs.services import build_services
 from productrecs.settings import Settings

@@ -17,11 +17,7 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.http.dispatch import admission
-from productrecs.http.pipeline.authentication_and_cors import (
-    Caller,
-    Credential,
-    RequestKeys,
-)
+from productrecs.http.pipeline.authentication import Caller, RequestKeys
 from productrecs.report_registry import REPORT_TYPES
 from productrecs.services import build_services
 from productrecs.settings import Settings
@@ -42,6 +38,7 @@ from tests.support.service import OPERATOR, Merchant, Reply, Service, eventually
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from productrecs.http.pipeline.route_declaration import Credential
     from productrecs.tenancy.accounts.account_directory import AccountDirectory
 
 CANARY: Final = "kanarienvogel"

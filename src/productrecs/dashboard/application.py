@@ -47,9 +47,9 @@ from productrecs.dashboard.pages.account.email_confirmation import (
 )
 from productrecs.dashboard.pages.account.registration import INVITATION, OPEN
 from productrecs.http.limits.client_address import address_of_client, peer_of
-from productrecs.http.pipeline.authentication_and_cors import DASHBOARD_PATH
 from productrecs.http.pipeline.error_responses import error_code_of
 from productrecs.http.pipeline.etag_responses import content_digest
+from productrecs.http.pipeline.route_declaration import DASHBOARD_PATH
 from productrecs.http.pipeline.url_decoding import base_url_of
 from productrecs.http.routes.public.embed_code import widget_element
 from productrecs.http.routes.public.page_response import (

@@ -11,7 +11,7 @@ from productrecs.dashboard.change_descriptions import (
 )
 from productrecs.dashboard.cookies import FLASH, UNDO_MARK
 from productrecs.dashboard.page import Handler, Page, Reply, Visit
-from productrecs.http.pipeline.authentication_and_cors import DASHBOARD_PATH
+from productrecs.http.pipeline.route_declaration import DASHBOARD_PATH
 from productrecs.storage.sql.audit_log import AuditRepository, new_entry_id
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.removed_rows import RemovedRows

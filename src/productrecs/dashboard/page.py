@@ -16,8 +16,8 @@ from productrecs.core.errors import ProductRecsError
 from productrecs.dashboard.cookies import FLASH, csrf_digest
 from productrecs.dashboard.formats import Formats
 from productrecs.dashboard.product_picture_urls import ProductPictures
-from productrecs.http.pipeline.authentication_and_cors import DASHBOARD_PATH
 from productrecs.http.pipeline.route_context import Context
+from productrecs.http.pipeline.route_declaration import DASHBOARD_PATH
 from productrecs.services import Services
 from productrecs.serving.cached_store import CachedStore
 from productrecs.storage.sql.audit_log import AuditEntry, recording

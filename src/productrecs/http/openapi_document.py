@@ -17,7 +17,7 @@ from productrecs.http.openapi_responses import (
     VALIDATION_FAILED,
     error_responses,
 )
-from productrecs.http.pipeline.authentication_and_cors import ROUTES, Credential
+from productrecs.http.pipeline.route_declaration import Credential, published
 from productrecs.schemas.events import EventBody
 from productrecs.schemas.integration import (
     BundleBody,
@@ -318,10 +318,10 @@ def _description(application: FastAPI) -> dict[str, Any]:
     found["tags"] = list(TAGS)
     for path, operations in found["paths"].items():
         for method, operation in operations.items():
-            _complete(operation, ROUTES[path].methods[method.upper()])
-            if ROUTES[path].empty:
+            _complete(operation, published()[path].methods[method.upper()])
+            if published()[path].empty:
                 _add_headers(operation["responses"]["200"], _METERED)
-            if ROUTES[path].is_rate_limited:
+            if published()[path].is_rate_limited:
                 _limit_rate(operation["responses"])
     found["components"] = {
         "schemas": _schemas(found["components"].get("schemas", {})),

@@ -19,7 +19,7 @@ from productrecs.features.guides.developer_guide_rendering import (
     llms_index,
 )
 from productrecs.features.guides.markdown_html import render_markdown
-from productrecs.http.pipeline.authentication_and_cors import ROUTES
+from productrecs.http.route_table import ROUTES
 from productrecs.http.routes.public.developer_guides import GUIDE_TABLES, codes
 from productrecs.settings import KNOBS
 from productrecs.tenancy.accounts.api_keys import SecretKey, first_secret

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.features.recommendations.recommendation_request import Source
-from productrecs.http.pipeline.authentication_and_cors import ROUTES, Route
 from productrecs.http.pipeline.request_metrics import (
     BUCKETS,
     CounterMetric,
     GaugeMetric,
     RequestMetrics,
 )
+from productrecs.http.route_table import ROUTES
 from productrecs.processes.process_slot import (
     ProcessSlot,
     SharedMemory,
@@ -28,11 +28,13 @@ if TYPE_CHECKING:
 
     from prometheus_client.core import Metric
 
+    from productrecs.http.pipeline.route_declaration import Route
+
 DURATION = "http_request_duration_seconds"
 ITEMS = ROUTES["/v1/items"]
 COUNT_IN_A_CHILD = """
 import json, sys, time
-from productrecs.http.pipeline.authentication_and_cors import ROUTES
+from productrecs.http.route_table import ROUTES
 from productrecs.http.pipeline.request_metrics import *
 from productrecs.processes.process_slot import ProcessSlot
 traffic = RequestMetrics(ProcessSlot.parse(sys.argv[1]))

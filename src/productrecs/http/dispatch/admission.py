@@ -14,24 +14,28 @@ from productrecs.http.limits.client_address import address_of_client
 from productrecs.http.limits.load_shedding import LoadShedder, OverloadedError
 from productrecs.http.limits.rate_limits import BucketLevel, TooManyRequestsError
 from productrecs.http.limits.usage_metering import billing_headers
-from productrecs.http.pipeline.authentication_and_cors import (
-    ANY_ORIGIN_HEADERS,
-    EITHER,
-    NONE,
-    OPERATOR,
-    REFUSED_ORIGIN_HEADERS,
-    SECRET,
+from productrecs.http.pipeline.authentication import (
     Caller,
-    Credential,
     InvalidKeyError,
-    Route,
     authenticate,
     check_operator,
-    cors_headers,
     keys_of,
     requires_active_plan,
 )
+from productrecs.http.pipeline.cors import (
+    ANY_ORIGIN_HEADERS,
+    REFUSED_ORIGIN_HEADERS,
+    cors_headers,
+)
 from productrecs.http.pipeline.route_context import Context
+from productrecs.http.pipeline.route_declaration import (
+    EITHER,
+    NONE,
+    OPERATOR,
+    SECRET,
+    Credential,
+    Route,
+)
 from productrecs.http.transport.request_parser import Header
 from productrecs.tenancy.accounts.repository import MisuseKind
 from productrecs.tenancy.accounts.store import Store

@@ -25,29 +25,17 @@ from productrecs.http.limits.bot_detection import crawler_name
 from productrecs.http.limits.client_address import address_of_client, peer_of
 from productrecs.http.limits.load_shedding import LoadShedder, RequestQueue
 from productrecs.http.limits.rate_limits import TooManyRequestsError
-from productrecs.http.pipeline.authentication_and_cors import (
-    DASHBOARD,
-    DASHBOARD_PATH,
-    FORECAST_PATH,
-    ITEM_PATH,
-    ORDER_PATH,
-    PAGE_FOLDERS,
-    PREFLIGHT_HEADERS,
-    ROUTES,
-    SECRET,
-    UPLOAD_PATH,
-    Caller,
-    Route,
-    SecretKeyInUrlError,
-    keys_of,
-)
+from productrecs.http.pipeline.authentication import Caller, SecretKeyInUrlError, keys_of
+from productrecs.http.pipeline.cors import PREFLIGHT_HEADERS
 from productrecs.http.pipeline.error_responses import ROUTER_CODES
 from productrecs.http.pipeline.live_event_recorder import Sender
 from productrecs.http.pipeline.readiness_checks import Readiness
 from productrecs.http.pipeline.request_metrics import RequestMetrics
 from productrecs.http.pipeline.route_context import Context, RequestContext
+from productrecs.http.pipeline.route_declaration import SECRET, Route
 from productrecs.http.pipeline.search_count_recorder import searcher_of_scope
 from productrecs.http.pipeline.url_decoding import base_url_by_headers
+from productrecs.http.route_table import route_of
 from productrecs.http.routes.widget.events import (
     receive_event_body as receive_events,
 )
@@ -161,7 +149,7 @@ class Dispatcher:
     async def _handle(self, exchange: HttpExchange, receive: Receive) -> None:
         scope, context = exchange.scope, self._context
         path, method = scope["path"], scope["method"]
-        route = exchange.route = _route(path)
+        route = exchange.route = route_of(path)
         if context is None:
             await exchange.refuse(ErrorCode(503, "not_ready"), "still starting")
             return
@@ -372,24 +360,6 @@ def _record_leaked_key(exchange: HttpExchange, context: Context) -> None:
         _log.warning("secret key leaked", extra={"store": store.store_id})
 
 
-def _route(path: str) -> Route | None:
-    for route_path in (ITEM_PATH, ORDER_PATH, FORECAST_PATH):
-        prefix = route_path.partition("{")[0]
-        if path.startswith(prefix) and len(path) > len(prefix):
-            return ROUTES[route_path]
-    if path.startswith("/orders/upload/"):
-        upload_id = path.removeprefix("/orders/upload/")
-        return ROUTES[UPLOAD_PATH] if upload_id and "/" not in upload_id else None
-    found = ROUTES.get(path) or _page_folder(path.rpartition("/")[0])
-    if found is None and f"{path}/".startswith(f"{DASHBOARD_PATH}/"):
-        return DASHBOARD
-    return found
-
-
-def _page_folder(folder: str) -> Route | None:
-    return PAGE_FOLDERS.get(folder) or PAGE_FOLDERS.get(folder.rpartition("/")[0] + "/")
-
-
 async def _search_reply(
     context: Context, caller: Caller, exchange: HttpExchange
 ) -> SearchReply | None:
@@ -413,7 +383,7 @@ async def _read_reply(
     cached_store = context.stores.get(caller.store)
     if query is None or cached_store is None:
         return None
-    if "price_list" in query and ROUTES[path].empty:
+    if "price_list" in query and exchange.route is not None and exchange.route.empty:
         cached_store = priced_store(caller, cached_store, query["price_list"])
     default = cached_store.shop.settings.rec_num
     if path == "/v1/recommendations":

@@ -27,11 +27,11 @@ from productrecs.http.dispatch.http_exchange import (
 )
 from productrecs.http.limits.client_address import address_of_client, network_of
 from productrecs.http.limits.load_shedding import LoadShedder, OverloadedError
-from productrecs.http.pipeline.authentication_and_cors import ROUTES
 from productrecs.http.pipeline.request_metrics import RequestMetrics
 from productrecs.http.pipeline.route_context import Context
 from productrecs.http.pipeline.search_count_recorder import Searcher, searcher_of
 from productrecs.http.pipeline.url_decoding import base_url_by_headers
+from productrecs.http.route_table import route_of
 from productrecs.http.routes.widget.list_parameters import priced_store
 from productrecs.http.routes.widget.list_replies import answer_immediately
 from productrecs.http.routes.widget.recommendations import (
@@ -54,11 +54,10 @@ from productrecs.http.transport.request_parser import Header, RequestHead
 from productrecs.serving.cached_store import CachedStore
 from productrecs.tenancy.accounts.api_keys import PUBLISHABLE_PREFIX
 
-_SEARCH: Final = ROUTES["/v1/search"]
+_SEARCH: Final = route_of("/v1/search")
 _ROUTES: Final = {
-    path.encode(): ROUTES[path] for path in ("/v1/recommendations", "/v1/search")
+    path.encode(): route_of(path) for path in ("/v1/recommendations", "/v1/search")
 }
-_PATHS: Final = {id(route): path.decode() for path, route in _ROUTES.items()}
 _KEY: Final = re.compile(
     rb"[?&]key=(" + PUBLISHABLE_PREFIX.encode() + rb"\w+)|\r\nx-pub-key:\s*(\S+)",
     re.IGNORECASE,
@@ -144,9 +143,8 @@ class FastPath:
         admission.count_rates()
         request_id = head.request_id or self._new_request_id()
         base = base_url_by_headers(head.by_name, context.services.settings)
-        path = _PATHS[id(arrival.route)]
         start, end, content_type = _error_body_parts(
-            base, path, head.by_name.get(b"accept", b"")
+            base, arrival.route.path, head.by_name.get(b"accept", b"")
         )
         form = ErrorBody(start + request_id + end, content_type)
         retry = (b"retry-after", random_retry_after(self._rng))

@@ -17,7 +17,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 from productrecs.core.errors import ProductRecsError
 from productrecs.http.dispatch.admission import Admission
 from productrecs.http.limits.bot_detection import SHOPPER_PARAMETERS
-from productrecs.http.pipeline.authentication_and_cors import ANY_ORIGIN_HEADERS
+from productrecs.http.pipeline.cors import ANY_ORIGIN_HEADERS
 from productrecs.http.pipeline.error_responses import (
     error_code_of,
     retry_after_of,
@@ -37,7 +37,7 @@ from productrecs.http.transport.request_parser import Header, valid_request_id
 from productrecs.storage.sql.storage_health import OutageNotes
 
 if TYPE_CHECKING:
-    from productrecs.http.pipeline.authentication_and_cors import Route
+    from productrecs.http.pipeline.route_declaration import Route
 
 INTERFACE_VERSION: Final = "3.0.0"
 """The version of the HTTP interface; the program has its own version."""

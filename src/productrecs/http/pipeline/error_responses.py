@@ -28,14 +28,14 @@ from productrecs.features.widgets.widget_config import (
 )
 from productrecs.http.limits.load_shedding import OverloadedError
 from productrecs.http.limits.rate_limits import TooManyRequestsError
-from productrecs.http.pipeline.authentication_and_cors import (
-    ForeignOriginError,
+from productrecs.http.pipeline.authentication import (
     InvalidKeyError,
     MetricsTokenError,
     MissingKeyError,
     SecretKeyInUrlError,
     SecretKeyRequiredError,
 )
+from productrecs.http.pipeline.cors import ForeignOriginError
 from productrecs.http.pipeline.url_decoding import (
     BadPathError,
     UnknownBuildError,

@@ -25,7 +25,7 @@ from prometheus_client.core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from productrecs.features.recommendations.recommendation_request import Source
-from productrecs.http.pipeline.authentication_and_cors import ROUTES, Route
+from productrecs.http.pipeline.route_declaration import Route, published
 from productrecs.processes.process_slot import ProcessSlot
 
 # Seconds; most replies take far less than a millisecond, and none should take a second.
@@ -75,9 +75,8 @@ class GaugeMetric(Enum):
     READY = ("ready", "1 while /health/ready answers 200.")
 
 
-_Kind = tuple[int, str, int]
+_Kind = tuple[str, str, int]  # path of the route, method, status
 _MAX_KINDS: Final = 1_000
-_PATHS: Final = {id(route): path for path, route in ROUTES.items()}
 
 
 class _BatchHistogram(Histogram):
@@ -130,8 +129,8 @@ class RequestMetrics:
 
     def record(self, route: Route | None, method: str, status: int, began: float) -> None:
         """Record the reply to a request that arrived at `began`, a monotonic time."""
-        # The identity of a route is the key: no hash of its fields is computed.
-        self._times[id(route), method, status].append(time.monotonic() - began)
+        path = OTHER if route is None else route.path
+        self._times[path, method, status].append(time.monotonic() - began)
 
     def apply_pending(self) -> None:
         """Add the recorded durations to the histogram."""
@@ -190,9 +189,8 @@ def _counter(registry: CollectorRegistry, name: str, text: str, label: str) -> C
 
 def _labels_of(kind: _Kind) -> tuple[str, str, str]:
     """Return the route, method and status that a kind of request is counted under."""
-    number, method, status = kind
-    path = _PATHS.get(number, OTHER)
-    route = ROUTES.get(path)
+    path, method, status = kind
+    route = published().get(path)
     is_known = route is not None and (
         method in route.methods or (route.widget and method == "OPTIONS")
     )

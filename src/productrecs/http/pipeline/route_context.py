@@ -13,7 +13,7 @@ from productrecs.http.limits.bot_detection import BotDetector
 from productrecs.http.limits.named_customers import NamedCustomers
 from productrecs.http.limits.rate_limits import RateLimits
 from productrecs.http.limits.usage_metering import UsageMetering
-from productrecs.http.pipeline.authentication_and_cors import Caller
+from productrecs.http.pipeline.authentication import Caller
 from productrecs.http.pipeline.live_event_recorder import EventWatch
 from productrecs.http.pipeline.login_thread_pool import LoginPool
 from productrecs.http.pipeline.photo_worker_pool import PhotoPool

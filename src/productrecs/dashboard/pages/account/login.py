@@ -14,7 +14,7 @@ from productrecs.dashboard.page import (
     Reply,
     Visit,
 )
-from productrecs.http.pipeline.authentication_and_cors import SIGN_IN_PATH
+from productrecs.http.pipeline.route_declaration import SIGN_IN_PATH
 from productrecs.tenancy.accounts.domains_and_origins import DomainError, normalise_domain
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.users.dashboard_user import DashboardUser, Role

@@ -13,7 +13,7 @@ from productrecs.features.reports.tracking_health.repository import DiagnosisRep
 from productrecs.features.reports.tracking_health.tracking_health_report import (
     events_in_24_hours,
 )
-from productrecs.http.pipeline.authentication_and_cors import (
+from productrecs.http.pipeline.route_declaration import (
     OPENCART_PATH,
     PLUGIN_PATH,
     PRESTASHOP_PATH,

@@ -33,7 +33,7 @@ from productrecs.features.widgets.widget_settings import (
     check_accent,
     default_title,
 )
-from productrecs.http.pipeline.authentication_and_cors import LOOK_PICTURE_PATH
+from productrecs.http.pipeline.route_declaration import LOOK_PICTURE_PATH
 from productrecs.http.routes.public.embed_code import live_tags, widget_element
 from productrecs.http.routes.widget.looks import look_reply
 from productrecs.records.catalog.repository import CatalogRepository

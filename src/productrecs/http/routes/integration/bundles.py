@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import msgspec
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 
 from productrecs.features.recommendations.bundles import BundleRow, bundle_rows
 from productrecs.http.openapi_responses import (
@@ -15,6 +15,7 @@ from productrecs.http.openapi_responses import (
     request_body,
     success_response,
 )
+from productrecs.http.pipeline.route_declaration import SECRET, Routes
 from productrecs.http.routes.integration import body_of, change
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.placements.bundle import BundleContent, BundleError
@@ -32,7 +33,7 @@ from productrecs.storage.sql.group_commit import WriteTransaction
 if TYPE_CHECKING:
     from productrecs.http.pipeline.route_context import RequestContext
 
-router = APIRouter(tags=["integration"])
+routes = Routes("integration")
 
 Changed = TypeVar("Changed")
 _encode: Final = msgspec.json.Encoder().encode
@@ -91,8 +92,9 @@ _ID_QUERY: Final = Query(
 BundleId = Annotated[int, _ID_QUERY]
 
 
-@router.get(
+@routes.get(
     "/integration/bundles",
+    SECRET,
     operation_id="list_bundles",
     summary="List bundles, rejected sets and proposals",
     responses=success_response(
@@ -113,8 +115,9 @@ async def list_bundles(request: Request) -> Response:
     return Response(content, media_type="application/json")
 
 
-@router.post(
+@routes.post(
     "/integration/bundles",
+    SECRET,
     operation_id="add_bundle",
     summary="Accept or reject a proposal, or add a bundle",
     responses=success_response("The stored bundle.", _BUNDLE, _ACCEPTED)
@@ -140,8 +143,9 @@ async def create_bundle(request: Request) -> Response:
     return await _stored(exchange, store_bundle)
 
 
-@router.put(
+@routes.put(
     "/integration/bundles",
+    SECRET,
     operation_id="change_bundle",
     summary="Change a bundle",
     responses=success_response("The changed bundle.", _BUNDLE, _ACCEPTED)
@@ -165,8 +169,9 @@ async def edit_bundle(request: Request, bundle_id: BundleId) -> Response:
     return await _stored(exchange, store_bundle)
 
 
-@router.delete(
+@routes.delete(
     "/integration/bundles",
+    SECRET,
     operation_id="delete_bundle",
     summary="Delete a bundle",
     responses=success_response(

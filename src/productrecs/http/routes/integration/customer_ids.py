@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Final
 
 import msgspec
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from productrecs.http.openapi_responses import (
     OK_REPLY,
@@ -12,6 +12,7 @@ from productrecs.http.openapi_responses import (
     request_body,
     success_response,
 )
+from productrecs.http.pipeline.route_declaration import SECRET, Routes
 from productrecs.http.routes.integration import body_of, change
 from productrecs.records.events.append_and_link_events import link_customer_ids
 from productrecs.schemas.integration import (
@@ -24,14 +25,15 @@ from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 if TYPE_CHECKING:
     from productrecs.http.pipeline.route_context import RequestContext
 
-router = APIRouter(tags=["integration"])
+routes = Routes("integration")
 
 _EXAMPLE: Final = {"customers": [{"old": "7", "new": "c_5b1f0c9a4e7d2f68"}]}
 _encode: Final = msgspec.json.Encoder().encode
 
 
-@router.post(
+@routes.post(
     "/integration/customer-ids",
+    SECRET,
     operation_id="link_customer_ids",
     summary="Link former ids of customers to their new ones",
     responses=success_response(

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 
 from productrecs.core.ids import StoreId
 from productrecs.engines.registry import TRAINED, TRAINING_CHOICES
@@ -20,6 +20,7 @@ from productrecs.http.openapi_responses import (
     with_warnings,
 )
 from productrecs.http.pipeline.route_context import RequestContext
+from productrecs.http.pipeline.route_declaration import SECRET, Routes
 from productrecs.http.routes.integration import (
     body_if_any,
     change,
@@ -34,7 +35,7 @@ from productrecs.tenancy.accounts.repository import AccountRepository, Connectio
 from productrecs.tenancy.accounts.store_settings import SettingError, parse_setting
 from productrecs.training.repository import TrainingRepository
 
-router = APIRouter(tags=["integration"])
+routes = Routes("integration")
 
 READY, WAITING = "ready", "waiting"
 _encode: Final = msgspec.json.Encoder().encode
@@ -55,8 +56,9 @@ else:
     )
 
 
-@router.post(
+@routes.post(
     "/integration/engines/init",
+    SECRET,
     operation_id="init_engines",
     summary="Prepare the recommendation engines",
     responses=success_response(
@@ -108,8 +110,9 @@ async def init_engines(request: Request) -> Response:
     return Response(_encode(content), media_type="application/json")
 
 
-@router.post(
+@routes.post(
     "/integration/sync-engines",
+    SECRET,
     operation_id="sync_engines",
     summary="Push the whole catalog to the engines again",
     status_code=202,
@@ -133,8 +136,9 @@ async def sync_engines(request: Request) -> Response:
     return Response(content, 202, media_type="application/json")
 
 
-@router.post(
+@routes.post(
     "/integration/train",
+    SECRET,
     operation_id="train",
     summary="Train now",
     responses=success_response(

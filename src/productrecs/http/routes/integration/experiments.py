@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from productrecs.http.openapi_responses import (
     error_responses,
@@ -13,6 +13,7 @@ from productrecs.http.openapi_responses import (
     request_body,
     success_response,
 )
+from productrecs.http.pipeline.route_declaration import SECRET, Routes
 from productrecs.http.routes.integration import body_of, change
 from productrecs.records.experiments.experiment import Experiment, ExperimentError
 from productrecs.records.experiments.experiment_editor import ExperimentEditor
@@ -28,7 +29,7 @@ from productrecs.storage.sql.group_commit import WriteTransaction
 if TYPE_CHECKING:
     from productrecs.http.pipeline.route_context import RequestContext
 
-router = APIRouter(tags=["integration"])
+routes = Routes("integration")
 
 _encode: Final = msgspec.json.Encoder().encode
 _NEW: Final = {
@@ -67,8 +68,9 @@ _REPLY: Final = success_response("The test.", _SCHEMA, _EXAMPLE)
 _REFUSALS: Final = (401, 402, 413, 415, 422, 503)
 
 
-@router.get(
+@routes.get(
     "/integration/tests",
+    SECRET,
     operation_id="list_tests",
     summary="List the tests of placements and of search",
     responses=success_response(
@@ -86,8 +88,9 @@ async def list_tests(request: Request) -> Response:
     return _reply({"tests": [one.as_dict() for one in stored]})
 
 
-@router.post(
+@routes.post(
     "/integration/tests",
+    SECRET,
     operation_id="add_test",
     summary="Add a test of variants of a placement or of search",
     responses=_REPLY | error_responses("placement_unknown", *_REFUSALS),
@@ -102,8 +105,9 @@ async def add_test(request: Request) -> Response:
     return await _changed(exchange, lambda work: editor.add_in(work, name, content))
 
 
-@router.put(
+@routes.put(
     "/integration/tests",
+    SECRET,
     operation_id="change_test",
     summary="Start, pause, stop or remove a test, or choose its winner",
     responses=_REPLY | error_responses("placement_unknown", "test_unknown", *_REFUSALS),

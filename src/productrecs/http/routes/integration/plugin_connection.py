@@ -6,7 +6,7 @@ Routes: POST /integration/connect and POST /integration/dashboard-link.
 from typing import TYPE_CHECKING, Final
 
 import msgspec
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from productrecs.core.clock import iso
 from productrecs.http.openapi_responses import (
@@ -17,9 +17,11 @@ from productrecs.http.openapi_responses import (
     request_body,
     success_response,
 )
-from productrecs.http.pipeline.authentication_and_cors import (
+from productrecs.http.pipeline.route_declaration import (
     DASHBOARD_PATH,
+    SECRET,
     SIGN_IN_PATH,
+    Routes,
 )
 from productrecs.http.routes.integration import body_if_any, change
 from productrecs.schemas.integration import (
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     from productrecs.http.pipeline.route_context import RequestContext
 
 
-router = APIRouter(tags=["integration"])
+routes = Routes("integration")
 
 _encode: Final = msgspec.json.Encoder().encode
 _MESSAGES: Final = {
@@ -48,8 +50,9 @@ _MESSAGES: Final = {
 }
 
 
-@router.post(
+@routes.post(
     "/integration/connect",
+    SECRET,
     operation_id="connect",
     summary="Connect a store",
     responses=success_response(
@@ -107,8 +110,10 @@ async def connect(request: Request) -> Response:
     return Response(_encode(content), media_type="application/json")
 
 
-@router.post(
+@routes.post(
     "/integration/dashboard-link",
+    SECRET,
+    needs_plan=False,
     operation_id="dashboard_link",
     summary="Let a merchant into the dashboard",
     responses=success_response(

@@ -4,7 +4,7 @@ import asyncio
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 
 from productrecs.core.report import DEFAULT_ROWS, MAX_ROWS, report_query
 from productrecs.http.openapi_responses import (
@@ -12,6 +12,7 @@ from productrecs.http.openapi_responses import (
     object_schema,
     success_response,
 )
+from productrecs.http.pipeline.route_declaration import SECRET, Routes
 from productrecs.report_registry import (
     REPORT_TYPES,
     make_report,
@@ -21,7 +22,7 @@ from productrecs.report_registry import (
 if TYPE_CHECKING:
     from productrecs.http.pipeline.route_context import RequestContext
 
-router = APIRouter(tags=["integration"])
+routes = Routes("integration")
 
 _encode: Final = msgspec.json.Encoder().encode
 _TEXT: Final = {"type": "string"}
@@ -69,8 +70,9 @@ def _list_of(schema: dict[str, Any]) -> dict[str, Any]:
     return {"type": "array", "items": schema}
 
 
-@router.get(
+@routes.get(
     "/integration/report",
+    SECRET,
     operation_id="report",
     summary="Return a report",
     responses=success_response(

@@ -4,7 +4,7 @@ import asyncio
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 
 from productrecs.features.widgets.repository import WidgetRepository
 from productrecs.features.widgets.widget_config import TYPE_PATTERN, WidgetConfig
@@ -19,6 +19,7 @@ from productrecs.http.openapi_responses import (
     request_body,
     success_response,
 )
+from productrecs.http.pipeline.route_declaration import SECRET, Routes
 from productrecs.http.routes.integration import body_of, change
 from productrecs.http.routes.widget.widget_config import (
     CONFIG_SCHEMA,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from productrecs.http.pipeline.route_context import RequestContext
 
 
-router = APIRouter(tags=["integration"])
+routes = Routes("integration")
 
 _encode: Final = msgspec.json.Encoder().encode
 _EXAMPLE: Final = {"rec_num": 12, "allow_repeat_recommendations": False}
@@ -50,8 +51,9 @@ _REPLY: Final = success_response(
 )
 
 
-@router.get(
+@routes.get(
     "/integration/recommender-settings",
+    SECRET,
     operation_id="read_recommender_settings",
     summary="Return the recommendation settings",
     responses=_REPLY | error_responses(401, 503),
@@ -69,8 +71,9 @@ async def read_recommender_settings(request: Request) -> Response:
     return _reply(await asyncio.to_thread(read))
 
 
-@router.put(
+@routes.put(
     "/integration/recommender-settings",
+    SECRET,
     operation_id="change_recommender_settings",
     summary="Change the recommendation settings",
     responses=_REPLY | error_responses(401, 402, 413, 415, 422, 503),
@@ -111,8 +114,9 @@ _CHANGE: Final = {
 _SAVED: Final[dict[str, Any]] = {"type": "recs", **_CHANGE}
 
 
-@router.get(
+@routes.get(
     "/integration/widget-config",
+    SECRET,
     operation_id="read_widget_config",
     summary="Return a widget's saved settings",
     responses=success_response(
@@ -147,8 +151,9 @@ async def read_widget_config(
     return Response(content, media_type="application/json")
 
 
-@router.put(
+@routes.put(
     "/integration/widget-config",
+    SECRET,
     operation_id="change_widget_config",
     summary="Change a widget's settings",
     responses=success_response(

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from productrecs.core.clock import iso
 from productrecs.core.ids import StoreId
@@ -17,6 +17,7 @@ from productrecs.http.openapi_responses import (
     object_schema,
     success_response,
 )
+from productrecs.http.pipeline.route_declaration import SECRET, Routes
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.pictures.repository import PictureRepository
 from productrecs.storage.jobs.job_queue import JobState, count_jobs
@@ -27,7 +28,7 @@ from productrecs.training.repository import TrainingRepository
 if TYPE_CHECKING:
     from productrecs.http.pipeline.route_context import RequestContext
 
-router = APIRouter(tags=["integration"])
+routes = Routes("integration")
 
 _encode: Final = msgspec.json.Encoder().encode
 _COUNT: Final = {"type": "integer", "minimum": 0}
@@ -51,8 +52,9 @@ _EXAMPLE: Final = {
 }
 
 
-@router.get(
+@routes.get(
     "/integration/status",
+    SECRET,
     operation_id="status",
     summary="Return the store's status",
     responses=success_response(

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Annotated, Final, NamedTuple
 
 import msgspec
-from fastapi import APIRouter, Path, Request, Response
+from fastapi import Path, Request, Response
 from starlette.exceptions import HTTPException
 
 from productrecs.core.cache_registry import Cache, memoized
@@ -14,6 +14,7 @@ from productrecs.features.guides.developer_guide_rendering import PICTURES, read
 from productrecs.http.openapi_document import openapi_document
 from productrecs.http.openapi_responses import error_responses, success_response
 from productrecs.http.pipeline.etag_responses import content_digest
+from productrecs.http.pipeline.route_declaration import NONE, Routes
 from productrecs.http.pipeline.url_decoding import base_url_of
 from productrecs.http.routes.public.page_response import (
     IMMUTABLE,
@@ -25,7 +26,7 @@ from productrecs.http.routes.public.page_response import (
     text_response,
 )
 
-router = APIRouter(tags=["documentation"])
+routes = Routes("documentation")
 
 
 _CONTENT_SECURITY: Final = {
@@ -69,8 +70,9 @@ and in words in <a href="/guides">the guides</a>.</p></noscript></div></main>
 """
 
 
-@router.get(
+@routes.get(
     "/docs",
+    NONE,
     operation_id="reference",
     summary="Show the API reference",
     responses=text_response("text/html", "A page.", "<!doctype html>..."),
@@ -87,8 +89,9 @@ async def reference(request: Request) -> Response:
     return html_page(request, "API reference", html, policy=INTERACTIVE)
 
 
-@router.get(
+@routes.get(
     "/openapi.json",
+    NONE,
     operation_id="openapi",
     summary="Return the OpenAPI description",
     responses=success_response(
@@ -102,8 +105,9 @@ async def openapi(request: Request) -> Response:
     return cacheable_response(request, _encode(described), "application/json")
 
 
-@router.get(
+@routes.get(
     "/docs/{asset}",
+    NONE,
     operation_id="reference_asset",
     summary="Return a file of the pages",
     responses=text_response("*/*", "A stylesheet, a script or an icon.", "body {}")

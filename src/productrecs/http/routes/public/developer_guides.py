@@ -9,7 +9,7 @@ from html import escape
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import Path, Query, Request, Response
 from pydantic import BaseModel
 
 from productrecs.core.cache_registry import Cache, memoized
@@ -26,8 +26,8 @@ from productrecs.features.guides.developer_guide_search import GuideSearch, Sect
 from productrecs.features.search.product_search import LONGEST_QUERY
 from productrecs.features.widgets.reserved_height import head_tags
 from productrecs.http.openapi_responses import Responses, error_responses
-from productrecs.http.pipeline.authentication_and_cors import ROUTES, Credential
 from productrecs.http.pipeline.error_responses import ERROR_CODES, ROUTER_CODES
+from productrecs.http.pipeline.route_declaration import NONE, Credential, Routes, published
 from productrecs.http.pipeline.url_decoding import base_url_of
 from productrecs.http.routes.public.api_reference import address
 from productrecs.http.routes.public.health import NOT_READY
@@ -117,7 +117,7 @@ def _knobs() -> str:
 def _routes() -> str:
     rows = [
         (f"`{method} {path}`", _KEYS[credential])
-        for path, route in ROUTES.items()
+        for path, route in published().items()
         for method, credential in route.methods.items()
     ]
     return _table(("call", "key"), rows)
@@ -175,7 +175,7 @@ def _plans() -> str:
 def _metered() -> str:
     rows = [
         (f"`{method} {path}`", f"`{route.empty.decode()}`")
-        for path, route in ROUTES.items()
+        for path, route in published().items()
         if route.empty
         for method in route.methods
     ]
@@ -258,7 +258,7 @@ GUIDE_TABLES: Final[Facts] = MappingProxyType(
 )
 
 
-router = APIRouter(tags=["documentation"])
+routes = Routes("documentation")
 
 PAGE_EXAMPLE: Final = "<!doctype html>..."
 INDEX_EXAMPLE: Final = "# ProductRecs\n\n> ..."
@@ -298,8 +298,9 @@ def _html_or_markdown(description: str, markdown: str) -> Responses:
     return response
 
 
-@router.get(
+@routes.get(
     "/llms.txt",
+    NONE,
     operation_id="llms_txt",
     summary="List the guides for language models",
     responses=text_response("text/plain", "The index of the guides.", INDEX_EXAMPLE),
@@ -313,8 +314,9 @@ async def llms_txt(request: Request) -> Response:
     return cacheable_response(request, llms_index(base_url_of(request)), _PLAIN_TEXT)
 
 
-@router.get(
+@routes.get(
     "/llms-full.txt",
+    NONE,
     operation_id="llms_full_txt",
     summary="Return all guides as one text",
     responses=text_response(
@@ -334,8 +336,9 @@ async def llms_full_txt(request: Request) -> Response:
     )
 
 
-@router.get(
+@routes.get(
     "/docs-md/{slug}.md",
+    NONE,
     operation_id="guide_markdown",
     summary="Return a guide as markdown",
     responses=text_response("text/markdown", "The guide.", GUIDE_EXAMPLE)
@@ -350,8 +353,9 @@ async def guide_markdown(request: Request, slug: Slug) -> Response:
     return _as_markdown(request, LIBRARY.markdown(slug, base_url_of(request)))
 
 
-@router.get(
+@routes.get(
     "/guides",
+    NONE,
     operation_id="guides",
     summary="List the guides for people",
     responses=_html_or_markdown("The list of the guides.", INDEX_EXAMPLE),
@@ -391,8 +395,9 @@ async def guides(
     return html_page(request, "Guides", html, vary="Accept", markdown="/llms.txt")
 
 
-@router.get(
+@routes.get(
     "/guides/{slug}",
+    NONE,
     operation_id="guide_page",
     summary="Return a guide as a page",
     responses=_html_or_markdown("The guide.", GUIDE_EXAMPLE)

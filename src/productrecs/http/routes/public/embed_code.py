@@ -5,7 +5,7 @@ from html import escape
 from typing import Final
 
 from productrecs.features.widgets.widget_settings import DEFAULT_TYPE
-from productrecs.http.pipeline.authentication_and_cors import (
+from productrecs.http.pipeline.route_declaration import (
     LOOK_SCRIPT_PATH,
     SCRIPT_PATH,
     SEARCH_SCRIPT_PATH,

@@ -3,7 +3,7 @@
 from typing import Annotated, Final
 
 import msgspec
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 
 from productrecs.http.limits.client_address import address_of_client, peer_of
 from productrecs.http.openapi_responses import (
@@ -17,9 +17,10 @@ from productrecs.http.openapi_responses import (
 from productrecs.http.pipeline.error_responses import error_response
 from productrecs.http.pipeline.readiness_checks import CHECKS, Readiness
 from productrecs.http.pipeline.route_context import Context, RequestContext
+from productrecs.http.pipeline.route_declaration import NONE, Routes
 from productrecs.http.transport.error_body import ErrorCode
 
-router = APIRouter(tags=["public"])
+routes = Routes("public")
 
 _encode: Final = msgspec.json.Encoder().encode
 _DEEP: Final = 5_000
@@ -78,8 +79,10 @@ def readiness_of(context: Context, *, draining: bool, preloaded: bool) -> Readin
     return Readiness(reasons, warnings)
 
 
-@router.get(
+@routes.get(
     "/health/live",
+    NONE,
+    is_rate_limited=False,
     operation_id="live",
     summary="Check that the process runs",
     responses=success_response("It runs.", _LIVE, OK_EXAMPLE) | error_responses(422),
@@ -112,8 +115,10 @@ def _observed_request(request: Request) -> dict[str, str | None]:
     }
 
 
-@router.get(
+@routes.get(
     "/health/ready",
+    NONE,
+    is_rate_limited=False,
     operation_id="ready",
     summary="Check that the service is ready for requests",
     responses=success_response("They may.", _READY, _READY_EXAMPLE)

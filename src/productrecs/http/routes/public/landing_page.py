@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from productrecs import __version__
 from productrecs.features.guides.developer_guide_rendering import PICTURES
@@ -11,6 +11,7 @@ from productrecs.features.guides.developer_guide_rendering import (
     llms_index as index_of_guides,
 )
 from productrecs.http.openapi_responses import error_responses
+from productrecs.http.pipeline.route_declaration import NONE, Routes
 from productrecs.http.pipeline.url_decoding import base_url_of
 from productrecs.http.routes.public.api_reference import address
 from productrecs.http.routes.public.health import not_ready
@@ -25,7 +26,7 @@ from productrecs.http.routes.public.page_response import (
 if TYPE_CHECKING:
     from productrecs.http.pipeline.route_context import RequestContext
 
-router = APIRouter(tags=["public"])
+routes = Routes("public")
 
 IS_DEMO: Final = "productrecs.demo"
 """The key in a request's ASGI scope that the running demo shop sets."""
@@ -96,8 +97,9 @@ _REPLY: Final[dict[int | str, dict[str, Any]]] = {
 }
 
 
-@router.get(
+@routes.get(
     "/",
+    NONE,
     operation_id="index",
     summary="Show the index page",
     responses=_REPLY | error_responses("not_ready"),

@@ -2,19 +2,20 @@
 
 from typing import TYPE_CHECKING, Annotated, Final
 
-from fastapi import APIRouter, Path, Request, Response
+from fastapi import Path, Request, Response
 
 from productrecs.features.looks.look import UnknownPictureError
 from productrecs.features.looks.repository import read_picture
 from productrecs.http.openapi_responses import Responses, error_responses
 from productrecs.http.pipeline.etag_responses import matches_etag
+from productrecs.http.pipeline.route_declaration import NONE, Routes
 from productrecs.http.routes.public.page_response import IMMUTABLE
 from productrecs.http.routes.public.widget_scripts import Domain, find_store_of
 
 if TYPE_CHECKING:
     from productrecs.http.pipeline.route_context import RequestContext
 
-router = APIRouter(tags=["public"])
+routes = Routes("public")
 
 _KIND: Final = "image/jpeg"
 _HEADERS: Final = {
@@ -41,8 +42,9 @@ PictureId = Annotated[
 ]
 
 
-@router.get(
+@routes.get(
     "/look-pictures/{store_domain}/{picture_id}.jpg",
+    NONE,
     operation_id="look_picture",
     summary="Return the picture of a look",
     responses=_REPLY | error_responses("picture_unknown"),

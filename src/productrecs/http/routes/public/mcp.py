@@ -8,12 +8,13 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from productrecs.http.limits.client_address import address_of_client, network_of, peer_of
 from productrecs.http.limits.rate_limits import RateLimit
 from productrecs.http.openapi_responses import error_responses
-from productrecs.http.pipeline.authentication_and_cors import check_origin
+from productrecs.http.pipeline.cors import check_origin
+from productrecs.http.pipeline.route_declaration import NONE, Routes
 from productrecs.http.pipeline.url_decoding import base_url_of
 from productrecs.http.transport.request_body import KIB, read_body
 from productrecs.schemas.strict_json import parse_json
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from productrecs.http.pipeline.route_context import RequestContext
 
-router = APIRouter(tags=["documentation"])
+routes = Routes("documentation")
 
 BODY_LIMIT: Final = 64 * KIB
 _LIMIT: Final = RateLimit(b"address", burst=600, per_second=10)
@@ -80,8 +81,9 @@ _RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
 }
 
 
-@router.post(
+@routes.post(
     "/mcp",
+    NONE,
     operation_id="mcp",
     summary="Query the guides with the Model Context Protocol",
     responses=_RESPONSES,

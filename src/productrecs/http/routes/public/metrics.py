@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
@@ -22,6 +22,7 @@ from productrecs.core.clock import SECOND_MS
 from productrecs.core.errors import StorageError, operator_text
 from productrecs.core.ids import INSTALLATION
 from productrecs.http.pipeline.route_context import Context, RequestContext
+from productrecs.http.pipeline.route_declaration import OPERATOR, Routes
 from productrecs.http.routes.public.page_response import text_response
 from productrecs.processes.process_slot import PROCESS_ID
 from productrecs.storage.backup.create_backup import estimate_copy_size
@@ -221,7 +222,7 @@ def _counter(name: str, words: str, rows: Rows, *labels: str) -> Metric:
     return family
 
 
-router = APIRouter(tags=["public"])
+routes = Routes("public")
 
 _EXAMPLE: Final = """# HELP productrecs_events_received_total Events that were stored.
 # TYPE productrecs_events_received_total counter
@@ -229,8 +230,10 @@ productrecs_events_received_total 1027.0
 """
 
 
-@router.get(
+@routes.get(
     "/metrics",
+    OPERATOR,
+    is_rate_limited=False,
     operation_id="metrics",
     summary="Return the installation's metrics",
     responses=text_response("text/plain", "The metrics, as text.", _EXAMPLE),

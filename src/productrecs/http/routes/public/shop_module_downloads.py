@@ -8,13 +8,15 @@ service that it was downloaded from, and holds no key.
 import json
 from typing import Final
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from productrecs.core.cache_registry import Cache, memoized
 from productrecs.features.widgets.reserved_height import release_js, reserve_css
-from productrecs.http.pipeline.authentication_and_cors import (
+from productrecs.http.pipeline.route_declaration import (
+    NONE,
     OPENCART_PATH,
     PRESTASHOP_PATH,
+    Routes,
 )
 from productrecs.http.pipeline.url_decoding import base_url_of
 from productrecs.http.routes.public.woocommerce_plugin_download import (
@@ -26,7 +28,7 @@ from productrecs.http.routes.public.woocommerce_plugin_download import (
 )
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 
-router = APIRouter(tags=["public"])
+routes = Routes("public")
 
 _SCRIPTS: Final = "module.js"
 _SERVER: Final = """<?php
@@ -42,8 +44,9 @@ return {};
 """
 
 
-@router.get(
+@routes.get(
     OPENCART_PATH,
+    NONE,
     operation_id="opencart_extension",
     summary="Return the extension for OpenCart",
     responses=ARCHIVE_REPLIES,
@@ -58,8 +61,9 @@ async def opencart_extension(request: Request) -> Response:
     return archive_reply(request, archive, OPENCART_PATH)
 
 
-@router.get(
+@routes.get(
     PRESTASHOP_PATH,
+    NONE,
     operation_id="prestashop_module",
     summary="Return the module for PrestaShop",
     responses=ARCHIVE_REPLIES,

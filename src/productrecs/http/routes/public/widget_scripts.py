@@ -26,20 +26,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
-from fastapi import APIRouter, Request, Response
 from fastapi import Path as InPath
+from fastapi import Request, Response
 
 from productrecs import __version__
 from productrecs.core.cache_registry import Cache, memoized
 from productrecs.http.openapi_responses import Responses, error_responses
-from productrecs.http.pipeline.authentication_and_cors import (
+from productrecs.http.pipeline.etag_responses import matches_etag
+from productrecs.http.pipeline.route_declaration import (
     BUILD_PATH,
     LOOK_SCRIPT_PATH,
-    ROUTES,
+    NONE,
     SCRIPT_PATH,
     SEARCH_SCRIPT_PATH,
+    Routes,
 )
-from productrecs.http.pipeline.etag_responses import matches_etag
 from productrecs.http.pipeline.url_decoding import UnknownBuildError
 from productrecs.http.routes.public.page_response import (
     GZIP_LEVEL,
@@ -142,17 +143,12 @@ def send_script(
     return Response(body, media_type=SCRIPT, headers=headers)
 
 
-router = APIRouter(tags=["public"])
+routes = Routes("public")
 
 # Cached for five minutes, then stale-while-revalidate for a day.
 CACHED: Final = "public, max-age=300, stale-while-revalidate=86400"
 # Optional calls of a script: the feature name and the route that it needs.
-_WORDS: Final = {
-    "image": "/v1/search/image",
-    "looks": "/v1/looks",
-    "analyze": "/v1/shop-the-look/analyze",
-}
-ROUTE_NAMES: Final = [word for word, path in _WORDS.items() if path in ROUTES]
+ROUTE_NAMES: Final = ("image", "looks", "analyze")
 _encode: Final = msgspec.json.Encoder().encode
 
 Domain = Annotated[
@@ -168,8 +164,9 @@ def _replies(description: str) -> Responses:
     return {**text_response(SCRIPT, description, "(()=>{...})()"), 404: unknown[200]}
 
 
-@router.get(
+@routes.get(
     SEARCH_SCRIPT_PATH,
+    NONE,
     operation_id="search_script",
     summary="Return a store's search widget",
     responses=_replies("The script."),
@@ -185,8 +182,9 @@ async def search_script(request: Request, store_domain: Domain) -> Response:
     return await _script(request, "search", store_domain)
 
 
-@router.get(
+@routes.get(
     LOOK_SCRIPT_PATH,
+    NONE,
     operation_id="look_script",
     summary="Return a store's Shop-the-Look widget",
     responses=_replies("The script."),
@@ -202,8 +200,9 @@ async def look_script(request: Request, store_domain: Domain) -> Response:
     return await _script(request, "look", store_domain)
 
 
-@router.get(
+@routes.get(
     SCRIPT_PATH,
+    NONE,
     operation_id="recommendations_script",
     summary="Return a store's recommendations widget",
     responses=_replies("The script."),
@@ -374,8 +373,9 @@ async def _found_build(services: Services, build: str) -> bytes | None:
     return body
 
 
-@router.get(
+@routes.get(
     BUILD_PATH,
+    NONE,
     operation_id="pinned_script",
     summary="Return a build of the widgets",
     responses=text_response(SCRIPT, "The script.", "(()=>{...})()")

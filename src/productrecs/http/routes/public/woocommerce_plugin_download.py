@@ -21,12 +21,12 @@ from importlib.resources.abc import Traversable
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from productrecs.core.cache_registry import Cache, memoized
 from productrecs.features.widgets.reserved_height import release_js, reserve_css
 from productrecs.http.openapi_responses import Responses
-from productrecs.http.pipeline.authentication_and_cors import PLUGIN_PATH
+from productrecs.http.pipeline.route_declaration import NONE, PLUGIN_PATH, Routes
 from productrecs.http.pipeline.url_decoding import base_url_of
 from productrecs.http.routes.public.page_response import cacheable_response
 from productrecs.tenancy.accounts.store_settings import StoreSettings
@@ -127,7 +127,7 @@ def _json(entries: list[Entry], locale: str, source: str) -> bytes:
     return json.dumps(wrapped, ensure_ascii=False, sort_keys=True).encode()
 
 
-router = APIRouter(tags=["public"])
+routes = Routes("public")
 
 SLUG: Final = "service-recommender"
 _KIND: Final = "application/zip"
@@ -155,8 +155,9 @@ ARCHIVE_REPLIES: Final[Responses] = {
 }
 
 
-@router.get(
+@routes.get(
     PLUGIN_PATH,
+    NONE,
     operation_id="store_plugin",
     summary="Return the plugin for WooCommerce",
     responses=ARCHIVE_REPLIES,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Annotated, Final, NamedTuple
 
 import msgspec
-from fastapi import APIRouter, Path, Request, Response
+from fastapi import Path, Request, Response
 
 from productrecs.core.errors import UnknownItemError
 from productrecs.http.openapi_responses import (
@@ -23,6 +23,7 @@ from productrecs.http.pipeline.idempotency import (
 )
 from productrecs.http.pipeline.request_metrics import CounterMetric
 from productrecs.http.pipeline.route_context import RequestContext
+from productrecs.http.pipeline.route_declaration import SECRET, Routes
 from productrecs.http.pipeline.url_decoding import id_of_path
 from productrecs.http.transport.request_body import read_body
 from productrecs.records.catalog.item import PackedPatch
@@ -41,7 +42,7 @@ from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store_management import catalog_limit
 
-router = APIRouter(tags=["server"])
+routes = Routes("server")
 
 BODY_LIMIT: Final = 32 << 20
 _EXAMPLES: Final = {
@@ -77,8 +78,9 @@ CatalogChange = Callable[[StoreLog, int, int | None], PushResult | None]
 """Changes a store's catalog at a moment (UTC ms), up to the size that its plan allows."""
 
 
-@router.post(
+@routes.post(
     "/v1/items",
+    SECRET,
     operation_id="push_items",
     summary="Create or update items",
     responses=success_response(
@@ -145,8 +147,9 @@ def _push_reply(pushed: PushResult, headers: Mapping[str, str] | None = None) ->
     return Response(_encode(content), media_type="application/json", headers=headers)
 
 
-@router.delete(
+@routes.delete(
     "/v1/items/{item_id:text}",
+    SECRET,
     operation_id="delete_item",
     summary="Delete an item",
     responses=success_response(

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import msgspec
-from fastapi import APIRouter, Path, Request, Response
+from fastapi import Path, Request, Response
 
 from productrecs.core.errors import StorageBrokenError, UnconfirmedWriteError
 from productrecs.core.ids import StoreId
@@ -24,6 +24,7 @@ from productrecs.http.pipeline.idempotency import (
     IdempotencyKeyHeader,
     run_once,
 )
+from productrecs.http.pipeline.route_declaration import SECRET, Routes
 from productrecs.http.transport.multipart_parser import (
     FIELDS_LIMIT,
     MultipartForm,
@@ -56,7 +57,7 @@ from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 if TYPE_CHECKING:
     from productrecs.http.pipeline.route_context import RequestContext
 
-router = APIRouter(tags=["server"])
+routes = Routes("server")
 
 _encode: Final = msgspec.json.Encoder().encode
 _Result = TypeVar("_Result")
@@ -142,8 +143,9 @@ _FORM: Final[dict[str, Any]] = {
 }
 
 
-@router.post(
+@routes.post(
     "/orders/upload",
+    SECRET,
     operation_id="upload_orders",
     summary="Upload an order history",
     status_code=202,
@@ -196,8 +198,9 @@ async def upload_orders(
     return Response(_encode(content), 202, headers, media_type="application/json")
 
 
-@router.get(
+@routes.get(
     "/orders/upload/{upload_id}",
+    SECRET,
     operation_id="get_upload",
     summary="Return the progress of an upload",
     responses=_UPLOAD_RESPONSE | error_responses(401, "upload_unknown", 503),

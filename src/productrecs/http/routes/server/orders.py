@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import msgspec
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.memory_budget import Claim
@@ -17,9 +17,9 @@ from productrecs.http.openapi_responses import (
     success_response,
     with_warnings,
 )
-from productrecs.http.pipeline.authentication_and_cors import SECRET
 from productrecs.http.pipeline.live_event_recorder import Sender
 from productrecs.http.pipeline.request_metrics import CounterMetric
+from productrecs.http.pipeline.route_declaration import EITHER, SECRET, Routes
 from productrecs.http.routes.widget.shopper_access import (
     record_refused_identities,
 )
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from productrecs.http.pipeline.route_context import RequestContext
     from productrecs.records.orders.ingest_events_and_orders import OrderReceipt
 
-router = APIRouter(tags=["server"])
+routes = Routes("server")
 
 BODY_LIMIT: Final = 1 << 20
 _EXAMPLE: Final = {
@@ -55,8 +55,11 @@ _EXAMPLE: Final = {
 _encode: Final = msgspec.json.Encoder().encode
 
 
-@router.post(
+@routes.post(
     "/v1/orders",
+    EITHER,
+    widget=True,
+    is_rate_limited=False,
     operation_id="sync_order",
     summary="Record an order",
     responses=success_response(

@@ -8,7 +8,7 @@ from datetime import tzinfo
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
 
 import msgspec
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import Path, Query, Request, Response
 
 from productrecs.core.clock import iso
 from productrecs.core.errors import UnknownItemError, UnknownOrderError
@@ -23,6 +23,7 @@ from productrecs.http.openapi_responses import (
     object_schema,
     success_response,
 )
+from productrecs.http.pipeline.route_declaration import SECRET, Routes
 from productrecs.http.pipeline.url_decoding import ORDER_PREFIX, id_of_path
 from productrecs.records.catalog.item import pushed_fields
 from productrecs.records.catalog.repository import CatalogRepository, StoredItem
@@ -36,7 +37,7 @@ from productrecs.schemas.validation_errors import BodyError, Problem
 if TYPE_CHECKING:
     from productrecs.http.pipeline.route_context import RequestContext
 
-router = APIRouter(tags=["server"])
+routes = Routes("server")
 
 MAX_PAGE: Final = 1_000
 _DEFAULT_PAGE: Final = 100
@@ -116,8 +117,9 @@ def _page_schema(one: dict[str, Any]) -> dict[str, Any]:
     )
 
 
-@router.get(
+@routes.get(
     "/v1/items",
+    SECRET,
     operation_id="list_items",
     summary="List the items of the catalog",
     responses=success_response(
@@ -161,8 +163,9 @@ async def list_items(
     return await asyncio.to_thread(read)
 
 
-@router.get(
+@routes.get(
     "/v1/items/{item_id:text}",
+    SECRET,
     operation_id="get_item",
     summary="Return an item",
     responses=success_response("The item.", _ITEM, _ITEM_EXAMPLE)
@@ -195,8 +198,11 @@ async def get_item(
     return _reply(_item_fields(stored))
 
 
-@router.get(
+@routes.get(
     "/v1/orders",
+    SECRET,
+    widget=True,
+    is_rate_limited=False,
     operation_id="list_orders",
     summary="List orders",
     responses=success_response(
@@ -244,8 +250,9 @@ async def list_orders(
     return await asyncio.to_thread(read)
 
 
-@router.get(
+@routes.get(
     "/v1/orders/{order_id:text}",
+    SECRET,
     operation_id="get_order",
     summary="Return an order",
     responses=success_response("The order.", _ORDER, _ORDER_EXAMPLE)

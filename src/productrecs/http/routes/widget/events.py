@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 from urllib.parse import urlsplit
 
 import msgspec
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from productrecs.http.limits.client_address import address_of_client, network_of, peer_of
 from productrecs.http.openapi_responses import (
@@ -23,6 +23,7 @@ from productrecs.http.openapi_responses import (
     with_warnings,
 )
 from productrecs.http.pipeline.request_metrics import CounterMetric
+from productrecs.http.pipeline.route_declaration import PUBLISHABLE, Routes
 from productrecs.http.routes.widget.shopper_access import (
     record_refused_identities,
 )
@@ -125,7 +126,7 @@ def parse_event_fast(data: bytes) -> list[NewEvent] | None:
     return to_events(kind, body)
 
 
-router = APIRouter(tags=["widget"])
+routes = Routes("widget")
 
 OK: Final = b'{"ok":true}'
 _MAX_WARNINGS: Final = 20
@@ -164,8 +165,11 @@ _EXAMPLES: Final = {
 _encode: Final = msgspec.json.Encoder().encode
 
 
-@router.post(
+@routes.post(
     "/v1/events",
+    PUBLISHABLE,
+    widget=True,
+    is_rate_limited=False,
     operation_id="track",
     summary="Record shopper events",
     responses=success_response(

@@ -4,7 +4,7 @@ import asyncio
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
-from fastapi import APIRouter, Path, Request, Response
+from fastapi import Path, Request, Response
 
 from productrecs.core.errors import UnknownItemError
 from productrecs.features.forecast.forecast_replies import (
@@ -19,6 +19,7 @@ from productrecs.http.openapi_responses import (
     object_schema,
     success_response,
 )
+from productrecs.http.pipeline.route_declaration import EITHER, Routes
 from productrecs.http.pipeline.url_decoding import (
     FORECAST_PREFIX,
     id_of_path,
@@ -29,7 +30,7 @@ from productrecs.tenancy.accounts.store import Store
 if TYPE_CHECKING:
     from productrecs.http.pipeline.route_context import RequestContext
 
-router = APIRouter(tags=["widget"])
+routes = Routes("widget")
 
 _encode: Final = msgspec.json.Encoder().encode
 _AMOUNT: Final = {"type": "number", "minimum": 0}
@@ -110,8 +111,10 @@ _ITEM_EXAMPLE: Final = {
 }
 
 
-@router.get(
+@routes.get(
     "/v1/forecast/summary",
+    EITHER,
+    widget=True,
     operation_id="forecast_summary",
     summary="Forecast a store's sales",
     responses=success_response(
@@ -138,8 +141,10 @@ async def summary(request: Request) -> Response:
     return Response(content, media_type="application/json")
 
 
-@router.get(
+@routes.get(
     "/v1/forecast/items/{item_id:text}",
+    EITHER,
+    widget=True,
     operation_id="forecast_item",
     summary="Forecast one product's sales",
     responses=success_response(

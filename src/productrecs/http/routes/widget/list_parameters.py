@@ -8,11 +8,8 @@ from fastapi import Query
 from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from productrecs.http.pipeline.authentication_and_cors import (
-    SECRET,
-    Caller,
-    SecretKeyRequiredError,
-)
+from productrecs.http.pipeline.authentication import Caller, SecretKeyRequiredError
+from productrecs.http.pipeline.route_declaration import SECRET
 from productrecs.records.catalog.item_filters import (
     FILTER_FORMS,
     MAX_FILTERS,

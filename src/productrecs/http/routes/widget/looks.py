@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 
 from productrecs.core.clock import iso
 from productrecs.features.looks.look import Hotspot, Look
@@ -12,8 +12,12 @@ from productrecs.http.openapi_responses import (
     look_response,
     not_modified_response,
 )
-from productrecs.http.pipeline.authentication_and_cors import LOOK_PICTURE_PATH
 from productrecs.http.pipeline.etag_responses import conditional_reply
+from productrecs.http.pipeline.route_declaration import (
+    LOOK_PICTURE_PATH,
+    PUBLISHABLE,
+    Routes,
+)
 from productrecs.http.pipeline.url_decoding import base_url_of
 from productrecs.http.routes.widget.list_parameters import (
     PriceListQuery,
@@ -27,14 +31,18 @@ from productrecs.tenancy.accounts.store import Store
 if TYPE_CHECKING:
     from productrecs.http.pipeline.route_context import RequestContext
 
-router = APIRouter(tags=["widget"])
+routes = Routes("widget")
 
 NO_LOOK: Final = b'{"look":null}'
 _encode: Final = msgspec.json.Encoder().encode
 
 
-@router.get(
+@routes.get(
     "/v1/looks",
+    PUBLISHABLE,
+    widget=True,
+    empty=b'{"look":null}',
+    sends_timing=True,
     operation_id="look",
     summary="Return the look of a product page",
     responses=look_response() | not_modified_response() | error_responses(401, 422, 503),

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from productrecs.features.looks.photo_analysis import PhotoSpot, spots_in_picture
 from productrecs.features.search.hits import Hit
@@ -19,6 +19,7 @@ from productrecs.http.openapi_responses import (
     request_body,
 )
 from productrecs.http.pipeline.route_context import Context, RequestContext
+from productrecs.http.pipeline.route_declaration import PUBLISHABLE, Routes
 from productrecs.http.pipeline.search_count_recorder import searcher_of_scope
 from productrecs.http.routes.widget.list_parameters import (
     PriceListQuery,
@@ -43,7 +44,7 @@ from productrecs.serving.cards import (
 )
 from productrecs.training.visual.photo_search_client import PhotoWorkerClient
 
-router = APIRouter(tags=["widget"])
+routes = Routes("widget")
 
 PHOTO: Final = (
     "data:image/png;base64,"
@@ -53,8 +54,12 @@ PHOTO: Final = (
 _SEARCH_EXAMPLES: Final = {"a photo": {"image": PHOTO, "num": 6, "in_stock": True}}
 
 
-@router.post(
+@routes.post(
     "/v1/search/image",
+    PUBLISHABLE,
+    widget=True,
+    empty=b'{"results":[]}',
+    sends_timing=True,
     operation_id="search_by_photo",
     summary="Find products similar to a photo",
     responses=photo_search_response()
@@ -126,8 +131,12 @@ _encode: Final = msgspec.json.Encoder().encode
 _ANALYSIS_EXAMPLES: Final = {"a photo": {"image": PHOTO}}
 
 
-@router.post(
+@routes.post(
     "/v1/shop-the-look/analyze",
+    PUBLISHABLE,
+    widget=True,
+    empty=b'{"hotspots":[]}',
+    sends_timing=True,
     operation_id="analyze_photo",
     summary="Find the store's products in a photo",
     responses=analysis_response()

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 from pydantic import BeforeValidator
 
 from productrecs.features.recommendations.recommendation_request import (
@@ -16,6 +16,7 @@ from productrecs.http.openapi_responses import (
     recommendations_response,
     ref,
 )
+from productrecs.http.pipeline.route_declaration import EITHER, Routes
 from productrecs.http.routes.widget.list_parameters import (
     LOOKS_LIKE_FILTER,
     MAX_EXCLUDED,
@@ -48,7 +49,7 @@ from productrecs.schemas.validation_errors import BodyError, Problem
 if TYPE_CHECKING:
     from productrecs.http.pipeline.route_context import RequestContext
 
-router = APIRouter(tags=["widget"])
+routes = Routes("widget")
 
 _EXTRA_FIELDS: Final[Mapping[str, Any]] = {
     **IDENTITY_WARNINGS,
@@ -113,8 +114,11 @@ def _absent_if_blank(value: object) -> object:
     return False if value == "" else value
 
 
-@router.get(
+@routes.get(
     "/v1/recommendations",
+    EITHER,
+    widget=True,
+    empty=b'{"recommendations":[]}',
     operation_id="recommend",
     summary="Recommend products for a product page, a cart or a shopper",
     responses=recommendations_response("buy", _EXTRA_FIELDS)
@@ -214,8 +218,11 @@ async def declared_recommendations(  # noqa: PLR0913, PLR0917 - one a query para
     return Response(body, media_type="application/json")
 
 
-@router.get(
+@routes.get(
     "/v1/trending",
+    EITHER,
+    widget=True,
+    empty=b'{"recommendations":[]}',
     operation_id="trending",
     summary="List what sells right now, the same for everybody",
     responses=recommendations_response("trending") | error_responses(401, 422, 503),

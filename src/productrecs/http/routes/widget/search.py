@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Annotated, Any, Final, NamedTuple
 from urllib.parse import quote
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 from pydantic import BeforeValidator
 
 from productrecs.core.errors import StorageError
@@ -31,6 +31,7 @@ from productrecs.features.search.results_page import (
 from productrecs.http.openapi_responses import error_responses, search_response
 from productrecs.http.pipeline.request_metrics import CounterMetric
 from productrecs.http.pipeline.route_context import Context, RequestContext
+from productrecs.http.pipeline.route_declaration import EITHER, Routes
 from productrecs.http.pipeline.search_count_recorder import (
     Searcher,
     searcher_of_scope,
@@ -80,7 +81,7 @@ from productrecs.serving.search_cache import (
 )
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 
-router = APIRouter(tags=["widget"])
+routes = Routes("widget")
 
 MAX_NUM: Final = 50
 DEFAULT_NUM: Final = 12
@@ -106,8 +107,12 @@ def _absent_if_blank(value: object) -> object:
     return False if value == "" else value
 
 
-@router.get(
+@routes.get(
     "/v1/search",
+    EITHER,
+    widget=True,
+    empty=b'{"results":[]}',
+    sends_timing=True,
     operation_id="search",
     summary="Search products, also while the shopper types",
     responses=search_response(EXTRA_PROPERTIES)

@@ -15,8 +15,9 @@ from fastapi import Query, Request
 from productrecs.core.ids import StoreId, visitor_hash
 from productrecs.features.reports.tracking_health.repository import RefusedIdentity
 from productrecs.http.limits.client_address import address_of_client, network_of, peer_of
-from productrecs.http.pipeline.authentication_and_cors import SECRET, Caller
+from productrecs.http.pipeline.authentication import Caller
 from productrecs.http.pipeline.route_context import Context
+from productrecs.http.pipeline.route_declaration import SECRET
 from productrecs.records.events.shopper_history_cache import (
     ShopperHistories,
     ShopperHistory,

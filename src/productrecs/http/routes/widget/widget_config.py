@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 
 from productrecs.features.widgets.repository import read_config
 from productrecs.features.widgets.widget_config import WidgetConfig
@@ -20,6 +20,7 @@ from productrecs.http.openapi_responses import (
 )
 from productrecs.http.pipeline.etag_responses import conditional_reply
 from productrecs.http.pipeline.route_context import Context, RequestContext
+from productrecs.http.pipeline.route_declaration import PUBLISHABLE, Routes
 from productrecs.records.catalog.price_lists import PriceListNameError, parse_list_name
 from productrecs.schemas.validation_errors import BodyError, Problem
 from productrecs.serving.cached_store import CachedStore
@@ -28,7 +29,7 @@ from productrecs.tenancy.accounts.store_settings import StoreSettings
 
 _log = logging.getLogger(__name__)
 
-router = APIRouter(tags=["widget"])
+routes = Routes("widget")
 
 CACHE_SECONDS: Final = 60
 """How long a browser caches a widget's settings."""
@@ -47,8 +48,11 @@ _EXAMPLE: Final = {
 }
 
 
-@router.get(
+@routes.get(
     "/v1/widget-config",
+    PUBLISHABLE,
+    widget=True,
+    sends_timing=True,
     operation_id="widget_config",
     summary="Return a widget's settings",
     responses=success_response(
