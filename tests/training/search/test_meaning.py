@@ -20,7 +20,7 @@ from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.search.indexer import Indexer
-from productrecs.training.search.semantic_space_builder import MeaningBuilder
+from productrecs.training.search.semantic_space_builder import READ_BATCH, MeaningBuilder
 from productrecs.training.search.semantic_space_files import (
     StoredSpace,
     read_space,
@@ -187,6 +187,13 @@ def test_a_text_is_embedded_once_even_after_a_restart(bench: Bench) -> None:
     again.refresh()
     found = again.find(IndexQuery(again.analyse("kilim "), 10, VISIBLE))
     assert found.items[0] == 36
+
+
+def test_a_push_of_more_products_than_a_batch_is_embedded_whole(bench: Bench) -> None:
+    titles = {f"lamp-{n}": f"plain lamp {n}" for n in range(2 * READ_BATCH + 10)}
+    bench.push(**titles)
+
+    assert bench.settle() == 36 + len(titles)
 
 
 def test_a_deleted_product_is_not_found_by_meaning(bench: Bench) -> None:

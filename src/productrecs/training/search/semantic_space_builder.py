@@ -80,7 +80,7 @@ _AFTER_ALL: Final = 2**62
 class _Progress:
     """One store: its embedded position in the catalog, and unpublished vectors."""
 
-    position: ChangePosition = field(default_factory=ChangePosition)
+    position: ChangePosition = field(default_factory=lambda: ChangePosition(0, _AFTER_ALL))
     vectors: ProductVectors | None = None
     words: dict[str, None] = field(default_factory=dict)
     embedded: int = 0
@@ -137,7 +137,9 @@ class MeaningBuilder:
     ) -> bool:
         """Run a store's step; a failure stops no other store, a broken model stops all."""
         progress = self._stores.setdefault(head.store_id, _Progress())
-        is_idle = progress.position.seq >= head.seq and not progress.is_dirty
+        # A push of many items has one sequence number: part of them may be unread.
+        has_read_all = progress.position >= ChangePosition(head.seq, _AFTER_ALL)
+        is_idle = has_read_all and not progress.is_dirty
         folder = self._root / head.store_id
         if is_idle or self._seconds() < progress.not_before or not folder.exists():
             return False
