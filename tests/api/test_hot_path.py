@@ -17,7 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from productrecs.core.clock import parse_timestamp
-from productrecs.http.dispatch import dispatcher, fast_path
+from productrecs.http.dispatch import fast_path
+from productrecs.http.routes.widget import recommendations
 from productrecs.http.routes.widget.list_replies import TrendingRequest
 from productrecs.http.routes.widget.recommendations import (
     parse_list_request,
@@ -79,7 +80,7 @@ def lanes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lanes]:
             )
             for _ in range(2)
         )
-        setattr(declared.application, "_answer_frequent", _closed)  # noqa: B010 - its own lane
+        setattr(declared.application, "_answer_quickly", _closed)  # noqa: B010 - its own lane
         _live(merchant.through(fast))
         service.train(merchant, lambda: NOW)
         service.index()
@@ -262,7 +263,7 @@ def _generous(query: Mapping[str, str], default: int) -> TrendingRequest | None:
 def test_control_a_lane_that_reads_numbers_its_own_way_is_found(
     lanes: Lanes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dispatcher, "parse_trending_request", _generous)
+    monkeypatch.setattr(recommendations, "parse_trending_request", _generous)
 
     assert lanes.differ("/v1/trending", "num=21") is not None
 

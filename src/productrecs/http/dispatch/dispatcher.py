@@ -1,14 +1,15 @@
 """Dispatcher: the outermost ASGI application, which handles every request first.
 
-It handles request id, CORS and admission, and answers frequent well-formed requests. It
-forwards all others to the FastAPI route of the same path. That route is the reference: it
-gives the exact 422 and the documentation. Both call the same functions.
+It handles request id, CORS and admission, and answers plain requests of frequent routes by
+their short way (`Route.quick`). It forwards all others to the FastAPI route of the same
+path, which is the reference: it gives the exact 422 and the documentation. Both read their
+parameters by one declaration and call the same functions.
 """
 
 import logging
 import random
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Final
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.memory_budget import Claim
@@ -25,47 +26,24 @@ from productrecs.http.limits.bot_detection import crawler_name
 from productrecs.http.limits.client_address import address_of_client, peer_of
 from productrecs.http.limits.load_shedding import LoadShedder, RequestQueue
 from productrecs.http.limits.rate_limits import TooManyRequestsError
-from productrecs.http.pipeline.authentication import Caller, SecretKeyInUrlError, keys_of
+from productrecs.http.pipeline.authentication import SecretKeyInUrlError, keys_of
 from productrecs.http.pipeline.cors import PREFLIGHT_HEADERS
 from productrecs.http.pipeline.error_responses import ROUTER_CODES
 from productrecs.http.pipeline.live_event_recorder import Sender
 from productrecs.http.pipeline.readiness_checks import Readiness
 from productrecs.http.pipeline.request_metrics import RequestMetrics
-from productrecs.http.pipeline.route_context import Context, RequestContext
+from productrecs.http.pipeline.route_context import Context, QuickCall, RequestContext
 from productrecs.http.pipeline.route_declaration import SECRET, Route
-from productrecs.http.pipeline.search_count_recorder import searcher_of_scope
 from productrecs.http.pipeline.url_decoding import base_url_by_headers
 from productrecs.http.route_table import route_of
-from productrecs.http.routes.widget.events import (
-    receive_event_body as receive_events,
-)
-from productrecs.http.routes.widget.list_parameters import priced_store
-from productrecs.http.routes.widget.list_replies import (
-    answer_list,
-    answer_trending,
-)
-from productrecs.http.routes.widget.recommendations import (
-    parse_list_request,
-    parse_trending_request,
-)
-from productrecs.http.routes.widget.search import (
-    SearchReply,
-    answer_search,
-    parse_search_request,
-)
 from productrecs.http.routes.widget.shopper_access import access_of
-from productrecs.http.routes.widget.widget_config import (
-    CACHE_SECONDS,
-    ConfigPage,
-    answer_config,
-)
 from productrecs.http.transport.error_body import (
     INTERNAL_ERROR,
     INTERNAL_ERROR_DETAIL,
     ErrorCode,
     random_retry_after,
 )
-from productrecs.http.transport.request_body import ClientDisconnectedError, read_event_body
+from productrecs.http.transport.request_body import ClientDisconnectedError
 from productrecs.schemas.validation_errors import (
     BodyError,
     validation_reply,
@@ -73,10 +51,6 @@ from productrecs.schemas.validation_errors import (
 from productrecs.tenancy.accounts.api_keys import KeyUse
 from productrecs.tenancy.accounts.refused_keys.repository import RefusedKey
 from productrecs.tenancy.accounts.repository import KeyMisuse, MisuseKind
-from productrecs.tenancy.accounts.store import Store
-
-if TYPE_CHECKING:
-    from productrecs.http.transport.request_parser import Header
 
 _log = logging.getLogger(__name__)
 
@@ -175,7 +149,7 @@ class Dispatcher:
         # Memory is shared per key: pages cannot use up the share of a merchant's server.
         claimant = admission.caller.rate_limit_key if admission.caller else ""
         with context.budget.claim(claimant) as claim:
-            if not await self._answer_frequent(exchange, receive, context, claim):
+            if not await self._answer_quickly(exchange, receive, context, claim):
                 scope["productrecs"] = RequestContext(
                     context, admission.caller, exchange.request_id, self._readiness, claim
                 )
@@ -224,35 +198,30 @@ class Dispatcher:
         admission.count_rates()
         return admission
 
-    async def _answer_frequent(
+    async def _answer_quickly(
         self, exchange: HttpExchange, receive: Receive, context: Context, claim: Claim
     ) -> bool:
-        """Answer a frequent, well-formed request; return whether it was answered."""
-        caller, scope = exchange.admission.caller, exchange.scope
-        body: bytes | None = None
-        extra: Iterable[Header] = ()
-        if caller is not None and (scope["method"], scope["path"]) == (
-            "POST",
-            "/v1/events",
-        ):
-            data = await read_event_body(receive, scope["headers"], claim)
-            store = caller.store
-            if store.store_id in context.event_watch.stores:
-                body = await _watched_events(context, store, exchange, data, claim)
-            else:
-                peer, headers = peer_of(scope), exchange.headers
-                body = await receive_events(context, store, data, claim, headers, peer)
-        elif caller is not None and scope["path"] == "/v1/search":
-            found = await _search_reply(context, caller, exchange)
-            body, extra = found or (None, ())
-        elif caller is not None and scope["method"] == "GET":
-            body = await _read_reply(context, caller, exchange)
-        if body is None:
+        """Answer by the route's short way; return whether it could."""
+        admission, route, scope = exchange.admission, exchange.route, exchange.scope
+        if admission.caller is None or route is None or route.quick is None:
             return False
-        if scope["path"] == "/v1/widget-config":
-            await exchange.reply_conditional(body, CACHE_SECONDS)
+        call = QuickCall(
+            context,
+            admission.caller,
+            exchange.query,
+            scope,
+            exchange.headers,
+            receive,
+            claim,
+            is_misuse=admission.misuse is not None,
+        )
+        reply = await route.quick(call)
+        if reply is None:
+            return False
+        if reply.cache_seconds:
+            await exchange.reply_conditional(reply.body, reply.cache_seconds)
         else:
-            await exchange.reply(200, body, extra)
+            await exchange.reply(200, reply.body, reply.headers)
         return True
 
     @property
@@ -309,26 +278,6 @@ def _comes_from_bot(exchange: HttpExchange, context: Context) -> bool:
     return not access.is_signed and bots.is_flagged(store_id, query, access.network)
 
 
-async def _watched_events(
-    context: Context, store: Store, exchange: HttpExchange, data: bytes, claim: Claim
-) -> bytes:
-    """Store events of a store whose live view is open, and record the outcome."""
-    peer, is_foreign = peer_of(exchange.scope), exchange.admission.misuse is not None
-    headers, bots = exchange.headers, context.bots
-    sender = Sender(
-        *(store.store_id, context.clock(), peer, headers, is_foreign),
-        bots=bots,
-        secrets=store.secrets,
-    )
-    try:
-        body = await receive_events(context, store, data, claim, headers, peer)
-    except ProductRecsError as error:
-        context.event_watch.add(sender, data, error)
-        raise
-    context.event_watch.add(sender, data)
-    return body
-
-
 def _record_refused_event(context: Context, exchange: HttpExchange) -> None:
     """Record refused events for the store of the key, else of the page's origin."""
     admission = exchange.admission
@@ -358,47 +307,3 @@ def _record_leaked_key(exchange: HttpExchange, context: Context) -> None:
         misuse = KeyMisuse.of(store.store_id, kind, origin, now_ms)
         context.write_client.write_later(misuse)
         _log.warning("secret key leaked", extra={"store": store.store_id})
-
-
-async def _search_reply(
-    context: Context, caller: Caller, exchange: HttpExchange
-) -> SearchReply | None:
-    """Return the reply to a well-formed search; None leaves it to the declared route."""
-    cached_store, query = context.stores.get(caller.store), exchange.query
-    parsed = None if query is None or cached_store is None else parse_search_request(query)
-    if cached_store is None or query is None or parsed is None:
-        return None
-    cached_store = priced_store(caller, cached_store, query.get("price_list", ""))
-    searcher = searcher_of_scope(exchange.scope, query)
-    peer = peer_of(exchange.scope)
-    access = access_of(context, caller, query, peer, exchange.headers)
-    return await answer_search(context, cached_store, parsed, searcher, access)
-
-
-async def _read_reply(
-    context: Context, caller: Caller, exchange: HttpExchange
-) -> bytes | None:
-    """Return the body of a well-formed read; None leaves it to the declared route."""
-    path, query = exchange.scope["path"], exchange.query
-    cached_store = context.stores.get(caller.store)
-    if query is None or cached_store is None:
-        return None
-    if "price_list" in query and exchange.route is not None and exchange.route.empty:
-        cached_store = priced_store(caller, cached_store, query["price_list"])
-    default = cached_store.shop.settings.rec_num
-    if path == "/v1/recommendations":
-        parsed = parse_list_request(query, default)
-        access = access_of(
-            *(context, caller, query, peer_of(exchange.scope), exchange.headers)
-        )
-        return parsed and await answer_list(context, cached_store, parsed, access)
-    if path == "/v1/trending":
-        trending = parse_trending_request(query, default)
-        if trending is None:
-            return None
-        return await answer_trending(context, cached_store, trending)
-    if path == "/v1/widget-config":
-        names = ("type", "lang", "price_list")
-        page = ConfigPage(*(query.get(name, "") for name in names))
-        return await answer_config(context, caller.store, cached_store, page)
-    return None

@@ -2,7 +2,7 @@
 
 uvicorn creates a scope, a cycle and a task for each request, and the dispatcher an
 exchange. For a cached list these cost more than everything else. The fast path answers
-well-formed requests for lists and searches without them. It leaves unusual requests, and
+well-formed requests for lists without them. It leaves unusual requests, and
 requests that have to wait, to the dispatcher. Both use the same admission function.
 
 Load shedding happens here too, because a rejection must cost a fraction of a list.
@@ -12,7 +12,7 @@ Otherwise rejections would use up the time for replies.
 import random
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from productrecs.core.cache_registry import Cache, memoized
@@ -29,20 +29,14 @@ from productrecs.http.limits.client_address import address_of_client, network_of
 from productrecs.http.limits.load_shedding import LoadShedder, OverloadedError
 from productrecs.http.pipeline.request_metrics import RequestMetrics
 from productrecs.http.pipeline.route_context import Context
-from productrecs.http.pipeline.search_count_recorder import Searcher, searcher_of
 from productrecs.http.pipeline.url_decoding import base_url_by_headers
-from productrecs.http.route_table import route_of
+from productrecs.http.route_table import ROUTES
 from productrecs.http.routes.widget.list_parameters import priced_store
 from productrecs.http.routes.widget.list_replies import answer_immediately
 from productrecs.http.routes.widget.recommendations import (
     parse_list_request,
 )
-from productrecs.http.routes.widget.search import (
-    SearchReply,
-    cached_search,
-    parse_search_request,
-)
-from productrecs.http.routes.widget.shopper_access import IDENTITY, access_of
+from productrecs.http.routes.widget.shopper_access import access_of
 from productrecs.http.transport.error_body import (
     OVERLOADED,
     ErrorBody,
@@ -50,14 +44,11 @@ from productrecs.http.transport.error_body import (
     build_error_body,
     random_retry_after,
 )
-from productrecs.http.transport.request_parser import Header, RequestHead
-from productrecs.serving.cached_store import CachedStore
+from productrecs.http.transport.request_parser import RequestHead
 from productrecs.tenancy.accounts.api_keys import PUBLISHABLE_PREFIX
 
-_SEARCH: Final = route_of("/v1/search")
-_ROUTES: Final = {
-    path.encode(): route_of(path) for path in ("/v1/recommendations", "/v1/search")
-}
+_LISTS: Final = ROUTES["/v1/recommendations"]
+_PATH: Final = _LISTS.path.encode()
 _KEY: Final = re.compile(
     rb"[?&]key=(" + PUBLISHABLE_PREFIX.encode() + rb"\w+)|\r\nx-pub-key:\s*(\S+)",
     re.IGNORECASE,
@@ -95,30 +86,29 @@ class FastPath:
         began = time.monotonic()
         context = self._context
         raw_path, _, query_string = target.partition(b"?")
-        route = _ROUTES.get(raw_path)
-        if context is None or route is None or b"#" in target or not head.is_all:
+        if context is None or raw_path != _PATH or b"#" in target or not head.is_all:
             return None
         query = _parsed_query(query_string)
         if query is None:
             return None
-        arrival = Arrival(route, "GET", query_string, query, head.by_name, address)
+        arrival = Arrival(_LISTS, "GET", query_string, query, head.by_name, address)
         try:
             admission = admit(context, self._pressure, arrival)
             if admission.refusal is not None:
                 return self._rejection(context, admission, arrival, head, began)
-            found = _find_reply(context, admission, arrival, head.lines)
+            body = _find_list(context, admission, arrival)
         except Exception:
             return None  # the dispatcher handles the request again, and reports the error
-        if found is None or admission.meter is None:
+        if body is None or admission.meter is None:
             return None
         admission.meter.count()
         headers = admission.cors
-        if admission.limits or found.headers:
+        if admission.limits:
             admission.count_rates()
-            headers = (*headers, *admission.limits, *found.headers)
+            headers = (*headers, *admission.limits)
         request_id = head.request_id or self._new_request_id()
-        self._traffic.record(route, "GET", 200, began)
-        return raw_response(found.body, request_id, headers)
+        self._traffic.record(_LISTS, "GET", 200, began)
+        return raw_response(body, request_id, headers)
 
     def store_of(self, data: bytes) -> str:
         """Return the store of the key in an unparsed request; "" if no key is found."""
@@ -176,10 +166,8 @@ def _parsed_request(query_string: bytes, default_num: int) -> RecommendationRequ
     return None if query is None else parse_list_request(query, default_num)
 
 
-def _find_reply(
-    context: Context, admission: Admission, arrival: Arrival, lines: Sequence[Header]
-) -> SearchReply | None:
-    """Return a reply that is available without waiting; else None.
+def _find_list(context: Context, admission: Admission, arrival: Arrival) -> bytes | None:
+    """Return the body of a list that is available without waiting; else None.
 
     Also None if the dispatcher has to refuse the request, open the meter or the store, or
     record misuse.
@@ -197,27 +185,8 @@ def _find_reply(
             return None  # unless the identity is signed
     if "price_list" in query:
         cached_store = priced_store(caller, cached_store, query["price_list"])
-    if arrival.route is _SEARCH:
-        return _search_reply(
-            context, cached_store, query, searcher_of(arrival.peer, lines, query)
-        )
     list_request = _parsed_request(arrival.query_string, cached_store.shop.settings.rec_num)
     if list_request is None:
         return None
     access = access_of(context, caller, query, arrival.peer, arrival.headers)
-    body = answer_immediately(context, cached_store, list_request, access)
-    return None if body is None else SearchReply(body)
-
-
-def _search_reply(
-    context: Context,
-    cached_store: CachedStore,
-    query: Mapping[str, str],
-    searcher: Searcher,
-) -> SearchReply | None:
-    list_request = parse_search_request(query)
-    return (
-        None
-        if list_request is None or IDENTITY in query  # that may be refused
-        else cached_search(context, cached_store, list_request, searcher)
-    )
+    return answer_immediately(context, cached_store, list_request, access)

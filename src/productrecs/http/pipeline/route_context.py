@@ -1,15 +1,16 @@
 """Route context: the process's services and the request that a route gets."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from productrecs.core.clock import Clock
 from productrecs.core.errors import StorageBusyError
 from productrecs.core.memory_budget import ByteBudget, Claim
 from productrecs.http.limits.bot_detection import BotDetector
+from productrecs.http.limits.client_address import peer_of
 from productrecs.http.limits.named_customers import NamedCustomers
 from productrecs.http.limits.rate_limits import RateLimits
 from productrecs.http.limits.usage_metering import UsageMetering
@@ -111,3 +112,22 @@ class RequestContext:
             message = "this route was declared without a credential"
             raise RuntimeError(message)
         return self.caller
+
+
+@dataclass(frozen=True, slots=True)
+class QuickCall:
+    """One admitted request before FastAPI reads it."""
+
+    context: Context
+    caller: Caller
+    query: Mapping[str, str] | None  # None if it is not in the plain form
+    scope: MutableMapping[str, Any]
+    headers: Mapping[bytes, bytes]  # names are in lower case
+    receive: Callable[[], Awaitable[MutableMapping[str, Any]]]
+    claim: Claim  # the memory of its body
+    is_misuse: bool  # of the key, by a page
+
+    @property
+    def peer(self) -> str:
+        """The address of the other end of the connection."""
+        return peer_of(self.scope)

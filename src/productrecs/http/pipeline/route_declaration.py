@@ -6,10 +6,10 @@ routes; a route that is not in it does not exist.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from fastapi import APIRouter
 
@@ -34,6 +34,18 @@ SECRET: Final = Credential.SECRET
 OPERATOR: Final = Credential.OPERATOR
 
 
+class QuickReply(NamedTuple):
+    """A reply with status 200; a browser may cache it for `cache_seconds`, if any."""
+
+    body: bytes
+    headers: Sequence[tuple[bytes, bytes]] = ()
+    cache_seconds: int = 0
+
+
+Quick = Callable[..., Awaitable[QuickReply | None]]
+"""Answers a `QuickCall` of an admitted caller; None leaves it to the declared function."""
+
+
 @dataclass(frozen=True, slots=True)
 class Route:
     """One path of the service: the credential of each method, and its properties."""
@@ -45,6 +57,7 @@ class Route:
     sends_timing: bool = False  # replies have a Server-Timing header
     is_rate_limited: bool = True  # subject to rate limits
     needs_plan: bool = True  # a change of a store is refused when its plan is over
+    quick: Quick | None = None  # a shorter way to the same reply
     takes_text: bool = False  # the end of its path is one value, slashes included
 
 
@@ -91,7 +104,14 @@ class Routes:
         return self.router.api_route(path, methods=[method], **rest)
 
 
-_PROPERTIES: Final = ("widget", "empty", "sends_timing", "is_rate_limited", "needs_plan")
+_PROPERTIES: Final = (
+    "widget",
+    "empty",
+    "sends_timing",
+    "is_rate_limited",
+    "needs_plan",
+    "quick",
+)
 _CONVERTER: Final = re.compile(r":\w+}")  # of a path's parameter
 _published: Final[dict[str, Route]] = {}
 
@@ -107,13 +127,15 @@ def publish(modules: Iterable[Routes]) -> Mapping[str, Route]:
     Raises:
         ValueError: when two methods of one path declare different properties.
     """
+    merged = dict(_published)
     for declared in (one for module in modules for one in module.declared):
-        known = _published.get(declared.path, declared)
+        known = merged.get(declared.path, declared)
         methods = {**known.methods, **declared.methods}
         if replace(known, methods=methods) != replace(declared, methods=methods):
             message = f"the methods of {declared.path} declare different properties"
             raise ValueError(message)
-        _published[declared.path] = replace(known, methods=methods)
+        merged[declared.path] = replace(known, methods=methods)
+    _published.update(merged)
     return _published
 
 

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import msgspec
 from fastapi import Request, Response
 
+from productrecs.core.errors import ProductRecsError
 from productrecs.http.limits.client_address import address_of_client, network_of, peer_of
 from productrecs.http.openapi_responses import (
     OK_EXAMPLE,
@@ -22,8 +23,9 @@ from productrecs.http.openapi_responses import (
     success_response,
     with_warnings,
 )
+from productrecs.http.pipeline.live_event_recorder import Sender
 from productrecs.http.pipeline.request_metrics import CounterMetric
-from productrecs.http.pipeline.route_declaration import PUBLISHABLE, Routes
+from productrecs.http.pipeline.route_declaration import PUBLISHABLE, QuickReply, Routes
 from productrecs.http.routes.widget.shopper_access import (
     record_refused_identities,
 )
@@ -59,7 +61,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from productrecs.core.memory_budget import Claim
-    from productrecs.http.pipeline.route_context import Context, RequestContext
+    from productrecs.http.pipeline.route_context import Context, QuickCall, RequestContext
     from productrecs.serving.cached_store import CachedStore
     from productrecs.tenancy.accounts.api_keys import SecretKeys
     from productrecs.tenancy.accounts.store import Store
@@ -165,11 +167,33 @@ _EXAMPLES: Final = {
 _encode: Final = msgspec.json.Encoder().encode
 
 
+async def _receive_quickly(call: QuickCall) -> QuickReply:
+    """Store the events of a body; the live view of a store shows what became of it."""
+    context, store = call.context, call.caller.store
+    data = await read_event_body(call.receive, call.scope["headers"], call.claim)
+    received = (context, store, data, call.claim, call.headers, call.peer)
+    if store.store_id not in context.event_watch.stores:
+        return QuickReply(await receive_event_body(*received))
+    sender = Sender(
+        *(store.store_id, context.clock(), call.peer, call.headers, call.is_misuse),
+        bots=context.bots,
+        secrets=store.secrets,
+    )
+    try:
+        body = await receive_event_body(*received)
+    except ProductRecsError as error:
+        context.event_watch.add(sender, data, error)
+        raise
+    context.event_watch.add(sender, data)
+    return QuickReply(body)
+
+
 @routes.post(
     "/v1/events",
     PUBLISHABLE,
     widget=True,
     is_rate_limited=False,
+    quick=_receive_quickly,
     operation_id="track",
     summary="Record shopper events",
     responses=success_response(

@@ -43,14 +43,6 @@ from productrecs.serving.cards import (
     title_of,
 )
 
-PARAMETER_NAMES: Final = frozenset(
-    (
-        *("filter", "facets", "sort", "offset", "highlight", "suggest"),
-        *("query_filters", "collapse", "refine"),
-    )
-)
-"""The parameters that a bare search has none of."""
-
 _ALL, _NONE = "all", "none"
 _FIELD: Final = "|".join(FilterField)
 _QUERY_FILTERS: Final = rf"^({_ALL}|{_NONE}|({_FIELD})(,({_FIELD}))*)?$"

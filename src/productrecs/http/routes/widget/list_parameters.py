@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from productrecs.http.pipeline.authentication import Caller, SecretKeyRequiredError
+from productrecs.http.pipeline.route_context import QuickCall
 from productrecs.http.pipeline.route_declaration import SECRET
 from productrecs.records.catalog.item_filters import (
     FILTER_FORMS,
@@ -169,6 +170,18 @@ def priced_store(caller: Caller, cached_store: CachedStore, name: str) -> Cached
         known = ", ".join(one for one in names if may_read(parse_list_name(one).group))
         message = f"{error}; known lists: {known or 'none'}"
         raise BodyError([Problem(_AT, message, "unknown_price_list", name)]) from error
+
+
+def open_priced_store(call: QuickCall) -> CachedStore | None:
+    """Return the caller's store with the call's prices, if it is in memory.
+
+    Raises:
+        BodyError, SecretKeyRequiredError: as `priced_store`.
+    """
+    cached_store = call.context.stores.get(call.caller.store)
+    if cached_store is None or call.query is None:
+        return None
+    return priced_store(call.caller, cached_store, call.query.get("price_list", ""))
 
 
 def refuse_unknown_filters(names: Iterable[str]) -> None:

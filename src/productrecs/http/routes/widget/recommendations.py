@@ -1,9 +1,9 @@
 """Recommendations: GET /v1/recommendations and GET /v1/trending."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
-from fastapi import Query, Request, Response
+from fastapi import Depends, Query, Request, Response
 from pydantic import BeforeValidator
 
 from productrecs.features.recommendations.recommendation_request import (
@@ -16,11 +16,11 @@ from productrecs.http.openapi_responses import (
     recommendations_response,
     ref,
 )
-from productrecs.http.pipeline.route_declaration import EITHER, Routes
+from productrecs.http.pipeline.query_parser import QueryParser, as_dependency
+from productrecs.http.pipeline.route_context import QuickCall
+from productrecs.http.pipeline.route_declaration import EITHER, QuickReply, Routes
 from productrecs.http.routes.widget.list_parameters import (
     LOOKS_LIKE_FILTER,
-    MAX_EXCLUDED,
-    MAX_NUM,
     Excluded,
     FilterQuery,
     Num,
@@ -28,6 +28,7 @@ from productrecs.http.routes.widget.list_parameters import (
     Shown,
     check_excluded,
     listed_ids,
+    open_priced_store,
     priced_store,
     read_filters,
     refuse_unknown_filters,
@@ -43,6 +44,7 @@ from productrecs.http.routes.widget.shopper_access import (
     IdentityQuery,
     SessionQuery,
     access_in_route,
+    access_of,
 )
 from productrecs.schemas.validation_errors import BodyError, Problem
 
@@ -103,30 +105,21 @@ _EXTRA_FIELDS: Final[Mapping[str, Any]] = {
     },
 }
 MAX_ANCHORS: Final = 50
-_SOURCES: Final[Mapping[str, Source]] = {source.value: source for source in Source}
-_NUMS: Final = {str(num): num for num in range(1, MAX_NUM + 1)}
-_FILTERING: Final = LOOKS_LIKE_FILTER | {"filter"}
-"""Parameters that the fast path leaves to the declared route."""
-_SWITCHES: Final = {"true": True, "1": True, "false": False, "0": False, "": False}
 
 
 def _absent_if_blank(value: object) -> object:
     return False if value == "" else value
 
 
-@routes.get(
-    "/v1/recommendations",
-    EITHER,
-    widget=True,
-    empty=b'{"recommendations":[]}',
-    operation_id="recommend",
-    summary="Recommend products for a product page, a cart or a shopper",
-    responses=recommendations_response("buy", _EXTRA_FIELDS)
-    | error_responses(401, "placement_unknown", 422, 503),
-    response_class=Response,
-)
-async def declared_recommendations(  # noqa: PLR0913, PLR0917 - one a query parameter
-    request: Request,
+class ListQuery(NamedTuple):
+    """What a call for a list asks; its request has `num` 0 if the call names none."""
+
+    request: RecommendationRequest
+    shopper_ids: Mapping[str, str]
+    price_list: str
+
+
+def _list_query(  # noqa: PLR0913, PLR0917 - one a query parameter
     num: Num = None,
     source: Annotated[
         Source,
@@ -176,6 +169,84 @@ async def declared_recommendations(  # noqa: PLR0913, PLR0917 - one a query para
     session_id: SessionQuery = "",
     identity: IdentityQuery = "",
     price_list: PriceListQuery = "",
+) -> ListQuery:
+    """Return what the parameters of `GET /v1/recommendations` mean.
+
+    Raises:
+        BodyError: when they do not go together.
+    """
+    list_request = RecommendationRequest(
+        source=source,
+        num=num or 0,
+        item_id=item_id or None,
+        basket=listed_ids(item_ids),
+        identities=identities_of(customer_id, user_id),
+        excluded=listed_ids(excluded),
+        with_anchor=anchor,
+        filters=read_filters(filters),
+        placement=placement or "",
+    )
+    _check(list_request, item_ids)
+    check_excluded(list_request.excluded, excluded)
+    shopper_ids = {
+        "customer_id": customer_id or "",
+        "user_id": user_id or "",
+        "session_id": session_id,
+        IDENTITY: identity,
+    }
+    return ListQuery(list_request, shopper_ids, price_list)
+
+
+_lists: Final = QueryParser(_list_query)
+
+
+def parse_list_request(
+    query: Mapping[str, str], default_num: int
+) -> RecommendationRequest | None:
+    """Return the request that a plain query makes; None leaves it to the route."""
+    if not LOOKS_LIKE_FILTER.isdisjoint(query):
+        return None
+    if query.get("placement") and query.get("source"):
+        return None
+    found = _lists.read(query)
+    return None if found is None else _with_num(found.request, default_num)
+
+
+def _with_num(
+    list_request: RecommendationRequest, default_num: int
+) -> RecommendationRequest:
+    """Return the request with the store's number; a placement has a number of its own."""
+    if list_request.num or list_request.placement:
+        return list_request
+    return list_request._replace(num=default_num)
+
+
+async def _recommend_quickly(call: QuickCall) -> QuickReply | None:
+    context, caller, query = call.context, call.caller, call.query
+    cached_store = open_priced_store(call)
+    if query is None or cached_store is None:
+        return None
+    list_request = parse_list_request(query, caller.store.settings.rec_num)
+    if list_request is None:
+        return None
+    access = access_of(context, caller, query, call.peer, call.headers)
+    return QuickReply(await answer_list(context, cached_store, list_request, access))
+
+
+@routes.get(
+    "/v1/recommendations",
+    EITHER,
+    widget=True,
+    empty=b'{"recommendations":[]}',
+    quick=_recommend_quickly,
+    operation_id="recommend",
+    summary="Recommend products for a product page, a cart or a shopper",
+    responses=recommendations_response("buy", _EXTRA_FIELDS)
+    | error_responses(401, "placement_unknown", 422, 503),
+    response_class=Response,
+)
+async def recommend(
+    request: Request, query: Annotated[ListQuery, Depends(as_dependency(_list_query))]
 ) -> Response:
     """Return products for the request, each with the `source` that suggested it.
 
@@ -187,49 +258,29 @@ async def declared_recommendations(  # noqa: PLR0913, PLR0917 - one a query para
     """
     exchange: RequestContext = request.scope["productrecs"]
     refuse_unknown_filters(request.query_params)
-    default = 0 if placement else exchange.known_caller.store.settings.rec_num
-    list_request = RecommendationRequest(
-        source=source,
-        num=num or default,
-        item_id=item_id or None,
-        basket=listed_ids(item_ids),
-        identities=identities_of(customer_id, user_id),
-        excluded=listed_ids(excluded),
-        with_anchor=anchor,
-        filters=read_filters(filters),
-        placement=placement or "",
-    )
-    _check(list_request, item_ids)
+    list_request = query.request
     if list_request.placement and request.query_params.get("source"):
         message = "a placement has its own strategy: leave out source, or placement"
+        source = list_request.source
         problem = Problem(("query", "source"), message, "value_error", input=source)
         raise BodyError([problem])
-    check_excluded(list_request.excluded, excluded)
-    cached_store = await exchange.context.stores.open(exchange.known_caller.store)
-    cached_store = priced_store(exchange.known_caller, cached_store, price_list)
-    shopper_ids = {
-        "customer_id": customer_id or "",
-        "user_id": user_id or "",
-        "session_id": session_id,
-        IDENTITY: identity,
-    }
-    access = access_in_route(request, shopper_ids)
+    store = exchange.known_caller.store
+    cached_store = await exchange.context.stores.open(store)
+    cached_store = priced_store(exchange.known_caller, cached_store, query.price_list)
+    access = access_in_route(request, query.shopper_ids)
+    list_request = _with_num(list_request, store.settings.rec_num)
     body = await answer_list(exchange.context, cached_store, list_request, access)
     return Response(body, media_type="application/json")
 
 
-@routes.get(
-    "/v1/trending",
-    EITHER,
-    widget=True,
-    empty=b'{"recommendations":[]}',
-    operation_id="trending",
-    summary="List what sells right now, the same for everybody",
-    responses=recommendations_response("trending") | error_responses(401, 422, 503),
-    response_class=Response,
-)
-async def declared_trending(
-    request: Request,
+class TrendingQuery(NamedTuple):
+    """What a call for trending asks; its request has `num` 0 if the call names none."""
+
+    request: TrendingRequest
+    price_list: str
+
+
+def _trending_query(
     num: Num = None,
     user_id: Annotated[
         str | None,
@@ -241,6 +292,57 @@ async def declared_trending(
     excluded: Excluded = None,
     filters: FilterQuery = [],  # noqa: B006 - FastAPI copies it
     price_list: PriceListQuery = "",
+) -> TrendingQuery:
+    """Return what the parameters of `GET /v1/trending` mean.
+
+    Raises:
+        BodyError: when too many products are excluded, or a filter is invalid.
+    """
+    excluded_ids = listed_ids(excluded)
+    check_excluded(excluded_ids, excluded)
+    trending = TrendingRequest(num or 0, user_id, excluded_ids, read_filters(filters))
+    return TrendingQuery(trending, price_list)
+
+
+_trending: Final = QueryParser(_trending_query)
+
+
+def parse_trending_request(
+    query: Mapping[str, str], default_num: int
+) -> TrendingRequest | None:
+    """Return the request that a plain query makes; None leaves it to the route."""
+    if not LOOKS_LIKE_FILTER.isdisjoint(query):
+        return None
+    found = _trending.read(query)
+    if found is None or found.request.num:
+        return found and found.request
+    return found.request._replace(num=default_num)
+
+
+async def _list_trending_quickly(call: QuickCall) -> QuickReply | None:
+    cached_store = open_priced_store(call)
+    if call.query is None or cached_store is None:
+        return None
+    list_request = parse_trending_request(call.query, call.caller.store.settings.rec_num)
+    if list_request is None:
+        return None
+    return QuickReply(await answer_trending(call.context, cached_store, list_request))
+
+
+@routes.get(
+    "/v1/trending",
+    EITHER,
+    widget=True,
+    empty=b'{"recommendations":[]}',
+    quick=_list_trending_quickly,
+    operation_id="trending",
+    summary="List what sells right now, the same for everybody",
+    responses=recommendations_response("trending") | error_responses(401, 422, 503),
+    response_class=Response,
+)
+async def trending(
+    request: Request,
+    query: Annotated[TrendingQuery, Depends(as_dependency(_trending_query))],
 ) -> Response:
     """Return the products that trend by the store's metric and look-back window.
 
@@ -250,54 +352,13 @@ async def declared_trending(
     exchange: RequestContext = request.scope["productrecs"]
     store = exchange.known_caller.store
     refuse_unknown_filters(request.query_params)
-    excluded_ids = listed_ids(excluded)
-    check_excluded(excluded_ids, excluded)
     cached_store = await exchange.context.stores.open(store)
-    cached_store = priced_store(exchange.known_caller, cached_store, price_list)
-    list_request = TrendingRequest(
-        num or store.settings.rec_num, user_id, excluded_ids, read_filters(filters)
-    )
+    cached_store = priced_store(exchange.known_caller, cached_store, query.price_list)
+    list_request = query.request
+    if not list_request.num:
+        list_request = list_request._replace(num=store.settings.rec_num)
     body = await answer_trending(exchange.context, cached_store, list_request)
     return Response(body, media_type="application/json")
-
-
-def parse_list_request(
-    query: Mapping[str, str], default_num: int
-) -> RecommendationRequest | None:
-    """Return the request that well-formed parameters make; None leaves it to the route."""
-    if not _FILTERING.isdisjoint(query):
-        return None
-    source = _SOURCES.get(query.get("source", "mix"))
-    placement = query.get("placement", "")
-    num = _NUMS.get(query["num"]) if "num" in query else 0 if placement else default_num
-    shown = _NUMS.get(query["shown"], 0) if "shown" in query else None
-    basket, excluded = listed_ids(query.get("item_ids")), listed_ids(query.get("exclude"))
-    anchor = _SWITCHES.get(query.get("anchor", ""))
-    item_id = query.get("item_id") or None
-    is_too_long = len(basket) > MAX_ANCHORS or len(excluded) > MAX_EXCLUDED
-    if source is None or num is None or shown == 0 or anchor is None or is_too_long:
-        return None
-    if source is Source.SIMILAR and item_id is None:
-        return None
-    if placement and query.get("source"):
-        return None
-    identities = identities_of(query.get("customer_id"), query.get("user_id"))
-    return RecommendationRequest(
-        *(source, num, item_id, basket, identities, excluded, anchor),
-        placement=placement,
-    )
-
-
-def parse_trending_request(
-    query: Mapping[str, str], default_num: int
-) -> TrendingRequest | None:
-    """Return the request that well-formed parameters make; None leaves it to the route."""
-    num = _NUMS.get(query["num"]) if "num" in query else default_num
-    excluded = listed_ids(query.get("exclude"))
-    is_filtered = not _FILTERING.isdisjoint(query)
-    if is_filtered or num is None or len(excluded) > MAX_EXCLUDED:
-        return None
-    return TrendingRequest(num, query.get("user_id"), excluded)
 
 
 def _check(list_request: RecommendationRequest, item_ids: str | None) -> None:

@@ -1,12 +1,12 @@
 """Search: GET /v1/search returns the products that match a query."""
 
 import contextlib
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Final, NamedTuple
 from urllib.parse import quote
 
-from fastapi import Query, Request, Response
+from fastapi import Depends, Query, Request, Response
 from pydantic import BeforeValidator
 
 from productrecs.core.errors import StorageError
@@ -29,16 +29,16 @@ from productrecs.features.search.results_page import (
     results_page,
 )
 from productrecs.http.openapi_responses import error_responses, search_response
+from productrecs.http.pipeline.query_parser import QueryParser, as_dependency
 from productrecs.http.pipeline.request_metrics import CounterMetric
-from productrecs.http.pipeline.route_context import Context, RequestContext
-from productrecs.http.pipeline.route_declaration import EITHER, Routes
+from productrecs.http.pipeline.route_context import Context, QuickCall, RequestContext
+from productrecs.http.pipeline.route_declaration import EITHER, QuickReply, Routes
 from productrecs.http.pipeline.search_count_recorder import (
     Searcher,
     searcher_of_scope,
 )
 from productrecs.http.routes.widget.faceted_search import (
     EXTRA_PROPERTIES,
-    PARAMETER_NAMES,
     CollapseQuery,
     FacetsQuery,
     HighlightQuery,
@@ -57,6 +57,7 @@ from productrecs.http.routes.widget.faceted_search import (
 from productrecs.http.routes.widget.list_parameters import (
     FilterQuery,
     PriceListQuery,
+    open_priced_store,
     priced_store,
 )
 from productrecs.http.routes.widget.shopper_access import (
@@ -64,11 +65,12 @@ from productrecs.http.routes.widget.shopper_access import (
     IdentityQuery,
     ShopperAccess,
     access_in_route,
+    access_of,
     with_identity_warning,
 )
 from productrecs.records.catalog.catalog_view import Mask
 from productrecs.records.experiments.experiment import CONTROL
-from productrecs.records.experiments.repository import KnownIdentity, read_known_identity
+from productrecs.records.experiments.repository import KnownIdentity
 from productrecs.serving.cached_store import CachedStore, searchable_store
 from productrecs.serving.cards import (
     search_body,
@@ -85,8 +87,6 @@ routes = Routes("widget")
 
 MAX_NUM: Final = 50
 DEFAULT_NUM: Final = 12
-_NUMS: Final = {str(num): num for num in range(1, MAX_NUM + 1)}
-_SWITCHES: Final = {"true": True, "1": True, "false": False, "0": False, "": False}
 
 _RELAXED, _REDIRECT = b"x-search-relaxed", b"x-search-redirect"
 _VARIANT: Final = b"x-search-variant"
@@ -96,31 +96,20 @@ _URL_CHARACTERS: Final = "!#$%&'()*+,/:;=?@[]~"  # that a header keeps as they a
 Header = tuple[bytes, bytes]
 
 
-class SearchReply(NamedTuple):
-    """The body of a reply, and the headers that say how it was found."""
-
-    body: bytes
-    headers: Sequence[Header] = ()
-
-
 def _absent_if_blank(value: object) -> object:
     return False if value == "" else value
 
 
-@routes.get(
-    "/v1/search",
-    EITHER,
-    widget=True,
-    empty=b'{"results":[]}',
-    sends_timing=True,
-    operation_id="search",
-    summary="Search products, also while the shopper types",
-    responses=search_response(EXTRA_PROPERTIES)
-    | error_responses(401, 422, 503, "search_rebuilding"),
-    response_class=Response,
-)
-async def declared_search(  # noqa: PLR0913, PLR0917 - one a query parameter
-    request: Request,
+class SearchQuery(NamedTuple):
+    """What a call for a search asks; a request without page options has no page."""
+
+    search: SearchRequest | ResultsPageRequest
+    shopper_ids: dict[str, str]
+    identity: str
+    price_list: str
+
+
+def _search_query(  # noqa: PLR0913, PLR0917 - one a query parameter
     q: Annotated[
         str,
         Query(
@@ -168,6 +157,66 @@ async def declared_search(  # noqa: PLR0913, PLR0917 - one a query parameter
     ] = "",
     identity: IdentityQuery = "",
     price_list: PriceListQuery = "",
+) -> SearchQuery:
+    """Return what the parameters of `GET /v1/search` mean.
+
+    Raises:
+        BodyError: when a filter is invalid in a way that its pattern cannot express.
+    """
+    fields = query_filter_fields(query_filters)
+    search = SearchRequest(truncate_query(q), num, in_stock, fields, collapse)
+    listing = listing_of(
+        search,
+        filters=filters,
+        facets=facets,
+        sort=sort,
+        offset=offset,
+        highlight=highlight,
+        suggest=suggest,
+        refine=refine,
+    )
+    shopper_ids = {"customer_id": customer_id, "user_id": user_id, "session_id": session_id}
+    return SearchQuery(listing or search, shopper_ids, identity, price_list)
+
+
+_searches: Final = QueryParser(_search_query)
+
+
+def parse_search_request(
+    query: Mapping[str, str],
+) -> SearchRequest | ResultsPageRequest | None:
+    """Return the request that a plain query makes; None leaves it to the route."""
+    found = _searches.read(query)
+    return None if found is None else found.search
+
+
+async def _search_quickly(call: QuickCall) -> QuickReply | None:
+    context, caller, query = call.context, call.caller, call.query
+    cached_store = open_priced_store(call)
+    asked = None if query is None else parse_search_request(query)
+    if query is None or cached_store is None or asked is None:
+        return None
+    searcher = searcher_of_scope(call.scope, query)
+    access = access_of(context, caller, query, call.peer, call.headers)
+    return await answer_search(context, cached_store, asked, searcher, access)
+
+
+@routes.get(
+    "/v1/search",
+    EITHER,
+    widget=True,
+    empty=b'{"results":[]}',
+    sends_timing=True,
+    quick=_search_quickly,
+    operation_id="search",
+    summary="Search products, also while the shopper types",
+    responses=search_response(EXTRA_PROPERTIES)
+    | error_responses(401, 422, 503, "search_rebuilding"),
+    response_class=Response,
+)
+async def search(
+    request: Request,
+    query: Annotated[SearchQuery, Depends(as_dependency(_search_query))],
 ) -> Response:
     """Return the products that match the query, best first.
 
@@ -182,60 +231,15 @@ async def declared_search(  # noqa: PLR0913, PLR0917 - one a query parameter
     has only what was requested.
     """
     exchange: RequestContext = request.scope["productrecs"]
-    fields = query_filter_fields(query_filters)
-    search = SearchRequest(truncate_query(q), num, in_stock, fields, collapse)
-    listing = listing_of(
-        search,
-        filters=filters,
-        facets=facets,
-        sort=sort,
-        offset=offset,
-        highlight=highlight,
-        suggest=suggest,
-        refine=refine,
-    )
     cached_store = await exchange.context.stores.open(exchange.known_caller.store)
-    cached_store = priced_store(exchange.known_caller, cached_store, price_list)
-    shopper_ids = {"customer_id": customer_id, "user_id": user_id, "session_id": session_id}
-    searcher = searcher_of_scope(request.scope, shopper_ids)
-    access = access_in_route(request, shopper_ids | {IDENTITY: identity})
+    cached_store = priced_store(exchange.known_caller, cached_store, query.price_list)
+    searcher = searcher_of_scope(request.scope, query.shopper_ids)
+    access = access_in_route(request, query.shopper_ids | {IDENTITY: query.identity})
     reply = await answer_search(
-        exchange.context, cached_store, listing or search, searcher, access
+        exchange.context, cached_store, query.search, searcher, access
     )
     headers = {name.decode(): value.decode() for name, value in reply.headers}
     return Response(reply.body, media_type="application/json", headers=headers)
-
-
-def parse_search_request(query: Mapping[str, str]) -> SearchRequest | None:
-    """Return the request that well-formed parameters make; None leaves it to the route."""
-    if not PARAMETER_NAMES.isdisjoint(query):
-        return None
-    num = _NUMS.get(query["num"]) if "num" in query else DEFAULT_NUM
-    in_stock = _SWITCHES.get(query.get("in_stock", ""))
-    if num is None or in_stock is None:
-        return None
-    return SearchRequest(truncate_query(query.get("q", "")), num, in_stock)
-
-
-def cached_search(
-    context: Context,
-    cached_store: CachedStore,
-    search: SearchRequest | ResultsPageRequest,
-    searcher: Searcher,
-) -> SearchReply | None:
-    """Return a cached reply, and count the search as `searcher`'s; else None.
-
-    Raises:
-        StorageError: when a shopper's arm of a test cannot be read.
-    """
-    arm = SearchArm(cached_store.shop.settings)
-    store_id = cached_store.shop.catalog.store_id
-    if _is_tested(cached_store, search, searcher):
-        if context.reading is not None:
-            return None
-        known = read_known_identity(context.reader, store_id, (str(searcher),))
-        arm = _assigned(context, cached_store, str(searcher), known)
-    return _cached_for_anybody(context, cached_store, search, searcher, arm)
 
 
 class SearchArm(NamedTuple):
@@ -286,7 +290,7 @@ def _cached_for_anybody(
     search: SearchRequest | ResultsPageRequest,
     searcher: Searcher,
     arm: SearchArm,
-) -> SearchReply | None:
+) -> QuickReply | None:
     state = _search_state(cached_store, context.clock())
     cached = cached_store.searches.get(state, _cache_key(cached_store, search, arm))
     if cached is None:
@@ -313,7 +317,7 @@ async def answer_search(
     search: SearchRequest | ResultsPageRequest,
     searcher: Searcher,
     access: ShopperAccess,
-) -> SearchReply:
+) -> QuickReply:
     """Return the reply to a search, and count it as `searcher`'s.
 
     Raises:
@@ -330,7 +334,7 @@ async def _answered(
     cached_store: CachedStore,
     search: SearchRequest | ResultsPageRequest,
     searcher: Searcher,
-) -> SearchReply:
+) -> QuickReply:
     arm = SearchArm(cached_store.shop.settings)
     if _is_tested(cached_store, search, searcher):
         known = await _known(context, cached_store, str(searcher))
@@ -355,7 +359,7 @@ async def _computed(
     cached_store: CachedStore,
     search: SearchRequest | ResultsPageRequest,
     shop: SearchableStore,
-) -> SearchReply:
+) -> QuickReply:
     now_ms = context.clock()
     if isinstance(search, ResultsPageRequest):
         return await _browsed(context, cached_store, shop, search, now_ms)
@@ -363,7 +367,7 @@ async def _computed(
         if not shop.groups_for(search).is_empty:
             page = ResultsPageRequest(search)
             return await _browsed(context, cached_store, shop, page, now_ms)
-        return SearchReply(_trending(cached_store, search, now_ms))
+        return QuickReply(_trending(cached_store, search, now_ms))
     return await context.search_pool.run(lambda: _found(shop, search, now_ms))
 
 
@@ -371,7 +375,7 @@ def _cache(
     context: Context,
     cached_store: CachedStore,
     key: Hashable,
-    reply: SearchReply,
+    reply: QuickReply,
     moment: SearchState,
 ) -> None:
     """Cache a reply if nothing has changed since its `state`."""
@@ -396,7 +400,7 @@ def _count_search(
     context: Context,
     cached_store: CachedStore,
     search: SearchRequest | ResultsPageRequest,
-    reply: SearchReply,
+    reply: QuickReply,
     searcher: Searcher,
 ) -> None:
     """Count a search for words; further pages of one are not another."""
@@ -417,7 +421,7 @@ async def _browsed(
     shop: SearchableStore,
     listing: ResultsPageRequest,
     now_ms: int,
-) -> SearchReply:
+) -> QuickReply:
     """Return the reply to a search with page options."""
     store_id = shop.catalog.store_id
 
@@ -437,7 +441,7 @@ async def _browsed(
                 lambda reader: read_descriptions(reader, store_id, numbers)
             )
     body = await context.search_pool.run(lambda: _reply_body(shop, listing, page, texts))
-    return SearchReply(body, _headers(page.relaxed, redirect_of(shop, page)))
+    return QuickReply(body, _headers(page.relaxed, redirect_of(shop, page)))
 
 
 def _reply_body(
@@ -460,24 +464,24 @@ def _reply_body(
     )
 
 
-def _packed(reply: SearchReply) -> bytes:
+def _packed(reply: QuickReply) -> bytes:
     """Return a reply as bytes for the cache; no header has a line break."""
     lines = [b"%b=%b" % header for header in reply.headers]
     return b"\r".join(lines) + b"\n" + reply.body
 
 
-def _unpacked(packed: bytes, arm: SearchArm) -> SearchReply:
+def _unpacked(packed: bytes, arm: SearchArm) -> QuickReply:
     lines, _, body = packed.partition(b"\n")
     names_and_values = [line.partition(b"=") for line in lines.split(b"\r") if lines]
     headers = [(name, value) for name, _, value in names_and_values]
-    return SearchReply(body, (*headers, *arm.headers))
+    return QuickReply(body, (*headers, *arm.headers))
 
 
-def _found(shop: SearchableStore, search: SearchRequest, now_ms: int) -> SearchReply:
+def _found(shop: SearchableStore, search: SearchRequest, now_ms: int) -> QuickReply:
     found = find_products(shop, search, now_ms)
     body = search_body(found.hits, shop.catalog.cards)
     body = with_search_fields(body, fields_of(shop, found))
-    return SearchReply(body, _headers(found.relaxed, redirect_of(shop, found)))
+    return QuickReply(body, _headers(found.relaxed, redirect_of(shop, found)))
 
 
 def _headers(relaxed: Relaxed, address: str | None) -> list[Header]:

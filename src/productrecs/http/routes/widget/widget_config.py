@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
-from fastapi import Query, Request, Response
+from fastapi import Depends, Query, Request, Response
 
 from productrecs.features.widgets.repository import read_config
 from productrecs.features.widgets.widget_config import WidgetConfig
@@ -19,8 +19,9 @@ from productrecs.http.openapi_responses import (
     success_response,
 )
 from productrecs.http.pipeline.etag_responses import conditional_reply
-from productrecs.http.pipeline.route_context import Context, RequestContext
-from productrecs.http.pipeline.route_declaration import PUBLISHABLE, Routes
+from productrecs.http.pipeline.query_parser import QueryParser, as_dependency
+from productrecs.http.pipeline.route_context import Context, QuickCall, RequestContext
+from productrecs.http.pipeline.route_declaration import PUBLISHABLE, QuickReply, Routes
 from productrecs.records.catalog.price_lists import PriceListNameError, parse_list_name
 from productrecs.schemas.validation_errors import BodyError, Problem
 from productrecs.serving.cached_store import CachedStore
@@ -48,22 +49,15 @@ _EXAMPLE: Final = {
 }
 
 
-@routes.get(
-    "/v1/widget-config",
-    PUBLISHABLE,
-    widget=True,
-    sends_timing=True,
-    operation_id="widget_config",
-    summary="Return a widget's settings",
-    responses=success_response(
-        ("Every setting, including defaults."), CONFIG_SCHEMA, _EXAMPLE
-    )
-    | not_modified_response()
-    | error_responses(401, 422, 503),
-    response_class=Response,
-)
-async def declared_config(
-    request: Request,
+class ConfigPage(NamedTuple):
+    """A page that asks for a config: its widget, language and price list."""
+
+    widget_type: str
+    lang: str
+    price_list: str
+
+
+def _config_page(
     type_: Annotated[
         str,
         Query(
@@ -86,6 +80,41 @@ async def declared_config(
             examples=["USD"],
         ),
     ] = "",
+) -> ConfigPage:
+    """Return the page that the parameters describe."""
+    return ConfigPage(type_, lang, price_list)
+
+
+_pages: Final = QueryParser(_config_page)
+
+
+async def _config_quickly(call: QuickCall) -> QuickReply | None:
+    store = call.caller.store
+    cached_store = call.context.stores.get(store)
+    page = None if call.query is None else _pages.read(call.query)
+    if page is None or cached_store is None:
+        return None
+    body = await answer_config(call.context, store, cached_store, page)
+    return QuickReply(body, cache_seconds=CACHE_SECONDS)
+
+
+@routes.get(
+    "/v1/widget-config",
+    PUBLISHABLE,
+    widget=True,
+    sends_timing=True,
+    quick=_config_quickly,
+    operation_id="widget_config",
+    summary="Return a widget's settings",
+    responses=success_response(
+        ("Every setting, including defaults."), CONFIG_SCHEMA, _EXAMPLE
+    )
+    | not_modified_response()
+    | error_responses(401, 422, 503),
+    response_class=Response,
+)
+async def widget_config(
+    request: Request, page: Annotated[ConfigPage, Depends(as_dependency(_config_page))]
 ) -> Response:
     """Return a widget's settings; a type without saved settings has the defaults.
 
@@ -95,17 +124,8 @@ async def declared_config(
     exchange: RequestContext = request.scope["productrecs"]
     context, store = exchange.context, exchange.known_caller.store
     cached_store = await context.stores.open(store)
-    page = ConfigPage(type_, lang, price_list)
     content = await answer_config(context, store, cached_store, page)
     return conditional_reply(request, content, CACHE_SECONDS)
-
-
-class ConfigPage(NamedTuple):
-    """A page that asks for a config: its widget, language and price list."""
-
-    widget_type: str
-    lang: str
-    price_list: str
 
 
 async def answer_config(
