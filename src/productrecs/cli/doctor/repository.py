@@ -7,22 +7,18 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import INSTALLATION, StoreId
 from productrecs.records.catalog.availability import Availability
-from productrecs.records.orders.order_and_purchase_ledger import PurchaseChannel
+from productrecs.records.orders.sold_lines.repository import SoldLineRepository
 from productrecs.storage.jobs.job_queue import JobState
 from productrecs.storage.sql.tables import (
     dashboard_second_factors,
     events,
     items,
     jobs,
-    purchase_lines,
     store_heads,
 )
 from productrecs.storage.sql.tables.account_tables import duties
 
 _EVENTS: Final = 20_000
-_LINES: Final = 5_000
-_SHOPPERS: Final = 300
-_ORDERS, _ORDER_LINES = 5, 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,57 +117,10 @@ class StoreSampler:
         query = sa.select(sa.func.count(), sa.func.max(newest.c.ts))
         return EventSample(*self._connection.execute(query).one())
 
-    def order_delay_ms(self) -> int | None:
-        """Return how long the quickest of the newest orders took from purchase to receipt.
-
-        Orders that changed since are left out. None: there are too few.
-        """
-        lines = purchase_lines.c
-        newest = (
-            sa.select(lines.order_id, (lines.updated_at - lines.ts).label("delay"))
-            .where(
-                lines.store_id == self._store_id,
-                lines.channel == int(PurchaseChannel.ORDER),
-                lines.line_seq == lines.seq,
-                ~lines.imported,
-                ~lines.void,
-            )
-            .order_by(lines.seq.desc())
-            .limit(_ORDER_LINES)
-            .subquery()
-        )
-        orders = sa.func.count(newest.c.order_id.distinct())
-        count, delay = self._connection.execute(
-            sa.select(orders, sa.func.min(newest.c.delay))
-        ).one()
-        return int(delay) if count >= _ORDERS and delay is not None else None
-
     def purchases(self) -> PurchaseSample:
         """Return how the newest purchases are identified."""
-        newest = (
-            sa.select(
-                purchase_lines.c.channel,
-                purchase_lines.c.order_id,
-                purchase_lines.c.person,
-            )
-            .where(
-                purchase_lines.c.store_id == self._store_id,
-                purchase_lines.c.imported.is_(False),
-                purchase_lines.c.void.is_(False),
-            )
-            .order_by(purchase_lines.c.seq.desc())
-            .limit(_LINES)
-            .subquery()
-        )
-        by_event = newest.c.channel == int(PurchaseChannel.EVENT)
-        counts = sa.select(
-            sa.func.count().filter(by_event),
-            sa.func.count().filter(by_event & newest.c.order_id.is_(None)),
-        )
-        buys, without_order = self._connection.execute(counts).one()
-        persons = sa.select(newest.c.person).where(newest.c.person.is_not(None)).distinct()
-        persons = persons.limit(_SHOPPERS)
-        shoppers = self._connection.execute(persons).scalars().all()
+        lines = SoldLineRepository(self._connection, self._store_id)
+        buys, without_order, shoppers = lines.identification()
         without_events = sum(not self._has_events(shopper) for shopper in shoppers)
         return PurchaseSample(buys, without_order, len(shoppers), without_events)
 

@@ -23,6 +23,7 @@ from productrecs.features.reports.tracking_health.tracking_issues import (
     find_data_issues,
 )
 from productrecs.records.catalog.repository import CatalogRepository
+from productrecs.records.orders.sold_lines.repository import SoldLineRepository
 from productrecs.services import Services
 from productrecs.storage.files.model_files import BrokenModelError, open_arrays
 from productrecs.tenancy.accounts.refused_keys.repository import refused_keys
@@ -245,9 +246,10 @@ def _widget_checks(services: Services, store: Store) -> Iterator[CheckResult]:
     with services.database.reading() as connection:
         size = CatalogRepository(connection, store.store_id).size()
         checks = StoreSampler(connection, store.store_id)
+        sold = SoldLineRepository(connection, store.store_id)
         newest, sample = checks.newest_live_event(), checks.events()
         purchases, model_id = checks.purchases(), checks.model_id()
-        gaps, delay_ms = checks.gaps(), checks.order_delay_ms()
+        gaps, delay_ms = checks.gaps(), sold.order_delay_ms()
     if size == 0:
         remedy = f"POST /v1/items, or productrecs import-items {store.domain} FILE"
         yield problem(store.domain, "the catalog is empty", remedy)

@@ -11,7 +11,7 @@ from productrecs.core.clock import HOUR_MS
 from productrecs.core.ids import StoreId, random_text
 from productrecs.features.live_events.live_event import ORDER, LiveEvent, Verdict
 from productrecs.records.events.event import EventKind, event_fields
-from productrecs.records.orders.order_and_purchase_ledger import PurchaseChannel
+from productrecs.records.orders.sold_lines.repository import SoldLineRepository
 from productrecs.storage.sql.dialects import RawReader, upsert
 from productrecs.storage.sql.tables import (
     event_columns,
@@ -22,7 +22,6 @@ from productrecs.storage.sql.tables import (
     events,
     items,
     live_events,
-    purchase_lines,
 )
 
 MAX_EVENTS: Final = 500
@@ -183,25 +182,8 @@ class LiveEventRepository:
         """Return the newest orders that the shop sent."""
         if kind not in {"", ORDER}:
             return []
-        lines = purchase_lines.c
-        query = (
-            sa.select(purchase_lines, items.c.item_id, items.c.present)
-            .join(
-                items,
-                (items.c.store_id == lines.store_id) & (items.c.number == lines.item),
-            )
-            .where(
-                lines.store_id == self._store_id,
-                lines.channel == PurchaseChannel.ORDER,
-                ~lines.imported,
-                ~lines.void,
-            )
-            .order_by(lines.line_seq.desc())
-            .limit(MAX_EVENTS)
-        )
-        if session:
-            query = query.where((lines.session == session) | (lines.shopper == session))
-        rows = self._transaction.execute(query).mappings().all()
+        lines = SoldLineRepository(self._transaction, self._store_id)
+        rows = lines.newest_order_lines(session, MAX_EVENTS)
         orders = [list(group) for _, group in groupby(rows, _order_key)]
         return [
             _stored_order(order[::-1])

@@ -202,6 +202,13 @@ class PurchaseRepository:
                 found += self._lines(order, purchase_lines.c.item.in_(some))
         return found
 
+    def changed_lines(
+        self, first_seq: int, last_seq: int, numbers: Collection[int]
+    ) -> list[PurchaseLine]:
+        """Return the lines first stored in a part of the log, and those numbered so."""
+        number = purchase_lines.c.line_seq
+        return self._lines(number.between(first_seq, last_seq) | number.in_(numbers))
+
     def page(self, after: tuple[str, int, int, int], limit: int) -> list[PurchaseLine]:
         """Return up to `limit` valid order lines after `after`.
 

@@ -36,6 +36,7 @@ from productrecs.engines.demand.ensemble_and_calibration import Calibration, Ens
 from productrecs.engines.demand.forecast import DemandForecast, forecast_demand
 from productrecs.engines.demand.forecast_features import store_totals
 from productrecs.records.catalog.availability import Availability
+from productrecs.records.orders.sold_lines.repository import SoldLineRepository
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 from productrecs.training.demand.repository import DemandRepository, StoredRun
 
@@ -139,11 +140,13 @@ class _SoldLines:
     has_quantity: _Bools
 
 
-def read_inputs(repository: DemandRepository, zone: tzinfo, now_ms: int) -> DemandInputs:
+def read_inputs(
+    repository: DemandRepository, sold: SoldLineRepository, zone: tzinfo, now_ms: int
+) -> DemandInputs:
     """Return the store's history up to yesterday, by day in its time zone."""
     today_date = today(now_ms, zone)
     days = days_between(today_date - timedelta(days=_MAX_DAYS), today_date, zone)
-    lines = _read_lines(repository, int(days.midnights[0]), int(days.midnights[-1]))
+    lines = _read_lines(sold, int(days.midnights[0]), int(days.midnights[-1]))
     mode = target_mode(lines.has_quantity[lines.times >= now_ms - _RECENT_DAYS * DAY_MS])
     catalog = sorted(repository.catalog())
     numbers = _item_numbers(lines.items, catalog, now_ms)
@@ -167,7 +170,7 @@ def target_mode(has_quantity: _Bools) -> TargetMode:
     return "units" if is_counted else "order_lines"
 
 
-def _read_lines(repository: DemandRepository, since_ms: int, until_ms: int) -> _SoldLines:
+def _read_lines(repository: SoldLineRepository, since_ms: int, until_ms: int) -> _SoldLines:
     pages: list[_SoldLines] = []
     for page in repository.sales(since_ms, until_ms):
         items, times, quantities = zip(*page, strict=True)
@@ -363,7 +366,9 @@ def forecast_store(
     """
     started_at, now_ms, zone = time.monotonic(), clock(), store.settings.zone
     with database.reading() as connection:
-        inputs = read_inputs(DemandRepository(connection, store.store_id), zone, now_ms)
+        repository = DemandRepository(connection, store.store_id)
+        sold = SoldLineRepository(connection, store.store_id)
+        inputs = read_inputs(repository, sold, zone, now_ms)
     progress(_READ_SHARE)
     options = DemandOptions(threads=threads)
     backtest = _run_or_resume_backtest(database, store, inputs, options, progress)
@@ -487,7 +492,7 @@ def _mean_prices_paid(database: Database, store: Store, now_ms: int) -> dict[int
     """Return the mean price that was paid for each item lately."""
     since_ms = now_ms - _RECENT_DAYS * DAY_MS
     with database.reading() as connection:
-        repository = DemandRepository(connection, store.store_id)
+        repository = SoldLineRepository(connection, store.store_id)
         return repository.mean_prices_paid(since_ms, store.settings.currency)
 
 

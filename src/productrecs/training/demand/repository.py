@@ -1,7 +1,7 @@
 """Demand repository: SQL of sales, catalog facts, forecast runs and due stores."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -17,7 +17,6 @@ from productrecs.storage.sql.tables import (
     forecast_runs,
     item_forecasts,
     items,
-    purchase_lines,
     stock_outs,
     store_heads,
 )
@@ -93,41 +92,6 @@ class DemandRepository:
         """Return the sequence number of the store's log."""
         query = sa.select(store_heads.c.seq).where(store_heads.c.store_id == self._store_id)
         return int(self._transaction.execute(query).scalar() or 0)
-
-    def sales(self, since_ms: int, until_ms: int) -> Iterator[list[tuple[Any, ...]]]:
-        """Yield pages of (item, ts, quantity) of the valid lines in that period."""
-        lines = purchase_lines.c
-        query = sa.select(lines.item, lines.ts, lines.quantity).where(
-            lines.store_id == self._store_id,
-            lines.void.is_(False),
-            lines.excess.is_(False),
-            lines.ts >= since_ms,
-            lines.ts < until_ms,
-        )
-        result = self._transaction.execution_options(stream_results=True).execute(query)
-        for page in result.partitions(_PAGE):
-            yield [tuple(row) for row in page]
-
-    def mean_prices_paid(self, since_ms: int, currency: str) -> dict[int, float]:
-        """Return the mean price per unit that was paid for each item since a moment.
-
-        Only lines in the store's `currency` count, and no returns.
-        """
-        lines = purchase_lines.c
-        units = sa.func.sum(sa.func.coalesce(lines.quantity, 1))
-        query = (
-            sa.select(lines.item, sa.func.sum(lines.total) / units)
-            .where(
-                lines.store_id == self._store_id,
-                lines.void.is_(False),
-                lines.ts >= since_ms,
-                lines.total.is_not(None),
-                sa.func.coalesce(lines.quantity, 1) > 0,
-                sa.func.coalesce(lines.currency, "").in_(("", currency)),
-            )
-            .group_by(lines.item)
-        )
-        return {int(item): float(price) for item, price in self._transaction.execute(query)}
 
     def catalog(self) -> list[ItemFacts]:
         """Return the facts of every product id of the store, present and past."""

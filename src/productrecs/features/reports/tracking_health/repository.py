@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.records.events.event import EventKind
+from productrecs.records.orders.sold_lines.repository import SoldLine, SoldLineRepository
 from productrecs.storage.sql.dialects import Row, raw_connection, upsert
 from productrecs.storage.sql.tables import (
     bot_events,
@@ -19,7 +20,6 @@ from productrecs.storage.sql.tables import (
     events,
     items,
     outcome_days,
-    purchase_lines,
     refused_identities,
     store_heads,
 )
@@ -173,18 +173,8 @@ class HealthRepository:
 
     def buys_without_shopper(self) -> tuple[int, int]:
         """Return the number of the newest live lines, and of those without an order id."""
-        query = (
-            sa.select(purchase_lines.c.order_id)
-            .where(
-                purchase_lines.c.store_id == self._store_id,
-                purchase_lines.c.seq > self._since(),
-                purchase_lines.c.imported.is_(False),
-                purchase_lines.c.void.is_(False),
-            )
-            .order_by(purchase_lines.c.seq.desc())
-            .limit(_SAMPLE)
-        )
-        orders = self._connection.execute(query).scalars().all()
+        lines = SoldLineRepository(self._connection, self._store_id)
+        orders = lines.newest_order_ids(self._since(), _SAMPLE)
         return len(orders), sum(order is None for order in orders)
 
     def _since(self) -> int:
@@ -195,8 +185,6 @@ class HealthRepository:
 
 _EVENTS: Final = 20_000
 _MAX_TOUCHPOINTS: Final = 5_000
-_LINES: Final = 5_000
-_LINES_READ: Final = 20_000  # after an import, most of them are not live
 _OF_ONE_BUYER: Final = 300
 _PRODUCT_EVENTS: Final = 2_000
 # Raw SQL: Home and Impact read tens of thousands of rows and ask hundreds of short queries.
@@ -214,13 +202,6 @@ _EXCESS_EVENTS: Final = (
     "SELECT count(*), count(*) FILTER (WHERE excess) FROM (SELECT excess FROM events "  # noqa: S608 - own words
     "WHERE store_id = ? AND seq > ? AND NOT imported "
     f"ORDER BY seq DESC LIMIT {_EVENTS}) AS newest"
-)
-_UNCONFIRMED_LINES: Final = (
-    "SELECT count(*), count(*) FILTER (WHERE unconfirmed AND channel > 0), "  # noqa: S608 - own words
-    "count(*) FILTER (WHERE excess AND NOT void) FROM ("
-    "SELECT unconfirmed, channel, excess, void FROM purchase_lines "
-    "WHERE store_id = ? AND seq > ? AND NOT imported "
-    f"AND (unconfirmed OR NOT void) ORDER BY seq DESC LIMIT {_LINES}) AS newest"
 )
 _PRODUCTS: Final = (
     "SELECT count(*), count(*) FILTER (WHERE NOT items.present), "  # noqa: S608 - own words
@@ -251,15 +232,6 @@ class UnconfirmedShares(NamedTuple):
     lines: int
     unconfirmed: int  # lines of orders that only the publishable key sent
     confirmed_at: int | None  # the last order with the secret key
-
-
-class SoldLine(NamedTuple):
-    """An order line: its shopper, the linked customer, and the session."""
-
-    shopper: str | None
-    person: str | None
-    session: str | None
-    ts: int
 
 
 class Buyer(NamedTuple):
@@ -301,9 +273,7 @@ class DiagnosisRepository:
         """Return how many of the newest live records anybody may have invented."""
         since = self._since()
         ((seen, crowded),) = self._raw.all(_EXCESS_EVENTS, (self._store_id, since))
-        ((lines, unconfirmed, excess),) = self._raw.all(
-            _UNCONFIRMED_LINES, (self._store_id, since)
-        )
+        lines, unconfirmed, excess = self._sold_lines().unconfirmed_counts(since)
         query = sa.select(store_heads.c.confirmed_order_at)
         query = query.where(store_heads.c.store_id == self._store_id)
         return UnconfirmedShares(
@@ -322,27 +292,10 @@ class DiagnosisRepository:
 
     def newest_lines(self, since_ms: int) -> list[SoldLine]:
         """Return the newest live order lines since then, among the newest lines of all."""
-        lines = purchase_lines.c
-        newest = (
-            sa.select(purchase_lines)
-            .where(lines.store_id == self._store_id, lines.seq > self._since())
-            .order_by(lines.seq.desc())
-            .limit(_LINES_READ)
-            .subquery()
-        )
-        found = newest.c
-        query = (
-            sa.select(found.shopper, found.person, found.session, found.ts)
-            .where(
-                found.store_id == self._store_id,
-                found.imported.is_(False),
-                found.void.is_(False),
-                found.ts >= since_ms,
-            )
-            .order_by(found.seq.desc())
-            .limit(_LINES)
-        )
-        return [SoldLine._make(row) for row in self._connection.execute(query)]
+        return self._sold_lines().newest_lines(self._since(), since_ms)
+
+    def _sold_lines(self) -> SoldLineRepository:
+        return SoldLineRepository(self._connection, self._store_id)
 
     def was_shown_to(self, buyer: Buyer) -> bool:
         """Return whether a recommendation was shown to the id that the buyer used."""

@@ -14,11 +14,11 @@ from productrecs.features.reports.tracking_health.repository import (
     Buyer,
     DiagnosisRepository,
     HealthRepository,
-    SoldLine,
     Touchpoint,
     UnconfirmedShares,
     UnknownProducts,
 )
+from productrecs.records.orders.sold_lines.repository import SoldLine
 from productrecs.records.pictures.picture_fetch_states import PictureCounts
 from productrecs.records.pictures.repository import PictureRepository
 from productrecs.storage.sql.database import Database

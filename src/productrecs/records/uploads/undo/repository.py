@@ -9,12 +9,11 @@ from typing import Any, TypeAlias
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
-from productrecs.records.orders.repository import PurchaseLine
+from productrecs.records.orders.repository import PurchaseLine, PurchaseRepository
 from productrecs.storage.sql.tables import (
     file_imports,
     import_changes,
     items,
-    purchase_lines,
 )
 
 Before: TypeAlias = tuple[int, Mapping[str, Any] | None]
@@ -22,8 +21,6 @@ Before: TypeAlias = tuple[int, Mapping[str, Any] | None]
 
 The values include `seq`, the row's earlier change in the log.
 """
-
-_NAMES = PurchaseLine._fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,14 +118,9 @@ class ImportChangeRepository:
 
     def lines(self, change: ImportChange) -> list[PurchaseLine]:
         """Return the order lines that a transaction added or changed, as they are now."""
-        columns = purchase_lines.c
         numbers = [number for number, _ in change.before]
-        query = sa.select(*[columns[name] for name in _NAMES]).where(
-            columns.store_id == self._store_id,
-            columns.line_seq.between(change.first_seq, change.last_seq)
-            | columns.line_seq.in_(numbers),
-        )
-        return [PurchaseLine(*row) for row in self._transaction.execute(query)]
+        purchases = PurchaseRepository(self._transaction, self._store_id)
+        return purchases.changed_lines(change.first_seq, change.last_seq, numbers)
 
     def items(self, change: ImportChange) -> dict[int, tuple[str, int]]:
         """Return the id and the last change of the items, by number."""

@@ -1,0 +1,1 @@
+"""Sold lines: what forecasts, reports and checks read of a store's purchases."""
