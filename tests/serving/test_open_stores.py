@@ -68,7 +68,7 @@ def look(services: Services, accounts: AccountDirectory) -> None:
 
 
 def follows(opened: CachedStore, num: int) -> bool:
-    return opened.shop.settings.rec_num == num
+    return opened.state.settings.rec_num == num
 
 
 def test_a_setting_is_followed_though_a_request_looked_first(
@@ -142,7 +142,7 @@ def test_a_store_that_nobody_asks_for_follows_its_changes(
         log = StoreLog(services.database, transaction, store.store_id)
         upsert_items(log, [ItemPatch("A", {"title": "Tent"})], system_ms())
 
-    eventually(lambda: len(opened.shop.catalog) == 1, 10)
+    eventually(lambda: len(opened.state.catalog) == 1, 10)
 
 
 def test_a_damaged_visual_model_is_built_again(

@@ -64,7 +64,7 @@ def test_the_operators_model_embeds_products_and_queries(services: Services) -> 
 
         def found() -> list[int]:
             opened.index.refresh()
-            visible = opened.shop.catalog.visible(system_ms(), hide_sold_out=False)
+            visible = opened.state.catalog.visible(system_ms(), hide_sold_out=False)
             return opened.index.find(
                 IndexQuery(opened.index.analyse("fridge"), 10, visible)
             ).items

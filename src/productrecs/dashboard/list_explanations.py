@@ -200,7 +200,7 @@ SOURCES: Final = (
 
 def make_list(
     visit: Visit,
-    shop: StoreState,
+    state: StoreState,
     source: str,
     item_id: str | None,
     before: Sequence[str] | None = None,
@@ -210,32 +210,32 @@ def make_list(
 
     `trending` needs no product. `before` is the list that this one is compared with.
     """
-    return explained_list(visit, _explain(visit, shop, source, item_id, filters), before)
+    return explained_list(visit, _explain(visit, state, source, item_id, filters), before)
 
 
 def _explain(
-    visit: Visit, shop: StoreState, source: str, item_id: str | None, filters: Filters
+    visit: Visit, state: StoreState, source: str, item_id: str | None, filters: Filters
 ) -> Explanation:
-    num, now_ms = shop.settings.rec_num, visit.now_ms
+    num, now_ms = state.settings.rec_num, visit.now_ms
     if source == TRENDING:
-        return explain_trending(shop, num, now_ms, filters)
+        return explain_trending(state, num, now_ms, filters)
     request = RecommendationRequest(Source(source), num, item_id, filters=filters)
-    return explain_recommendations(shop, request, (), now_ms)
+    return explain_recommendations(state, request, (), now_ms)
 
 
 def with_rules(visit: Visit, rules: Sequence[Rule]) -> StoreState:
     """Return the store with exactly these rules."""
-    shop = visit.opened.shop
-    if shop.rules is None:
-        return shop
+    state = visit.opened.state
+    if state.rules is None:
+        return state
     reader = visit.database.raw_reader()
     try:
-        preview = shop.rules.preview(reader, rules, visit.now_ms)
+        preview = state.rules.preview(reader, rules, visit.now_ms)
     finally:
         reader.close()
-    return replace(shop, rules=preview)
+    return replace(state, rules=preview)
 
 
-def with_sold_out(shop: StoreState, *, hidden: bool) -> StoreState:
+def with_sold_out(state: StoreState, *, hidden: bool) -> StoreState:
     """Return the store with products out of stock hidden, or shown."""
-    return replace(shop, settings=replace(shop.settings, hide_out_of_stock=hidden))
+    return replace(state, settings=replace(state.settings, hide_out_of_stock=hidden))

@@ -221,7 +221,7 @@ class Visit:
     @cached_property
     def pictures(self) -> ProductPictures:
         """The product pictures that this page may show."""
-        return ProductPictures.of(self.opened.shop.catalog, self.store.domain)
+        return ProductPictures.of(self.opened.state.catalog, self.store.domain)
 
     @cached_property
     def formats(self) -> Formats:

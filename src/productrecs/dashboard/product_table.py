@@ -91,7 +91,7 @@ def product_rows(visit: Visit, item_ids: Sequence[str]) -> list[ProductRow]:
                 picture_status=status,
                 picture_tone=picture_tone,
                 picture_reason=reason,
-                bought_with=len(visit.opened.shop.models.widest.neighbours(row.number)[0]),
+                bought_with=len(visit.opened.state.models.widest.neighbours(row.number)[0]),
                 changed_at=changed.get(item_id),
             )
         )
@@ -101,7 +101,7 @@ def product_rows(visit: Visit, item_ids: Sequence[str]) -> list[ProductRow]:
 def matching_products(visit: Visit, text: str, most: int) -> list[tuple[str, str]]:
     """Return ids and titles of the products that match the typed text, best first."""
     opened = visit.opened
-    catalog = opened.shop.catalog
+    catalog = opened.state.catalog
     found = search_catalog(catalog, opened.index, text, catalog.present(), slice(0, most))
     ids = [one for item in found.items if (one := catalog.ids[item]) is not None]
     with visit.database.reading() as connection:
@@ -130,7 +130,9 @@ def picture_status(status: PictureStatus | None, item: Item) -> tuple[str, str, 
 
 
 def _state(visit: Visit, number: int, item: Item) -> tuple[str, str]:
-    hidden = visit.opened.shop.catalog.why_hidden(number, visit.now_ms, hide_sold_out=False)
+    hidden = visit.opened.state.catalog.why_hidden(
+        number, visit.now_ms, hide_sold_out=False
+    )
     if hidden is not None and hidden in _WINDOWS:
         return _WINDOWS[hidden]
     state = effective_availability(item.availability, item.stock_qty)

@@ -82,7 +82,7 @@ def effect_on_queries(
 
 
 def _titles(
-    visit: Visit, shop: SearchableStore, moved: Sequence[QueryMove]
+    visit: Visit, searchable: SearchableStore, moved: Sequence[QueryMove]
 ) -> dict[int, str]:
     numbers = {
         item
@@ -90,7 +90,7 @@ def _titles(
         for results in (one.before.results, one.after.results)
         for item in results.items
     }
-    ids = {number: shop.catalog.ids[number] or "" for number in sorted(numbers)}
+    ids = {number: searchable.catalog.ids[number] or "" for number in sorted(numbers)}
     titles = titles_of(visit, list(ids.values()))
     return {number: titles.get(item_id, item_id) for number, item_id in ids.items()}
 

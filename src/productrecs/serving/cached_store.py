@@ -51,7 +51,7 @@ _log = logging.getLogger(__name__)
 class CachedStore:
     """A store in memory: its views, models and caches."""
 
-    shop: StoreState
+    state: StoreState
     histories: ShopperHistories
     index: ServedIndex
     pictures: ServedPictures
@@ -74,11 +74,11 @@ class CachedStore:
             PriceListNameError: when the name has an invalid form.
             UnknownPriceListError: when no item has a price in the list.
         """
-        return replace(self, shop=self.shop.priced(name))
+        return replace(self, state=self.state.priced(name))
 
     def memory_bytes(self) -> int:
         """Return the approximate memory that an eviction frees, in bytes."""
-        views = self.shop.catalog.memory_bytes() + self.histories.memory_bytes()
+        views = self.state.catalog.memory_bytes() + self.histories.memory_bytes()
         caches = (
             self.recommendation_cache.size + self.searches.size + self.index.memory_bytes()
         )
@@ -95,7 +95,7 @@ def load_store(
     catalog = CatalogView(store.store_id, store.settings.zone, make_card)
     rules = RulesView(store.store_id, store.settings.zone, catalog)
     cached_store = CachedStore(
-        shop=StoreState(catalog, empty_models(), store.settings, rules),
+        state=StoreState(catalog, empty_models(), store.settings, rules),
         histories=ShopperHistories(store.store_id),
         index=_served_index(services, store.store_id, queries),
         pictures=ServedPictures(services.pictures, store.store_id),
@@ -139,7 +139,7 @@ def apply_changes(
     if versions is None:
         return
     catalog_seq, model_id, rules_seq, search_seq, visual_id, index_id, *others = versions
-    state = cached_store.shop
+    state = cached_store.state
     state.catalog.refresh(reader, int(catalog_seq))
     if state.rules is not None:
         state.rules.refresh(reader, int(rules_seq), services.clock())
@@ -172,7 +172,7 @@ def _follow_models(
     services: Services, store_id: StoreId, cached_store: CachedStore, model_id: str | None
 ) -> None:
     """Open the serving models once they are local."""
-    serving_id, snapshots = cached_store.shop.models.model_id, services.snapshots
+    serving_id, snapshots = cached_store.state.models.model_id, services.snapshots
     if not model_id or model_id in {serving_id, cached_store.refused_model}:
         return
     name = SnapshotName(store_id, MODELS, model_id)
@@ -190,7 +190,7 @@ def _follow_pictures(
     services: Services, store_id: StoreId, cached_store: CachedStore, visual_id: str | None
 ) -> None:
     """Open the serving visual model once it is local; a damaged one is built again."""
-    state, pictures = cached_store.shop, cached_store.pictures
+    state, pictures = cached_store.state, cached_store.pictures
     if visual_id and not pictures.has_followed(visual_id):
         visual = SnapshotName(store_id, PICTURES, visual_id)
         if services.snapshots.is_ready(visual):
@@ -205,12 +205,12 @@ def _apply_earnings(
     cached_store: CachedStore, store_id: StoreId, reader: RawReader
 ) -> None:
     """Read the earning index if it changed; only where the store uses it."""
-    if not cached_store.shop.settings.earnings_weight:
-        cached_store.shop.earnings, cached_store.earnings_at = None, 0
+    if not cached_store.state.settings.earnings_weight:
+        cached_store.state.earnings, cached_store.earnings_at = None, 0
         return
     computed_at = index_time(reader, store_id)
     if computed_at != cached_store.earnings_at:
-        cached_store.shop.earnings = read_index(reader, store_id)
+        cached_store.state.earnings = read_index(reader, store_id)
         cached_store.earnings_at = computed_at
 
 
@@ -226,7 +226,7 @@ def _refresh_content(
         cached_store.looks = PublishedLooks.load(reader, store_id, looks_seq)
     if cached_store.placements.seq != placements_seq:
         cached_store.placements = StorePlacements.load(reader, store_id, placements_seq)
-        cached_store.shop.bundles = cached_store.placements.bundles
+        cached_store.state.bundles = cached_store.placements.bundles
         cached_store.experiments = StoreExperiments.load(
             reader, store_id, cached_store.placements
         )
@@ -254,7 +254,7 @@ def _reject_snapshot(services: Services, name: SnapshotName) -> None:
 def _swap_models(cached_store: CachedStore, folder: Path, model_id: str) -> None:
     try:
         models = TrainedModels.load(folder, model_id)
-        cached_store.shop.models = models.replacing(SIMILAR, cached_store.pictures.model)
+        cached_store.state.models = models.replacing(SIMILAR, cached_store.pictures.model)
         cached_store.refused_model = ""
     except BrokenModelError:
         cached_store.refused_model = model_id
@@ -268,7 +268,7 @@ def searchable_store(
     cached_store: CachedStore, settings: StoreSettings | None = None
 ) -> SearchableStore:
     """Return the present search state of a store; `settings` are those of a variant."""
-    state = cached_store.shop
+    state = cached_store.state
     settings = settings or state.settings
     models, book = state.models, state.book
     return SearchableStore(

@@ -88,14 +88,14 @@ def with_sold_out(body: bytes) -> bytes:
 
 
 def with_placement(
-    body: bytes, placed: PlacedRequests, shop: StoreState, offer: BundleOffer | None = None
+    body: bytes, placed: PlacedRequests, state: StoreState, offer: BundleOffer | None = None
 ) -> bytes:
     """Return the reply of a placement's list with its name, title, limits and bundle."""
     content = placed.placement.content
     extra_fields = {
         "name": placed.placement.name,
-        "title": placed.title(shop) or None,
-        "num": content.num or shop.settings.rec_num,
+        "title": placed.title(state) or None,
+        "num": content.num or state.settings.rec_num,
         # A page that leaves out what another list shows must not show a part of a set.
         "minimum": max(content.minimum, 0 if offer is None else len(offer.missing)),
     }

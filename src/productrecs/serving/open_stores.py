@@ -298,12 +298,12 @@ class OpenStores:
             store = self._accounts.by_id(store_id)
             if (
                 store is None
-                or store.settings.timezone != cached_store.shop.settings.timezone
+                or store.settings.timezone != cached_store.state.settings.timezone
             ):
                 with self._change_lock:  # deleted, or its time zone changed: reload it
                     self._open.pop(store_id, None)
             else:
-                cached_store.shop.settings = store.settings
+                cached_store.state.settings = store.settings
 
 
 def query_embedders(services: Services) -> QueryEmbedders:

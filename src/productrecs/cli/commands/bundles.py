@@ -53,8 +53,8 @@ def list_(domain: str, *, as_json: bool, data: Path | None) -> None:
     """
     with open_services(data) as services:
         store = find_store(services.database, domain)
-        shop = load_store(services, store).shop
-        rows = bundle_rows(services.database, shop, services.clock())
+        state = load_store(services, store).state
+        rows = bundle_rows(services.database, state, services.clock())
     if as_json:
         print_json([one.fields() for one in rows])
         return

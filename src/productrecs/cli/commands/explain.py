@@ -142,7 +142,7 @@ def explain(
 def _explained(services: Services, store: Store, call: _ExplainOptions) -> _ExplainedList:
     """Return the list with its reasons, and the shopper's arm of the holdout test."""
     shop_in_memory, now_ms = load_store(services, store), services.clock()
-    shop, filters = shop_in_memory.shop, parse_filters(list(call["filters"]))
+    state, filters = shop_in_memory.state, parse_filters(list(call["filters"]))
     default = 0 if call["placement"] else store.settings.rec_num
     num = call["num"] or default
     shopper_names = tuple(name for name in (call["customer"], call["shopper"]) if name)
@@ -174,12 +174,12 @@ def _explained(services: Services, store: Store, call: _ExplainOptions) -> _Expl
         placement=call["placement"] or "",
     )
     if placement is not None:
-        placed = place_requests(shop, placement, request, histories)
-        explanation = explain_placement(shop, placed, histories, now_ms)
+        placed = place_requests(state, placement, request, histories)
+        explanation = explain_placement(state, placed, histories, now_ms)
     elif is_trending:
-        explanation = explain_trending(shop, num, now_ms, filters)
+        explanation = explain_trending(state, num, now_ms, filters)
     else:
-        explanation = explain_recommendations(shop, request, histories, now_ms)
+        explanation = explain_recommendations(state, request, histories, now_ms)
     items = dict.fromkeys([*filter(None, [request.item_id]), *request.basket])
     with services.database.reading() as connection:
         catalog = CatalogRepository(connection, store.store_id)

@@ -96,14 +96,14 @@ def _proposals(
     model = services.picture_model()
     embedding = choose_embedding(model)
     cached_store = load_store(services, store)
-    shop = cached_store.shop
-    visible = shop.eligible(services.clock(), ListKind.PRODUCT).visible
+    state = cached_store.state
+    visible = state.eligible(services.clock(), ListKind.PRODUCT).visible
     data = look_picture(editor, look, store.domain, settings.image_hosts)
     path = None if model is None else model.path
     with SandboxedDecoder(BATCH_CPU_SECONDS, settings.image_detector, path) as viewer:
         photo_matcher = PhotoMatcher(viewer, cached_store.pictures, embedding)
-        spots = spots_in_picture(data, photo_matcher, shop.catalog, visible)
-    return propose_hotspots(spots, shop.catalog, look.content.hotspots)
+        spots = spots_in_picture(data, photo_matcher, state.catalog, visible)
+    return propose_hotspots(spots, state.catalog, look.content.hotspots)
 
 
 def _chosen(found: list[HotspotProposal], accepted: tuple[str, ...]) -> list[Hotspot]:

@@ -55,8 +55,8 @@ def measure_search(
 
 
 def _measure(services: Services, store: Store) -> StoredMeasure:
-    shop = searchable_store(load_store(services, store, query_embedders(services)))
-    return measure_store(services.database, store, shop, services.clock())
+    searchable = searchable_store(load_store(services, store, query_embedders(services)))
+    return measure_store(services.database, store, searchable, services.clock())
 
 
 def _measure_fields(measure: StoredMeasure) -> dict[str, object]:

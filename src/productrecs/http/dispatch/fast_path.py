@@ -185,7 +185,9 @@ def _find_list(context: Context, admission: Admission, arrival: Arrival) -> byte
             return None  # unless the identity is signed
     if "price_list" in query:
         cached_store = priced_store(caller, cached_store, query["price_list"])
-    list_request = _parsed_request(arrival.query_string, cached_store.shop.settings.rec_num)
+    list_request = _parsed_request(
+        arrival.query_string, cached_store.state.settings.rec_num
+    )
     if list_request is None:
         return None
     access = access_of(context, caller, query, arrival.peer, arrival.headers)

@@ -188,7 +188,7 @@ def show_query(visit: Visit) -> Reply:
 def judge(visit: Visit) -> Reply:
     """Store or delete a judgement by hand."""
     text, grade = visit.form["q"], visit.form["grade"]
-    number = visit.opened.shop.catalog.number(visit.form["item"])
+    number = visit.opened.state.catalog.number(visit.form["item"])
     if number is None or (grade and grade not in _GRADES):
         raise NotFoundError
     try:
@@ -210,9 +210,11 @@ def _query(visit: Visit, template: str, text: str) -> Reply:
     if query is None:
         message = "This query is not in the set. Add it on the page Search relevance."
         raise NotFoundError(message)
-    shop = searchable_store(visit.opened)
-    measure = measure_relevance(shop, judged_queries([query], judgements), visit.now_ms)
-    found = find_products(shop, SearchRequest(f"{query.text} ", _SHOWN), visit.now_ms)
+    searchable = searchable_store(visit.opened)
+    measure = measure_relevance(
+        searchable, judged_queries([query], judgements), visit.now_ms
+    )
+    found = find_products(searchable, SearchRequest(f"{query.text} ", _SHOWN), visit.now_ms)
     numbers = [hit.item for hit in found.hits]
     products = _judged_products(visit, numbers, judgements)
     return visit.render(
@@ -231,7 +233,7 @@ def _judged_products(
     visit: Visit, numbers: Sequence[int], judgements: Sequence[StoredJudgement]
 ) -> list[JudgedProduct]:
     """Return the results, then other judged products."""
-    catalog = visit.opened.shop.catalog
+    catalog = visit.opened.state.catalog
     by_hand = {one.item: one for one in judgements if one.by_hand}
     by_clicks = {one.item: one for one in judgements if not one.by_hand}
     items = dict.fromkeys([*numbers, *by_hand, *by_clicks])

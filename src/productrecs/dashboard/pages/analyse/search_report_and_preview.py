@@ -128,19 +128,19 @@ class SearchPreviews:
         *,
         has: bool = False,
     ) -> SearchPreview:
-        visit, shop = self._visit, replace(self._shop, search_rules=book)
+        visit, searchable = self._visit, replace(self._shop, search_rules=book)
         request = SearchRequest(f"{truncate_query(query).strip()} ", SHOWN)
-        resolved = resolve_query(shop, request, visit.now_ms)
-        found = find_products(shop, request, visit.now_ms)
-        ids = [shop.catalog.ids[hit.item] or "" for hit in found.hits]
+        resolved = resolve_query(searchable, request, visit.now_ms)
+        found = find_products(searchable, request, visit.now_ms)
+        ids = [searchable.catalog.ids[hit.item] or "" for hit in found.hits]
         rows = {row.item_id: row for row in product_rows(visit, ids)}
-        words = shop.index.interpret(resolved.query, resolved.synonyms)
-        plain = {one.typed: one for one in shop.index.interpret(resolved.query)}
+        words = searchable.index.interpret(resolved.query, resolved.synonyms)
+        plain = {one.typed: one for one in searchable.index.interpret(resolved.query)}
         products = tuple(
             FoundProduct(
                 rows[item_id],
                 hit.score,
-                tuple(_reasons(shop, resolved, hit, words, rows[item_id])),
+                tuple(_reasons(searchable, resolved, hit, words, rows[item_id])),
                 _change(item_id, place, before) if has else "",
             )
             for place, (item_id, hit) in enumerate(zip(ids, found.hits, strict=True))
@@ -184,7 +184,7 @@ def _meaning(word: QueryTerm, plain: QueryTerm | None) -> ExplainedWord:
 
 
 def _reasons(
-    shop: SearchableStore,
+    searchable: SearchableStore,
     query: ResolvedQuery,
     hit: Hit,
     words: Sequence[QueryTerm],
@@ -196,7 +196,7 @@ def _reasons(
     item = row.item
     if query.query.text.strip().lower() in {item.item_id.lower(), (item.sku or "").lower()}:
         yield "The product id or SKU itself"
-    stems = set(shop.index.analyse(row.title).stems)
+    stems = set(searchable.index.analyse(row.title).stems)
     matched = [
         " ".join(one.words)
         for word in words
@@ -207,15 +207,15 @@ def _reasons(
         yield f"Title: {', '.join(dict.fromkeys(matched))}"
     else:
         yield "Brand, category, description or similar meaning"
-    yield from _boosts(shop, query, hit)
+    yield from _boosts(searchable, query, hit)
     if row.tone == "warn":
         yield row.state
 
 
-def _boosts(shop: SearchableStore, query: ResolvedQuery, hit: Hit) -> Iterator[str]:
+def _boosts(searchable: SearchableStore, query: ResolvedQuery, hit: Hit) -> Iterator[str]:
     if query.click_boosts.get(hit.item, 0.0) > 0:
         yield "Shoppers choose it after this search"
-    if shop.popularity(hit.item) > 0:
+    if searchable.popularity(hit.item) > 0:
         yield "Sells well"
     if query.factors is not None:
         factor = float(query.factors[min(hit.item, len(query.factors) - 1)])
@@ -363,7 +363,7 @@ def save_improvement(visit: Visit) -> Reply:
 
 
 def _check_known(visit: Visit, wanted: Improvement) -> None:
-    catalog = visit.opened.shop.catalog
+    catalog = visit.opened.state.catalog
     for item_id in wanted.pins if wanted.action == "pin" else ():
         if catalog.number(item_id) is None:
             message = "one of these products is no longer in the catalog; choose again"

@@ -110,7 +110,7 @@ class BundleDraft:
 
 def show_bundles(visit: Visit) -> Reply:
     """Show the bundles, the proposals and the rejected sets."""
-    rows = bundle_rows(visit.database, visit.opened.shop, visit.now_ms)
+    rows = bundle_rows(visit.database, visit.opened.state, visit.now_ms)
     placements = [
         one.name
         for one in visit.opened.placements.by_name.values()
@@ -134,7 +134,7 @@ def show_bundle(visit: Visit) -> Reply:
     query = visit.query
     if query["bundle"]:
         number = _number(query["bundle"])
-        rows = bundle_rows(visit.database, visit.opened.shop, visit.now_ms)
+        rows = bundle_rows(visit.database, visit.opened.state, visit.now_ms)
         found = [one for one in rows if one.bundle_id is not None]
         for one in found:
             if one.bundle_id == number:
@@ -236,7 +236,7 @@ def _form(
 
 def _not_buyable(visit: Visit, content: BundleContent) -> list[str]:
     """Return the titles of products that cannot be bought now; none if one is unknown."""
-    catalog = visit.opened.shop.catalog
+    catalog = visit.opened.state.catalog
     buyable = catalog.visible(visit.now_ms, hide_sold_out=True)
     numbers = {one: catalog.number(one) for one in content.items}
     if None in numbers.values():
@@ -261,8 +261,8 @@ def _preview(visit: Visit, draft: BundleDraft) -> tuple[BundleRow | None, str]:
     with visit.database.reading() as connection:
         stored = CatalogRepository(connection, visit.store.store_id).find(content.items)
     items = {item_id: one.item for item_id, one in stored.items() if one.present}
-    shop = visit.opened.shop
-    return describe_bundle(shop, items, replace(content), visit.now_ms), ""
+    state = visit.opened.state
+    return describe_bundle(state, items, replace(content), visit.now_ms), ""
 
 
 def _is_rejected(row: BundleRow) -> bool:

@@ -225,9 +225,9 @@ def save_look(visit: Visit) -> Reply:
 
 def _shows_any(visit: Visit, content: LookContent) -> bool:
     """Return whether shoppers would see one of the look's products now."""
-    shop = visit.opened.shop
-    visible = shop.eligible(visit.now_ms, ListKind.PRODUCT).visible
-    numbers = [shop.catalog.number(one.item_id) for one in content.hotspots]
+    state = visit.opened.state
+    visible = state.eligible(visit.now_ms, ListKind.PRODUCT).visible
+    numbers = [state.catalog.number(one.item_id) for one in content.hotspots]
     return any(
         number is not None and number < len(visible) and bool(visible[number])
         for number in numbers
@@ -326,15 +326,15 @@ def _proposals(visit: Visit, look: Look) -> tuple[SpotDraft, ...]:
         ProductRecsError: when the photo cannot be read, or too many photos wait.
     """
     opened, settings = visit.opened, visit.services.settings
-    shop, known = opened.shop, look.content.hotspots
-    visible = shop.eligible(visit.now_ms, ListKind.PRODUCT).visible
+    state, known = opened.state, look.content.hotspots
+    visible = state.eligible(visit.now_ms, ListKind.PRODUCT).visible
     trusted = settings.image_hosts
     data = look_picture(editor_of(visit), look, visit.store.domain, trusted)
 
     def search(worker: PhotoWorkerClient) -> tuple[SpotDraft, ...]:
         seen = worker.over(opened.pictures)
-        spots = spots_in_picture(data, seen, shop.catalog, visible)
-        found = propose_hotspots(spots, shop.catalog, known)
+        spots = spots_in_picture(data, seen, state.catalog, visible)
+        found = propose_hotspots(spots, state.catalog, known)
         return tuple(map(SpotDraft.of_proposal, found))
 
     return visit.wait(visit.context.photo_pool.run(visit.store.store_id, search))

@@ -180,7 +180,7 @@ def _known_rule() -> Iterator[None]:
 
 def _row(visit: Visit, rule: Rule, titles: Mapping[str, str]) -> RuleRow:
     content, zone = rule.content, visit.store.settings.zone
-    book = visit.opened.shop.book
+    book = visit.opened.state.book
     selected = None if book is None else book.selected.get(rule.rule_id)
     state, tone = _STATES[content.state(visit.now_ms, zone)]
     return RuleRow(
@@ -269,7 +269,7 @@ def show_rule(visit: Visit) -> Reply:
         return _form(visit, draft, visit.query)
     action = visit.query["action"]
     item = visit.query["item"]
-    if item and visit.opened.shop.catalog.number(item) is None:
+    if item and visit.opened.state.catalog.number(item) is None:
         message = "There is no product with this id in your catalog."
         raise NotFoundError(message)
     draft = RuleDraft(
@@ -320,7 +320,7 @@ def show_effect(visit: Visit) -> Reply:
     stored = editor_of(visit).all()
     others = [one for one in stored if one.rule_id != number]
     now, changed = (
-        searchable_store(replace(visit.opened, shop=with_rules(visit, rules)))
+        searchable_store(replace(visit.opened, state=with_rules(visit, rules)))
         for rules in (stored, [*others, rule])
     )
     effect = effect_on_queries(visit, now, changed)
@@ -375,14 +375,14 @@ def _form(
 
 def _preview(visit: Visit, draft: RuleDraft, sent: Form) -> RulePreview:
     """Return the preview: both lists, or the problem."""
-    shop = visit.opened.shop
+    state = visit.opened.state
     known = {name for name, _, _ in SOURCES} | {TRENDING}
     source = sent["source"] if sent["source"] in known else SOURCES[0][0]
     shown = RulePreview(sent["on"] or _typical_page(visit, draft), source)
-    if source != TRENDING and shop.catalog.number(shown.on) is None:
+    if source != TRENDING and state.catalog.number(shown.on) is None:
         problem = "Choose a product on whose page the list is shown."
         return replace(shown, problem=problem)
-    before = make_list(visit, shop, source, shown.on)
+    before = make_list(visit, state, source, shown.on)
     shown = replace(shown, before=before)
     try:
         content = validate_rule(draft.in_force(), visit.store.settings.zone)
@@ -410,19 +410,19 @@ def _matches_nothing(visit: Visit, draft: RuleDraft) -> bool:
 
 def _typical_page(visit: Visit, draft: RuleDraft) -> str:
     """Return a product for the preview, such as one bought with the rule's product."""
-    shop = visit.opened.shop
-    ids = shop.catalog.ids
-    visible = shop.visible(visit.now_ms)
-    numbers = shop.catalog.numbers_of(draft.items[:1])
-    near = shop.models.widest.neighbours(numbers[0]).items.tolist() if numbers else []
-    for item in (*near, *shop.models.trending[:50].tolist(), *shop.catalog.newest()[:50]):
+    state = visit.opened.state
+    ids = state.catalog.ids
+    visible = state.visible(visit.now_ms)
+    numbers = state.catalog.numbers_of(draft.items[:1])
+    near = state.models.widest.neighbours(numbers[0]).items.tolist() if numbers else []
+    for item in (*near, *state.models.trending[:50].tolist(), *state.catalog.newest()[:50]):
         if item < len(visible) and visible[item] and ids[item] is not None:
             return ids[item] or ""
     return ""
 
 
-def _selected(shop: StoreState, number: int) -> int:
-    return 0 if shop.book is None else len(shop.book.selected.get(number, ()))
+def _selected(state: StoreState, number: int) -> int:
+    return 0 if state.book is None else len(state.book.selected.get(number, ()))
 
 
 def _variants(visit: Visit) -> Iterator[str]:

@@ -247,7 +247,7 @@ def _matches_nothing(visit: Visit, content: PlacementContent) -> bool:
         PlacementError: when they are invalid.
     """
     filters = validate_placement(_UNSAVED, content).filters
-    catalog = visit.opened.shop.catalog
+    catalog = visit.opened.state.catalog
     buyable = catalog.visible(visit.now_ms, hide_sold_out=True)
     passed = catalog.present()
     for mask in filter_masks(catalog, parse_filters(list(filters)), buyable).values():
@@ -279,11 +279,11 @@ def _form(
 
 
 def _preview(visit: Visit, draft: PlacementDraft, sent: Form) -> PlacementPreview:
-    shop, now_ms = visit.opened.shop, visit.now_ms
+    state, now_ms = visit.opened.state, visit.now_ms
     on, shopper = sent["on"], sent["shopper"]
     name = draft.name or _UNSAVED
     shown = PlacementPreview(on, shopper, draft.name)
-    if on and shop.catalog.number(on) is None:
+    if on and state.catalog.number(on) is None:
         problem = "There is no product with this id. Choose another, or leave it empty."
         return PlacementPreview(on, shopper, draft.name, problem=problem)
     try:
@@ -299,13 +299,13 @@ def _preview(visit: Visit, draft: PlacementDraft, sent: Form) -> PlacementPrevie
         finally:
             reader.close()
     call = RecommendationRequest(Source.MIX, 0, on or None, identities=(shopper,))
-    placed = place_requests(shop, Placement(name, content, 0, 0, 0), call, histories)
-    explanation = explain_placement(shop, placed, histories, now_ms)
+    placed = place_requests(state, Placement(name, content, 0, 0, 0), call, histories)
+    explanation = explain_placement(state, placed, histories, now_ms)
     return PlacementPreview(
         on,
         shopper,
         shown.name,
-        title=placed.title(shop),
+        title=placed.title(state),
         found=explained_list(visit, explanation),
         hidden_below=explanation.hidden_below,
     )

@@ -44,15 +44,15 @@ FILTERS: Final = MappingProxyType(
 
 def show_products(visit: Visit) -> Reply:
     """Show one page of the matching products; htmx requests only the table."""
-    shop, query = visit.opened.shop, visit.query["q"]
+    state, query = visit.opened.state, visit.query["q"]
     chosen = visit.query["show"] if visit.query["show"] in FILTERS else ""
     number = page_number(visit.query["page"])
     among = _among(visit, chosen)
     first = (number - 1) * PAGE_SIZE
     found = search_catalog(
-        shop.catalog, visit.opened.index, query, among, slice(first, first + PAGE_SIZE)
+        state.catalog, visit.opened.index, query, among, slice(first, first + PAGE_SIZE)
     )
-    ids = [one for item in found.items if (one := shop.catalog.ids[item]) is not None]
+    ids = [one for item in found.items if (one := state.catalog.ids[item]) is not None]
     return visit.render(
         "products_table.html" if visit.is_partial else "products.html",
         rows=product_rows(visit, ids),
@@ -66,7 +66,7 @@ def show_products(visit: Visit) -> Reply:
         after=(
             _address(query, chosen, number + 1) if first + PAGE_SIZE < found.total else ""
         ),
-        catalog_size=len(shop.catalog.numbers),
+        catalog_size=len(state.catalog.numbers),
         has_forecast=visit.store.settings.demand_forecast,
         **({} if visit.is_partial else _picture_failures(visit)),
     )
@@ -98,15 +98,15 @@ def page_number(text: str) -> int:
 
 def _among(visit: Visit, chosen: str) -> Mask:
     """Return the mask of a filter, by item number."""
-    shop, now_ms = visit.opened.shop, visit.now_ms
+    state, now_ms = visit.opened.state, visit.now_ms
     if chosen == "shown":
-        return shop.visible(now_ms)
-    open_now = shop.catalog.visible(now_ms, hide_sold_out=False)
+        return state.visible(now_ms)
+    open_now = state.catalog.visible(now_ms, hide_sold_out=False)
     if chosen == "sold_out":
         return open_now & ~_fitted(
-            shop.catalog.visible(now_ms, hide_sold_out=True), open_now
+            state.catalog.visible(now_ms, hide_sold_out=True), open_now
         )
-    present = shop.catalog.present()
+    present = state.catalog.present()
     return present & ~_fitted(open_now, present) if chosen == "hidden" else present
 
 
@@ -161,14 +161,14 @@ def show_item(visit: Visit) -> Reply:
     if not rows:
         message = "There is no product with this id in your catalog."
         raise NotFoundError(message)
-    row, shop = rows[0], visit.opened.shop
+    row, state = rows[0], visit.opened.state
     what_if, without = visit.query["show"], visit.query["item"]
     other = _imagined(visit, what_if, without)
     if other is None:
         what_if = without = ""
     filters, filter_error = _filters(visit.query["filter"])
     lists = [
-        _source(visit, shop, other or shop, one, (item_id, filters)) for one in SOURCES
+        _source(visit, state, other or state, one, (item_id, filters)) for one in SOURCES
     ]
     return visit.render(
         "product_item.html",
@@ -180,25 +180,25 @@ def show_item(visit: Visit) -> Reply:
         filter=visit.query["filter"],
         filter_error=filter_error,
         is_filtered=filters != NO_FILTERS,
-        choices=_choices(shop),
+        choices=_choices(state),
         here=item_address(item_id),
         shop_link=_link(visit, row.item.product_url),
-        rank=_rank(shop, row.number),
+        rank=_rank(state, row.number),
         listed=[(parse_list_name(one.name).currency, one) for one in row.item.prices],
     )
 
 
 def _source(
     visit: Visit,
-    shop: StoreState,
+    state: StoreState,
     other: StoreState,
     source: tuple[str, str, str],
     wanted: tuple[str, Filters],
 ) -> SourceList:
     name, title, meaning = source
     item_id, filters = wanted
-    now = made = make_list(visit, shop, name, item_id)
-    if other is not shop or filters != NO_FILTERS:
+    now = made = make_list(visit, state, name, item_id)
+    if other is not state or filters != NO_FILTERS:
         made = make_list(visit, other, name, item_id, now.ids, filters)
     return SourceList(name, title, meaning, made, now)
 
@@ -211,23 +211,23 @@ def _filters(text: str) -> tuple[Filters, str]:
         return NO_FILTERS, f"{str(error)[:1].upper()}{str(error)[1:]}."
 
 
-def _choices(shop: StoreState) -> list[tuple[str, str]]:
-    hidden = shop.settings.hide_out_of_stock
+def _choices(state: StoreState) -> list[tuple[str, str]]:
+    hidden = state.settings.hide_out_of_stock
     stock = ("stock", "With products out of stock" if hidden else "Without them")
     found = [("", "As shoppers see them now"), stock]
-    return [*found, ("rules", "Without your rules")] if shop.book is not None else found
+    return [*found, ("rules", "Without your rules")] if state.book is not None else found
 
 
 def _imagined(visit: Visit, what_if: str, without: str) -> StoreState | None:
     """Return the store with the page's what-if change; None without one."""
-    shop = visit.opened.shop
-    if without and shop.catalog.number(without) is not None:
+    state = visit.opened.state
+    if without and state.catalog.number(without) is not None:
         editor = RuleEditor(visit.database, visit.store, visit.context.clock, "")
         content = RuleContent(RuleAction.EXCLUDE, RuleTarget(items=(without,)))
         gone = Rule(0, content, visit.now_ms, visit.now_ms)
         return with_rules(visit, [*editor.all(), gone])
     if what_if == "stock":
-        return with_sold_out(shop, hidden=not shop.settings.hide_out_of_stock)
+        return with_sold_out(state, hidden=not state.settings.hide_out_of_stock)
     return with_rules(visit, []) if what_if == "rules" else None
 
 
@@ -236,8 +236,8 @@ def _link(visit: Visit, product_url: str | None) -> str:
     return absolute_url(url, visit.store.domain) if url else ""
 
 
-def _rank(shop: StoreState, number: int) -> int | None:
-    ranks, trending = shop.models.ranks, len(shop.models.trending)
+def _rank(state: StoreState, number: int) -> int | None:
+    ranks, trending = state.models.ranks, len(state.models.trending)
     if number >= len(ranks) or ranks[number] >= trending:
         return None
     return int(ranks[number]) + 1

@@ -87,7 +87,7 @@ def _categories(visit: Visit, names: tuple[str, ...]) -> list[Option]:
 
 
 def _category(visit: Visit, name: str, value: str, before: str = "") -> Option:
-    count = int(category_mask(visit.opened.shop.catalog, (name,)).sum())
+    count = int(category_mask(visit.opened.state.catalog, (name,)).sum())
     return Option(value, f"{before}{name}", _count(visit, count), is_known=count > 0)
 
 
@@ -103,13 +103,13 @@ def _attributes(visit: Visit, lines: tuple[str, ...]) -> list[Option]:
 
 
 def _attribute(visit: Visit, name: str, text: str, value: str) -> Option:
-    count = len(set(visit.opened.shop.catalog.attributes.items(name, [text]).tolist()))
+    count = len(set(visit.opened.state.catalog.attributes.items(name, [text]).tolist()))
     label = f"{_title(name)}: {text}"
     return Option(value, label, _count(visit, count), is_known=count > 0)
 
 
 def _matching_attributes(visit: Visit, text: str) -> list[Option]:
-    values = visit.opened.shop.catalog.attributes.values()
+    values = visit.opened.state.catalog.attributes.values()
     return [
         Option(
             f"{name}: {one.value}", f"{_title(name)}: {one.value}", _count(visit, one.count)
@@ -169,7 +169,7 @@ def _matching_filters(visit: Visit, text: str) -> list[Option]:
 
 
 def _all_categories(visit: Visit) -> Iterator[tuple[str, ValueCount]]:
-    for name, items in list(visit.opened.shop.catalog.members.items()):
+    for name, items in list(visit.opened.state.catalog.members.items()):
         yield "", ValueCount(name, len(items))
 
 

@@ -68,7 +68,7 @@ SEARCH_SETTINGS: Final = (
 
 
 def measure_store(
-    database: Database, store: Store, shop: SearchableStore, now_ms: int
+    database: Database, store: Store, searchable: SearchableStore, now_ms: int
 ) -> StoredMeasure:
     """Judge the clicks, measure the live search, and add the measure to the history.
 
@@ -84,8 +84,8 @@ def measure_store(
         judged = judged_queries(queries, repository.judgements())
         last = repository.last_measure()
         changes = () if last is None else tuple(_changes(repository, last, versions))
-    measure = measure_relevance(shop, judged, now_ms)
-    before = _score_last(shop, queries, judged, now_ms)
+    measure = measure_relevance(searchable, judged, now_ms)
+    before = _score_last(searchable, queries, judged, now_ms)
     comparable, before = of_common_queries(measure, before)
     stored = StoredMeasure(
         measured_at=now_ms,
@@ -150,13 +150,13 @@ def _clicks(
 
 
 def _score_last(
-    shop: SearchableStore,
+    searchable: SearchableStore,
     queries: Sequence[SetQuery],
     judged: Sequence[JudgedQuery],
     now_ms: int,
 ) -> RelevanceMeasure:
     results = {one.intent: one.results for one in queries if one.results is not None}
-    return score_results(shop, judged, results, now_ms)
+    return score_results(searchable, judged, results, now_ms)
 
 
 def _is_alarm(now: RelevanceMeasure, ndcg_before: float | None) -> bool:

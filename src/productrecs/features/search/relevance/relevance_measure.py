@@ -107,7 +107,7 @@ def of_common_queries(
 
 
 def measure_relevance(
-    shop: SearchableStore,
+    searchable: SearchableStore,
     queries: Iterable[JudgedQuery],
     now_ms: int,
     sellable: Mask | None = None,
@@ -120,14 +120,16 @@ def measure_relevance(
     Raises:
         BrokenIndexError: when the index is damaged.
     """
-    visible = _sellable(shop, now_ms) if sellable is None else sellable
+    visible = _sellable(searchable, now_ms) if sellable is None else sellable
     return RelevanceMeasure(
-        tuple(_score(one, _results(shop, one.text, now_ms), visible) for one in queries)
+        tuple(
+            _score(one, _results(searchable, one.text, now_ms), visible) for one in queries
+        )
     )
 
 
 def score_results(
-    shop: SearchableStore,
+    searchable: SearchableStore,
     queries: Iterable[JudgedQuery],
     results: Mapping[str, QueryResults],
     now_ms: int,
@@ -136,7 +138,7 @@ def score_results(
 
     Products that left the catalog since are left out: search does not answer for them.
     """
-    visible = _sellable(shop, now_ms)
+    visible = _sellable(searchable, now_ms)
     return RelevanceMeasure(
         tuple(
             _score(one, _without_gone(results[one.intent], visible), visible)
@@ -146,13 +148,13 @@ def score_results(
     )
 
 
-def _sellable(shop: SearchableStore, now_ms: int) -> Mask:
+def _sellable(searchable: SearchableStore, now_ms: int) -> Mask:
     """Return the items that search could show; rules do not count, as they are measured."""
-    return shop.catalog.visible(now_ms, hide_sold_out=shop.sold_out == "hidden")
+    return searchable.catalog.visible(now_ms, hide_sold_out=searchable.sold_out == "hidden")
 
 
-def _results(shop: SearchableStore, text: str, now_ms: int) -> QueryResults:
-    found = find_products(shop, SearchRequest(f"{text} ", DEPTH), now_ms)
+def _results(searchable: SearchableStore, text: str, now_ms: int) -> QueryResults:
+    found = find_products(searchable, SearchRequest(f"{text} ", DEPTH), now_ms)
     return QueryResults(tuple(hit.item for hit in found.hits), found.address)
 
 

@@ -16,7 +16,7 @@ from productrecs.http.openapi_responses import (
     success_response,
 )
 from productrecs.http.pipeline.route_declaration import SECRET, Routes
-from productrecs.http.routes.integration import body_of, change
+from productrecs.http.routes.integration.store_changes import body_of, change
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.placements.bundle import BundleContent, BundleError
 from productrecs.records.placements.bundle_editor import BundleWriter
@@ -224,4 +224,4 @@ async def _rows(exchange: "RequestContext") -> list[BundleRow]:
     context, store = exchange.context, exchange.known_caller.store
     opened = await context.stores.open(store)
     database, now_ms = context.services.database, context.clock()
-    return await asyncio.to_thread(bundle_rows, database, opened.shop, now_ms)
+    return await asyncio.to_thread(bundle_rows, database, opened.state, now_ms)

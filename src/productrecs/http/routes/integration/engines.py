@@ -21,7 +21,7 @@ from productrecs.http.openapi_responses import (
 )
 from productrecs.http.pipeline.route_context import RequestContext
 from productrecs.http.pipeline.route_declaration import SECRET, Routes
-from productrecs.http.routes.integration import (
+from productrecs.http.routes.integration.store_changes import (
     body_if_any,
     change,
 )

@@ -14,7 +14,7 @@ from productrecs.http.openapi_responses import (
     success_response,
 )
 from productrecs.http.pipeline.route_declaration import SECRET, Routes
-from productrecs.http.routes.integration import body_of, change
+from productrecs.http.routes.integration.store_changes import body_of, change
 from productrecs.records.experiments.experiment import Experiment, ExperimentError
 from productrecs.records.experiments.experiment_editor import ExperimentEditor
 from productrecs.schemas.integration import (

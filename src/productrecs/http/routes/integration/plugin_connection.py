@@ -23,7 +23,7 @@ from productrecs.http.pipeline.route_declaration import (
     SIGN_IN_PATH,
     Routes,
 )
-from productrecs.http.routes.integration import body_if_any, change
+from productrecs.http.routes.integration.store_changes import body_if_any, change
 from productrecs.schemas.integration import (
     ConnectBody,
     DashboardLinkBody,

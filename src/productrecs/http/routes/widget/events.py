@@ -316,7 +316,7 @@ def _check_identities(
 
 
 def _warnings(cached_store: CachedStore, groups: Groups) -> list[str]:
-    catalog_numbers, warnings = cached_store.shop.catalog.numbers, list[str]()
+    catalog_numbers, warnings = cached_store.state.catalog.numbers, list[str]()
     for group in groups:
         for event in group:
             if len(warnings) == _MAX_WARNINGS:

@@ -160,22 +160,24 @@ def query_filter_fields(text: str) -> frozenset[FilterField]:
     return frozenset() if text == _NONE else frozenset(map(FilterField, text.split(",")))
 
 
-def redirect_of(shop: SearchableStore, found: SearchResults | ResultsPage) -> str | None:
+def redirect_of(
+    searchable: SearchableStore, found: SearchResults | ResultsPage
+) -> str | None:
     """Return the address that a reply leads to: that of a rule, or of a code's product."""
     if found.address is not None or not found.is_code or len(found.hits) != 1:
         return found.address
-    card = shop.catalog.cards[found.hits[0].item]
+    card = searchable.catalog.cards[found.hits[0].item]
     return None if card is None else product_url_of(card)
 
 
 def fields_of(
-    shop: SearchableStore, found: SearchResults | ResultsPage
+    searchable: SearchableStore, found: SearchResults | ResultsPage
 ) -> dict[str, object]:
     """Return the fields that any search may have after its results."""
     fields: dict[str, object] = {}
     if found.filters:
         fields["filters"] = [_query_filter(one) for one in found.filters]
-    address = redirect_of(shop, found)
+    address = redirect_of(searchable, found)
     return fields if address is None else fields | {"redirect": address}
 
 
@@ -218,20 +220,20 @@ def listing_of(
 
 
 def search_page_reply(
-    shop: SearchableStore,
+    searchable: SearchableStore,
     listing: ResultsPageRequest,
     page: ResultsPage,
     highlights: Mapping[int, Mapping[str, str | None]] | None,
 ) -> bytes:
     """Return the body of a reply; `highlights` are what `highlights_of` returns."""
     source = "search" if listing.request.query.strip() else "trending"
-    cards = shop.catalog.cards
+    cards = searchable.catalog.cards
     results = [
         (card, hit, source, None if highlights is None else highlights.get(hit.item))
         for hit in page.hits
         if (card := cards[hit.item]) is not None
     ]
-    extra_fields = fields_of(shop, page)
+    extra_fields = fields_of(searchable, page)
     if page.total is not None:
         extra_fields["total"] = page.total
     if page.facets:
@@ -239,14 +241,14 @@ def search_page_reply(
             facet.value: _shown(page.facets[facet]) for facet in page.facets
         }
     if page.refinement is not None:
-        language = shop.language_setting
+        language = searchable.language_setting
         extra_fields["refine"] = _refine_field(page.refinement, language)
     if listing.suggest:
         typed = listing.request.query
-        texts = [_text(shop, one, typed) for one in page.next]
+        texts = [_text(searchable, one, typed) for one in page.next]
         extra_fields["suggestions"] = list(dict.fromkeys(text for text in texts if text))
         extra_fields["did_you_mean"] = (
-            _text(shop, page.meant, typed) if page.meant else None
+            _text(searchable, page.meant, typed) if page.meant else None
         )
     return search_page_body(results, extra_fields)
 
@@ -265,13 +267,13 @@ def _refine_field(refinement: Refinement, language: str) -> dict[str, object]:
 
 
 def highlights_of(
-    shop: SearchableStore,
+    searchable: SearchableStore,
     page: ResultsPage,
     marker: Highlighter,
     descriptions: Mapping[int, str],
 ) -> dict[int, Mapping[str, str | None]]:
     """Return which parts of a page's products answer its query, by item number."""
-    cards = shop.catalog.cards
+    cards = searchable.catalog.cards
     found: dict[int, Mapping[str, str | None]] = {}
     for hit in page.hits:
         card = cards[hit.item]
@@ -283,8 +285,8 @@ def highlights_of(
     return found
 
 
-def _text(shop: SearchableStore, one: Suggestion, typed: str) -> str | None:
-    card = shop.catalog.cards[one.item]
+def _text(searchable: SearchableStore, one: Suggestion, typed: str) -> str | None:
+    card = searchable.catalog.cards[one.item]
     return None if card is None else spelled_as_title(one.words, title_of(card), typed)
 
 

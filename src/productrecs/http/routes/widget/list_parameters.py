@@ -150,8 +150,8 @@ def priced_store(caller: Caller, cached_store: CachedStore, name: str) -> Cached
     """
     if not name:
         return cached_store
-    shop = cached_store.shop
-    public_groups = shop.settings.public_price_groups.split(",")
+    state = cached_store.state
+    public_groups = state.settings.public_price_groups.split(",")
 
     def may_read(group: str) -> bool:
         return not group or caller.credential is SECRET or group in public_groups
@@ -166,7 +166,7 @@ def priced_store(caller: Caller, cached_store: CachedStore, name: str) -> Cached
             raise SecretKeyRequiredError(message)
         return cached_store.priced(name)
     except (PriceListNameError, UnknownPriceListError) as error:
-        names = shop.catalog.price_lists.names()
+        names = state.catalog.price_lists.names()
         known = ", ".join(one for one in names if may_read(parse_list_name(one).group))
         message = f"{error}; known lists: {known or 'none'}"
         raise BodyError([Problem(_AT, message, "unknown_price_list", name)]) from error

@@ -89,7 +89,7 @@ def answer_immediately(
         return None
     identities, known = list_request.identities, NOBODY
     if is_tested(cached_store, list_request.placement):
-        store_id = cached_store.shop.catalog.store_id
+        store_id = cached_store.state.catalog.store_id
         known = read_known_identity(context.reader, store_id, identities)
     histories = read_usable_histories(
         context, cached_store, context.reader, identities, access
@@ -133,7 +133,7 @@ async def _list(
     if not is_tested(cached_store, list_request.placement):
         histories = await _histories(context, cached_store, identities, access)
         return _assigned(context, cached_store, list_request, histories, NOBODY)
-    store_id = cached_store.shop.catalog.store_id
+    store_id = cached_store.state.catalog.store_id
     # At the same time, so that the request waits only once for a database that hangs.
     known, histories = await asyncio.gather(
         context.arm_assigner.known(store_id, identities, context.read),
@@ -156,7 +156,7 @@ def _assigned(
     placement = None
     test = cached_store.experiments.by_placement.get(list_request.placement)
     if list_request.placement and test is not None:
-        store_id = cached_store.shop.catalog.store_id
+        store_id = cached_store.state.catalog.store_id
         arm = context.arm_assigner.assign(store_id, test.split, identities, known)
         placement = test.placements[arm]
     making = _making(
@@ -171,24 +171,24 @@ async def answer_trending(
     """Return trending's reply; the shopper's id is used for the holdout only."""
     num, excluded = list_request.num, list_request.excluded
     identities = identities_of(None, list_request.user_id)
-    if identities and cached_store.shop.settings.holdout_percent:
-        store_id = cached_store.shop.catalog.store_id
+    if identities and cached_store.state.settings.holdout_percent:
+        store_id = cached_store.state.catalog.store_id
         known = await context.arm_assigner.known(store_id, identities, context.read)
         if is_held_out(context, cached_store, identities, known):
             return EMPTY_LIST
     now_ms = context.clock()
     if excluded or list_request.filters != NO_FILTERS:
         picks = trending_list(
-            cached_store.shop, num, now_ms, excluded, list_request.filters
+            cached_store.state, num, now_ms, excluded, list_request.filters
         )
-        return recommendations_body(picks, cached_store.shop.catalog.cards)
+        return recommendations_body(picks, cached_store.state.catalog.cards)
     making = _Making(
-        lambda: trending_list(cached_store.shop, num, now_ms),
-        lambda picks: recommendations_body(picks, cached_store.shop.catalog.cards),
+        lambda: trending_list(cached_store.state, num, now_ms),
+        lambda picks: recommendations_body(picks, cached_store.state.catalog.cards),
         None,
     )
     # Every sale changes this list, so it is never validated by fingerprint.
-    key = (num, cached_store.shop.catalog.price_list)
+    key = (num, cached_store.state.catalog.price_list)
     return _cached_or_computed(cached_store, now_ms, key, making, NoFingerprint())
 
 
@@ -201,13 +201,13 @@ def _with_anchor(
     """Return the reply with the product of the page, if requested."""
     if not list_request.with_anchor:
         return body
-    shop = cached_store.shop
-    number = shop.catalog.number(list_request.item_id or "")
+    state = cached_store.state
+    number = state.catalog.number(list_request.item_id or "")
     page_type = PageType.CART if list_request.basket else PageType.PRODUCT
-    eligible = shop.eligible(context.clock(), page_type, list_request.source)
+    eligible = state.eligible(context.clock(), page_type, list_request.source)
     if number is None or not eligible.may_show(number):
         return with_anchor(body, None)
-    return with_anchor(body, shop.catalog.cards[number])
+    return with_anchor(body, state.catalog.cards[number])
 
 
 class _Making(NamedTuple):
@@ -233,34 +233,34 @@ def _making(
     Raises:
         UnknownPlacementError: when the store has no such placement.
     """
-    shop = cached_store.shop
+    state = cached_store.state
     placed, histories = None, usable.for_lists
     main: RecommendationRequest | None = list_request
     if list_request.placement:
         placement = placement or cached_store.placements.find(list_request.placement)
-        placed = place_requests(shop, placement, list_request, usable.for_display)
+        placed = place_requests(state, placement, list_request, usable.for_display)
         if placement.content.shows_history:
             histories = usable.for_display
         main = placed.main
-    sold_out = None if main is None else sold_out_anchor(shop, main, now_ms)
+    sold_out = None if main is None else sold_out_anchor(state, main, now_ms)
 
     def pick() -> list[Pick]:
         if placed is None:
-            picks = recommend(shop, list_request, histories, now_ms)
+            picks = recommend(state, list_request, histories, now_ms)
         else:
-            picks = recommend_placement(shop, placed, histories, now_ms)
+            picks = recommend_placement(state, placed, histories, now_ms)
         context.request_metrics.listed(list_request.source, is_empty=not picks)
         return picks
 
     def write(picks: Sequence[Pick]) -> bytes:
-        certain = certain_companions(shop, main)
-        body = recommendations_body(picks, shop.catalog.cards, certain)
-        if sold_out is not None and starts_with_replacement(shop.catalog, sold_out, picks):
+        certain = certain_companions(state, main)
+        body = recommendations_body(picks, state.catalog.cards, certain)
+        if sold_out is not None and starts_with_replacement(state.catalog, sold_out, picks):
             body = with_sold_out(body)
         if placed is None:
             return body
-        offer = None if main is None else offer_of_list(shop, main, picks, now_ms)
-        return with_placement(body, placed, shop, offer)
+        offer = None if main is None else offer_of_list(state, main, picks, now_ms)
+        return with_placement(body, placed, state, offer)
 
     return _Making(pick, write, sold_out)
 
@@ -269,7 +269,7 @@ def is_tested(cached_store: CachedStore, placement: str) -> bool:
     """Return whether a test decides about the lists of a placement; "" without one."""
     tested = cached_store.experiments.by_placement
     is_in_test = bool(placement) and placement in tested
-    return is_in_test or cached_store.shop.settings.holdout_percent > 0
+    return is_in_test or cached_store.state.settings.holdout_percent > 0
 
 
 def is_held_out(
@@ -279,11 +279,11 @@ def is_held_out(
     known: KnownIdentity,
 ) -> bool:
     """Return whether a shopper is in the arm of the holdout test without lists."""
-    settings = cached_store.shop.settings
+    settings = cached_store.state.settings
     if not settings.holdout_percent:
         return False
     split = holdout_split(settings.holdout_test, settings.holdout_percent)
-    store_id = cached_store.shop.catalog.store_id
+    store_id = cached_store.state.catalog.store_id
     arm = context.arm_assigner.assign(store_id, split, identities, known)
     return arm == Arm.HELD_OUT
 
@@ -291,7 +291,7 @@ def is_held_out(
 def _anonymous_list(
     context: Context, cached_store: CachedStore, list_request: RecommendationRequest
 ) -> bytes:
-    now_ms, shop = context.clock(), cached_store.shop
+    now_ms, state = context.clock(), cached_store.state
     making = _making(context, cached_store, list_request, NO_HISTORIES, now_ms)
     # Each page has its own list, so caching does not pay.
     if list_request.excluded or list_request.filters != NO_FILTERS:
@@ -303,14 +303,14 @@ def _anonymous_list(
         list_request.basket,
         list_request.with_anchor,
     )
-    key = (*request_key, making.sold_out, shop.catalog.price_list)
+    key = (*request_key, making.sold_out, state.catalog.price_list)
     if not list_request.placement:
         return _cached_or_computed(
-            cached_store, now_ms, key, making, ListFingerprint(shop, list_request, now_ms)
+            cached_store, now_ms, key, making, ListFingerprint(state, list_request, now_ms)
         )
     # Filters depend on prices and attributes, which no fingerprint covers.
     version = cached_store.placements.seq  # of the bundles too
-    placed_key = (*key, list_request.placement, version, shop.catalog.version)
+    placed_key = (*key, list_request.placement, version, state.catalog.version)
     return _cached_or_computed(cached_store, now_ms, placed_key, making, NoFingerprint())
 
 
@@ -322,9 +322,9 @@ def _cached_or_computed(
     fingerprints: FingerprintSource,
 ) -> bytes:
     """Return the cached reply for `key`, or compute and cache it."""
-    shop = cached_store.shop
+    state = cached_store.state
     inputs = ListInputs(
-        shop.visible(now_ms), shop.models, shop.settings, shop.book, shop.earnings
+        state.visible(now_ms), state.models, state.settings, state.book, state.earnings
     )
     now = time.monotonic()
     body = cached_store.recommendation_cache.get(

@@ -103,11 +103,11 @@ def _image_url(request: Request, store: Store, look: Look) -> str:
 def _hotspot_fields(
     hotspot: Hotspot, look: Look, cached_store: CachedStore, now_ms: int
 ) -> dict[str, Any]:
-    shop = cached_store.shop
-    number = shop.catalog.number(hotspot.item_id)
+    state = cached_store.state
+    number = state.catalog.number(hotspot.item_id)
     card: bytes | None = None
-    if number is not None and shop.eligible(now_ms, ListKind.PRODUCT).may_show(number):
-        card = shop.catalog.cards[number]
+    if number is not None and state.eligible(now_ms, ListKind.PRODUCT).may_show(number):
+        card = state.catalog.cards[number]
     return {
         "label": hotspot.label,
         "bbox": list(hotspot.box),

@@ -111,12 +111,12 @@ def _found(
     photo_client: PhotoWorkerClient,
 ) -> bytes:
     photo = parse_photo(parse_json(data))
-    shop, book = cached_store.shop, cached_store.shop.book
+    state, book = cached_store.state, cached_store.state.book
     try:
         hits = find_by_photo(
             photo.data,
             photo_client.over(cached_store.pictures),
-            shop.catalog,
+            state.catalog,
             None if book is None else book.of(ListKind.SEARCH),
             context.clock(),
             num=photo.num,
@@ -124,7 +124,7 @@ def _found(
         )
     except NotAPictureError as error:
         raise unreadable_photo(error) from error
-    return similar_body(hits, shop.catalog.cards)
+    return similar_body(hits, state.catalog.cards)
 
 
 _encode: Final = msgspec.json.Encoder().encode
@@ -162,10 +162,10 @@ def _analysed(
 ) -> bytes:
     photo = parse_photo_only(parse_json(data))
     try:
-        shop = cached_store.shop
-        visible = shop.eligible(context.clock(), ListKind.PRODUCT).visible
+        state = cached_store.state
+        visible = state.eligible(context.clock(), ListKind.PRODUCT).visible
         spots = spots_in_picture(
-            photo, photo_client.over(cached_store.pictures), shop.catalog, visible
+            photo, photo_client.over(cached_store.pictures), state.catalog, visible
         )
     except NotAPictureError as error:
         raise unreadable_photo(error) from error
@@ -174,7 +174,7 @@ def _analysed(
 
 def _hotspot_fields(photo_spot: PhotoSpot, cached_store: CachedStore) -> dict[str, Any]:
     hits = [Hit(*one) for one in zip(photo_spot.items, photo_spot.scores, strict=True)]
-    cards = similar_cards(hits, cached_store.shop.catalog.cards)
+    cards = similar_cards(hits, cached_store.state.catalog.cards)
     return {
         "label": photo_spot.label,
         "bbox": [round(one, 4) for one in photo_spot.box],

@@ -275,10 +275,10 @@ def _assigned(
     context: Context, cached_store: CachedStore, shopper: str, known: KnownIdentity
 ) -> SearchArm:
     """Return a shopper's arm of the running test of search, and record the exposure."""
-    test, settings = cached_store.experiments.search, cached_store.shop.settings
+    test, settings = cached_store.experiments.search, cached_store.state.settings
     if test is None:
         return SearchArm(settings)
-    store_id = cached_store.shop.catalog.store_id
+    store_id = cached_store.state.catalog.store_id
     name = context.arm_assigner.assign(store_id, test.split, (shopper,), known)
     changes: Mapping[str, Any] = test.settings[name]
     return SearchArm(replace(settings, **changes) if changes else settings, name, test.name)
@@ -303,7 +303,7 @@ def _cached_for_anybody(
 async def _known(
     context: Context, cached_store: CachedStore, shopper: str
 ) -> KnownIdentity:
-    store_id = cached_store.shop.catalog.store_id
+    store_id = cached_store.state.catalog.store_id
     return await context.arm_assigner.known(store_id, (shopper,), context.read)
 
 
@@ -335,7 +335,7 @@ async def _answered(
     search: SearchRequest | ResultsPageRequest,
     searcher: Searcher,
 ) -> QuickReply:
-    arm = SearchArm(cached_store.shop.settings)
+    arm = SearchArm(cached_store.state.settings)
     if _is_tested(cached_store, search, searcher):
         known = await _known(context, cached_store, str(searcher))
         arm = _assigned(context, cached_store, str(searcher), known)
@@ -343,8 +343,8 @@ async def _answered(
     if cached is not None:
         return cached
     state = _search_state(cached_store, context.clock())
-    shop = searchable_store(cached_store, arm.settings)
-    reply = await _computed(context, cached_store, search, shop)
+    searchable = searchable_store(cached_store, arm.settings)
+    reply = await _computed(context, cached_store, search, searchable)
     context.request_metrics.add(CounterMetric.SEARCHES)
     context.request_metrics.add(
         CounterMetric.SEARCHES_EMPTY, reply.body.startswith(_EMPTY_BODY)
@@ -358,17 +358,17 @@ async def _computed(
     context: Context,
     cached_store: CachedStore,
     search: SearchRequest | ResultsPageRequest,
-    shop: SearchableStore,
+    searchable: SearchableStore,
 ) -> QuickReply:
     now_ms = context.clock()
     if isinstance(search, ResultsPageRequest):
-        return await _browsed(context, cached_store, shop, search, now_ms)
+        return await _browsed(context, cached_store, searchable, search, now_ms)
     if not search.query.strip():
-        if not shop.groups_for(search).is_empty:
+        if not searchable.groups_for(search).is_empty:
             page = ResultsPageRequest(search)
-            return await _browsed(context, cached_store, shop, page, now_ms)
+            return await _browsed(context, cached_store, searchable, page, now_ms)
         return QuickReply(_trending(cached_store, search, now_ms))
-    return await context.search_pool.run(lambda: _found(shop, search, now_ms))
+    return await context.search_pool.run(lambda: _found(searchable, search, now_ms))
 
 
 def _cache(
@@ -391,7 +391,7 @@ def _cache_key(
     cached_store: CachedStore, search: SearchRequest | ResultsPageRequest, arm: SearchArm
 ) -> Hashable:
     """Return the key of a reply; the control has that of shoppers without a test."""
-    price_list = cached_store.shop.catalog.price_list
+    price_list = cached_store.state.catalog.price_list
     variant = "" if arm.name == CONTROL else arm.name
     return (price_list, variant, search) if price_list or variant else search
 
@@ -408,7 +408,7 @@ def _count_search(
     if query and not query.isspace():
         is_redirect = any(name == _REDIRECT for name, _ in reply.headers)
         is_empty = reply.body.startswith(_EMPTY_BODY) and not is_redirect
-        store_id = cached_store.shop.catalog.store_id
+        store_id = cached_store.state.catalog.store_id
         context.searches.count(store_id, query, searcher, is_empty=is_empty)
 
 
@@ -418,20 +418,20 @@ _EMPTY_BODY: Final = search_body((), ())[:-1]
 async def _browsed(
     context: Context,
     cached_store: CachedStore,
-    shop: SearchableStore,
+    searchable: SearchableStore,
     listing: ResultsPageRequest,
     now_ms: int,
 ) -> QuickReply:
     """Return the reply to a search with page options."""
-    store_id = shop.catalog.store_id
+    store_id = searchable.catalog.store_id
 
     def trending(visible: Mask) -> Iterator[int]:
         return (
-            pick.item for pick in trending_picks(cached_store.shop, visible, MAX_FILTERED)
+            pick.item for pick in trending_picks(cached_store.state, visible, MAX_FILTERED)
         )
 
     page = await context.search_pool.run(
-        lambda: results_page(shop, listing, now_ms, trending)
+        lambda: results_page(searchable, listing, now_ms, trending)
     )
     texts: dict[int, str] = {}
     if listing.highlight:
@@ -440,27 +440,29 @@ async def _browsed(
             texts = await context.read(
                 lambda reader: read_descriptions(reader, store_id, numbers)
             )
-    body = await context.search_pool.run(lambda: _reply_body(shop, listing, page, texts))
-    return QuickReply(body, _headers(page.relaxed, redirect_of(shop, page)))
+    body = await context.search_pool.run(
+        lambda: _reply_body(searchable, listing, page, texts)
+    )
+    return QuickReply(body, _headers(page.relaxed, redirect_of(searchable, page)))
 
 
 def _reply_body(
-    shop: SearchableStore,
+    searchable: SearchableStore,
     listing: ResultsPageRequest,
     page: ResultsPage,
     descriptions: Mapping[int, str],
 ) -> bytes:
     if not listing.highlight:
-        return search_page_reply(shop, listing, page, None)
-    synonyms = shop.search_rules.synonyms_in(shop.index.language)
+        return search_page_reply(searchable, listing, page, None)
+    synonyms = searchable.search_rules.synonyms_in(searchable.index.language)
     words = listing.request.query
     for one in page.filters:
         if one.field is FilterField.PRICE:
             words = words.replace(one.text, " ")
-    slots = shop.index.interpret(shop.index.analyse(words), synonyms)
-    marker = Highlighter.of(slots, shop.index.language)
+    slots = searchable.index.interpret(searchable.index.analyse(words), synonyms)
+    marker = Highlighter.of(slots, searchable.index.language)
     return search_page_reply(
-        shop, listing, page, highlights_of(shop, page, marker, descriptions)
+        searchable, listing, page, highlights_of(searchable, page, marker, descriptions)
     )
 
 
@@ -477,11 +479,11 @@ def _unpacked(packed: bytes, arm: SearchArm) -> QuickReply:
     return QuickReply(body, (*headers, *arm.headers))
 
 
-def _found(shop: SearchableStore, search: SearchRequest, now_ms: int) -> QuickReply:
-    found = find_products(shop, search, now_ms)
-    body = search_body(found.hits, shop.catalog.cards)
-    body = with_search_fields(body, fields_of(shop, found))
-    return QuickReply(body, _headers(found.relaxed, redirect_of(shop, found)))
+def _found(searchable: SearchableStore, search: SearchRequest, now_ms: int) -> QuickReply:
+    found = find_products(searchable, search, now_ms)
+    body = search_body(found.hits, searchable.catalog.cards)
+    body = with_search_fields(body, fields_of(searchable, found))
+    return QuickReply(body, _headers(found.relaxed, redirect_of(searchable, found)))
 
 
 def _headers(relaxed: Relaxed, address: str | None) -> list[Header]:
@@ -496,14 +498,14 @@ def _headers(relaxed: Relaxed, address: str | None) -> list[Header]:
 def _trending(cached_store: CachedStore, search: SearchRequest, now_ms: int) -> bytes:
     visible = searchable_store(cached_store).visible(now_ms, in_stock=search.in_stock)
     return trending_search_body(
-        trending_picks(cached_store.shop, visible, search.num),
-        cached_store.shop.catalog.cards,
+        trending_picks(cached_store.state, visible, search.num),
+        cached_store.state.catalog.cards,
     )
 
 
 def _search_state(cached_store: CachedStore, now_ms: int) -> SearchState:
-    shop = cached_store.shop
-    shown = shop.catalog.visible(now_ms, hide_sold_out=False)
-    buyable = shop.catalog.visible(now_ms, hide_sold_out=True)
+    state = cached_store.state
+    shown = state.catalog.visible(now_ms, hide_sold_out=False)
+    buyable = state.catalog.visible(now_ms, hide_sold_out=True)
     version, rules = cached_store.index.version, cached_store.search_rules
-    return (shown, buyable, shop.models, shop.settings, version, rules, shop.book)
+    return (shown, buyable, state.models, state.settings, version, rules, state.book)

@@ -116,7 +116,7 @@ def with_identity_warning(
     """Return the body of a reply, with a warning if the call's identity was refused."""
     if not access.check.is_refused:
         return body
-    record_refused_identities(context, cached_store.shop.catalog.store_id, [access.check])
+    record_refused_identities(context, cached_store.state.catalog.store_id, [access.check])
     warnings = identity_warnings([(access.signed_id, access.check)])
     return body[:-1] + b',"warnings":' + _encode(warnings) + b"}"
 
@@ -199,7 +199,7 @@ def _is_anonymous(
     customer: str | None,
 ) -> bool:
     """Return whether the call's network named too many; it names a `customer` now."""
-    named, store_id = context.named_customers, cached_store.shop.catalog.store_id
+    named, store_id = context.named_customers, cached_store.state.catalog.store_id
     if customer:
         named.count(store_id, access.network, customer)
     return named.is_anonymous(store_id, access.network)
