@@ -40,7 +40,7 @@ def append_events(
     linked: Mapping[str, str],
 ) -> None:
     """Write events to the log; `linked` sessions were linked to a customer meanwhile."""
-    rows = [_row(log.store_id, one, numbers, linked) for one in placed]
+    rows = [_row(_LOG_COLUMNS, log.store_id, one, numbers, linked) for one in placed]
     log.database.insert_rows(log.transaction, events_table, rows)
 
 
@@ -52,7 +52,7 @@ def append_bot_events(
     Sessions with an inhuman rate take their last minutes' events along: events without a
     session may be another's. Processes that cache the log are notified if there were any.
     """
-    rows = [(*_row(log.store_id, one, numbers, {})[:-1], one.event.bot) for one in placed]
+    rows = [_row(_BOT_COLUMNS, log.store_id, one, numbers, {}) for one in placed]
     log.database.insert_rows(log.transaction, bot_events, rows)
     fast = [one.event for one in placed if one.event.bot == INHUMAN_RATE]
     sessions = {event.session_id for event in fast if event.session_id}
@@ -71,32 +71,36 @@ def is_about_product(event: NewEvent) -> bool:
     )
 
 
+_LOG_COLUMNS: Final = tuple(events_table.c.keys())
+_BOT_COLUMNS: Final = tuple(bot_events.c.keys())
+
+
 def _row(
+    columns: Sequence[str],
     store_id: StoreId,
     one: LoggedEvent,
     numbers: Mapping[str, int],
     linked: Mapping[str, str],
 ) -> tuple[object, ...]:
+    """Return a row by its table's columns; the others are fields of the event by name."""
     event = one.event
     person = linked.get(one.person, one.person)
-    return (
-        store_id,
-        one.seq,
-        one.ts,
-        int(event.kind),
-        numbers[event.item_id] if event.item_id and is_about_product(event) else None,
-        "" if event.shopper == event.session_id else event.shopper,
-        person,
-        "" if event.session_id == person else event.session_id,
-        event.term,
-        event.value,
-        event.currency,
-        event.quantity,
-        event.source,
-        event.position,
-        event.widget,
-        one.imported,
-        one.excess,
+    derived = {
+        "store_id": store_id,
+        "seq": one.seq,
+        "ts": one.ts,
+        "kind": int(event.kind),
+        "item": numbers[event.item_id]
+        if event.item_id and is_about_product(event)
+        else None,
+        "shopper": "" if event.shopper == event.session_id else event.shopper,
+        "person": person,
+        "session": "" if event.session_id == person else event.session_id,
+        "imported": one.imported,
+        "excess": one.excess,
+    }
+    return tuple(
+        [derived[name] if name in derived else getattr(event, name) for name in columns]
     )
 
 

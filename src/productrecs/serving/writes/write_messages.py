@@ -5,7 +5,9 @@ writer sends the first message: `Ready` says that it accepts requests.
 """
 
 from collections.abc import Mapping
+from dataclasses import fields
 from enum import IntEnum
+from operator import attrgetter
 from typing import Any, Final
 
 import msgspec
@@ -32,18 +34,11 @@ def memory_weight(groups: Groups) -> int:
     return sum(len(group) * (_EVENT_BYTES + _text_length(group[0])) for group in groups)
 
 
+_texts = attrgetter(*(one.name for one in fields(NewEvent) if one.type == "str | None"))
+
+
 def _text_length(event: NewEvent) -> int:
-    texts = (
-        event.item_id,
-        event.user_id,
-        event.session_id,
-        event.term,
-        event.order_id,
-        event.source,
-        event.widget,
-        event.event_id,
-    )
-    return sum([len(text) for text in texts if text is not None])
+    return sum([len(text) for text in _texts(event) if text is not None])
 
 
 class WriteKind(IntEnum):
