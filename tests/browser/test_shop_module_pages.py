@@ -49,7 +49,7 @@ def test_the_screen_shows_the_progress_and_never_a_login_page(
 ) -> None:
     script = """$settings->change(array('connected' => 1, 'url' => 'https://r.example'));
         $screen = new Screen($shop);
-        $told = $screen->html('/go', '/progress', '/work', '/cron');"""
+        $result = $screen->html('/go', '/progress', '/work', '/cron');"""
     html = in_module(unpacked_core(tmp_path), script)
 
     asked = shown(page, {"/": html, "/progress": reply})
@@ -95,7 +95,7 @@ def test_a_button_that_asks_the_service_leaves_the_page_usable_meanwhile(
     page: Page,
 ) -> None:
     draw = (
-        "ob_start(); ProductRecs\\Admin::waiting_form('connect'); $told = ob_get_clean();"
+        "ob_start(); ProductRecs\\Admin::waiting_form('connect'); $result = ob_get_clean();"
     )
     form = in_shop(draw, nowhere(), before="function wp_nonce_field() {}")
     button = '<input name="submit" type="submit" value="Connect"></form>'

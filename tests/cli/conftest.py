@@ -35,11 +35,11 @@ class CommandLine:
         assert result.exit_code == 0, result.output
         return result.stdout
 
-    def told(self, *words: str, stdin: str | bytes | None = None, **more: str) -> Any:
+    def json(self, *words: str, stdin: str | bytes | None = None, **more: str) -> Any:
         """Return what a command printed as JSON."""
         return json.loads(self(*words, "--json", stdin=stdin, **more))
 
-    def told_in_part(
+    def json_with_skipped_rows(
         self, *words: str, stdin: str | bytes | None = None, **more: str
     ) -> Any:
         """Return what an import printed as JSON that left rows out, and says so."""

@@ -95,7 +95,7 @@ def test_a_taken_port_is_said_before_anything_is_made(
 
     assert f"port {port} of 127.0.0.1 is in use" in said
     assert f"make run ARGS='--port {port + 1}'" in said
-    assert shell.told("store", "list") == []
+    assert shell.json("store", "list") == []
     assert not (data_folder / "demo").exists()
 
 
@@ -105,7 +105,7 @@ def test_hotspots_are_proposed_for_a_look_of_the_demo(
     make_little(monkeypatch)
     paint(pictures_folder(services.settings.data))
     demo.prepare_store(services)
-    look = shell.told("looks", "list", DOMAIN)[0]
+    look = shell.json("looks", "list", DOMAIN)[0]
 
     proposed = shell.run("looks", "propose", DOMAIN, str(look["id"]))
 
@@ -179,30 +179,30 @@ def test_every_report_of_the_demo_has_something_true_to_show(
 
 def check_reports(services: Services) -> None:
     store = find_store(services.database, DOMAIN)
-    told: dict[str, Any] = {}
+    figures: dict[str, Any] = {}
     rows: dict[str, int] = {}
     for name in REPORT_TYPES.keys() - FORECASTS:  # those of the nightly run: test_forecast
         period = report_query(services.clock(), store.settings.zone)
         refresh_report_counts(services, store, name, period)
         made = make_report(services, store, name, period)
-        told |= {f"{name} {one.definition.name}": one.value for one in made.figures}
+        figures |= {f"{name} {one.definition.name}": one.value for one in made.figures}
         rows[name] = len(made.rows)
 
     assert [name for name, count in rows.items() if not count] == []
-    assert told["widgets shoppers"] > told["widgets shoppers_clicked"] > 50
-    assert 0.015 < told["attribution click_rate"] < 0.06
+    assert figures["widgets shoppers"] > figures["widgets shoppers_clicked"] > 50
+    assert 0.015 < figures["attribution click_rate"] < 0.06
     clicked, seen, both = (
-        told[f"attribution revenue_share{part}"] for part in ("_clicked", "_seen", "")
+        figures[f"attribution revenue_share{part}"] for part in ("_clicked", "_seen", "")
     )
     assert 0.06 < both < 0.2
     assert clicked > 0.015
     assert seen > 0.015
-    assert told["search searches"] > 100
-    assert 0.4 < told["search click_through"] < 0.8
-    assert 0.01 < told["search no_result_rate"] < 0.15
-    assert told["experiment mismatch_p"] > 0.0001
-    assert told["experiment conversions_held_out"] > 50
-    assert told["health unknown_items"] == 0
+    assert figures["search searches"] > 100
+    assert 0.4 < figures["search click_through"] < 0.8
+    assert 0.01 < figures["search no_result_rate"] < 0.15
+    assert figures["experiment mismatch_p"] > 0.0001
+    assert figures["experiment conversions_held_out"] > 50
+    assert figures["health unknown_items"] == 0
 
 
 @pytest.mark.timeout(240)

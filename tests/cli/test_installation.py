@@ -186,7 +186,7 @@ def test_commands_find_the_installation_of_the_service(machine: Machine) -> None
     assert "b.example" not in machine.run("store", "list").output
 
 
-def test_settings_of_the_service_that_cannot_be_used_are_told(tmp_path: Path) -> None:
+def test_a_settings_file_without_a_data_folder_is_an_error(tmp_path: Path) -> None:
     file = tmp_path / "productrecs.env"
     file.write_text("PRODUCTRECS_PORT=8123\n")
 

@@ -69,10 +69,8 @@ def php_value(value: object) -> str:
     return f"json_decode({quoted}, true)"
 
 
-def in_shop(
-    script: str, address: str, merchant: Merchant | None = None, **told: str
-) -> Any:
-    """Run a script in a connected shop; return what its expression `$told` was, from JSON.
+def in_shop(script: str, address: str, merchant: Merchant | None = None, **php: str) -> Any:
+    """Run a script in a connected shop; return its `$result`, from JSON.
 
     `before` runs before the plugin is loaded, `settings` is PHP for the shop's settings.
     """
@@ -80,9 +78,9 @@ def in_shop(
     if merchant is not None:
         keys = (merchant.account.publishable, merchant.account.secret)
     printed = run_php(
-        f"{told.get('before', '')} $host = 'shop.example'; $plugin = '{PLUGIN}';"
+        f"{php.get('before', '')} $host = 'shop.example'; $plugin = '{PLUGIN}';"
         f"require '{FAKE}'; connected('{address}', '{keys[0]}', '{keys[1]}', "
-        f"{told.get('settings', 'array()')}); open_plugin(); {script} echo json_encode($told);"
+        f"{php.get('settings', 'array()')}); open_plugin(); {script} echo json_encode($result);"
     )
     return json.loads(printed)
 
@@ -101,13 +99,13 @@ def in_module(
     url: str = "",
     fake: Path = FAKE_MODULE,
 ) -> Any:
-    """Run a script in a shop, connected if a merchant is given; return its `$told`."""
+    """Run a script in a shop, connected if a merchant is given; return its `$result`."""
     connected = ""
     if merchant is not None:
         account = merchant.account
         connected = f"connect('{url}', '{account.publishable}', '{account.secret}');"
     printed = run_php(
-        f"namespace ProductRecs; $core = '{core}'; require '{fake}'; $told = null;"
-        f"{script.replace('CONNECT;', connected)} echo json_encode($told);"
+        f"namespace ProductRecs; $core = '{core}'; require '{fake}'; $result = null;"
+        f"{script.replace('CONNECT;', connected)} echo json_encode($result);"
     )
     return json.loads(printed)

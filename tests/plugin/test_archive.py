@@ -153,7 +153,7 @@ def test_every_action_of_the_screen_checks_nonce_and_permission() -> None:
 
 
 def test_a_page_of_a_shopper_loads_no_file_of_the_screens_or_the_api_client() -> None:
-    loaded = in_shop("$told = array_map('basename', get_included_files());", nowhere())
+    loaded = in_shop("$result = array_map('basename', get_included_files());", nowhere())
 
     assert {"guard.php", "orders.php", "placements.php"} <= set(loaded)
     assert not {"admin.php", "panels.php", "api.php", "client.php"} & set(loaded)

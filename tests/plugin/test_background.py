@@ -34,8 +34,8 @@ def known_order(merchant: Merchant, order_id: str = "7") -> dict[str, tuple[int,
 def known_ids(merchant: Merchant, what: str) -> list[str]:
     """Return the ids of all items or orders of the service."""
     path = f"/v1/{what}?fields=id&limit=1000"
-    told: dict[str, Any] = merchant.client.ask("GET", path, None, merchant.server).json
-    return sorted(told["items"], key=int)
+    page: dict[str, Any] = merchant.client.ask("GET", path, None, merchant.server).json
+    return sorted(page["items"], key=int)
 
 
 @pytest.mark.parametrize("shopper", ["nobody", "abroad", "exempt", "wholesale"])
@@ -54,7 +54,7 @@ def test_prices_are_those_of_a_shopper_at_the_shops_own_place(
         if ('{shopper}' === 'exempt') {{ $woocommerce->customer->is_exempt = true; }}
         $before = $woocommerce->customer; product(1, array('price' => '7'));
         do_action('woocommerce_update_product', 1); end_request(); work();
-        $told = array($user, $before === $woocommerce->customer);"""
+        $result = array($user, $before === $woocommerce->customer);"""
     script = script.replace("fn($price) => $user", "fn($price) => $GLOBALS['user']")
 
     user, is_restored = in_shop(script, address(service), merchant)
@@ -125,13 +125,13 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_the_service_is_told_once_what_is_left_of_an_order(
+def test_a_changed_order_is_sent_once_with_what_is_left_of_it(
     service: Service, change: str
 ) -> None:
     merchant = service.register()
     script, left = CHANGES[change]
     in_order = f"""{PAID} {script} work(); $calls = array();
-        changed_order(7); work(); $again = count($calls); $told = array($again, errors(), count(ProductRecs\\Outbox::next(9)));"""
+        changed_order(7); work(); $again = count($calls); $result = array($again, errors(), count(ProductRecs\\Outbox::next(9)));"""
 
     again, errors, waiting = in_shop(in_order, address(service), merchant)
 
@@ -144,7 +144,7 @@ def test_an_order_that_was_refunded_before_it_was_sent_has_what_is_left(
 ) -> None:
     merchant = service.register()
     script = f"""order(7, array({LINES})); do_action('woocommerce_order_status_processing', 7); end_request();
-        refund(8, 7, 10.0, array(line(1, -1, -10.0, 'line-a'))); work(); $told = array_column($calls, 1);"""
+        refund(8, 7, 10.0, array(line(1, -1, -10.0, 'line-a'))); work(); $result = array_column($calls, 1);"""
 
     assert in_shop(script, address(service), merchant) == ["/v1/orders"]
     assert known_order(merchant) == {"1": (2, 20.0), "2": (1, 50.0)}
@@ -154,7 +154,7 @@ def test_of_a_long_order_every_line_arrives(service: Service) -> None:
     merchant = service.register()
     script = """$lines = array(); for ($i = 1; $i <= 120; $i++) { $lines["line-$i"] = line($i, 1, $i); }
         order(7, $lines); do_action('woocommerce_order_status_processing', 7); end_request(); work();
-        $told = array_column($calls, 1);"""
+        $result = array_column($calls, 1);"""
 
     assert in_shop(script, address(service), merchant) == ["/v1/orders", "/orders/upload"]
     eventually(lambda: len(known_order(merchant)) == 120)
@@ -173,15 +173,15 @@ def test_orders_of_an_outage_arrive_in_order_with_their_time_and_none_is_missing
         do_action('activate'); ProductRecs\\Settings::change(array('url' => '{address(service)}'));
         ProductRecs\\Queue::watch(); later(); work(); later(); work();
         $sent = array_map(fn($call) => (int) json_decode($call[2], true)['order_id'], calls('POST', '/v1/orders'));
-        $told = array($left, array_slice($sent, -40), count(ProductRecs\\Outbox::next(9)));"""
+        $result = array($left, array_slice($sent, -40), count(ProductRecs\\Outbox::next(9)));"""
 
     left, sent, waiting = in_shop(script, nowhere(), merchant)
 
     assert (left, waiting) == (0, 0)
     assert sent == list(range(1, 41))
     path = "/v1/orders/1"
-    told = merchant.client.ask("GET", path, None, merchant.server).json
-    late = parse_timestamp(told["updated_at"]) - parse_timestamp(told["ordered_at"])
+    order = merchant.client.ask("GET", path, None, merchant.server).json
+    late = parse_timestamp(order["updated_at"]) - parse_timestamp(order["ordered_at"])
     assert late > 23 * 3_600_000
     assert len(known_ids(merchant, "orders")) == 40
 
@@ -192,7 +192,7 @@ def test_one_order_that_the_service_cannot_take_holds_up_no_other(
     merchant = service.register()
     script = """add_filter('product_recs_order', fn($body, $order) => 6 === $order->get_id() ? array('user_id' => array()) + $body : $body, 10, 2);
         foreach (array(6, 7) as $id) { order($id, array('line-a' => line(1))); do_action('woocommerce_order_status_processing', $id); }
-        end_request(); work(); $told = array(count($jobs), errors());"""
+        end_request(); work(); $result = array(count($jobs), errors());"""
 
     left, errors = in_shop(script, address(service), merchant)
 
@@ -205,7 +205,7 @@ def test_a_shop_whose_clock_is_ahead_loses_no_order(service: Service) -> None:
     merchant = service.register()
     script = """add_filter('product_recs_order', fn($body) => array('ordered_at' => gmdate('c', time() + 3600)) + $body);
         order(7, array('line-a' => line(1)), array('created' => time() - 600)); do_action('woocommerce_order_status_processing', 7); end_request(); work();
-        $told = errors();"""
+        $result = errors();"""
 
     assert in_shop(script, address(service), merchant) == []
     assert known_order(merchant) == {"1": (1, 10.0)}
@@ -218,19 +218,19 @@ def test_an_order_that_an_earlier_version_sent_counts_once(
     merchant = service.register()
     assert merchant.order("7", {"item_id": "1", "quantity": 1, "price": 10}).status == 200
     script = f"""$order = order(7, array('line-a' => line(1)), array('created' => time() - {days} * 86400)); $order->meta['_pr_synced'] = '1';
-        ProductRecs\\Orders::begin_scan(); work(); $told = array_column($calls, 0);"""
+        ProductRecs\\Orders::begin_scan(); work(); $result = array_column($calls, 0);"""
 
     assert in_shop(script, address(service), merchant) == ["GET"]
     assert known_order(merchant) == {"1": (1, 10.0)}
 
 
-def test_a_return_that_an_earlier_version_told_counts_once(service: Service) -> None:
+def test_a_return_that_an_earlier_version_sent_counts_once(service: Service) -> None:
     merchant = service.register()
     assert merchant.order("7", {"item_id": "1", "quantity": 3, "price": 10}).status == 200
     script = f"""$order = order(7, array({LINES})); $order->meta['_pr_synced'] = '1';
         ProductRecs\\Api::upload("order_id,item_id,quantity\\n7-back-8,1,-1\\n");
         refund(8, 7, 10.0, array(line(1, -1, -10.0, 'line-a'))); $objects[8]->meta['_pr_returned'] = '1';
-        ProductRecs\\Orders::begin_scan(); work(); $told = errors();"""
+        ProductRecs\\Orders::begin_scan(); work(); $result = errors();"""
 
     assert in_shop(script, address(service), merchant) == []
     eventually(lambda: known_order(merchant) == {"1": (2, 20.0), "2": (1, 50.0)})
@@ -241,7 +241,7 @@ def test_the_nightly_looks_at_more_orders_than_one_page(service: Service) -> Non
     merchant = service.register()
     script = """for ($i = 1; $i <= 505; $i++) { order($i, array('line-a' => line(1))); }
         order(600, array(line(1, -1, -10.0, 'line-a')), array('type' => 'shop_order_refund', 'parent_id' => 5, 'amount' => 10));
-        do_action('product_recs_nightly'); for ($i = 0; $i < 9; $i++) { work(); } $told = errors();"""
+        do_action('product_recs_nightly'); for ($i = 0; $i < 9; $i++) { work(); } $result = errors();"""
 
     assert in_shop(script, address(service), merchant) == []
     left = [str(one) for one in range(1, 506) if one != 5]
@@ -258,11 +258,11 @@ def test_the_nightly_compares_with_the_list_of_the_service(service: Service) -> 
         product(5); do_action('woocommerce_update_product', 5); end_request(); work(); unset($posts[5], $objects[5]);
         do_action('product_recs_nightly'); work();
         $state = ProductRecs\\Sync::state();
-        $told = array($state['state'], $state['told']['unnoticed'], $state['told']['created'], $state['gone'], count($jobs));"""
+        $result = array($state['state'], $state['told']['unnoticed'], $state['told']['created'], $state['gone'], count($jobs));"""
 
-    told = in_shop(script, address(service), merchant)
+    result = in_shop(script, address(service), merchant)
 
-    assert told == ["done", 1, 1, 2, 0]
+    assert result == ["done", 1, 1, 2, 0]
     path = "/v1/items?fields=id"
     known = merchant.client.ask("GET", path, None, merchant.server).json["items"]
     assert set(known) == {"1", "3", "4", "mine"}
@@ -270,7 +270,7 @@ def test_the_nightly_compares_with_the_list_of_the_service(service: Service) -> 
 
 def test_the_list_of_errors_holds_different_ones() -> None:
     script = """foreach (array('a', 'b', 'a', 'a') as $why) { ProductRecs\\record_error('orders', $why); }
-        $told = errors();"""
+        $result = errors();"""
 
     assert in_shop(script, nowhere()) == ["a", "b"]
 
@@ -285,7 +285,7 @@ def test_jobs_that_vanished_are_started_again_and_shown(
         order(1001, array('line-a' => line(1))); ProductRecs\\Sync::begin(); ProductRecs\\History::begin(); $jobs = array();
         ProductRecs\\Queue::watch(); $found = count($jobs); $errors = count(errors());
         ProductRecs\\Queue::watch(); $twice = count($jobs); work(); work();
-        $told = array($found, $errors, $twice - $found, ProductRecs\\Sync::state()['state'], ProductRecs\\History::state());"""
+        $result = array($found, $errors, $twice - $found, ProductRecs\\Sync::state()['state'], ProductRecs\\History::state());"""
 
     found, errors, twice, state, history = in_shop(
         script, address(service), merchant, before=before
@@ -303,9 +303,9 @@ def test_past_orders_go_on_when_the_screen_that_helped_is_closed(
     merchant = service.register()
     script = """for ($i = 1; $i <= 600; $i++) { order($i, array('line-a' => line(1)), array('created' => 1700000000 + $i)); }
         ProductRecs\\History::begin(); ProductRecs\\History::job(); ProductRecs\\Order_Delivery::deliver();
-        work(); $told = ProductRecs\\History::state();"""
+        work(); $result = ProductRecs\\History::state();"""
 
-    told = in_shop(script, address(service), merchant)
+    result = in_shop(script, address(service), merchant)
 
-    assert told == {"state": "done", "done": 600, "total": 600}
+    assert result == {"state": "done", "done": 600, "total": 600}
     eventually(lambda: len(known_ids(merchant, "orders")) == 600)

@@ -26,12 +26,12 @@ def test_a_shop_connects_with_three_values(service: Service) -> None:
         $said = ProductRecs\\Admin::connect(array('url' => '{address(service)}/wp-admin',
             'key' => '{merchant.account.publishable}', 'secret' => '{merchant.account.secret}'));
         work();
-        $told = array($said, ProductRecs\\Settings::get('domain'),
+        $result = array($said, ProductRecs\\Settings::get('domain'),
             ProductRecs\\Sync::state()['state'], ProductRecs\\History::state()['state']);"""
 
-    told = in_shop(script, nowhere())
+    result = in_shop(script, nowhere())
 
-    assert told == ["", "www.shop.example", "done", "done"]
+    assert result == ["", "www.shop.example", "done", "done"]
     assert _price_form(merchant) == f"1.234,00{BLANK}€"
     status = service.client().ask("GET", "/integration/status", None, merchant.server).json
     assert (status["catalog_items"], status["platform"]) == (2, "woocommerce")
@@ -40,8 +40,10 @@ def test_a_shop_connects_with_three_values(service: Service) -> None:
 
 def _price_form(merchant: Merchant) -> str:
     key = merchant.account.publishable
-    told = merchant.client.ask("GET", f"/v1/widget-config?type=recs&lang=en&key={key}").json
-    form: str = told["settings"]["strings"]["price"]
+    config = merchant.client.ask(
+        "GET", f"/v1/widget-config?type=recs&lang=en&key={key}"
+    ).json
+    form: str = config["settings"]["strings"]["price"]
     return form
 
 
@@ -55,7 +57,7 @@ def test_a_changed_form_of_prices_reaches_the_widgets(
     script = f"""
         $thousands = '{thousands}';
         for ($i = 0; $i < 2; $i++) {{ do_action('update_option_woocommerce_price_thousand_sep', '.', $thousands); }}
-        $waiting = count($jobs); run_jobs(); $told = array($waiting, count($calls));"""
+        $waiting = count($jobs); run_jobs(); $result = array($waiting, count($calls));"""
 
     assert in_shop(script, address(service), merchant) == [1, 1]
     assert _price_form(merchant) == form
@@ -97,7 +99,7 @@ def test_a_refused_connection_says_its_remedy(
 
     said = in_shop(
         f"""require_once $plugin . '/includes/admin.php';
-        $told = ProductRecs\\Admin::connect(array('url' => '{url}', 'key' => '{key}',
+        $result = ProductRecs\\Admin::connect(array('url' => '{url}', 'key' => '{key}',
             'secret' => '{secret}'));""",
         nowhere(),
     )
@@ -140,7 +142,7 @@ def test_the_secret_key_goes_to_no_address_that_it_was_not_entered_for(
         if ('{constant}') {{ define('PRODUCT_RECS_SECRET', '{constant}'); }}
         $said = ProductRecs\\Admin::connect(array('url' => '{url}', 'secret' => '{secret}',
             'key' => '{merchant.account.publishable}'));
-        $told = array($said, count($calls) > 0);"""
+        $result = array($said, count($calls) > 0);"""
 
     said, is_sent = in_shop(script, address(service), merchant)
 
@@ -151,7 +153,7 @@ def test_the_secret_key_goes_to_no_address_that_it_was_not_entered_for(
 def test_an_upgrade_hides_the_secret_key_from_the_page_of_all_options() -> None:
     # WordPress's options.php shows options that are texts.
     script = """$before = is_string($options['product_recs_secret']); ProductRecs\\Settings::change(array('version' => ''));
-        do_action('init'); $told = array($before, is_array($options['product_recs_secret']), ProductRecs\\Settings::secret());"""
+        do_action('init'); $result = array($before, is_array($options['product_recs_secret']), ProductRecs\\Settings::secret());"""
 
     assert in_shop(script, nowhere()) == [True, True, "sk_x"]
 
@@ -160,7 +162,7 @@ def test_a_refused_reconnection_keeps_the_connection(service: Service) -> None:
     merchant = service.register()
     script = f"""require_once $plugin . '/includes/admin.php';
         $said = ProductRecs\\Admin::connect(array('url' => '{nowhere()}', 'key' => 'pk_other', 'secret' => 'sk_other'));
-        $told = array($said, ProductRecs\\Settings::get('url'), ProductRecs\\Settings::get('key'), ProductRecs\\Settings::secret());"""
+        $result = array($said, ProductRecs\\Settings::get('url'), ProductRecs\\Settings::get('key'), ProductRecs\\Settings::secret());"""
 
     said, *kept = in_shop(script, address(service), merchant)
 
@@ -172,7 +174,7 @@ def test_a_refused_reconnection_keeps_the_connection(service: Service) -> None:
 def test_a_refusal_names_the_field() -> None:
     script = """$reply = new ProductRecs\\Reply(); $reply->status = 422;
         $reply->json = array('detail' => array(array('loc' => array('body', 'items'), 'msg' => 'too short')));
-        $told = $reply->remedy();"""
+        $result = $reply->remedy();"""
 
     assert "body.items: too short" in in_shop(script, nowhere())
 
@@ -186,11 +188,11 @@ def test_uninstalling_leaves_nothing(service: Service) -> None:
         ProductRecs\\Customers::id(5); $before = array(count($options) > 3, count($jobs) > 0, count($meta) > 0);
         do_action('deactivate'); $stopped = count($jobs);
         define('WP_UNINSTALL_PLUGIN', 1); require $plugin . '/uninstall.php';
-        $told = array($before, $stopped, count($options), count($meta) + count($wpdb->outbox), $remembered, count($order->meta));"""
+        $result = array($before, $stopped, count($options), count($meta) + count($wpdb->outbox), $remembered, count($order->meta));"""
 
-    told = in_shop(script, address(service), merchant)
+    result = in_shop(script, address(service), merchant)
 
-    assert told == [[True, True, True], 0, 0, 0, 1, 0]
+    assert result == [[True, True, True], 0, 0, 0, 1, 0]
 
 
 def test_the_fake_shop_sees_errors() -> None:

@@ -31,7 +31,7 @@ def test_an_order_is_sent_once_after_payment(service: Service, kind: str) -> Non
         $_COOKIE = array(); $order->facts['status'] = 'processing'; {PAID} {PAID}
         $in_hooks = count($calls); run_jobs(); {PAID} run_jobs();
         $sent = calls('POST', '/v1/orders');
-        $told = array($unpaid, $in_hooks, count($sent), json_decode($sent[0][2], true));"""
+        $result = array($unpaid, $in_hooks, count($sent), json_decode($sent[0][2], true));"""
 
     unpaid, in_hooks, sent, body = in_shop(script, address(service), merchant)
 
@@ -48,17 +48,17 @@ def test_a_sale_after_a_click_in_a_widget_is_credited(service: Service) -> None:
     assert merchant.track(click).status == 200
     script = f"$_COOKIE['pr_sid'] = 's_abc123'; order(7, array(line(1))); {CHECKOUTS['classic']} {PAID} run_jobs();"
 
-    in_shop(f"{script} $told = 1;", address(service), merchant)
+    in_shop(f"{script} $result = 1;", address(service), merchant)
 
     domain = merchant.account.domain
-    told = json.loads(service.run("report", domain, "credited-sales", "--json"))
-    assert [row["order_id"] for row in told["rows"]] == ["7"]
+    report = json.loads(service.run("report", domain, "credited-sales", "--json"))
+    assert [row["order_id"] for row in report["rows"]] == ["7"]
 
 
 @pytest.mark.parametrize("kind", CHECKOUTS)
 def test_an_error_in_a_checkout_hook_never_reaches_the_checkout(kind: str) -> None:
     script = f"""$_COOKIE['pr_sid'] = 's_abc123'; order(7, array(line(1)), array('broken' => true));
-        {CHECKOUTS[kind]} $told = $options['product_recs_errors'][0]['why'];"""
+        {CHECKOUTS[kind]} $result = $options['product_recs_errors'][0]['why'];"""
 
     assert "a broken plugin" in in_shop(script, nowhere())
 
@@ -70,7 +70,7 @@ def test_an_order_is_delivered_after_an_outage(service: Service, reply: str) -> 
     broken = f"{address(service)}/llms.txt?" if reply == "nonsense" else nowhere()
     script = f"""order(7, array(line(1))); {PAID} run_jobs(); $waiting = count($jobs);
         ProductRecs\\Settings::change(array('url' => '{address(service)}')); later(); run_jobs();
-        $told = array($waiting, count($jobs), ProductRecs\\Outbox::count());"""
+        $result = array($waiting, count($jobs), ProductRecs\\Outbox::count());"""
 
     assert in_shop(script, broken, merchant) == [1, 0, 0]
     assert merchant.order("7", "1").json["duplicate"] is True
@@ -81,7 +81,7 @@ def test_of_a_long_order_the_hundred_largest_lines_are_sent(service: Service) ->
     script = f"""$lines = array(); for ($i = 1; $i <= 120; $i++) {{ $lines[] = line($i, 1, $i); }}
         order(7, $lines); {PAID} run_jobs();
         $sent = json_decode(calls('POST', '/v1/orders')[0][2], true)['items'];
-        $told = array(count($sent), min(array_column($sent, 'total')));"""
+        $result = array(count($sent), min(array_column($sent, 'total')));"""
 
     assert in_shop(script, address(service), merchant) == [100, 21]
 
@@ -98,7 +98,7 @@ LIVE = f"order(7, $lines, array('currency' => 'USD')); {PAID} work();"
 )
 def test_each_line_has_the_currency_of_its_order(service: Service, happens: str) -> None:
     merchant = service.register(currency="EUR")
-    script = f"$lines = array('line-a' => line(1, 2, 20.0), 'line-b' => line(2)); {happens} $told = ProductRecs\\Outbox::count();"
+    script = f"$lines = array('line-a' => line(1, 2, 20.0), 'line-b' => line(2)); {happens} $result = ProductRecs\\Outbox::count();"
 
     assert in_shop(script, address(service), merchant) == 0
 
@@ -150,7 +150,7 @@ def test_order_prices_have_tax_where_the_merchant_wants_it_and_pages_show_it(
 ) -> None:
     merchant = service.register()
     script = f"""update_option('woocommerce_tax_display_shop', '{pages}'); ProductRecs\\Settings::change(array('order_tax' => {chosen}));
-        order(7, array('line-a' => line(1, 2, 20.0, 0, 3.8))); {PAID} work(); {happens} $told = ProductRecs\\Outbox::count();"""
+        order(7, array('line-a' => line(1, 2, 20.0, 0, 3.8))); {PAID} work(); {happens} $result = ProductRecs\\Outbox::count();"""
 
     assert in_shop(script, address(service), merchant) == 0
 
@@ -177,7 +177,7 @@ def test_the_order_carries_the_identity_of_the_widgets(
 ) -> None:
     script = f"""$_COOKIE['pr_sid'] = 's_abc123'; {before}
         $order = order(7, array(line(1)), array('customer_id' => 5)); {CHECKOUTS["classic"]}
-        $body = ProductRecs\\Orders::body($order); $told = array($body['session_id'], isset($body['user_id']) ? $body['user_id'] === customer_of_page(5) : null);"""
+        $body = ProductRecs\\Orders::body($order); $result = array($body['session_id'], isset($body['user_id']) ? $body['user_id'] === customer_of_page(5) : null);"""
 
     assert in_shop(script, nowhere(), settings=settings) == expected
 
@@ -185,11 +185,13 @@ def test_the_order_carries_the_identity_of_the_widgets(
 def test_without_action_scheduler_jobs_go_to_wp_cron(service: Service) -> None:
     merchant = service.register()
     script = f"""order(7, array(line(1))); {PAID} {PAID} $waiting = count($jobs); run_jobs();
-        $told = array($waiting, count(calls('POST', '/v1/orders')));"""
+        $result = array($waiting, count(calls('POST', '/v1/orders')));"""
 
-    told = in_shop(script, address(service), merchant, before="$without_scheduler = true;")
+    result = in_shop(
+        script, address(service), merchant, before="$without_scheduler = true;"
+    )
 
-    assert told == [1, 1]
+    assert result == [1, 1]
 
 
 @pytest.mark.parametrize("may", [True, False])
@@ -200,11 +202,11 @@ def test_a_consent_plugin_decides_what_is_remembered(may: bool) -> None:  # noqa
         product(1); ob_start(); do_action('woocommerce_add_to_cart', 'line', 1, 1, 0);
         $added = (new ReflectionClass('ProductRecs\\Shopper'))->getStaticPropertyValue('added'); ob_end_clean();
         $tag = apply_filters('script_loader_tag', '<script src="x"></script>', 'product-recs-recs');
-        $told = array($body['session_id'], isset($body['user_id']) ? $body['user_id'] === customer_of_page(5) : null, (bool) $added, strpos($tag, 'data-consent="required"') > 0);"""
+        $result = array($body['session_id'], isset($body['user_id']) ? $body['user_id'] === customer_of_page(5) : null, (bool) $added, strpos($tag, 'data-consent="required"') > 0);"""
 
-    told = in_shop(script, nowhere())
+    result = in_shop(script, nowhere())
 
-    assert told == (["s_abc123", True, True, True] if may else [None, None, False, True])
+    assert result == (["s_abc123", True, True, True] if may else [None, None, False, True])
 
 
 @pytest.mark.parametrize(
@@ -212,12 +214,12 @@ def test_a_consent_plugin_decides_what_is_remembered(may: bool) -> None:  # noqa
     [("", True), ("function wp_has_consent() { return true; }", False)],
     ids=["no consent plugin", "a consent plugin"],
 )
-def test_an_order_without_a_checkout_names_its_customer_only_where_none_is_asked(
+def test_an_order_without_a_checkout_names_its_customer_only_where_consent_is_not_required(
     consent: str,
     names: bool,  # noqa: FBT001
 ) -> None:
     script = f"""{consent} $order = order(7, array(line(1)), array('customer_id' => 5));
-        $told = null !== ProductRecs\\Orders::body($order)['user_id'];"""
+        $result = null !== ProductRecs\\Orders::body($order)['user_id'];"""
 
     assert in_shop(script, nowhere()) is names
 
@@ -230,7 +232,7 @@ def test_the_id_of_a_customer_is_signed_and_says_nothing_of_their_number(
     script = f"""$user = 5; order(7, array(line(1)), array('customer_id' => 5)); {CHECKOUTS["classic"]} {PAID} run_jobs();
         $tags = array_map(fn($one) => apply_filters('script_loader_tag', '<script src="x">', 'product-recs-' . $one), array('recs', 'search', 'bridge'));
         $sent = json_decode(calls('POST', '/v1/orders')[0][2], true);
-        $told = array($tags, $sent['user_id'], page_of(5), page_of(6), page_of(0));"""
+        $result = array($tags, $sent['user_id'], page_of(5), page_of(6), page_of(0));"""
 
     tags, buyer, own, other, guest = in_shop(script, address(service), merchant)
 
@@ -254,18 +256,18 @@ def test_an_update_links_the_numbers_of_customers_to_their_ids_once(
     assert merchant.order("old", "1", user_id="5").status == 200
     script = """$users = array_merge(range(1, 600), array(99999)); ProductRecs\\Settings::change(array('version' => ''));
         do_action('init'); run_jobs(); do_action('init'); run_jobs();
-        $told = array(count(calls('POST', '/integration/customer-ids')), count($jobs), page_of(5)[0]);"""
+        $result = array(count(calls('POST', '/integration/customer-ids')), count($jobs), page_of(5)[0]);"""
 
     calls, left, new_id = in_shop(script, address(service), merchant)
 
     assert (calls, left) == (2, 0)
     domain = merchant.account.domain
-    told = service.run("shopper", "export", domain, "-", "--user", new_id)
-    assert '"order_id":"old"' in told
+    exported = service.run("shopper", "export", domain, "-", "--user", new_id)
+    assert '"order_id":"old"' in exported
 
 
 def test_a_new_connection_links_no_numbers(service: Service) -> None:
     merchant = service.register()
-    script = "$users = array(5); do_action('init'); run_jobs(); $told = count($calls);"
+    script = "$users = array(5); do_action('init'); run_jobs(); $result = count($calls);"
 
     assert in_shop(script, address(service), merchant) == 0

@@ -10,9 +10,9 @@ from tests.plugin.shop import in_shop, nowhere
 def test_anonymous_pages_are_identical_and_customers_are_named() -> None:
     script = """product(1); $page = 1; $places = array();
         $_COOKIE['pr_sid'] = 's_one'; $one = drawn('woocommerce_after_single_product_summary');
-        $told = array($one, ProductRecs\\Placements::shortcode(array()), drawn('woocommerce_after_single_product_summary'));
-        $_COOKIE['pr_sid'] = 's_two'; $told[] = ProductRecs\\Placements::shortcode(array());
-        $user = 5; $told[] = ProductRecs\\Placements::shortcode(array());"""
+        $result = array($one, ProductRecs\\Placements::shortcode(array()), drawn('woocommerce_after_single_product_summary'));
+        $_COOKIE['pr_sid'] = 's_two'; $result[] = ProductRecs\\Placements::shortcode(array());
+        $user = 5; $result[] = ProductRecs\\Placements::shortcode(array());"""
 
     placed, first, twice, second, customer = in_shop(script, nowhere())
 
@@ -25,7 +25,7 @@ def test_anonymous_pages_are_identical_and_customers_are_named() -> None:
 
 @pytest.mark.parametrize(("chosen", "priority"), [("above", 5), ("below", 15), ("end", 25)])
 def test_a_place_has_a_position(chosen: str, priority: int) -> None:
-    script = "$told = array_keys($hooks['woocommerce_after_single_product_summary']);"
+    script = "$result = array_keys($hooks['woocommerce_after_single_product_summary']);"
     settings = f"array('positions' => array('product' => '{chosen}'))"
 
     assert in_shop(script, nowhere(), settings=settings) == [priority]
@@ -40,7 +40,7 @@ def test_a_block_theme_has_the_products_widgets_once_at_their_position(
 ) -> None:
     script = f"""$block_theme = true; product(1); $page = 1;
         add_filter('woocommerce_disable_compatibility_layer', fn() => {without_hooks} > 0);
-        $told = array(apply_filters('render_block_woocommerce/product-details', '<p></p>'),
+        $result = array(apply_filters('render_block_woocommerce/product-details', '<p></p>'),
             drawn('woocommerce_after_single_product_summary'), drawn('woocommerce_after_single_product'));"""
     settings = f"array('positions' => array('product' => '{chosen}'))"
 
@@ -52,14 +52,14 @@ def test_a_block_theme_has_the_products_widgets_once_at_their_position(
 
 
 def test_a_theme_without_the_hook_of_the_description_has_the_widgets_at_the_end() -> None:
-    script = "product(1); $page = 1; $told = drawn('woocommerce_after_single_product');"
+    script = "product(1); $page = 1; $result = drawn('woocommerce_after_single_product');"
 
     assert in_shop(script, nowhere()).count("<product-recs") == 1
 
 
 def test_a_placed_widget_is_wide_in_block_themes_and_a_shortcode_as_its_text() -> None:
     script = """$block_theme = true; product(1); $page = 1;
-        $told = array(drawn('woocommerce_after_single_product_summary'), ProductRecs\\Placements::shortcode(array()));"""
+        $result = array(drawn('woocommerce_after_single_product_summary'), ProductRecs\\Placements::shortcode(array()));"""
 
     placed, written = in_shop(script, nowhere())
 
@@ -69,12 +69,12 @@ def test_a_placed_widget_is_wide_in_block_themes_and_a_shortcode_as_its_text() -
 
 def test_a_filter_names_the_price_list_of_an_element() -> None:
     script = """add_filter('product_recs_widget_attributes', fn($all) => $all + array('price-list' => 'U"SD')); product(1); $page = 1;
-        $told = ProductRecs\\Placements::shortcode(array('type' => 'trending'));"""
+        $result = ProductRecs\\Placements::shortcode(array('type' => 'trending'));"""
 
-    told = in_shop(script, nowhere())
+    html = in_shop(script, nowhere())
 
-    assert ' price-list="U&quot;SD"' in told
-    assert ' data-type="trending"' in told
+    assert ' price-list="U&quot;SD"' in html
+    assert ' data-type="trending"' in html
 
 
 @pytest.mark.parametrize("theme", ["block", "classic"])
@@ -82,14 +82,14 @@ def test_a_front_page_of_posts_has_one_widget_around_its_list(theme: str) -> Non
     script = f"""$posts_page = true; $block_theme = {"true" if theme == "block" else "false"};
         class Loop {{ public function is_main_query() {{ return true; }} }}
         $list = apply_filters('render_block_core/query', '<ul></ul>', array('attrs' => array('query' => array('inherit' => true))));
-        $told = ($block_theme ? $list : '<ul></ul>') . (function () {{ ob_start(); do_action('loop_end', new Loop()); return ob_get_clean(); }})();"""
+        $result = ($block_theme ? $list : '<ul></ul>') . (function () {{ ob_start(); do_action('loop_end', new Loop()); return ob_get_clean(); }})();"""
     if theme == "classic":
         script = script.replace("$list = apply", "$list = ''; false && apply")
 
-    told = in_shop(script, nowhere(), settings="array('places' => array('home'))")
+    html = in_shop(script, nowhere(), settings="array('places' => array('home'))")
 
-    assert told.startswith("<ul></ul><product-recs ")
-    assert told.count("<product-recs ") == 1
+    assert html.startswith("<ul></ul><product-recs ")
+    assert html.count("<product-recs ") == 1
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_a_widgets_button_adds_no_product_without_its_variation(
     script = f"""product(1, array('type' => '{kind}'));
         $others = apply_filters('woocommerce_add_to_cart_validation', true, 1, 1, {variation});
         $_POST['product_recs'] = '1';
-        $told = array($others, apply_filters('woocommerce_add_to_cart_validation', true, 1, 1, {variation}));"""
+        $result = array($others, apply_filters('woocommerce_add_to_cart_validation', true, 1, 1, {variation}));"""
 
     assert in_shop(script, nowhere()) == [True, is_added]
 
@@ -110,14 +110,14 @@ def test_a_widgets_button_adds_no_product_without_its_variation(
 def test_an_add_to_cart_names_the_parent_and_its_value() -> None:
     script = """product(1); product(9, array('price' => '12.5')); $posts[9] = array('type' => 'product_variation', 'parent' => 1);
         ob_start(); do_action('woocommerce_add_to_cart', 'line', 1, 2, 9); do_action('woocommerce_add_to_cart', 'line', 1, 1, 0);
-        $told = (new ReflectionClass('ProductRecs\\Shopper'))->getStaticPropertyValue('added'); ob_end_clean();"""
+        $result = (new ReflectionClass('ProductRecs\\Shopper'))->getStaticPropertyValue('added'); ob_end_clean();"""
 
     assert in_shop(script, nowhere()) == [["1", 2, 25.0, "EUR"], ["1", 1, 10.0, "EUR"]]
 
 
 def test_scripts_are_loaded_without_blocking() -> None:
     script = """$user = 5; $tag = '<script src="x" id="product-recs-recs-js"></script>';
-        $told = apply_filters('script_loader_tag', $tag, 'product-recs-recs');"""
+        $result = apply_filters('script_loader_tag', $tag, 'product-recs-recs');"""
 
     tag = in_shop(script, nowhere(), settings="array('consent' => 1)")
 

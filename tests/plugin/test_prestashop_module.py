@@ -50,7 +50,7 @@ def in_shop(
     merchant: Merchant | None = None,
     service: Service | None = None,
 ) -> Any:
-    """Run a script in the shop; return its `$told`."""
+    """Run a script in the shop; return its `$result`."""
     url = f"http://{HOST}:{service.port}" if service else ""
     return in_module(module / "core", script, merchant, url, FAKE)
 
@@ -77,7 +77,7 @@ def test_the_first_sync_sends_products_as_visitors_see_them(
     merchant = service.register()
     script = """sell(array(1 => array(), 2 => array('show_price' => 0), 3 => array('ean13' => '4006381333931')));
         \\Product::$prices[1] = array(20, 15); \\StockAvailable::$stock[3] = 0;
-        CONNECT; work(); $told = array(errors(), due(), \\PrestaShopLogger::$told);"""
+        CONNECT; work(); $result = array(errors(), due(), \\PrestaShopLogger::$messages);"""
 
     errors, due, logged = in_shop(module, script, merchant, service)
 
@@ -110,7 +110,7 @@ def test_the_first_sync_sends_products_as_visitors_see_them(
 def test_prices_follow_what_the_shop_shows_to_visitors(
     module: Path, setting: str, price: float | None
 ) -> None:
-    script = f"sell(array(1 => array())); {setting} $told = $shop->items(array(1, 9));"
+    script = f"sell(array(1 => array())); {setting} $result = $shop->items(array(1, 9));"
 
     items = in_shop(module, script)
 
@@ -125,13 +125,13 @@ def test_an_order_arrives_with_its_session_less_discounts_and_refunds(
     script = """sell(array(1 => array(), 2 => array())); CONNECT; work(); $_COOKIE['pr_sid'] = 's_abc';
         buy(7, array(1 => array(2, 40.0), 2 => array(1, 20.0)), array('conversion_rate' => 2), 10);
         hook('actionValidateOrder', array('order' => new \\Order(7))); work();
-        $told = array(errors(), \\PrestaShopLogger::$told);"""
+        $result = array(errors(), \\PrestaShopLogger::$messages);"""
 
     assert in_shop(module, script, merchant, service) == [[], []]
 
     assert lines(merchant, 7) == {"1": (2, 18.0), "2": (1, 9.0)}
-    told = merchant.client.ask("GET", "/v1/orders/7", None, merchant.server).json
-    assert (told["session_id"], told["currency"]) == ("s_abc", "EUR")
+    order = merchant.client.ask("GET", "/v1/orders/7", None, merchant.server).json
+    assert (order["session_id"], order["currency"]) == ("s_abc", "EUR")
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_a_changed_order_is_corrected(
     script = f"""sell(array(1 => array())); CONNECT; work(); buy(7, array(1 => array(2, 40.0)));
         hook('actionObjectOrderUpdateAfter', array('object' => new \\Order(7))); work();
         {change} hook('actionObjectOrderDetailUpdateAfter', array('object' => (object) array('id_order' => 7))); work();
-        $told = array(errors(), \\PrestaShopLogger::$told);"""
+        $result = array(errors(), \\PrestaShopLogger::$messages);"""
 
     assert in_shop(module, script, merchant, service) == [[], []]
 
@@ -177,7 +177,7 @@ def test_a_changed_product_is_sent(
 ) -> None:
     merchant = service.register()
     script = f"""sell(array(1 => array())); CONNECT; work(); sell(array(1 => array('name' => 'Big tent')));
-        hook('{hook}', array({params})); work(); $told = \\PrestaShopLogger::$told;"""
+        hook('{hook}', array({params})); work(); $result = \\PrestaShopLogger::$messages;"""
 
     assert in_shop(module, script, merchant, service) == []
     assert item(merchant, 1)["title"] == "Big tent"
@@ -190,7 +190,7 @@ def test_each_place_holds_its_widget_only_in_a_connected_shop(module: Path) -> N
         buy(7, array(6 => array(1, 9.0))); $before = $draw();
         $settings->change(array('connected' => 1, 'url' => 'https://r.example', 'domain' => 'shop.example', 'key' => 'pk_a', 'places' => array_keys(Page::PLACES)));
         $list->add(Work_List::ORDER, array(7)); $first = $draw(); $module->context->controller->php_self = 'search';
-        $told = array($before, $first, $draw(), \\PrestaShopLogger::$told);"""
+        $result = array($before, $first, $draw(), \\PrestaShopLogger::$messages);"""
 
     before, first, search, logged = in_shop(module, script)
 
@@ -208,7 +208,7 @@ def test_each_place_holds_its_widget_only_in_a_connected_shop(module: Path) -> N
 
 def test_an_error_of_the_module_is_logged_and_never_reaches_the_shop(module: Path) -> None:
     script = """$settings->change(array('connected' => 1)); \\Db::$tables = array();
-        $told = array(hook('displayOrderConfirmation', array('order' => (object) array())), \\PrestaShopLogger::$told);"""
+        $result = array(hook('displayOrderConfirmation', array('order' => (object) array())), \\PrestaShopLogger::$messages);"""
 
     drawn, logged = in_shop(module, script)
 
@@ -223,7 +223,7 @@ def test_the_screen_connects_and_uninstall_leaves_nothing(
     account, url = merchant.account, f"http://{HOST}:{service.port}"
     script = f"""sell(array(1 => array())); $hooks = $module->hooks;
         $_POST = array('act' => 'connect', 'url' => '{url}', 'key' => '{account.publishable}', 'secret' => '{account.secret}');
-        $html = $module->getContent(); $module->uninstall(); $told = array($hooks, $html, $module->hooks, \\Db::$fake->tables);"""
+        $html = $module->getContent(); $module->uninstall(); $result = array($hooks, $html, $module->hooks, \\Db::$fake->tables);"""
 
     hooks, html, left, tables = in_shop(module, script)
 

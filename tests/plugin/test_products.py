@@ -47,7 +47,7 @@ def test_a_product_is_pushed_with_its_attributes_and_list_price(
     script = f"""
         $terms = array('product_brand' => array('Acme &amp; Co'), 'pa_colour' => array('Blue', 'Red'));
         product(1, array({facts})); do_action('woocommerce_update_product', 1);
-        end_request(); run_jobs(); $told = count(calls('POST', '/v1/items'));"""
+        end_request(); run_jobs(); $result = count(calls('POST', '/v1/items'));"""
 
     assert in_shop(script, address(service), merchant) == 1
 
@@ -72,7 +72,7 @@ def test_a_text_is_sent_as_shoppers_read_it(service: Service, html: str, text: s
     merchant = service.register()
     script = f"""$html = {php_value(html)};
         product(1, array('name' => $html, 'description' => $html, 'attributes' => array(new Fake_Attribute('Fit', array($html)))));
-        do_action('woocommerce_update_product', 1); end_request(); run_jobs(); $told = 1;"""
+        do_action('woocommerce_update_product', 1); end_request(); run_jobs(); $result = 1;"""
 
     in_shop(script, address(service), merchant)
 
@@ -90,7 +90,7 @@ def test_a_product_edited_five_times_is_pushed_once(service: Service) -> None:
         end_request(); $in_hook = count($calls); $waiting = count($jobs);
         do_action('woocommerce_update_product', 1); end_request(); $again = count($jobs);
         run_jobs();
-        $told = array($in_hook, $waiting, $again, count(calls('POST', '/v1/items')));"""
+        $result = array($in_hook, $waiting, $again, count(calls('POST', '/v1/items')));"""
 
     assert in_shop(script, address(service), merchant) == [0, 1, 1, 1]
     assert merchant.search("Tent").status == 200
@@ -112,7 +112,7 @@ def test_a_product_that_shoppers_cannot_see_is_deleted(
     merchant = service.register()
     script = f"""product(1); product(2); do_action('woocommerce_update_product', 1); end_request();
         run_jobs(); {change} end_request(); run_jobs();
-        $told = array(count(calls('DELETE', '/v1/items/1')), count($jobs));"""
+        $result = array(count(calls('DELETE', '/v1/items/1')), count($jobs));"""
 
     assert in_shop(script, address(service), merchant) == [1, 0]
     assert merchant.delete("1").status == 404
@@ -131,14 +131,14 @@ def test_a_product_that_shoppers_cannot_see_is_deleted(
     ],
     ids=["picture", "category above", "tag", "term removed", "of a group", "taxes", "rate"],
 )
-def test_a_change_that_names_no_product_is_told_at_once(
+def test_a_change_that_names_no_product_is_sent_at_once(
     service: Service, change: str, pushed: list[int]
 ) -> None:
     merchant = service.register()
     script = f"""$below = array(5 => array(6)); product(1, array('category_ids' => array(5), 'image_id' => 70));
         product(2, array('category_ids' => array(6))); product(9, array('type' => 'grouped', 'children' => array(2)));
-        {change} end_request(); run_jobs(); $told = array();
-        foreach (calls('POST', '/v1/items') as $call) {{ foreach (json_decode($call[2], true)['items'] as $item) {{ $told[] = (int) $item['id']; }} }}"""
+        {change} end_request(); run_jobs(); $result = array();
+        foreach (calls('POST', '/v1/items') as $call) {{ foreach (json_decode($call[2], true)['items'] as $item) {{ $result[] = (int) $item['id']; }} }}"""
 
     assert in_shop(script, address(service), merchant) == pushed
 
@@ -159,7 +159,7 @@ def test_a_group_has_the_price_of_its_page_and_is_there_while_a_part_is(
 ) -> None:
     merchant = service.register()
     script = f"""product(3, array('price' => '8')); {children} product(9, array('type' => 'grouped', 'children' => array(2, 3), 'price' => ''));
-        do_action('woocommerce_update_product', 9); end_request(); run_jobs(); $told = 1;"""
+        do_action('woocommerce_update_product', 9); end_request(); run_jobs(); $result = 1;"""
 
     in_shop(script, address(service), merchant)
 
@@ -170,7 +170,7 @@ def test_a_group_has_the_price_of_its_page_and_is_there_while_a_part_is(
 def test_a_deleted_variation_pushes_its_parent(service: Service) -> None:
     script = """product(1); $posts[9] = array('type' => 'product_variation', 'parent' => 1, 'status' => 'publish');
         do_action('before_delete_post', 9); unset($posts[9]); do_action('woocommerce_delete_product_variation', 9);
-        end_request(); $told = array_values($jobs)[0][1];"""
+        end_request(); $result = array_values($jobs)[0][1];"""
 
     assert in_shop(script, address(service)) == [[1]]
 
@@ -178,7 +178,7 @@ def test_a_deleted_variation_pushes_its_parent(service: Service) -> None:
 def test_texts_are_cut_between_characters_without_mbstring() -> None:
     script = """
         $cut = new ReflectionMethod('ProductRecs\\Items', 'cut'); $cut->setAccessible(true);
-        $told = array(
+        $result = array(
             $cut->invoke(null, str_repeat('ß', 300), 255), $cut->invoke(null, "a\nß", 9),
             strlen($cut->invoke(null, "\\xff" . str_repeat('a', 300), 255))
         );

@@ -58,7 +58,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-class Browser:
+class ShopVisitor:
     """A client with cookies of its own."""
 
     def __init__(self, base: str) -> None:
@@ -82,7 +82,7 @@ class Browser:
         self._client.cookies.set(name, value, domain=urlsplit(self._base).hostname or "")
 
 
-class BackOffice(Browser):
+class BackOffice(ShopVisitor):
     """The merchant's browser, logged in."""
 
     def __init__(self) -> None:
@@ -165,7 +165,7 @@ def work() -> None:
     in_shop(
         '$db->query("DELETE FROM `" . DB_PREFIX . "product_recs_settings` WHERE name = \'ran_at\'");'
     )
-    Browser(f"{URL}/").ask(f"{ROUTE}.work", {})
+    ShopVisitor(f"{URL}/").ask(f"{ROUTE}.work", {})
 
 
 @pytest.fixture(scope="module")
@@ -183,7 +183,7 @@ def office(service: Service) -> Iterator[BackOffice]:
     left = f"$left = []; {LEFTOVERS} echo json_encode($left);"
     assert json.loads(in_shop(left)) == []
     assert not (DIR / "extension" / "productrecs").exists()
-    assert "product-recs" not in Browser(f"{URL}/").ask("product/product&product_id=40")
+    assert "product-recs" not in ShopVisitor(f"{URL}/").ask("product/product&product_id=40")
 
 
 @pytest.fixture(scope="module")
@@ -210,7 +210,7 @@ def shows(merchant: Merchant, order: str, left: dict[str, int]) -> bool:
     return known_order(merchant, order) == left
 
 
-def buy(shopper: Browser, lines: dict[int, int]) -> str:
+def buy(shopper: ShopVisitor, lines: dict[int, int]) -> str:
     """Check out as a guest; return the number of the order."""
     for product, units in lines.items():
         added = shopper.ask("checkout/cart.add", {"product_id": product, "quantity": units})
@@ -255,7 +255,7 @@ def buy(shopper: Browser, lines: dict[int, int]) -> str:
 def test_all_products_have_the_titles_and_prices_of_their_pages(merchant: Merchant) -> None:
     items = known(merchant, "/v1/items?limit=100")["items"]
 
-    visitor = Browser(f"{URL}/")
+    visitor = ShopVisitor(f"{URL}/")
     assert len(items) > 15
     for item in items:
         page = visitor.ask(item["product_url"])
@@ -270,7 +270,7 @@ def test_all_products_have_the_titles_and_prices_of_their_pages(merchant: Mercha
 
 
 def test_an_order_follows_the_shop_from_checkout_to_its_end(merchant: Merchant) -> None:
-    shopper = Browser(f"{URL}/")
+    shopper = ShopVisitor(f"{URL}/")
     shopper.remember("pr_sid", "s_abc123")
     order = buy(shopper, {40: 2, 29: 1})
     work()

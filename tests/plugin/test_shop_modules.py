@@ -61,10 +61,10 @@ def known_order(merchant: Merchant, order_id: int = 7) -> dict[str, tuple[int, f
 
 
 def known_ids(merchant: Merchant) -> list[str]:
-    told: dict[str, Any] = merchant.client.ask(
+    page: dict[str, Any] = merchant.client.ask(
         "GET", "/v1/items?fields=id&limit=1000", None, merchant.server
     ).json
-    return sorted(told["items"])
+    return sorted(page["items"])
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_connect_says_what_is_wrong_and_stores_nothing_that_was_refused(
     }
     url = url.replace("URL", address(service)).replace("NOWHERE", f"{HOST}:{free_port()}")
     url = url if "://" in url or not url else f"http://{url}"
-    script = f"$told = array(connect('{url}', '{values[key]}', '{values.get(secret, '')}'), $settings->connected(), $settings->secret());"
+    script = f"$result = array(connect('{url}', '{values[key]}', '{values.get(secret, '')}'), $settings->connected(), $settings->secret());"
 
     answer, is_connected, stored = in_module(core, script)
 
@@ -108,7 +108,7 @@ def test_a_refused_address_keeps_the_connection_and_never_gets_the_stored_key(
 ) -> None:
     merchant = service.register()
     elsewhere = f"http://{HOST}:{free_port()}"
-    script = f"CONNECT; $told = array(connect('{elsewhere}', '{merchant.account.publishable}', ''), $settings->get('url'));"
+    script = f"CONNECT; $result = array(connect('{elsewhere}', '{merchant.account.publishable}', ''), $settings->get('url'));"
 
     said, url = in_module(core, script, merchant, address(service))
 
@@ -124,7 +124,7 @@ def test_the_first_sync_sends_all_visible_products_and_all_past_orders(
     script = """for ($i = 1; $i <= 450; $i++) { product($i); } $shop->items[5] = null;
         order(3, array(1 => array(2, 20.0)), array('created' => time() - 400 * 86400, 'customer' => 9));
         order(4, array(2 => array(1, 10.0)), array('is_sellable' => false));
-        CONNECT; work(); $told = array(due(), errors(), Identity::id(9, $settings->id_secret()));"""
+        CONNECT; work(); $result = array(due(), errors(), Identity::id(9, $settings->id_secret()));"""
 
     due, errors, customer = in_module(core, script, merchant, address(service))
 
@@ -137,13 +137,13 @@ def test_the_first_sync_sends_all_visible_products_and_all_past_orders(
     assert known_order(merchant, 4) == {}
 
 
-def test_an_order_is_told_once_with_the_shopper_of_its_checkout(
+def test_an_order_is_sent_once_with_the_shopper_of_its_checkout(
     service: Service, core: Path
 ) -> None:
     merchant = service.register()
     script = """product(1); product(2); CONNECT; work(); $list->remember(7, 's_abc', 9);
         order(7, array(1 => array(2, 20.0), 2 => array(1, 5.5)), array('customer' => 4));
-        changed(7); changed(7); changed(7); $told = array(Identity::id(9, $settings->id_secret()), errors());"""
+        changed(7); changed(7); changed(7); $result = array(Identity::id(9, $settings->id_secret()), errors());"""
 
     customer, errors = in_module(core, script, merchant, address(service))
 
@@ -171,11 +171,11 @@ def test_an_order_is_told_once_with_the_shopper_of_its_checkout(
         ("order(7, array(1 => array(1, 10.0))); night();", {"1": (1, 10.0)}),
     ],
 )
-def test_the_service_is_told_what_is_left_of_an_order(
+def test_a_changed_order_is_sent_with_what_is_left_of_it(
     service: Service, core: Path, change: str, left: dict[str, tuple[int, float]]
 ) -> None:
     merchant = service.register()
-    script = f"product(1); product(2); CONNECT; order(7, array(1 => array(3, 30.0))); changed(7); {change} $told = errors();"
+    script = f"product(1); product(2); CONNECT; order(7, array(1 => array(3, 30.0))); changed(7); {change} $result = errors();"
 
     assert in_module(core, script, merchant, address(service)) == []
 
@@ -192,7 +192,7 @@ def test_nothing_is_lost_while_the_service_does_not_answer(
         foreach (array(7, 8, 9) as $id) {{ order($id, array(1 => array(1, 10.0))); changed($id); }}
         $waits = array(due(), $settings->value('retry_at') > time());
         $settings->change(array('url' => '{address(service)}')); work(); $still = due();
-        work(1); $told = array($waits, $still, due());"""
+        work(1); $result = array($waits, $still, due());"""
 
     (down, is_waiting), still, up = in_module(core, script, merchant, address(service))
 
@@ -208,7 +208,7 @@ def test_the_nightly_deletes_what_the_shop_lost_without_telling(
 ) -> None:
     merchant = service.register()
     script = """product(1); product(2); product(3); CONNECT; work();
-        unset($shop->items[2]); $shop->items[3] = null; product(4); night(); $told = errors();"""
+        unset($shop->items[2]); $shop->items[3] = null; product(4); night(); $result = errors();"""
     push = {"items": [{"id": "pushed-by-hand", "title": "Tent"}]}
     merchant.client.ask("POST", "/v1/items", json.dumps(push).encode(), merchant.server)
 
@@ -219,7 +219,7 @@ def test_the_nightly_deletes_what_the_shop_lost_without_telling(
 
 def test_a_refused_item_holds_up_no_other(service: Service, core: Path) -> None:
     merchant = service.register()
-    script = "product(1); product(2, array('price' => 'free')); product(3); CONNECT; work(); $told = errors();"
+    script = "product(1); product(2, array('price' => 'free')); product(3); CONNECT; work(); $result = errors();"
 
     errors = in_module(core, script, merchant, address(service))
 
@@ -233,13 +233,13 @@ def test_one_process_works_at_a_time_and_a_dead_one_is_replaced(
 ) -> None:
     merchant = service.register()
     script = f"""CONNECT; work(); product(1); $list->add(Work_List::PRODUCT, array(1));
-        $settings->put('lock', time() - {age}); work(); $told = due()['products'];"""
+        $settings->put('lock', time() - {age}); work(); $result = due()['products'];"""
 
     assert (in_module(core, script, merchant, address(service)) == 0) is is_done
 
 
 @pytest.mark.parametrize(
-    ("asks", "agreed", "waits", "session", "is_told"),
+    ("asks", "agreed", "waits", "session", "is_identified"),
     [
         (False, False, False, "", True),
         (False, False, True, "", False),
@@ -248,17 +248,17 @@ def test_one_process_works_at_a_time_and_a_dead_one_is_replaced(
         (True, True, False, "", True),
     ],
 )
-def test_a_customer_is_told_apart_only_with_consent(
-    core: Path, *, asks: bool, agreed: bool, waits: bool, session: str, is_told: bool
+def test_a_customer_is_identified_only_with_consent(
+    core: Path, *, asks: bool, agreed: bool, waits: bool, session: str, is_identified: bool
 ) -> None:
     flags = [json.dumps(one) for one in (asks, agreed, waits)]
     script = f"""$shop->asks = {flags[0]}; $shop->agreed = {flags[1]}; $_COOKIE['pr_sid'] = '{session}';
         $settings->change(array('consent' => {flags[2]}, 'connected' => 1, 'url' => '{BASE}', 'domain' => 'shop.example'));
-        $page = new Page($shop, $settings, 9); $told = array($page->customer(), $page->scripts('/a/', ''));"""
+        $page = new Page($shop, $settings, 9); $result = array($page->customer(), $page->scripts('/a/', ''));"""
 
     customer, scripts = in_module(core, script)
 
-    assert customer == (9 if is_told else 0)
+    assert customer == (9 if is_identified else 0)
     assert ('data-consent="required"' in scripts) is (asks or waits)
     assert ("data-pr-agreed" in scripts) is (asks and agreed)
 
@@ -268,20 +268,22 @@ def test_a_page_names_the_customer_with_a_signature_that_the_service_accepts(
 ) -> None:
     script = f"""$settings->change(array('connected' => 1, 'url' => '{BASE}', 'domain' => 'shop.example', 'key' => 'pk_"<', 'selector' => '#a > "b"', 'search' => 1));
         $settings->put('secret', 'sk_secret'); $page = new Page($shop, $settings, 9);
-        $told = array($page->scripts('/a/', '/work'), $page->place('product', array(3)), $page->place('home'), $page->place('cart', array()));"""
+        $result = array($page->scripts('/a/', '/work'), $page->place('product', array(3)), $page->place('home'), $page->place('cart', array()));"""
 
     scripts, product, home, cart = in_module(core, script)
 
-    told = re.search(r'data-customer-id="(c_\w{32})" data-identity="(\d+)\.(\w+)"', scripts)
-    assert told is not None
+    identity = re.search(
+        r'data-customer-id="(c_\w{32})" data-identity="(\d+)\.(\w+)"', scripts
+    )
+    assert identity is not None
     key = hashlib.sha256(b"sk_secret").hexdigest().encode()
-    text = f"identity:{told[2]}:{told[1]}".encode()
-    assert hmac.new(key, text, "sha256").hexdigest() == told[3]
+    text = f"identity:{identity[2]}:{identity[1]}".encode()
+    assert hmac.new(key, text, "sha256").hexdigest() == identity[3]
     assert 'data-input="#a &gt; &quot;b&quot;"' in scripts
     assert f'src="{BASE}/widget/v1/search-shop.example.js"' in scripts
     assert 'data-pr-work="/work"' in scripts
     assert product == (
-        f'<product-recs data-item-id="3" data-key="pk_&quot;&lt;" data-customer-id="{told[1]}"></product-recs>'
+        f'<product-recs data-item-id="3" data-key="pk_&quot;&lt;" data-customer-id="{identity[1]}"></product-recs>'
     )
     assert (home, cart) == ("", "")  # switched off, and an empty cart
 
@@ -289,7 +291,7 @@ def test_a_page_names_the_customer_with_a_signature_that_the_service_accepts(
 def test_the_screen_never_shows_the_secret_key(service: Service, core: Path) -> None:
     merchant = service.register()
     script = """CONNECT; $screen = new Screen($shop); $act = $screen->act(array('act' => 'save', 'places' => array('home', 'nonsense')));
-        $told = array($screen->html('/go', '/progress', '/work', '/cron'), $settings->get('places'));"""
+        $result = array($screen->html('/go', '/progress', '/work', '/cron'), $settings->get('places'));"""
 
     html, places = in_module(core, script, merchant, address(service))
 
@@ -299,7 +301,7 @@ def test_the_screen_never_shows_the_secret_key(service: Service, core: Path) -> 
 
 
 def test_uninstall_leaves_no_table(core: Path) -> None:
-    assert in_module(core, "$made->uninstall(); $told = $shop->tables;") == []
+    assert in_module(core, "$made->uninstall(); $result = $shop->tables;") == []
 
 
 @pytest.mark.parametrize("name", ARCHIVES)

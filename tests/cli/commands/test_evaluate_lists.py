@@ -21,10 +21,10 @@ def orders(count: int) -> str:
 def test_the_engines_stand_beside_popularity(shell: CommandLine, shop: str) -> None:
     shell("import-orders", shop, "-", stdin=orders(600))
 
-    told = shell.told("evaluate", shop)
+    evaluation = shell.json("evaluate", shop)
     words = shell("evaluate", shop)
 
-    visit, order, cart = told["tasks"]
+    visit, order, cart = evaluation["tasks"]
     assert visit["scores"] == []
     assert cart["groups"] == order["groups"] > 50
     verdicts = {one["method"]: one["verdict"] for one in order["scores"]}

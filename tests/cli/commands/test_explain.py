@@ -41,23 +41,27 @@ def trained_store(
 
 
 @BOTH
-def test_a_list_is_told_with_its_reasons(shell: CommandLine, trained_store: str) -> None:
+def test_explain_prints_a_list_with_its_reasons(
+    shell: CommandLine, trained_store: str
+) -> None:
     shell("rules", "add", trained_store, "exclude", "--item", "rope", "--name", "no ropes")
     shell("rules", "add", trained_store, "pin", "--item", "lamp", "--position", "1")
     shell("settings", trained_store, "holdout_percent=50")
 
-    told = shell.told("explain", trained_store, "--item", "tent", "--customer", "dora")
+    explanation = shell.json(
+        "explain", trained_store, "--item", "tent", "--customer", "dora"
+    )
     words = shell("explain", trained_store, "--item", "tent", "--num", "3")
-    cheap = shell.told("explain", trained_store, "--item", "tent", "--filter", "price:..5")
+    cheap = shell.json("explain", trained_store, "--item", "tent", "--filter", "price:..5")
 
-    assert [one["item_id"] for one in told["products"]] == ["lamp", "peg"]
-    assert told["products"][1]["bought_with"] == [{"item_id": "tent", "baskets": 2}]
-    assert told["holdout"] in {"shown", "held_out"}
+    assert [one["item_id"] for one in explanation["products"]] == ["lamp", "peg"]
+    assert explanation["products"][1]["bought_with"] == [{"item_id": "tent", "baskets": 2}]
+    assert explanation["holdout"] in {"shown", "held_out"}
     assert "mix, page type product, about tent (Tent)" in words
     assert "1. lamp (Lamp)  category: pinned by rule 2; in the category Camping" in words
     assert "peg (Peg)  buy: no. 1 of buy; in 2 baskets with tent (Tent)" in words
     assert "sold (Sold)  sold out; no. 2 of buy" in words
-    assert told["titles"]["peg"] == "Peg"
+    assert explanation["titles"]["peg"] == "Peg"
     assert cheap["products"] == []
     assert "UNKNOWN" not in words
 
@@ -66,7 +70,7 @@ def test_a_list_is_told_with_its_reasons(shell: CommandLine, trained_store: str)
 def test_what_a_shopper_bought_is_struck_out(
     shell: CommandLine, trained_store: str
 ) -> None:
-    anna = shell.told("explain", trained_store, "--item", "tent", "--shopper", "anna")
+    anna = shell.json("explain", trained_store, "--item", "tent", "--shopper", "anna")
 
     assert {one["item_id"]: one["why"] for one in anna["struck"]}["peg"] == "bought"
     assert "peg" not in [one["item_id"] for one in anna["products"]]
@@ -75,25 +79,25 @@ def test_what_a_shopper_bought_is_struck_out(
 def test_trending_and_a_cart_are_explained_too(
     shell: CommandLine, trained_store: str
 ) -> None:
-    cart = shell.told("explain", trained_store, "--cart", "tent", "--cart", "rope")
+    cart = shell.json("explain", trained_store, "--cart", "tent", "--cart", "rope")
     trending = shell("explain", trained_store, "--source", "trending", "--num", "2")
 
     assert (cart["page_type"], cart["anchors"]) == ("cart", ["tent", "rope"])
     assert "1. tent (Tent)  trending: no. 1 in trending" in trending
 
 
-def test_ids_that_nobody_knows_are_named(shell: CommandLine, trained_store: str) -> None:
+def test_explain_names_unknown_ids(shell: CommandLine, trained_store: str) -> None:
     call = ("explain", trained_store, "--item", "tnet", "--cart", "tent", "--cart", "lamb")
 
     words = shell(*call, "--shopper", "anna", "--customer", "nobody")
-    told = shell.told(*call, "--shopper", "anna", "--customer", "nobody")
+    explanation = shell.json(*call, "--shopper", "anna", "--customer", "nobody")
 
     assert "UNKNOWN: tnet is not in the catalog; the id is ignored" in words
     assert "UNKNOWN: lamb is not in the catalog; the id is ignored" in words
     assert "UNKNOWN: no event or order has the shopper nobody" in words
     assert words.count("UNKNOWN") == 3  # the tent is known, and so is anna
-    assert told["unknown_items"] == ["tnet", "lamb"]
-    assert told["unknown_shoppers"] == ["nobody"]
+    assert explanation["unknown_items"] == ["tnet", "lamb"]
+    assert explanation["unknown_shoppers"] == ["nobody"]
 
 
 def test_who_is_held_out_is_said(shell: CommandLine, trained_store: str) -> None:
@@ -113,4 +117,4 @@ def test_similar_needs_an_item(shell: CommandLine, trained_store: str) -> None:
 
 def test_an_empty_store_has_an_empty_list(shell: CommandLine, shop: str) -> None:
     assert "the list is empty" in shell("explain", shop)
-    assert shell.told("explain", shop)["products"] == []
+    assert shell.json("explain", shop)["products"] == []

@@ -105,9 +105,9 @@ def test_lines_of_one_item_are_one_row_and_a_csv_of_items_is_read_again(
     file = tmp_path / "items.csv"
 
     shell("export", filled, "items", str(file))
-    told = shell.told("import-items", filled, str(file))
+    result = shell.json("import-items", filled, str(file))
 
-    assert (told["updated"], told["rows_skipped"]) == (len(ITEMS), 0)
+    assert (result["updated"], result["rows_skipped"]) == (len(ITEMS), 0)
     header = next(csv.reader(file.read_text().splitlines()))
     assert header[:4] == ["id", "sku", "title", "product_url"]
 

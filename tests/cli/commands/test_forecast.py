@@ -35,34 +35,40 @@ def selling(shell: CommandLine, shop: str) -> str:
     return shop
 
 
-def test_demand_is_forecast_and_told(shell: CommandLine, selling: str) -> None:
-    told = shell.told("forecast", selling, **NIGHT)
-    days = shell.told("report", selling, "forecast", **NIGHT)
+def test_a_forecast_and_its_report_are_printed(shell: CommandLine, selling: str) -> None:
+    result = shell.json("forecast", selling, **NIGHT)
+    days = shell.json("report", selling, "forecast", **NIGHT)
 
-    assert (told["items"], told["target_mode"]) == (2, "units")
+    assert (result["items"], result["target_mode"]) == (2, "units")
     assert [row["date"] for row in days["rows"]][::27] == ["2026-03-03", "2026-03-30"]
     assert days["rows"][0]["mean"] == pytest.approx(6, rel=0.05)
     assert all(figure["meaning"] for figure in days["figures"])
     figures = {figure["name"]: figure["value"] for figure in days["figures"]}
     for score in ("rmsse", "pinball", "wape", "bias", "coverage"):
-        told = [figures[f"items {way}{score}"] for way in ("", "naive_", "moving_")]
-        assert all(isinstance(value, float) for value in told)
+        scores = [figures[f"items {way}{score}"] for way in ("", "naive_", "moving_")]
+        assert all(isinstance(value, float) for value in scores)
 
 
-def test_what_to_do_is_told_by_money(shell: CommandLine, selling: str) -> None:
+def test_the_demand_report_lists_the_most_money_first(
+    shell: CommandLine, selling: str
+) -> None:
     shell("forecast", selling, **NIGHT)
 
-    told = shell.told("report", selling, "demand", **NIGHT)
+    report = shell.json("report", selling, "demand", **NIGHT)
     table = shell("report", selling, "demand", "--csv", **NIGHT).splitlines()
 
-    alerts = {row["item_id"]: row["alert"] for row in told["rows"]}
+    alerts = {row["item_id"]: row["alert"] for row in report["rows"]}
     assert alerts == {"lamp": "overstock", "tent": "runs_out"}
-    assert [told["rows"][0][f"sold_{days}_days"] for days in (30, 60, 90)] == [90, 180, 270]
-    assert [row["money"] for row in told["rows"]] == sorted(
-        (row["money"] for row in told["rows"]), reverse=True
+    assert [report["rows"][0][f"sold_{days}_days"] for days in (30, 60, 90)] == [
+        90,
+        180,
+        270,
+    ]
+    assert [row["money"] for row in report["rows"]] == sorted(
+        (row["money"] for row in report["rows"]), reverse=True
     )
     assert [row["item_id"] for row in csv.DictReader(table)] == list(alerts)
-    dated = shell.told("report", selling, "demand", "--by", "order_date", **NIGHT)
+    dated = shell.json("report", selling, "demand", "--by", "order_date", **NIGHT)
     assert dated["rows"][0]["item_id"] == "tent"
     assert "order_date" in shell.refused("report", selling, "demand", "--by", "magic")
 
@@ -71,8 +77,8 @@ def test_before_the_first_run_reports_say_so(
     shell: CommandLine, shop: str, services: Services
 ) -> None:
     for name in ("demand", "forecast"):
-        told = shell.told("report", shop, name)
-        assert (told["rows"], "enable-demand" in told["notes"][0]) == ([], True)
+        report = shell.json("report", shop, name)
+        assert (report["rows"], "enable-demand" in report["notes"][0]) == ([], True)
 
     store = find_store(services.database, shop)
     with services.database.transaction() as transaction:

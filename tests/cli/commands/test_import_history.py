@@ -45,7 +45,7 @@ def test_an_import_of_orders_is_listed_undone_once_and_can_come_again(
     shell("import-orders", shop, path)
     shell("import-orders", shop, path, "--dry-run")
 
-    newest, oldest = shell.told("imports", "list", shop)
+    newest, oldest = shell.json("imports", "list", shop)
 
     assert (newest["file_name"], oldest["file_name"]) == ("second.csv", "first.csv")
     assert newest["sent_by"].startswith("Command line")
@@ -55,14 +55,14 @@ def test_an_import_of_orders_is_listed_undone_once_and_can_come_again(
     newer = shell.refused("imports", "undo", shop, oldest["import_id"])
     assert "1 of its rows were changed after this import" in newer
 
-    undone = shell.told("imports", "undo", shop, newest["import_id"])
+    undone = shell.json("imports", "undo", shop, newest["import_id"])
 
     assert undone == {"removed": 1, "restored": 1}
     assert lines(services) == before
     again = shell.refused("imports", "undo", shop, newest["import_id"])
     assert "second.csv is undone and cannot be undone" in again
-    told = shell.told("import-orders", shop, path)
-    assert (told["lines_imported"], told["lines_updated"]) == (1, 1)
+    result = shell.json("import-orders", shop, path)
+    assert (result["lines_imported"], result["lines_updated"]) == (1, 1)
 
 
 def test_an_import_of_products_is_undone(
@@ -71,7 +71,7 @@ def test_an_import_of_products_is_undone(
     shell("import-items", shop, write("a.csv", "id,title\nmug,Mug\n"))
     changed = "id,title\nmug,Cup\ntent,Tent\n"
     shell("import-items", shop, "-", stdin=changed)
-    newest = shell.told("imports", "list", shop)[0]
+    newest = shell.json("imports", "list", shop)[0]
     assert (newest["file_name"], newest["kind"]) == ("standard input", "items")
 
     said = shell("imports", "undo", shop, newest["import_id"])
@@ -84,10 +84,10 @@ def test_an_import_that_failed_is_listed_and_changes_nothing(
     shell: CommandLine, shop: str, write: Write
 ) -> None:
     shell.refused("import-orders", shop, write("a.csv", "order_id,item_id\nA,mug\n"))
-    (one,) = shell.told("imports", "list", shop)
+    (one,) = shell.json("imports", "list", shop)
     assert one["status"] == "failed"
-    told = shell.refused("imports", "undo", shop, one["import_id"])
-    assert "cannot be undone" in told
+    error = shell.refused("imports", "undo", shop, one["import_id"])
+    assert "cannot be undone" in error
     assert "has no import 'up_x'" in shell.refused("imports", "undo", shop, "up_x")
 
 
@@ -105,7 +105,7 @@ def test_an_interrupted_command_leaves_what_can_be_undone(
             _interrupt,
         )
         shell.run("import-orders", shop, path)
-    (one,) = shell.told("imports", "list", shop)
+    (one,) = shell.json("imports", "list", shop)
     assert (one["status"], len(lines(services))) == ("failed", 1)
 
     shell("imports", "undo", shop, one["import_id"])
@@ -117,15 +117,15 @@ def test_a_worker_leaves_the_import_of_a_command_alone(
     shell: CommandLine, shop: str, services: Services, write: Write
 ) -> None:
     shell("import-orders", shop, write("a.csv", FIRST))
-    (one,) = shell.told("imports", "list", shop)
+    (one,) = shell.json("imports", "list", shop)
     with services.database.transaction() as transaction:
         store_id = StoreId(transaction.execute(sa.select(stores.c.store_id)).scalar_one())
         repository = FileImportRepository(transaction, store_id)
         done, command = (ImportStatus.DONE,), ImportStatus.COMMAND
         assert repository.change_status(one["import_id"], done, command)
         assert repository.next_of(*set(ImportStatus) - {command}) is None
-    told = shell.refused("imports", "undo", shop, one["import_id"])
-    assert "is command and cannot be undone" in told
+    error = shell.refused("imports", "undo", shop, one["import_id"])
+    assert "is command and cannot be undone" in error
 
 
 def _interrupt(*_arguments: object) -> None:

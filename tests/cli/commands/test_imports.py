@@ -81,10 +81,10 @@ FILES: dict[str, str | bytes] = {
 def test_items_come_from_every_kind_of_file(
     shell: CommandLine, shop: str, services: Services, write: Write, name: str
 ) -> None:
-    told = shell.told("import-items", shop, write(name, FILES[name]))
+    result = shell.json("import-items", shop, write(name, FILES[name]))
 
-    assert (told["created"], told["updated"], told["total"]) == (2, 0, 2)
-    assert (told["rows"], told["rows_skipped"], told["errors"]) == (2, 0, [])
+    assert (result["created"], result["updated"], result["total"]) == (2, 0, 2)
+    assert (result["rows"], result["rows_skipped"], result["errors"]) == (2, 0, [])
     assert catalog(services) == STORED
 
 
@@ -95,13 +95,13 @@ def test_items_come_from_every_kind_of_file(
 def test_standard_input_is_known_by_its_beginning(
     shell: CommandLine, shop: str, content: str, data_folder: Path
 ) -> None:
-    told = shell.told("import-items", shop, "-", stdin=content)
+    result = shell.json("import-items", shop, "-", stdin=content)
 
-    assert told["created"] == 2
+    assert result["created"] == 2
     assert {path.name.split("-")[0] for path in data_folder.iterdir()} == {"productrecs.db"}
 
 
-def test_items_that_cannot_be_taken_are_told_and_the_rest_comes_in(
+def test_unreadable_items_are_reported_and_the_rest_is_imported(
     shell: CommandLine, shop: str, write: Write
 ) -> None:
     bad = '{"id": "c", "price": "much"}\nno JSON\n{"title": "none"}\n{"id": "d"}\n'
@@ -122,9 +122,9 @@ def test_fields_that_a_file_does_not_have_keep_what_is_stored(
 ) -> None:
     shell("import-items", shop, write("items.jsonl", lines_of(ITEMS)))
 
-    told = shell.told("import-items", shop, write("prices.csv", "price,id\n89,a\n,b\n"))
+    result = shell.json("import-items", shop, write("prices.csv", "price,id\n89,a\n,b\n"))
 
-    assert (told["created"], told["updated"]) == (0, 2)
+    assert (result["created"], result["updated"]) == (0, 2)
     assert [item.price for item in catalog(services)] == [89.0, None]
     assert [item.title for item in catalog(services)] == ["Tent, for two", 'Lamp "Lumière"']
 
@@ -135,9 +135,9 @@ def test_more_items_than_one_push_holds_come_in(
     shell("store", "set-plan", shop, "unlimited")
     rows = "".join(f"item-{number},Item,{number / 4}\n" for number in range(2_500))
     path = write("items.csv", "id,title,price\n" + rows)
-    told = shell.told("import-items", shop, path)
+    result = shell.json("import-items", shop, path)
 
-    assert (told["created"], told["total"]) == (2_500, 2_500)
+    assert (result["created"], result["total"]) == (2_500, 2_500)
 
 
 @pytest.mark.parametrize(
@@ -201,10 +201,14 @@ def test_a_table_without_titles_changes_what_is_known_and_creates_nothing(
     assert catalog(services) == []
 
     shell("import-items", shop, write("a.csv", "id,title\na,Tent\n"))
-    told = shell.told_in_part("import-items", shop, path)
+    result = shell.json_with_skipped_rows("import-items", shop, path)
 
-    assert (told["created"], told["updated"], told["ignored_columns"]) == (0, 1, ["Rang"])
-    assert told["errors"] == [
+    assert (result["created"], result["updated"], result["ignored_columns"]) == (
+        0,
+        1,
+        ["Rang"],
+    )
+    assert result["errors"] == [
         {"row": 3, "message": "it is not in the catalog, and the file has no titles"}
     ]
     assert [(one.title, one.price) for one in catalog(services)] == [("Tent", 5.0)]
@@ -216,20 +220,22 @@ def test_a_mapping_may_leave_titles_out(
     mapping = write("mapping.toml", '[items]\nid = "Nr"\nprice = "Preis"\n')
     path = write("articles.csv", "Nr;Preis;Name\n7;9,50;Tent\n")
 
-    told = shell.told("import-items", shop, path, "--mapping", mapping)
+    result = shell.json("import-items", shop, path, "--mapping", mapping)
 
-    assert (told["created"], told["untitled"], told["ignored_columns"]) == (1, 1, ["Name"])
-    assert "without a title" in "".join(told["notes"])
+    assert (result["created"], result["untitled"], result["ignored_columns"]) == (
+        1,
+        1,
+        ["Name"],
+    )
+    assert "without a title" in "".join(result["notes"])
 
 
-def test_fields_that_no_item_has_are_told(
-    shell: CommandLine, shop: str, write: Write
-) -> None:
+def test_ignored_columns_are_reported(shell: CommandLine, shop: str, write: Write) -> None:
     path = write("items.jsonl", '{"id": "a", "name": "Tent", "brand": "Acme"}\n')
 
-    told = shell.told("import-items", shop, path)
+    result = shell.json("import-items", shop, path)
 
-    assert (told["ignored_columns"], told["untitled"]) == (["name"], 1)
+    assert (result["ignored_columns"], result["untitled"]) == (["name"], 1)
 
 
 def test_a_file_that_is_not_there_is_refused(shell: CommandLine, shop: str) -> None:
@@ -249,13 +255,13 @@ def purchases(services: Services) -> list[tuple[object, ...]]:
 
 
 @BOTH
-def test_orders_come_in_and_what_became_of_them_is_told(
+def test_an_order_import_prints_its_result(
     shell: CommandLine, shop: str, services: Services, write: Write
 ) -> None:
     path = write("orders.csv", "order_id;item_id;qty;timestamp\nA;x;2;2026-03-01\nB;;1;\n")
 
-    first = shell.told_in_part("import-orders", shop, path)
-    again = shell.told_in_part("import-orders", shop, path)
+    first = shell.json_with_skipped_rows("import-orders", shop, path)
+    again = shell.json_with_skipped_rows("import-orders", shop, path)
 
     assert first == {
         "rows": 2,
@@ -337,8 +343,8 @@ def test_events_come_in_once_however_often_the_file_does(
 ) -> None:
     path = write("events.jsonl", views(4_500))
 
-    first = shell.told("import-events", shop, path)
-    again = shell.told("import-events", shop, write("copy.jsonl", views(4_500)))
+    first = shell.json("import-events", shop, path)
+    again = shell.json("import-events", shop, write("copy.jsonl", views(4_500)))
 
     assert (first["events_stored"], first["rows_known"]) == (4_500, 0)
     assert (again["events_stored"], again["rows_known"], again["rows"]) == (0, 4_500, 0)
@@ -369,17 +375,19 @@ def test_a_customer_is_known_by_the_session_that_an_imported_event_names(
     assert (people, links) == (["c", "c"], ["c"])
 
 
-def test_events_that_cannot_be_read_are_told_by_line(
+def test_unreadable_events_are_reported_with_their_lines(
     shell: CommandLine, shop: str, services: Services, write: Write
 ) -> None:
     view = views(1).strip()
     bad = ["{", '{"event": "wave"}', view.replace("2026-", "soon-"), "x" * 200_000]
     content = "\n".join([view, *bad, "", view.replace("item-0", "item-1")])
 
-    told = shell.told_in_part("import-events", shop, write("events.jsonl", content))
+    result = shell.json_with_skipped_rows(
+        "import-events", shop, write("events.jsonl", content)
+    )
 
-    assert (told["rows"], told["rows_skipped"], told["events_stored"]) == (6, 4, 2)
-    assert [error["row"] for error in told["errors"]] == [2, 3, 4, 5]
+    assert (result["rows"], result["rows_skipped"], result["events_stored"]) == (6, 4, 2)
+    assert [error["row"] for error in result["errors"]] == [2, 3, 4, 5]
     assert stored(services) == 2
 
 

@@ -39,11 +39,11 @@ def rows(services: Services) -> list[tuple[object, ...]]:
 
 
 @BOTH
-def test_an_export_comes_in_and_what_became_of_it_is_told(
+def test_an_item_import_prints_its_result(
     shell: CommandLine, shop: str, services: Services
 ) -> None:
-    first = shell.told_in_part("import-items", shop, SHOPIFY)
-    again = shell.told_in_part("import-items", shop, SHOPIFY)
+    first = shell.json_with_skipped_rows("import-items", shop, SHOPIFY)
+    again = shell.json_with_skipped_rows("import-items", shop, SHOPIFY)
 
     assert (first["created"], first["updated"], first["total"]) == (3, 0, 3)
     assert (first["rows"], first["folded"], first["hidden"]) == (8, 2, 2)
@@ -61,11 +61,11 @@ def test_what_a_shop_no_longer_shows_is_hidden_if_it_is_known(
     head = "Handle,Title,Status,Variant Price\n"
     shell("import-items", shop, write("on.csv", head + "mug,Mug,active,9\n"))
 
-    told = shell.told(
+    result = shell.json(
         "import-items", shop, write("off.csv", head + "mug,Mug,draft,9\nbag,Bag,draft,9\n")
     )
 
-    assert (told["updated"], told["created"], told["hidden"]) == (1, 0, 1)
+    assert (result["updated"], result["created"], result["hidden"]) == (1, 0, 1)
     assert catalog(services)["mug"].availability is Availability.DISCONTINUED
     shell("import-items", shop, write("on.csv", head + "mug,Mug,active,9\n"))
     assert catalog(services)["mug"].availability is Availability.IN_STOCK
@@ -78,19 +78,19 @@ def test_a_dry_run_tells_what_the_real_one_does_and_touches_nothing(
     shell("import-items", shop, write("a.csv", "id,title\ntent,Old\n"))
     before = rows(services)
 
-    told = shell.told_in_part("import-items", shop, SHOPIFY, "--dry-run")
+    dry_run = shell.json_with_skipped_rows("import-items", shop, SHOPIFY, "--dry-run")
 
     assert rows(services) == before
-    done = shell.told_in_part("import-items", shop, SHOPIFY)
+    done = shell.json_with_skipped_rows("import-items", shop, SHOPIFY)
     same = ("rows", "created", "updated", "total", "folded", "hidden", "errors", "notes")
-    assert {name: told[name] for name in same} == {name: done[name] for name in same}
-    assert (told["created"], told["updated"]) == (2, 1)
-    assert [(one["row"], one["change"], one["id"]) for one in told["would"]] == [
+    assert {name: dry_run[name] for name in same} == {name: done[name] for name in same}
+    assert (dry_run["created"], dry_run["updated"]) == (2, 1)
+    assert [(one["row"], one["change"], one["id"]) for one in dry_run["would"]] == [
         (2, "create", "trail-shirt"),
         (5, "create", "mug"),
         (6, "update", "tent"),
     ]
-    assert told["would"][0]["fields"]["price"] == 29.0
+    assert dry_run["would"][0]["fields"]["price"] == 29.0
 
 
 def test_a_dry_run_of_many_items_counts_each_once(
@@ -100,15 +100,15 @@ def test_a_dry_run_of_many_items_counts_each_once(
     lines = "".join(f"item-{number % 1_500},{number},T\n" for number in range(2_500))
     path = write("items.csv", "id,price,title\n" + lines)
 
-    told = shell.told("import-items", shop, path, "--dry-run")
+    dry_run = shell.json("import-items", shop, path, "--dry-run")
 
     assert catalog(services) == {}
-    done = shell.told("import-items", shop, path)
-    assert (told["created"], told["updated"]) == (done["created"], done["updated"])
-    assert (told["total"], done["total"]) == (1_500, 1_500)
+    done = shell.json("import-items", shop, path)
+    assert (dry_run["created"], dry_run["updated"]) == (done["created"], done["updated"])
+    assert (dry_run["total"], done["total"]) == (1_500, 1_500)
 
 
-def test_a_dry_run_is_told_in_words(shell: CommandLine, shop: str) -> None:
+def test_a_dry_run_reports_what_the_import_would_do(shell: CommandLine, shop: str) -> None:
     result = shell.run("import-items", shop, GOOGLE, "--dry-run", PRODUCTRECS_NOW=NOW)
 
     assert result.exit_code == 1
@@ -122,9 +122,11 @@ def test_the_beginning_of_addresses_can_be_named(
     shell: CommandLine, shop: str, services: Services
 ) -> None:
     address = "https://x.example/de/"
-    told = shell.told_in_part("import-items", shop, SHOPIFY, "--base-url", address)
+    result = shell.json_with_skipped_rows(
+        "import-items", shop, SHOPIFY, "--base-url", address
+    )
 
-    assert "--base-url" not in "".join(told["notes"])
+    assert "--base-url" not in "".join(result["notes"])
     assert catalog(services)["mug"].product_url == "https://x.example/de/products/mug"
     result = shell.run("import-items", shop, SHOPIFY, "--base-url", "x.example")
     assert result.exit_code == 2
@@ -136,10 +138,10 @@ def test_prices_in_another_currency_are_mentioned(
 ) -> None:
     feed = "id\ttitle\tlink\tprice\na\tA\thttps://shop.example/a\t9.90 USD\n"
 
-    told = shell.told("import-items", shop, write("feed.txt", feed))
+    result = shell.json("import-items", shop, write("feed.txt", feed))
 
-    assert "Prices are in USD" in told["notes"][-1]
-    assert "currency=USD" in told["notes"][-1]
+    assert "Prices are in USD" in result["notes"][-1]
+    assert "currency=USD" in result["notes"][-1]
 
 
 def test_the_kind_of_a_file_can_be_named(
@@ -155,10 +157,12 @@ def test_the_kind_of_a_file_can_be_named(
     assert "no column handle" in result.stderr
 
 
-def test_variants_of_a_feed_stay_apart_when_asked(
+def test_an_option_keeps_the_variants_of_a_feed_apart(
     shell: CommandLine, shop: str, services: Services
 ) -> None:
-    shell.told_in_part("import-items", shop, GOOGLE, "--each-variant", PRODUCTRECS_NOW=NOW)
+    shell.json_with_skipped_rows(
+        "import-items", shop, GOOGLE, "--each-variant", PRODUCTRECS_NOW=NOW
+    )
 
     assert catalog(services).keys() == {"DB_1-M", "DB_1-L", "LEASH"}
 
@@ -190,15 +194,15 @@ def test_prices_of_lists_come_from_columns_and_from_a_feed_of_one_market(
     )
 
     shell("import-items", shop, write("items.csv", table))
-    told = shell.told_in_part(
+    result = shell.json_with_skipped_rows(
         "import-items", shop, write("us.txt", feed), "--price-list", "usd"
     )
 
     mug = catalog(services)["mug"]
     assert catalog(services).keys() == {"mug"}
-    assert (mug.title, mug.price, told["updated"]) == ("Mug", 9, 1)
+    assert (mug.title, mug.price, result["updated"]) == ("Mug", 9, 1)
     assert mug.prices == (ListPrice("USD", 9.9, 12.9), ListPrice("group:trade", 7.5, 8))
-    assert "currency" not in " ".join(told["notes"])
+    assert "currency" not in " ".join(result["notes"])
     for kind in ("csv", "jsonl"):
         exported = shell("export", shop, "items", "--format", kind)
         shell("import-items", shop, write(f"again.{kind}", exported))

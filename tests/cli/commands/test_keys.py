@@ -19,11 +19,11 @@ SHOP = "shop.example"
 def test_both_keys_work_in_an_overlap_until_they_are_revoked(
     shell: CommandLine, services: Services
 ) -> None:
-    first = shell.told("store", "create", "--domain", SHOP)["secret_key"]
-    second = shell.told("keys", "rotate", SHOP, "--overlap-hours", "24")["secret_key"]
+    first = shell.json("store", "create", "--domain", SHOP)["secret_key"]
+    second = shell.json("keys", "rotate", SHOP, "--overlap-hours", "24")["secret_key"]
     accounts = AccountDirectory(services.database)
     seen = [[accounts.by_secret_key(key) is not None for key in (first, second)]]
-    listed = shell.told("keys", "list", SHOP)
+    listed = shell.json("keys", "list", SHOP)
 
     for words in (("--old",), ()):
         shell("keys", "revoke", SHOP, *words)
@@ -33,11 +33,11 @@ def test_both_keys_work_in_an_overlap_until_they_are_revoked(
     assert [one["ends_with"] for one in listed] == [second[-4:], first[-4:]]
     assert [bool(one["expires"]) for one in listed] == [False, True]
     assert seen == [[True, True], [False, True], [False, False]]
-    assert shell.told("keys", "list", SHOP) == []
+    assert shell.json("keys", "list", SHOP) == []
 
 
 def test_an_overlap_of_more_than_a_day_is_refused(shell: CommandLine) -> None:
-    shell.told("store", "create", "--domain", SHOP)
+    shell.json("store", "create", "--domain", SHOP)
 
     result = shell.run("keys", "rotate", SHOP, "--overlap-hours", "25")
 

@@ -10,8 +10,8 @@ NOW = "2026-12-05T12:00:00Z"
 
 
 @BOTH
-def test_a_rule_is_told_as_it_was_said(shell: CommandLine, shop: str) -> None:
-    added = shell.told(
+def test_a_new_rule_is_printed_as_it_was_given(shell: CommandLine, shop: str) -> None:
+    added = shell.json(
         "rules",
         "add",
         shop,
@@ -25,7 +25,7 @@ def test_a_rule_is_told_as_it_was_said(shell: CommandLine, shop: str) -> None:
         PRODUCTRECS_NOW=NOW,
     )
 
-    listed = shell.told("rules", "list", shop, PRODUCTRECS_NOW=NOW)
+    listed = shell.json("rules", "list", shop, PRODUCTRECS_NOW=NOW)
 
     assert listed == [{**added, "state": "on"}]
     assert added == {
@@ -70,7 +70,7 @@ def test_a_list_says_which_rules_are_in_force(shell: CommandLine, shop: str) -> 
 
 def test_without_rules_the_list_says_how_to_add_one(shell: CommandLine, shop: str) -> None:
     assert f"rules add {shop} boost" in shell("rules", "list", shop)
-    assert shell.told("rules", "list", shop) == []
+    assert shell.json("rules", "list", shop) == []
     assert shell("rules", "history", shop) == "No rule has been changed yet.\n"
 
 
@@ -81,14 +81,14 @@ def test_a_rule_is_switched_and_removed_and_remembered(
     shell("rules", "add", shop, "exclude", "--item", "a")
 
     assert shell("rules", "disable", shop, "1") == "Disabled rule 1: exclude a\n"
-    assert shell.told("rules", "list", shop)[0]["state"] == "off"
-    assert shell.told("rules", "enable", shop, "1")["enabled"] is True
+    assert shell.json("rules", "list", shop)[0]["state"] == "off"
+    assert shell.json("rules", "enable", shop, "1")["enabled"] is True
     assert shell("rules", "remove", shop, "1") == "Removed rule 1: exclude a\n"
-    assert shell.told("rules", "list", shop) == []
+    assert shell.json("rules", "list", shop) == []
 
-    told = shell.told("rules", "history", shop)
-    assert [one["what"] for one in told] == ["removed", "changed", "changed", "added"]
-    assert {one["by"] for one in told} == {"command line"}
+    history = shell.json("rules", "history", shop)
+    assert [one["what"] for one in history] == ["removed", "changed", "changed", "added"]
+    assert {one["by"] for one in history} == {"command line"}
     assert "removed 1  exclude a" in shell("rules", "history", shop).splitlines()[0]
 
 

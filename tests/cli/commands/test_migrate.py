@@ -25,27 +25,27 @@ if TYPE_CHECKING:
     from tests.cli.conftest import CommandLine
 
 
-def test_a_database_that_is_behind_is_told_and_left_alone(
+def test_migrate_check_reports_a_database_that_is_behind_and_changes_nothing(
     shell: CommandLine, shop: str, services: Services
 ) -> None:
     """The one migration before the last is put in its place: it then seems to be behind."""
     assert shop
-    assert shell.told("migrate", "--check")["current"]
+    assert shell.json("migrate", "--check")["current"]
     with services.database.transaction() as transaction:
         transaction.execute(
             sa.text("UPDATE alembic_version SET version_num = :old"), {"old": KNOWN[-2]}
         )
 
-    told = shell.run("migrate", "--check", "--json")
+    first = shell.run("migrate", "--check", "--json")
     again = shell.run("migrate", "--check", "--json")
 
-    assert (told.exit_code, again.exit_code) == (1, 1)
+    assert (first.exit_code, again.exit_code) == (1, 1)
     assert not json.loads(again.stdout)["current"]
 
 
 def test_a_present_database_needs_nothing(shell: CommandLine, shop: str) -> None:
     assert shop
-    assert shell.told("migrate") == {
+    assert shell.json("migrate") == {
         "schema": KNOWN[-1],
         "current": True,
         "migrated": False,
@@ -78,7 +78,7 @@ def test_purges_give_space_back_and_in_an_older_database_after_compact(
         connection.execute("PRAGMA auto_vacuum = NONE; VACUUM")
     full = grow_and_shrink()
     assert not is_given_back(full)
-    freed = shell.told("compact")["freed_bytes"]
+    freed = shell.json("compact")["freed_bytes"]
     assert freed == full - file.stat().st_size > 8_000_000
 
     assert is_given_back(grow_and_shrink())

@@ -51,7 +51,7 @@ def test_a_shopify_export_comes_in_by_the_ids_of_the_catalog(
     shell.run("import-items", shop, PRODUCTS)
 
     result = shell.run("import-orders", shop, SHOPIFY)
-    again = shell.told("import-orders", shop, SHOPIFY)
+    again = shell.json("import-orders", shop, SHOPIFY)
 
     assert "8 rows: 4 lines imported, 0 changed, 0 rows skipped." in result.stdout
     assert "not purchases were skipped: 1 refunded, 2 cancelled." in result.stderr
@@ -72,9 +72,9 @@ def test_a_shopify_export_comes_in_by_the_ids_of_the_catalog(
 def test_orders_of_a_shop_without_its_products_are_refused(
     shell: CommandLine, shop: str
 ) -> None:
-    told = shell.refused("import-orders", shop, SHOPIFY)
+    error = shell.refused("import-orders", shop, SHOPIFY)
 
-    assert f"first: productrecs import-items {shop} PRODUCTS" in told
+    assert f"first: productrecs import-items {shop} PRODUCTS" in error
 
 
 def test_a_dry_run_tells_what_a_file_holds_and_stores_nothing(
@@ -83,14 +83,14 @@ def test_a_dry_run_tells_what_a_file_holds_and_stores_nothing(
     shell.run("import-items", shop, PRODUCTS)
 
     said = shell("import-orders", shop, SHOPIFY, "--dry-run")
-    told = shell.told("import-orders", shop, SHOPIFY, "--dry-run")
+    dry_run = shell.json("import-orders", shop, SHOPIFY, "--dry-run")
 
     assert "8 rows: 5 lines of 2 orders, 2026-10-03T12:20:11.000Z to" in said
     assert (
         "would be imported (1 of them repeated in the file), 0 rows skipped; 1 of 4" in said
     )
-    assert (told["orders"], told["items"], told["unknown_items"]) == (2, 4, 1)
-    assert told["would"][0] == {
+    assert (dry_run["orders"], dry_run["items"], dry_run["unknown_items"]) == (2, 4, 1)
+    assert dry_run["would"][0] == {
         "row": 2,
         "order_id": "#1001",
         "item_id": "trail-shirt",
@@ -105,8 +105,12 @@ def test_a_dry_run_tells_what_a_file_holds_and_stores_nothing(
 def test_any_table_comes_in_by_a_mapping(
     shell: CommandLine, shop: str, services: Services
 ) -> None:
-    products = shell.told_in_part("import-items", shop, TABLE, "--mapping", MAPPING)
-    orders = shell.told_in_part("import-orders", shop, TABLE_ORDERS, "--mapping", MAPPING)
+    products = shell.json_with_skipped_rows(
+        "import-items", shop, TABLE, "--mapping", MAPPING
+    )
+    orders = shell.json_with_skipped_rows(
+        "import-orders", shop, TABLE_ORDERS, "--mapping", MAPPING
+    )
 
     assert (products["created"], products["rows_skipped"]) == (2, 1)
     assert (orders["lines_imported"], orders["rows_skipped"]) == (3, 1)
@@ -134,7 +138,7 @@ def test_any_table_comes_in_by_a_mapping(
 def test_a_dry_run_of_our_own_layout_and_a_table_that_is_none(
     shell: CommandLine, shop: str, write: Write
 ) -> None:
-    own = shell.told("import-orders", shop, write("own.csv", OWN), "--dry-run")
+    own = shell.json("import-orders", shop, write("own.csv", OWN), "--dry-run")
     strange = shell.refused("import-orders", shop, TABLE_ORDERS)
 
     assert (own["orders"], own["unknown_items"]) == (1, 1)
@@ -233,7 +237,7 @@ def test_woocommerce_orders_come_in_from_each_export(
     path = write("orders.csv", content)
 
     result = shell.run("import-orders", shop, path, "--json")
-    told = json.loads(result.stdout)
+    body = json.loads(result.stdout)
     again = json.loads(shell.run("import-orders", shop, path, "--json").stdout)
 
     first = parse_timestamp("2026-10-03T14:20:00+02:00")  # in the store's zone
@@ -246,7 +250,7 @@ def test_woocommerce_orders_come_in_from_each_export(
         ("1006", "12", None, second, 1, mug),
     }
     skipped = int(content is PER_ORDER)  # its last order has no line
-    assert (told["not_bought"], told["rows_skipped"]) == (not_bought, skipped)
+    assert (body["not_bought"], body["rows_skipped"]) == (not_bought, skipped)
     assert result.exit_code == skipped
     assert (again["lines_imported"], again["lines_updated"]) == (0, 0)
     assert "Orders with the status" in result.stderr
@@ -255,8 +259,8 @@ def test_woocommerce_orders_come_in_from_each_export(
 def test_orders_by_sku_need_the_products_first_and_those_by_id_do_not(
     shell: CommandLine, shop: str, services: Services, write: Write
 ) -> None:
-    told = shell.refused("import-orders", shop, write("a.csv", ADVANCED))
-    assert f"first: productrecs import-items {shop} PRODUCTS" in told
+    error = shell.refused("import-orders", shop, write("a.csv", ADVANCED))
+    assert f"first: productrecs import-items {shop} PRODUCTS" in error
 
     shell("import-orders", shop, write("b.csv", PER_ITEM))
 
@@ -280,7 +284,7 @@ def test_our_own_layout_stays_ours_whatever_else_it_holds(
 # ------------------------------------------------------------------------------- times
 
 
-def test_times_that_may_be_either_are_told_and_their_format_asked_for(
+def test_ambiguous_times_are_reported_and_a_format_is_suggested(
     shell: CommandLine, shop: str, services: Services, write: Write
 ) -> None:
     content = "order_id,item_id,timestamp\nA,mug,03/10/2026 14:20\nB,mug,\n"
@@ -298,9 +302,9 @@ def test_times_that_may_be_either_are_told_and_their_format_asked_for(
     october = parse_timestamp("2026-10-03T14:20:00+02:00")
     assert october in {row[3] for row in lines(services)}
     other = write("other.csv", content + "C,mug,25/10/2026 9:00\n")
-    told = shell.told_in_part("import-orders", shop, other, "--dry-run")
-    assert (told["rows_undated"], told["undated"]) == (1, [])
-    assert told["would"][0]["timestamp"] == "2026-10-03T12:20:00.000Z"
+    dry_run = shell.json_with_skipped_rows("import-orders", shop, other, "--dry-run")
+    assert (dry_run["rows_undated"], dry_run["undated"]) == (1, [])
+    assert dry_run["would"][0]["timestamp"] == "2026-10-03T12:20:00.000Z"
 
 
 def test_an_order_of_the_future_is_an_error_with_its_row_column_and_value(
@@ -308,11 +312,13 @@ def test_an_order_of_the_future_is_an_error_with_its_row_column_and_value(
 ) -> None:
     content = "Bestellnummer;Artikelnummer;Datum\nA;mug;01.10.2026\nB;mug;31.12.2099\n"
 
-    told = shell.told_in_part("import-orders", shop, write("orders.csv", content))
+    result = shell.json_with_skipped_rows(
+        "import-orders", shop, write("orders.csv", content)
+    )
 
     assert {row[0] for row in lines(services)} == {"A"}
     problem = "is in the future; an order history has past orders only"
-    assert told["errors"] == [
+    assert result["errors"] == [
         {
             "row": 3,
             "message": f"Datum '31.12.2099' {problem}",
@@ -441,12 +447,12 @@ def test_a_table_may_name_products_by_sku_or_title_and_says_what_was_not_bought(
     )
     shell("import-items", shop, write("products.csv", WOO_PRODUCTS))
 
-    told = json.loads(
+    late = json.loads(
         shell.run("import-orders", shop, write("a.csv", content), "--json").stdout
     )
 
     assert (early["not_bought"], early["orders"]) == ({"refunded": 1}, 2)
-    assert told["not_bought"] == {"refunded": 1}
+    assert late["not_bought"] == {"refunded": 1}
     assert {(row[0], row[1], *row[4:]) for row in lines(services)} == {
         ("1", "44", 2, 20.0),
         ("1", "12", 1, 12.5),

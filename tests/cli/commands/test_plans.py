@@ -15,10 +15,10 @@ NOW = {"PRODUCTRECS_NOW": "2026-03-10T12:00:00Z"}
 
 
 def set_plan(shell: CommandLine, *words: str, **more: str) -> dict[str, object]:
-    told: dict[str, object] = shell.told(
+    store: dict[str, object] = shell.json(
         "store", "set-plan", "shop.example", *words, **NOW, **more
     )
-    return told
+    return store
 
 
 @pytest.fixture
@@ -35,9 +35,9 @@ def plans(tmp_path: Path) -> str:
 def test_a_trial_is_of_14_days(shell: CommandLine) -> None:
     shell("store", "create", "--domain", "shop.example", "--plan", "trial", **NOW)
 
-    told = shell.told("store", "show", "shop.example", **NOW)
+    store = shell.json("store", "show", "shop.example", **NOW)
 
-    assert {name: told[name] for name in list(told)[3:11]} == {
+    assert {name: store[name] for name in list(store)[3:11]} == {
         "plan": "trial",
         "status": "active",
         "plan_ends_at": "2026-03-24T12:00:00.000Z",
@@ -47,7 +47,7 @@ def test_a_trial_is_of_14_days(shell: CommandLine) -> None:
         "calls_limit": 10_000,
         "catalog_limit": 1_000,
     }
-    assert told["catalog_items"] == 0
+    assert store["catalog_items"] == 0
 
 
 def test_another_plan_holds_until_it_is_changed_or_ends(
@@ -71,7 +71,7 @@ def test_another_plan_holds_until_it_is_changed_or_ends(
     assert until["plan_ends_at"] == "2026-05-01T10:00:00.000Z"
     assert set_plan(shell, "trial")["plan_ends_at"] == "2026-03-24T12:00:00.000Z"
     after = {"PRODUCTRECS_NOW": "2026-03-24T12:00:00Z"}
-    assert shell.told("store", "show", shop, **after)["status"] == "suspended"
+    assert shell.json("store", "show", shop, **after)["status"] == "suspended"
 
 
 def test_a_suspension_is_taken_back_and_a_plan_that_is_over_is_not(
@@ -79,17 +79,17 @@ def test_a_suspension_is_taken_back_and_a_plan_that_is_over_is_not(
 ) -> None:
     set_plan(shell, "growth", "--until", "2026-03-11")
 
-    first = shell.told("store", "suspend", shop, **NOW)
-    again = shell.told("store", "suspend", shop, PRODUCTRECS_NOW="2026-03-10T13:00:00Z")
-    resumed = shell.told("store", "resume", shop, **NOW)
-    over = shell.told("store", "resume", shop, PRODUCTRECS_NOW="2026-04-01")
+    first = shell.json("store", "suspend", shop, **NOW)
+    again = shell.json("store", "suspend", shop, PRODUCTRECS_NOW="2026-03-10T13:00:00Z")
+    resumed = shell.json("store", "resume", shop, **NOW)
+    over = shell.json("store", "resume", shop, PRODUCTRECS_NOW="2026-04-01")
 
     assert first["suspended_at"] == again["suspended_at"] == "2026-03-10T12:00:00.000Z"
     assert (first["status"], resumed["status"]) == ("suspended", "active")
     assert (over["status"], over["suspended_at"]) == ("suspended", None)
 
 
-def test_people_are_told_in_a_line(shell: CommandLine, shop: str) -> None:
+def test_suspend_show_and_list_print_plain_text(shell: CommandLine, shop: str) -> None:
     said = shell("store", "suspend", shop, **NOW)
     shown = shell("store", "show", shop, **NOW)
     listed = shell("store", "list", **NOW)
@@ -113,20 +113,20 @@ def test_people_are_told_in_a_line(shell: CommandLine, shop: str) -> None:
 def test_an_impossible_plan_is_refused_and_nothing_changes(
     shell: CommandLine, shop: str, words: tuple[str, ...], reason: str
 ) -> None:
-    before = shell.told("store", "show", shop, **NOW)
+    before = shell.json("store", "show", shop, **NOW)
 
     assert reason in shell.refused("store", "set-plan", shop, *words, **NOW)
 
-    assert shell.told("store", "show", shop, **NOW) == before
+    assert shell.json("store", "show", shop, **NOW) == before
 
 
 @pytest.mark.usefixtures("shop")
 def test_an_operators_own_plans_are_listed_given_and_last_as_they_say(
     shell: CommandLine, plans: str
 ) -> None:
-    told = shell.told("plans", PRODUCTRECS_PLANS=plans)
-    assert list(told) == ["trial", "starter", "growth", "scale", "unlimited", "tiny"]
-    assert told["tiny"] == {"monthly_calls": 10, "catalog_items": 3, "days": None}
+    listed = shell.json("plans", PRODUCTRECS_PLANS=plans)
+    assert list(listed) == ["trial", "starter", "growth", "scale", "unlimited", "tiny"]
+    assert listed["tiny"] == {"monthly_calls": 10, "catalog_items": 3, "days": None}
     assert "tiny       10 calls a month, 3 items\n" in shell(
         "plans", PRODUCTRECS_PLANS=plans
     )
@@ -178,12 +178,12 @@ def test_a_file_of_more_items_than_the_plan_allows_is_refused_whole(
         assert "2 new products and the catalog holds 2; the plan tiny allows 3" in said
         assert "Nothing was imported" in said
         assert f"productrecs store set-plan {shop} " in said
-    assert shell.told("store", "show", shop)["catalog_items"] == 2
+    assert shell.json("store", "show", shop)["catalog_items"] == 2
     # What fits comes in, and what is known is always changed.
-    told = shell.told(*words, stdin=send("x", "a", "b", "x"), PRODUCTRECS_PLANS=plans)
-    assert (told["created"], told["updated"], told["total"]) == (1, 2, 3)
-    told = shell.told(*words, stdin=send("a", "x"), PRODUCTRECS_PLANS=plans)
-    assert (told["created"], told["updated"], told["total"]) == (0, 2, 3)
+    result = shell.json(*words, stdin=send("x", "a", "b", "x"), PRODUCTRECS_PLANS=plans)
+    assert (result["created"], result["updated"], result["total"]) == (1, 2, 3)
+    result = shell.json(*words, stdin=send("a", "x"), PRODUCTRECS_PLANS=plans)
+    assert (result["created"], result["updated"], result["total"]) == (0, 2, 3)
 
 
 def test_no_item_of_thousands_is_stored_where_the_last_is_too_many(
@@ -196,7 +196,7 @@ def test_no_item_of_thousands_is_stored_where_the_last_is_too_many(
     assert "2,500 new products" in said
     assert "the plan trial allows 1,000" in said
     assert f"productrecs store set-plan {shop} starter" in said
-    assert shell.told("store", "show", shop)["catalog_items"] == 0
+    assert shell.json("store", "show", shop)["catalog_items"] == 0
 
 
 def test_the_status_follows_what_was_counted(
@@ -207,9 +207,9 @@ def test_the_status_follows_what_was_counted(
     for calls in (7_999, 1, 1_999, 1):
         with services.database.transaction() as transaction:
             add_calls(transaction, {(store.store_id, "2026-03"): calls})
-        told = shell.told("store", "show", shop, **NOW)
-        seen.append((told["calls"], told["status"]))
-    april = shell.told("store", "show", shop, PRODUCTRECS_NOW="2026-04-01")
+        shown = shell.json("store", "show", shop, **NOW)
+        seen.append((shown["calls"], shown["status"]))
+    april = shell.json("store", "show", shop, PRODUCTRECS_NOW="2026-04-01")
 
     assert seen == [
         (7_999, "active"),

@@ -28,11 +28,11 @@ NOON = "2026-03-05T12:00:00Z"
 def busy(shop: str, services: Services) -> str:
     """Return the domain of a store that showed, put into carts and sold a tent."""
     now = parse_timestamp(NOON)
-    told = {"widget": "=cmd", "source": "browse"}
+    fields = {"widget": "=cmd", "source": "browse"}
     with services.database.transaction() as transaction:
         store = find_store(services.database, shop)
         log = StoreLog(services.database, transaction, store.store_id)
-        facts = [impression("tent"), click("tent"), impression("rope", **told)]
+        facts = [impression("tent"), click("tent"), impression("rope", **fields)]
         ingest_events(log, [[one] for one in (*facts, cart("tent"))], now)
         order = NewOrder(
             "A-1", (NewOrderLine("tent", 2, 20.0), NewOrderLine("mug", 1, 10.0)), "s_1"
@@ -43,14 +43,14 @@ def busy(shop: str, services: Services) -> str:
 
 @BOTH
 def test_what_followed_recommendations_is_reported(shell: CommandLine, busy: str) -> None:
-    told = shell.told("report", busy, "attribution", PRODUCTRECS_NOW=NOON)
+    report = shell.json("report", busy, "attribution", PRODUCTRECS_NOW=NOON)
 
-    figures = {one["name"]: one["value"] for one in told["figures"]}
+    figures = {one["name"]: one["value"] for one in report["figures"]}
     assert figures["revenue"] == 40.0
     assert figures["revenue_share"] == 0.8
     assert figures["orders"] == figures["carts"] == 1
-    assert all(one["meaning"] for one in (*told["figures"], *told["columns"]))
-    assert told["rows"][0] == {
+    assert all(one["meaning"] for one in (*report["figures"], *report["columns"]))
+    assert report["rows"][0] == {
         "widget": "recs",
         "source": "buy",
         "currency": "EUR",
@@ -72,26 +72,26 @@ def test_what_followed_recommendations_is_reported(shell: CommandLine, busy: str
 
 
 @BOTH
-def test_the_orders_behind_a_number_are_told(shell: CommandLine, busy: str) -> None:
-    told = shell.told("report", busy, "credited-sales", PRODUCTRECS_NOW=NOON)
+def test_a_report_lists_the_orders_behind_a_number(shell: CommandLine, busy: str) -> None:
+    report = shell.json("report", busy, "credited-sales", PRODUCTRECS_NOW=NOON)
 
-    (sale,) = told["rows"]
+    (sale,) = report["rows"]
     assert (sale["order_id"], sale["item_id"], sale["revenue"]) == ("A-1", "tent", 40.0)
     assert (sale["touch"], sale["position"]) == ("click", 1)
 
 
 @BOTH
-def test_the_products_behind_a_number_are_told(shell: CommandLine, busy: str) -> None:
-    told = shell.told("report", busy, "credited-items", PRODUCTRECS_NOW=NOON)
+def test_a_report_lists_the_products_behind_a_number(shell: CommandLine, busy: str) -> None:
+    report = shell.json("report", busy, "credited-items", PRODUCTRECS_NOW=NOON)
 
-    (item,) = told["rows"]
+    (item,) = report["rows"]
     assert (item["item_id"], item["carts"], item["sales"]) == ("tent", 1, 1)
     assert (item["units"], item["revenue"], item["currency"]) == (2, 40.0, "EUR")
 
 
 def test_every_report_is_made_of_an_empty_store_too(shell: CommandLine, shop: str) -> None:
     for name in REPORT_TYPES:
-        made = shell.told("report", shop, name)
+        made = shell.json("report", shop, name)
         assert made["report"] == name
         assert all(column["meaning"] for column in made["columns"])
 
@@ -109,8 +109,8 @@ def test_a_table_is_for_people_and_csv_for_sheets(shell: CommandLine, busy: str)
 def test_days_and_groups_are_chosen(shell: CommandLine, busy: str) -> None:
     words = ("report", "attribution", busy, "--from", "2026-03-01", "--by", "day,position")
 
-    before = shell.told(*words, "--until", "2026-03-04")
-    after = shell.told(*words, "--until", "2026-03-05")
+    before = shell.json(*words, "--until", "2026-03-04")
+    after = shell.json(*words, "--until", "2026-03-05")
 
     assert before["rows"] == []
     assert [(row["day"], row["position"]) for row in after["rows"]] == [("2026-03-05", 1)]
@@ -135,8 +135,8 @@ def test_what_cannot_be_reported_is_said(
 
 
 def test_a_store_without_a_past_has_an_empty_report(shell: CommandLine, shop: str) -> None:
-    told = json.loads(shell("report", shop, "attribution", "--json"))
+    report = json.loads(shell("report", shop, "attribution", "--json"))
 
-    assert told["rows"] == []
-    assert {one["value"] for one in told["figures"]} == {0, None}
+    assert report["rows"] == []
+    assert {one["value"] for one in report["figures"]} == {0, None}
     assert "(nothing)" in shell("report", shop, "attribution")

@@ -8,14 +8,14 @@ from tests.cli.conftest import BOTH, CommandLine
 def test_a_store_has_one_test_store(shell: CommandLine) -> None:
     shell("store", "create", "--domain", "shop.example")
 
-    first = shell.told("store", "sandbox", "shop.example")
-    again = shell.told("store", "sandbox", "shop.example")
-    emptied = shell.told("store", "sandbox", "shop.example", "--reset")
+    first = shell.json("store", "sandbox", "shop.example")
+    again = shell.json("store", "sandbox", "shop.example")
+    emptied = shell.json("store", "sandbox", "shop.example", "--reset")
 
     assert again["publishable_key"] == first["publishable_key"]
     assert emptied["publishable_key"] == first["publishable_key"]
     assert emptied["store_id"] != first["store_id"]
-    assert len(shell.told("store", "list")) == 2
+    assert len(shell.json("store", "list")) == 2
 
 
 def test_a_deleted_store_takes_its_test_store_with_it_and_no_real_one(
@@ -28,15 +28,15 @@ def test_a_deleted_store_takes_its_test_store_with_it_and_no_real_one(
     shell("store", "delete", "one.example")
     shell("store", "delete", "two.example")
 
-    assert [one["domain"] for one in shell.told("store", "list")] == ["test.two.example"]
+    assert [one["domain"] for one in shell.json("store", "list")] == ["test.two.example"]
 
 
 def test_a_new_secret_of_a_test_store_is_one_for_tests(shell: CommandLine) -> None:
     shell("store", "create", "--domain", "shop.example")
     shell("store", "sandbox", "shop.example")
 
-    assert shell.told("keys", "rotate", "test.shop.example")["secret_key"][:8] == "sk_test_"
-    assert shell.told("keys", "rotate", "shop.example")["secret_key"][:8] != "sk_test_"
+    assert shell.json("keys", "rotate", "test.shop.example")["secret_key"][:8] == "sk_test_"
+    assert shell.json("keys", "rotate", "shop.example")["secret_key"][:8] != "sk_test_"
 
 
 def test_a_test_store_has_none_itself(shell: CommandLine) -> None:
@@ -50,12 +50,12 @@ def test_a_test_store_has_none_itself(shell: CommandLine) -> None:
 
 def test_a_real_store_at_that_address_is_left_alone(shell: CommandLine) -> None:
     shell("store", "create", "--domain", "shop.example")
-    real = shell.told("store", "create", "--domain", "test.shop.example")
+    real = shell.json("store", "create", "--domain", "test.shop.example")
 
     refusal = shell.refused("store", "sandbox", "shop.example", "--reset")
 
     assert "test.shop.example is a registered store" in refusal
-    assert shell.told("store", "show", "test.shop.example")["store_id"] == real["store_id"]
+    assert shell.json("store", "show", "test.shop.example")["store_id"] == real["store_id"]
 
 
 def test_no_key_of_a_test_store_is_logged_in_part() -> None:

@@ -41,20 +41,20 @@ def test_the_newest_backups_stay_and_the_newest_is_verified(
 ) -> None:
     environment = {"PRODUCTRECS_BACKUP": str(place), "PRODUCTRECS_BACKUP_KEEP": "2"}
     archives = place / "backups"
-    first = archives / shell.told("backup", **environment)["file"]
+    first = archives / shell.json("backup", **environment)["file"]
     older = [f"productrecs-2026-01-0{day}T020000Z.tar.gz" for day in (1, 2)]
     for name in older:
         shutil.copy(first, archives / name)
     first.unlink()
     (archives / "notes.txt").write_text("not a backup")
 
-    last = shell.told("backup", "create", **environment)["file"]
+    last = shell.json("backup", "create", **environment)["file"]
 
     kept = {one.name for one in archives.iterdir()}
     assert kept == {older[1], last, "notes.txt"}
-    said = shell.told("backup", "verify", "--restore", **environment)
+    said = shell.json("backup", "verify", "--restore", **environment)
     assert (said["file"], said["restored"], said["rows"]["stores"]) == (last, True, 1)
-    assert shell.told("backup", "verify", last, **environment)["restored"] is False
+    assert shell.json("backup", "verify", last, **environment)["restored"] is False
     assert shop in shell("store", "list")
 
 
@@ -63,7 +63,7 @@ def test_a_damaged_backup_is_found(
     shell: CommandLine, place: Path, command: tuple[str, ...]
 ) -> None:
     environment = {"PRODUCTRECS_BACKUP": str(place)}
-    name = shell.told("backup", **environment)["file"]
+    name = shell.json("backup", **environment)["file"]
     archive = place / "backups" / name
     content = bytearray(archive.read_bytes())
     content[-20] ^= 0xFF
@@ -86,14 +86,14 @@ def test_a_shopper_erased_after_the_backup_does_not_return_elsewhere(
 ) -> None:
     environment = {"PRODUCTRECS_BACKUP": str(place)}
     shell("import-orders", shop, write("orders.csv", ORDERS))
-    name = shell.told("backup", **environment)["file"]
+    name = shell.json("backup", **environment)["file"]
     shell("shopper", "erase", shop, "--user", "ada", **environment)
     there = tmp_path / "there"
     command = ("restore", str(place / "backups" / name), "--data", str(there))
     elsewhere: dict[str, str | None] = {"DATABASE_URL": None, "PRODUCTRECS_DATA": None}
 
-    shown = CommandLine(elsewhere).told(*command)
-    rehearsed = shell.told("backup", "verify", "--restore", **environment)
+    shown = CommandLine(elsewhere).json(*command)
+    rehearsed = shell.json("backup", "verify", "--restore", **environment)
 
     assert shown["names_erased_again"] == 1
     assert rehearsed["names_erased_again"] == 1
@@ -136,7 +136,7 @@ def test_another_installations_backups_are_never_rotated_away(
     shell: CommandLine, place: Path, tmp_path: Path
 ) -> None:
     environment = {"PRODUCTRECS_BACKUP": str(place), "PRODUCTRECS_BACKUP_KEEP": "1"}
-    name = shell.told("backup", **environment)["file"]
+    name = shell.json("backup", **environment)["file"]
     bring(tmp_path / "other")
     other = CommandLine({"PRODUCTRECS_DATA": str(tmp_path / "other")})
 

@@ -10,10 +10,10 @@ from tests.cli.conftest import BOTH, CommandLine
 def test_every_setting_is_listed_with_default_and_meaning(
     shell: CommandLine, shop: str
 ) -> None:
-    told = shell.told("settings", shop)
+    settings = shell.json("settings", shop)
 
-    assert list(told) == [setting.name for setting in SETTINGS]
-    assert told["timezone"] == {
+    assert list(settings) == [setting.name for setting in SETTINGS]
+    assert settings["timezone"] == {
         "value": "Europe/Berlin",
         "default": "UTC",
         "meaning": "the time zone in which the store's days start and end",
@@ -26,10 +26,13 @@ def test_every_setting_is_listed_with_default_and_meaning(
 def test_settings_are_changed_together(shell: CommandLine, shop: str) -> None:
     shell("settings", shop, "rec_num=12", "hide_out_of_stock=off")
 
-    told = shell.told("settings", shop)
+    settings = shell.json("settings", shop)
 
-    assert (told["rec_num"]["value"], told["hide_out_of_stock"]["value"]) == (12, False)
-    assert told["timezone"]["value"] == "Europe/Berlin"
+    assert (settings["rec_num"]["value"], settings["hide_out_of_stock"]["value"]) == (
+        12,
+        False,
+    )
+    assert settings["timezone"]["value"] == "Europe/Berlin"
     assert "hide_out_of_stock=false" in shell("settings", shop)
 
 
@@ -47,21 +50,21 @@ def test_settings_are_changed_together(shell: CommandLine, shop: str) -> None:
 def test_an_impossible_change_changes_nothing(
     shell: CommandLine, shop: str, change: str, reason: str
 ) -> None:
-    before = shell.told("settings", shop)
+    before = shell.json("settings", shop)
 
     assert reason in shell.refused("settings", shop, "rec_num=3", change)
 
-    assert shell.told("settings", shop) == before
+    assert shell.json("settings", shop) == before
 
 
 def test_without_a_store_the_installations_knobs_are_shown(
     shell: CommandLine,
 ) -> None:
-    told = shell.told("settings", PRODUCTRECS_PORT="8123")
+    settings = shell.json("settings", PRODUCTRECS_PORT="8123")
 
-    assert list(told) == [knob.environment for knob in KNOBS]
-    assert told["PRODUCTRECS_PORT"]["value"] == "8123"
-    assert told["PRODUCTRECS_WORKERS"]["value"] == "1"
+    assert list(settings) == [knob.environment for knob in KNOBS]
+    assert settings["PRODUCTRECS_PORT"]["value"] == "8123"
+    assert settings["PRODUCTRECS_WORKERS"]["value"] == "1"
 
 
 def test_the_address_of_a_database_is_not_shown(shell: CommandLine) -> None:
@@ -72,16 +75,16 @@ def test_the_address_of_a_database_is_not_shown(shell: CommandLine) -> None:
 
 @BOTH
 def test_origins_are_added_and_removed(shell: CommandLine, shop: str) -> None:
-    assert shell.told("origins", shop) == []
+    assert shell.json("origins", shop) == []
 
     both = ("--add", "https://Shop.example:443/", "--add", "http://b.example:8080")
-    assert shell.told("origins", shop, *both) == [
+    assert shell.json("origins", shop, *both) == [
         "http://b.example:8080",
         "https://shop.example",
     ]
-    left = shell.told("origins", shop, "--remove", "http://b.example:8080")
+    left = shell.json("origins", shop, "--remove", "http://b.example:8080")
 
-    assert left == ["https://shop.example"] == shell.told("origins", shop)
+    assert left == ["https://shop.example"] == shell.json("origins", shop)
     assert shell("origins", shop) == "https://shop.example\n"
 
 
@@ -89,7 +92,7 @@ def test_origins_are_added_and_removed(shell: CommandLine, shop: str) -> None:
 def test_what_is_no_origin_is_refused(shell: CommandLine, shop: str, origin: str) -> None:
     assert "https://" in shell.refused("origins", shop, "--add", origin)
 
-    assert shell.told("origins", shop) == []
+    assert shell.json("origins", shop) == []
 
 
 def test_an_impossible_clock_is_refused(shell: CommandLine) -> None:

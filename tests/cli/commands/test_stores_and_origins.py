@@ -18,21 +18,21 @@ from productrecs.tenancy.users.login_and_sessions import reset_password
 from tests.cli.conftest import BOTH, CommandLine
 
 
-def test_a_new_store_is_told_with_both_keys_as_one_object(shell: CommandLine) -> None:
-    told = shell.told("store", "create", "--domain", "https://Shop.Example/path")
+def test_a_new_store_is_printed_with_both_keys_as_one_object(shell: CommandLine) -> None:
+    result = shell.json("store", "create", "--domain", "https://Shop.Example/path")
 
-    assert list(told) == ["store_id", "domain", "publishable_key", "secret_key"]
-    assert told["domain"] == "shop.example"
-    assert told["publishable_key"].startswith("pk_")
-    assert told["secret_key"].startswith("sk_")
+    assert list(result) == ["store_id", "domain", "publishable_key", "secret_key"]
+    assert result["domain"] == "shop.example"
+    assert result["publishable_key"].startswith("pk_")
+    assert result["secret_key"].startswith("sk_")
 
 
 @BOTH
 def test_both_keys_work_and_only_the_newest_secret(
     shell: CommandLine, services: Services
 ) -> None:
-    first = shell.told("store", "create", "--domain", "shop.example")
-    second = shell.told("keys", "rotate", "shop.example")
+    first = shell.json("store", "create", "--domain", "shop.example")
+    second = shell.json("keys", "rotate", "shop.example")
 
     accounts = AccountDirectory(services.database)
     store = accounts.by_publishable_key(first["publishable_key"])
@@ -47,7 +47,7 @@ def test_both_keys_work_and_only_the_newest_secret(
 def test_the_secret_is_never_shown_again_nor_stored(
     shell: CommandLine, data_folder: Path
 ) -> None:
-    secret = shell.told("store", "create", "--domain", "shop.example")["secret_key"]
+    secret = shell.json("store", "create", "--domain", "shop.example")["secret_key"]
 
     shown = shell("store", "list") + shell("store", "show", "shop.example")
     shown += shell("store", "show", "shop.example", "--json")
@@ -58,7 +58,7 @@ def test_the_secret_is_never_shown_again_nor_stored(
 
 
 @BOTH
-def test_what_is_said_of_a_new_store_is_kept(shell: CommandLine) -> None:
+def test_a_new_store_has_the_settings_of_the_command(shell: CommandLine) -> None:
     shell(
         *("store", "create", "--domain", "shop.example", "--email", "me@shop.example"),
         *("--plan", "unlimited", "--language", "de", "--currency", "chf"),
@@ -66,12 +66,14 @@ def test_what_is_said_of_a_new_store_is_kept(shell: CommandLine) -> None:
         PRODUCTRECS_NOW="2011-12-09T12:00:00Z",
     )
 
-    (told,) = shell.told("store", "list")
+    (result,) = shell.json("store", "list")
 
-    assert told == shell.told("store", "show", "shop.example")
-    assert (told["email"], told["plan"]) == ("me@shop.example", "unlimited")
-    assert told["created_at"] == "2011-12-09T12:00:00.000Z"
-    chosen = {name: told["settings"][name] for name in ("language", "currency", "timezone")}
+    assert result == shell.json("store", "show", "shop.example")
+    assert (result["email"], result["plan"]) == ("me@shop.example", "unlimited")
+    assert result["created_at"] == "2011-12-09T12:00:00.000Z"
+    chosen = {
+        name: result["settings"][name] for name in ("language", "currency", "timezone")
+    }
     assert chosen == {"language": "de", "currency": "CHF", "timezone": "Europe/Zurich"}
 
 
@@ -109,10 +111,10 @@ def test_an_impossible_store_is_refused_in_one_line(
 
     assert reason in shell.refused("store", "create", *words)
 
-    assert len(shell.told("store", "list")) == 1
+    assert len(shell.json("store", "list")) == 1
 
 
-def test_a_new_store_is_told_its_plan_and_the_way_out_of_a_trial(
+def test_store_create_names_the_plan_and_the_command_that_ends_a_trial(
     shell: CommandLine,
 ) -> None:
     now = {"PRODUCTRECS_NOW": "2026-03-10T12:00:00Z"}
@@ -145,7 +147,7 @@ def test_a_new_store_is_told_its_plan_and_the_way_out_of_a_trial(
 def test_domains_that_a_browser_reaches_are_taken(
     shell: CommandLine, said: str, domain: str
 ) -> None:
-    assert shell.told("store", "create", "--domain", said)["domain"] == domain
+    assert shell.json("store", "create", "--domain", said)["domain"] == domain
 
 
 def test_an_operator_chooses_the_plan_of_new_stores_once(shell: CommandLine) -> None:
@@ -153,8 +155,8 @@ def test_an_operator_chooses_the_plan_of_new_stores_once(shell: CommandLine) -> 
     shell("store", "create", "--domain", "a.example", **chosen)
     shell("store", "create", "--domain", "b.example")
 
-    assert shell.told("store", "show", "a.example")["plan"] == "growth"
-    assert shell.told("store", "show", "b.example")["plan"] == "unlimited"
+    assert shell.json("store", "show", "a.example")["plan"] == "growth"
+    assert shell.json("store", "show", "b.example")["plan"] == "unlimited"
 
 
 def test_a_new_store_says_how_its_owner_gets_into_the_dashboard(
@@ -172,7 +174,7 @@ def test_a_new_store_says_how_its_owner_gets_into_the_dashboard(
     nobody = shell("store", "create", "--domain", "b.example")
     assert "account reset-link b.example --email" in nobody
     named = ("--domain", "c.example", "--email", "bob@example.com")
-    assert "/dashboard/reset?token=" in shell.told("store", "create", *named)["login_link"]
+    assert "/dashboard/reset?token=" in shell.json("store", "create", *named)["login_link"]
     typed = ("--domain", "d.example", "--email", "a@b.example", "--password-stdin")
     said = shell("store", "create", *typed, stdin="correct horse\n")
     assert "token=" not in said
@@ -194,13 +196,13 @@ def test_a_store_of_an_email_with_a_login_asks_it_to_join(
 
     assert "anna@example.com has a login already: the link adds this store" in said
     assert "has a login already: the link adds b.example" in later.stderr
-    before = shell.told("account", "list")
+    before = shell.json("account", "list")
     row = {"email": email, "stores": {"a.example": "owner"}}
     assert before == [{**row, "confirmed": False, "two_factor": False}]
     token = later.stdout.strip().partition("/dashboard/invitation?token=")[2]
     owner = owner_of(services.database, find_store(services.database, "a.example"))
     accept_with_login(services.database, token, owner, system_ms())
-    (row,) = shell.told("account", "list")
+    (row,) = shell.json("account", "list")
     assert row["stores"] == {"a.example": "owner", "b.example": "owner"}
     line = "anna@example.com  a.example (owner), b.example (owner)"
     assert line in shell("account", "list")
@@ -247,7 +249,7 @@ def test_a_deleted_store_takes_everything_with_it(
 
     shell("store", "delete", shop)
 
-    assert shell.told("store", "list") == []
+    assert shell.json("store", "list") == []
     with services.database.reading() as connection:
         for table in (events, items, purchase_lines):
             assert connection.execute(sa.select(table)).all() == []

@@ -18,11 +18,13 @@ def test_training_leaves_the_model_that_it_names(
     rows = "".join(f"B-{number % 9},item-{number % 4}\n" for number in range(40))
     shell("import-orders", shop, "-", "--ordered-today", stdin="order_id,item_id\n" + rows)
 
-    told = shell.told("train", shop, "--engine", "buy")
+    result = shell.json("train", shop, "--engine", "buy")
 
     store = find_store(services.database, shop)
-    arrays, _ = open_arrays(models_folder(services.models, store.store_id) / told["model"])
-    assert told["engine"] == "buy"
+    arrays, _ = open_arrays(
+        models_folder(services.models, store.store_id) / result["model"]
+    )
+    assert result["engine"] == "buy"
     assert any(name.startswith("copurchase.") for name in arrays)
     assert "model" in shell("train", shop)
 

@@ -15,11 +15,11 @@ from tests.cli.conftest import BOTH, CommandLine
 def test_a_store_without_a_past_keeps_the_defaults(shell: CommandLine, shop: str) -> None:
     assert "Nothing was tuned yet" in shell("tune", shop, "--show")
 
-    told = shell.told("tune", shop)
+    result = shell.json("tune", shop)
 
-    assert told["engines"] == []
-    assert told["changes"] == {"companions": {}}
-    assert shell.told("tune", shop, "--show") == told
+    assert result["engines"] == []
+    assert result["changes"] == {"companions": {}}
+    assert shell.json("tune", shop, "--show") == result
     assert "not enough history" in shell("tune", shop, "--show")
 
 

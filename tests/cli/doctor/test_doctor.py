@@ -101,8 +101,8 @@ def test_a_new_installation_is_well(shell: CommandLine) -> None:
 @BOTH
 def test_a_store_that_lacks_nothing_is_well(shell: CommandLine, healthy: str) -> None:
     assert wrongs(shell) == wrongs(shell, "note") == []
-    told = shell("doctor")
-    assert f"ok     {healthy}: everything is in order; its plan trial ends at " in told
+    printed = shell("doctor")
+    assert f"ok     {healthy}: everything is in order; its plan trial ends at " in printed
 
 
 def test_an_empty_catalog(shell: CommandLine, shop: str) -> None:
@@ -281,7 +281,7 @@ def test_a_damaged_model(shell: CommandLine, healthy: str, services: Services) -
     assert f"productrecs train {healthy}" in found
 
 
-def test_learning_that_stands_still(
+def test_a_store_that_is_not_retrained_is_reported(
     shell: CommandLine, healthy: str, services: Services
 ) -> None:
     later = iso(system_ms() + 2 * HOUR_MS)
@@ -353,7 +353,7 @@ def test_jobs_that_were_given_up(shell: CommandLine, services: Services) -> None
     assert "1 train jobs failed for good: the model is too small" in wrongs(shell)[0]
 
 
-def test_jobs_that_nobody_does(shell: CommandLine, services: Services) -> None:
+def test_jobs_without_a_worker_are_reported(shell: CommandLine, services: Services) -> None:
     add_job(services, "queued", system_ms() - HOUR_MS)
 
     assert "productrecs worker" in wrongs(shell)[0]
@@ -487,7 +487,7 @@ def test_a_disk_that_fills_is_noted(
     assert "free some space" in wrongs(shell, "note")[0]
 
 
-def test_a_clock_that_stands_still_is_noted(shell: CommandLine) -> None:
+def test_a_clock_that_is_stopped_is_noted(shell: CommandLine) -> None:
     (found,) = wrongs(shell, "note", PRODUCTRECS_NOW="2011-12-09T12:00:00Z")
 
     assert "2011-12-09T12:00:00.000Z" in found
@@ -554,13 +554,13 @@ def test_one_store_can_be_looked_at_alone(shell: CommandLine, healthy: str) -> N
 
 def shown(shopper: str, item: str = "item-1", **facts: str | None) -> NewEvent:
     """Return an impression of a widget that has no customer id."""
-    told: dict[str, str | None] = {
+    fields: dict[str, str | None] = {
         "session_id": shopper,
         "widget": "recs",
         "source": "buy",
         **facts,
     }
-    return NewEvent(EventKind.REC_IMPRESSION, item, **told)  # type: ignore[arg-type]  # a test's shorthand
+    return NewEvent(EventKind.REC_IMPRESSION, item, **fields)  # type: ignore[arg-type]  # a test's shorthand
 
 
 @BOTH
@@ -608,7 +608,7 @@ def test_sales_without_any_shown_recommendation_are_noted(
     )
 
 
-def test_orders_that_name_nobody(
+def test_orders_that_name_no_shopper_are_reported(
     shell: CommandLine, healthy: str, services: Services
 ) -> None:
     orders = [NewOrder(f"B-{n}", (NewOrderLine("item-1"),)) for n in range(60)]
@@ -732,18 +732,20 @@ def grown(services: Services, bytes_per_day: int, days: int = 6) -> None:
 
 
 @pytest.mark.parametrize(
-    ("days_left", "told"), [(5.5, "in 5 days"), (1.0, "within two days"), (20.0, None)]
+    ("days_left", "time_left"), [(5.5, "in 5 days"), (1.0, "within two days"), (20.0, None)]
 )
 def test_a_disk_that_lasts_less_than_two_weeks_is_found(
-    shell: CommandLine, services: Services, days_left: float, told: str | None
+    shell: CommandLine, services: Services, days_left: float, time_left: str | None
 ) -> None:
     free = shutil.disk_usage(services.settings.data).free
     grown(services, int(free / days_left))
 
     found = [one for one in wrongs(shell) if one.startswith("disk")]
 
-    assert [told] == [told for one in found if f"is full {told}" in one] or not told
-    assert bool(found) == bool(told)
+    assert [time_left] == [
+        time_left for one in found if f"is full {time_left}" in one
+    ] or not time_left
+    assert bool(found) == bool(time_left)
 
 
 def test_it_says_what_each_kind_of_data_takes_and_what_retention_would_save(
@@ -756,12 +758,12 @@ def test_it_says_what_each_kind_of_data_takes_and_what_retention_would_save(
     grown(services, 2_000_000)
     monkeypatch.setattr(machine_checks, "_MANY_OLD_BYTES", 1)
 
-    [told] = [one for one in wrongs(shell, "ok") if one.startswith("data:")]
+    [sizes] = [one for one in wrongs(shell, "ok") if one.startswith("data:")]
     [saved] = [one for one in wrongs(shell, "note") if one.startswith("data:")]
     silent = wrongs(shell, "note", PRODUCTRECS_RETENTION_DAYS="365")
 
-    assert re.search(r"events [\d.]+ kB \(31 rows\)", told)
-    assert "2.0 MB more each day" in told
+    assert re.search(r"events [\d.]+ kB \(31 rows\)", sizes)
+    assert "2.0 MB more each day" in sizes
     assert "of more than a year ago take" in saved
     assert "PRODUCTRECS_RETENTION_DAYS=365" in saved
     assert not [one for one in silent if one.startswith("data:")]

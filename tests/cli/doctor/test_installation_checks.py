@@ -113,7 +113,7 @@ def test_a_proxy_that_tells_the_truth_is_nothing() -> None:
         (WELL._replace(client="192.0.2.99"), Level.WRONG, "X-Forwarded-For"),
     ],
 )
-def test_what_a_proxy_says_wrongly_is_told_with_its_remedy(
+def test_a_wrong_proxy_header_is_reported_with_its_remedy(
     seen: ObservedRequest, level: Level, header: str
 ) -> None:
     (found,) = check_proxy(BASE, seen)
@@ -133,7 +133,7 @@ def test_what_a_proxy_says_wrongly_is_told_with_its_remedy(
         (Replication("on", "two", 0, 0), Level.WRONG, "writes wait"),
     ],
 )
-def test_a_replication_that_may_lose_acknowledged_facts_is_told(
+def test_a_replication_that_may_lose_acknowledged_writes_is_reported(
     found: Replication, level: Level, words: str
 ) -> None:
     result = replication_result(found)

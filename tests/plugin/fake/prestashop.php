@@ -15,9 +15,9 @@ namespace {
 		public function getMsgError() { return 'refused'; }
 		public function Affected_Rows() { return self::$fake->changed; }
 		public function escape( $text, $html_ok = false ) { return addcslashes( $html_ok ? $text : strip_tags( $text ), "\\'" ); }
-		public function execute( $sql, $use_cache = true ) { self::$fake->changed = self::$fake->told( 'execute', $sql ); return true; }
+		public function execute( $sql, $use_cache = true ) { self::$fake->changed = self::$fake->run_statement( 'execute', $sql ); return true; }
 		public function executeS( $sql, $array = true, $use_cache = true ) {
-			if ( false !== strpos( $sql, 'product_recs_' ) ) { return array_values( self::$fake->told( 'select', $sql ) ); }
+			if ( false !== strpos( $sql, 'product_recs_' ) ) { return array_values( self::$fake->run_statement( 'select', $sql ) ); }
 			foreach ( self::$tables as $beginning => $rows ) {
 				if ( 0 === strpos( $sql, $beginning ) ) { return is_callable( $rows ) ? $rows( $sql ) : $rows; }
 			}
@@ -94,8 +94,8 @@ namespace {
 	}
 	class ImageType { public static function getFormattedName( $name ) { return $name . '_default'; } }
 	class PrestaShopLogger {
-		public static $told = array();
-		public static function addLog( $message, $severity = 1 ) { self::$told[] = $message; }
+		public static $messages = array();
+		public static function addLog( $message, $severity = 1 ) { self::$messages[] = $message; }
 	}
 	class Order {
 		public $id;
@@ -131,7 +131,7 @@ namespace ProductRecs {
 	/** The fake shop's tables, which answer PrestaShop's statements on the module's own tables. */
 	class Fake_Tables extends Fake_Shop {
 		public $changed = 0;
-		public function told( $what, $sql ) {
+		public function run_statement( $what, $sql ) {
 			$sql = preg_replace( '/\(id_shop = 1 AND current_state IN \(.*?\)\)/', 'paid', $sql );
 			$sql = str_replace( array( 'id_order`', 'date_upd`' ), array( 'id`', 'modified`' ), $sql );
 			return $this->$what( $sql );

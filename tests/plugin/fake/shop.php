@@ -158,12 +158,12 @@ namespace {
 	function plugins_url( $path ) { return '/plugins/' . $path; }
 	function admin_url( $path ) { return '/wp-admin/' . $path; }
 	function rest_url( $path ) { return '/wp-json/' . $path; }
-	function register_rest_route( $space, $route, $told ) { $GLOBALS['routes'][ "$space$route" ] = $told; }
+	function register_rest_route( $space, $route, $options ) { $GLOBALS['routes'][ "$space$route" ] = $options; }
 	function get_bloginfo() { return '7.1'; }
 	function esc_attr__( $text ) { return esc_html( $text ); }
 	function wp_create_nonce( $action ) { return "nonce of $action"; }
 	function check_ajax_referer( $action ) { if ( "nonce of $action" !== ( $_POST['_ajax_nonce'] ?? '' ) ) { throw new Sent( 'nonce' ); } }
-	function wp_send_json_success( $told ) { throw new Sent( $told ); }
+	function wp_send_json_success( $body ) { throw new Sent( $body ); }
 	function wp_send_json_error() { throw new Sent( 'refused' ); }
 	class Sent extends Exception {}
 	function plugin_basename( $file ) { return basename( $file ); }
@@ -204,14 +204,14 @@ namespace {
 	// HTTP.
 	class WP_Error { public function __construct( public $why ) {} public function get_error_message() { return $this->why; } }
 	function is_wp_error( $value ) { return $value instanceof WP_Error; }
-	function wp_remote_request( $url, $told ) {
-		$GLOBALS['waits'][] = $told['timeout'];
-		$GLOBALS['calls'][] = array( $told['method'], parse_url( $url, PHP_URL_PATH ), $told['body'] ?? '' );
+	function wp_remote_request( $url, $arguments ) {
+		$GLOBALS['waits'][] = $arguments['timeout'];
+		$GLOBALS['calls'][] = array( $arguments['method'], parse_url( $url, PHP_URL_PATH ), $arguments['body'] ?? '' );
 		$headers            = array();
-		foreach ( $told['headers'] as $name => $value ) { $headers[] = "$name: $value"; }
-		$asked = array( 'method' => $told['method'], 'header' => $headers, 'content' => $told['body'] ?? '', 'timeout' => min( 2, $told['timeout'] ), 'ignore_errors' => true, 'follow_location' => $told['redirection'], 'protocol_version' => 1.1 );
-		$asked['header'][] = 'Connection: close';
-		$body  = @file_get_contents( $url, false, stream_context_create( array( 'http' => $asked ) ) );
+		foreach ( $arguments['headers'] as $name => $value ) { $headers[] = "$name: $value"; }
+		$options = array( 'method' => $arguments['method'], 'header' => $headers, 'content' => $arguments['body'] ?? '', 'timeout' => min( 2, $arguments['timeout'] ), 'ignore_errors' => true, 'follow_location' => $arguments['redirection'], 'protocol_version' => 1.1 );
+		$options['header'][] = 'Connection: close';
+		$body  = @file_get_contents( $url, false, stream_context_create( array( 'http' => $options ) ) );
 		if ( false === $body || empty( $http_response_header ) ) { return new WP_Error( 'no reply' ); }
 		return array( 'code' => (int) explode( ' ', $http_response_header[0] )[1], 'body' => $body, 'headers' => $http_response_header );
 	}
@@ -226,7 +226,7 @@ namespace {
 		function as_enqueue_async_action( $hook, $arguments = array() ) { as_schedule_single_action( time(), $hook, $arguments ); }
 	}
 	function as_has_scheduled_action( $hook, $arguments ) { return (bool) as_get_scheduled_actions( array( 'hook' => $hook, 'args' => $arguments ) ); }
-	function as_get_scheduled_actions( $asked ) { return array_filter( $GLOBALS['jobs'], fn( $job ) => $job[0] === $asked['hook'] && $job[1] === ( $asked['args'] ?? $job[1] ) ); }
+	function as_get_scheduled_actions( $query ) { return array_filter( $GLOBALS['jobs'], fn( $job ) => $job[0] === $query['hook'] && $job[1] === ( $query['args'] ?? $job[1] ) ); }
 	function _get_cron_array() { return array_map( fn( $job ) => array( $job[0] => 1 ), $GLOBALS['jobs'] ); }
 	function as_unschedule_all_actions( $hook ) { wp_unschedule_hook( $hook ); }
 	function wp_schedule_single_event( $time, $hook, $arguments ) { as_schedule_single_action( $time, $hook, $arguments ); }
@@ -269,16 +269,16 @@ namespace {
 	}
 	function wc_get_product( $id ) { return isset( $GLOBALS['posts'][ $id ] ) ? ( $GLOBALS['objects'][ $id ] ?? false ) : false; }
 	function wc_get_order( $id ) { return $GLOBALS['objects'][ $id ] ?? false; }
-	function wc_get_orders( $asked ) {
-		$since = (int) ltrim( $asked['date_modified'] ?? '>=0', '>=' );
+	function wc_get_orders( $query ) {
+		$since = (int) ltrim( $query['date_modified'] ?? '>=0', '>=' );
 		$found = array_filter( $GLOBALS['objects'], fn( $one ) => isset( $one->facts['items'] )
-			&& ( isset( $asked['type'] ) ? $asked['type'] === $one->get_type() : true )
-			&& ( 'shop_order_refund' === $one->get_type() || $one->has_status( $asked['status'] ) ) && ( $one->facts['modified'] ?? time() ) >= $since );
+			&& ( isset( $query['type'] ) ? $query['type'] === $one->get_type() : true )
+			&& ( 'shop_order_refund' === $one->get_type() || $one->has_status( $query['status'] ) ) && ( $one->facts['modified'] ?? time() ) >= $since );
 		ksort( $found );
 		$found = array_values( $found );
-		if ( isset( $asked['meta_key'] ) ) { $found = array_values( array_filter( $found, fn( $one ) => isset( $one->meta[ $asked['meta_key'] ] ) ) ); }
-		$page  = array_slice( $found, $asked['offset'] ?? ( ( $asked['page'] ?? 1 ) - 1 ) * $asked['limit'], $asked['limit'] );
-		return 'ids' === ( $asked['return'] ?? '' ) ? array_map( fn( $one ) => $one->get_id(), $page ) : $page;
+		if ( isset( $query['meta_key'] ) ) { $found = array_values( array_filter( $found, fn( $one ) => isset( $one->meta[ $query['meta_key'] ] ) ) ); }
+		$page  = array_slice( $found, $query['offset'] ?? ( ( $query['page'] ?? 1 ) - 1 ) * $query['limit'], $query['limit'] );
+		return 'ids' === ( $query['return'] ?? '' ) ? array_map( fn( $one ) => $one->get_id(), $page ) : $page;
 	}
 	function wc_get_order_statuses() { return array_fill_keys( array( 'pending', 'processing', 'on-hold', 'completed', 'cancelled', 'refunded', 'failed' ), 1 ); }
 	function wc_get_product_visibility_term_ids() { return array( 'exclude-from-catalog' => 1, 'exclude-from-search' => 2 ); }
@@ -291,9 +291,9 @@ namespace {
 	class Fake_Shop { public $customer = null; }
 	$woocommerce = new Fake_Shop();
 	function WC() { return $GLOBALS['woocommerce']; }
-	function wc_get_price_to_display( $product, $told = array() ) {
+	function wc_get_price_to_display( $product, $arguments = array() ) {
 		$tax   = $GLOBALS['tax'] ?? array( 'rate' => 0, 'is_in_price' => false, 'display' => 'incl' );
-		$price = (float) ( $told['price'] ?? $product->get_price() );
+		$price = (float) ( $arguments['price'] ?? $product->get_price() );
 		$net   = $tax['is_in_price'] ? $price / ( 1 + $tax['rate'] ) : $price;
 		$payer = WC()->customer;
 		$local = $payer ? 'DE' === $payer->country && ! $payer->is_exempt : $tax['is_in_price'] || 'base' === get_option( 'woocommerce_tax_based_on' );

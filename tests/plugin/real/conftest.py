@@ -30,12 +30,12 @@ PROBE: Final = """$term = wp_insert_term('Probe ' . uniqid(), 'product_cat');
     $p = new WC_Product_Simple(); $p->set_name('Probe'); $p->set_regular_price(9);
     $p->set_manage_stock(true); $p->set_stock_quantity(999); $p->set_virtual(true);
     $p->set_category_ids(array($term['term_id'])); $p->set_status('publish');
-    $told = $p->save();"""
+    $result = $p->save();"""
 VARIABLE: Final = """$p = new WC_Product_Variable(); $p->set_name('Probe'); $p->set_status('publish');
     $size = new WC_Product_Attribute(); $size->set_name('Size'); $size->set_options(array('S', 'M'));
-    $size->set_variation(true); $p->set_attributes(array($size)); $told = $p->save();
+    $size->set_variation(true); $p->set_attributes(array($size)); $result = $p->save();
     foreach (array('S' => 20, 'M' => 30) as $name => $price) {
-        $v = new WC_Product_Variation(); $v->set_parent_id($told); $v->set_virtual(true);
+        $v = new WC_Product_Variation(); $v->set_parent_id($result); $v->set_virtual(true);
         $v->set_attributes(array('size' => $name)); $v->set_regular_price($price); $v->save();
     }"""
 # A card that is always declined; no mail; and a cookie with which the plugin is not there.
@@ -61,11 +61,11 @@ def _real_shop() -> Iterator[None]:
     if not (URL and FOLDER):
         pytest.skip("set WOO_SHOP_URL and WOO_SHOP_DIR to a shop that you made for tests")
     before = in_real_shop(
-        f"""wp_mkdir_p(WPMU_PLUGIN_DIR); $told = array();
+        f"""wp_mkdir_p(WPMU_PLUGIN_DIR); $result = array();
         file_put_contents(WPMU_PLUGIN_DIR . '/test-plugin.php', {php_value(MUST_USE)});
         foreach (array('woocommerce_cod_settings', 'woocommerce_bacs_settings') as $name) {{
-            $told[$name] = get_option($name, array());
-            update_option($name, array_merge((array) $told[$name], array('enabled' => 'yes', 'enable_for_virtual' => 'yes', 'enable_for_methods' => array())));
+            $result[$name] = get_option($name, array());
+            update_option($name, array_merge((array) $result[$name], array('enabled' => 'yes', 'enable_for_virtual' => 'yes', 'enable_for_methods' => array())));
         }}"""
     )
     yield
@@ -133,14 +133,14 @@ def add_product(script: str) -> int:
     """Create a product, and wait until it was sent."""
     product: int = in_real_shop(script)
     _PRODUCTS.append(product)
-    assert drain(f"$told = get_post_meta({product}, ProductRecs\\Items::HASH, true);")
+    assert drain(f"$result = get_post_meta({product}, ProductRecs\\Items::HASH, true);")
     return product
 
 
 @pytest.fixture(scope="package")
 def checkout_page(_real_shop: None) -> Iterator[str]:
     page = in_real_shop(
-        "$told = wp_insert_post(array('post_type' => 'page', 'post_status' => 'publish', 'post_title' => 'Test checkout', 'post_content' => '[woocommerce_checkout]'));"
+        "$result = wp_insert_post(array('post_type' => 'page', 'post_status' => 'publish', 'post_title' => 'Test checkout', 'post_content' => '[woocommerce_checkout]'));"
     )
     yield f"/?page_id={page}"
     in_real_shop(f"wp_delete_post({page}, true);")
@@ -150,11 +150,11 @@ def checkout_page(_real_shop: None) -> Iterator[str]:
 def taxes() -> Iterator[None]:
     """Prices are entered without tax; of the class `probe` they are shown with 19 %."""
     before = in_real_shop(
-        """$told = array(); foreach (array('calc_taxes' => 'yes', 'prices_include_tax' => 'no', 'tax_display_shop' => 'incl',
+        """$result = array(); foreach (array('calc_taxes' => 'yes', 'prices_include_tax' => 'no', 'tax_display_shop' => 'incl',
             'tax_based_on' => 'shipping', 'default_customer_address' => 'base') as $name => $value) {
-            $told[$name] = get_option("woocommerce_$name"); update_option("woocommerce_$name", $value); }
+            $result[$name] = get_option("woocommerce_$name"); update_option("woocommerce_$name", $value); }
         WC_Tax::create_tax_class('Probe');
-        $told['rate'] = WC_Tax::_insert_tax_rate(array('tax_rate_country' => WC()->countries->get_base_country(),
+        $result['rate'] = WC_Tax::_insert_tax_rate(array('tax_rate_country' => WC()->countries->get_base_country(),
             'tax_rate' => '19', 'tax_rate_name' => 'Probe', 'tax_rate_priority' => 1, 'tax_rate_class' => 'probe'));"""
     )
     yield

@@ -36,24 +36,24 @@ DRAIN: Final = """
 
 
 def in_real_shop(script: str) -> Any:
-    """Run a script in the shop, as an administrator; return its `$told`. It sends no mail."""
+    """Run a script in the shop, as an administrator; return its `$result`. It sends no mail."""
     said = run_php(
         f"""ini_set('display_errors', '0'); $_SERVER['HTTP_HOST'] = '{_HOST}';
-        require '{FOLDER}/wp-load.php'; $told = null; add_filter('pre_wp_mail', '__return_false');
+        require '{FOLDER}/wp-load.php'; $result = null; add_filter('pre_wp_mail', '__return_false');
         wp_set_current_user((int) get_users(array('role' => 'administrator', 'number' => 1, 'fields' => 'ID'))[0]);
-        {script} echo '<<<' . json_encode($told) . '>>>';""",
+        {script} echo '<<<' . json_encode($result) . '>>>';""",
         options=(),  # with php.ini: the shop needs the extension of its database
     )
     return json.loads(said.rpartition("<<<")[2].partition(">>>")[0])
 
 
 def drain(script: str = "") -> Any:
-    """Run the shop's queue until nothing that is due waits; then a script, for its `$told`."""
-    left, told = in_real_shop(
-        f"{DRAIN} $left = count($left); {script} $told = array($left, $told);"
+    """Run the shop's queue until nothing that is due waits; then a script, for its `$result`."""
+    left, result = in_real_shop(
+        f"{DRAIN} $left = count($left); {script} $result = array($left, $result);"
     )
     assert left == 0
-    return told
+    return result
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ class StoredCopy:
 
     def items(self) -> dict[str, dict[str, Any]]:
         """Return each product, by id."""
-        told = self.service.run("export", self.merchant.account.domain, "items", "-")
-        rows = [json.loads(line) for line in told.splitlines()]
+        exported = self.service.run("export", self.merchant.account.domain, "items", "-")
+        rows = [json.loads(line) for line in exported.splitlines()]
         return {row["id"]: row for row in rows}
 
     def rows(self, order_id: int) -> list[dict[str, Any]]:
@@ -97,12 +97,12 @@ class StoredCopy:
     def is_credited(self, order_id: int) -> bool:
         """Return whether an order is credited to a recommendation."""
         domain = self.merchant.account.domain
-        told = json.loads(self.service.run("report", domain, "credited-sales", "--json"))
-        return str(order_id) in {row["order_id"] for row in told["rows"]}
+        report = json.loads(self.service.run("report", domain, "credited-sales", "--json"))
+        return str(order_id) in {row["order_id"] for row in report["rows"]}
 
     def agrees(self, product: int, wanted: dict[str, Any] | None) -> None:
         """Compare a stored product with the shop's, and with what a change must give."""
-        item = drain(f"$told = {ITEM % product};")
+        item = drain(f"$result = {ITEM % product};")
         found = self.items().get(str(product))
         if wanted is None:
             assert found is None
@@ -126,15 +126,15 @@ ITEM: Final = (
 
 def customer_id(user: int) -> str:
     """Return what the page of a customer calls them."""
-    return str(in_real_shop(f"$told = ProductRecs\\Customers::id({user});"))
+    return str(in_real_shop(f"$result = ProductRecs\\Customers::id({user});"))
 
 
 def make_user(role: str, password: str) -> int:
     """Create a user named `probe-<id>`."""
     user: int = in_real_shop(
-        f"""$name = uniqid('probe'); $told = wp_insert_user(array('user_login' => $name,
+        f"""$name = uniqid('probe'); $result = wp_insert_user(array('user_login' => $name,
             'user_pass' => '{password}', 'user_email' => "$name@example.com", 'role' => '{role}'));
-        global $wpdb; $wpdb->update($wpdb->users, array('user_login' => "probe-$told"), array('ID' => $told));"""
+        global $wpdb; $wpdb->update($wpdb->users, array('user_login' => "probe-$result"), array('ID' => $result));"""
     )
     return user
 
@@ -152,10 +152,10 @@ def rows_of_plugin() -> dict[str, int]:
     return {table: count for table, count in counts.items() if count}
 
 
-_ROWS: Final = r"""global $wpdb; $told = array('tables' => count($wpdb->get_col("SHOW TABLES LIKE '%product\_recs%'")));
+_ROWS: Final = r"""global $wpdb; $result = array('tables' => count($wpdb->get_col("SHOW TABLES LIKE '%product\_recs%'")));
     foreach (array('options' => 'option_name', 'postmeta' => 'meta_key', 'usermeta' => 'meta_key', 'wc_orders_meta' => 'meta_key',
         'actionscheduler_actions' => 'hook', 'actionscheduler_groups' => 'slug') as $table => $name) {
         if ($wpdb->get_var("SHOW TABLES LIKE '{$wpdb->prefix}$table'")) {
-            $told[$table] = (int) $wpdb->get_var("SELECT COUNT(*) FROM {$wpdb->prefix}$table WHERE $name LIKE '%product\_recs%' OR $name LIKE '\_pr\_%' OR $name = 'product-recs'");
+            $result[$table] = (int) $wpdb->get_var("SELECT COUNT(*) FROM {$wpdb->prefix}$table WHERE $name LIKE '%product\_recs%' OR $name LIKE '\_pr\_%' OR $name = 'product-recs'");
         }
     }"""

@@ -55,7 +55,7 @@ def _service_that_is(state: str) -> Iterator[None]:
         yield
         return
     change = "ProductRecs\\Settings::change(array('url' => '%s'));"
-    own = in_real_shop("$told = ProductRecs\\Settings::get('url');")
+    own = in_real_shop("$result = ProductRecs\\Settings::get('url');")
     with _Broken(state) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         broken = f"http://127.0.0.1:{server.server_address[1]}"

@@ -33,14 +33,14 @@ def test_a_plugin_deleted_by_the_screens_leaves_nothing_and_comes_back(
     install_and_connect(admin, copy)
 
     assert copy.lines(order) == [(str(probe), "", 2, 9.0)]
-    assert copy.items()[str(probe)] == drain(f"$told = {ITEM % probe};")
+    assert copy.items()[str(probe)] == drain(f"$result = {ITEM % probe};")
 
 
 def test_a_wrong_key_is_refused_on_the_screen_and_the_connection_stays(
     copy: StoredCopy, admin: Visitor
 ) -> None:
     account = copy.merchant.account
-    url = in_real_shop("$told = ProductRecs\\Settings::get('url');")
+    url = in_real_shop("$result = ProductRecs\\Settings::get('url');")
 
     page = admin.connect_plugin(url, account.publishable, "sk_wrong")
 

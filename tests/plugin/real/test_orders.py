@@ -52,7 +52,7 @@ def test_an_order_is_stored_once_and_only_after_payment(
     body, duplicate = in_real_shop(
         f"""$body = ProductRecs\\Orders::body(wc_get_order({order}));
         $reply = ProductRecs\\Api::call('POST', '/v1/orders', $body);
-        $told = array($body, $reply->json['duplicate']);"""
+        $result = array($body, $reply->json['duplicate']);"""
     )
     assert duplicate is True
     assert body["session_id"] == session
@@ -71,7 +71,7 @@ def test_a_sale_after_a_click_is_credited(
     login = (f"probe-{customer}", password) if who == "customer" else ("", "")
     visitor = Visitor(*login, session=session)
     in_real_shop(
-        rf"""$told = wp_remote_post(ProductRecs\Settings::get('url') . '/v1/events?key=' . ProductRecs\Settings::get('key'),
+        rf"""$result = wp_remote_post(ProductRecs\Settings::get('url') . '/v1/events?key=' . ProductRecs\Settings::get('key'),
             array('body' => json_encode(array({php_value(click)}))))['response']['code'];"""
     )
 
@@ -121,7 +121,7 @@ def test_the_service_knows_what_is_left_of_an_order(
     order = in_real_shop(
         f"""$o = wc_create_order(); $o->add_product(wc_get_product({probe}), 3);
         $o->add_product(wc_get_product(wc_get_product({variable})->get_children()[1]), 1);
-        $o->calculate_totals(); $o->payment_complete(); $told = $o->get_id();"""
+        $o->calculate_totals(); $o->payment_complete(); $result = $o->get_id();"""
     )
     drain()
     before = {str(probe): (3, 27.0), str(variable): (1, 30.0)}
@@ -144,7 +144,7 @@ def test_what_is_left_of_an_order_keeps_its_currency(
 ) -> None:
     order = in_real_shop(
         f"""$o = wc_create_order(); $o->set_currency('USD'); $o->add_product(wc_get_product({probe}), 3);
-        $o->set_date_created(time() - {days} * DAY_IN_SECONDS); $o->calculate_totals(); $o->payment_complete(); $told = $o->get_id();"""
+        $o->set_date_created(time() - {days} * DAY_IN_SECONDS); $o->calculate_totals(); $o->payment_complete(); $result = $o->get_id();"""
     )
     drain()
 
@@ -170,7 +170,7 @@ def test_order_prices_have_tax_like_products_where_the_merchant_wants_it(
     order = in_real_shop(
         f"""$p = wc_get_product({probe}); $p->set_tax_class('probe'); $p->save(); {change % is_chosen}
         $o = wc_create_order(); $o->set_billing_country(WC()->countries->get_base_country()); $o->add_product($p, 3);
-        $o->calculate_totals(); $o->payment_complete(); $told = $o->get_id();"""
+        $o->calculate_totals(); $o->payment_complete(); $result = $o->get_id();"""
     )
     try:
         drain()

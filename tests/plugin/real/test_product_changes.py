@@ -1,4 +1,4 @@
-"""Is the service told at once what a real shop's own pages show, and not only at night?"""
+"""Does the service learn at once what a real shop's own pages show, and not only at night?"""
 
 from __future__ import annotations
 
@@ -125,14 +125,14 @@ def changed(
 ) -> Iterator[dict[str, tuple[str, dict[str, Any]]]]:
     """Make products, change them, and yield the page and the stored item of each."""
     makes = " ".join(f"{case[0]} $ids[] = $id;" for case in cases.values())
-    left = in_real_shop(f"{SETUP} {makes} $left['ids'] = $ids; $told = $left;")
+    left = in_real_shop(f"{SETUP} {makes} $left['ids'] = $ids; $result = $left;")
     drain()
     try:
         known = f"$left = {php_value(left)};"
         for id_, case in zip(left["ids"], cases.values(), strict=True):
             known += f"$id = {id_}; {case[1]}"
         in_real_shop(known)
-        links = drain(f"$told = array_map('get_permalink', {php_value(left['ids'])});")
+        links = drain(f"$result = array_map('get_permalink', {php_value(left['ids'])});")
         items = copy.items()
         yield {
             name: (Visitor().get(link), items.get(str(id_), {}))
@@ -149,14 +149,14 @@ def products(copy: StoredCopy) -> Iterator[dict[str, tuple[str, dict[str, Any]]]
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_a_page_shows_is_told_at_once(
+def test_the_service_gets_what_a_page_shows_at_once(
     products: dict[str, tuple[str, dict[str, Any]]], name: str
 ) -> None:
     agree(*products[name], CASES[name][2])
 
 
 @pytest.mark.parametrize("name", TAXES)
-def test_a_change_of_taxes_is_told_at_once(copy: StoredCopy, name: str) -> None:
+def test_a_change_of_taxes_is_sent_at_once(copy: StoredCopy, name: str) -> None:
     for found in changed(copy, {name: TAXES[name]}):
         agree(*found[name], TAXES[name][2])
 

@@ -32,10 +32,10 @@ ATTRIBUTED: Final = """$taxonomy = 'pa_probe_colour';
         attribute('Size', array('S', 'M'), false, true), attribute('Material', array('Wool'), true, false),
         attribute('Fit: wide, or not', array('Slim &amp; long'), true, false), attribute('Supplier', array('X'), false, false)));
     if (method_exists($p, 'set_global_unique_id')) { $p->set_global_unique_id('4006-381333931'); }
-    $told = $p->save();
-    if (taxonomy_exists('product_brand')) { wp_set_object_terms($told, 'Probe & Co', 'product_brand'); }
+    $result = $p->save();
+    if (taxonomy_exists('product_brand')) { wp_set_object_terms($result, 'Probe & Co', 'product_brand'); }
     foreach (array('S' => array(20, 15), 'M' => array(30, '')) as $name => $price) {
-        $v = new WC_Product_Variation(); $v->set_parent_id($told); $v->set_virtual(true); $v->set_attributes(array('size' => $name));
+        $v = new WC_Product_Variation(); $v->set_parent_id($result); $v->set_virtual(true); $v->set_attributes(array('size' => $name));
         $v->set_regular_price($price[0]); $v->set_sale_price($price[1]); $v->save();
     }"""
 # A change by PHP, as WP-CLI, cron and other plugins make it; then what the service must store.
@@ -113,8 +113,8 @@ def attributed(copy: StoredCopy) -> Iterator[int]:  # noqa: ARG001 -- of a conne
 
 def test_every_product_is_stored_as_the_shop_has_it(copy: StoredCopy) -> None:
     shops = drain(
-        f"""$told = array(); foreach (wc_get_products(array('limit' => -1, 'status' => 'publish', 'return' => 'ids')) as $id) {{
-            $item = {ITEM.replace("%d", "$id")}; if ($item) {{ $told[$id] = $item; }} }}"""
+        f"""$result = array(); foreach (wc_get_products(array('limit' => -1, 'status' => 'publish', 'return' => 'ids')) as $id) {{
+            $item = {ITEM.replace("%d", "$id")}; if ($item) {{ $result[$id] = $item; }} }}"""
     )
 
     assert len(shops) > 1
@@ -155,7 +155,7 @@ def test_attributes_are_stored_as_shoppers_see_them(
     copy: StoredCopy, attributed: int
 ) -> None:
     has_gtin, has_brand = in_real_shop(
-        "$told = array(method_exists('WC_Product', 'get_global_unique_id'), taxonomy_exists('product_brand'));"
+        "$result = array(method_exists('WC_Product', 'get_global_unique_id'), taxonomy_exists('product_brand'));"
     )
     wanted = {
         "color": ["Blue", "Red & white"],
@@ -289,7 +289,7 @@ def test_a_price_is_that_of_the_page_whoever_runs_the_queue(
         f"""if ('{who}' !== 'guest') {{ wp_set_current_user({customer}); WC()->customer = new WC_Customer({customer});
             WC()->customer->set_shipping_country('US'); WC()->customer->set_billing_country('US'); }}
         if ('{who}' === 'exempt') {{ WC()->customer->set_is_vat_exempt(true); }}
-        $p = wc_get_product({probe}); $p->set_tax_class('probe'); $p->save(); ProductRecs\\Sync::push(array({probe})); $told = get_permalink({probe});"""
+        $p = wc_get_product({probe}); $p->set_tax_class('probe'); $p->save(); ProductRecs\\Sync::push(array({probe})); $result = get_permalink({probe});"""
     )
 
     assert copy.items()[str(probe)]["price"] == 10.71

@@ -34,11 +34,11 @@ class _Forms(HTMLParser):
         return {}
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        told = {name: value or "" for name, value in attrs}
-        name = told.get("name", "")
+        attributes = {name: value or "" for name, value in attrs}
+        name = attributes.get("name", "")
         if tag == "form":
             self._fields = {}
-            names = {told.get("id", ""), *told.get("class", "").split()}
+            names = {attributes.get("id", ""), *attributes.get("class", "").split()}
             self.forms.append((names, self._fields))
         elif self._fields is None:
             return
@@ -47,19 +47,19 @@ class _Forms(HTMLParser):
         elif tag == "textarea":
             self._area, self._fields[name] = name, ""
         elif tag == "option" and self._select:
-            if "selected" in told or self._select not in self._fields:
-                self._fields[self._select] = told.get("value", "")
+            if "selected" in attributes or self._select not in self._fields:
+                self._fields[self._select] = attributes.get("value", "")
         elif tag == "input" and name:
-            self._input(self._fields, name, told)
+            self._input(self._fields, name, attributes)
 
     @staticmethod
-    def _input(fields: dict[str, str], name: str, told: dict[str, str]) -> None:
-        kind = told.get("type", "text")
+    def _input(fields: dict[str, str], name: str, attributes: dict[str, str]) -> None:
+        kind = attributes.get("type", "text")
         if kind in {"checkbox", "radio"}:
-            if "checked" in told:
-                fields[name] = told.get("value", "on")
+            if "checked" in attributes:
+                fields[name] = attributes.get("value", "on")
         elif kind not in {"submit", "button", "file"}:
-            fields.setdefault(name, told.get("value", ""))
+            fields.setdefault(name, attributes.get("value", ""))
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "form":
