@@ -22,7 +22,7 @@ from productrecs.features.forecast.forecast_replies import (
     [
         (10, [4, 4, 4], 2.5),
         (8, [4, 4, 4], 2.0),
-        (20, [4, 4, 4], 5.0),  # beyond the days told, their average goes on
+        (20, [4, 4, 4], 5.0),  # beyond the days forecast, their average goes on
         (0, [4, 4], 0.0),
         (-3, [4, 4], 0.0),
         (5, [0, 0, 10], 2.5),
@@ -69,9 +69,9 @@ def test_many_items_have_the_cover_of_each(
     covers = days_of_cover_each(stock, np.array([means for _, means in some]))
 
     each = [days_of_cover(one, means) for one, means in some]
-    told = [None if np.isnan(cover) else cover for cover in covers]
-    assert [one is None for one in told] == [one is None for one in each]
-    assert [one for one in told if one] == pytest.approx([one for one in each if one])
+    finite = [None if np.isnan(cover) else cover for cover in covers]
+    assert [one is None for one in finite] == [one is None for one in each]
+    assert [one for one in finite if one] == pytest.approx([one for one in each if one])
 
 
 def test_stock_runs_out_on_the_day_on_which_it_sells_its_last() -> None:

@@ -101,7 +101,7 @@ def test_without_a_price_there_is_an_alert_and_no_money() -> None:
     assert (one.alert, one.money) == (StockAlert.OUT_OF_STOCK, None)
 
 
-def test_uncounted_stock_that_is_said_to_be_out_is_none() -> None:
+def test_uncounted_stock_that_is_marked_out_counts_as_none() -> None:
     out = item("out", 2, None, availability=Availability.OUT_OF_STOCK)
 
     assert planned(out)["out"].alert is StockAlert.OUT_OF_STOCK
@@ -194,7 +194,7 @@ def test_what_sells_for_longer_than_wanted_is_too_much() -> None:
     assert found.quantity[2] == 0
 
 
-def test_nothing_is_said_where_stock_is_unknown() -> None:
+def test_unknown_stock_gets_no_order_day_and_no_surplus() -> None:
     found = plan([np.nan], certain(2))
 
     assert found.order_in.tolist() == [-1]

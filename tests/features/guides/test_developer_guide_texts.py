@@ -82,7 +82,7 @@ def test_a_guide_begins_with_its_title_and_is_short(guide: Guide) -> None:
     assert " or |" not in text
 
 
-def test_every_route_is_told_of_by_hand() -> None:
+def test_every_route_has_a_text_in_a_guide() -> None:
     assert lacking(OF_THE_INTERFACE, EVERYTHING) == []
 
 
@@ -90,7 +90,7 @@ def test_every_store_setting_is_explained_by_hand() -> None:
     assert lacking([f"**`{one.name}`**" for one in SETTINGS], SOURCES["settings"]) == []
 
 
-def test_every_knob_and_setting_stands_in_its_table() -> None:
+def test_every_knob_and_setting_is_in_its_table() -> None:
     assert (
         lacking([f"`{knob.environment}`" for knob in KNOBS], LIBRARY.text("operations"))
         == []
@@ -100,7 +100,7 @@ def test_every_knob_and_setting_stands_in_its_table() -> None:
     )
 
 
-def test_every_verb_stands_in_the_guide_of_the_command_line_with_its_options() -> None:
+def test_the_command_line_guide_has_every_command_with_its_options() -> None:
     found = REFERENCE.search(SOURCES["cli"])
 
     assert found is not None
@@ -109,16 +109,16 @@ def test_every_verb_stands_in_the_guide_of_the_command_line_with_its_options() -
 
 
 def test_every_error_code_has_its_remedy_under_its_status() -> None:
-    told: dict[str, str] = {}
+    statuses: dict[str, str] = {}
     status = ""
     for line in SOURCES["errors"].splitlines():
         if line.startswith("## "):
             status = line
         if line.startswith("### "):
-            told[line.removeprefix("### ")] = status
+            statuses[line.removeprefix("### ")] = status
 
-    assert told.keys() == codes().keys()
-    assert [c for c, number in codes().items() if str(number) not in told[c]] == []
+    assert statuses.keys() == codes().keys()
+    assert [c for c, number in codes().items() if str(number) not in statuses[c]] == []
 
 
 def test_a_missing_thing_would_be_noticed() -> None:
@@ -171,12 +171,12 @@ def test_an_unknown_guide_is_refused_with_those_that_come_near(slug: str) -> Non
         LIBRARY.text(slug)
 
 
-def test_a_fact_that_nobody_tells_is_an_error() -> None:
+def test_a_guide_table_without_a_source_is_an_error() -> None:
     with pytest.raises(KeyError):
         GuideTexts({}).text("settings")
 
 
-def test_every_fact_is_asked_for() -> None:
+def test_every_guide_table_is_used_in_a_guide() -> None:
     assert [
         name for name in GUIDE_TABLES if f"<!-- facts: {name} -->" not in EVERYTHING
     ] == []

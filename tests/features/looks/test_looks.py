@@ -80,7 +80,7 @@ def test_the_newest_published_look_of_a_product_is_shown(
     assert [one.state for one in looks.all()] == [LookState.ARCHIVED, LookState.DRAFT]
 
 
-def test_a_look_is_kept_as_it_was_said_and_may_be_said_anew(looks: LookEditor) -> None:
+def test_a_look_is_stored_as_given_and_can_be_edited(looks: LookEditor) -> None:
     content = LookContent("tent", URL, "Am See – für zwei", (SPOT, SPOT))
     (made,) = looks.add([content], publish=True)
 

@@ -93,7 +93,7 @@ def test_neighbours_that_agree_make_surer_than_those_that_do_not() -> None:
     assert agreed[0].confidence > split[0].confidence
 
 
-def test_a_label_that_is_likelier_wrong_is_not_said() -> None:
+def test_a_label_that_is_likelier_wrong_is_left_out() -> None:
     rarely_right = MatchConfidence(0.0, 1.0, np.array([0.0, 1.0]), np.array([0.0, 0.6]))
 
     found = spots(*[TEE] * 5, sureness=rarely_right)

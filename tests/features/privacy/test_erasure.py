@@ -151,7 +151,7 @@ def column(shop: Shop, chosen: sa.Column[Any]) -> list[Any]:
         return sorted(connection.execute(sa.select(chosen)).scalars(), key=str)
 
 
-def test_no_name_of_an_erased_shopper_stands_in_any_table(place: Installation) -> None:
+def test_no_name_of_an_erased_shopper_is_left_in_any_table(place: Installation) -> None:
     live(place.shop)
     before = everything(place.shop.database)
 
@@ -222,9 +222,9 @@ def test_what_comes_late_or_again_does_not_bring_them_back(place: Installation) 
         late = Exposure(place.store_id, ME, "a-test", Arm.SHOWN, MY_SESSION, soon)
         store_exposures(transaction, [late])
 
-    told = everything(shop.database)
-    assert ME not in told
-    assert MY_SESSION not in told
+    content = everything(shop.database)
+    assert ME not in content
+    assert MY_SESSION not in content
     assert len(column(shop, purchase_lines.c.order_id)) == rows + 2  # their new orders
 
 
@@ -270,9 +270,9 @@ def test_it_goes_on_wherever_it_broke_off(
             continue
 
     assert steps > 6
-    told = everything(place.shop.database)
-    assert ME not in told
-    assert MY_SESSION not in told
+    content = everything(place.shop.database)
+    assert ME not in content
+    assert MY_SESSION not in content
     [erased] = place.eraser.all(place.store_id)
     assert (erased.events, erased.lines, erased.names) == (6, 3, ())
 
@@ -343,9 +343,9 @@ def test_a_restored_backup_is_cleared_again(place: Installation) -> None:
 
     assert replay_erasures(place.eraser) > 0
 
-    told = everything(shop.database)
-    assert ME not in told
-    assert MY_SESSION not in told
+    content = everything(shop.database)
+    assert ME not in content
+    assert MY_SESSION not in content
     assert replay_erasures(place.eraser) == 0
 
 
@@ -372,12 +372,12 @@ def test_all_that_is_kept_of_a_shopper_is_written_out(place: Installation) -> No
         "purchase": 3,
         "test": 2,
     }
-    told = str(records)
-    assert "tent" in told
-    assert OTHER not in told
+    exported = str(records)
+    assert "tent" in exported
+    assert OTHER not in exported
 
 
-def test_nobody_is_left_to_erase_in_a_deleted_store(place: Installation) -> None:
+def test_a_deleted_store_has_no_shopper_left_to_erase(place: Installation) -> None:
     live(place.shop)
     store = place.shop.store
     place.erase()

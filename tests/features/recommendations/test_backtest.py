@@ -69,7 +69,7 @@ def families(rng: np.random.Generator, count: int) -> list[list[int]]:
     ]
 
 
-def told(inputs: TrainingInputs) -> dict[Task, TaskResult]:
+def results_by_task(inputs: TrainingInputs) -> dict[Task, TaskResult]:
     outcomes = backtest(inputs, N_ITEMS, StoreSettings(), limit=2_000)
     return {outcome.task: outcome for outcome in outcomes}
 
@@ -80,7 +80,7 @@ def of(outcome: TaskResult) -> dict[str, MethodMetrics]:
 
 def test_where_there_is_a_pattern_engines_beat_popularity_and_show_more() -> None:
     rng = np.random.default_rng(1)
-    outcomes = told(store_with(families(rng, 900), families(rng, 900)))
+    outcomes = results_by_task(store_with(families(rng, 900), families(rng, 900)))
 
     for task, engine in ((Task.VISIT, "browse"), (Task.ORDER, "buy"), (Task.CART, "buy")):
         scores = of(outcomes[task])
@@ -97,32 +97,32 @@ def test_where_there_is_a_pattern_engines_beat_popularity_and_show_more() -> Non
     ]
 
 
-def test_where_all_is_chance_no_difference_is_told() -> None:
+def test_random_data_shows_no_difference() -> None:
     rng = np.random.default_rng(2)
     bought, seen = (
         [rng.permutation(N_ITEMS)[:3].tolist() for _ in range(600)] for _ in range(2)
     )
 
-    scores = of(told(store_with(bought, seen))[Task.ORDER])
+    scores = of(results_by_task(store_with(bought, seen))[Task.ORDER])
 
     assert scores["mix"].verdict is RankingVerdict.LEVEL
 
 
-def test_a_small_store_is_told_that_it_is_small() -> None:
-    outcomes = told(store_with(families(np.random.default_rng(3), 100)))
+def test_a_small_store_gets_no_scores() -> None:
+    outcomes = results_by_task(store_with(families(np.random.default_rng(3), 100)))
 
     assert outcomes[Task.ORDER].groups == 30
     assert outcomes[Task.VISIT].groups == 0
     assert all(not outcome.scores for outcome in outcomes.values())
 
 
-def test_nothing_is_learned_of_what_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_evaluated_orders_are_not_trained_on(monkeypatch: pytest.MonkeyPatch) -> None:
     # Until the cut 0 goes with 1 and 2 with 3, ever after 0 with 3 and 2 with 1.
     inputs = store_with([[0, 1], [2, 3], *[[4, 5]] * 8] * 70 + [[0, 3], [2, 1]] * 150)
 
-    honest = of(told(inputs)[Task.ORDER])["buy"]
+    honest = of(results_by_task(inputs)[Task.ORDER])["buy"]
     monkeypatch.setattr(TrainingInputs, "before", lambda self, _: self)
-    leaking = of(told(inputs)[Task.ORDER])["buy"]  # the control
+    leaking = of(results_by_task(inputs)[Task.ORDER])["buy"]  # the control
 
     assert honest.recall_at_20 == 0.0
     assert leaking.recall_at_20 == 1.0
@@ -131,15 +131,15 @@ def test_nothing_is_learned_of_what_is_asked(monkeypatch: pytest.MonkeyPatch) ->
 def test_the_same_past_gives_the_same_figures() -> None:
     inputs = store_with(families(np.random.default_rng(4), 700))
 
-    assert told(inputs) == told(inputs)
+    assert results_by_task(inputs) == results_by_task(inputs)
 
 
 def test_a_score_is_what_its_definition_says() -> None:
-    asked = [
+    cases = [
         EvaluationCase(n, (0,), frozenset(right))
         for n, right in enumerate([{3, 8}, {4}, {9}])
     ]
-    answers = CaseMetrics.of(asked, [[1, 3], [4, 2], [1, 2]])
+    answers = CaseMetrics.of(cases, [[1, 3], [4, 2], [1, 2]])
     known = np.array([5.0, 4.0, 3.0, 2.0, 1.0])
 
     found = method_metrics("ours", answers, known)
@@ -156,9 +156,9 @@ def test_a_score_is_what_its_definition_says() -> None:
 def test_twenty_places_count_and_ten_for_their_order() -> None:
     wanted = (10, 19, 20)  # each in the place of its number, from 0
     lists = [list(range(30))] * len(wanted)
-    asked = [EvaluationCase(n, (), frozenset({item})) for n, item in enumerate(wanted)]
+    cases = [EvaluationCase(n, (), frozenset({item})) for n, item in enumerate(wanted)]
 
-    answers = CaseMetrics.of(asked, lists)
+    answers = CaseMetrics.of(cases, lists)
 
     assert answers.recalls.tolist() == [1.0, 1.0, 0.0]
     assert answers.reciprocal_ranks.tolist() == pytest.approx([1 / 11, 1 / 20, 0.0])
@@ -179,8 +179,8 @@ def test_the_interval_knows_that_a_visit_is_one_sign() -> None:
     assert by_visit.high - by_visit.low > 3 * (by_step.high - by_step.low)
 
 
-def test_of_a_method_that_knows_nothing_nothing_is_told() -> None:
-    outcomes = told(store_with(families(np.random.default_rng(6), 900)))
+def test_a_method_without_training_records_gets_no_verdict() -> None:
+    outcomes = results_by_task(store_with(families(np.random.default_rng(6), 900)))
 
     for task in (Task.ORDER, Task.CART):
         scores = of(outcomes[task])
@@ -191,15 +191,15 @@ def test_of_a_method_that_knows_nothing_nothing_is_told() -> None:
 
 
 def test_a_method_that_is_wrong_whenever_it_speaks_is_worse() -> None:
-    asked = [EvaluationCase(n, (0,), frozenset({1})) for n in range(100)]
+    cases = [EvaluationCase(n, (0,), frozenset({1})) for n in range(100)]
     silent = [[2] if n < 49 else [] for n in range(100)]
     wrong = [[2] if n < 50 else [] for n in range(100)]
     gain = paired_difference(
-        CaseMetrics.of(asked, wrong), CaseMetrics.of(asked, [[1]] * 100), GROUPS
+        CaseMetrics.of(cases, wrong), CaseMetrics.of(cases, [[1]] * 100), GROUPS
     )
 
     verdicts = [
-        method_metrics("it", CaseMetrics.of(asked, lists), np.ones(3), gain).verdict
+        method_metrics("it", CaseMetrics.of(cases, lists), np.ones(3), gain).verdict
         for lists in (silent, wrong)
     ]
 

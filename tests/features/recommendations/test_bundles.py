@@ -110,12 +110,14 @@ def listed(
         Strategy.BUNDLE, num=8, fallback=Strategy(fallback) if fallback else None
     )
     identities = tuple(history.person for history in histories)
-    asked = RecommendationRequest(Source.MIX, call.pop("num", 0), identities=identities)
+    request = RecommendationRequest(Source.MIX, call.pop("num", 0), identities=identities)
     place = Placement("here", replace(content, **placement), 1, 0, 0)
-    requests = place_requests(shop, place, asked._replace(**call), histories)
+    requests = place_requests(shop, place, request._replace(**call), histories)
     picks = recommend_placement(shop, requests, histories, NOW)
-    told = explain_placement(shop, requests, histories, NOW)
-    assert [one.item_id for one in told.products] == [NAMES[one.item] for one in picks]
+    explanation = explain_placement(shop, requests, histories, NOW)
+    assert [one.item_id for one in explanation.products] == [
+        NAMES[one.item] for one in picks
+    ]
     assert [one.score for one in picks] == sorted(
         (one.score for one in picks), reverse=True
     )
@@ -123,7 +125,7 @@ def listed(
     offer = offer_of_list(shop, requests.main, picks, NOW)
     is_bundle = {one.engine for one in picks} == {EngineName.BUNDLE}
     assert is_bundle is (offer is not None)
-    assert all((one.bundle is not None) is is_bundle for one in told.products)
+    assert all((one.bundle is not None) is is_bundle for one in explanation.products)
     return [NAMES[one.item] for one in picks], offer and offer.bundle.bundle_id
 
 

@@ -53,7 +53,7 @@ def completing(bought: CopurchaseModel) -> ComplementModel:
 
 @pytest.fixture
 def plain() -> StoreState:
-    """Return the shop before anybody told which kinds complete one another."""
+    """Return the shop before any category pair says which kinds complete one another."""
     rows = Rows()
     for number, name in enumerate(NAMES):
         rows.add(name, ["All", KINDS[number]] if number in KINDS else [])
@@ -75,8 +75,8 @@ def picks(shop: StoreState, *cart: str, source: Source = Source.MIX) -> list[Pic
 
 def why(shop: StoreState, item: str, page: str) -> ExplainedProduct:
     request = RecommendationRequest(Source.MIX, 4, page)
-    told = explain_recommendations(shop, request, (), NOW).products
-    return next(one for one in told if one.item_id == item)
+    products = explain_recommendations(shop, request, (), NOW).products
+    return next(one for one in products if one.item_id == item)
 
 
 def test_on_a_page_what_completes_comes_before_another_of_the_same(
@@ -97,7 +97,7 @@ def test_a_cart_is_completed_but_not_by_another_of_what_is_in_it(shop: StoreStat
     assert found[OTHER] is EngineName.BUY
 
 
-def test_what_nobody_bought_yet_is_completed_by_what_goes_with_its_kind(
+def test_an_item_without_purchases_is_completed_by_what_goes_with_its_kind(
     shop: StoreState,
 ) -> None:
     found = picks(shop, "new-tent")
@@ -113,8 +113,8 @@ def test_what_nobody_bought_yet_is_completed_by_what_goes_with_its_kind(
 
 def test_buy_is_as_it_was(plain: StoreState, shop: StoreState) -> None:
     for cart in (("tent",), ("tent", "mat"), ("new-tent",)):
-        asked = {"source": Source.BUY}
-        assert picks(shop, *cart, **asked) == picks(plain, *cart, **asked)
+        buy = {"source": Source.BUY}
+        assert picks(shop, *cart, **buy) == picks(plain, *cart, **buy)
 
 
 def test_where_nothing_completes_the_list_is_as_it_was(
@@ -133,7 +133,7 @@ def test_control_a_page_with_something_to_complete_is_not_as_it_was(
     assert picks(shop, "tent") != picks(plain, "tent")
 
 
-def test_who_completes_is_told_with_its_evidence(shop: StoreState) -> None:
+def test_the_explanation_names_the_evidence_of_a_complement(shop: StoreState) -> None:
     stove = why(shop, "stove", "tent")
 
     assert stove.source is EngineName.COMPLEMENTARY

@@ -130,24 +130,24 @@ def test_a_cart_is_shown_the_very_kettle_that_orders_show_with_its_own(
     shop = small_shop(ROWS, [*orders, *[[0, 1]] * together], [], list(OTHERS))
     request = RecommendationRequest(Source.MIX, 5, basket=("item 0",))
 
-    told = explain_recommendations(shop, request, [], NOW)
+    explanation = explain_recommendations(shop, request, [], NOW)
 
-    shown = [one.item_id for one in told.products]
+    shown = [one.item_id for one in explanation.products]
     assert [one for one in shown if one in {f"item {n}" for n in KETTLES}] == (
         ["item 1"] if is_shown else []
     )
-    assert ("item 1" in {one.item_id for one in told.struck}) != is_shown
+    assert ("item 1" in {one.item_id for one in explanation.struck}) != is_shown
     page = RecommendationRequest(Source.MIX, 5, item_id="item 0")
     just_bought = [pick.item for pick in recommend(shop, page, [anna(bought(0, 1.0))], NOW)]
     assert 1 in just_bought  # on the page of a kettle there are kettles
 
 
-def test_why_a_second_kettle_is_not_shown_beside_a_cart_is_told() -> None:
+def test_the_explanation_says_why_a_second_kettle_is_not_shown_beside_a_cart() -> None:
     request = RecommendationRequest(Source.MIX, 5, basket=("item 0",))
 
-    told = explain_recommendations(SHOP, request, [anna(viewed(0, 0.01))], NOW)
+    explanation = explain_recommendations(SHOP, request, [anna(viewed(0, 0.01))], NOW)
 
-    assert {one.item_id: one.why for one in told.struck}["item 1"] == "resting"
+    assert {one.item_id: one.why for one in explanation.struck}["item 1"] == "resting"
 
 
 def test_who_buys_of_a_kind_again_is_shown_it() -> None:
@@ -165,7 +165,7 @@ def test_of_what_people_buy_several_there_is_more() -> None:
     assert sum(item in TEAS for item in shown) >= 2
 
 
-def test_bought_together_tells_what_was_bought_together() -> None:
+def test_the_buy_source_lists_what_was_bought_together() -> None:
     history = anna(bought(0))
 
     assert listed(history, Source.BUY) == listed(shopper("ben", [], [0]), Source.BUY)
@@ -184,15 +184,15 @@ def test_kettles_come_before_an_empty_place() -> None:
     assert sorted(pick.item for pick in picks) == [1, 2, 3, 4, 5]
 
 
-def test_scores_still_fall_and_why_is_told() -> None:
+def test_scores_still_fall_and_the_explanation_says_why() -> None:
     request = RecommendationRequest(Source.MIX, 20)
 
-    told = explain_recommendations(SHOP, request, [anna(viewed(0), bought(0))], NOW)
+    explanation = explain_recommendations(SHOP, request, [anna(viewed(0), bought(0))], NOW)
 
-    scores = [product.score for product in told.products]
-    rests = {product.item_id: product.rests for product in told.products}
+    scores = [product.score for product in explanation.products]
+    rests = {product.item_id: product.rests for product in explanation.products}
     assert scores == sorted(scores, reverse=True)
-    struck = {one.item_id: one.why for one in told.struck}
+    struck = {one.item_id: one.why for one in explanation.struck}
     assert rests["item 30"] is None
     assert struck["item 1"] == "resting"
     assert all(rests[f"item {one}"] == 0.3 for one in KETTLES if f"item {one}" in rests)

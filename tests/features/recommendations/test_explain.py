@@ -94,14 +94,14 @@ def test_what_is_explained_is_what_is_served(
     lists = 0
     for request, histories in itertools.product(requests(), shoppers):
         served = recommend(shop, request, histories, NOW)
-        told = explain_recommendations(shop, request, histories, NOW).products
-        assert [(one.item_id, one.source, one.score) for one in told] == [
+        products = explain_recommendations(shop, request, histories, NOW).products
+        assert [(one.item_id, one.source, one.score) for one in products] == [
             (NAMES[pick.item], pick.engine, pick.score) for pick in served
         ]
         lists += bool(served)
     for num in (1, 4, 20):
-        told = explain_trending(shop, num, NOW).products
-        assert [(one.item_id, one.score) for one in told] == [
+        products = explain_trending(shop, num, NOW).products
+        assert [(one.item_id, one.score) for one in products] == [
             (NAMES[pick.item], pick.score) for pick in trending_list(shop, num, NOW)
         ]
     assert lists > 500
@@ -127,12 +127,16 @@ def explained(shop: StoreState, source: Source = Source.MIX, **about: Any) -> An
 
 
 def test_who_spoke_for_a_product_and_how_loudly(shop: StoreState) -> None:
-    told = explained(shop, item_id="tent")
-    lamp = next(one for one in told.products if one.item_id == "lamp")
+    explanation = explained(shop, item_id="tent")
+    lamp = next(one for one in explanation.products if one.item_id == "lamp")
 
-    assert (told.source, told.page_type, told.anchors) == ("mix", "product", ("tent",))
-    assert dict(told.weights) == {"browse": 1.0, "buy": 0.8}
-    assert told.proposals["browse"] == 2
+    assert (explanation.source, explanation.page_type, explanation.anchors) == (
+        "mix",
+        "product",
+        ("tent",),
+    )
+    assert dict(explanation.weights) == {"browse": 1.0, "buy": 0.8}
+    assert explanation.proposals["browse"] == 2
     assert {voice.engine for voice in lamp.voices} == {EngineName.BROWSE, EngineName.BUY}
     assert sum(voice.share or 0 for voice in lamp.voices) == pytest.approx(lamp.score)
     assert lamp.bought_with == (BoughtWith("tent", 1),)
@@ -150,15 +154,15 @@ def test_one_engine_alone_has_no_share(shop: StoreState) -> None:
 
 
 def test_what_fills_says_by_what(shop: StoreState) -> None:
-    told = explained(shop, Source.BROWSE, item_id="gift")
+    explanation = explained(shop, Source.BROWSE, item_id="gift")
 
-    assert {one.source for one in told.products} == {
+    assert {one.source for one in explanation.products} == {
         EngineName.CATEGORY,
         EngineName.TRENDING,
     }
-    first = told.products[0]
+    first = explanation.products[0]
     assert (first.item_id, first.category, first.trending_rank) == ("bolt", "climb", 1)
-    assert told.products[-1].category is None
+    assert explanation.products[-1].category is None
 
 
 def test_what_was_struck_out_and_why(shop: StoreState) -> None:
@@ -169,21 +173,21 @@ def test_what_was_struck_out_and_why(shop: StoreState) -> None:
     )
     anna = shopper("anna", [LAMP], [PEG])
 
-    told = explained(shop, item_id="tent", histories=(anna,))
+    explanation = explained(shop, item_id="tent", histories=(anna,))
 
-    why = {one.item_id: one.why for one in told.struck}
+    why = {one.item_id: one.why for one in explanation.struck}
     assert why == {
         "tent": RefusalReason.ASKED_ABOUT,
         "peg": RefusalReason.BOUGHT,
         "lamp": RefusalReason.EXCLUDED,
         "sold": HiddenReason.SOLD_OUT,
     }
-    lamp = next(one for one in told.struck if one.item_id == "lamp")
+    lamp = next(one for one in explanation.struck if one.item_id == "lamp")
     assert lamp.rules == (AppliedRule(1, "no lamps", RuleAction.EXCLUDE, 1.0),)
-    assert told.recent == ("lamp",)
+    assert explanation.recent == ("lamp",)
 
 
-def test_rules_that_moved_a_product_are_told(shop: StoreState) -> None:
+def test_the_explanation_names_the_rules_that_moved_a_product(shop: StoreState) -> None:
     obey(
         shop,
         RuleContent(RuleAction.BOOST, RuleTarget(items=(str(ROPE),)), strength=4.0),
@@ -200,51 +204,53 @@ def test_rules_that_moved_a_product_are_told(shop: StoreState) -> None:
     assert products["rope"].pinned_by is None
 
 
-def test_what_could_be_shown_and_stands_below_is_counted(shop: StoreState) -> None:
+def test_products_below_the_last_place_are_counted(shop: StoreState) -> None:
     request = RecommendationRequest(Source.BUY, 1, "tent")
 
     assert explain_recommendations(shop, request, (), NOW).below == 1
 
 
-def test_why_an_item_is_hidden_is_told_in_one_word(shop: StoreState) -> None:
+def test_the_explanation_says_in_one_word_why_an_item_is_hidden(shop: StoreState) -> None:
     shop.settings = StoreSettings(hide_out_of_stock=False)
     shop.catalog._remove(PEG, "peg")  # noqa: SLF001 - what a refresh does after a deletion
     shop.catalog.version += 1
 
-    told = explained(shop, Source.BUY, item_id="tent")
+    explanation = explained(shop, Source.BUY, item_id="tent")
 
-    assert told.struck[0] == HiddenProduct(
-        None, HiddenReason.DELETED, told.struck[0].voices
+    assert explanation.struck[0] == HiddenProduct(
+        None, HiddenReason.DELETED, explanation.struck[0].voices
     )
-    assert "sold" in {one.item_id for one in told.products}
+    assert "sold" in {one.item_id for one in explanation.products}
 
 
-def test_a_filter_of_the_call_is_told_from_a_rule(shop: StoreState) -> None:
+def test_the_explanation_separates_a_filter_of_the_call_from_a_rule(
+    shop: StoreState,
+) -> None:
     obey(shop, RuleContent(RuleAction.EXCLUDE, RuleTarget(items=(str(LAMP),))))
     filters = parse_filters(["categories:climb"])
 
-    told = explained(shop, Source.BUY, item_id="tent", filters=filters)
+    explanation = explained(shop, Source.BUY, item_id="tent", filters=filters)
     trending = explain_trending(shop, 3, NOW, filters)
 
-    why = {one.item_id: one.why for one in told.struck}
+    why = {one.item_id: one.why for one in explanation.struck}
     assert (why["peg"], why["lamp"]) == (RefusalReason.FILTERED, RefusalReason.EXCLUDED)
-    assert told.products == ()
+    assert explanation.products == ()
     assert [one.item_id for one in trending.products][:2] == ["bolt", "rope"]
 
 
-def test_trending_tells_what_its_rules_did(shop: StoreState) -> None:
+def test_the_explanation_of_trending_names_its_rules(shop: StoreState) -> None:
     obey(
         shop,
         RuleContent(RuleAction.EXCLUDE, RuleTarget(items=(str(ROPE),))),
         RuleContent(RuleAction.PIN, RuleTarget(items=(str(GIFT),)), position=2),
     )
 
-    told = explain_trending(shop, 3, NOW)
+    explanation = explain_trending(shop, 3, NOW)
 
-    assert [one.item_id for one in told.products] == ["bolt", "gift", "peg"]
-    assert [one.trending_rank for one in told.products] == [1, None, 3]
-    assert told.products[1].pinned_by == 2
-    assert [(one.item_id, one.why) for one in told.struck] == [
+    assert [one.item_id for one in explanation.products] == ["bolt", "gift", "peg"]
+    assert [one.trending_rank for one in explanation.products] == [1, None, 3]
+    assert explanation.products[1].pinned_by == 2
+    assert [(one.item_id, one.why) for one in explanation.struck] == [
         ("rope", RefusalReason.EXCLUDED)
     ]
 
@@ -257,12 +263,12 @@ def test_an_item_seen_before_is_explained_by_how_often_shoppers_go_back() -> Non
     shop = small_shop(rows, baskets=[], visits=going_back, trending=[BOLT])
     anna = shopper("anna", [PEG, ROPE])
 
-    told = {
+    by_id = {
         one.item_id: one
         for one in explained(shop, Source.BROWSE, histories=(anna,)).products
     }
 
     # 400 of 600 steps that have an item two steps back go there; 500 more are doubt.
-    assert told["peg"].return_share == pytest.approx(400 / (600 + 500))
-    assert told["peg"].seen_by.visits == 0
-    assert told["lamp"].return_share is None
+    assert by_id["peg"].return_share == pytest.approx(400 / (600 + 500))
+    assert by_id["peg"].seen_by.visits == 0
+    assert by_id["lamp"].return_share is None

@@ -100,10 +100,10 @@ def test_both_names_of_a_call_are_tired() -> None:
 
 
 def test_what_fills_a_list_sinks_too() -> None:
-    nobody = listed(shopper("ben"), item=None, num=3)
-    tired = listed(shown(shopper("anna"), nobody[0], 20), item=None, num=3)
+    unknown = listed(shopper("ben"), item=None, num=3)
+    tired = listed(shown(shopper("anna"), unknown[0], 20), item=None, num=3)
 
-    assert nobody == [9, 10, 11]
+    assert unknown == [9, 10, 11]
     assert tired[:2] == [10, 11]
 
 
@@ -121,10 +121,14 @@ def test_what_was_bought_together_and_what_looks_alike_do_not_tire() -> None:
     assert listed(shown(shopper("anna"), 1, 40), source=Source.BUY)[0] == 1
 
 
-def test_why_it_sank_is_told() -> None:
+def test_the_explanation_says_why_an_item_sank() -> None:
     request = RecommendationRequest(Source.MIX, 8, item_id="item 0")
 
-    told = explain_recommendations(SHOP, request, [shown(shopper("anna"), 1, 5)], NOW)
+    explanation = explain_recommendations(
+        SHOP, request, [shown(shopper("anna"), 1, 5)], NOW
+    )
 
-    tired = {one.item_id: one.tired for one in told.products if one.tired is not None}
+    tired = {
+        one.item_id: one.tired for one in explanation.products if one.tired is not None
+    }
     assert tired == {"item 1": pytest.approx(1 / 1.45)}

@@ -90,15 +90,15 @@ def placed(
 ) -> list[str]:
     """Return the ids of a placement's list; its explanation must name the same."""
     identities = tuple(history.person for history in histories)
-    asked = RecommendationRequest(Source.MIX, call.pop("num", 0), identities=identities)
+    request = RecommendationRequest(Source.MIX, call.pop("num", 0), identities=identities)
     placement = Placement("here", content, 1, 0, 0)
-    requests = place_requests(shop, placement, asked._replace(**call), histories)
+    requests = place_requests(shop, placement, request._replace(**call), histories)
     picks = recommend_placement(shop, requests, histories, NOW)
     scores = [pick.score for pick in picks]
     assert scores == sorted(scores, reverse=True)
-    told = explain_placement(shop, requests, histories, NOW)
+    explained = explain_placement(shop, requests, histories, NOW)
     ids = [NAMES[pick.item] for pick in picks]
-    assert [one.item_id for one in told.products] == ids
+    assert [one.item_id for one in explained.products] == ids
     return ids
 
 

@@ -45,10 +45,12 @@ def test_browse_goes_by_what_a_shopper_bought_beside_their_visit() -> None:
     assert [pick.item for pick in seen] == [6, 5, 7]
 
 
-def test_with_what_it_was_bought_is_told() -> None:
-    told = explain_recommendations(SHOP, REQUEST, [shopper("anna", [0], [0])], NOW)
+def test_the_explanation_names_what_a_product_was_bought_with() -> None:
+    explanation = explain_recommendations(SHOP, REQUEST, [shopper("anna", [0], [0])], NOW)
 
-    with_it = {one.item_id: one.bought_with for one in told.products if one.bought_with}
+    with_it = {
+        one.item_id: one.bought_with for one in explanation.products if one.bought_with
+    }
     assert {name: found[0].baskets for name, found in with_it.items()} == {
         "item 1": 3,
         "item 2": 2,

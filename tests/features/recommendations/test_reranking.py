@@ -93,7 +93,7 @@ def test_one_category_does_not_fill_a_list() -> None:
     assert set(listed(mugs, 7)) == {*mugs} - {"kettle"}  # there is nothing else
 
 
-def test_what_was_bought_together_is_told_as_it_was_bought() -> None:
+def test_the_buy_source_does_not_diversify_variants() -> None:
     assert listed(SHIRTS, 3, Source.BUY) == ["shirt red", "shirt blue", "shirt green"]
 
 

@@ -114,7 +114,7 @@ def here(request: RecommendationRequest, histories: Sequence[ShopperHistory]) ->
 
 
 class Expected:
-    """What rules mean for one list, told the long way."""
+    """What rules mean for one list, written the long way."""
 
     def __init__(
         self, rules: Sequence[RuleContent], place: ListKind, source: ListKind | None

@@ -49,7 +49,7 @@ def ago(days: int) -> date:
         (2, 30, 120, Segment.LOST),
     ],
 )
-def test_a_customer_stands_in_their_own_rhythm(
+def test_a_customers_segment_depends_on_their_own_rhythm(
     occasions: int, span: int, gone: int, segment: Segment
 ) -> None:
     rhythm = expected_gap(occasions, span, usual_gap=30.0)
@@ -134,7 +134,7 @@ def test_only_orders_that_carry_a_customer_count(shop: Shop) -> None:
     )
     compute_customers(shop.database, shop.store, NOON)
 
-    people = customer_list_report(shop.database, shop.store, asked())
+    people = customer_list_report(shop.database, shop.store, report_query())
 
     assert [row[0] for row in people.rows] == ["anna", "ben"]
     assert [row[3] for row in people.rows] == [2, 1]
@@ -152,8 +152,8 @@ def test_segments_sum_to_all_customers(shop: Shop) -> None:
             )
     compute_customers(shop.database, shop.store, NOON)
 
-    made = customers_report(shop.database, shop.store, asked("segment", "value"))
-    by_segment = customers_report(shop.database, shop.store, asked())
+    made = customers_report(shop.database, shop.store, report_query("segment", "value"))
+    by_segment = customers_report(shop.database, shop.store, report_query())
 
     assert sum(int(row[2] or 0) for row in made.rows) == 12
     assert [row[:2] for row in by_segment.rows] == [("new", 6), ("active", 6)]
@@ -171,7 +171,7 @@ def test_who_is_due_next_comes_first(shop: Shop) -> None:
             )
     compute_customers(shop.database, shop.store, NOON)
 
-    made = customer_list_report(shop.database, shop.store, asked("next"))
+    made = customer_list_report(shop.database, shop.store, report_query("next"))
 
     assert [(row[0], row[7]) for row in made.rows] == [
         ("soon", "2026-03-03"),
@@ -181,7 +181,7 @@ def test_who_is_due_next_comes_first(shop: Shop) -> None:
 
 def test_before_the_first_night_it_says_so(shop: Shop) -> None:
     for make in (customers_report, customer_list_report):
-        made = make(shop.database, shop.store, asked())
+        made = make(shop.database, shop.store, report_query())
         assert made.rows == ()
         assert "Not computed yet" in made.notes[-1]
 
@@ -207,8 +207,8 @@ def test_customers_are_worked_out_at_night_and_when_a_shop_has_grown(shop: Shop)
 def test_other_groups_are_refused(shop: Shop) -> None:
     for make in (customers_report, customer_list_report):
         with pytest.raises(ReportError):
-            make(shop.database, shop.store, asked("colour"))
+            make(shop.database, shop.store, report_query("colour"))
 
 
-def asked(*by: str) -> ReportQuery:
+def report_query(*by: str) -> ReportQuery:
     return ReportQuery("2026-02-01", "2026-03-01", by)

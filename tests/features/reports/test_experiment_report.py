@@ -88,13 +88,13 @@ def test_visitors_and_buyers_are_counted_in_their_arms(shop: Shop) -> None:
     spend(shop, "A-1", 30.0, session="s_1")
     spend(shop, "A-2", 10.0, session="s_1")
 
-    told = result(shop)
+    outcome = result(shop)
 
-    assert (told["visitors_shown"], told["visitors_held_out"]) == (3, 3)
-    assert (told["conversion_shown"], told["conversion_held_out"]) == (1, 0)
-    assert told["metrics"]["revenue"]["mean"] == pytest.approx(40 / 3)
-    assert told["metrics"]["revenue"]["verdict"] == "collecting data"
-    assert told["metrics"]["revenue"]["lift"] is None
+    assert (outcome["visitors_shown"], outcome["visitors_held_out"]) == (3, 3)
+    assert (outcome["conversion_shown"], outcome["conversion_held_out"]) == (1, 0)
+    assert outcome["metrics"]["revenue"]["mean"] == pytest.approx(40 / 3)
+    assert outcome["metrics"]["revenue"]["verdict"] == "collecting data"
+    assert outcome["metrics"]["revenue"]["lift"] is None
 
 
 def test_what_was_bought_before_or_by_strangers_does_not_count(shop: Shop) -> None:
@@ -123,22 +123,22 @@ def test_a_customer_who_was_met_first_keeps_their_arm_on_every_device(shop: Shop
     meet(shop, "s_1", Arm.SHOWN, unit="anna", at=NOON + 2)
     spend(shop, "A-1", 30.0, session="s_1")
 
-    told = result(shop)
+    outcome = result(shop)
 
-    assert (told["conversion_shown"], told["conversion_held_out"]) == (1, 0)
-    assert told["crossed"] == 0
+    assert (outcome["conversion_shown"], outcome["conversion_held_out"]) == (1, 0)
+    assert outcome["crossed"] == 0
 
 
-def test_who_stood_in_both_arms_is_left_out_and_said(shop: Shop) -> None:
+def test_visitors_seen_in_both_arms_are_excluded_and_noted(shop: Shop) -> None:
     both(shop)
     meet(shop, "s_1", Arm.SHOWN)
     meet(shop, "s_1", Arm.HELD_OUT, at=NOON + 1)
     spend(shop, "A-1", 30.0, session="s_1")
 
-    told = result(shop)
+    outcome = result(shop)
 
-    assert told["crossed"] == 1
-    assert told["visitors_shown"] + told["visitors_held_out"] == 4
+    assert outcome["crossed"] == 1
+    assert outcome["visitors_shown"] + outcome["visitors_held_out"] == 4
     assert "1 visitors seen in both arms are excluded" in " ".join(report(shop).notes)
 
 
@@ -151,11 +151,11 @@ def test_other_currencies_and_returns_bring_no_revenue(shop: Shop) -> None:
         "A-2,tent,anna,-1,10,2026-03-02T13:00:00\n"
     )
 
-    told = result(shop)
+    outcome = result(shop)
 
-    assert told["foreign_orders"] == 1
-    assert told["conversion_shown"] == 1
-    assert told["metrics"]["revenue"]["mean"] == pytest.approx(-10 / 3)
+    assert outcome["foreign_orders"] == 1
+    assert outcome["conversion_shown"] == 1
+    assert outcome["metrics"]["revenue"]["mean"] == pytest.approx(-10 / 3)
 
 
 def test_arms_that_do_not_fit_are_an_alarm_and_no_result(shop: Shop) -> None:
@@ -163,11 +163,11 @@ def test_arms_that_do_not_fit_are_an_alarm_and_no_result(shop: Shop) -> None:
     for number in range(40):
         meet(shop, f"s_{number}", Arm.SHOWN)
 
-    told = result(shop)
+    outcome = result(shop)
 
-    assert told["is_mismatched"]
-    assert told["metrics"]["conversion"]["verdict"] == "suppressed"
-    assert told["metrics"]["conversion"]["mean"] is None
+    assert outcome["is_mismatched"]
+    assert outcome["metrics"]["conversion"]["verdict"] == "suppressed"
+    assert outcome["metrics"]["conversion"]["mean"] is None
     assert any(note.startswith("ALARM") for note in report(shop).notes)
 
 
@@ -228,8 +228,8 @@ def test_each_day_keeps_its_result_and_an_ended_test_its_share(shop: Shop) -> No
     change_settings(shop.database, shop.store, {"holdout_percent": "0"})
     measured(shop, LATER)
 
-    asked = ReportQuery("2026-01-01", "2026-12-31", ("day",))
-    made = experiment_report(shop.database, shop.store, asked)
+    query = ReportQuery("2026-01-01", "2026-12-31", ("day",))
+    made = experiment_report(shop.database, shop.store, query)
 
     assert [row[:2] for row in made.rows] == [
         ("2026-03-02", "conversion"),

@@ -79,13 +79,13 @@ def first(found: Visitors, count: int) -> Visitors:
     return Visitors(found.arms[:count], values, found.before[:count], NOON, costed=1)
 
 
-def metrics_told(found: Visitors, step: int) -> set[str]:
+def conclusive_metrics(found: Visitors, step: int) -> set[str]:
     """Return the metrics in which any look shows a difference; one every `step`."""
-    test, told = MeasuredTest("test:1", SHARES, METRICS, Goal.REVENUE), set()
+    test, conclusive = MeasuredTest("test:1", SHARES, METRICS, Goal.REVENUE), set()
     for count in range(200, VISITORS + 1, step):
         for metrics in result_of(test, first(found, count), LATER)["metrics"].values():
-            told |= {name for name, one in metrics.items() if one["verdict"] in SURE}
-    return told
+            conclusive |= {name for name, one in metrics.items() if one["verdict"] in SURE}
+    return conclusive
 
 
 @pytest.mark.parametrize(
@@ -95,10 +95,10 @@ def test_equal_arms_show_a_difference_in_few_tests_however_often_one_looks(
     runs: int, step: int
 ) -> None:
     rng = np.random.default_rng(11)
-    found = [metrics_told(visitors_of_a_run(rng), step) for _ in range(runs)]
+    found = [conclusive_metrics(visitors_of_a_run(rng), step) for _ in range(runs)]
 
     for metric in METRICS:
-        assert sum(metric in told for told in found) <= MOST_ALARMS * runs
+        assert sum(metric in conclusive for conclusive in found) <= MOST_ALARMS * runs
 
 
 def test_a_true_difference_is_found_and_recommended() -> None:

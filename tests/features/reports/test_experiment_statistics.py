@@ -66,7 +66,7 @@ def visitors(count: int, shown_rate: float, held_out_rate: float, seed: int = 1)
     return Arms(shown, converted, np.zeros((count, 2)))
 
 
-def test_a_difference_is_told_from_fifty_conversions_on() -> None:
+def test_a_difference_is_concluded_from_fifty_conversions_on() -> None:
     few, many = visitors(600, 0.3, 0.12), visitors(4_000, 0.3, 0.1)
 
     assert few.least < MIN_CONVERSIONS
@@ -78,7 +78,7 @@ def test_a_difference_is_told_from_fifty_conversions_on() -> None:
     assert found.low < 0.2 < found.high
 
 
-def test_less_and_no_difference_are_told_too() -> None:
+def test_a_loss_and_an_open_result_are_concluded_too() -> None:
     worse, equal = visitors(4_000, 0.1, 0.3), visitors(4_000, 0.1, 0.1)
 
     for arms, said in ((worse, LiftVerdict.LESS), (equal, LiftVerdict.OPEN)):

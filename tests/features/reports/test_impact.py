@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from productrecs.storage.sql.database import Database
 
 
-def test_a_period_stands_beside_as_many_days_before(
+def test_a_period_is_compared_with_as_many_days_before(
     database: Database, tmp_path: Path
 ) -> None:
     shop = Shop(database, tmp_path)
@@ -40,11 +40,11 @@ def test_a_period_stands_beside_as_many_days_before(
 
     made = attribution_report(database, shop.store, ReportQuery("2026-02-24", "2026-03-01"))
 
-    told = {one.definition.name: one.value for one in made.figures}
-    assert (told["revenue"], told["revenue_before"]) == (80.0, 20.0)
-    assert (told["conversion"], told["conversion_before"]) == (0.5, 0.5)
-    assert told["order_value"] == 25.0
-    assert "clicked_before" not in told
+    figures = {one.definition.name: one.value for one in made.figures}
+    assert (figures["revenue"], figures["revenue_before"]) == (80.0, 20.0)
+    assert (figures["conversion"], figures["conversion_before"]) == (0.5, 0.5)
+    assert figures["order_value"] == 25.0
+    assert "clicked_before" not in figures
 
 
 def test_a_shopper_who_comes_again_counts_once_in_each_list_and_in_all(
@@ -82,8 +82,8 @@ def test_positions_are_listed_in_their_order(database: Database, tmp_path: Path)
         shop.order(str(place), line, session="s_1", at=NOON + 1)
     Attributor(database, tmp_path).catch_up(shop.store)
 
-    asked = ReportQuery("2026-02-24", "2026-03-01", by=("position",))
-    made = attribution_report(database, shop.store, asked)
+    query = ReportQuery("2026-02-24", "2026-03-01", by=("position",))
+    made = attribution_report(database, shop.store, query)
 
     assert [row[0] for row in made.rows] == [1, 2, 10]
 
@@ -97,7 +97,7 @@ def table(made: Report) -> list[dict[str, object]]:
     return [dict(zip(names, row, strict=True)) for row in made.rows]
 
 
-def test_what_followed_a_click_stands_apart_from_what_was_only_seen(
+def test_sales_after_a_click_are_separate_from_sales_after_an_impression(
     database: Database, tmp_path: Path
 ) -> None:
     shop = Shop(database, tmp_path)
@@ -109,12 +109,12 @@ def test_what_followed_a_click_stands_apart_from_what_was_only_seen(
     Attributor(database, tmp_path).catch_up(shop.store)
 
     made = attribution_report(database, shop.store, PERIOD)
-    told = {one.definition.name: one.value for one in made.figures}
+    figures = {one.definition.name: one.value for one in made.figures}
     parts = ("", "_clicked", "_seen")
-    assert [told[f"carts{part}"] for part in parts] == [3, 1, 2]
-    assert [told[f"orders{part}"] for part in parts] == [2, 1, 1]
-    assert [told[f"revenue{part}"] for part in parts] == [70.0, 30.0, 40.0]
-    assert [told[f"revenue_share{part}"] for part in parts] == [0.875, 0.375, 0.5]
+    assert [figures[f"carts{part}"] for part in parts] == [3, 1, 2]
+    assert [figures[f"orders{part}"] for part in parts] == [2, 1, 1]
+    assert [figures[f"revenue{part}"] for part in parts] == [70.0, 30.0, 40.0]
+    assert [figures[f"revenue_share{part}"] for part in parts] == [0.875, 0.375, 0.5]
 
     totals = {"attribution": ("carts", "sales"), "widgets": ("carted", "bought")}
     widgets = widgets_report(database, shop.store, PERIOD)
@@ -149,8 +149,8 @@ def test_the_product_of_the_page_that_a_look_shows_is_no_recommendation(
     Attributor(database, tmp_path).catch_up(shop.store)
 
     figures = attribution_report(database, shop.store, PERIOD).figures
-    told = {one.definition.name: one.value for one in figures}
-    assert (told["shown"], told["orders"]) == (int(credited), int(credited))
+    values = {one.definition.name: one.value for one in figures}
+    assert (values["shown"], values["orders"]) == (int(credited), int(credited))
 
 
 def test_what_products_do_is_counted_in_the_look_that_showed_them_only(

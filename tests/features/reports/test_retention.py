@@ -214,9 +214,9 @@ def test_a_purge_goes_in_small_transactions_and_continues_after_a_stop(
         shop.send(impression("tent"))
     shop.send(impression("tent"), imported=True, at=NOW)
     read_on(shop)
-    asked = iter([False, False, True])
+    stops = iter([False, False, True])
 
-    assert purge_events(shop.database, shop.store, 90, NOW, lambda: next(asked)) == 20
+    assert purge_events(shop.database, shop.store, 90, NOW, lambda: next(stops)) == 20
     assert purge_events(shop.database, shop.store, 90, NOW) == 5
     assert times(shop) == [NOW]
 

@@ -161,7 +161,7 @@ def test_more_candidates_are_read_until_there_are_enough_groups(
 
 
 @pytest.mark.parametrize(
-    ("setting", "asked", "results"),
+    ("setting", "collapse", "results"),
     [
         ("request", None, 21),
         ("request", True, 8),
@@ -173,10 +173,10 @@ def test_more_candidates_are_read_until_there_are_enough_groups(
     ],
 )
 def test_the_call_and_the_store_say_whether_variants_collapse(
-    store: SearchableStore, setting: Collapse, asked: Any, results: int
+    store: SearchableStore, setting: Collapse, collapse: Any, results: int
 ) -> None:
     chosen = replace(store, collapse=setting)
-    request = replace(SearchRequest("shirt ", 50), collapse=asked)
+    request = replace(SearchRequest("shirt ", 50), collapse=collapse)
 
     assert len(find_products(chosen, request, NOW).hits) == results
 

@@ -37,7 +37,7 @@ def named(n: int, **fields: object) -> Item:
 COLOURS: Final = ("Red", "Blue", "Green", "Black", "White", "Pink", "Gold", "Grey")
 
 
-def asked(
+def refinement_among(
     folder: Path, items: Sequence[Item], query: str = "shoe ", filters: Sequence[str] = ()
 ) -> Refinement | None:
     """Return the question that a search is answered with."""
@@ -76,10 +76,10 @@ def ask(
         (20, named, None),
     ],
 )
-def test_a_question_is_asked_where_it_halves_the_results(
+def test_a_refinement_is_offered_where_it_halves_the_results(
     tmp_path: Path, count: int, describe: Callable[[int], Item], attribute: str | None
 ) -> None:
-    found = asked(tmp_path, shoes(count, describe))
+    found = refinement_among(tmp_path, shoes(count, describe))
 
     assert (found and found.attribute) == attribute
 
@@ -111,7 +111,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> SearchableStore:
         ("xyzzy ", (), None),
     ],
 )
-def test_what_filters_fix_is_not_asked_again(
+def test_an_attribute_that_a_filter_fixes_is_not_offered(
     store: SearchableStore, query: str, filters: tuple[str, ...], attribute: str | None
 ) -> None:
     found = ask(store, query, filters)
@@ -152,7 +152,7 @@ def test_what_shoppers_chose_for_the_query_decides_which_question_helps(
     assert (after and after.attribute) == "material"
 
 
-def test_categories_and_other_attributes_are_asked_too(store: SearchableStore) -> None:
+def test_categories_and_other_attributes_are_offered_too(store: SearchableStore) -> None:
     catalog = store.catalog
     items = np.arange(24, dtype=np.int64)
     for item in range(24):

@@ -79,7 +79,7 @@ def receive(database: Database, store: Store, events: list[list[NewEvent]]) -> N
     Attributor(database, Path("not-needed")).catch_up(store)  # writes whole stretches only
 
 
-def told(
+def insights_of(
     database: Database, store: Store, which: QueryFilter = QueryFilter.ALL
 ) -> SearchInsights:
     return search_insights(database, store, (DAY, DAY), which)
@@ -109,7 +109,7 @@ def test_searches_and_clicks_of_an_intent_come_together(
         (None, "a", None),
     )
 
-    insights = told(database, store)
+    insights = insights_of(database, store)
 
     assert [one.text for one in insights.queries] == ["Tents", "lamp", "stove"]
     tent, lamp, stove = insights.queries
@@ -153,7 +153,7 @@ def test_a_rate_is_of_searchers_and_never_more_than_all_of_them(
     searched(database, store, tent=searches)
     clicked(database, store, *(("tent", who, 1) for who in clickers))
 
-    total = told(database, store).total
+    total = insights_of(database, store).total
 
     assert (total.searchers, total.searchers_clicked) == rate
     assert total.click_through == (rate[1] / rate[0] if rate[0] else None)
@@ -195,7 +195,7 @@ def test_who_searches_again_on_a_day_is_one_searcher(
     assert (insights.total.searches, insights.total.searchers) == (4, 3)
 
 
-def test_what_finds_nothing_and_what_nobody_clicks_on_can_be_listed(
+def test_queries_without_results_or_clicks_can_be_listed(
     database: Database, store: Store
 ) -> None:
     searched(
@@ -208,8 +208,8 @@ def test_what_finds_nothing_and_what_nobody_clicks_on_can_be_listed(
     )
     clicked(database, store, ("tent", "a", 1))
 
-    empty = told(database, store, QueryFilter.NO_RESULTS)
-    ignored = told(database, store, QueryFilter.NO_CLICKS)
+    empty = insights_of(database, store, QueryFilter.NO_RESULTS)
+    ignored = insights_of(database, store, QueryFilter.NO_CLICKS)
 
     assert [one.text for one in empty.queries] == ["lamp", "stove"]
     assert [one.text for one in ignored.queries] == ["stove", "pan"]
@@ -223,13 +223,13 @@ def test_days_are_summed_and_others_left_out(database: Database, store: Store) -
     searched(database, store, tent=SearchCount("tents", 1, 1))
     searched(database, store, tent=SearchCount("Tent", 1, 0))
 
-    assert told(database, store).queries[0].searches == 2
+    assert insights_of(database, store).queries[0].searches == 2
     both = search_insights(database, store, ("2026-02-28", DAY))
     assert (both.queries[0].text, both.queries[0].searches) == ("Tent", 7)
 
 
 def test_a_store_without_searches_has_no_rates(database: Database, store: Store) -> None:
-    insights = told(database, store)
+    insights = insights_of(database, store)
 
     assert insights.queries == []
     assert insights.total.click_through is None
@@ -244,7 +244,7 @@ def test_nonsense_fills_no_disk(
     add(database, store, DAY, {f"x{n}": SearchCount(f"x{n}", 2, 1) for n in range(5)})
     searched(database, store, a=SearchCount("a", 1, 0))
 
-    insights = told(database, store)
+    insights = insights_of(database, store)
 
     assert [one.text for one in insights.queries] == ["a", "x0", "b"]
     assert (insights.total.searches, insights.total.empty) == (13, 5)
@@ -256,7 +256,7 @@ def test_old_days_are_forgotten(database: Database, store: Store) -> None:
     with database.transaction() as transaction:
         SearchCountRepository(transaction, store.store_id).delete_before(DAY)
 
-    assert told(database, store).total.searches == 1
+    assert insights_of(database, store).total.searches == 1
     assert search_insights(database, store, ("2026-01-01", DAY)).total.searches == 1
 
 
@@ -265,8 +265,8 @@ def test_another_stores_searches_stay_its_own(database: Database, store: Store) 
     searched(database, store, tent=SearchCount("tent", 5, 0))
     clicked(database, store, ("tent", "a", 1))
 
-    assert told(database, other).total.searches == 0
-    assert told(database, other).total.clicks == 0
+    assert insights_of(database, other).total.searches == 0
+    assert insights_of(database, other).total.clicks == 0
     assert NOON % DAY_MS == DAY_MS // 2
 
 
@@ -290,7 +290,7 @@ def test_what_is_bought_after_a_click_is_the_searchs_revenue(
         ],
     )
 
-    tent, lamp = told(database, store).queries
+    tent, lamp = insights_of(database, store).queries
 
     # Shopper a clicked on the tent in both lists: the later click counts.
     assert (tent.carts, tent.sales, tent.units, tent.revenue) == (1, 1, 2, 30.0)
@@ -301,7 +301,7 @@ def test_what_is_bought_after_a_click_is_the_searchs_revenue(
     assert [row[0] for row in made.rows] == ["Tents", "lamp"]
 
 
-def test_what_the_background_has_not_counted_yet_is_said(
+def test_the_report_notes_records_that_are_not_counted_yet(
     database: Database, store: Store
 ) -> None:
     clicked(database, store, ("tent", "a", 1))

@@ -20,7 +20,7 @@ STORE = StoreSettings(language="de", currency="CHF", rec_num=5)
 NAMES = [setting.name for setting in WIDGET_SETTINGS]
 
 
-def test_nothing_said_changes_nothing() -> None:
+def test_an_empty_change_changes_nothing() -> None:
     assert SET.changed(ConfigChange()) == SET
 
 

@@ -40,5 +40,5 @@ def test_a_language_we_do_not_speak_is_english() -> None:
     )
 
 
-def test_a_type_that_nobody_knows_is_titled_as_recs() -> None:
+def test_an_unknown_type_has_the_title_of_recs() -> None:
     assert default_title("footer", "fr") == default_title("recs", "fr")

@@ -43,13 +43,13 @@ def test_a_body_that_says_nothing_changes_nothing(body: object) -> None:
     assert parse_widget_config(body) == ConfigChange()
 
 
-def test_null_is_said_of_styles_and_scope() -> None:
+def test_styles_and_scope_may_be_null() -> None:
     assert parse_widget_config({"custom_css": None}) == ConfigChange(custom_css=None)
     assert parse_widget_config({"scoped": None}) == ConfigChange(scoped=None)
     assert parse_widget_config({"scoped": False}).custom_css is Unchanged.KEEP
 
 
-def test_null_is_said_of_a_key() -> None:
+def test_a_setting_may_be_null() -> None:
     body = {"settings": {"layout": None, "mine": None}}
 
     assert parse_widget_config(body).settings == {"layout": None, "mine": None}
@@ -172,7 +172,7 @@ def test_styles_have_a_length() -> None:
     assert parse_widget_config({"custom_css": ""}).custom_css is None
 
 
-def test_every_problem_is_told_at_once() -> None:
+def test_every_problem_is_reported_at_once() -> None:
     body = {"settings": {"columns": 0, "gap": -1}, "custom_css": 1, "scoped": "no"}
 
     assert {loc for loc, _ in refused(body)} == {

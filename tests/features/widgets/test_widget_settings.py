@@ -26,7 +26,9 @@ def holes(word: str) -> list[str]:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("widget_type", TYPES)
-def test_every_word_is_said_in_every_language(language: str, widget_type: str) -> None:
+def test_every_text_is_translated_into_every_language(
+    language: str, widget_type: str
+) -> None:
     english, words = translations(widget_type, "en"), translations(widget_type, language)
 
     assert words.keys() == english.keys()
@@ -85,7 +87,7 @@ def test_a_place_has_its_own_form_of_a_price(
     assert price_pattern(locale, currency) == form
 
 
-def test_every_language_that_widgets_speak_is_told_but_one() -> None:
+def test_every_widget_language_but_one_has_a_price_pattern() -> None:
     assert [one for one in LANGUAGES if price_pattern(one, "EUR") is None] == ["ar"]
 
 
@@ -104,27 +106,34 @@ def test_the_pages_language_wins_unless_the_shop_says_the_same_more_exactly(
     assert price_locale(page, shop) == locale
 
 
-def test_a_widget_is_told_the_form_and_the_merchants_own_stays() -> None:
+def test_a_widget_gets_the_price_form_and_the_merchants_own_stays() -> None:
     store = StoreSettings(language="en", currency="EUR")
 
-    def told(config: WidgetConfig, lang: str) -> object:
+    def price_form(config: WidgetConfig, lang: str) -> object:
         strings = config.resolved("recs", store, lang).settings["strings"]
         assert isinstance(strings, dict)
         return strings.get("price")
 
-    assert told(WidgetConfig(), "de-AT") == f"€{BLANK}1.234,00"
-    assert told(WidgetConfig({"currency": "XXX"}), "de-AT") is None
-    assert told(WidgetConfig({"strings": {"price": "EUR 1 234"}}), "de-AT") == "EUR 1 234"
+    assert price_form(WidgetConfig(), "de-AT") == f"€{BLANK}1.234,00"
+    assert price_form(WidgetConfig({"currency": "XXX"}), "de-AT") is None
+    assert (
+        price_form(WidgetConfig({"strings": {"price": "EUR 1 234"}}), "de-AT")
+        == "EUR 1 234"
+    )
 
 
 def test_the_shops_own_form_of_a_price_holds_in_every_language_for_its_currency() -> None:
     store = StoreSettings(language="en", currency="EUR", price_format="1.234,00 €")
 
-    def told(config: WidgetConfig, lang: str) -> object:
+    def price_form(config: WidgetConfig, lang: str) -> object:
         strings = config.resolved("recs", store, lang).settings["strings"]
         assert isinstance(strings, dict)
         return strings.get("price")
 
-    assert told(WidgetConfig(), "en") == told(WidgetConfig(), "xx") == "1.234,00 €"
-    assert told(WidgetConfig({"currency": "USD"}), "en") == "$1,234.00"
-    assert told(WidgetConfig({"strings": {"price": "EUR 1 234"}}), "en") == "EUR 1 234"
+    assert (
+        price_form(WidgetConfig(), "en") == price_form(WidgetConfig(), "xx") == "1.234,00 €"
+    )
+    assert price_form(WidgetConfig({"currency": "USD"}), "en") == "$1,234.00"
+    assert (
+        price_form(WidgetConfig({"strings": {"price": "EUR 1 234"}}), "en") == "EUR 1 234"
+    )

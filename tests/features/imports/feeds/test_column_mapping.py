@@ -21,10 +21,10 @@ def test_the_first_name_that_the_table_has_counts() -> None:
 def test_words_are_translated_whatever_their_case() -> None:
     mapping = read_mapping(MAPPING, "items")
 
-    told = mapping.translated({"id": "1", "availability": " LIEFERBAR "})
+    translated = mapping.translated({"id": "1", "availability": " LIEFERBAR "})
     other = mapping.translated({"id": "1", "availability": "in stock"})
 
-    assert told["availability"] == "in_stock"
+    assert translated["availability"] == "in_stock"
     assert other["availability"] == "in stock"
 
 
@@ -55,12 +55,12 @@ def test_a_mapping_that_cannot_be_meant_is_refused(
         read_mapping(path, "items")
 
 
-def test_a_mapping_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_missing_mapping_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(MappingError, match="cannot be read"):
         read_mapping(tmp_path / "none.toml", "items")
 
 
-def test_a_column_that_the_table_lacks_is_told_with_those_that_it_has(
+def test_a_missing_column_is_an_error_that_lists_the_tables_columns(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "mapping.toml"

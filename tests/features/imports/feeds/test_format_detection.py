@@ -70,6 +70,6 @@ def test_a_file_of_json_is_known_by_its_ending() -> None:
 
 
 @pytest.mark.parametrize("content", ["title,price\nTent,9\n", "\x00\x01\x02"])
-def test_what_tells_nothing_is_refused_with_a_way_out(content: str) -> None:
+def test_an_unknown_format_is_refused_with_the_options_that_help(content: str) -> None:
     with pytest.raises(UnknownItemFormatError, match=r"no column id.*--format.*--mapping"):
         detect_format(io.BytesIO(content.encode()), ".csv")

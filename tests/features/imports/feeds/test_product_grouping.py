@@ -37,13 +37,15 @@ def offers(count: int, variants: int) -> list[Offer]:
     return [msgspec.structs.replace(one, row=row) for row, one in enumerate(rows, start=2)]
 
 
-def told(found: Iterator[FeedProduct | RejectedRow]) -> dict[str | None, dict[str, object]]:
+def fields_by_id(
+    found: Iterator[FeedProduct | RejectedRow],
+) -> dict[str | None, dict[str, object]]:
     return {one.item_id: one.fields() for one in found if isinstance(one, FeedProduct)}
 
 
 @pytest.mark.parametrize("size", [1, 1 << 30])
 def test_rows_meet_whether_the_file_is_small_or_large(tmp_path: Path, size: int) -> None:
-    found = told(group_by_product(offers(50, 4), size, tmp_path))
+    found = fields_by_id(group_by_product(offers(50, 4), size, tmp_path))
 
     assert found == {
         f"p{number}": {"title": f"Product {number}", "price": 10.0, "stock_qty": 6}
@@ -88,7 +90,7 @@ def test_a_product_of_many_variants_costs_no_more_than_one(tmp_path: Path) -> No
     )
 
     tracemalloc.start()
-    found = told(group_by_product(rows, 1, tmp_path))
+    found = fields_by_id(group_by_product(rows, 1, tmp_path))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
 
@@ -122,10 +124,10 @@ def test_a_card_shows_what_can_be_had(
     for row, part in enumerate(parts):
         product.add(Offer(row, "p", "p", variant=part))
 
-    told = product.fields()
+    fields = product.fields()
 
     names = ("price", "cost", "stock_qty", "availability")
-    assert tuple(told.get(name) for name in names) == expected
+    assert tuple(fields.get(name) for name in names) == expected
 
 
 @pytest.mark.parametrize(

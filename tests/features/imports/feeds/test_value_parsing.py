@@ -92,7 +92,7 @@ def test_what_is_no_price_is_refused(text: str) -> None:
         parse_price(text, ",")
 
 
-def test_a_path_lies_in_each_of_its_levels() -> None:
+def test_a_category_path_belongs_to_each_of_its_levels() -> None:
     assert category_levels("Apparel &gt; Shoes>Trail ") == [
         "Apparel",
         "Apparel > Shoes",

@@ -142,7 +142,7 @@ def test_without_a_column_id_products_go_by_their_sku(tmp_path: Path) -> None:
     assert "products get their SKU as id" in notes_of(content, tmp_path)
 
 
-def test_a_choice_of_columns_says_what_it_cannot_tell(tmp_path: Path) -> None:
+def test_a_choice_of_columns_notes_what_is_missing(tmp_path: Path) -> None:
     how = reading()
     content = "ID,Name,Regular price,Categories,Tags,Tax class\n7,Mug,9.50,Kitchen,a,b\n"
 
