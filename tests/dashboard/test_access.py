@@ -133,7 +133,7 @@ def test_a_session_lasts_seven_days_at_most_and_the_page_says_so(
     ("seconds", "scheme", "sent"),
     [(0, "https", None), (31_536_000, "http", None), (600, "https", "max-age=600")],
 )
-def test_browsers_are_told_to_stay_with_https_where_the_operator_asks(
+def test_the_hsts_header_is_sent_where_the_operator_sets_it(
     tmp_path: Path, seconds: int, scheme: str, sent: str | None
 ) -> None:
     place = Service(tmp_path).prepare()
@@ -157,7 +157,7 @@ def test_a_session_ends_by_the_machines_clock_where_the_services_time_is_frozen(
 
 
 @pytest.mark.parametrize(
-    ("asked", "headers", "after"),
+    ("path", "headers", "after"),
     [
         ("/dashboard/products?q=red+tent&page=2", {}, None),
         ("/dashboard?days=7", {}, None),
@@ -173,18 +173,18 @@ def test_a_session_ends_by_the_machines_clock_where_the_services_time_is_frozen(
     ],
 )
 def test_log_in_leads_back_to_the_page_with_its_query(
-    office: Office, store: Store, asked: str, headers: dict[str, str], after: str | None
+    office: Office, store: Store, path: str, headers: dict[str, str], after: str | None
 ) -> None:
     guest = Member(office.inside, headers=headers)
 
-    sent = guest.get(asked)
+    sent = guest.get(path)
     to = sent.header("location") or sent.header("hx-redirect") or ""
     next_path = dict(parse_qsl(urlsplit(to).query)).get("next", "")
     entered = Member(office.inside).post(
         "/dashboard/login", name=store.domain, password=PASSWORD, next=next_path
     )
 
-    wanted = asked if after is None else after
+    wanted = path if after is None else after
     assert next_path == wanted
     assert entered.header("location") == (wanted or "/dashboard")
 
@@ -203,10 +203,10 @@ def test_wrong_passwords_sound_alike_and_are_throttled(
     guest = Member(office.inside, headers={"x-forwarded-for": "203.0.113.7"})
     names = [f"owner@{store.domain}", "nobody@nowhere.example"]
     replies = [guest.log_in(name, "wrong password") for name in names]
-    told = [
+    pages = [
         text_of(reply).replace(name, "") for reply, name in zip(replies, names, strict=True)
     ]
-    assert told[0] == told[1]
+    assert pages[0] == pages[1]
 
     for _ in range(12):
         last = guest.log_in(names[0], "wrong password")
@@ -315,7 +315,7 @@ CHROME = "AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0 Safari/537.36"
 
 
 @pytest.mark.parametrize(
-    ("agent", "told"),
+    ("agent", "name"),
     [
         ("Mozilla/5.0 (X11; Linux x86_64) Gecko/2 Firefox/140.0", "Firefox on Linux"),
         (f"Mozilla/5.0 (Windows NT 10.0) {CHROME} Edg/142.0", "Edge on Windows"),
@@ -325,5 +325,5 @@ CHROME = "AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0 Safari/537.36"
         ("", "Unknown browser"),
     ],
 )
-def test_sessions_name_the_browser_as_people_do(agent: str, told: str) -> None:
-    assert browser_name(agent) == told
+def test_sessions_name_the_browser_as_people_do(agent: str, name: str) -> None:
+    assert browser_name(agent) == name

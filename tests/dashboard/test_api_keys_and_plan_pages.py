@@ -145,14 +145,14 @@ def test_the_owner_of_the_first_store_adds_others_without_an_invitation(
 
 
 @pytest.mark.parametrize(
-    ("days", "told"),
+    ("days", "notice"),
     [(5, None), (4, "ends in 4 days"), (0.5, "ends in 1 day"), (-1, "has ended")],
 )
 def test_a_plan_counts_down_and_the_store_can_ask_for_another(
     office: Office,
     store: Store,
     days: float,
-    told: str | None,
+    notice: str | None,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     member = office.member(store)
@@ -168,20 +168,20 @@ def test_a_plan_counts_down_and_the_store_can_ask_for_another(
     )
     for path in ("/dashboard", "/dashboard/products"):
         page = text_of(member.get(path))
-        assert ("Your plan" in page) is (told is not None)
-        assert (told or "") in page
-        assert ("events and orders are still stored" in page) is (told is not None)
+        assert ("Your plan" in page) is (notice is not None)
+        assert (notice or "") in page
+        assert ("events and orders are still stored" in page) is (notice is not None)
 
     for _ in range(2):
-        asked = member.post("/dashboard/account/plan/ask", page="/dashboard/account")
-        assert asked.status == 303
+        reply = member.post("/dashboard/account/plan/ask", page="/dashboard/account")
+        assert reply.status == 303
     requested = [one for one in caplog.records if one.message == "plan requested"]
     assert [vars(one)["domain"] for one in requested] == [store.domain] * 2
     assert "Asked for a plan" in text_of(member.get("/dashboard/audit"))
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "told"),
+    ("name", "value", "message"),
     [
         ("domain", "no domain", "domain"),
         ("domain", "Bergladen", "like bergladen.com"),
@@ -193,13 +193,13 @@ def test_a_plan_counts_down_and_the_store_can_ask_for_another(
         ("currency", "", ""),
     ],
 )
-def test_what_is_wrong_with_a_registration_stands_beside_its_field(
-    office: Office, name: str, value: str, told: str
+def test_an_error_in_a_registration_is_shown_beside_its_field(
+    office: Office, name: str, value: str, message: str
 ) -> None:
     _member, reply = register(office, **{name: value})
 
-    assert getattr(reply, "status", 0) == (422 if told else 303)
-    assert told in text_of(reply)  # type: ignore[arg-type]  # a reply
+    assert getattr(reply, "status", 0) == (422 if message else 303)
+    assert message in text_of(reply)  # type: ignore[arg-type]  # a reply
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_what_is_wrong_with_a_registration_stands_beside_its_field(
     ],
     ids=str,
 )
-def test_nobody_registers_without_a_link_whatever_the_request_says(
+def test_registration_needs_a_link_whatever_the_request_says(
     tmp_path: Path, headers: dict[str, str]
 ) -> None:
     """A bare `proxy_pass` made every visitor local, and so does a `Host: localhost`."""
@@ -281,9 +281,9 @@ def test_a_busy_database_ends_no_start_of_the_service(
     monkeypatch.setattr(dashboard_logins, "invite_first", busy)
     serve.announce_service(settings, "http://127.0.0.1:8000")
 
-    told = capsys.readouterr().out
-    assert "listens on http://127.0.0.1:8000" in told
-    assert "productrecs account invite" in told
+    printed = capsys.readouterr().out
+    assert "listens on http://127.0.0.1:8000" in printed
+    assert "productrecs account invite" in printed
 
 
 def test_a_start_with_a_store_waits_for_no_writer(tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ def test_a_proposal_is_accepted_edited_removed_and_rejected(
         ([("part", one) for one in ("mat", "mug", "lamp", "boat", "x")], "2 to 4 products"),
     ],
 )  # fmt: skip
-def test_an_error_stands_at_its_field(
+def test_an_error_is_shown_at_its_field(
     office: Office, shop: Filled, sent: list[tuple[str, str]], said: str
 ) -> None:
     before = editor_of(office, shop).all()
@@ -131,11 +131,11 @@ def test_a_bundle_that_pages_would_not_show_is_saved_only_after_a_question(
     member, before = office.member(shop.store), editor_of(office, shop).all()
     sent = [("part", "canoe\ntent"), ("bundle_name", "River")]  # as the page's field sends
 
-    asked = send(member, FORM, *sent)
+    reply = send(member, FORM, *sent)
 
-    assert asked.status == 422
-    assert "would not show this bundle now: Canoe cannot be bought" in text_of(asked)
-    assert 'data-guard="changed"' in asked.body.decode()
+    assert reply.status == 422
+    assert "would not show this bundle now: Canoe cannot be bought" in text_of(reply)
+    assert 'data-guard="changed"' in reply.body.decode()
     assert editor_of(office, shop).all() == before
     assert send(member, FORM, *sent, ("anyway", "on")).status == 303
     (made,) = [one for one in editor_of(office, shop).all() if one not in before]

@@ -90,7 +90,7 @@ def last_detail(member: Member) -> str:
         ),
     ],
 )
-def test_a_change_is_told_with_old_and_new_values_and_titles(
+def test_a_change_is_described_with_old_and_new_values_and_titles(
     member: Member, path: str, fields: dict[str, str], said: str
 ) -> None:
     member.post("/dashboard/settings", **SHOP)

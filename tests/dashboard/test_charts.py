@@ -44,7 +44,7 @@ def test_the_amounts_at_the_side_are_round(
     assert bar_chart(["2026-11-01"], {"Sales": [highest]}, FORMATS).amounts == amounts
 
 
-def test_stacked_bars_stand_on_one_another() -> None:
+def test_bars_are_stacked_on_one_another() -> None:
     values = {"After a click": [1.0, 3.0], "Only seen": [3.0, 0.0]}
 
     chart = bar_chart(["2026-11-01", "2026-11-02"], values, FORMATS)

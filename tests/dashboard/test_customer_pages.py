@@ -112,22 +112,22 @@ def test_an_owner_erases_a_customer_after_typing_the_id(
 ) -> None:
     owner, page = office.member(buying), f"{CUSTOMERS}/one?customer=anna"
     eraser = build_eraser(office.services)
-    asked = {"page": page, "customer": "anna"}
+    fields = {"page": page, "customer": "anna"}
 
-    wrong = owner.post(f"{CUSTOMERS}/one", **asked, confirm="ana")
+    wrong = owner.post(f"{CUSTOMERS}/one", **fields, confirm="ana")
     assert wrong.status == 422
     assert "This is not the id above" in text_of(wrong)
     assert 'value="ana"' in wrong.body.decode()
     assert not eraser.all(buying.store_id)
 
-    gone = owner.post(f"{CUSTOMERS}/one", **asked, confirm="anna")
+    gone = owner.post(f"{CUSTOMERS}/one", **fields, confirm="anna")
     assert gone.header("location") == CUSTOMERS
     eraser.advance(buying.store_id)
     assert owner.get(page).status == 404
     assert owner.get(f"{CUSTOMERS}/one?customer=bert").status == 200
 
 
-def test_an_editor_reads_and_erases_nobody(office: Office, buying: Store) -> None:
+def test_an_editor_reads_but_cannot_erase_customers(office: Office, buying: Store) -> None:
     editor = Member(office.inside)
     editor.log_in(add_user(office.services, buying, Role.EDITOR))
 
@@ -138,5 +138,5 @@ def test_an_editor_reads_and_erases_nobody(office: Office, buying: Store) -> Non
     assert not build_eraser(office.services).all(buying.store_id)
 
 
-def test_a_store_without_orders_is_told_what_to_do(office: Office, store: Store) -> None:
+def test_a_store_without_orders_sees_no_customers_yet(office: Office, store: Store) -> None:
     assert "No customers yet" in text_of(office.member(store).get(CUSTOMERS))

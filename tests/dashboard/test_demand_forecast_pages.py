@@ -121,7 +121,7 @@ def test_the_store_sees_history_band_and_error_in_words(owner: Member) -> None:
     assert 'class="band"' in body  # without JavaScript
 
 
-def test_what_to_order_comes_first_and_overstock_is_told(owner: Member) -> None:
+def test_products_to_order_come_first_and_overstock_is_shown(owner: Member) -> None:
     rows = re.findall(
         r'<th scope="row".*?</tr>', owner.get("/dashboard/demand").body.decode(), re.S
     )
@@ -179,8 +179,8 @@ def test_a_chart_shows_the_dates_that_somebody_chose(
     def day(ago: int | None) -> str:
         return "" if ago is None else f"{today - timedelta(days=ago):%Y-%m-%d}"
 
-    asked = f"{page}from={day(back)}&until={day(until)}"
-    body = owner.get(asked).body.decode()
+    address = f"{page}from={day(back)}&until={day(until)}"
+    body = owner.get(address).body.decode()
 
     rows = re.findall(r"<tr>", body.split('class="compact"')[1].split("</table>")[0])
     if not shown:
@@ -225,9 +225,7 @@ def test_a_flat_forecast_says_why() -> None:
     assert not why_flat(sold, [flat_days[0], ExpectedDay("2026-01-04", 0, 2.0, 2)])
 
 
-def test_a_store_without_forecast_is_told_how_one_comes(
-    office: Office, store: Store
-) -> None:
+def test_a_store_without_forecast_sees_when_one_comes(office: Office, store: Store) -> None:
     member = office.member(store)
     assert "The demand forecast is off" in text_of(member.get("/dashboard/demand"))
 

@@ -18,7 +18,7 @@ from productrecs.worker.file_import_jobs import UNDO_MS
 from tests.dashboard.test_file_imports_and_erasures import erase
 from tests.dashboard.test_file_imports_page import (
     PAGE,
-    found,
+    find_import,
     id_of,
     press,
     send,
@@ -44,7 +44,7 @@ def imported(office: Office, store: Store, content: str, name: str = "a.csv") ->
     work(office)
     press(member, path, "start")
     work(office)
-    assert found(office, store, path).status.value == "done"
+    assert find_import(office, store, path).status.value == "done"
     return path
 
 
@@ -85,7 +85,7 @@ def test_an_import_of_orders_is_undone_row_by_row(office: Office, store: Store) 
         "mug,,,5", "mug,,2026-10-06,5"
     )
     path = imported(office, store, changing)
-    counts = found(office, store, path).result["counts"]
+    counts = find_import(office, store, path).result["counts"]
     assert (counts["inserted"], counts["overwritten"], counts["repeated"]) == (700, 1, 2)
     assert len(lines(office, store)) == 701
 
@@ -139,12 +139,12 @@ def test_an_interrupted_undo_goes_on(
     path = imported(office, store, HEADER + MANY)
     kept, calls = ImportChangeRepository.record_undo, 0
 
-    def stop(self: ImportChangeRepository, *told: object) -> None:
+    def stop(self: ImportChangeRepository, *arguments: object) -> None:
         nonlocal calls
         calls += 1
         if calls == 2:
             raise KeyError
-        kept(self, *told)  # type: ignore[arg-type]
+        kept(self, *arguments)  # type: ignore[arg-type]
 
     database, clock = office.services.database, office.services.clock
     undo = ImportUndo(database, store.store_id, id_of(path), "orders", clock)

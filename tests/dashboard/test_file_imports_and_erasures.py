@@ -16,7 +16,7 @@ from productrecs.storage.jobs.job_queue import NewJob
 from productrecs.storage.sql.tables import purchase_lines
 from productrecs.worker.file_import_jobs import build_file_checker
 from tests.dashboard.test_file_imports_page import (
-    found,
+    find_import,
     id_of,
     press,
     send,
@@ -112,12 +112,12 @@ def test_a_checked_file_drops_the_orders_of_an_erased_shopper(
     raw = file.read_bytes()
     text = (raw if lost else gzip.decompress(raw)).decode(encoding).replace('"', "")
     assert (waited, waits(office, store)) == (1, 0)
-    assert found(office, store, path).status == "checked"
+    assert find_import(office, store, path).status == "checked"
     assert all(part in text for part in left)
     assert len(text.split()) >= len(left)
     if lost:
-        told = f"{lost} rows of orders of erased customers" in text_of(member.get(path))
-        assert told or content is not OURS  # the others have a problem, which is shown
+        is_shown = f"{lost} rows of orders of erased customers" in text_of(member.get(path))
+        assert is_shown or content is not OURS  # the others have a problem, which is shown
         assert text.count(name) == int(name == ME and content is OURS)  # another's note
     assert [
         one.name
@@ -133,10 +133,10 @@ def test_what_is_left_is_imported_with_its_row_numbers(
     broken = "E,rope,c-5,2026-10-02,,,,\nF,,c-6,2026-10-02,no product\n"
     path = send(member, OURS + broken, "orders.csv")
     work(office)
-    before = found(office, store, path).preview["errors"]
+    before = find_import(office, store, path).preview["errors"]
     erase(office, store, ME)
     work(office)
-    after = found(office, store, path).preview["errors"]
+    after = find_import(office, store, path).preview["errors"]
     press(member, path, "start")
     work(office)
 
@@ -176,7 +176,7 @@ def test_a_shopper_who_is_erased_during_a_check_is_dropped_as_well(
     while checker.run_one():
         pass
 
-    assert found(office, store, path).status == "checked"
+    assert find_import(office, store, path).status == "checked"
     assert "A,mug" not in kept(office, path)
 
 

@@ -116,7 +116,7 @@ def test_orders_are_counted_and_a_second_time_already_stored(
     office: Office, store: Store
 ) -> None:
     member = office.member(store)
-    told = []
+    pages = []
     for _ in range(2):
         path = send(member, gzip.compress(ORDERS.encode()), "orders.csv.gz")
         work(office)
@@ -126,10 +126,10 @@ def test_orders_are_counted_and_a_second_time_already_stored(
         assert re.search(r"To import\s+2\s+Repeated\s+1\s+", checked)
         assert "Waiting" in text_of(press(member, path, "start"))
         work(office)
-        told.append(" ".join(text_of(member.get(path)).split()))
+        pages.append(" ".join(text_of(member.get(path)).split()))
 
-    assert "New 2 Changed 0 Already stored 0 Repeated 1 Left out 0 Failed 1" in told[0]
-    assert "New 0 Changed 0 Already stored 3 Left out 0 Failed 1" in told[1]
+    assert "New 2 Changed 0 Already stored 0 Repeated 1 Left out 0 Failed 1" in pages[0]
+    assert "New 0 Changed 0 Already stored 3 Left out 0 Failed 1" in pages[1]
 
 
 def flat(reply: Reply) -> str:
@@ -138,7 +138,7 @@ def flat(reply: Reply) -> str:
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "told"),
+    ("name", "content", "message"),
     [
         (
             "bought.csv",
@@ -160,12 +160,12 @@ def flat(reply: Reply) -> str:
     ],
 )
 def test_the_check_says_what_a_merchant_may_not_have_meant(
-    office: Office, store: Store, name: str, content: str, told: str
+    office: Office, store: Store, name: str, content: str, message: str
 ) -> None:
     member = office.member(store)
     path = send(member, content.encode("latin-1"), name)
     work(office)
-    assert told in flat(member.get(path))
+    assert message in flat(member.get(path))
 
 
 def test_the_history_says_that_a_file_cannot_start_and_the_log_names_it(
@@ -207,7 +207,7 @@ def test_unknown_columns_are_chosen_by_hand(office: Office, store: Store) -> Non
     assert {key: one.item.price for key, one in found.items()} == {"7": 9.5, "8": 89.0}
 
 
-def test_days_and_months_are_told_apart_by_the_merchant(
+def test_the_merchant_says_whether_the_day_or_the_month_comes_first(
     office: Office, store: Store
 ) -> None:
     member = office.member(store)
@@ -239,7 +239,7 @@ def test_days_and_months_are_told_apart_by_the_merchant(
         (b'{"a": 1}', "a.json", "array"),
     ],
 )
-def test_what_is_no_table_is_told_in_words(
+def test_a_file_that_is_no_table_gets_an_error_in_words(
     office: Office, store: Store, content: bytes, name: str, words: str
 ) -> None:
     member = office.member(store)
@@ -281,7 +281,7 @@ def test_every_row_of_a_file_is_in_one_count(office: Office, store: Store) -> No
     work(office)
     press(member, path, "start")
     work(office)
-    counts = found(office, store, path).result["counts"]
+    counts = find_import(office, store, path).result["counts"]
 
     assert counts == {
         "rows": 1_004,
@@ -305,7 +305,9 @@ def test_a_discarded_file_is_gone(office: Office, store: Store) -> None:
     assert not (office.services.uploads / id_of(path)).exists()
 
 
-def test_an_empty_choice_is_told_beside_the_field(office: Office, store: Store) -> None:
+def test_an_empty_choice_gets_an_error_beside_the_field(
+    office: Office, store: Store
+) -> None:
     member = office.member(store)
 
     none = member.send_file(PAGE, b"", "", page=PAGE, kind="orders")
@@ -357,7 +359,7 @@ def test_a_viewer_sees_the_history_and_no_form(office: Office, store: Store) -> 
     assert "<form" not in file.partition("<main")[2]
 
 
-def found(office: Office, store: Store, path: str) -> FileImport:
+def find_import(office: Office, store: Store, path: str) -> FileImport:
     """Return an import as it is stored."""
     with office.services.database.reading() as connection:
         one = FileImportRepository(connection, store.store_id).find(id_of(path))
@@ -365,7 +367,7 @@ def found(office: Office, store: Store, path: str) -> FileImport:
     return one
 
 
-def test_what_nobody_starts_expires(office: Office, store: Store) -> None:
+def test_an_import_that_is_not_started_expires(office: Office, store: Store) -> None:
     member = office.member(store)
     path = send(member, PRODUCTS, "a.csv")
     work(office)
@@ -374,7 +376,7 @@ def test_what_nobody_starts_expires(office: Office, store: Store) -> None:
         office.services.queue.enqueue(transaction, NewJob(INSTALLATION, "expire-files"))
     work(office)
 
-    assert found(office, store, path).status.value == "failed"
+    assert find_import(office, store, path).status.value == "failed"
 
 
 def test_a_file_that_breaks_the_worker_is_given_up(office: Office, store: Store) -> None:
@@ -407,7 +409,7 @@ def test_interruptions_do_not_count_as_attempts(
         for _ in range(MAX_ATTEMPTS + 1):
             assert checker.run_one()
     assert len(stops) == MAX_ATTEMPTS + 1
-    assert found(office, store, path).attempts == 0
+    assert find_import(office, store, path).attempts == 0
     work(office)
 
     assert "Start the import" in text_of(member.get(path))
@@ -437,10 +439,10 @@ def test_an_interrupted_import_of_products_goes_on_where_it_stopped(
             raise KeyError
 
     with pytest.raises(KeyError):
-        files.run(store, found(office, store, path), file, stop)
-    first = found(office, store, path).mark
+        files.run(store, find_import(office, store, path), file, stop)
+    first = find_import(office, store, path).mark
     work(office)
-    done = found(office, store, path)
+    done = find_import(office, store, path)
 
     assert first.items == first.created == 3_000
     assert done.result["counts"]["inserted"] == 4_500
@@ -457,10 +459,10 @@ def test_imports_of_several_stores_take_turns(office: Office, store: Store) -> N
 
     states = []
     while importer.run_one():
-        both = (found(office, store, long), found(office, other, short))
+        both = (find_import(office, store, long), find_import(office, other, short))
         states.append(tuple(one.status.value for one in both))
 
     assert ("running", "done") in states
     assert states[-1] == ("done", "done")
-    assert found(office, store, long).result["counts"]["inserted"] == 4_500
-    assert found(office, store, long).attempts == 0
+    assert find_import(office, store, long).result["counts"]["inserted"] == 4_500
+    assert find_import(office, store, long).attempts == 0

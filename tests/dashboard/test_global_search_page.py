@@ -22,7 +22,7 @@ def member(office: Office) -> Member:
 
 
 @pytest.mark.parametrize(
-    ("typed", "told", "unseen"),
+    ("typed", "shown", "unseen"),
     [
         ("oak chair", ["Rules", "Oak chair"], "Customer"),
         ("Oak lamp", ["Products", "Rules", "Customer"], "Nothing matches"),
@@ -34,11 +34,11 @@ def member(office: Office) -> Member:
     ],
 )
 def test_names_find_pages_products_and_rules_and_a_whole_id_a_customer(
-    member: Member, typed: str, told: list[str], unseen: str
+    member: Member, typed: str, shown: list[str], unseen: str
 ) -> None:
     member.headers = {"hx-request": "true"}
 
     found = text_of(member.get(f"/dashboard/find?q={typed.replace(' ', '+')}"))
 
-    assert [text for text in told if text not in found] == [], found
+    assert [text for text in shown if text not in found] == [], found
     assert unseen not in found

@@ -83,7 +83,7 @@ def test_products_out_of_stock_are_shown_when_the_box_is_not_ticked(
     assert eventually(lambda: "p0" in shop.merchant.recommend(num=20).ids, 5)
 
 
-def test_a_mistake_stands_beside_its_field_and_nothing_is_stored(
+def test_an_error_is_shown_beside_its_field_and_nothing_is_stored(
     office: Office, shop: Filled
 ) -> None:
     wrong = FIELDS | {"rec_num": "99", "trending_days": "many", "search_sold_out": "last"}
@@ -102,17 +102,15 @@ def test_trending_is_counted_anew_after_a_change(office: Office, shop: Filled) -
     member = office.member(shop.store)
 
     member.post(PAGE, **(FIELDS | {"trending_metric": "revenue"}))
-    told = text_of(member.get(PAGE))
+    page = text_of(member.get(PAGE))
     member.post(PAGE, **(FIELDS | {"trending_metric": "revenue"}))
     again = text_of(member.get(PAGE))
 
-    assert "Trending is counted anew" in told
+    assert "Trending is counted anew" in page
     assert "Nothing was changed." in again
 
 
-def test_orders_that_nobody_confirmed_are_left_out_by_one_click(
-    office: Office, shop: Filled
-) -> None:
+def test_unconfirmed_orders_are_left_out_by_one_click(office: Office, shop: Filled) -> None:
     member = office.member(shop.store)
     line = [{"item_id": "p1"}]
     for number in range(30):

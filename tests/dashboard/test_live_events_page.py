@@ -90,7 +90,7 @@ def test_events_appear_with_their_verdicts(office: Office, store: Store) -> None
     send(office, store, named)
 
     seen = awaited(member, 11)
-    told = "\n".join(reversed(seen))
+    text = "\n".join(reversed(seen))
 
     assert [verdict_of(one) for one in reversed(seen)] == [
         "Unknown product",
@@ -105,16 +105,16 @@ def test_events_appear_with_their_verdicts(office: Office, store: Store) -> None
         "Unknown product",
         "Duplicate",
     ]
-    assert "is not in your catalog" in told
-    assert "Send order_id with each purchase" in told
-    assert "its signature is not that of this id" in told
+    assert "is not in your catalog" in text
+    assert "Send order_id with each purchase" in text
+    assert "its signature is not that of this id" in text
     assert "&#34;search_query&#34;: &#34;tents&#34;" in member.get(PAGE).body.decode()
     assert len(lines(member, "kind=search-pref")) == 4
     assert len(lines(member, "session=s_1&verdict=no_order_id")) == 1
     assert len(lines(member, "item=tents")) == 3
 
 
-def test_events_that_came_while_nobody_watched_are_listed(
+def test_events_that_came_before_the_page_was_opened_are_listed(
     office: Office, store: Store
 ) -> None:
     shown = {"event": "rec-impression", "item_ids": ["tent", "stove"], "session_id": "s_9"}
@@ -245,7 +245,7 @@ def test_only_what_came_since_is_sent_again(office: Office, store: Store) -> Non
     assert 'hx-swap-oob="true"' in later
 
 
-def test_only_my_browser_is_told_from_others(office: Office, store: Store) -> None:
+def test_a_filter_shows_only_events_of_my_browser(office: Office, store: Store) -> None:
     member = Member(office.inside, headers={"user-agent": "Mine/1"})
     member.log_in(f"owner@{store.domain}")
     lines(member)
@@ -256,7 +256,9 @@ def test_only_my_browser_is_told_from_others(office: Office, store: Store) -> No
     assert len(lines(member, "mine=on")) == 1
 
 
-def test_nothing_is_noted_while_nobody_looks(office: Office, store: Store) -> None:
+def test_events_are_not_recorded_while_the_page_is_closed(
+    office: Office, store: Store
+) -> None:
     other = add_store(office.services, f"other-{office.now_ms}.example")
     member = office.member(store)
     lines(member)

@@ -100,15 +100,15 @@ def test_a_published_look_says_which_newer_one_is_shown(
 
 
 @pytest.mark.parametrize(
-    ("data", "item", "told"),
+    ("data", "item", "message"),
     [
         (b"no picture", "tent", "JPEG"),
         (b"", "tent", "Choose a photo"),
         (None, "unknown", "Choose the product on whose page"),
     ],
 )
-def test_what_is_wrong_with_an_upload_is_said_and_nothing_is_lost(
-    office: Office, shop: Filled, data: bytes | None, item: str, told: str
+def test_an_error_in_an_upload_is_shown_and_nothing_is_lost(
+    office: Office, shop: Filled, data: bytes | None, item: str, message: str
 ) -> None:
     photo = encoded(drawn("red", "disc")) if data is None else data
 
@@ -117,7 +117,7 @@ def test_what_is_wrong_with_an_upload_is_said_and_nothing_is_lost(
     )
 
     assert reply.status == 422
-    assert told in text_of(reply)
+    assert message in text_of(reply)
     assert 'value="Lake"' in reply.body.decode()
     assert f'value="{item}"' in reply.body.decode()
     assert stored(office, shop) == []
@@ -151,7 +151,7 @@ def test_hotspots_are_saved_and_published_and_shoppers_see_them(
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "told"),
+    ("field", "value", "message"),
     [
         ("spot_item", "gone", "there is no product gone"),
         ("spot_item", "", "Choose a product of your catalog"),
@@ -162,8 +162,8 @@ def test_hotspots_are_saved_and_published_and_shoppers_see_them(
         ("spot_label", "x" * 81, "at most 80 characters"),
     ],
 )
-def test_a_mistake_stands_beside_its_hotspot_and_nothing_is_lost(
-    office: Office, shop: Filled, field: str, value: str, told: str
+def test_an_error_is_shown_beside_its_hotspot_and_nothing_is_lost(
+    office: Office, shop: Filled, field: str, value: str, message: str
 ) -> None:
     member = office.member(shop.store)
     look = draft_of(office, shop)
@@ -172,7 +172,7 @@ def test_a_mistake_stands_beside_its_hotspot_and_nothing_is_lost(
     reply = member.post(EDIT, page=f"{EDIT}?look={look}", look=look, then="save", **fields)
 
     assert reply.status == 422
-    assert told.lower() in text_of(reply).lower()
+    assert message.lower() in text_of(reply).lower()
     assert 'value="New title"' in reply.body.decode()
     assert f'value="{value}"' in reply.body.decode()
     assert stored(office, shop)[0].content.hotspots == ()
@@ -206,10 +206,10 @@ def test_a_look_that_would_show_no_product_is_published_only_after_a_question(
     fields = {"page": f"{EDIT}?look={look}", "look": look, "on": "tent"}
     fields |= {**SPOT, "spot_item": "oar"}
 
-    asked = member.post(EDIT, then="publish", **fields)
+    reply = member.post(EDIT, then="publish", **fields)
 
-    assert asked.status == 422
-    assert "Shoppers would not see this look now" in text_of(asked)
+    assert reply.status == 422
+    assert "Shoppers would not see this look now" in text_of(reply)
     assert stored(office, shop)[0].state is LookState.DRAFT
     assert member.post(EDIT, then="save", **fields).status == 303  # a draft is not shown
     assert member.post(EDIT, then="publish", anyway="on", **fields).status == 303

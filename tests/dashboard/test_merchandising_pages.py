@@ -104,7 +104,7 @@ def test_a_rule_that_will_begin_later_is_previewed_as_if_it_had_begun(
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "told"),
+    ("field", "value", "message"),
     [
         ("price_min", "cheap", "is not a number"),
         ("price_max", "1", "is above the highest"),
@@ -114,8 +114,8 @@ def test_a_rule_that_will_begin_later_is_previewed_as_if_it_had_begun(
         ("starts", "soon", "write a date such as 2026-03-01"),
     ],
 )
-def test_what_is_wrong_stands_beside_its_field_and_nothing_is_lost(
-    office: Office, shop: Filled, field: str, value: str, told: str
+def test_an_error_is_shown_beside_its_field_and_nothing_is_lost(
+    office: Office, shop: Filled, field: str, value: str, message: str
 ) -> None:
     fields = {
         "action": "boost",
@@ -129,7 +129,7 @@ def test_what_is_wrong_stands_beside_its_field_and_nothing_is_lost(
     body = reply.body.decode()
 
     assert reply.status == 422
-    assert told in text_of(reply)
+    assert message in text_of(reply)
     assert f'id="d-{field}"' in body
     assert f'value="{value}"' in body
     assert 'value="My rule"' in body
@@ -190,11 +190,11 @@ def test_a_rule_that_matches_nothing_is_saved_after_a_yes_only(
 ) -> None:
     member = office.member(shop.store)
 
-    asked = member.post(RULE, **fields, enabled="on", ends="2020-05-01")
+    reply = member.post(RULE, **fields, enabled="on", ends="2020-05-01")
 
-    assert asked.status == 422
-    assert "No product in your catalog matches this rule" in text_of(asked)
-    assert 'data-guard="changed"' in asked.body.decode()
+    assert reply.status == 422
+    assert "No product in your catalog matches this rule" in text_of(reply)
+    assert 'data-guard="changed"' in reply.body.decode()
     assert stored(office, shop) == []
     saved = member.post(RULE, **fields, enabled="on", ends="2020-05-01", anyway="on")
     assert saved.status == 303

@@ -78,7 +78,7 @@ def test_a_placement_is_made_changed_and_removed(office: Office, shop: Filled) -
         ({"fallback": "new"}, "The fallback must be another strategy"),
     ],
 )
-def test_an_error_stands_at_its_field_and_in_the_preview(
+def test_an_error_is_shown_at_its_field_and_in_the_preview(
     office: Office, shop: Filled, changes: dict[str, str], said: str
 ) -> None:
     member = office.member(shop.store)
@@ -129,10 +129,10 @@ def test_filters_that_match_nothing_are_saved_after_a_yes_only(
 ) -> None:
     member, empty = office.member(shop.store), {"filters": "categories:Lamps\nbrand:Nobody"}
 
-    asked = member.post(FORM, **(WHOLE | empty))
+    reply = member.post(FORM, **(WHOLE | empty))
 
-    assert asked.status == 422
-    assert "No product in your catalog matches these filters" in text_of(asked)
+    assert reply.status == 422
+    assert "No product in your catalog matches these filters" in text_of(reply)
     assert shop.merchant.recommend(placement="home-hero").status == 404
     assert member.post(FORM, **(WHOLE | empty), anyway="on").status == 303
     assert shop.merchant.recommend(placement="home-hero").ids == []

@@ -74,7 +74,7 @@ def test_a_product_is_found_by_its_exact_id_before_it_is_indexed(
 
 
 @pytest.mark.parametrize(
-    ("chosen", "told", "unseen"),
+    ("chosen", "shown", "unseen"),
     [
         ("sold_out", "Lamp number 0", "Lamp number 1"),
         ("hidden", "Old lamp", "Lamp number"),
@@ -82,11 +82,11 @@ def test_a_product_is_found_by_its_exact_id_before_it_is_indexed(
     ],
 )
 def test_products_are_filtered_by_what_shoppers_see(
-    office: Office, shop: Filled, chosen: str, told: str, unseen: str
+    office: Office, shop: Filled, chosen: str, shown: str, unseen: str
 ) -> None:
     page = text_of(opened(office, shop).get(f"/dashboard/products?show={chosen}"))
 
-    assert told in page
+    assert shown in page
     assert unseen not in page
 
 

@@ -51,7 +51,7 @@ def owner(office: Office, sold: Store) -> Member:
     return office.member(sold)
 
 
-def test_impact_tells_clicks_from_impressions(owner: Member) -> None:
+def test_impact_separates_clicks_from_impressions(owner: Member) -> None:
     reply = owner.get("/dashboard/impact?days=7")
 
     text = re.sub(r"\s+", " ", text_of(reply))
@@ -110,7 +110,7 @@ def test_a_report_that_is_none_is_not_sent(owner: Member, query: str) -> None:
     assert b"text/csv" not in str(reply.header("content-type")).encode()
 
 
-def test_a_new_store_is_told_what_to_do(office: Office, store: Store) -> None:
+def test_a_new_store_sees_how_to_start_a_test(office: Office, store: Store) -> None:
     text = text_of(office.member(store).get("/dashboard/impact"))
 
     assert "Nothing was shown or sold in these days" in text

@@ -102,11 +102,11 @@ def test_a_synonym_shows_its_effect_before_it_is_saved(
     assert "also finds sofa (synonym)" in after
     assert not editor.synonyms()
 
-    asked = {"q": "davenport", "action": "synonym"}
-    wrong = owner.post(IMPROVE, **asked, texts="davenport")
+    fields = {"q": "davenport", "action": "synonym"}
+    wrong = owner.post(IMPROVE, **fields, texts="davenport")
     assert wrong.status == 422
     assert "A synonym is 2 to 20 different texts" in text_of(wrong)
-    saved = owner.post(IMPROVE, **asked, texts="sofa")
+    saved = owner.post(IMPROVE, **fields, texts="sofa")
     assert saved.header("location") == "/dashboard/search?q=davenport"
     assert [one.texts for one in editor.synonyms().values()] == [("davenport", "sofa")]
     assert "Sofa number 0" in text_of(owner.get("/dashboard/search?q=davenport"))
@@ -146,5 +146,5 @@ def test_a_viewer_reads_and_changes_nothing(office: Office, shop: Store) -> None
 
     page = viewer.get("/dashboard/search?q=sofa").body.decode()
     assert IMPROVE not in page
-    asked = {"q": "x", "action": "synonym", "texts": "y"}
-    assert viewer.post(IMPROVE, **asked, page=IMPROVE).status == 403
+    fields = {"q": "x", "action": "synonym", "texts": "y"}
+    assert viewer.post(IMPROVE, **fields, page=IMPROVE).status == 403

@@ -171,12 +171,12 @@ def test_the_worker_measures_on_demand(office: Office, shop: Store, owner: Membe
     reply = owner.post(RELEVANCE, then="measure")
 
     assert reply.status == 303
-    asked = sa.select(jobs.c.kind).where(jobs.c.store_id == shop.store_id)
+    query = sa.select(jobs.c.kind).where(jobs.c.store_id == shop.store_id)
     with office.services.database.reading() as connection:
-        assert "measure-search" in connection.execute(asked).scalars().all()
+        assert "measure-search" in connection.execute(query).scalars().all()
 
 
-def test_a_loss_of_relevance_is_told_on_home_with_what_changed(
+def test_home_shows_a_loss_of_relevance_with_what_changed(
     office: Office, shop: Store, owner: Member
 ) -> None:
     for number, kind in enumerate(KINDS):
@@ -230,7 +230,7 @@ SETTINGS = "/dashboard/merchandising/settings"
 
 
 @pytest.mark.parametrize(
-    ("page", "fields", "told", "typed"),
+    ("page", "fields", "messages", "typed"),
     [
         pytest.param(
             f"{IMPROVE}?q=couch&action=synonym",
@@ -295,7 +295,7 @@ def test_the_effect_on_the_queries_is_shown_before_saving(
     owner: Member,
     page: str,
     fields: dict[str, str],
-    told: list[str],
+    messages: list[str],
     typed: str,
 ) -> None:
     judged(owner, "lamp", "tent")
@@ -308,7 +308,7 @@ def test_the_effect_on_the_queries_is_shown_before_saving(
 
     assert shown.status == 200, text_of(shown)[-600:]
     text = flat(text_of(shown)).replace("\N{NO-BREAK SPACE}", " ")
-    for words in told:
+    for words in messages:
         assert words in text
     assert "Not saved yet. Of 3 queries" in text
     assert typed in shown.body.decode()

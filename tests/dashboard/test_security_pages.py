@@ -67,12 +67,12 @@ def store_secret(office: Office, store: Store, secret: str) -> None:
         )
 
 
-def test_a_code_is_asked_for_and_works_once(office: Office, store: Store) -> None:
+def test_login_asks_for_a_code_that_works_once(office: Office, store: Store) -> None:
     secret, _codes = set_up(office, office.member(store))
     office.now_ms += STEP_MS
-    guest, asked, token = challenge(office, store)
+    guest, reply, token = challenge(office, store)
 
-    assert asked.status == 200
+    assert reply.status == 200
     assert guest.get("/dashboard").status == 303
     assert send(guest, token, "123456") == 422
     code = code_now(office, secret)

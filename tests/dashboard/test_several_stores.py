@@ -143,7 +143,7 @@ def test_passwords_are_not_guessed_at_an_invitation(
 
 
 @pytest.mark.parametrize("way", ["stranger", "removed", "forged", "get", "shop", "guest"])
-def test_nobody_switches_to_a_store_without_the_right(
+def test_a_user_cannot_switch_to_a_store_without_access(
     office: Office, store: Store, other: Store, way: str
 ) -> None:
     person = join(office, store, other, "editor")
@@ -265,11 +265,11 @@ def test_a_second_factor_guards_every_store_and_its_code_works_once_in_any(
     person = join(office, store, other, "owner")
     secret, _codes = set_up(office, person)
     office.now_ms += 60_000
-    guest, asked, token = challenge(office, store)
+    guest, by_email, token = challenge(office, store)
     by_domain = Member(office.inside).log_in(store.domain)
     code = code_now(office, secret)
 
-    assert (asked.status, by_domain.status) == (200, 200), "both ask for the code"
+    assert (by_email.status, by_domain.status) == (200, 200), "both ask for the code"
     assert send(guest, token, code) == 303
     second = Member(office.inside)
     found = re.search(r'name="token" value="([\w.]+)"', by_domain.body.decode())
@@ -367,9 +367,9 @@ def test_joined_logins_both_ask_for_the_second_factor_that_one_had(
     owner.log_in(store.domain)
     set_up(office, owner)
 
-    asked = Member(office.inside).log_in(email)
+    reply = Member(office.inside).log_in(email)
 
-    assert asked.status == 200
+    assert reply.status == 200
     assert Member(office.inside).log_in(other.domain).status == 200
     assert shop_of(without) == "", "it never passed the second factor"
 

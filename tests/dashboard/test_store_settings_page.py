@@ -48,7 +48,7 @@ def test_settings_are_saved_and_shown(office: Office, store: Store) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "message"),
     [
         ({}, "CHF 1'234.00"),
         ({"currency": "EUR", "language": "de"}, "1.234,00 €"),
@@ -59,12 +59,12 @@ def test_settings_are_saved_and_shown(office: Office, store: Store) -> None:
     ],
 )
 def test_prices_are_shown_before_they_are_saved(
-    office: Office, store: Store, changed: dict[str, str], told: str
+    office: Office, store: Store, changed: dict[str, str], message: str
 ) -> None:
     member = office.member(store)
     member.headers = {"hx-request": "true"}
     reply = member.get(f"{PAGE}?{urlencode(SENT | changed)}")
-    assert told in " ".join(text_of(reply).split())
+    assert message in " ".join(text_of(reply).split())
     assert find_store(office.services.database, store.domain).settings.currency == "EUR"
 
 
@@ -126,12 +126,12 @@ def test_the_api_stores_the_week_and_the_contact_or_says_why_not(
     assert (stored.week_start, stored.contact_email) == ("sunday", "help@shop.example")
 
 
-def test_a_plugin_is_told_that_its_currency_is_unknown(
+def test_a_plugin_is_warned_that_its_currency_is_unknown(
     office: Office, store: Store
 ) -> None:
     key = {"x-api-key": rotate_secret(office.services.database, store)}
 
-    def told(currency: str) -> list[str]:
+    def warnings_for(currency: str) -> list[str]:
         body = json.dumps({"currency": currency}).encode()
         reply = office.inside.ask("POST", "/integration/engines/init", body, key)
         assert reply.status == 200
@@ -140,8 +140,8 @@ def test_a_plugin_is_told_that_its_currency_is_unknown(
     eventually(
         lambda: office.inside.ask("GET", "/integration/status", b"", key).status == 200
     )
-    assert told("usd") == []
-    (warning,) = told("EURO")
+    assert warnings_for("usd") == []
+    (warning,) = warnings_for("EURO")
     assert "EUR (Euro)" in warning
     assert find_store(office.services.database, store.domain).settings.currency == "USD"
 

@@ -103,7 +103,7 @@ def test_invitations_end_when_their_maker_may_invite_no_more(
 
 
 @pytest.mark.parametrize(
-    ("email", "role", "told"),
+    ("email", "role", "message"),
     [
         ("no address", "editor", "is not an e-mail address"),
         ("OWNER", "editor", "in your team already"),
@@ -111,13 +111,13 @@ def test_invitations_end_when_their_maker_may_invite_no_more(
     ],
 )
 def test_an_invitation_that_cannot_be_says_why_beside_the_field(
-    office: Office, store: Store, email: str, role: str, told: str
+    office: Office, store: Store, email: str, role: str, message: str
 ) -> None:
     address = email.replace("OWNER", f"owner@{store.domain}")
     reply, token = invited(office.member(store), address, role)
 
     assert (reply.status, token) == (422, "")
-    assert told in text_of(reply).lower() or told in text_of(reply)
+    assert message in text_of(reply).lower() or message in text_of(reply)
     assert f'value="{address}"' in reply.body.decode()
 
 
@@ -154,7 +154,7 @@ def test_who_is_removed_is_logged_out(office: Office, store: Store) -> None:
     assert editor.log_in(email).status == 422
 
 
-def test_a_user_ends_own_sessions_and_nobody_elses(office: Office, store: Store) -> None:
+def test_a_user_ends_only_own_sessions(office: Office, store: Store) -> None:
     email = add_user(office.services, store, Role.VIEWER)
     here, there, third = (Member(office.inside) for _ in range(3))
     for one in (here, there, third):

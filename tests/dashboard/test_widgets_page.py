@@ -56,18 +56,18 @@ def saved(office: Office, store: Store, widget_type: str = "recs") -> WidgetConf
 
 
 def previewed(reply: Reply) -> dict[str, Any]:
-    """Return what the document of a preview was told."""
+    """Return what the document of a preview was data."""
     page = reply.body.decode()
-    told = page.partition('id="told">')[2].partition("</script>")[0]
-    found: dict[str, Any] = json.loads(told)
+    data = page.partition('id="told">')[2].partition("</script>")[0]
+    found: dict[str, Any] = json.loads(data)
     return found
 
 
 def drafted(reply: Reply) -> dict[str, Any]:
     """Return the draft that a reply hands to the preview."""
-    told = re.search(r'data-draft="([^"]*)"', reply.body.decode())
-    assert told is not None
-    found: dict[str, Any] = json.loads(html.unescape(told[1]))
+    match = re.search(r'data-draft="([^"]*)"', reply.body.decode())
+    assert match is not None
+    found: dict[str, Any] = json.loads(html.unescape(match[1]))
     return found
 
 
@@ -114,7 +114,7 @@ def test_the_form_as_it_is_shown_changes_nothing(office: Office, store: Store) -
         ("accent_color", "x" * 65, "64"),
     ],
 )
-def test_a_wrong_field_is_told_beside_it_and_nothing_is_lost(
+def test_an_error_is_shown_beside_its_field_and_nothing_is_lost(
     office: Office, store: Store, name: str, value: str, words: str
 ) -> None:
     member = office.member(store)
@@ -123,8 +123,8 @@ def test_a_wrong_field_is_told_beside_it_and_nothing_is_lost(
 
     assert reply.status == 422
     page = reply.body.decode()
-    told = page.partition(f'class="error" id="d-{name}">')[2].partition("</p>")[0]
-    assert words in html.unescape(told)
+    error = page.partition(f'class="error" id="d-{name}">')[2].partition("</p>")[0]
+    assert words in html.unescape(error)
     assert value in page
     assert 'value="Kept"' in page
     assert saved(office, store) == WidgetConfig()
@@ -139,11 +139,11 @@ def test_a_draft_is_compared_and_previewed_and_not_saved(
     live = member.post(f"{PAGE}/draft", page=PAGE, **fields)
     shown = member.post(f"{PAGE}/preview", page=PAGE, **fields)
 
-    told = " ".join(text_of(live).split())
-    assert "Layout default (carousel) grid" in told
-    assert "Text on buttons: contrast 8.3 : 1 readable" in told
-    assert "Outlined buttons on a white page: contrast 2.5 : 1 hard to read" in told
-    assert "Some fields cannot be used yet" in told
+    text = " ".join(text_of(live).split())
+    assert "Layout default (carousel) grid" in text
+    assert "Text on buttons: contrast 8.3 : 1 readable" in text
+    assert "Outlined buttons on a white page: contrast 2.5 : 1 hard to read" in text
+    assert "Some fields cannot be used yet" in text
     assert drafted(live)["settings"]["layout"] == "grid"
     assert previewed(shown)["config"]["settings"]["layout"] == "grid"
     assert previewed(shown)["config"]["settings"]["columns"] == 4
