@@ -56,7 +56,7 @@ def saved(office: Office, store: Store, widget_type: str = "recs") -> WidgetConf
 
 
 def previewed(reply: Reply) -> dict[str, Any]:
-    """Return what the document of a preview was data."""
+    """Return the data that the document of a preview was given."""
     page = reply.body.decode()
     data = page.partition('id="told">')[2].partition("</script>")[0]
     found: dict[str, Any] = json.loads(data)

@@ -99,7 +99,7 @@ def test_a_stop_counts_what_is_being_typed(hall: Hall) -> None:
     assert hall.counted() == {"tent": 1}
 
 
-def test_memory_is_bounded_and_what_is_lost_is_told(
+def test_memory_is_bounded_and_lost_counts_are_counted(
     hall: Hall, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "MAX_TYPING", 10)

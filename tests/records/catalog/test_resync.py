@@ -43,10 +43,10 @@ def reader(database: Database) -> Iterator[RawReader]:
 
 
 class Follower:
-    """A view of the catalog that remembers which items it was told of."""
+    """A view of the catalog that remembers which items it read."""
 
     def __init__(self, store_id: StoreId, zone: ZoneInfo) -> None:
-        self.told: list[str] = []
+        self.read_items: list[str] = []
         self.view = CatalogView(store_id, zone, self._card)
 
     def read_on(self, reader: RawReader) -> None:
@@ -55,7 +55,7 @@ class Follower:
         self.view.refresh(reader, int(reader.all(sql, (self.view.store_id,))[0][0]))
 
     def _card(self, fields: CardFields) -> bytes:
-        self.told.append(fields.item_id)
+        self.read_items.append(fields.item_id)
         return fields.title.encode()
 
 
@@ -88,14 +88,14 @@ def last_reached(database: Database, store_id: StoreId) -> int | None:
         return CatalogRepository(connection, store_id).last_changed_at()
 
 
-def test_a_follower_is_told_of_every_item_once_more(
+def test_a_resync_makes_a_view_read_every_item_once_more(
     database: Database, store_id: StoreId, reader: RawReader, follower: Follower
 ) -> None:
     send(database, store_id)
     remove(database, store_id, NAMES[3])
     follower.read_on(reader)
     before = stored(database, store_id)
-    follower.told.clear()
+    follower.read_items.clear()
     cast("list[bytes | None]", follower.view.cards)[0] = b"a damaged card"
     follower.view.numbers[NAMES[3]] = 3  # as if the deletion had been missed
 
@@ -103,7 +103,7 @@ def test_a_follower_is_told_of_every_item_once_more(
     follower.read_on(reader)
 
     assert shares == [3 / 7, 6 / 7, 1.0]
-    assert sorted(follower.told) == NAMES[:3] + NAMES[4:]
+    assert sorted(follower.read_items) == NAMES[:3] + NAMES[4:]
     assert follower.view.cards[0] == b"ITEM-0"
     assert follower.view.number(NAMES[3]) is None
     assert stored(database, store_id) == before
@@ -121,7 +121,7 @@ def test_ids_that_only_events_named_stay_out_of_the_catalog(
     assert list(resync_catalog(database, store_id)) == [1.0]
     follower.read_on(reader)
 
-    assert follower.told == []
+    assert follower.read_items == []
 
 
 def test_an_empty_catalog_is_pushed_in_one_go(
@@ -138,12 +138,12 @@ def test_another_stores_catalog_is_not_touched(
     send(database, other.store_id)
     theirs = Follower(other.store_id, other.settings.zone)
     theirs.read_on(reader)
-    theirs.told.clear()
+    theirs.read_items.clear()
 
     list(resync_catalog(database, store_id))
     theirs.read_on(reader)
 
-    assert theirs.told == []
+    assert theirs.read_items == []
 
 
 def test_a_deleted_store_has_nothing_to_push(database: Database, store_id: StoreId) -> None:

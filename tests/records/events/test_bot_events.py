@@ -83,7 +83,7 @@ def test_an_inhuman_rate_takes_the_last_minutes_of_its_shopper_along(
     reader.close()
 
 
-def test_nobody_takes_along_what_another_session_did_as_the_same_customer(
+def test_a_bot_session_does_not_take_along_other_sessions_of_its_customer(
     database: Database, store_id: StoreId
 ) -> None:
     theirs = view("a", "s_of-7", user_id="7")

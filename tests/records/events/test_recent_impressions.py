@@ -18,7 +18,7 @@ def shown(*items: int, at: int = NOW) -> RecentImpressions:
     return showings
 
 
-def test_what_was_shown_twice_tells_nothing() -> None:
+def test_an_item_shown_twice_is_not_fatigued() -> None:
     assert shown(1, 1, 2, 2, 2).ignored(NOW) == {2: 3.0}
 
 

@@ -76,7 +76,7 @@ def numbers(database: Database, store: StoreId) -> dict[int, str]:
         return {row[0]: row[1] for row in connection.execute(query)}
 
 
-def told(history: ShopperHistory) -> tuple[object, ...]:
+def content_of(history: ShopperHistory) -> tuple[object, ...]:
     """Return all of it that an answer depends on."""
     return (
         history.person,
@@ -135,7 +135,7 @@ def test_what_is_kept_is_what_one_would_read_anew(
             send(database, store_id, one)
         for name in rng.sample([*CUSTOMERS, *SESSIONS, "nobody"], 3):
             fresh = ShopperHistories(store_id).of(name, reader)
-            assert told(kept.of(name, reader)) == told(fresh), (step, one, name)
+            assert content_of(kept.of(name, reader)) == content_of(fresh), (step, one, name)
 
 
 def test_a_session_that_signs_in_without_a_product_is_its_customer_at_once(

@@ -44,7 +44,7 @@ def test_the_share_is_the_same_among_any_kind_of_name() -> None:
         assert surprise(found, len(kind), 0.2) < 4
 
 
-def test_nobody_is_held_out_without_a_share() -> None:
+def test_no_visitor_is_held_out_without_a_share() -> None:
     assert held(holdout_split("holdout", 0)) == set()
 
 

@@ -68,7 +68,7 @@ def rows(database: Database) -> list[tuple[str, str, str, int]]:
         return [(row[0], row[1], row[2], row[3]) for row in connection.execute(query)]
 
 
-def test_nobody_is_known_at_first(database: Database, store_id: StoreId) -> None:
+def test_no_identity_is_known_at_first(database: Database, store_id: StoreId) -> None:
     assert met(database, store_id, "s_1") == KnownIdentity(("s_1",), None, None)
 
 
@@ -126,7 +126,7 @@ def test_of_two_identities_the_first_that_is_known_decides(
     assert met(database, store_id, "anna", "s_1") == KnownIdentity(("anna",), "s_0", None)
 
 
-def test_the_first_exposure_stands(database: Database, store_id: StoreId) -> None:
+def test_the_first_exposure_is_kept(database: Database, store_id: StoreId) -> None:
     expose(database, store_id, "s_1", "s_1", at=5)
     expose(database, store_id, "s_1", "s_9", at=6)
 
@@ -155,7 +155,7 @@ def test_each_store_has_its_own(database: Database, store_id: StoreId) -> None:
     assert met(database, other, "s_1") == KnownIdentity(("s_1",), None, None)
 
 
-def test_a_deleted_store_gets_nothing_and_stops_nobody_elses(
+def test_exposures_of_a_deleted_store_are_dropped_and_those_of_others_stored(
     database: Database, store_id: StoreId
 ) -> None:
     other = register_store(database, Registration("other.example"), lambda: NOON)[

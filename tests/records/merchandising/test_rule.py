@@ -56,9 +56,9 @@ SALE = RuleTarget(categories=("Sale",))
 def test_a_rule_holds_where_it_says(
     places: ListFilter, page_type: str, source: str | None, *, holds: bool
 ) -> None:
-    asked = None if source is None else ListKind(source)
+    list_kind = None if source is None else ListKind(source)
 
-    assert places.matches(ListKind(page_type), asked) is holds
+    assert places.matches(ListKind(page_type), list_kind) is holds
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_rules_are_obeyed_by_priority_then_by_age() -> None:
         ),
     ],
 )
-def test_a_rule_is_told_in_plain_words(content: RuleContent, words: str) -> None:
+def test_a_rule_is_described_in_plain_words(content: RuleContent, words: str) -> None:
     assert describe_rule(content) == words
 
 
@@ -241,14 +241,16 @@ def test_a_rule_is_kept_in_normal_form() -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_said(content: RuleContent, field: str, words: str) -> None:
+def test_a_wrong_rule_gets_an_error_at_its_field(
+    content: RuleContent, field: str, words: str
+) -> None:
     with pytest.raises(RuleError, match=words) as refused:
         validate_rule(content, UTC)
 
     assert refused.value.field == field
 
 
-def test_whether_a_schedule_ends_before_it_starts_is_asked_in_the_stores_zone() -> None:
+def test_a_schedule_is_checked_in_the_stores_zone() -> None:
     content = RuleContent(
         RuleAction.BOOST, SALE, starts="2026-12-01T23:30:00+00:00", ends="2026-12-01"
     )

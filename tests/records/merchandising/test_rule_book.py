@@ -140,7 +140,7 @@ def test_lists_that_obey_the_same_rules_share_what_was_made() -> None:
     assert made.of(ListKind.TRENDING).excluded.tolist() == []
 
 
-def test_the_rules_about_an_item_are_told_by_rank() -> None:
+def test_the_rules_of_an_item_are_listed_by_rank() -> None:
     made = book(
         rule(1, RuleAction.EXCLUDE, [1, 2]),
         rule(2, RuleAction.BOOST, [2], priority=3),

@@ -75,7 +75,7 @@ def as_views_read_them(rules: RuleEditor) -> list[Rule]:
         reader.close()
 
 
-def test_a_rule_is_kept_as_it_was_said(rules: RuleEditor) -> None:
+def test_a_rule_is_stored_as_it_was_given(rules: RuleEditor) -> None:
     pin = RuleContent(RuleAction.PIN, RuleTarget(items=("gift",)), position=3)
 
     added = [rules.add(content) for content in (EVERYTHING, pin, BOOST)]
@@ -128,18 +128,18 @@ def test_who_changed_what_is_remembered_the_newest_first(rules: RuleEditor) -> N
     rules.change(rule.rule_id, enabled=True)  # which changes nothing
     removed = rules.remove(rule.rule_id)
 
-    told = rules.history()
+    changes = rules.history()
 
-    assert [(one.what, one.rule.content.enabled) for one in told] == [
+    assert [(one.what, one.rule.content.enabled) for one in changes] == [
         ("removed", True),
         ("changed", True),
         ("added", False),
     ]
-    assert told[0].rule == removed
-    assert told[2].rule == rule
-    assert {one.actor for one in told} == {"anna@shop.example"}
-    assert [one.changed_at for one in told] == sorted(
-        {one.changed_at for one in told}, reverse=True
+    assert changes[0].rule == removed
+    assert changes[2].rule == rule
+    assert {one.actor for one in changes} == {"anna@shop.example"}
+    assert [one.changed_at for one in changes] == sorted(
+        {one.changed_at for one in changes}, reverse=True
     )
 
 
@@ -180,9 +180,9 @@ def test_the_oldest_changes_are_forgotten(
     for number in range(5):
         rules.change(rule.rule_id, name=f"name {number}")
 
-    told = [one.rule.content.name for one in rules.history()]
+    names = [one.rule.content.name for one in rules.history()]
 
-    assert told == ["name 4", "name 3", "name 2"]
+    assert names == ["name 4", "name 3", "name 2"]
 
 
 def test_a_store_has_so_many_rules_and_no_more(

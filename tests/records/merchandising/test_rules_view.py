@@ -206,7 +206,7 @@ def test_a_new_category_is_found(shop: Shop) -> None:
     assert shop.excluded() == ["tent", "peg"]
 
 
-def test_words_asked_for_later_are_looked_up_in_the_whole_catalog(shop: Shop) -> None:
+def test_title_words_of_a_later_rule_are_looked_up_in_the_whole_catalog(shop: Shop) -> None:
     first = shop.add(exclude(title_words=("steel",)))
     shop.push({"new": {"title": "Steel cup"}})
 
@@ -260,11 +260,11 @@ def test_the_book_stays_the_same_until_something_changes(shop: Shop) -> None:
 
 
 def test_titles_are_read_only_where_rules_ask_for_words(shop: Shop) -> None:
-    asked: list[str] = []
+    statements: list[str] = []
 
     class Noting:
         def all(self, sql: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
-            asked.append(sql)
+            statements.append(sql)
             return reader.all(sql, parameters)
 
         def close(self) -> None:
@@ -273,8 +273,8 @@ def test_titles_are_read_only_where_rules_ask_for_words(shop: Shop) -> None:
     reader, shop.reader = shop.reader, Noting()
     shop.add(exclude(items=("tent",), price_max=1e6))
     shop.push({"peg": {"price": 2.0}})
-    assert not any("SELECT number, title, present" in sql for sql in asked)
+    assert not any("SELECT number, title, present" in sql for sql in statements)
 
     shop.add(exclude(title_words=("tent",)))
 
-    assert any("SELECT number, title, present" in sql for sql in asked)
+    assert any("SELECT number, title, present" in sql for sql in statements)

@@ -300,36 +300,36 @@ def test_long_texts_are_read_where_a_file_may_hold_them() -> None:
 
 
 @pytest.mark.parametrize("length", [MAX_LINE_LENGTH + 1, 3_000_000])
-def test_a_row_that_is_too_long_is_told_so(length: int) -> None:
+def test_a_row_that_is_too_long_is_a_broken_row(length: int) -> None:
     found = rows(f"{HEADER}B,{'x' * length},1\nB,b,2\n")
 
     assert isinstance(found[0][1], BrokenRow)
     assert found[1] == (3, ["B", "b", "2"])
 
 
-def test_what_is_read_is_told_in_bytes() -> None:
+def test_the_reader_reports_the_bytes_it_has_read() -> None:
     content = (HEADER + "B,a,1\n" * 300_000).encode()
     file = io.BytesIO(content)
     csv_format: CsvFormat = inspect_csv(file)
-    told: list[int] = []
+    counts: list[int] = []
 
-    sum(1 for _ in read_rows(file, csv_format, told.append))
+    sum(1 for _ in read_rows(file, csv_format, counts.append))
 
-    assert sum(told) == len(content) == csv_format.size
+    assert sum(counts) == len(content) == csv_format.size
 
 
 def test_what_is_read_ahead_counts_when_its_rows_come_out() -> None:
     content = (HEADER + "B,a,1\n" * 20_000).encode()  # one block of the file
     file = io.BytesIO(content)
     shares: list[float] = []
-    told = 0
+    total = 0
 
     def on_bytes(count: int) -> None:
-        nonlocal told
-        told += count
+        nonlocal total
+        total += count
 
     for number, _ in read_rows(file, inspect_csv(file), on_bytes):
         if number in {5_001, 10_001, 19_001}:
-            shares.append(told / len(content))
+            shares.append(total / len(content))
 
     assert shares == pytest.approx([0.25, 0.5, 0.95], abs=0.03)

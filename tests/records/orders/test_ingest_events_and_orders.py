@@ -147,7 +147,7 @@ def test_a_thank_you_page_opened_twice_buys_once(
     assert standing(database, store_id) == [("tent", 0, 1, 7.0)]
 
 
-def test_buys_without_an_order_each_stand_alone(
+def test_each_buy_without_an_order_is_its_own_basket(
     database: Database, store_id: StoreId
 ) -> None:
     send(database, store_id, buy("tent", order_id=None), buy("tent", order_id=None))

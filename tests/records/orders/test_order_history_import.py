@@ -91,7 +91,7 @@ def test_within_a_file_the_last_of_a_line_wins(database: Database) -> None:
     assert standing(database, store) == [Line("B", "a", 3, 7.0, 21.0, MIDNIGHT)]
 
 
-def test_rows_that_cannot_be_read_are_told_and_the_rest_is_imported(
+def test_unreadable_rows_are_reported_and_the_rest_is_imported(
     database: Database,
 ) -> None:
     store = new_store(database)
@@ -145,7 +145,9 @@ def test_a_live_order_stays_live_when_its_lines_are_removed_and_come_back(
     assert [row[imported] for row in standing_rows(database, store)] == [False]
 
 
-def test_of_many_bad_rows_a_hundred_are_told_and_all_counted(database: Database) -> None:
+def test_a_hundred_of_many_bad_rows_are_reported_and_all_are_counted(
+    database: Database,
+) -> None:
     store = new_store(database)
 
     report = import_text(database, store, "order_id,item_id\n" + ",a\n" * 1_000)
@@ -432,9 +434,9 @@ def counted(words: Sequence[Word]) -> list[int]:
 def test_a_purchase_counts_once_whichever_way_it_comes(database: Database) -> None:
     words: Sequence[Word] = (("event", 2), ("order", 3), ("csv", 4))
 
-    for told in itertools.permutations(words):
+    for order in itertools.permutations(words):
         store = new_store(database)
-        for word in told:
+        for word in order:
             tell(database, store, word)
         found = standing(database, store)
         assert [(line.quantity, line.total) for line in found] == [(4, 8.0)]
@@ -470,7 +472,7 @@ def test_lines_that_a_history_carries_no_numbers_for_become_one_with_their_sum(
     assert standing(database, store) == [Line("A", "x", 4, 2.0, 8.0, FEBRUARY, "c")]
 
 
-def test_an_order_that_came_live_stays_live_when_the_history_tells_of_it_too(
+def test_a_live_order_stays_live_when_the_history_has_it_too(
     database: Database,
 ) -> None:
     store = new_store(database)

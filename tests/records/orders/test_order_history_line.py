@@ -48,7 +48,7 @@ def test_a_price_is_read_as_people_write_it(text: str, price: float | None) -> N
     assert read(price=text).price == price
 
 
-def test_where_commas_stand_between_cells_they_are_no_decimal_commas_of_thousands() -> None:
+def test_commas_in_numbers_are_read_by_the_delimiter_of_the_file() -> None:
     assert read(",", price="1,234").price == 1234.0
     assert read(",", price="12,34").price == 12.34
 

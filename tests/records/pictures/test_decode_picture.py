@@ -33,7 +33,7 @@ def test_every_kind_is_read_and_scaled_down(kind: str) -> None:
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
-def test_a_picture_stands_upright_however_it_was_held(orientation: int) -> None:
+def test_a_picture_is_turned_upright_by_its_orientation(orientation: int) -> None:
     upright = drawn("blue", "cross").resize((120, 80))
     upright.paste((255, 0, 0), (0, 0, 30, 20))
     turn = Image.Transpose
@@ -58,7 +58,7 @@ def test_a_picture_stands_upright_however_it_was_held(orientation: int) -> None:
 
 
 @pytest.mark.parametrize("mode", ["RGBA", "LA", "P", "1", "L", "CMYK", "I;16"])
-def test_what_is_transparent_stands_on_white_and_every_mode_is_read(mode: str) -> None:
+def test_transparent_pixels_become_white_and_every_mode_is_read(mode: str) -> None:
     if mode in {"RGBA", "LA"}:
         picture = Image.new(mode, (40, 40), 0)
     elif mode == "I;16":

@@ -107,7 +107,7 @@ def get(
     return fetch_picture(host.url(path), known, {HOST}, seconds=seconds)
 
 
-def test_a_picture_comes_with_what_it_may_be_asked_by_again(host: Host) -> None:
+def test_a_picture_comes_with_its_etag_for_a_conditional_request(host: Host) -> None:
     found = fetch_picture(host.url("good"), None, {HOST})
 
     assert (found.content, found.etag) == (b"hello", '"1"')
@@ -158,7 +158,7 @@ def test_a_slow_host_is_left_after_the_time_for_one_picture(host: Host, path: st
         ("503", "answered 503", True),
     ],
 )
-def test_what_cannot_be_had_is_said_in_words(
+def test_a_failed_fetch_says_why_in_words(
     host: Host,
     path: str,
     words: str,
@@ -172,17 +172,17 @@ def test_what_cannot_be_had_is_said_in_words(
     assert caught.value.should_back_off is (path == "503")
 
 
-def test_a_host_is_asked_twice_a_second_by_two_at_most_and_rests_when_it_asks_to() -> None:
+def test_a_host_gets_two_requests_a_second_and_a_pause_when_it_asks_for_one() -> None:
     now = [0.0]
     pace = HostRateLimiter(lambda: now[0])
-    asked = []
+    taken_at = []
     for step in range(200):
         now[0] = step * 0.05
         if pace.try_take("a"):
-            asked.append(now[0])
+            taken_at.append(now[0])
             pace.end("a")
 
-    assert len(asked) <= 2.2 * 10 + 1
+    assert len(taken_at) <= 2.2 * 10 + 1
     assert pace.try_take("b")
     now[0] += 0.5
     assert pace.try_take("b")
@@ -278,7 +278,7 @@ def canaries() -> Iterator[Canaries]:
 
 
 def test_a_path_is_an_address_of_the_shops_own() -> None:
-    for url, told in {
+    for url, absolute in {
         "/a.jpg": "https://shop.example/a.jpg",
         "a.jpg": "https://shop.example/a.jpg",
         "//cdn.example/a": "https://cdn.example/a",
@@ -286,7 +286,7 @@ def test_a_path_is_an_address_of_the_shops_own() -> None:
         "ftp://i.example/a": "ftp://i.example/a",
         "http://[": "http://[",
     }.items():
-        assert absolute_url(url, "shop.example") == told
+        assert absolute_url(url, "shop.example") == absolute
 
 
 @pytest.mark.parametrize("address", PRIVATE)
@@ -339,13 +339,13 @@ class Rebinding:
     """A name that has a public address at every odd question, and a private one else."""
 
     def __init__(self) -> None:
-        self.asked = 0
+        self.lookups = 0
         self.connected: list[str] = []
 
     def lookup(self, _host: str, _port: int) -> Sequence[str]:
         """Return the addresses of this question."""
-        self.asked += 1
-        return ["1.1.1.1"] if self.asked % 2 else ["127.0.0.1"]
+        self.lookups += 1
+        return ["1.1.1.1"] if self.lookups % 2 else ["127.0.0.1"]
 
     def connect(self, address: tuple[str, int], *_: object, **__: object) -> socket.socket:
         """Note where a fetch connects to, and refuse."""
@@ -354,7 +354,7 @@ class Rebinding:
 
 
 @pytest.mark.parametrize("turns", [100, pytest.param(1_000, marks=pytest.mark.trust)])
-def test_a_name_that_changes_its_address_is_asked_once_and_connected_to_that(
+def test_a_name_is_resolved_once_and_that_address_is_connected_to(
     monkeypatch: pytest.MonkeyPatch, turns: int
 ) -> None:
     name = Rebinding()
@@ -364,11 +364,11 @@ def test_a_name_that_changes_its_address_is_asked_once_and_connected_to_that(
         with pytest.raises(PictureUnavailableError):
             fetch_picture("http://rebinding.example/a.jpg", lookup=name.lookup)
 
-    assert name.asked == turns
+    assert name.lookups == turns
     assert name.connected == ["1.1.1.1"] * (turns // 2)
 
 
-def test_control_a_name_that_is_asked_twice_is_connected_to_a_private_address(
+def test_control_a_name_that_is_resolved_twice_is_connected_to_a_private_address(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     name = Rebinding()

@@ -40,8 +40,8 @@ def mean_colour(path: Path) -> Path:
         helper.make_node("Flatten", ["cells"], ["vector"], axis=1),
     ]
     given = helper.make_tensor_value_info("pixels", TensorProto.FLOAT, [1, 3, SIDE, SIDE])
-    told = helper.make_tensor_value_info("vector", TensorProto.FLOAT, [1, 48])
-    graph = helper.make_graph(nodes, "colours", [given], [told])
+    vector = helper.make_tensor_value_info("vector", TensorProto.FLOAT, [1, 48])
+    graph = helper.make_graph(nodes, "colours", [given], [vector])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
     model.ir_version = 8
     onnx.checker.check_model(model)
@@ -73,8 +73,8 @@ def test_vectors_are_the_models_and_find_what_is_alike(tmp_path: Path) -> None:
     expected = expected.reshape(3, 4, 8, 4, 8).mean(axis=(2, 4)).ravel()
     assert embedding.dimensions(space) == vectors.shape[1] == 48
     assert np.allclose(vectors[0], expected / np.linalg.norm(expected), atol=0.02)
-    asked = embedding.vectors_of(views, embedding.stored_space(space)).mean(axis=0)
-    assert list(COLOURS)[int((vectors @ asked).argmax())] == "green"
+    query = embedding.vectors_of(views, embedding.stored_space(space)).mean(axis=0)
+    assert list(COLOURS)[int((vectors @ query).argmax())] == "green"
     assert len(places) == 0
     assert all(len(one.descriptor) == 4 * 48 for one in regions)
     assert embedding.name == f"onnx-{model.sha256[:16]}"
@@ -86,12 +86,12 @@ def output(side: int = 64, labels: int = 3) -> Any:
     return np.zeros((1, cells, 5 + labels), dtype=np.float32)
 
 
-def test_a_cell_tells_a_box_a_label_and_how_sure_it_is() -> None:
-    told = output()
-    told[0, 10, :] = [0.5, 0.25, np.log(2), np.log(3), 0.9, 0.1, 0.8, 0.2]  # stride 8
-    told[0, 64 + 5, :] = [0, 0, 0, 0, 0.5, 1.0, 0, 0]  # the second grid, stride 16
+def test_a_cell_holds_a_box_a_label_and_a_confidence() -> None:
+    raw = output()
+    raw[0, 10, :] = [0.5, 0.25, np.log(2), np.log(3), 0.9, 0.1, 0.8, 0.2]  # stride 8
+    raw[0, 64 + 5, :] = [0, 0, 0, 0, 0.5, 1.0, 0, 0]  # the second grid, stride 16
 
-    found = decode_detections(told, 64, 0.3, 0.45)
+    found = decode_detections(raw, 64, 0.3, 0.45)
 
     assert [one.label for one in found] == [1, 0]
     # Cell 10 of eight columns: column 2, row 1; its middle at (2.5, 1.25) strides.
@@ -101,16 +101,16 @@ def test_a_cell_tells_a_box_a_label_and_how_sure_it_is() -> None:
 
 
 def test_of_boxes_of_one_label_that_overlap_the_surest_stays() -> None:
-    told = output()
+    raw = output()
     for cell, sure in ((10, 0.9), (11, 0.8)):
-        told[0, cell, :] = [0, 0, np.log(8), np.log(8), sure, 1.0, 0, 0]
-    told[0, 12, :] = [0, 0, np.log(8), np.log(8), 0.7, 0, 1.0, 0]
+        raw[0, cell, :] = [0, 0, np.log(8), np.log(8), sure, 1.0, 0, 0]
+    raw[0, 12, :] = [0, 0, np.log(8), np.log(8), 0.7, 0, 1.0, 0]
 
-    found = decode_detections(told, 64, 0.3, 0.45)
+    found = decode_detections(raw, 64, 0.3, 0.45)
 
     assert [(one.label, round(one.score, 1)) for one in found] == [(0, 0.9), (1, 0.7)]
-    assert len(decode_detections(told, 64, 0.3, 1.0)) == 3
-    assert len(decode_detections(told, 64, 0.75, 1.0)) == 2
+    assert len(decode_detections(raw, 64, 0.3, 1.0)) == 3
+    assert len(decode_detections(raw, 64, 0.75, 1.0)) == 2
 
 
 def test_a_picture_is_put_on_grey_and_its_colours_turned_round() -> None:

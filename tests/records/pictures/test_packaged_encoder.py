@@ -140,7 +140,7 @@ def test_weights_of_another_network_are_refused() -> None:
     importlib.util.find_spec(LITE0.module) is None,
     reason=f"needs the package {LITE0.module}",
 )
-def test_the_real_package_tells_pictures_apart(tmp_path: Path) -> None:
+def test_the_real_package_separates_different_pictures(tmp_path: Path) -> None:
     path = packaged_encoder(tmp_path)
     assert path is not None
     encoder = OnnxEmbedder(read_model_file(path, EMBEDDER))

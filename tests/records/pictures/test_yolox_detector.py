@@ -70,14 +70,14 @@ def red_detector(path: Path) -> Path:
 
 
 def describe_model(path: Path, **other: object) -> None:
-    told = {
+    fields = {
         "kind": DETECTOR,
         "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
         "side": SIDE,
         "labels": ["nothing", "red thing"],
         "least": 0.4,
     }
-    path.with_suffix(".json").write_text(json.dumps(told | other))
+    path.with_suffix(".json").write_text(json.dumps(fields | other))
 
 
 def test_boxes_and_labels_are_the_detectors(tmp_path: Path) -> None:

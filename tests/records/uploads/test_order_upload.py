@@ -130,7 +130,7 @@ def test_two_files_of_a_store_may_come_at_a_time(folder: UploadFolder) -> None:
         pass
 
 
-def test_only_what_nobody_needs_is_swept_away(folder: UploadFolder) -> None:
+def test_the_sweep_removes_only_abandoned_files(folder: UploadFolder) -> None:
     needed, fresh, abandoned = (new_upload_id() for _ in range(3))
     for upload_id in (needed, fresh, abandoned):
         folder.receive(upload_id).close()

@@ -62,14 +62,14 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Desk:
-    """One store's uploads, handed in and imported without HTTP and without a worker."""
+class StoreUploads:
+    """One store's uploads, submitted and imported without HTTP and without a worker."""
 
     database: Database
     folder: UploadFolder
     store: StoreId
 
-    def hand_in(self, content: str, at: int = NOON) -> str:
+    def submit(self, content: str, at: int = NOON) -> str:
         """Store a file and its upload."""
         upload_id = new_upload_id()
         file = self.folder.receive(upload_id)
@@ -100,10 +100,10 @@ class Desk:
 
 
 @pytest.fixture
-def desk(database: Database, tmp_path: Path) -> Desk:
+def uploads(database: Database, tmp_path: Path) -> StoreUploads:
     path = tmp_path / "uploads"
     path.mkdir()
-    return Desk(database, UploadFolder(path), new_store(database))
+    return StoreUploads(database, UploadFolder(path), new_store(database))
 
 
 def rows(count: int, price: int = 1) -> str:
@@ -113,40 +113,44 @@ def rows(count: int, price: int = 1) -> str:
     return "order_id,item_id,quantity,price\n" + lines
 
 
-def needed(desk: Desk) -> set[str]:
-    with desk.database.reading() as connection:
+def needed(uploads: StoreUploads) -> set[str]:
+    with uploads.database.reading() as connection:
         return files_needed(connection)
 
 
-def test_an_upload_is_imported_and_its_file_goes(desk: Desk) -> None:
-    upload_id = desk.hand_in("order_id,item_id,quantity\nA,tent,2\nA,pegs,zero\nA,tent,3\n")
-    assert desk.find(upload_id).status == UploadStatus.QUEUED
+def test_an_upload_is_imported_and_its_file_goes(uploads: StoreUploads) -> None:
+    upload_id = uploads.submit(
+        "order_id,item_id,quantity\nA,tent,2\nA,pegs,zero\nA,tent,3\n"
+    )
+    assert uploads.find(upload_id).status == UploadStatus.QUEUED
 
-    assert desk.run_next()
-    assert not desk.run_next()
+    assert uploads.run_next()
+    assert not uploads.run_next()
 
-    found = desk.find(upload_id)
+    found = uploads.find(upload_id)
     assert (found.status, found.rows) == (UploadStatus.DONE, 3)
     assert (found.lines_imported, found.lines_updated, found.rows_skipped) == (1, 1, 1)
     assert found.errors == (
         RowError(3, "quantity 'zero' is not a number; write it like 2"),
     )
-    assert standing(desk.database, desk.store) == [
+    assert standing(uploads.database, uploads.store) == [
         Line("A", "tent", 3, None, None, MIDNIGHT, None)
     ]
-    assert list(desk.folder.path.iterdir()) == []
-    assert needed(desk) == set()
+    assert list(uploads.folder.path.iterdir()) == []
+    assert needed(uploads) == set()
 
 
-def test_an_upload_that_has_ended_is_in_the_history_and_can_be_undone(desk: Desk) -> None:
-    desk.hand_in("order_id,item_id,quantity\nA,tent,2\n")
-    desk.run_next()
-    before = standing(desk.database, desk.store)
-    upload_id = desk.hand_in("order_id,item_id,quantity\nA,tent,7\nB,tent,1\nB,x,no\n")
-    desk.run_next()
-    assert standing(desk.database, desk.store) != before
-    with desk.database.transaction() as transaction:
-        repository = FileImportRepository(transaction, desk.store)
+def test_an_upload_that_has_ended_is_in_the_history_and_can_be_undone(
+    uploads: StoreUploads,
+) -> None:
+    uploads.submit("order_id,item_id,quantity\nA,tent,2\n")
+    uploads.run_next()
+    before = standing(uploads.database, uploads.store)
+    upload_id = uploads.submit("order_id,item_id,quantity\nA,tent,7\nB,tent,1\nB,x,no\n")
+    uploads.run_next()
+    assert standing(uploads.database, uploads.store) != before
+    with uploads.database.transaction() as transaction:
+        repository = FileImportRepository(transaction, uploads.store)
         done = repository.find(upload_id)
         assert done is not None
         assert done.sent_by == "API"
@@ -155,51 +159,51 @@ def test_an_upload_that_has_ended_is_in_the_history_and_can_be_undone(desk: Desk
         undoing = ImportStatus.UNDOING
         assert repository.change_status(upload_id, (ImportStatus.DONE,), undoing)
 
-    undo_file_import(desk.database, desk.store, done, system_ms)
+    undo_file_import(uploads.database, uploads.store, done, system_ms)
 
-    assert standing(desk.database, desk.store) == before
-    with desk.database.reading() as connection:
-        ended = FileImportRepository(connection, desk.store).find(upload_id)
+    assert standing(uploads.database, uploads.store) == before
+    with uploads.database.reading() as connection:
+        ended = FileImportRepository(connection, uploads.store).find(upload_id)
     assert ended is not None
     assert ended.status is ImportStatus.UNDONE
     assert ended.result["undone"] == {"removed": 1, "restored": 1}
 
 
-def test_uploads_are_imported_in_the_order_they_came(desk: Desk) -> None:
+def test_uploads_are_imported_in_the_order_they_came(uploads: StoreUploads) -> None:
     for price in (1, 2, 3):
-        desk.hand_in(rows(9, price))
-    assert stores_with_uploads(desk.database) == [desk.store]
-    assert len(needed(desk)) == 3
+        uploads.submit(rows(9, price))
+    assert stores_with_uploads(uploads.database) == [uploads.store]
+    assert len(needed(uploads)) == 3
 
-    while desk.run_next():
+    while uploads.run_next():
         pass
 
-    assert {line.price for line in standing(desk.database, desk.store)} == {3.0}
-    assert stores_with_uploads(desk.database) == []
+    assert {line.price for line in standing(uploads.database, uploads.store)} == {3.0}
+    assert stores_with_uploads(uploads.database) == []
 
 
-def test_rows_without_a_time_get_the_day_they_were_handed_in(desk: Desk) -> None:
-    desk.hand_in("order_id,item_id\nA,tent\n", at=NOON - 5 * DAY_MS)
+def test_rows_without_a_time_get_the_day_of_their_upload(uploads: StoreUploads) -> None:
+    uploads.submit("order_id,item_id\nA,tent\n", at=NOON - 5 * DAY_MS)
 
-    desk.run_next()
+    uploads.run_next()
 
-    (line,) = standing(desk.database, desk.store)
+    (line,) = standing(uploads.database, uploads.store)
     assert line.ts == MIDNIGHT - 5 * DAY_MS
 
 
-def test_a_broken_off_import_goes_on_and_tells_the_same(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+def test_an_interrupted_import_continues_and_reports_the_same(
+    uploads: StoreUploads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(order_history_import, "MAX_LINES", 10)
-    whole = new_store(desk.database)
-    expected = import_text(desk.database, whole, rows(105))
-    upload_id = desk.hand_in(rows(105))
+    whole = new_store(uploads.database)
+    expected = import_text(uploads.database, whole, rows(105))
+    upload_id = uploads.submit(rows(105))
     stored, note = 0, order_upload_import.UploadProgress.record
 
-    def note_twice(self: order_upload_import.UploadProgress, *told: object) -> None:
+    def note_twice(self: order_upload_import.UploadProgress, *values: object) -> None:
         nonlocal stored
         stored += 1
-        note(self, *told)  # type: ignore[arg-type]  # passed on as it came
+        note(self, *values)  # type: ignore[arg-type]  # passed on as it came
         if stored % 2 == 0:
             message = "the database is busy"
             raise StorageBusyError(message)
@@ -208,72 +212,72 @@ def test_a_broken_off_import_goes_on_and_tells_the_same(
     broken = 0
     while True:
         try:
-            if not desk.run_next():
+            if not uploads.run_next():
                 break
         except StorageBusyError:
             broken += 1
-            assert desk.find(upload_id).attempts <= 1
+            assert uploads.find(upload_id).attempts <= 1
 
-    found = desk.find(upload_id)
+    found = uploads.find(upload_id)
     assert broken > 5
     assert (found.rows, found.rows_skipped) == (expected.rows, expected.rows_skipped)
     assert found.lines_imported == expected.lines_imported
     assert found.errors == tuple(expected.errors)
     for table in (purchase_lines, imports):
-        assert rows_of(desk.database, desk.store, table) == rows_of(
-            desk.database, whole, table
+        assert rows_of(uploads.database, uploads.store, table) == rows_of(
+            uploads.database, whole, table
         )
 
 
-def test_progress_is_told_while_it_runs(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+def test_progress_is_reported_while_the_import_runs(
+    uploads: StoreUploads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(order_history_import, "MAX_LINES", 10)
-    upload_id = desk.hand_in(rows(35))
-    told: list[tuple[float, bool]] = []
+    upload_id = uploads.submit(rows(35))
+    progress: list[tuple[float, bool]] = []
 
     def stop_at_the_end(share: float, moved: bool) -> None:  # noqa: FBT001 - a callback
-        told.append((share, moved))
+        progress.append((share, moved))
         if moved:
-            message = "told to stop"
+            message = "progress to stop"
             raise StorageBusyError(message)
 
     with pytest.raises(StorageBusyError):
-        desk.importing().run_next(stop_at_the_end)
+        uploads.importing().run_next(stop_at_the_end)
 
-    found = desk.find(upload_id)
-    assert told == [(1.0, True)]
+    found = uploads.find(upload_id)
+    assert progress == [(1.0, True)]
     assert (found.status, found.rows_done) == (UploadStatus.RUNNING, 31)
     assert found.lines_imported + found.rows_skipped == found.rows
 
 
 def test_of_two_workers_only_one_stores(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    uploads: StoreUploads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(order_history_import, "MAX_LINES", 10)
-    whole = new_store(desk.database)
-    import_text(desk.database, whole, rows(60))
-    upload_id = desk.hand_in(rows(60))
+    whole = new_store(uploads.database)
+    import_text(uploads.database, whole, rows(60))
+    upload_id = uploads.submit(rows(60))
     others: list[bool] = []
 
     def overtaken(_share: float, _moved: bool) -> None:  # noqa: FBT001 - a callback
         if not others:
             others.append(True)
-            assert desk.run_next()  # another worker imports all of it meanwhile
+            assert uploads.run_next()  # another worker imports all of it meanwhile
 
     with pytest.raises(OvertakenError):
-        desk.importing().run_next(overtaken)
+        uploads.importing().run_next(overtaken)
 
-    assert desk.find(upload_id).status == UploadStatus.DONE
-    assert rows_of(desk.database, desk.store, purchase_lines) == rows_of(
-        desk.database, whole, purchase_lines
+    assert uploads.find(upload_id).status == UploadStatus.DONE
+    assert rows_of(uploads.database, uploads.store, purchase_lines) == rows_of(
+        uploads.database, whole, purchase_lines
     )
 
 
 def test_a_file_that_breaks_every_import_fails_in_the_end(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    uploads: StoreUploads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    upload_id, next_id = desk.hand_in(rows(5)), desk.hand_in(rows(6))
+    upload_id, next_id = uploads.submit(rows(5)), uploads.submit(rows(6))
 
     def burst(*_: object) -> None:
         message = "a fault of ours"
@@ -283,53 +287,53 @@ def test_a_file_that_breaks_every_import_fails_in_the_end(
         patched.setattr(HistoryImport, "run", burst)
         for _ in range(MAX_ATTEMPTS):
             with pytest.raises(ValueError, match="ours"):
-                desk.run_next()
+                uploads.run_next()
 
-    assert desk.run_next()
-    assert desk.run_next()
+    assert uploads.run_next()
+    assert uploads.run_next()
 
-    found = desk.find(upload_id)
+    found = uploads.find(upload_id)
     assert found.status == UploadStatus.FAILED
     assert [error.row for error in found.errors] == [0]
     assert "interrupted" in found.errors[0].message
-    assert desk.find(next_id).status == UploadStatus.DONE
-    assert list(desk.folder.path.iterdir()) == []
+    assert uploads.find(next_id).status == UploadStatus.DONE
+    assert list(uploads.folder.path.iterdir()) == []
 
 
-def test_an_upload_whose_file_is_gone_fails(desk: Desk) -> None:
-    upload_id = desk.hand_in(rows(5))
-    desk.folder.remove(upload_id)
+def test_an_upload_whose_file_is_gone_fails(uploads: StoreUploads) -> None:
+    upload_id = uploads.submit(rows(5))
+    uploads.folder.remove(upload_id)
 
-    assert desk.run_next()
+    assert uploads.run_next()
 
-    assert desk.find(upload_id).status == UploadStatus.FAILED
+    assert uploads.find(upload_id).status == UploadStatus.FAILED
 
 
-def test_a_folder_that_is_away_for_a_moment_fails_nothing(desk: Desk) -> None:
-    upload_id = desk.hand_in(rows(5))
-    away = desk.folder.path.rename(desk.folder.path.with_name("away"))
+def test_a_folder_that_is_away_for_a_moment_fails_nothing(uploads: StoreUploads) -> None:
+    upload_id = uploads.submit(rows(5))
+    away = uploads.folder.path.rename(uploads.folder.path.with_name("away"))
     with pytest.raises(FileNotFoundError):
-        desk.run_next()
-    away.rename(desk.folder.path)
+        uploads.run_next()
+    away.rename(uploads.folder.path)
 
-    assert desk.run_next()
+    assert uploads.run_next()
 
-    assert desk.find(upload_id).status == UploadStatus.DONE
+    assert uploads.find(upload_id).status == UploadStatus.DONE
 
 
-def test_a_store_may_have_twenty_on_their_way(desk: Desk) -> None:
+def test_a_store_may_have_twenty_on_their_way(uploads: StoreUploads) -> None:
     for _ in range(QUEUE_LIMIT):
-        desk.hand_in(rows(1))
+        uploads.submit(rows(1))
     with pytest.raises(TooManyUploadsError):
-        desk.hand_in(rows(1))
+        uploads.submit(rows(1))
 
-    desk.run_next()
+    uploads.run_next()
 
-    desk.hand_in(rows(1))
+    uploads.submit(rows(1))
 
 
-def test_a_deleted_store_takes_no_upload(desk: Desk) -> None:
-    desk.store = type(desk.store)("st_nobody")
+def test_a_deleted_store_takes_no_upload(uploads: StoreUploads) -> None:
+    uploads.store = type(uploads.store)("st_nobody")
 
     with pytest.raises(StoreDeletedError):
-        desk.hand_in(rows(1))
+        uploads.submit(rows(1))

@@ -143,6 +143,6 @@ def test_a_deleted_store_is_not_changed(
         change(database, store)
 
 
-def test_nobody_holds_a_store_that_never_was(database: Database) -> None:
+def test_an_unknown_store_cannot_be_locked(database: Database) -> None:
     with database.transaction() as transaction, pytest.raises(StoreDeletedError):
         AccountRepository(transaction).lock(StoreId("st_nobody"))

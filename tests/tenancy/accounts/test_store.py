@@ -11,7 +11,7 @@ from productrecs.tenancy.accounts.store import (
 NOON, LATER = 1_000, 2_000
 
 
-def test_nothing_said_is_the_first_platform_of_the_list() -> None:
+def test_without_a_platform_it_is_the_first_of_the_list() -> None:
     connection = ShopConnection().with_plugin_details(PluginDetails(), NOON)
 
     assert connection == ShopConnection(
@@ -19,7 +19,7 @@ def test_nothing_said_is_the_first_platform_of_the_list() -> None:
     )
 
 
-def test_the_same_said_twice_changes_nothing() -> None:
+def test_the_same_details_sent_twice_change_nothing() -> None:
     said = PluginDetails(ShopPlatform.MAGENTO, "1.2", "https://shop.example")
     once = ShopConnection().with_plugin_details(said, NOON)
 
@@ -46,7 +46,7 @@ def test_the_first_named_platform_stays() -> None:
             assert later.platform is first
 
 
-def test_what_is_left_unsaid_stays_and_what_is_said_is_news() -> None:
+def test_details_that_are_left_out_stay_as_they_were() -> None:
     connection = ShopConnection().with_plugin_details(
         PluginDetails(None, "1.0", "https://old.example"), NOON
     )

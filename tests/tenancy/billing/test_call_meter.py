@@ -63,20 +63,20 @@ def meter_of(
 def serve(
     meter: Meter, times: int, said: Subscription = TEN, now_ms: int = NOON
 ) -> list[str]:
-    """Ask and count as the gate does; return what was told each time."""
-    told = []
+    """Ask and count as the middleware does; return the notice of each call."""
+    notices = []
     for _ in range(times):
         notice = meter.check(said, now_ms)
         if notice is None or not notice.is_cut_off:
             meter.count()
-        told.append("" if notice is None else f"{notice.status} {notice.used}")
-    return told
+        notices.append("" if notice is None else f"{notice.status} {notice.used}")
+    return notices
 
 
-def test_ten_calls_are_answered_and_from_the_eighth_on_it_is_told(usage: Usage) -> None:
-    told = serve(meter_of(usage), 12)
+def test_ten_calls_are_answered_and_from_the_eighth_on_with_a_warning(usage: Usage) -> None:
+    notices = serve(meter_of(usage), 12)
 
-    assert told == [""] * 7 + ["warn 8", "warn 9", "warn 10"] + ["over_quota 10"] * 2
+    assert notices == [""] * 7 + ["warn 8", "warn 9", "warn 10"] + ["over_quota 10"] * 2
 
 
 def test_what_is_stored_counts_too(usage: Usage) -> None:
@@ -127,9 +127,9 @@ def test_the_month_turns_at_its_millisecond_and_the_old_one_is_kept_whole(
     meter = meter_of(usage)
     assert serve(meter, 9)[-1] == "warn 9"
 
-    told = serve(meter, 1, now_ms=APRIL + after)
+    notices = serve(meter, 1, now_ms=APRIL + after)
 
-    assert told == (["warn 10"] if months == 1 else [""])
+    assert notices == (["warn 10"] if months == 1 else [""])
     assert len(meter.months()) == months
     usage.flush(meter)
     kept = {"2026-03": 10} if months == 1 else {"2026-03": 9, "2026-04": 1}
@@ -144,9 +144,9 @@ def test_a_store_that_is_over_goes_on_with_the_next_month(usage: Usage) -> None:
     assert meter.check(TEN, APRIL) is None
 
 
-@pytest.mark.parametrize(("after", "told"), [(-1, None), (0, SUSPENDED), (1, SUSPENDED)])
+@pytest.mark.parametrize(("after", "status"), [(-1, None), (0, SUSPENDED), (1, SUSPENDED)])
 def test_a_plan_ends_at_its_millisecond(
-    usage: Usage, after: int, told: BillingStatus | None
+    usage: Usage, after: int, status: BillingStatus | None
 ) -> None:
     said = Subscription("unlimited", ends_at=NOON + 500)
     meter = meter_of(usage, said)
@@ -154,10 +154,10 @@ def test_a_plan_ends_at_its_millisecond(
 
     notice = meter.check(said, NOON + 500 + after)
 
-    assert (notice and notice.status) == told
+    assert (notice and notice.status) == status
 
 
-def test_a_clock_that_is_set_ahead_and_back_suspends_nobody(usage: Usage) -> None:
+def test_a_clock_that_is_set_ahead_and_back_suspends_no_store(usage: Usage) -> None:
     trial = Subscription("ten", ends_at=APRIL - 1)
     meter = meter_of(usage, trial)
 

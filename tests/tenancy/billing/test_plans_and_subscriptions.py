@@ -74,7 +74,7 @@ def test_an_empty_file_means_our_plans() -> None:
         ("[trial]\ndays = 2015-01-01", "from 1 to"),
     ],
 )
-def test_what_no_plan_can_be_is_refused_where_it_stands(text: str, words: str) -> None:
+def test_an_impossible_plan_is_an_error_that_says_why(text: str, words: str) -> None:
     with pytest.raises(PlansError, match=words):
         read_plans(text)
 

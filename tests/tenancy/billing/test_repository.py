@@ -41,7 +41,7 @@ def calls_of(database: Database, store: Store, month: str) -> int:
         return UsageRepository(connection, store.store_id).calls(month)
 
 
-def test_calls_add_up_and_the_sum_is_told(database: Database, store: Store) -> None:
+def test_calls_add_up_and_the_sum_is_returned(database: Database, store: Store) -> None:
     assert calls_of(database, store, "2026-11") == 0
     assert add(database, store, "2026-11", 3) == 3
     assert add(database, store, "2026-11", 10_000_000_000) == 10_000_000_003

@@ -40,7 +40,7 @@ def test_a_plan_without_days_does_not_end() -> None:
     assert first_subscription(GROWTH, NOON) == Subscription("growth")
 
 
-def test_another_plan_begins_now_and_ends_when_said_or_when_its_days_are_over() -> None:
+def test_another_plan_begins_now_and_ends_when_given_or_when_its_days_are_over() -> None:
     over = first_subscription(TRIAL, NOON - 20 * DAY_MS)
 
     assert not over.is_active(NOON)
@@ -82,7 +82,7 @@ SUSPENDED = BillingStatus.SUSPENDED
 
 
 @pytest.mark.parametrize(
-    ("used", "told"),
+    ("used", "notice"),
     [
         (0, None),
         (7_999, None),
@@ -93,19 +93,19 @@ SUSPENDED = BillingStatus.SUSPENDED
     ],
 )
 def test_a_month_is_quiet_then_warned_of_then_used_up(
-    used: int, told: QuotaNotice | None
+    used: int, notice: QuotaNotice | None
 ) -> None:
-    assert quota_notice(used, 10_000, is_active=True) == told
+    assert quota_notice(used, 10_000, is_active=True) == notice
 
 
-def test_the_last_call_of_a_quota_is_answered_and_counts_in_what_is_told() -> None:
-    asked = [
+def test_the_last_call_of_a_quota_is_answered_and_its_notice_counts_it() -> None:
+    notices = [
         quota_notice(used, 10_000, is_active=True, requested=1)
         for used in range(7_998, 10_002)
     ]
 
-    assert asked[:2] == [None, QuotaNotice(WARN, 8_000, 10_000)]
-    assert asked[-3:] == [
+    assert notices[:2] == [None, QuotaNotice(WARN, 8_000, 10_000)]
+    assert notices[-3:] == [
         QuotaNotice(WARN, 10_000, 10_000),
         QuotaNotice(OVER, 10_000, 10_000),
         QuotaNotice(OVER, 10_001, 10_000),
@@ -123,7 +123,7 @@ def test_a_suspension_comes_before_all_else() -> None:
     assert quota_notice(5, None, is_active=False) == QuotaNotice(SUSPENDED)
 
 
-def test_without_a_limit_there_is_nothing_to_tell() -> None:
+def test_without_a_limit_there_is_no_notice() -> None:
     assert quota_notice(2**60, None, is_active=True) is None
 
 
@@ -165,7 +165,7 @@ def test_a_month_begins_and_ends_at_midnight_of_utc(
 
 
 @given(moment=st.integers(0, 253_402_300_799_999))
-def test_every_moment_lies_in_a_month_that_ends_where_the_next_begins(moment: int) -> None:
+def test_every_moment_is_in_a_month_that_ends_where_the_next_begins(moment: int) -> None:
     month = month_at(moment)
     year, number = map(int, month.name.split("-"))
     days = calendar.monthrange(year, number)[1]
