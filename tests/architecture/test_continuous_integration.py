@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # It is `make`: the first run of the tests fails those of `first`, the second those of
-# `second`, and it keeps what was asked of it.
+# `second`, and it notes each call.
 MAKE = """#!/bin/sh
-echo "$*" >> asked
+echo "$*" >> calls
 [ "$1" = test ] || exit 0
 mkdir -p .pytest_cache/v/cache
 run=first
@@ -67,7 +67,7 @@ def test_at_most_three_failed_tests_run_again_and_the_last_lines_name_them(
     )
 
     named = done.stdout.splitlines()
-    asked = (tmp_path / "asked").read_text().splitlines()
+    calls = (tmp_path / "calls").read_text().splitlines()
     assert done.returncode == status, done.stderr
     assert named == (["Flaky, failed at first and passed alone:", *flaky] if flaky else [])
-    assert len([one for one in asked if one.startswith("test")]) == runs
+    assert len([one for one in calls if one.startswith("test")]) == runs

@@ -102,10 +102,10 @@ def locked(name: str) -> dict[str, tuple[str, list[str]]]:
 
 def is_within(version: str, requirement: str) -> bool:
     """Return whether a version is in a range of ours: `>=` and perhaps `<`."""
-    told = _parts(version)
+    parts = _parts(version)
     for sign, bound in re.findall(r"(>=|<)([0-9.]+)", requirement):
-        if (sign == ">=" and told < _parts(bound)) or (
-            sign == "<" and told >= _parts(bound)
+        if (sign == ">=" and parts < _parts(bound)) or (
+            sign == "<" and parts >= _parts(bound)
         ):
             return False
     return True

@@ -126,7 +126,7 @@ def test_a_table_without_its_migration_is_caught(database: Database) -> None:
     assert len(differences(database, tables)) == 2
 
 
-def test_migrations_are_one_line_told_by_their_files_names() -> None:
+def test_migrations_are_one_line_named_by_their_files() -> None:
     config = Config()
     config.set_main_option("script_location", "productrecs.storage.sql:migrations")
     script = ScriptDirectory.from_config(config)

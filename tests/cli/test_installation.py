@@ -50,7 +50,7 @@ class Ended:
 
 
 @dataclass(frozen=True)
-class Machine:
+class InstalledMachine:
     """A machine with one folder, in which an operator calls the program."""
 
     folder: Path
@@ -78,11 +78,11 @@ class Machine:
 
 
 @pytest.fixture
-def machine() -> Iterator[Machine]:
+def machine() -> Iterator[InstalledMachine]:
     """Give a machine whose folder every user may enter."""
     with tempfile.TemporaryDirectory(prefix="operator-") as folder:
         Path(folder).chmod(0o755)
-        yield Machine(Path(folder))
+        yield InstalledMachine(Path(folder))
 
 
 def content(folder: Path) -> dict[str, tuple[int, int, bytes]]:
@@ -125,7 +125,7 @@ def older() -> Iterator[Path]:
     ],
 )
 def test_a_command_of_a_newer_program_changes_nothing_and_asks_for_a_migration(
-    machine: Machine, older: Path, command: str
+    machine: InstalledMachine, older: Path, command: str
 ) -> None:
     data = shutil.copytree(older, machine.folder / "data")
     data.chmod(0o755)
@@ -139,7 +139,9 @@ def test_a_command_of_a_newer_program_changes_nothing_and_asks_for_a_migration(
     assert (ended.status, content(data)) == (1, before)
 
 
-def test_migrate_is_what_such_a_command_asks_for(machine: Machine, older: Path) -> None:
+def test_migrate_is_what_such_a_command_asks_for(
+    machine: InstalledMachine, older: Path
+) -> None:
     shutil.copytree(older, machine.folder / "data")
 
     assert machine.run("migrate", "--check").status == 1
@@ -148,7 +150,7 @@ def test_migrate_is_what_such_a_command_asks_for(machine: Machine, older: Path) 
 
 
 @pytest.mark.parametrize("command", ["store list", "doctor", "migrate --check", "plans"])
-def test_reading_commands_create_nothing(machine: Machine, command: str) -> None:
+def test_reading_commands_create_nothing(machine: InstalledMachine, command: str) -> None:
     ended = machine.run(*command.split())
 
     assert not (machine.folder / "data").exists()
@@ -159,7 +161,9 @@ def test_reading_commands_create_nothing(machine: Machine, command: str) -> None
         )
 
 
-def test_the_first_store_creates_the_installation_and_says_where(machine: Machine) -> None:
+def test_the_first_store_creates_the_installation_and_says_where(
+    machine: InstalledMachine,
+) -> None:
     first = machine.run("store", "create", "--domain", "a.example", "--json")
     second = machine.run("store", "create", "--domain", "b.example", "--json")
 
@@ -169,7 +173,7 @@ def test_the_first_store_creates_the_installation_and_says_where(machine: Machin
     assert "b.example" in machine.run("store", "list").output
 
 
-def test_commands_find_the_installation_of_the_service(machine: Machine) -> None:
+def test_commands_find_the_installation_of_the_service(machine: InstalledMachine) -> None:
     elsewhere = machine.folder / "var lib"
     machine.run("store", "create", "--domain", "a.example", "--data", str(elsewhere))
     machine.file.write_text(
@@ -197,7 +201,7 @@ def test_a_settings_file_without_a_data_folder_is_an_error(tmp_path: Path) -> No
 
 
 @needs_root
-def test_root_works_as_the_owner_of_the_data(machine: Machine) -> None:
+def test_root_works_as_the_owner_of_the_data(machine: InstalledMachine) -> None:
     data = machine.folder / "data"
     machine.run("store", "create", "--domain", "a.example")
     for path in (data, *data.rglob("*")):
@@ -214,7 +218,7 @@ def test_root_works_as_the_owner_of_the_data(machine: Machine) -> None:
 
 
 @needs_root
-def test_another_user_is_refused_with_the_command_to_run(machine: Machine) -> None:
+def test_another_user_is_refused_with_the_command_to_run(machine: InstalledMachine) -> None:
     machine.run("store", "create", "--domain", "a.example")
 
     (ended, service) = (
@@ -228,7 +232,7 @@ def test_another_user_is_refused_with_the_command_to_run(machine: Machine) -> No
 
 
 @needs_root
-def test_doctor_finds_files_of_another_owner(machine: Machine) -> None:
+def test_doctor_finds_files_of_another_owner(machine: InstalledMachine) -> None:
     data = machine.folder / "data"
     machine.run("store", "create", "--domain", "a.example")
     (data / "models").mkdir()
@@ -250,7 +254,7 @@ UNREACHABLE = {
 
 @pytest.mark.parametrize("case", UNREACHABLE)
 def test_a_database_failure_names_the_server_and_its_reason(
-    machine: Machine, case: str
+    machine: InstalledMachine, case: str
 ) -> None:
     place, named, reason = UNREACHABLE[case]
     check_failure(machine, f"postgresql://anna:sesame@{place}", named, reason)
@@ -258,7 +262,7 @@ def test_a_database_failure_names_the_server_and_its_reason(
 
 @pytest.mark.postgres
 def test_a_database_that_the_server_lacks_is_named_with_the_servers_words(
-    machine: Machine, postgres_url: str
+    machine: InstalledMachine, postgres_url: str
 ) -> None:
     parts = urlsplit(postgres_url)
     host = parts.netloc.rpartition("@")[2]
@@ -268,7 +272,7 @@ def test_a_database_that_the_server_lacks_is_named_with_the_servers_words(
     check_failure(machine, url, "port", 'database "no_such_database" does not exist')
 
 
-def check_failure(machine: Machine, url: str, named: str, reason: str) -> None:
+def check_failure(machine: InstalledMachine, url: str, named: str, reason: str) -> None:
     """Doctor, commands and the log of the service say why, and never the password."""
     data = machine.folder / "data"
     data.mkdir(exist_ok=True)

@@ -84,7 +84,9 @@ def test_no_time_to_be_calm_changes_nothing() -> None:
         assert classes() == os.SCHED_OTHER
 
 
-def test_where_there_is_no_way_back_nobody_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_idle_priority_is_not_entered_where_it_cannot_be_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(idle_priority, "can_leave_idle_priority", lambda: False)
 
     with run_at_idle_priority(60.0):
@@ -93,8 +95,8 @@ def test_where_there_is_no_way_back_nobody_goes(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
 def test_a_user_without_rights_is_found_out_and_left_as_it_was() -> None:
-    told = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", TOLD], capture_output=True, text=True, check=True, timeout=60
     )
 
-    assert told.stdout.split() == ["False", "True", "True"]
+    assert process.stdout.split() == ["False", "True", "True"]

@@ -186,7 +186,7 @@ def test_events_are_json_with_an_identity_and_the_fields_of_their_kind(
     assert json.loads(json.dumps(shop.events)) == shop.events
 
 
-def test_what_is_bought_is_told_by_events_and_what_came_back_by_rows(
+def test_sales_are_buy_events_and_returns_are_order_rows(
     shop: DemoStore,
 ) -> None:
     bought = Counter(
@@ -379,7 +379,7 @@ def test_some_products_are_new_and_some_not_yet_out(shop: DemoStore) -> None:
     assert NEW // 2 <= len(recent) <= NEW + PREORDER + 4
 
 
-def test_some_products_are_gone_and_nobody_buys_them_any_more(shop: DemoStore) -> None:
+def test_discontinued_products_are_no_longer_bought(shop: DemoStore) -> None:
     gone = {item["id"] for item in shop.items if item.get("availability") == "discontinued"}
     late = [
         row
@@ -436,7 +436,7 @@ def test_the_shop_opens_on_any_day(now: datetime) -> None:
     assert len(shop.events) > 45_000
 
 
-def test_nobody_buys_two_tents_at_once(baskets: list[set[str]]) -> None:
+def test_no_basket_has_two_tents(baskets: list[set[str]]) -> None:
     tents = {"ridge-tent-for-two", "ridge-tent-for-four", "solo-trekking-tent"}
 
     assert sum(len(basket & tents) == 1 for basket in baskets) > 100

@@ -67,7 +67,7 @@ def test_every_picture_is_seen_and_none_is_ever_fetched(
     assert due == []
 
 
-def test_every_look_stands_on_the_page_of_everything_in_it(
+def test_every_look_is_on_the_page_of_each_of_its_products(
     services: Services, store: Store
 ) -> None:
     publish_looks(services, store, PictureFiles(services.settings.data / "drawn"))

@@ -43,22 +43,22 @@ HOST = "127.0.0.1:8000"
 
 @dataclass
 class Recorder:
-    """The service, as far as this shop calls it: notes what it is asked."""
+    """The service, as far as this shop calls it, and a record of its calls."""
 
-    asked: list[tuple[str, str, Any]] = field(default_factory=list)
+    requests: list[tuple[str, str, Any]] = field(default_factory=list)
     status: int = 200
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer everything alike."""
         body = (await receive())["body"]
-        self.asked.append((scope["method"], scope["path"], json.loads(body or b"null")))
+        self.requests.append((scope["method"], scope["path"], json.loads(body or b"null")))
         answered = {"results": [{"id": "enamel-mug"}, {"id": "gone"}]}
         await send({"type": "http.response.start", "status": self.status, "headers": []})
         await send({"type": "http.response.body", "body": json.dumps(answered).encode()})
 
 
 @dataclass
-class Browser:
+class BrowserSession:
     """One shopper's browser, without scripts: it keeps cookies and sends forms."""
 
     shop: Storefront
@@ -83,21 +83,21 @@ class Browser:
             "query_string": query.encode(),
             "headers": [(name.encode(), one.encode()) for name, one in headers.items()],
         }
-        told: list[Message] = []
+        messages: list[Message] = []
 
         async def receive() -> Message:
             return {"type": "http.request", "body": body, "more_body": False}
 
         async def send(message: Message) -> None:
-            told.append(message)
+            messages.append(message)
 
         asyncio.run(self.shop(scope, receive, send))
         page = Page(
-            told[0]["status"],
-            b"".join(one.get("body", b"") for one in told),
-            {name.decode(): one.decode() for name, one in told[0]["headers"]},
+            messages[0]["status"],
+            b"".join(one.get("body", b"") for one in messages),
+            {name.decode(): one.decode() for name, one in messages[0]["headers"]},
         )
-        for name, one in told[0]["headers"]:
+        for name, one in messages[0]["headers"]:
             if name == b"set-cookie":
                 for key, morsel in SimpleCookie(one.decode()).items():
                     self.cookies[key] = morsel.value
@@ -156,8 +156,8 @@ def service() -> Recorder:
 
 
 @pytest.fixture
-def browser(services: Services, service: Recorder) -> Browser:
-    return Browser(Storefront(service, services, DOMAIN))
+def browser(services: Services, service: Recorder) -> BrowserSession:
+    return BrowserSession(Storefront(service, services, DOMAIN))
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def browser(services: Services, service: Recorder) -> Browser:
         f"/demo/look/{LOOKS[0].id}",
     ],
 )
-def test_every_page_is_whole_and_strict(browser: Browser, path: str) -> None:
+def test_every_page_is_whole_and_strict(browser: BrowserSession, path: str) -> None:
     page = browser.get(path)
 
     assert page.status == 200
@@ -184,14 +184,14 @@ def test_every_page_is_whole_and_strict(browser: Browser, path: str) -> None:
     assert not re.search(r"(src|href|action)=\"(https?:)?//", page.text)
 
 
-def test_head_answers_as_get(browser: Browser) -> None:
+def test_head_answers_as_get(browser: BrowserSession) -> None:
     page = browser.get("/demo", method="HEAD")
 
     assert page.status == 200
     assert int(page.headers["content-length"]) > 1_000
 
 
-def test_a_method_that_no_page_has_is_refused(browser: Browser) -> None:
+def test_a_method_that_no_page_has_is_refused(browser: BrowserSession) -> None:
     page = browser.get("/demo/cart", method="DELETE")
 
     assert page.status == 405
@@ -211,38 +211,42 @@ def test_a_method_that_no_page_has_is_refused(browser: Browser) -> None:
         "/demo/pictures/large/..%2f.webp",
     ],
 )
-def test_what_is_not_there_is_404(browser: Browser, path: str) -> None:
+def test_what_is_not_there_is_404(browser: BrowserSession, path: str) -> None:
     assert browser.get(path).status == 404
 
 
-def test_everything_else_is_the_services(browser: Browser, service: Recorder) -> None:
+def test_everything_else_is_the_services(
+    browser: BrowserSession, service: Recorder
+) -> None:
     browser.get("/v1/trending")
     browser.get("/demonstration")
 
-    assert [path for _, path, _ in service.asked] == ["/v1/trending", "/demonstration"]
+    assert [path for _, path, _ in service.requests] == ["/v1/trending", "/demonstration"]
 
 
-def test_a_hostile_title_stays_text(browser: Browser) -> None:
+def test_a_hostile_title_stays_text(browser: BrowserSession) -> None:
     page = browser.get("/demo/product/hostile")
 
     assert "<img src=x" not in page.text
     assert "&lt;img src=x" in page.text
 
 
-def test_a_hostile_search_stays_text(browser: Browser) -> None:
+def test_a_hostile_search_stays_text(browser: BrowserSession) -> None:
     page = browser.get(f"/demo/search?q={quote(HOSTILE)}")
 
     assert "<img src=x" not in page.text
 
 
-def test_a_search_shows_what_the_service_found_and_the_shop_has(browser: Browser) -> None:
+def test_a_search_shows_what_the_service_found_and_the_shop_has(
+    browser: BrowserSession,
+) -> None:
     page = browser.get("/demo/search?q=mug")
 
     assert "1 thing," in page.text
     assert "/demo/product/enamel-mug" in page.text
 
 
-def test_what_is_sold_out_cannot_be_put_into_the_cart(browser: Browser) -> None:
+def test_what_is_sold_out_cannot_be_put_into_the_cart(browser: BrowserSession) -> None:
     page = browser.get("/demo/product/compass")
     browser.post("/demo/cart", item_id="compass", more="1")
 
@@ -250,35 +254,35 @@ def test_what_is_sold_out_cannot_be_put_into_the_cart(browser: Browser) -> None:
     assert "Your cart is empty" in browser.get("/demo/cart").text
 
 
-def test_the_same_thing_in_other_colours_is_offered(browser: Browser) -> None:
+def test_the_same_thing_in_other_colours_is_offered(browser: BrowserSession) -> None:
     page = browser.get("/demo/product/lambswool-scarf-moss")
 
     assert "/demo/product/lambswool-scarf-ink" in page.text
 
 
-def test_a_cart_grows_shrinks_and_adds_up(browser: Browser) -> None:
+def test_a_cart_grows_shrinks_and_adds_up(browser: BrowserSession) -> None:
     browser.post("/demo/cart", item_id="enamel-mug", more="3")
     browser.post("/demo/cart", item_id="enamel-mug", more="-1")
-    told = browser.post(
+    reply = browser.post(
         "/demo/cart", {"accept": "application/json"}, item_id="ridge-tent-for-two"
     )
     full = browser.get("/demo/cart")
     browser.post("/demo/cart", item_id="ridge-tent-for-two", exactly="0")
 
-    assert json.loads(told.body) == {"count": 3, "total": 208.0}
+    assert json.loads(reply.body) == {"count": 3, "total": 208.0}
     assert 'data-item-ids="enamel-mug,ridge-tent-for-two"' in full.text
     assert "€23.90" in browser.get("/demo/cart").text  # two mugs and delivery
 
 
 @pytest.mark.parametrize("value", ["x", "a*1|*", "enamel-mug*99999", "gone*2", '"'])
-def test_a_broken_cart_is_an_empty_one(browser: Browser, value: str) -> None:
+def test_a_broken_cart_is_an_empty_one(browser: BrowserSession, value: str) -> None:
     browser.cookies["demo_cart"] = value
 
     assert "Your cart is empty" in browser.get("/demo/cart").text
 
 
 def test_an_order_goes_to_the_service_with_who_bought_what(
-    browser: Browser, service: Recorder
+    browser: BrowserSession, service: Recorder
 ) -> None:
     someone = demo_customers()[1]
     browser.post("/demo/as", customer=someone.customer_id, back="/demo/cart")
@@ -291,7 +295,7 @@ def test_an_order_goes_to_the_service_with_who_bought_what(
     thanks = browser.get("/demo/thanks")
 
     assert sent.headers["location"] == "/demo/thanks"
-    assert service.asked == [
+    assert service.requests == [
         (
             "POST",
             "/v1/orders",
@@ -309,19 +313,21 @@ def test_an_order_goes_to_the_service_with_who_bought_what(
     assert "Your cart is empty" in browser.get("/demo/cart").text
 
 
-def test_a_session_that_is_none_is_not_sent(browser: Browser, service: Recorder) -> None:
+def test_a_session_that_is_none_is_not_sent(
+    browser: BrowserSession, service: Recorder
+) -> None:
     browser.cookies["pr_sid"] = "s_<script>"
     browser.post("/demo/cart", item_id="enamel-mug")
 
     browser.post("/demo/checkout", order_id="anything")
 
-    (_, _, order) = service.asked[0]
+    (_, _, order) = service.requests[0]
     assert (order["session_id"], order["user_id"]) == (None, None)
     assert re.fullmatch(r"HO-[0-9A-F]{10}", order["order_id"])
 
 
 def test_an_order_that_the_service_refuses_leaves_the_cart(
-    browser: Browser, service: Recorder
+    browser: BrowserSession, service: Recorder
 ) -> None:
     browser.post("/demo/cart", item_id="enamel-mug")
     service.status = 503
@@ -332,7 +338,7 @@ def test_an_order_that_the_service_refuses_leaves_the_cart(
     assert "enamel-mug" in browser.get("/demo/checkout").text
 
 
-def test_a_form_of_another_site_does_nothing(browser: Browser) -> None:
+def test_a_form_of_another_site_does_nothing(browser: BrowserSession) -> None:
     foreign = browser.post(
         "/demo/cart", {"origin": "https://evil.example"}, item_id="enamel-mug"
     )
@@ -344,17 +350,19 @@ def test_a_form_of_another_site_does_nothing(browser: Browser) -> None:
 @pytest.mark.parametrize(
     "back", ["//evil.example", "https://evil.example", "/v1", "/demox"]
 )
-def test_a_form_leads_back_into_the_shop_only(browser: Browser, back: str) -> None:
+def test_a_form_leads_back_into_the_shop_only(browser: BrowserSession, back: str) -> None:
     sent = browser.post("/demo/as", customer="", back=back)
 
     assert sent.headers["location"] == "/demo"
 
 
-def test_a_form_longer_than_any_of_ours_is_refused(browser: Browser) -> None:
+def test_a_form_longer_than_any_of_ours_is_refused(browser: BrowserSession) -> None:
     assert browser.post("/demo/cart", item_id="x" * 30_000).status == 413
 
 
-def test_a_picture_is_drawn_once_and_kept(browser: Browser, services: Services) -> None:
+def test_a_picture_is_drawn_once_and_kept(
+    browser: BrowserSession, services: Services
+) -> None:
     first = browser.get("/demo/pictures/enamel-mug.webp")
     kept: Path = services.settings.data / "demo" / "pictures" / "card" / "enamel-mug.webp"
     kept.write_bytes(b"kept")

@@ -85,14 +85,14 @@ def _kept_sessions(
 
 def _votes(
     kept: dict[int, list[int]],
-    asked: Sequence[int],
+    recent_items: Sequence[int],
     voters: dict[int, tuple[int, float]],
     options: SessionOptions,
 ) -> dict[int, float]:
     """Return each item's votes; `voters` have the newest place they share, and a weight."""
     scores: dict[int, float] = defaultdict(float)
     for session, (place, similar) in voters.items():
-        star = kept[session].index(asked[place])
+        star = kept[session].index(recent_items[place])
         vote = similar * math.exp(-place / options.vote_scale)
         for at, item in enumerate(kept[session]):
             near = 1 / (1 + abs(at - star) / options.distance_scale)
@@ -109,10 +109,10 @@ def next_items(
     for session, items in kept.items():
         for item in items:
             holders[item].append(session)
-    asked = list(dict.fromkeys(reversed(visit)))[: options.prefix]
+    recent_items = list(dict.fromkeys(reversed(visit)))[: options.prefix]
     places: dict[int, list[int]] = {}
     for session in kept:
-        recent = (holders[item][: options.sessions_per_item] for item in asked)
+        recent = (holders[item][: options.sessions_per_item] for item in recent_items)
         shared = [place for place, found in enumerate(recent) if session in found]
         if shared and len(places) < options.recent_sessions:
             places[session] = shared
@@ -125,9 +125,9 @@ def next_items(
     }
     nearest = sorted(similar, key=lambda one: -similar[one])[: options.neighbours]
     voters = {session: (places[session][0], similar[session]) for session in nearest}
-    scores = _votes(kept, asked, voters, options)
+    scores = _votes(kept, recent_items, voters, options)
     total = sum(scores.values()) or 1.0
-    for share, item in list(zip(return_shares(events), asked, strict=False))[1:]:
+    for share, item in list(zip(return_shares(events), recent_items, strict=False))[1:]:
         if share or item in scores:
             scores[item] *= options.seen
             scores[item] += options.returns * share * total

@@ -39,7 +39,7 @@ def test_offsets_delimit_each_run_also_the_empty_ones() -> None:
 
 
 @pytest.mark.parametrize("codes", [[], [7], [2, 2, 2], [0, 0, 5, 9, 9, 9]])
-def test_runs_are_numbered_and_so_is_what_stands_in_them(codes: list[int]) -> None:
+def test_runs_and_the_elements_in_them_are_numbered(codes: list[int]) -> None:
     rising = np.array(codes, np.int64)
 
     different = sorted(set(codes))

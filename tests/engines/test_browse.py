@@ -153,11 +153,11 @@ def test_the_newer_of_equally_similar_sessions_vote(evaluator: ModuleType) -> No
 
 def test_answers_are_alike_before_and_after_warming_up() -> None:
     index = fitted(traffic(7, 200, 20), 20)
-    asked = [([1, 2, 3], 9), ([5], 3), ([19, 18, 1, 0, 4], 40)]
+    visits = [([1, 2, 3], 9), ([5], 3), ([19, 18, 1, 0, 4], 40)]
 
-    first = [index.next_items(visit, 0, limit) for visit, limit in asked]
+    first = [index.next_items(visit, 0, limit) for visit, limit in visits]
     warm_up()
-    second = [index.next_items(visit, 0, limit) for visit, limit in asked]
+    second = [index.next_items(visit, 0, limit) for visit, limit in visits]
 
     for before, after in zip(first, second, strict=True):
         np.testing.assert_array_equal(before.items, after.items)
@@ -271,13 +271,13 @@ def test_a_short_list_may_go_on_with_what_comes_after_what_was_found() -> None:
     events = walks([0, 1], [1, 2], [2, 3], [0, 4])
     index = fitted(events, 5, owners=[5, 5, 6, 6, 7, 7, 8, 8])
 
-    def asked(limit: int, without: int | None = None) -> Ranked:
+    def next_items(limit: int, without: int | None = None) -> Ranked:
         return index.next_items([0], 4 * HOUR, limit, without, extend=True)
 
-    assert asked(10).items.tolist() == [4, 1, 2]  # 3 comes only after what follows
-    assert all(np.diff(asked(10).scores) < 0)
-    assert asked(2).items.tolist() == [4, 1]
-    assert asked(10, without=6).items.tolist() == [4, 1]
+    assert next_items(10).items.tolist() == [4, 1, 2]  # 3 comes only after what follows
+    assert all(np.diff(next_items(10).scores) < 0)
+    assert next_items(2).items.tolist() == [4, 1]
+    assert next_items(10, without=6).items.tolist() == [4, 1]
     assert index.next_items([0], 4 * HOUR, 10).items.tolist() == [4, 1]
 
 
@@ -302,7 +302,7 @@ def test_scores_fade_with_the_age_of_the_index_but_never_reach_zero() -> None:
     assert 0 < ages_later < later
 
 
-def test_what_stands_nearer_to_the_item_weighs_more() -> None:
+def test_items_nearer_to_the_item_weigh_more() -> None:
     index = fitted(walks([0, 1, 2, 3]), 4)
 
     assert index.next_items([1], 0, 10).items.tolist() == [0, 2, 3]
@@ -350,10 +350,10 @@ def test_events_may_come_in_any_order() -> None:
 def test_without_a_folder_to_keep_it_the_kernel_is_compiled_anew(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked: list[dict[str, bool]] = []
+    options_seen: list[dict[str, bool]] = []
 
     def njit(_signature: object, **options: bool) -> object:
-        asked.append(options)
+        options_seen.append(options)
         if options.get("cache"):
             message = "cannot cache function: no locator available"
             raise RuntimeError(message)
@@ -364,7 +364,7 @@ def test_without_a_folder_to_keep_it_the_kernel_is_compiled_anew(
     made = numba_jit.jit_compiled("f8(f8)")(abs)
 
     assert made is abs
-    assert [options.get("cache", False) for options in asked] == [True, False]
+    assert [options.get("cache", False) for options in options_seen] == [True, False]
 
 
 def test_a_visit_ends_after_half_an_hour_of_silence() -> None:

@@ -40,7 +40,7 @@ def test_two_lines_of_one_basket_are_one_sign() -> None:
     assert again((1, 0), (1, HOUR)) == again((1, 0))
 
 
-def test_what_nobody_buys_any_more_falls_back() -> None:
+def test_an_item_that_no_longer_sells_falls_back() -> None:
     lately = np.array([0, 1, 2, 3], dtype=np.int32)
 
     found = again((7, 0), (1, 0), ranks=lately)

@@ -107,7 +107,7 @@ def test_what_sells_lately_gains_on_what_sold_before() -> None:
     assert seasonal.neighbours(0).items.tolist() == [2, 1]
 
 
-def test_every_item_stands_in_the_head_of_some_list_where_it_fits() -> None:
+def test_places_put_more_items_into_the_head_of_some_list() -> None:
     lines = shop(8, 1200, n_items=80)
     untied = replace(COUNTED, exponent=0.1)
     plain = fitted(lines, 80, untied)

@@ -43,7 +43,7 @@ def test_the_list_with_the_largest_share_leads(lists: list[list[int]]) -> None:
         assert leader == ranks.index(min(ranks))
 
 
-def test_equal_scores_stand_by_item_number() -> None:
+def test_equal_scores_are_ordered_by_item_number() -> None:
     fused = fuse(arrays([[9, 4], [4, 9], [7]]), [1.0, 1.0, 1.0 + 20 / 21])
 
     assert fused.items.tolist() == [4, 7, 9]

@@ -20,7 +20,7 @@ def shoppers(count: int, seed: int = 1) -> np.ndarray:
     return rng.integers(-(2**63), 2**63 - 1, count, dtype=np.int64)
 
 
-def test_nobody_is_no_crowd() -> None:
+def test_a_sketch_of_no_shoppers_is_empty() -> None:
     assert sketch(shoppers(0)) == EMPTY_SKETCH
     assert cardinality(merge([EMPTY_SKETCH, EMPTY_SKETCH])) == 0
 

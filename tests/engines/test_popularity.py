@@ -61,7 +61,7 @@ def test_lines_of_one_order_are_one_order_and_lines_without_one_are_one_each() -
     assert ranked(sold) == [2, 1, 3]
 
 
-def test_equals_stand_by_carts_then_views_then_newest_sale_then_number() -> None:
+def test_equal_sales_are_ordered_by_carts_views_newest_sale_and_number() -> None:
     sold = sales(*((item, item, 1, 1.0, 7 if item == 4 else 3) for item in range(1, 7)))
 
     order = ranked(sold, carts=[6, 6, 5], views=[3, 3, 5, 5, 5])
@@ -73,7 +73,7 @@ def test_without_sales_carts_come_first_then_views() -> None:
     assert ranked(sales(), carts=[3], views=[7, 7, 2]) == [3, 7, 2]
 
 
-def test_what_nobody_touched_is_left_out() -> None:
+def test_without_sales_carts_and_views_the_list_is_empty() -> None:
     assert ranked(sales()) == []
 
 

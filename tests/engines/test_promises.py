@@ -22,7 +22,7 @@ Model = CopurchaseModel | SessionIndex
 
 
 @dataclass(frozen=True)
-class Engine:
+class EngineUnderTest:
     """How the suite speaks to one engine: groups are baskets or sessions."""
 
     name: str
@@ -41,14 +41,14 @@ def _fit_sessions(groups: Any, items: Any, times: Any) -> Model:
 
 
 ENGINES = [
-    Engine(
+    EngineUnderTest(
         "copurchase",
         _fit_copurchase,
         lambda model, anchors, limit: model.complete(anchors, limit),
         CopurchaseModel.from_arrays,
         CopurchaseModel.empty,
     ),
-    Engine(
+    EngineUnderTest(
         "browse",
         _fit_sessions,
         lambda model, anchors, limit: model.next_items(anchors, 0, limit),
@@ -60,8 +60,8 @@ ASKED = [[3], [3, 8], [8, 3, 3, 1, 0], [39, 2, 17, 5, 11, 4, 6, 7, 9, 12, 1]]
 
 
 @pytest.fixture(params=ENGINES, ids=lambda engine: engine.name)
-def engine(request: pytest.FixtureRequest) -> Engine:
-    assert isinstance(request.param, Engine)
+def engine(request: pytest.FixtureRequest) -> EngineUnderTest:
+    assert isinstance(request.param, EngineUnderTest)
     return request.param
 
 
@@ -79,7 +79,7 @@ def same(one: Ranked, other: Ranked) -> bool:
 
 @pytest.mark.parametrize("anchors", ASKED)
 def test_the_limit_is_kept_and_a_shorter_list_is_the_head_of_a_longer(
-    engine: Engine, anchors: list[int]
+    engine: EngineUnderTest, anchors: list[int]
 ) -> None:
     model = engine.fit(*facts())
 
@@ -95,7 +95,7 @@ def test_the_limit_is_kept_and_a_shorter_list_is_the_head_of_a_longer(
 
 @pytest.mark.parametrize("anchors", ASKED)
 def test_lists_are_ordered_distinct_and_of_the_promised_types(
-    engine: Engine, anchors: list[int]
+    engine: EngineUnderTest, anchors: list[int]
 ) -> None:
     ranked = engine.ask(engine.fit(*facts()), anchors, 1000)
 
@@ -108,7 +108,9 @@ def test_lists_are_ordered_distinct_and_of_the_promised_types(
 
 
 @pytest.mark.parametrize("anchors", ASKED)
-def test_the_newest_anchor_is_never_returned(engine: Engine, anchors: list[int]) -> None:
+def test_the_newest_anchor_is_never_returned(
+    engine: EngineUnderTest, anchors: list[int]
+) -> None:
     ranked = engine.ask(engine.fit(*facts()), anchors, 1000)
 
     assert anchors[-1] not in ranked.items
@@ -116,7 +118,7 @@ def test_the_newest_anchor_is_never_returned(engine: Engine, anchors: list[int])
 
 @pytest.mark.parametrize("anchors", ASKED)
 def test_the_same_facts_give_the_same_answer_in_whatever_order(
-    engine: Engine, anchors: list[int]
+    engine: EngineUnderTest, anchors: list[int]
 ) -> None:
     groups, items, times = facts()
     shuffled = np.random.default_rng(2).permutation(len(groups))
@@ -130,7 +132,7 @@ def test_the_same_facts_give_the_same_answer_in_whatever_order(
 
 @pytest.mark.parametrize("anchors", [[], [-1], [N_ITEMS], [10**9, -5]])
 def test_unknown_items_are_answered_by_an_empty_list(
-    engine: Engine, anchors: list[int]
+    engine: EngineUnderTest, anchors: list[int]
 ) -> None:
     ranked = engine.ask(engine.fit(*facts()), anchors, 10)
 
@@ -138,7 +140,7 @@ def test_unknown_items_are_answered_by_an_empty_list(
     assert ranked.scores.tolist() == []
 
 
-def test_unknown_items_beside_a_known_one_are_passed_over(engine: Engine) -> None:
+def test_unknown_items_beside_a_known_one_are_passed_over(engine: EngineUnderTest) -> None:
     model = engine.fit(*facts())
 
     ranked = engine.ask(model, [N_ITEMS + 5, -3, 8], 10)
@@ -147,7 +149,7 @@ def test_unknown_items_beside_a_known_one_are_passed_over(engine: Engine) -> Non
     assert 8 not in ranked.items
 
 
-def test_an_empty_model_answers_with_an_empty_list(engine: Engine) -> None:
+def test_an_empty_model_answers_with_an_empty_list(engine: EngineUnderTest) -> None:
     none = np.zeros(0, dtype=np.int64)
     learned_of_nothing = engine.fit(none, none.astype(np.int32), none)
 
@@ -156,7 +158,9 @@ def test_an_empty_model_answers_with_an_empty_list(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("number", [-1, N_ITEMS])
-def test_item_numbers_outside_the_store_are_refused(engine: Engine, number: int) -> None:
+def test_item_numbers_outside_the_store_are_refused(
+    engine: EngineUnderTest, number: int
+) -> None:
     groups, items, times = facts()
     items[17] = number
 
@@ -166,7 +170,7 @@ def test_item_numbers_outside_the_store_are_refused(engine: Engine, number: int)
 
 @pytest.mark.parametrize("mode", ["r", None])
 def test_a_model_kept_as_arrays_answers_as_before(
-    engine: Engine, mode: Any, tmp_path: Path
+    engine: EngineUnderTest, mode: Any, tmp_path: Path
 ) -> None:
     model = engine.fit(*facts())
     for name, array in model.to_arrays().items():
@@ -180,7 +184,7 @@ def test_a_model_kept_as_arrays_answers_as_before(
         assert same(engine.ask(model, anchors, 30), engine.ask(loaded, anchors, 30))
 
 
-def test_a_model_with_an_array_missing_is_refused(engine: Engine) -> None:
+def test_a_model_with_an_array_missing_is_refused(engine: EngineUnderTest) -> None:
     arrays = dict(engine.fit(*facts()).to_arrays())
     del arrays["offsets"]
 

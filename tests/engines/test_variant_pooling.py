@@ -86,7 +86,7 @@ def test_each_size_goes_with_what_its_product_was_bought_with() -> None:
     assert set(model.complete([UNSOLD, OTHERS[0]], 20).items.tolist()) & set(TROUSERS)
 
 
-def test_what_was_bought_together_is_told_apart_from_what_is_lent() -> None:
+def test_pairs_bought_together_are_separate_from_pooled_pairs() -> None:
     orders = shop()
     met = {(a, b) for order in orders for a in order for b in order if a != b}
 
@@ -112,7 +112,7 @@ def test_what_was_bought_together_is_told_apart_from_what_is_lent() -> None:
     assert votes == [set(once), set()]
 
 
-def test_what_nobody_bought_is_no_companion() -> None:
+def test_an_unsold_item_is_no_companion() -> None:
     model = fitted(shop())
 
     for item in range(N_ITEMS):
@@ -129,7 +129,7 @@ def test_of_a_companions_sizes_the_one_it_was_bought_with_comes_first() -> None:
     assert len(found) > 1  # the next sizes, in case that it is sold out
 
 
-def test_an_item_with_many_baskets_is_told_by_its_own() -> None:
+def test_an_item_with_many_baskets_counts_its_own() -> None:
     orders = shop() + [[SHIRTS[0], OTHERS[5]]] * 40
 
     first, other = (
@@ -147,7 +147,7 @@ def test_an_item_with_many_baskets_is_told_by_its_own() -> None:
     assert scores[OTHERS[5]] > theirs[OTHERS[5]]  # ... but most with the one that it was
 
 
-def test_how_many_baskets_is_told_of_the_variants() -> None:
+def test_the_number_of_baskets_is_that_of_all_variants() -> None:
     together = sum(set(one) <= {*SHIRTS, *TROUSERS} for one in shop())
     model = fitted(shop())
     trousers = next(i for i in model.complete([UNSOLD], 9).items.tolist() if i in TROUSERS)
@@ -167,7 +167,7 @@ def test_what_is_collected_in_several_colours_is_not_one_product() -> None:
     assert not same(fitted(orders), fitted(orders, NONE))
 
 
-def test_a_store_may_choose_that_variants_tell_nothing() -> None:
+def test_a_store_may_switch_pooling_off() -> None:
     options = CopurchaseOptions(siblings=0.0)
 
     assert same(fitted(shop(), GROUPS, options), fitted(shop(), NONE, options))
@@ -214,15 +214,17 @@ def test_of_a_companions_sizes_the_same_one_comes_first_and_is_kept() -> None:
         sizes[product] = range(1, SIZES + 1)
     orders = shop() + [[trousers, OTHERS[0]] for trousers in TROUSERS[:4] for _ in range(9)]
 
-    told, untold = fitted(orders, sizes=sizes), fitted(orders)
+    with_sizes, without = fitted(orders, sizes=sizes), fitted(orders)
 
     last = TROUSERS[-1]  # it sells least
     first = [
         next(i for i in one.complete([UNSOLD], 9).items.tolist() if i in TROUSERS)
-        for one in (told, untold)
+        for one in (with_sizes, without)
     ]
     assert first[0] == last != first[1]
-    assert same(told, fitted(orders, sizes=sizes * 2))  # numbers that are equal, no more
+    assert same(
+        with_sizes, fitted(orders, sizes=sizes * 2)
+    )  # numbers that are equal, no more
 
 
 def test_variants_of_a_companion_are_ranked_as_a_full_sort_ranks_them() -> None:

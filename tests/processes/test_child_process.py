@@ -109,7 +109,7 @@ def test_the_kernel_ends_a_child_whose_parent_dies_though_its_line_stays_open(
 
 
 @pytest.mark.parametrize("end", [ForkedProcess.terminate, ForkedProcess.kill])
-def test_it_ends_when_told_whatever_the_supervisor_does_at_that_signal(
+def test_a_child_ends_at_sigterm_whatever_its_parents_handler_does(
     end: Callable[[ForkedProcess], None],
 ) -> None:
     before = signal.signal(signal.SIGTERM, lambda _number, _frame: None)

@@ -92,7 +92,7 @@ def test_what_is_no_message_ends_the_connection(
         here.receive(FROM_CHILD, 5.0)
 
 
-def test_a_process_that_says_nothing_is_waited_for_no_longer_than_said(
+def test_receive_times_out_when_a_process_sends_nothing(
     ends: tuple[Connection, socket.socket],
 ) -> None:
     here, there = ends

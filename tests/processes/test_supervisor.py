@@ -25,7 +25,7 @@ from tests.http.crowd import Crowd
 from tests.support.project import ROOT
 
 
-class Service:
+class ToyService:
     """A running toy service."""
 
     def __init__(self, folder: Path, background: str = "steady") -> None:
@@ -73,8 +73,8 @@ class Service:
 
 
 @pytest.fixture
-def service(tmp_path: Path) -> Iterator[Service]:
-    started = Service(tmp_path)
+def service(tmp_path: Path) -> Iterator[ToyService]:
+    started = ToyService(tmp_path)
     yield started
     started.close()
 
@@ -103,26 +103,26 @@ def test_it_says_that_it_is_ready_when_every_process_is_or_has_failed(
     for background in ("steady", "failing"):
         folder = tmp_path / background
         folder.mkdir()
-        with closing(Service(folder, background)) as service:  # it waits for that line
+        with closing(ToyService(folder, background)) as service:  # it waits for that line
             assert len(service.started("api")) == 2
             assert service.started(background)
 
 
-def whole(service: Service) -> bool:
+def whole(service: ToyService) -> bool:
     return len(service.alive()) == 3 and len(answering(service)) == 2
 
 
-def is_replaced(service: Service, number: int) -> bool:
+def is_replaced(service: ToyService, number: int) -> bool:
     return not lives(number) and whole(service)
 
 
-def answering(service: Service) -> set[bytes]:
+def answering(service: ToyService) -> set[bytes]:
     with contextlib.suppress(OSError, http.client.HTTPException):
         return {service.ask() for _ in range(20)}
     return set()
 
 
-def test_a_killed_process_is_replaced_within_seconds(service: Service) -> None:
+def test_a_killed_process_is_replaced_within_seconds(service: ToyService) -> None:
     until(lambda: whole(service))
     victims = [service.started("api")[0], service.started("steady")[0]]
 
@@ -136,7 +136,7 @@ def test_a_killed_process_is_replaced_within_seconds(service: Service) -> None:
     assert not set(service.alive()) & set(victims)
 
 
-def test_a_stop_answers_what_was_asked_and_leaves_nothing_behind(service: Service) -> None:
+def test_a_stop_answers_open_requests_and_leaves_no_process(service: ToyService) -> None:
     until(lambda: whole(service))
     answers: list[bytes] = []
     asking = [
@@ -156,7 +156,7 @@ def test_a_stop_answers_what_was_asked_and_leaves_nothing_behind(service: Servic
     assert service.alive() == []
 
 
-def test_a_stop_under_load_fails_nobody(service: Service) -> None:
+def test_a_stop_under_load_fails_no_request(service: ToyService) -> None:
     until(lambda: whole(service))
     crowd = Crowd(service.port)
     time.sleep(0.3)
@@ -169,7 +169,9 @@ def test_a_stop_under_load_fails_nobody(service: Service) -> None:
     assert crowd.failed == 0
 
 
-def test_processes_renewed_one_by_one_under_load_fail_nobody(service: Service) -> None:
+def test_replacing_processes_one_by_one_under_load_fails_no_request(
+    service: ToyService,
+) -> None:
     until(lambda: whole(service))
     crowd = Crowd(service.port)
     before = service.started("api")
@@ -186,7 +188,7 @@ def test_processes_renewed_one_by_one_under_load_fail_nobody(service: Service) -
 
 
 def test_an_interrupt_from_the_terminal_reaches_all_and_stops_in_order(
-    service: Service,
+    service: ToyService,
 ) -> None:
     until(lambda: whole(service))
 
@@ -196,7 +198,7 @@ def test_an_interrupt_from_the_terminal_reaches_all_and_stops_in_order(
     assert service.alive() == []
 
 
-def test_a_second_signal_does_not_wait_for_anybody(service: Service) -> None:
+def test_a_second_signal_does_not_wait_for_anybody(service: ToyService) -> None:
     until(lambda: whole(service))
 
     def ask() -> None:
@@ -220,7 +222,7 @@ def test_a_second_signal_does_not_wait_for_anybody(service: Service) -> None:
 
 
 def test_processes_end_with_a_killed_supervisor_and_free_its_port(
-    service: Service,
+    service: ToyService,
 ) -> None:
     until(lambda: whole(service))
 
@@ -256,7 +258,7 @@ def test_an_orphan_ends_though_its_last_message_was_never_read(tmp_path: Path) -
 
 
 def test_a_process_that_always_dies_is_started_ever_more_seldom(tmp_path: Path) -> None:
-    with closing(Service(tmp_path, "hopeless")) as service:
+    with closing(ToyService(tmp_path, "hopeless")) as service:
         time.sleep(4)
 
         # Starts come 0.1, 0.2, 0.4, 0.8, 1.6 seconds apart, besides what a start takes.

@@ -66,16 +66,16 @@ class Life:
         self.showing = random.Random(seed)  # noqa: S311 - a test's dice
         self.database, self.store, self.n_items = database, store, n_items
         self.now = NOON
-        self.told: list[tuple[str, str]] = []  # orders and items that a file may overwrite
+        self.sent: list[tuple[str, str]] = []  # orders and items that a file may overwrite
 
     def go_on(self, events: int) -> None:
         """Let so many events happen, and an order or a file now and then."""
         self.now += self.rng.randrange(1, 5) * 3_600_000
         with self.database.transaction() as transaction:
             log = StoreLog(self.database, transaction, self.store)
-            told = [self._event() for _ in range(events)]
-            told += [self._shown() for _ in range(events // 4)]
-            ingest_events(log, [told], self.now)
+            received = [self._event() for _ in range(events)]
+            received += [self._shown() for _ in range(events // 4)]
+            ingest_events(log, [received], self.now)
             for _ in range(max(1, events // 10)):
                 ingest_order(log, self._order(), self.now)
         if self.rng.random() < 0.5:
@@ -149,9 +149,9 @@ class Life:
             NewOrderLine(f"i{first + self.rng.randrange(8)}", quantity=1, price=5.0)
             for _ in range(self.rng.randrange(1, 5))
         ]
-        # Sometimes one of which a page told, sometimes one that came before.
+        # Sometimes one of which a page sent, sometimes one that came before.
         order_id = f"o{self.rng.randrange(200)}"
-        self.told += [(order_id, line.item_id) for line in lines]
+        self.sent += [(order_id, line.item_id) for line in lines]
         return NewOrder(
             order_id,
             tuple(lines),
@@ -160,7 +160,7 @@ class Life:
 
     def _file(self) -> str:
         about = [(f"o{self.rng.randrange(200)}", self._item()) for _ in range(6)]
-        about += self.rng.sample(self.told, min(6, len(self.told)))
+        about += self.rng.sample(self.sent, min(6, len(self.sent)))
         rows = [
             f"{order_id},{item_id},{self.rng.choice([1, 2, -1])},7.5"
             for order_id, item_id in about
@@ -226,7 +226,7 @@ def test_reading_on_gives_the_model_of_the_whole_log(
     at_once = trained(rebuilt, numbers, life.now)
     is_kept = [before[name] is step_by_step[name] for name in (PAIRS, VISITS)]
     assert is_kept == [True, False]  # views are learned from, and nothing else is
-    assert at_once["pooled.shared"].any()  # variants told one another something
+    assert at_once["pooled.shared"].any()  # variants share baskets
     assert step_by_step.keys() == at_once.keys()
     for name, array in at_once.items():
         np.testing.assert_array_equal(step_by_step[name], array, err_msg=name)

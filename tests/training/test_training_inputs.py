@@ -104,7 +104,7 @@ def test_reading_on_equals_reading_at_once() -> None:
     assert step_by_step != read(ROWS)  # the control: what changed is seen
 
 
-def test_sizes_are_told_of_all_titles_and_go_with_them() -> None:
+def test_sizes_are_learned_from_all_titles_and_go_with_them() -> None:
     catalog = CatalogInputs()
     catalog.add([(TENT, True, "Shirt XL", "[]"), (STOVE, True, "Skirt xl", "[]")], 1)
 
@@ -204,7 +204,7 @@ def test_what_lay_in_the_cart_of_a_visit_that_bought_is_of_its_basket() -> None:
     assert found == {(TENT, STOVE)}  # the first with its cart, the second as it was
 
 
-def test_other_visits_carts_and_nobodys_orders_stay_apart() -> None:
+def test_carts_of_other_visits_and_anonymous_orders_stay_apart() -> None:
     bought = purchases((7, TENT, 20, 1), (8, STOVE, 20, 0), (9, GREEN, 900, 1))
 
     found = baskets(bought, carted((STOVE, 5, 1), (GONE, 5, 0), (GONE, 300, 1)))
@@ -212,7 +212,7 @@ def test_other_visits_carts_and_nobodys_orders_stay_apart() -> None:
     assert found == {(TENT, STOVE), (STOVE,), (GREEN,)}
 
 
-def test_where_no_cart_tells_more_there_is_nothing_to_join() -> None:
+def test_without_a_cart_of_the_same_visit_there_is_nothing_to_join() -> None:
     bought = purchases((7, TENT, 20, 1), (8, STOVE, 20, 0))
 
     assert order_and_cart_lines(bought, carted(), NOW) is None

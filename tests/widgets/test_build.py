@@ -52,13 +52,13 @@ process.exit(brotliDecompressSync(read(1)).equals(read(2)) ? 0 : 1);
 @needs_node
 @pytest.mark.parametrize("name", BUDGETS)
 def test_what_is_sent_in_brotli_is_the_script(name: str, tmp_path: Path) -> None:
-    script, told = CompressedScript(name), b'{"key":"pk_1","answers":[]}'
+    script, config = CompressedScript(name), b'{"key":"pk_1","answers":[]}'
     packed, plain = tmp_path / "packed", tmp_path / "plain"
-    packed.write_bytes(script.in_brotli(told))
-    plain.write_bytes(script.plain(told))
+    packed.write_bytes(script.in_brotli(config))
+    plain.write_bytes(script.plain(config))
 
     run("node", "-e", UNPACK, packed, plain)
-    assert packed.stat().st_size < 0.93 * len(script.compressed(told))
+    assert packed.stat().st_size < 0.93 * len(script.compressed(config))
 
 
 def test_no_script_listens_to_scrolling() -> None:

@@ -48,7 +48,7 @@ def test_a_single_huge_order_is_taken_off_and_comes_back_within_bounds() -> None
     assert more == pytest.approx([1, 1 + 297 / 120 / 3, 2])
 
 
-def told(mean: float) -> ForecastPaths:
+def paths_around(mean: float) -> ForecastPaths:
     means = np.full((40, HORIZON), mean, np.float32)
     return ForecastPaths(means, np.stack([means * share for share in (0.5, 1, 1.5)]))
 
@@ -69,7 +69,7 @@ def test_what_did_best_counts(
     actual = np.full((40, HORIZON), 10, np.float32)
     came = ObservedDemand(actual, actual > 0, np.full(40, 10.0), np.full(40, 2.0))
     classes = np.full(40, 3)
-    ways = MethodForecasts(told(ladder), told(model), told(moving))
+    ways = MethodForecasts(paths_around(ladder), paths_around(model), paths_around(moving))
 
     mixture, served = fit_ensemble_weights(ways, came, classes, has_model=True)
 
@@ -82,7 +82,7 @@ def test_what_did_best_counts(
 def test_four_weeks_alone_never_speak_for_what_rarely_sells() -> None:
     nothing = np.zeros((40, HORIZON), np.float32)
     came = ObservedDemand(nothing, nothing == 0, np.full(40, 1.0), np.full(40, 1.0))
-    ways = MethodForecasts(told(2), told(2), told(0))
+    ways = MethodForecasts(paths_around(2), paths_around(2), paths_around(0))
 
     mixture, served = fit_ensemble_weights(
         ways, came, np.repeat([1, 2], 20), has_model=True
@@ -95,7 +95,7 @@ def test_four_weeks_alone_never_speak_for_what_rarely_sells() -> None:
 def test_without_a_model_it_counts_nothing() -> None:
     actual = np.full((40, HORIZON), 10, np.float32)
     came = ObservedDemand(actual, actual > 0, np.full(40, 10.0), np.full(40, 2.0))
-    ways = MethodForecasts(told(5), told(10), told(15))
+    ways = MethodForecasts(paths_around(5), paths_around(10), paths_around(15))
 
     mixture, _ = fit_ensemble_weights(ways, came, np.zeros(40, np.int64), has_model=False)
 
@@ -108,11 +108,11 @@ ITEMS, LEVEL = 200, 10.0
 
 
 def a_past(spread: float) -> PastForecasts:
-    """Return days even between 0 and LEVEL, told with `spread` about the middle."""
+    """Return days even between 0 and LEVEL, forecast with `spread` about the middle."""
     week = np.linspace(0, LEVEL, ITEMS * WEEK, dtype=np.float32).reshape(ITEMS, WEEK)
     actual = np.tile(week, (1, WEEKS))
-    told = np.full((ITEMS, HORIZON), LEVEL / 2, np.float32)
-    paths = ForecastPaths(told, np.stack((told - spread, told, told + spread)))
+    means = np.full((ITEMS, HORIZON), LEVEL / 2, np.float32)
+    paths = ForecastPaths(means, np.stack((means - spread, means, means + spread)))
     often = np.full(ITEMS, 4)
     everywhere = np.ones((ITEMS, HORIZON), np.bool_)
     return PastForecasts(paths, actual, everywhere, np.full(ITEMS, LEVEL), often)

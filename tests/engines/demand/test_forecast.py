@@ -44,7 +44,7 @@ def test_the_mean_comes_near_what_is_wanted(
     assert abs(found.paths.mean.sum() / wanted.sum() - 1) < 0.05
 
 
-def test_four_days_in_five_lie_in_the_band(shop: tuple[np.ndarray, DemandForecast]) -> None:
+def test_four_days_in_five_are_in_the_band(shop: tuple[np.ndarray, DemandForecast]) -> None:
     wanted, found = shop
     came = drawn(wanted, seed=9)
     often = wanted.mean(axis=1) > 2
@@ -55,7 +55,7 @@ def test_four_days_in_five_lie_in_the_band(shop: tuple[np.ndarray, DemandForecas
     assert 0.74 <= inside <= 0.88
 
 
-def test_quantiles_stand_in_order_and_nothing_is_negative(
+def test_quantiles_are_in_order_and_nothing_is_negative(
     shop: tuple[np.ndarray, DemandForecast],
 ) -> None:
     _, found = shop
@@ -87,7 +87,7 @@ def test_the_method_is_named_per_item(shop: tuple[np.ndarray, DemandForecast]) -
     assert not found.learned[wanted.mean(axis=1) < 0.03].any()
 
 
-def test_the_backtest_tells_how_right_it_was(
+def test_the_backtest_measures_the_accuracy(
     shop: tuple[np.ndarray, DemandForecast],
 ) -> None:
     _, found = shop

@@ -49,7 +49,7 @@ def test_large_moves_are_believed_and_small_ones_hardly() -> None:
     assert shrink_season(np.array([0.7, 1.3]), 0.0).tolist() == [0.7, 1.3]
 
 
-def test_a_season_that_always_told_is_believed_to_the_end() -> None:
+def test_a_season_that_always_held_is_not_shrunk() -> None:
     sold = totals(1 + 0.4 * np.sin(2 * np.pi * DAYS / 364), 5_000.0)
 
     assert YearlySeasonality(sold, MONDAY).best_shrinkage(700) == 0.0
@@ -57,7 +57,7 @@ def test_a_season_that_always_told_is_believed_to_the_end() -> None:
     assert with_season < 0.4 * without
 
 
-def test_christmas_is_believed_though_the_weeks_before_told_nothing_of_it() -> None:
+def test_christmas_is_forecast_though_the_weeks_before_do_not_show_it() -> None:
     christmas = 1 + 1.5 * np.exp(-(((DAYS % 364 - 345) / 12.0) ** 2))
     sold = totals(christmas, 500.0, spread=0.05)
 
@@ -70,17 +70,17 @@ def test_where_there_is_no_season_chance_is_not_taken_for_one() -> None:
 
     seasons = YearlySeasonality(sold, MONDAY)
     assert seasons.best_shrinkage(700) == DEFAULT_SHRINKAGE
-    missed_by = {"told": 0.0, "all of it": 0.0, "none": 0.0}
+    missed_by = {"expected": 0.0, "all of it": 0.0, "none": 0.0}
     for origin in range(460, 701, 12):
         outlook, came = seasons.outlook(origin), sold[origin : origin + HORIZON]
-        for name, told in (
-            ("told", seasons.mean(origin)),
+        for name, expected in (
+            ("expected", seasons.mean(origin)),
             ("all of it", outlook.mean(0.0)),
             ("none", outlook.level),
         ):
-            missed_by[name] += float(np.abs(came - told).sum())
-    assert missed_by["told"] < missed_by["all of it"]
-    assert missed_by["told"] < 1.08 * missed_by["none"]
+            missed_by[name] += float(np.abs(came - expected).sum())
+    assert missed_by["expected"] < missed_by["all of it"]
+    assert missed_by["expected"] < 1.08 * missed_by["none"]
 
 
 def test_the_past_alone_decides() -> None:

@@ -161,7 +161,7 @@ def test_an_exact_id_or_sku_comes_first(index: SearchIndex, code: str) -> None:
     assert result.scores == sorted(result.scores, reverse=True)
 
 
-def test_what_was_given_up_is_told(index: SearchIndex) -> None:
+def test_hits_say_how_the_query_was_relaxed(index: SearchIndex) -> None:
     assert (
         index.find(IndexQuery(index.analyse("laptop"), 1, ALL)).relaxed is Relaxed.NOTHING
     )

@@ -18,8 +18,8 @@ from productrecs.engines.text.query_suggestions import spelled_as_title
 from productrecs.engines.text.search_index import IndexQuery, IndexWriter, SearchIndex
 from productrecs.engines.text.tokenizer import query_words
 
-TOLD = json.loads(Path(__file__).with_name("languages.json").read_text("utf-8"))
-"""What shops sell, by language; what is asked there and finds which; texts of each."""
+SAMPLES = json.loads(Path(__file__).with_name("languages.json").read_text("utf-8"))
+"""What shops sell, by language; queries and the products that they find; texts of each."""
 
 LANGUAGES = {"mode": "de"}
 
@@ -29,7 +29,7 @@ def shops(tmp_path_factory: pytest.TempPathFactory) -> dict[str, SearchIndex]:
     """Return the index of each shop."""
     return {
         code: indexed(tmp_path_factory.mktemp(code), LANGUAGES.get(code, code), titles)
-        for code, titles in TOLD["shops"].items()
+        for code, titles in SAMPLES["shops"].items()
     }
 
 
@@ -40,7 +40,7 @@ def indexed(folder: Path, code: str, titles: list[str]) -> SearchIndex:
     return SearchIndex(folder, code)
 
 
-@pytest.mark.parametrize(("code", "query", "wanted"), TOLD["asked"])
+@pytest.mark.parametrize(("code", "query", "wanted"), SAMPLES["queries"])
 def test_forms_accents_and_compounds_find_what_is_meant(
     shops: dict[str, SearchIndex], code: str, query: str, wanted: int
 ) -> None:
@@ -53,14 +53,14 @@ def test_forms_accents_and_compounds_find_what_is_meant(
 
 @pytest.mark.parametrize(
     ("code", "text"),
-    TOLD["texts"].items(),
+    SAMPLES["texts"].items(),
 )
 def test_the_language_of_texts_is_seen(code: str, text: str) -> None:
     assert detect_language([text] * 30, "en") == code
 
 
-def test_a_told_language_of_the_texts_letters_stands() -> None:
-    cyrillic = [TOLD["texts"]["ru"]] * 30
+def test_the_given_language_is_kept_if_the_texts_have_its_letters() -> None:
+    cyrillic = [SAMPLES["texts"]["ru"]] * 30
 
     assert detect_language(cyrillic, "bg") == "bg"
 

@@ -99,7 +99,7 @@ def test_words_that_the_encoder_knows_may_be_a_little_less_similar() -> None:
     assert space.nearest(query, visible, 3, is_known=True).items == [0]
 
 
-def test_the_threshold_lies_above_what_invented_words_reach() -> None:
+def test_the_threshold_is_above_what_invented_words_reach() -> None:
     vectors = around(20, 10)
     projection, codes = Projection.fit(vectors), quantize(vectors)
     invented = around(100, 1, seed=4)
@@ -160,7 +160,7 @@ def test_a_space_is_stored_as_arrays_and_others_are_refused() -> None:
         ([7], 1, [7], [7], Relaxed.NOTHING),
     ],
 )
-def test_similar_products_stand_below_those_with_every_word(
+def test_similar_products_rank_below_those_with_every_word(
     items: list[int], whole: int, similar: list[int], fused: list[int], relaxed: Relaxed
 ) -> None:
     scores = [9.0 - place for place in range(len(items))]

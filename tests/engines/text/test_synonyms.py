@@ -66,7 +66,7 @@ def test_a_word_finds_its_synonyms_after_itself(
     assert set(items) == set(found)
 
 
-def test_control_nobody_said_so(index: SearchIndex) -> None:
+def test_control_without_synonyms(index: SearchIndex) -> None:
     assert index.find(IndexQuery(index.analyse("sofa "), 6, VISIBLE)).items == [1]
     assert index.find(IndexQuery(index.analyse("davenport"), 6, VISIBLE)).items == []
 

@@ -105,7 +105,7 @@ def test_fillers_are_left_out_unless_there_is_nothing_else() -> None:
     assert english.without_stop_words(["the", "for"]) == ["the", "for"]
 
 
-def test_the_language_told_stands_unless_the_texts_clearly_say_otherwise() -> None:
+def test_the_given_language_is_kept_unless_the_texts_clearly_have_another() -> None:
     german = ["Das ist eine Jacke mit Kapuze für die kalten Tage und den Regen"] * 20
     english = ["This is a jacket with a hood for cold days and the rain"] * 20
 

@@ -84,7 +84,7 @@ def test_visits_that_teach_nothing_are_not_believed(
     assert np.array_equal(space.kind, fit_embedding_space(descriptors, colours).kind)
 
 
-def test_few_visits_are_not_asked(descriptors: Array, colours: list[Array]) -> None:
+def test_few_visits_are_not_used(descriptors: Array, colours: list[Array]) -> None:
     few = pairs_of(None, 1, MIN_PAIRS - 1)
 
     assert fit_supervised_space(descriptors, colours, few)[1] == ("categories", {})

@@ -69,8 +69,8 @@ def test_another_photo_of_a_product_finds_it_first(
 ) -> None:
     catalog = space.vectors(descriptors[: len(KINDS)])
 
-    asked = space.vectors(np.stack([describe(pixels(drawn(*k, 99))) for k in KINDS]))
-    found = (asked @ catalog.T).argmax(axis=1)
+    queries = space.vectors(np.stack([describe(pixels(drawn(*k, 99))) for k in KINDS]))
+    found = (queries @ catalog.T).argmax(axis=1)
 
     assert (found == np.arange(len(KINDS))).mean() >= 0.9
 
@@ -199,10 +199,10 @@ def test_a_part_is_described_as_a_picture_of_its_own() -> None:
 
 
 def test_colours_are_those_of_the_standard() -> None:
-    told = to_lab(np.array([[[255, 255, 255], [0, 0, 0], [255, 0, 0]]], np.uint8))
+    lab = to_lab(np.array([[[255, 255, 255], [0, 0, 0], [255, 0, 0]]], np.uint8))
 
     expected = [[100, 0, 0], [0, 0, 0], [53.2, 80.1, 67.2]]
-    assert np.abs(told[0] - expected).max() < 2.5
+    assert np.abs(lab[0] - expected).max() < 2.5
 
 
 def test_scaling_keeps_the_mean_and_even_planes() -> None:
@@ -232,7 +232,7 @@ def test_learning_is_deterministic_and_survives_being_kept(
 
 
 @pytest.mark.parametrize("count", [0, 1, 3, MIN_PICTURES - 1, MIN_PICTURES])
-def test_few_pictures_are_told_apart_too(descriptors: Array, count: int) -> None:
+def test_few_pictures_are_separated_too(descriptors: Array, count: int) -> None:
     space = fit_embedding_space(descriptors[:count], [])
 
     vectors = space.vectors(descriptors[:20])
@@ -244,12 +244,12 @@ def test_few_pictures_are_told_apart_too(descriptors: Array, count: int) -> None
 
 
 def test_what_categories_say_brings_their_pictures_together(descriptors: Array) -> None:
-    """By shape alone, whatever the colour: without being told, colour wins."""
+    """By shape alone, whatever the colour: without categories, colour wins."""
     shapes = [kind[1] for _ in range(EACH) for kind in KINDS]
     groups = [np.flatnonzero([one == shape for one in shapes]) for shape in SHAPES]
 
-    def together(told: list[Array]) -> float:
-        vectors = fit_embedding_space(descriptors, told).vectors(descriptors)
+    def together(groups: list[Array]) -> float:
+        vectors = fit_embedding_space(descriptors, groups).vectors(descriptors)
         likes = vectors @ vectors.T
         np.fill_diagonal(likes, -1)
         near = np.argsort(-likes, axis=1)[:, :10]
@@ -267,17 +267,17 @@ def test_the_best_of_several_lists_are_those_of_the_highest_scores() -> None:
     nothing = np.full(300, np.nan, np.float32)
     numbers = np.arange(300, dtype=np.int32)
     pictured = ImageVectors(vectors, numbers, np.full(300, -1, np.int32), nothing)
-    asked = vectors[:5] + 0.3
+    queries = vectors[:5] + 0.3
 
-    found = merge_best(nearest_items_batch(pictured, asked, 12), 12)
+    found = merge_best(nearest_items_batch(pictured, queries, 12), 12)
 
-    likes = (vectors @ asked.T).clip(0, 1).max(axis=1)
+    likes = (vectors @ queries.T).clip(0, 1).max(axis=1)
     assert found.items.tolist() == np.lexsort((numbers, -likes))[:12].tolist()
     assert np.allclose(found.scores, np.sort(likes)[::-1][:12])
     assert not len(merge_best([NO_RANKED], 3).items)
 
 
-def test_a_product_that_stands_small_among_others_is_like_one_of_the_places() -> None:
+def test_a_small_product_in_a_photo_is_like_one_of_its_regions() -> None:
     red, blue = (pixels(drawn(colour, "ball")) for colour in ("red", "blue"))
     photo = np.full((320, 320, 3), 240, np.uint8)
     photo[20:180, 20:180], photo[150:310, 150:310] = red, blue

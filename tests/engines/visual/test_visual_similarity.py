@@ -82,7 +82,7 @@ def test_neighbours_known_beforehand_are_the_best_by_picture_kind_and_price() ->
     found = compute_neighbours(known, np.arange(200), floor)
 
     for row in (0, 57, 199):
-        told = {}
+        scores = {}
         for other in range(200):
             cosine = float(vectors[row] @ vectors[other])
             if other == row or cosine <= floor:
@@ -90,12 +90,14 @@ def test_neighbours_known_beforehand_are_the_best_by_picture_kind_and_price() ->
             score = 0.7 * cosine + 0.2 * (kinds[row] == kinds[other] >= 0)
             if not np.isnan(prices[row]) and not np.isnan(prices[other]):
                 score += 0.1 * np.exp(-abs(np.log(prices[row] / prices[other])))
-            told[other] = score
-        best = sorted(told, key=lambda other: -told[other])[:KEPT]
+            scores[other] = score
+        best = sorted(scores, key=lambda other: -scores[other])[:KEPT]
         count = len(best)
         assert found.rows[row, :count].tolist() == best
         assert (found.rows[row, count:] == -1).all()
-        assert found.scores[row, :count] == pytest.approx([told[o] for o in best], abs=1e-5)
+        assert found.scores[row, :count] == pytest.approx(
+            [scores[o] for o in best], abs=1e-5
+        )
 
 
 def test_new_pictures_join_their_neighbours_lists_without_all_being_compared_again() -> (
@@ -155,12 +157,14 @@ def model(noise: float, count: int = 240, *, known: bool = True) -> VisualModel:
     nothing = NeighbourTable(
         np.full((count, 1), -1, np.int32), np.zeros((count, 1), np.float32)
     )
-    told: npt.NDArray[Any] = kinds if known else np.full(count, -1, np.int32)
-    pictured = ImageVectors(vectors, np.arange(count, dtype=np.int32), told, np.ones(count))
+    labels: npt.NDArray[Any] = kinds if known else np.full(count, -1, np.int32)
+    pictured = ImageVectors(
+        vectors, np.arange(count, dtype=np.int32), labels, np.ones(count)
+    )
     return VisualModel(pictured, nothing, similarity_floor(vectors))
 
 
-def test_where_pictures_tell_kinds_apart_one_may_be_sure_and_elsewhere_not() -> None:
+def test_the_match_confidence_is_high_only_where_pictures_separate_kinds() -> None:
     clear, vague = fit_match_confidence(model(0.2)), fit_match_confidence(model(6.0))
 
     assert clear.chance_of(1.0) > 0.9
@@ -193,9 +197,9 @@ def test_chances_are_what_happens() -> None:
 def test_more_likeness_and_more_agreement_are_more_evidence() -> None:
     sureness = MatchConfidence(0.2, 0.7, np.zeros(0), np.zeros(0))
 
-    told = [sureness.evidence_of(like, 0.6) for like in (0.1, 0.2, 0.4, 0.7, 0.9)]
-    assert told == sorted(told)
-    assert told[1] == 0.0
+    evidence = [sureness.evidence_of(like, 0.6) for like in (0.1, 0.2, 0.4, 0.7, 0.9)]
+    assert evidence == sorted(evidence)
+    assert evidence[1] == 0.0
     assert sureness.evidence_of(0.5, 1.0) > sureness.evidence_of(0.5, 0.4)
     assert sureness.evidence_of(0.7, 1.0) == sureness.chance_of(1.0) == 1.0
 

@@ -39,7 +39,7 @@ URL = "https://i.example/look.jpg"
 MARK = "what the camera said"
 
 
-class Clock:
+class FrozenClock:
     """Stands still until it is told to go on."""
 
     now = 10 * DAY_MS
@@ -61,12 +61,12 @@ def store(database: Database) -> Store:
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> FrozenClock:
+    return FrozenClock()
 
 
 @pytest.fixture
-def looks(database: Database, store: Store, clock: Clock) -> LookEditor:
+def looks(database: Database, store: Store, clock: FrozenClock) -> LookEditor:
     return LookEditor(database, store, clock)
 
 
@@ -126,7 +126,7 @@ def test_a_picture_goes_with_the_last_look_that_has_or_had_it(
     store: Store,
     looks: LookEditor,
     viewer: SandboxedDecoder,
-    clock: Clock,
+    clock: FrozenClock,
 ) -> None:
     kept, other = (
         looks.store_picture(encoded(drawn("red", shape)), viewer)

@@ -29,7 +29,7 @@ URL = "https://i.example/look.jpg"
 SPOT = Hotspot("Stove", (0.1, 0.2, 0.3, 0.4), "stove")
 
 
-class Clock:
+class StepClock:
     """Goes on by a second each time it is looked at."""
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ def store(database: Database) -> Store:
 
 @pytest.fixture
 def looks(database: Database, store: Store) -> LookEditor:
-    return LookEditor(database, store, Clock())
+    return LookEditor(database, store, StepClock())
 
 
 def shown(database: Database, store: Store, seq: int = 1) -> dict[str, int]:
@@ -139,7 +139,7 @@ def test_a_look_that_is_not_there_cannot_be_changed(looks: LookEditor) -> None:
 def test_what_a_look_was_is_kept_up_to_a_limit_and_restored(
     database: Database, store: Store
 ) -> None:
-    looks = LookEditor(database, store, Clock(), "anna@looks.example")
+    looks = LookEditor(database, store, StepClock(), "anna@looks.example")
     look_id = looks.add([LookContent("tent", URL, "0")])[0].look_id
     for number in range(1, MAX_VERSIONS + 3):
         looks.edit(look_id, LookContent("tent", URL, str(number), (SPOT,)))

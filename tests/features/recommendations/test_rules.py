@@ -113,7 +113,7 @@ def here(request: RecommendationRequest, histories: Sequence[ShopperHistory]) ->
     return ListKind.SHOPPER if any(one.recent for one in histories) else ListKind.NO_CONTEXT
 
 
-class Expected:
+class ExpectedRules:
     """What rules mean for one list, written the long way."""
 
     def __init__(
@@ -147,7 +147,7 @@ class Expected:
 
 
 def broken_promises(
-    picks: Sequence[Pick], may_show: set[int], num: int, said: Expected
+    picks: Sequence[Pick], may_show: set[int], num: int, said: ExpectedRules
 ) -> list[str]:
     """Return what is wrong with a list; `may_show` is what no rule was asked about."""
     items = [pick.item for pick in picks]
@@ -184,7 +184,7 @@ def check(
     picks = recommend.recommend(SHOP, request, histories, NOW)
     ruled = request.ruled_source
     kind = None if ruled is None else ListKind(ruled)
-    said = Expected(rules, here(request, histories), kind)
+    said = ExpectedRules(rules, here(request, histories), kind)
     broken = broken_promises(picks, may_show, request.num, said)
     if ruled is Source.BUY and {pick.engine for pick in picks} - {EngineName.BUY}:
         broken.append("no stranger in buy")
@@ -197,7 +197,7 @@ def check_trending(rules: Sequence[RuleContent], num: int, least: float) -> list
     may_show = {pick.item for pick in trending_list(SHOP, 20, NOW)}
     obey(SHOP, *rules)
     picks = trending_list(SHOP, num, NOW)
-    said = Expected(rules, ListKind.TRENDING, None)
+    said = ExpectedRules(rules, ListKind.TRENDING, None)
     return broken_promises(picks, may_show, num, said)
 
 

@@ -33,7 +33,7 @@ NOON = 1_772_366_400_000  # 2026-03-01 12:00 UTC
 ATTACKER = "203.0.113.7"
 
 
-class Shop:
+class NetworkStore:
     """A store that receives visits and orders from networks."""
 
     def __init__(self, database: Database) -> None:
@@ -74,11 +74,11 @@ class Shop:
 
 
 @pytest.fixture
-def shop(database: Database) -> Shop:
-    return Shop(database)
+def shop(database: Database) -> NetworkStore:
+    return NetworkStore(database)
 
 
-def test_visits_beyond_the_share_of_a_day_are_excess(shop: Shop) -> None:
+def test_visits_beyond_the_share_of_a_day_are_excess(shop: NetworkStore) -> None:
     for session in "abcde":
         shop.see(f"s_{session}")
     shop.see("s_a")  # a visit that counts goes on to count
@@ -90,7 +90,7 @@ def test_visits_beyond_the_share_of_a_day_are_excess(shop: Shop) -> None:
     assert shop.excess() == [*[False] * 3, True, True, *[False] * 4]
 
 
-def test_purchases_of_one_visitor_use_up_the_share_too(shop: Shop) -> None:
+def test_purchases_of_one_visitor_use_up_the_share_too(shop: NetworkStore) -> None:
     for number in range(4):
         shop.order(f"P-{number}")
     shop.see("s_1", kind=EventKind.BUY)
@@ -99,7 +99,7 @@ def test_purchases_of_one_visitor_use_up_the_share_too(shop: Shop) -> None:
     assert shop.excess(purchase_lines) == [*[False] * 6, True, True, True, True]
 
 
-def test_what_the_shops_server_sends_is_never_excess(shop: Shop) -> None:
+def test_what_the_shops_server_sends_is_never_excess(shop: NetworkStore) -> None:
     for number in range(5):
         shop.order(f"P-{number}", confirmed=True)
     assert shop.excess(purchase_lines) == [False] * 10
@@ -113,7 +113,9 @@ def test_what_the_shops_server_sends_is_never_excess(shop: Shop) -> None:
     assert not any(shop.excess())
 
 
-def test_an_excess_order_counts_once_the_shops_server_confirms_it(shop: Shop) -> None:
+def test_an_excess_order_counts_once_the_shops_server_confirms_it(
+    shop: NetworkStore,
+) -> None:
     for number in range(4):
         shop.order(f"P-{number}")
     assert any(shop.excess(purchase_lines))
@@ -123,7 +125,7 @@ def test_an_excess_order_counts_once_the_shops_server_confirms_it(shop: Shop) ->
     assert not any(shop.excess(purchase_lines))
 
 
-def test_one_product_takes_only_a_part_of_a_networks_share(shop: Shop) -> None:
+def test_one_product_takes_only_a_part_of_a_networks_share(shop: NetworkStore) -> None:
     change_settings(shop.database, shop.store, {"network_share": "24"})
     for session in ("s_1", "s_1", "s_2", "s_3", "s_1"):
         shop.see(session, item_id="junk")
@@ -133,7 +135,7 @@ def test_one_product_takes_only_a_part_of_a_networks_share(shop: Shop) -> None:
     assert shop.excess() == [False, False, False, True, False, False, False]
 
 
-def test_two_products_of_a_visit_count_once_a_day_for_a_network(shop: Shop) -> None:
+def test_two_products_of_a_visit_count_once_a_day_for_a_network(shop: NetworkStore) -> None:
     change_settings(shop.database, shop.store, {"network_share": "60"})
     for session in ("s_1", "s_2"):
         for item in ("bestseller", "filler", "junk"):
@@ -150,12 +152,12 @@ def test_two_products_of_a_visit_count_once_a_day_for_a_network(shop: Shop) -> N
     assert shop.excess()[-2:] == [False, False]
 
 
-def codes(shop: Shop) -> list[str]:
+def codes(shop: NetworkStore) -> list[str]:
     found = find_data_issues(shop.database, shop.store, shop.now)
     return [one.code for one in found if one.leave_out]
 
 
-def test_an_unusual_share_shows_until_it_is_left_out(shop: Shop) -> None:
+def test_an_unusual_share_shows_until_it_is_left_out(shop: NetworkStore) -> None:
     for number in range(23):
         shop.see(f"s_{number}", None)
     assert codes(shop) == []
@@ -178,7 +180,7 @@ def test_an_unusual_share_shows_until_it_is_left_out(shop: Shop) -> None:
     assert moved == [CROWDED_NETWORK] * 13
 
 
-def test_orders_that_the_shops_server_did_not_confirm_show(shop: Shop) -> None:
+def test_orders_that_the_shops_server_did_not_confirm_show(shop: NetworkStore) -> None:
     change_settings(shop.database, shop.store, {"network_share": "0"})
     for number in range(15):
         shop.order(f"P-{number}")
@@ -190,7 +192,7 @@ def test_orders_that_the_shops_server_did_not_confirm_show(shop: Shop) -> None:
     assert codes(shop) == []
 
 
-def test_the_share_grows_with_the_store_and_can_be_switched_off(shop: Shop) -> None:
+def test_the_share_grows_with_the_store_and_can_be_switched_off(shop: NetworkStore) -> None:
     others = 400
     for number in range(others):
         sent = Sent(f"198.51.100.{number}", f"s_{number}", ("tent",))

@@ -49,7 +49,7 @@ CATALOG: dict[str, dict[str, object]] = {
 }
 
 
-class Shop:
+class RuledStore:
     """One store whose views are in memory."""
 
     def __init__(self, database: Database, reader: RawReader) -> None:
@@ -113,9 +113,9 @@ class Shop:
 
 
 @pytest.fixture
-def shop(sqlite_database: Database) -> Iterator[Shop]:
+def shop(sqlite_database: Database) -> Iterator[RuledStore]:
     reader = sqlite_database.raw_reader()
-    shop = Shop(sqlite_database, reader)
+    shop = RuledStore(sqlite_database, reader)
     shop.push(CATALOG)
     yield shop
     reader.close()
@@ -125,7 +125,7 @@ def exclude(**target: Any) -> RuleContent:
     return RuleContent(RuleAction.EXCLUDE, RuleTarget(**target))
 
 
-def test_without_rules_there_is_no_book(shop: Shop) -> None:
+def test_without_rules_there_is_no_book(shop: RuledStore) -> None:
     number = shop.add(exclude(items=("tent",)))
     first = shop.view.book
 
@@ -163,14 +163,14 @@ def test_without_rules_there_is_no_book(shop: Shop) -> None:
     ],
 )
 def test_a_rule_means_what_fits_all_that_it_says(
-    shop: Shop, target: dict[str, object], found: list[str]
+    shop: RuledStore, target: dict[str, object], found: list[str]
 ) -> None:
     shop.add(exclude(**target))
 
     assert shop.excluded() == found
 
 
-def test_pins_keep_their_order_and_pass_over_what_is_not_there(shop: Shop) -> None:
+def test_pins_keep_their_order_and_pass_over_what_is_not_there(shop: RuledStore) -> None:
     items = ("cafe", "unknown", "tent")
     shop.add(RuleContent(RuleAction.PIN, RuleTarget(items=items), position=2))
 
@@ -182,7 +182,7 @@ def test_pins_keep_their_order_and_pass_over_what_is_not_there(shop: Shop) -> No
     ]
 
 
-def test_a_rule_follows_its_products(shop: Shop) -> None:
+def test_a_rule_follows_its_products(shop: RuledStore) -> None:
     shop.add(exclude(title_words=("tent",), price_max=50))
     assert shop.excluded() == ["peg"]
 
@@ -197,7 +197,7 @@ def test_a_rule_follows_its_products(shop: Shop) -> None:
     assert [name for name in shop.excluded() if name != "?"] == []
 
 
-def test_a_new_category_is_found(shop: Shop) -> None:
+def test_a_new_category_is_found(shop: RuledStore) -> None:
     shop.add(exclude(categories=("sale",)))
     assert shop.excluded() == []
 
@@ -206,7 +206,9 @@ def test_a_new_category_is_found(shop: Shop) -> None:
     assert shop.excluded() == ["tent", "peg"]
 
 
-def test_title_words_of_a_later_rule_are_looked_up_in_the_whole_catalog(shop: Shop) -> None:
+def test_title_words_of_a_later_rule_are_looked_up_in_the_whole_catalog(
+    shop: RuledStore,
+) -> None:
     first = shop.add(exclude(title_words=("steel",)))
     shop.push({"new": {"title": "Steel cup"}})
 
@@ -217,7 +219,7 @@ def test_title_words_of_a_later_rule_are_looked_up_in_the_whole_catalog(shop: Sh
     assert shop.excluded() == ["new"]
 
 
-def test_a_schedule_begins_and_ends_by_itself(shop: Shop) -> None:
+def test_a_schedule_begins_and_ends_by_itself(shop: RuledStore) -> None:
     shop.add(
         RuleContent(
             RuleAction.EXCLUDE,
@@ -240,7 +242,7 @@ def test_a_schedule_begins_and_ends_by_itself(shop: Shop) -> None:
     assert shop.excluded(NOON) == ["peg"]  # a clock that is set back
 
 
-def test_the_book_stays_the_same_until_something_changes(shop: Shop) -> None:
+def test_the_book_stays_the_same_until_something_changes(shop: RuledStore) -> None:
     number = shop.add(exclude(items=("tent",)))
     first = shop.book()
     shop.follow()
@@ -259,7 +261,7 @@ def test_the_book_stays_the_same_until_something_changes(shop: Shop) -> None:
     assert shop.excluded() == []
 
 
-def test_titles_are_read_only_where_rules_ask_for_words(shop: Shop) -> None:
+def test_titles_are_read_only_where_rules_ask_for_words(shop: RuledStore) -> None:
     statements: list[str] = []
 
     class Noting:

@@ -34,7 +34,7 @@ WEEK = 7 * DAY_MS
 Sale = tuple[str, int | None, str | None]
 
 
-class Shop:
+class ConfirmingStore:
     """A store whose orders come by either key."""
 
     def __init__(self, database: Database) -> None:
@@ -123,8 +123,8 @@ class Shop:
 
 
 @pytest.fixture
-def shop(database: Database) -> Shop:
-    return Shop(database)
+def shop(database: Database) -> ConfirmingStore:
+    return ConfirmingStore(database)
 
 
 TENT = NewOrderLine("tent", 2, 5.0, 10.0)
@@ -145,7 +145,7 @@ TENT = NewOrderLine("tent", 2, 5.0, 10.0)
     ids=str,
 )
 def test_a_squatted_order_number_does_not_keep_the_shops_order_out(
-    shop: Shop, squatted: tuple[str | NewOrderLine, ...]
+    shop: ConfirmingStore, squatted: tuple[str | NewOrderLine, ...]
 ) -> None:
     assert shop.page("A-1", *squatted, user_id="evil") == len(squatted)
     shop.now += 6 * DAY_MS
@@ -160,7 +160,7 @@ def test_a_squatted_order_number_does_not_keep_the_shops_order_out(
     assert len(set(shop.changes())) == len(shop.changes())
 
 
-def test_another_currency_is_another_order(shop: Shop) -> None:
+def test_another_currency_is_another_order(shop: ConfirmingStore) -> None:
     shop.page("A-1", "tent", currency="USD")
 
     assert shop.server("A-1", "tent", currency="EUR") == 1
@@ -168,7 +168,7 @@ def test_another_currency_is_another_order(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize("began", [False, True], ids=["at first", "beside others"])
-def test_the_same_lines_confirm_an_order(shop: Shop, *, began: bool) -> None:
+def test_the_same_lines_confirm_an_order(shop: ConfirmingStore, *, began: bool) -> None:
     if began:
         shop.server("A-0", "lamp")
     shop.page("A-1", TENT, "rope", "rope", session_id="s_1")
@@ -183,21 +183,23 @@ def test_the_same_lines_confirm_an_order(shop: Shop, *, began: bool) -> None:
     assert shop.server("A-1", "tent") == 1  # a repeat did not extend the seven days
 
 
-def test_the_shop_says_whose_order_it_is(shop: Shop) -> None:
+def test_the_shop_says_whose_order_it_is(shop: ConfirmingStore) -> None:
     shop.page("A-1", "tent", user_id="evil", session_id="s_evil")
 
     assert shop.server("A-1", "tent", user_id="anna") is None
     assert shop.sold() == [("tent", 1, "anna")]
 
 
-def test_the_shops_order_is_not_changed_by_a_page(shop: Shop) -> None:
+def test_the_shops_order_is_not_changed_by_a_page(shop: ConfirmingStore) -> None:
     shop.server("A-1", "tent", user_id="anna")
 
     assert shop.page("A-1", "junk", user_id="evil") is None
     assert shop.sold() == [("tent", 1, "anna")]
 
 
-def test_unconfirmed_orders_count_until_the_shops_server_sends_some(shop: Shop) -> None:
+def test_unconfirmed_orders_count_until_the_shops_server_sends_some(
+    shop: ConfirmingStore,
+) -> None:
     assert shop.page("P-1", "before") == 1
     shop.server("A-1", "tent")
     assert shop.page("P-2", "beside") == 1
@@ -209,7 +211,7 @@ def test_unconfirmed_orders_count_until_the_shops_server_sends_some(shop: Shop) 
     assert shop.items() == ["after", "before", "tent"]
 
 
-def test_a_store_decides_about_unconfirmed_purchases(shop: Shop) -> None:
+def test_a_store_decides_about_unconfirmed_purchases(shop: ConfirmingStore) -> None:
     shop.page("P-1", "before", "tent")
     shop.buy("bought")
     shop.server("A-1", "mine")
@@ -234,7 +236,7 @@ def test_a_store_decides_about_unconfirmed_purchases(shop: Shop) -> None:
 
 @pytest.mark.parametrize("policy", ["auto", "count"])
 def test_an_uploaded_line_counts_once_beside_an_unconfirmed_order(
-    shop: Shop, policy: str
+    shop: ConfirmingStore, policy: str
 ) -> None:
     shop.choose(policy)
     shop.server("A-0", "mine")
@@ -248,7 +250,9 @@ def test_an_uploaded_line_counts_once_beside_an_unconfirmed_order(
     assert shop.sold()[-1][1] == 3  # the file has the last word
 
 
-def test_a_buy_event_of_a_set_aside_order_does_not_take_its_place(shop: Shop) -> None:
+def test_a_buy_event_of_a_set_aside_order_does_not_take_its_place(
+    shop: ConfirmingStore,
+) -> None:
     shop.server("A-0", "mine")
     shop.buy("tent", "A-1")
     shop.page("A-1", "tent")
@@ -260,7 +264,7 @@ def test_a_buy_event_of_a_set_aside_order_does_not_take_its_place(shop: Shop) ->
 
 
 def test_an_unconfirmed_order_received_again_after_a_week_is_weighed_alone(
-    shop: Shop,
+    shop: ConfirmingStore,
 ) -> None:
     shop.page("A-1", "junk")
     shop.now += WEEK + HOUR_MS

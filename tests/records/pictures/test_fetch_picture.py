@@ -31,7 +31,7 @@ HOST = "127.0.0.1"
 OK = b"HTTP/1.1 200 OK\r\n"
 
 
-class Host:
+class PictureHost:
     """Answers each connection by what the path names."""
 
     def __init__(self) -> None:
@@ -95,19 +95,22 @@ ANSWERS = {
 
 
 @pytest.fixture(scope="module")
-def host() -> Iterator[Host]:
-    found = Host()
+def host() -> Iterator[PictureHost]:
+    found = PictureHost()
     yield found
     found.close()
 
 
 def get(
-    host: Host, path: str, seconds: float = 0.5, known: CachedValidators | None = None
+    host: PictureHost,
+    path: str,
+    seconds: float = 0.5,
+    known: CachedValidators | None = None,
 ) -> object:
     return fetch_picture(host.url(path), known, {HOST}, seconds=seconds)
 
 
-def test_a_picture_comes_with_its_etag_for_a_conditional_request(host: Host) -> None:
+def test_a_picture_comes_with_its_etag_for_a_conditional_request(host: PictureHost) -> None:
     found = fetch_picture(host.url("good"), None, {HOST})
 
     assert (found.content, found.etag) == (b"hello", '"1"')
@@ -119,7 +122,7 @@ def test_a_picture_comes_with_its_etag_for_a_conditional_request(host: Host) -> 
     assert not any(word in sent for word in (b"cookie", b"authorization"))
 
 
-def test_redirects_are_followed_three_times_at_most(host: Host) -> None:
+def test_redirects_are_followed_three_times_at_most(host: PictureHost) -> None:
     assert fetch_picture(host.url("to/~good"), None, {HOST}).content == b"hello"
     with pytest.raises(PictureUnavailableError, match="3 redirects") as caught:
         get(host, "loop", 2.0)
@@ -129,7 +132,7 @@ def test_redirects_are_followed_three_times_at_most(host: Host) -> None:
 @pytest.mark.parametrize(
     "target", ["http:~~127.0.0.2:PORT~good", "http:~~10.0.0.1~a", "file:~~~etc~passwd"]
 )
-def test_where_a_redirect_leads_is_checked_as_well(host: Host, target: str) -> None:
+def test_where_a_redirect_leads_is_checked_as_well(host: PictureHost, target: str) -> None:
     with pytest.raises(PictureUnavailableError, match="is rejected") as caught:
         get(host, f"to/{target}")
 
@@ -137,7 +140,9 @@ def test_where_a_redirect_leads_is_checked_as_well(host: Host, target: str) -> N
 
 
 @pytest.mark.parametrize("path", ["drip", "tarpit"])
-def test_a_slow_host_is_left_after_the_time_for_one_picture(host: Host, path: str) -> None:
+def test_a_slow_host_is_left_after_the_time_for_one_picture(
+    host: PictureHost, path: str
+) -> None:
     began = time.monotonic()
 
     with pytest.raises(PictureUnavailableError, match="did not arrive within") as caught:
@@ -159,7 +164,7 @@ def test_a_slow_host_is_left_after_the_time_for_one_picture(host: Host, path: st
     ],
 )
 def test_a_failed_fetch_says_why_in_words(
-    host: Host,
+    host: PictureHost,
     path: str,
     words: str,
     may_pass: bool,  # noqa: FBT001 - a parameter of the table

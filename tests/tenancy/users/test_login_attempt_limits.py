@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from productrecs.storage.sql.database import Database
 
 
-class Clock:
+class ManualClock:
     """A clock that a test moves."""
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class Clock:
         return self.ms
 
 
-def limits(database: Database, clock: Clock) -> AttemptLimits:
+def limits(database: Database, clock: ManualClock) -> AttemptLimits:
     return AttemptLimits(database, clock, burst=3, seconds=60)
 
 
@@ -43,7 +43,7 @@ def is_open(one: AttemptLimits, *names: str) -> bool:
 
 
 def test_two_processes_count_the_failures_of_a_name_together(database: Database) -> None:
-    clock = Clock()
+    clock = ManualClock()
     here, there = limits(database, clock), limits(database, clock)
 
     here.failed("account a", "address 1")
@@ -58,7 +58,7 @@ def test_two_processes_count_the_failures_of_a_name_together(database: Database)
 def test_one_more_attempt_comes_with_time_and_all_after_a_success(
     database: Database,
 ) -> None:
-    clock = Clock()
+    clock = ManualClock()
     one = limits(database, clock)
     for _ in range(3):
         one.failed("account a")
@@ -76,7 +76,7 @@ def test_one_more_attempt_comes_with_time_and_all_after_a_success(
 
 
 def test_full_buckets_are_deleted_and_names_are_not_stored(database: Database) -> None:
-    clock = Clock()
+    clock = ManualClock()
     one = limits(database, clock)
     one.failed("account anna@shop.example")
     clock.ms += 60_001

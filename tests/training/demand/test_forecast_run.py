@@ -149,7 +149,7 @@ def test_money_is_what_was_paid_in_the_stores_currency(
     assert totals == {20.0: 241, 200.0: 1, 1440.0: 1}  # two abroad at the usual price
 
 
-def test_a_store_that_sells_the_same_each_day_is_told_so(
+def test_a_store_that_sells_the_same_each_day_gets_that_forecast(
     database: Database, store: Store
 ) -> None:
     stock(database, store, tent=WINTER_STOCK, lamp={})
@@ -157,17 +157,17 @@ def test_a_store_that_sells_the_same_each_day_is_told_so(
 
     run(database, store)
 
-    told = summary(database, store)
-    assert told["target_mode"] == "units"
-    assert told["history"][-1] == {"date": "2026-03-01", "actual": 6.0}
-    days = told["forecast"]
+    forecast = summary(database, store)
+    assert forecast["target_mode"] == "units"
+    assert forecast["history"][-1] == {"date": "2026-03-01", "actual": 6.0}
+    days = forecast["forecast"]
     assert [days[0]["date"], days[-1]["date"], len(days)] == [
         "2026-03-03",
         "2026-03-30",
         28,
     ]
     assert days[5]["mean"] == pytest.approx(6, abs=0.2)
-    assert told["totals"]["next_7_days"]["p50"] == pytest.approx(42, abs=1)
+    assert forecast["totals"]["next_7_days"]["p50"] == pytest.approx(42, abs=1)
     one = item(database, store, "tent")
     assert one["forecast"][5]["mean"] == pytest.approx(3, abs=0.2)
     assert one["method"] == "statistical"
@@ -279,7 +279,7 @@ def test_days_without_stock_are_censored(database: Database, store: Store) -> No
     assert (~tent).nonzero()[0].tolist() == [52, 53, 54, 55]  # 22 to 25 February
 
 
-def test_what_nobody_bought_of_the_first_catalog_is_no_novelty(
+def test_an_unsold_product_of_the_first_catalog_is_no_new_product(
     database: Database, store: Store
 ) -> None:
     sell_daily(database, store)
@@ -371,8 +371,8 @@ def test_the_library_of_trees_is_loaded_by_who_learns_only() -> None:
         "print('lightgbm' in sys.modules)"
     )
 
-    told = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
 
-    assert told.stdout.strip() == "False"
+    assert process.stdout.strip() == "False"

@@ -46,7 +46,7 @@ def store(database: Database) -> Store:
 
 
 @dataclass
-class Machine:
+class SearchMachine:
     """A machine with its own folder, which indexes or only searches."""
 
     database: Database
@@ -89,10 +89,10 @@ class Machine:
 @pytest.fixture
 def machines(
     database: Database, tmp_path: Path, object_address: str
-) -> tuple[Machine, Machine]:
+) -> tuple[SearchMachine, SearchMachine]:
     shared = SnapshotStore(ObjectStore(object_address))
     return tuple(  # type: ignore[return-value]  # two
-        Machine(database, tmp_path / name, shared) for name in ("one", "two")
+        SearchMachine(database, tmp_path / name, shared) for name in ("one", "two")
     )
 
 
@@ -103,7 +103,7 @@ def push(database: Database, store: Store, **titles: str) -> None:
 
 
 def test_an_index_is_searched_and_continued_on_other_machines(
-    database: Database, store: Store, machines: tuple[Machine, Machine]
+    database: Database, store: Store, machines: tuple[SearchMachine, SearchMachine]
 ) -> None:
     one, two = machines
     push(database, store, a="green tent", b="blue kayak")
@@ -127,7 +127,7 @@ def test_an_index_is_searched_and_continued_on_other_machines(
 
 
 def test_of_two_machines_that_index_at_once_one_stops(
-    database: Database, store: Store, machines: tuple[Machine, Machine]
+    database: Database, store: Store, machines: tuple[SearchMachine, SearchMachine]
 ) -> None:
     one, two = machines
     push(database, store, a="green tent")
@@ -143,7 +143,7 @@ def test_of_two_machines_that_index_at_once_one_stops(
 
 
 def test_a_lost_index_is_uploaded_again(
-    database: Database, store: Store, machines: tuple[Machine, Machine]
+    database: Database, store: Store, machines: tuple[SearchMachine, SearchMachine]
 ) -> None:
     one, two = machines
     push(database, store, a="green tent")
@@ -163,7 +163,7 @@ def test_a_lost_index_is_uploaded_again(
 
 
 def test_a_machine_that_indexes_keeps_its_own_files(
-    database: Database, store: Store, machines: tuple[Machine, Machine]
+    database: Database, store: Store, machines: tuple[SearchMachine, SearchMachine]
 ) -> None:
     one, two = machines
     push(database, store, a="green tent")

@@ -45,7 +45,7 @@ VISIBLE = np.ones(3_000, dtype=np.bool_)
 
 
 @dataclass
-class Bench:
+class IndexerBench:
     """One store, the process that writes its index, and one that reads it."""
 
     database: Database
@@ -106,18 +106,18 @@ class Seconds:
 
 
 @pytest.fixture
-def bench(database: Database, tmp_path: Path) -> Iterator[Bench]:
+def bench(database: Database, tmp_path: Path) -> Iterator[IndexerBench]:
     store, _ = register_store(database, Registration("a.example"), fixed_clock(0))
     root = tmp_path / "search"
     reader = database.raw_reader()
     indexer = Indexer(root, AccountDirectory(database), Seconds())
     served = ServedIndex(index_folder(root, store.store_id))
-    yield Bench(database, root, reader, store, indexer, served)
+    yield IndexerBench(database, root, reader, store, indexer, served)
     indexer.close()
     reader.close()
 
 
-def test_what_is_pushed_changed_and_deleted_is_followed(bench: Bench) -> None:
+def test_what_is_pushed_changed_and_deleted_is_followed(bench: IndexerBench) -> None:
     bench.settle()
     assert bench.found("kite") == []
     assert not bench.root.exists()  # a store without a catalog has no index
@@ -134,7 +134,9 @@ def test_what_is_pushed_changed_and_deleted_is_followed(bench: Bench) -> None:
     assert bench.found("sledge") == [0]
 
 
-def test_a_writer_that_starts_anew_goes_on_where_the_last_one_was(bench: Bench) -> None:
+def test_a_writer_that_starts_anew_goes_on_where_the_last_one_was(
+    bench: IndexerBench,
+) -> None:
     bench.push(a="Blue kite")
     bench.settle()
     before = bench.folder.current()
@@ -151,7 +153,7 @@ def test_a_writer_that_starts_anew_goes_on_where_the_last_one_was(bench: Bench) 
 
 
 def test_a_large_catalog_comes_in_batches_and_another_stores_change_between(
-    bench: Bench,
+    bench: IndexerBench,
 ) -> None:
     other, _ = register_store(bench.database, Registration("b.example"), fixed_clock(0))
     bench.push(**{f"i{n}": f"Kite number {n}" for n in range(2_500)})
@@ -171,7 +173,9 @@ def test_a_large_catalog_comes_in_batches_and_another_stores_change_between(
     assert bench.found("2400") == [2_400]
 
 
-def test_what_changes_while_an_index_is_first_built_is_found_once(bench: Bench) -> None:
+def test_what_changes_while_an_index_is_first_built_is_found_once(
+    bench: IndexerBench,
+) -> None:
     bench.push(**{f"i{n}": f"thing number{n}x" for n in range(2_500)})
     assert bench.indexer.run_once(bench.reader)  # the first batch
     assert bench.indexer.run_once(bench.reader)
@@ -187,7 +191,7 @@ def test_what_changes_while_an_index_is_first_built_is_found_once(bench: Bench) 
 
 
 def test_a_first_build_that_is_interrupted_doubles_and_loses_nothing(
-    bench: Bench,
+    bench: IndexerBench,
 ) -> None:
     bench.push(**{f"i{n}": f"thing number{n}x" for n in range(2_500)})
     assert bench.indexer.run_once(bench.reader)  # the first batch is published
@@ -201,7 +205,7 @@ def test_a_first_build_that_is_interrupted_doubles_and_loses_nothing(
 
 @pytest.mark.parametrize("rests", [False, True])
 def test_all_words_are_known_once_a_first_build_is_done(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, *, rests: bool
+    bench: IndexerBench, monkeypatch: pytest.MonkeyPatch, *, rests: bool
 ) -> None:
     monkeypatch.setattr(following, "_GROWTH", 1)  # each batch is committed
     bench.push(**{f"i{n}": f"{_spelled(n)}lantern" for n in range(2_100)})
@@ -228,7 +232,7 @@ def _spelled(number: int) -> str:
 
 
 def test_another_language_is_built_beside_while_the_last_index_serves(
-    bench: Bench,
+    bench: IndexerBench,
 ) -> None:
     bench.push(a="Häuser", b="Zelt")
     bench.settle()
@@ -249,7 +253,7 @@ def test_another_language_is_built_beside_while_the_last_index_serves(
     assert not bench.folder.path(first.generation).exists()
 
 
-def damage(bench: Bench) -> str:
+def damage(bench: IndexerBench) -> str:
     """Change one byte in the middle of the largest file; return its generation."""
     seal = bench.folder.current()
     assert seal is not None
@@ -263,7 +267,7 @@ def damage(bench: Bench) -> str:
 
 
 def test_a_damaged_index_is_built_anew_while_the_last_good_one_serves(
-    bench: Bench,
+    bench: IndexerBench,
 ) -> None:
     bench.push(a="Blue kite", b="Sledge")
     bench.settle()
@@ -282,7 +286,7 @@ def test_a_damaged_index_is_built_anew_while_the_last_good_one_serves(
     assert bench.found("sledge") == [1]
 
 
-def test_a_reader_that_finds_damage_asks_for_a_new_index(bench: Bench) -> None:
+def test_a_reader_that_finds_damage_asks_for_a_new_index(bench: IndexerBench) -> None:
     bench.push(a="Blue kite")
     bench.settle()
     broken = damage(bench)
@@ -300,7 +304,9 @@ def test_a_reader_that_finds_damage_asks_for_a_new_index(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("how", ["flipped", "cut"])
-def test_files_that_are_damaged_in_place_harm_no_search(bench: Bench, how: str) -> None:
+def test_files_that_are_damaged_in_place_harm_no_search(
+    bench: IndexerBench, how: str
+) -> None:
     bench.push(a="Blue kite", b="Sledge")
     bench.settle()
     broken = bench.folder.current()
@@ -328,7 +334,7 @@ def test_files_that_are_damaged_in_place_harm_no_search(bench: Bench, how: str) 
 
 
 def test_a_readers_copy_goes_with_it_and_those_of_killed_readers_with_the_next(
-    bench: Bench,
+    bench: IndexerBench,
 ) -> None:
     bench.push(a="Blue kite")
     bench.settle()
@@ -347,7 +353,7 @@ def test_a_readers_copy_goes_with_it_and_those_of_killed_readers_with_the_next(
     assert len(list(copies.iterdir())) == 1
 
 
-def test_control_the_checksums_see_the_damage(bench: Bench) -> None:
+def test_control_the_checksums_see_the_damage(bench: IndexerBench) -> None:
     bench.push(a="Blue kite")
     bench.settle()
     seal = bench.folder.current()
@@ -360,7 +366,7 @@ def test_control_the_checksums_see_the_damage(bench: Bench) -> None:
         bench.folder.check(seal)
 
 
-def test_an_index_that_somebody_removed_is_built_anew(bench: Bench) -> None:
+def test_an_index_that_somebody_removed_is_built_anew(bench: IndexerBench) -> None:
     bench.push(a="Blue kite")
     bench.settle()
     shutil.rmtree(bench.folder.folder)
@@ -378,7 +384,7 @@ def test_an_index_that_somebody_removed_is_built_anew(bench: Bench) -> None:
 
 
 def test_what_says_which_index_serves_is_written_again_when_it_was_torn(
-    bench: Bench,
+    bench: IndexerBench,
 ) -> None:
     bench.push(a="Blue kite")
     bench.settle()
@@ -399,7 +405,7 @@ def test_what_says_which_index_serves_is_written_again_when_it_was_torn(
 
 
 @pytest.mark.parametrize("suffix", ["term", "store", "json"])
-def test_a_missing_file_is_damage(bench: Bench, suffix: str) -> None:
+def test_a_missing_file_is_damage(bench: IndexerBench, suffix: str) -> None:
     bench.push(a="Blue kite")
     bench.settle()
     broken = bench.folder.current()
@@ -416,7 +422,7 @@ def test_a_missing_file_is_damage(bench: Bench, suffix: str) -> None:
     assert bench.found("kite") == [0]
 
 
-def test_control_what_was_merged_away_is_no_damage(bench: Bench) -> None:
+def test_control_what_was_merged_away_is_no_damage(bench: IndexerBench) -> None:
     seals = []
     for n in range(12):
         bench.push(**{f"i{n}": f"Blue kite {n}", "i0": f"Sledge {n}"})
@@ -434,7 +440,7 @@ def test_control_what_was_merged_away_is_no_damage(bench: Bench) -> None:
         bench.folder.check(replace(seals[-1], files=seal.files))
 
 
-def test_an_index_of_another_release_is_built_anew(bench: Bench) -> None:
+def test_an_index_of_another_release_is_built_anew(bench: IndexerBench) -> None:
     bench.push(a="Blue kite")
     bench.settle()
     note = bench.folder.folder / "current.json"
@@ -449,7 +455,9 @@ def test_an_index_of_another_release_is_built_anew(bench: Bench) -> None:
     assert '"format": "0 ' not in note.read_text("utf-8")
 
 
-def test_pushing_the_catalog_again_changes_nothing_that_is_found(bench: Bench) -> None:
+def test_pushing_the_catalog_again_changes_nothing_that_is_found(
+    bench: IndexerBench,
+) -> None:
     bench.push(a="Blue kite", b="Sledge")
     bench.settle()
 
@@ -460,7 +468,7 @@ def test_pushing_the_catalog_again_changes_nothing_that_is_found(bench: Bench) -
     assert bench.found("sledge") == [1]
 
 
-def test_a_deleted_stores_index_goes_with_it(bench: Bench) -> None:
+def test_a_deleted_stores_index_goes_with_it(bench: IndexerBench) -> None:
     bench.push(a="Blue kite")
     bench.settle()
     assert bench.folder.folder.exists()
@@ -472,7 +480,7 @@ def test_a_deleted_stores_index_goes_with_it(bench: Bench) -> None:
 
 
 def test_many_stores_are_indexed_with_few_writers_open_at_once(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    bench: IndexerBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[IndexFollower] = []
     highest = 0

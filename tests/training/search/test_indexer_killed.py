@@ -53,7 +53,7 @@ def until(condition: Callable[[], bool]) -> None:
     pytest.fail("it never came")
 
 
-class Bench:
+class KilledIndexerBench:
     """One store, its index, and a process that reads it."""
 
     def __init__(self, folder: Path) -> None:
@@ -113,7 +113,7 @@ class Bench:
 
 def test_a_writer_killed_while_it_writes_loses_and_doubles_nothing(tmp_path: Path) -> None:
     rng = random.Random(9)  # noqa: S311 - a test's dice
-    bench = Bench(tmp_path)
+    bench = KilledIndexerBench(tmp_path)
 
     def soon() -> None:
         size = bench.written()

@@ -64,7 +64,7 @@ class CountingEmbedder(TextEmbedder):
 
 
 @dataclass
-class Bench:
+class MeaningBench:
     """One store, what indexes and embeds its products, and what searches them."""
 
     database: Database
@@ -114,11 +114,11 @@ class Bench:
 
 
 @pytest.fixture
-def bench(database: Database, tmp_path: Path) -> Iterator[Bench]:
+def bench(database: Database, tmp_path: Path) -> Iterator[MeaningBench]:
     store = register_store(database, Registration("shop.example"), system_ms)[0]
     embedder = CountingEmbedder(model(tmp_path))
     reader = database.raw_reader()
-    one = Bench(database, reader, store, tmp_path / "search", embedder)
+    one = MeaningBench(database, reader, store, tmp_path / "search", embedder)
     one.push(
         **{
             f"{kind}-{first}": f"{kind} {first}"
@@ -131,7 +131,7 @@ def bench(database: Database, tmp_path: Path) -> Iterator[Bench]:
     reader.close()
 
 
-def test_a_word_that_no_product_has_finds_what_it_means(bench: Bench) -> None:
+def test_a_word_that_no_product_has_finds_what_it_means(bench: MeaningBench) -> None:
     assert bench.settle() == 36
 
     sofas = bench.find("chesterfield ")
@@ -145,7 +145,9 @@ def test_a_word_that_no_product_has_finds_what_it_means(bench: Bench) -> None:
     assert bench.find("dcd771c2 ").items == []
 
 
-def test_what_holds_every_word_comes_first_and_codes_stand_alone(bench: Bench) -> None:
+def test_products_with_every_word_come_first_and_codes_match_by_words_only(
+    bench: MeaningBench,
+) -> None:
     bench.push(chesterfield="grand lamp", x="lamp chesterfield")
     bench.settle()
 
@@ -160,7 +162,7 @@ def test_what_holds_every_word_comes_first_and_codes_stand_alone(bench: Bench) -
 
 
 def test_a_word_that_the_model_knows_is_not_only_read_as_a_typing_mistake(
-    bench: Bench,
+    bench: MeaningBench,
 ) -> None:
     bench.settle()
     bench.push(x="plain davenpart")
@@ -174,7 +176,7 @@ def test_a_word_that_the_model_knows_is_not_only_read_as_a_typing_mistake(
     assert bench.find("davenpast ").items == [36]  # a mistake: no word of the model's
 
 
-def test_a_text_is_embedded_once_even_after_a_restart(bench: Bench) -> None:
+def test_a_text_is_embedded_once_even_after_a_restart(bench: MeaningBench) -> None:
     bench.settle()
     bench.push(**{"grand-sofa": "grand sofa", "plain-rug": "plain carpet"})
     assert bench.settle() == 1
@@ -189,14 +191,16 @@ def test_a_text_is_embedded_once_even_after_a_restart(bench: Bench) -> None:
     assert found.items[0] == 36
 
 
-def test_a_push_of_more_products_than_a_batch_is_embedded_whole(bench: Bench) -> None:
+def test_a_push_of_more_products_than_a_batch_is_embedded_whole(
+    bench: MeaningBench,
+) -> None:
     titles = {f"lamp-{n}": f"plain lamp {n}" for n in range(2 * READ_BATCH + 10)}
     bench.push(**titles)
 
     assert bench.settle() == 36 + len(titles)
 
 
-def test_a_deleted_product_is_not_found_by_meaning(bench: Bench) -> None:
+def test_a_deleted_product_is_not_found_by_meaning(bench: MeaningBench) -> None:
     bench.settle()
     with bench.database.transaction() as transaction:
         log = StoreLog(bench.database, transaction, bench.store.store_id)
@@ -209,7 +213,7 @@ def test_a_deleted_product_is_not_found_by_meaning(bench: Bench) -> None:
     assert bench.served.find(wanted).items == [5]
 
 
-def test_a_change_waits_until_the_last_publication_is_paid_for(bench: Bench) -> None:
+def test_a_change_waits_until_the_last_publication_is_paid_for(bench: MeaningBench) -> None:
     bench.settle()
     bench.now[0] += 0.01
     bench.push(new="grand kilim")
@@ -223,7 +227,7 @@ def test_a_change_waits_until_the_last_publication_is_paid_for(bench: Bench) -> 
     assert bench.builder.run_once(bench.reader)
 
 
-def test_damaged_files_and_other_models_cost_only_the_meaning(bench: Bench) -> None:
+def test_damaged_files_and_other_models_cost_only_the_meaning(bench: MeaningBench) -> None:
     bench.settle()
     folder = index_folder(bench.root, bench.store.store_id).folder
     for name in ("meaning.npz", "meaning-vectors.npz"):
@@ -240,8 +244,8 @@ def test_damaged_files_and_other_models_cost_only_the_meaning(bench: Bench) -> N
     bench.embedder.model = other
     served = bench.another_reader()
     served.refresh()
-    asked = IndexQuery(served.analyse("chesterfield "), 10, VISIBLE)
-    assert served.find(asked).items == []  # vectors of another model
+    query = IndexQuery(served.analyse("chesterfield "), 10, VISIBLE)
+    assert served.find(query).items == []  # vectors of another model
     bench.builder = bench.another_builder()
     assert bench.settle() == 36
 
@@ -270,7 +274,7 @@ def test_vectors_of_a_large_catalog_are_mapped_from_their_file_and_checked(
     assert read_space(tmp_path) is None
 
 
-def test_a_model_that_cannot_be_run_keeps_nobody_from_searching(bench: Bench) -> None:
+def test_search_by_words_works_when_the_model_cannot_be_run(bench: MeaningBench) -> None:
     bench.settle()
     bench.embedder.release()
     bench.embedder.model.path.unlink()
@@ -302,13 +306,13 @@ def test_files_that_are_not_the_ones_described_are_refused(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("pooling", ["mean", "first"])
-def test_vectors_are_of_length_one_whatever_stands_beside(
+def test_vectors_are_of_length_one_whatever_else_is_in_the_batch(
     tmp_path: Path, pooling: str
 ) -> None:
     path = model(tmp_path)
     sidecar = path.with_suffix(".json")
-    told = json.loads(sidecar.read_text()) | {"pooling": pooling}
-    sidecar.write_text(json.dumps(told))
+    fields = json.loads(sidecar.read_text()) | {"pooling": pooling}
+    sidecar.write_text(json.dumps(fields))
     embedder = TextEmbedder(TextModel.read(path))
 
     alone = embedder.embed(["sofa"])

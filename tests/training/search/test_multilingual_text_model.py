@@ -61,7 +61,7 @@ GERMAN = (
 )  # fmt: skip
 
 
-class Shop:
+class MultilingualShop:
     """A shop that is searched by words and across languages."""
 
     def __init__(
@@ -100,10 +100,10 @@ def embedder(tmp_path_factory: pytest.TempPathFactory) -> MultilingualEmbedder:
 @pytest.fixture(scope="module")
 def shops(
     tmp_path_factory: pytest.TempPathFactory, embedder: MultilingualEmbedder
-) -> dict[str, Shop]:
+) -> dict[str, MultilingualShop]:
     """Return an English and a German shop."""
     return {
-        tag: Shop(tmp_path_factory.mktemp(tag), embedder, titles, tag)
+        tag: MultilingualShop(tmp_path_factory.mktemp(tag), embedder, titles, tag)
         for tag, titles in (("en", ENGLISH), ("de", GERMAN))
     }
 
@@ -124,7 +124,7 @@ def shops(
     ],
 )
 def test_a_product_is_found_in_the_languages_of_the_model(
-    shops: dict[str, Shop], tag: str, query: str, wanted: str
+    shops: dict[str, MultilingualShop], tag: str, query: str, wanted: str
 ) -> None:
     found = shops[tag].find(query)
 
@@ -132,7 +132,7 @@ def test_a_product_is_found_in_the_languages_of_the_model(
 
 
 def test_only_what_no_word_finds_is_looked_for_in_other_languages(
-    shops: dict[str, Shop],
+    shops: dict[str, MultilingualShop],
 ) -> None:
     shop = shops["en"]
 
@@ -146,7 +146,7 @@ def test_only_what_no_word_finds_is_looked_for_in_other_languages(
     assert shop.find("DCD771C2 ").items == []
 
 
-def test_made_up_words_find_nothing(shops: dict[str, Shop]) -> None:
+def test_made_up_words_find_nothing(shops: dict[str, MultilingualShop]) -> None:
     rng = random.Random(5)  # noqa: S311
     words = ["".join(rng.choices("bcdfghklmnpqrstvwxzaeiou", k=9)) for _ in range(60)]
 
@@ -195,7 +195,9 @@ def test_vectors_are_those_of_the_package(embedder: MultilingualEmbedder) -> Non
     assert np.einsum("nd,nd->n", ours, theirs).min() > 0.9999
 
 
-def test_a_file_that_nobody_checked_is_refused_and_none_is_needed(tmp_path: Path) -> None:
+def test_a_file_with_another_checksum_is_refused_and_no_package_is_needed(
+    tmp_path: Path,
+) -> None:
     other, missing = replace(WEIGHTS, sha256="0" * 64), replace(PIECES, module="no_such")
 
     with pytest.raises(ModelFileError, match="not the file that was checked"):
@@ -204,7 +206,7 @@ def test_a_file_that_nobody_checked_is_refused_and_none_is_needed(tmp_path: Path
 
 
 def test_a_damaged_model_costs_only_the_other_languages(
-    shops: dict[str, Shop], tmp_path: Path, embedder: MultilingualEmbedder
+    shops: dict[str, MultilingualShop], tmp_path: Path, embedder: MultilingualEmbedder
 ) -> None:
     shop = copy(shops["en"])
     broken = replace(embedder.model, folder=tmp_path)  # the same name, but no arrays

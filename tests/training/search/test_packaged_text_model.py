@@ -172,7 +172,7 @@ def test_an_unreadable_query_map_is_an_error_of_the_model(tmp_path: Path) -> Non
 
 
 @needs_the_packages
-def test_a_file_that_nobody_checked_is_refused(tmp_path: Path) -> None:
+def test_a_file_with_another_checksum_is_refused(tmp_path: Path) -> None:
     other = PackagedFile(MINILM.module, MINILM.file, "0" * 64)
     gone = PackagedFile(TOKENIZER.module, "no-such-file.json", TOKENIZER.sha256)
 

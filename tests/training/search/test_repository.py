@@ -62,7 +62,7 @@ def test_searches_carts_and_purchases_are_read_in_the_order_of_the_log(
     found = inputs.searches.interactions(NOON + 10 * MINUTE_MS, bought)
 
     assert inputs.searches.terms == ["tent"]
-    # A cart of the same page as the search, told before it, is none of its choices.
+    # A cart of the same page as the search, sent before it, is none of its choices.
     assert sorted(found.weights.tolist()) == [CLICK, CART, PURCHASE]
     assert set(found.items.tolist()) == {0}
     assert set(found.queries.tolist()) == {0}

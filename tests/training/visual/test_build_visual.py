@@ -158,18 +158,18 @@ def test_a_damaged_model_is_refused_and_built_again(
     assert len(served(tmp_path, store_id, mended).model) == 9
 
 
-def test_what_is_due_comes_in_one_order_however_much_is_asked_for(
+def test_due_pictures_come_in_one_order_whatever_the_limit(
     database: Database, store_id: StoreId
 ) -> None:
     assert follow_catalog(database, store_id, 5)
     with database.transaction() as transaction:
         repository = PictureRepository(transaction, store_id)
-        asked = repository.due(5, 100)
+        before = repository.due(5, 100)
         outcomes = [
             FetchOutcome(
                 one.number, one.url, PictureState.PENDING, 5, attempts=one.number % 3
             )
-            for one in asked[::2]
+            for one in before[::2]
         ]
         seen = [
             FetchOutcome(
@@ -180,7 +180,7 @@ def test_what_is_due_comes_in_one_order_however_much_is_asked_for(
                 descriptor=b"seen",
                 embedder="e",
             )
-            for one in asked[1:5:2]
+            for one in before[1:5:2]
         ]
         repository.store([*outcomes, *seen], 5)
         due = repository.due(5, 100)

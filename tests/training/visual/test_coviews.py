@@ -45,7 +45,7 @@ def test_what_two_visitors_looked_at_in_one_visit_is_a_pair() -> None:
     assert pairs(*robot) == []
 
 
-def test_pairs_stand_in_the_order_in_which_they_were_met() -> None:
+def test_pairs_are_in_the_order_in_which_they_were_met() -> None:
     visits = [(8, 9), (1, 2), (4, 5)]
     rows = [
         (who, 60 * n + place, item)

@@ -92,7 +92,7 @@ def _is_same(one: Ranked, other: Ranked) -> bool:
     return np.array_equal(one.items, other.items) and np.allclose(one.scores, other.scores)
 
 
-def test_it_tells_what_an_eye_of_this_process_tells(
+def test_a_photo_worker_returns_what_a_matcher_in_this_process_returns(
     lookout: PhotoWorkerClient, pictures: ServedPictures
 ) -> None:
     there = lookout.over(pictures)
@@ -103,13 +103,13 @@ def test_it_tells_what_an_eye_of_this_process_tells(
     assert _is_same(there.alike(PHOTO, 5, VISIBLE), alike)
     assert len(alike.items) == 5
     assert VISIBLE[alike.items].all()
-    told = there.around(PHOTO, 3, VISIBLE)
-    assert len(told.places) == len(around.places) > 1
-    for one, other in zip(told.places, around.places, strict=True):
+    theirs = there.around(PHOTO, 3, VISIBLE)
+    assert len(theirs.places) == len(around.places) > 1
+    for one, other in zip(theirs.places, around.places, strict=True):
         assert one[:3] == other[:3]
         assert _is_same(one.alike, other.alike)
     for one_value, other_value in zip(
-        (told.confidence.evidence_of(0.4, 0.6), told.confidence.chance_of(0.5)),
+        (theirs.confidence.evidence_of(0.4, 0.6), theirs.confidence.chance_of(0.5)),
         (around.confidence.evidence_of(0.4, 0.6), around.confidence.chance_of(0.5)),
         strict=True,
     ):
@@ -177,9 +177,9 @@ def test_a_photo_that_finds_no_time_left_over_is_looked_at_all_the_same(
 
     ask = WorkerProcess.request
     monkeypatch.setattr(WorkerProcess, "request", sees)
-    told = starved.over(pictures).alike(PHOTO, 1, VISIBLE)
+    hits = starved.over(pictures).alike(PHOTO, 1, VISIBLE)
 
-    assert len(told.items) == 1
+    assert len(hits.items) == 1
     assert policies == [[os.SCHED_IDLE] * 2, [os.SCHED_OTHER] * 2]
     starved.close()
 

@@ -140,7 +140,7 @@ def test_a_query_for_a_kind_heeds_what_categories_or_the_encoder_know(
     assert (shares[1] > shares[0] + 0.05) == (is_taught or is_fused)
 
 
-def test_a_few_pictures_have_no_kind_and_are_asked_for_by_looks(tmp_path: Path) -> None:
+def test_a_few_pictures_have_no_kind_and_are_queried_by_looks(tmp_path: Path) -> None:
     embedding = choose_embedding(
         read_model_file(fused(tmp_path / "colours.onnx"), EMBEDDER)
     )
@@ -160,12 +160,12 @@ def test_few_pictures_have_vectors_too(tmp_path: Path) -> None:
     with SandboxedDecoder(embedder=tmp_path / "colours.onnx") as viewer:
         shown = [(colour, shape) for colour in COLOURS for shape in SHAPES[:2]]
         descriptors = np.stack([viewer.describe(encoded(drawn(*one))) for one in shown])
-        asked = viewer.describe(encoded(drawn("green", "ball", seed=4)))
+        descriptor = viewer.describe(encoded(drawn("green", "ball", seed=4)))
 
     space, _ = embedding.fit(EmbeddingExamples(descriptors, [], NO_PAIRS))
     likes = (
         embedding.vectors_of(descriptors, space)
-        @ embedding.vectors_of(asked[None], space)[0]
+        @ embedding.vectors_of(descriptor[None], space)[0]
     )
 
     assert shown[int(likes.argmax())][0] == "green"

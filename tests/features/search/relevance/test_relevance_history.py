@@ -90,7 +90,7 @@ WORDS = [
 
 
 @dataclass
-class Shop:
+class RelevanceStore:
     """One store, and what a test does with it."""
 
     services: Services
@@ -207,12 +207,14 @@ def services(data_folder: Path, database_url: str | None) -> Iterator[Services]:
 
 
 @pytest.fixture
-def shop(services: Services) -> Shop:
+def shop(services: Services) -> RelevanceStore:
     wanted = Registration("shop.example")
-    return Shop(services, register_store(services.database, wanted, services.clock)[0])
+    return RelevanceStore(
+        services, register_store(services.database, wanted, services.clock)[0]
+    )
 
 
-def full(shop: Shop) -> Shop:
+def full(shop: RelevanceStore) -> RelevanceStore:
     """Fill a shop whose every query finds its one good product first."""
     shop.push(**{f"0{n}": f"{word} thing" for n, word in enumerate(WORDS)})
     for n, word in enumerate(WORDS):
@@ -220,7 +222,9 @@ def full(shop: Shop) -> Shop:
     return shop
 
 
-def test_the_set_is_the_frequent_queries_and_a_sample_of_the_others(shop: Shop) -> None:
+def test_the_set_is_the_frequent_queries_and_a_sample_of_the_others(
+    shop: RelevanceStore,
+) -> None:
     frequent = {f"top{n}": 100 for n in range(MAX_TOP)}
     rare = {f"rare{n}": 2 for n in range(2 * MAX_TAIL)}
     shop.count(**frequent, **rare, once=1)
@@ -240,7 +244,7 @@ def test_the_set_is_the_frequent_queries_and_a_sample_of_the_others(shop: Shop) 
     assert refresh_query_set(database, shop.store, NOON) == first
 
 
-def test_a_refresh_keeps_what_the_merchant_added_and_removed(shop: Shop) -> None:
+def test_a_refresh_keeps_what_the_merchant_added_and_removed(shop: RelevanceStore) -> None:
     shop.count(lamps=9, tents=5)
     database, store = shop.services.database, shop.store
     refresh_query_set(database, store, NOON)
@@ -260,7 +264,7 @@ def test_a_refresh_keeps_what_the_merchant_added_and_removed(shop: Shop) -> None
     assert shop.queries()["tents"].searches == 5
 
 
-def test_ndcg_is_that_of_the_definition(shop: Shop) -> None:
+def test_ndcg_is_that_of_the_definition(shop: RelevanceStore) -> None:
     shop.push(a="lamp lamp lamp", b="lamp red glass", c="lamp of blue glass in a box")
     found = [
         shop.search().catalog.ids[item]
@@ -281,7 +285,7 @@ def test_ndcg_is_that_of_the_definition(shop: Shop) -> None:
     assert shop.queries()["lamp"].ndcg == measure.ndcg
 
 
-def test_queries_count_by_their_traffic(shop: Shop) -> None:
+def test_queries_count_by_their_traffic(shop: RelevanceStore) -> None:
     shop.push(lamp="lamp", tent="tent")
     shop.count(lamp=9, nothing=3)
     shop.add("lamp", lamp=Grade.GOOD)
@@ -294,7 +298,7 @@ def test_queries_count_by_their_traffic(shop: Shop) -> None:
     assert measure.ndcg == pytest.approx(9 / 10)  # the tent's ten searches find no lamp
 
 
-def test_clicks_judge_and_a_judgement_by_hand_replaces_them(shop: Shop) -> None:
+def test_clicks_judge_and_a_judgement_by_hand_replaces_them(shop: RelevanceStore) -> None:
     shop.push(lamp="lamp", box="lamp box")
     shop.count(lamp=30)
     shop.click("lamp", "lamp", range(10))
@@ -313,7 +317,9 @@ def test_clicks_judge_and_a_judgement_by_hand_replaces_them(shop: Shop) -> None:
     assert found == {(False, Grade.GOOD), (True, Grade.BAD)}
 
 
-def test_a_change_that_costs_relevance_raises_an_alarm_that_names_it(shop: Shop) -> None:
+def test_a_change_that_costs_relevance_raises_an_alarm_that_names_it(
+    shop: RelevanceStore,
+) -> None:
     full(shop)
     first = shop.measure(NOON)
     editor = SearchRuleEditor(shop.services.database, shop.store, shop.services.clock)
@@ -336,7 +342,7 @@ def test_a_change_that_costs_relevance_raises_an_alarm_that_names_it(shop: Shop)
     assert open_alarm(measures, NOON + 2 * DAY_MS) is None
 
 
-def test_a_catalog_whose_titles_are_ruined_raises_an_alarm(shop: Shop) -> None:
+def test_a_catalog_whose_titles_are_ruined_raises_an_alarm(shop: RelevanceStore) -> None:
     full(shop)
     shop.measure(NOON)
     shop.push(**{f"0{n}": "Imported product" for n in range(3)})
@@ -347,7 +353,7 @@ def test_a_catalog_whose_titles_are_ruined_raises_an_alarm(shop: Shop) -> None:
     assert second.changes == ("3 products were changed or removed",)
 
 
-def test_only_a_loss_of_search_raises_an_alarm(shop: Shop) -> None:
+def test_only_a_loss_of_search_raises_an_alarm(shop: RelevanceStore) -> None:
     full(shop)
     shop.measure(NOON)
     # Judgements that the present results do not fulfil, and a product that is sold no more.
@@ -368,7 +374,7 @@ def test_only_a_loss_of_search_raises_an_alarm(shop: Shop) -> None:
     assert len(judgements) == len(WORDS) - 1 + 4
 
 
-def test_few_judged_queries_are_no_evidence(shop: Shop) -> None:
+def test_few_judged_queries_are_no_evidence(shop: RelevanceStore) -> None:
     full(shop)
     for word in WORDS[MIN_JUDGED - 1 :]:
         remove_query(shop.services.database, shop.store, word, NOON)
@@ -381,7 +387,9 @@ def test_few_judged_queries_are_no_evidence(shop: Shop) -> None:
     assert not second.is_alarm
 
 
-def test_an_effect_names_wins_losses_and_moves_and_saves_nothing(shop: Shop) -> None:
+def test_an_effect_names_wins_losses_and_moves_and_saves_nothing(
+    shop: RelevanceStore,
+) -> None:
     shop.push(lamp="lamp", light="lamp light", tent="tent", bag="bag")
     queries = [
         JudgedQuery("lamp", "lamp", 5.0, {shop.number("light"): Grade.GOOD}),
@@ -409,7 +417,7 @@ def test_an_effect_names_wins_losses_and_moves_and_saves_nothing(shop: Shop) -> 
     ).rules()
 
 
-def test_a_store_is_measured_at_night_and_after_a_change(shop: Shop) -> None:
+def test_a_store_is_measured_at_night_and_after_a_change(shop: RelevanceStore) -> None:
     night = NOON + 14 * HOUR_MS
 
     def due(now_ms: int) -> bool:
@@ -430,10 +438,12 @@ def test_a_store_is_measured_at_night_and_after_a_change(shop: Shop) -> None:
 
 
 def test_stores_do_not_share_queries_judgements_or_measures(
-    shop: Shop, services: Services
+    shop: RelevanceStore, services: Services
 ) -> None:
     wanted = Registration("other.example")
-    other = Shop(services, register_store(services.database, wanted, services.clock)[0])
+    other = RelevanceStore(
+        services, register_store(services.database, wanted, services.clock)[0]
+    )
     for one in (shop, other):
         one.push(lamp="lamp")
     shop.count(lamp=9)
@@ -447,7 +457,7 @@ def test_stores_do_not_share_queries_judgements_or_measures(
         judge_by_hand(services.database, other.store, ("lamp", 0), Grade.BAD, NOON)
 
 
-def test_an_erased_rare_search_leaves_the_set(shop: Shop) -> None:
+def test_an_erased_rare_search_leaves_the_set(shop: RelevanceStore) -> None:
     shop.count(lamps=12, mysecret=2)
     refresh_query_set(shop.services.database, shop.store, NOON)
     shop.add("mysecret by hand")
