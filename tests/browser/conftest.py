@@ -93,7 +93,7 @@ def storefront(service: Service) -> Iterator[Storefront]:
 
 @pytest.fixture
 def front(storefront: Storefront) -> Storefront:
-    """Return the store with its pages; nothing was asked yet."""
+    """Return the store with its pages; without requests so far."""
     storefront.relay.seen.clear()
     return storefront
 

@@ -134,9 +134,9 @@ def test_changes_that_are_not_saved_are_not_lost_without_a_question(
     dialog = page.get_by_role("dialog", name="Leave without saving?")
     office.check(axe)
     dialog.get_by_role("button", name="Stay on this page").click()
-    with page.expect_event("dialog") as asked:
+    with page.expect_event("dialog") as shown:
         page.close(run_before_unload=True)
-    assert asked.value.type == "beforeunload"
+    assert shown.value.type == "beforeunload"
     expect(page.locator("#f-placement")).to_have_value("half-done")
     page.get_by_role("button", name="Remove Category: Clothing > Knitwear").click()
     expect(page.locator("[name=filters]")).to_have_value("")

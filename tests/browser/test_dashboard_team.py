@@ -86,7 +86,7 @@ def _invite(owner: DeskPage, axe: str, email: str) -> str:
 
 
 def _change_settings(page: Page, owner: DeskPage, axe: str) -> None:
-    """Make lists shorter, after a mistake that is told beside its field."""
+    """Make lists shorter, after an error that is shown beside its field."""
     page.goto(owner.desk.address("/dashboard/merchandising/settings"))
     for number in ("40", "5"):
         tab_to(page, "[name=rec_num]")

@@ -123,7 +123,7 @@ def fill_the_till(page: Page, shop: Service) -> None:
         pytest.param(1280, "light", True, marks=pytest.mark.trust),
     ],
 )
-def test_every_page_fits_stands_still_has_no_barriers_and_no_complaints(
+def test_every_page_fits_does_not_shift_and_has_no_barriers_and_no_complaints(
     browser: Browser,
     shop: Service,
     axe: str,
@@ -364,10 +364,10 @@ def test_a_regular_is_known_in_widgets_and_orders(page: Page, shop: Service) -> 
 
     expect(page.locator("h1")).to_contain_text("Ben")
     customer = page.locator("body").get_attribute("data-customer")
-    with page.expect_request("**/v1/recommendations*") as asked:
+    with page.expect_request("**/v1/recommendations*") as request:
         page.locator("product-recs[data-type=home]").scroll_into_view_if_needed()
         page.reload()
-    assert f"customer_id={customer}" in asked.value.url
+    assert f"customer_id={customer}" in request.value.url
 
 
 def shop_events(shop: Service, kind: EventKind, item_id: str) -> Any:

@@ -88,8 +88,8 @@ def test_the_element_of_a_type_sends_the_view_and_asks_for_the_product(
         eventually(lambda: front.events("detail-page-view"))
         assert {one["item_id"] for one in front.events("detail-page-view")} == {"p0"}
     if widget_type not in {"look", "trending"}:
-        asked = front.asked("/v1/recommendations")[-1]
-        assert asked.get("item_id", asked.get("item_ids")) == "p0"
+        request = front.requests_to("/v1/recommendations")[-1]
+        assert request.get("item_id", request.get("item_ids")) == "p0"
 
 
 def test_pages_write_elements_with_one_function_only() -> None:

@@ -85,7 +85,7 @@ def test_a_sample_is_copied_as_it_is_shown(browser: Browser, service: Service) -
         assert watch.complaints == []
 
 
-def test_the_readers_key_and_domain_stand_in_the_samples_of_every_guide(
+def test_the_readers_key_and_domain_are_in_the_samples_of_every_guide(
     page: Page, service: Service, merchant: Merchant
 ) -> None:
     key, domain = merchant.account.publishable, merchant.account.domain

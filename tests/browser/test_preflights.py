@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser
 
-# What widgets do, in plain JavaScript: `told` keeps each reply, or why there is none.
+# What widgets do, in plain JavaScript: `replies` holds each reply, or why there is none.
 SCRIPT = """<!doctype html><meta charset=utf-8><title>Shop</title>
 <link rel=icon href=data:,>
 <script>
@@ -33,14 +33,14 @@ const {base, key} = Object.fromEntries(new URLSearchParams(location.search));
 const sid = localStorage.pr_sid ??= "s_" + Array.from(
   crypto.getRandomValues(new Uint8Array(12)), one => one.toString(36)).join("");
 const address = (path, query) => base + path + "?" + new URLSearchParams({...query, key});
-const told = [];
+const replies = [];
 async function ask(name, path, query = {}, body = undefined, options = {}) {
   const how = body === undefined ? {} : {method: "POST", body: JSON.stringify(body)};
   try {
     const reply = await fetch(address(path, query), {...how, ...options});
-    told.push({name, status: reply.status, said: await reply.json()});
+    replies.push({name, status: reply.status, said: await reply.json()});
   } catch (error) {
-    told.push({name, status: 0, said: String(error)});
+    replies.push({name, status: 0, said: String(error)});
   }
 }
 const beacon = (...events) => navigator.sendBeacon(
@@ -121,18 +121,18 @@ def world(service: Service, merchant: Merchant) -> Iterator[World]:
 
 
 def travel(browser: Browser, world: World, host: str) -> dict[str, Any]:
-    """Walk through the shop as one visitor; return what each call was told, by its name."""
-    told: dict[str, Any] = {}
+    """Walk through the shop as one visitor; return the reply to each call, by its name."""
+    replies: dict[str, Any] = {}
     with browser.new_context() as context:
         page = context.new_page()
         for path in JOURNEY:
             watched(page)
             page.goto(world.address(host, path))
-            found = page.evaluate("journey().then(() => told)")
-            told |= {one["name"]: one for one in found}
+            found = page.evaluate("journey().then(() => replies)")
+            replies |= {one["name"]: one for one in found}
         sessions = page.evaluate("localStorage.pr_sid")
         assert sessions.startswith("s_")
-    return told
+    return replies
 
 
 def stored(service: Service, merchant: Merchant) -> tuple[int, int]:
@@ -160,15 +160,17 @@ def test_a_journey_from_an_allowed_origin_asks_nothing_first(
         origin = world.shop.origin(SHOP)
         service.run("origins", world.merchant.account.domain, "--add", origin)
 
-    told = travel(browser, world, SHOP)
+    replies = travel(browser, world, SHOP)
 
-    assert {name: one["status"] for name, one in told.items()} == dict.fromkeys(told, 200)
-    assert told["recommendations"]["said"]["recommendations"] != []
-    assert told["fbt"]["said"] == {"recommendations": []}
-    assert told["config"]["said"]["type"] == "recs"
-    assert told["order"]["said"]["items_ingested"] == LINES
+    assert {name: one["status"] for name, one in replies.items()} == dict.fromkeys(
+        replies, 200
+    )
+    assert replies["recommendations"]["said"]["recommendations"] != []
+    assert replies["fbt"]["said"] == {"recommendations": []}
+    assert replies["config"]["said"]["type"] == "recs"
+    assert replies["order"]["said"]["items_ingested"] == LINES
     eventually(lambda: stored(service, world.merchant) == (EVENTS, LINES))
-    eventually(lambda: len(world.relay.seen) == len(told) + 2)  # and two beacons
+    eventually(lambda: len(world.relay.seen) == len(replies) + 2)  # and two beacons
     assert "OPTIONS" not in world.relay.methods()
     assert {one.status for one in world.relay.seen} == {200}
 
@@ -179,11 +181,11 @@ def test_a_journey_from_another_origin_asks_nothing_first_and_reads_nothing(
     origin = world.shop.origin(SHOP)
     service.run("origins", world.merchant.account.domain, "--add", origin)
 
-    told = travel(browser, world, STRANGER)
+    replies = travel(browser, world, STRANGER)
 
-    assert {one["status"] for one in told.values()} == {0}
-    assert all("Failed to fetch" in one["said"] for one in told.values())
-    eventually(lambda: len(world.relay.seen) == len(told) + 2)
+    assert {one["status"] for one in replies.values()} == {0}
+    assert all("Failed to fetch" in one["said"] for one in replies.values())
+    eventually(lambda: len(world.relay.seen) == len(replies) + 2)
     assert "OPTIONS" not in world.relay.methods()
     assert {one.status for one in world.relay.seen} == {200}  # served, and not readable
     assert stored(service, world.merchant) == (EVENTS, LINES)
@@ -196,11 +198,11 @@ def test_control_a_call_that_must_ask_first_is_seen(
     with browser.new_context() as context:
         page = context.new_page()
         page.goto(world.address(SHOP, "/"))
-        (told,) = page.evaluate(f"{ASKING_FIRST[name]}.then(() => told)")
+        (reply,) = page.evaluate(f"{ASKING_FIRST[name]}.then(() => replies)")
 
     # Both are answered all the same: OPTIONS is 200 on every widget path.
     assert world.relay.methods() == ["OPTIONS", world.relay.methods()[-1]]
-    assert (world.relay.seen[0].status, told["status"]) == (200, 200)
+    assert (world.relay.seen[0].status, reply["status"]) == (200, 200)
     assert "access-control-request-headers" in world.relay.seen[0].headers
 
 

@@ -24,17 +24,17 @@ MODULE: Final = (ASSETS / "shop_module/module.js").read_text("utf-8")
 
 
 def shown(page: Page, pages: dict[str, str]) -> list[str]:
-    """Open the shop's home page; return the paths that are asked for, as they come."""
-    asked: list[str] = []
+    """Open the shop's home page; return the paths of its requests, as they come."""
+    paths: list[str] = []
 
     def answer(route: Route) -> None:
         path = route.request.url.removeprefix(SHOP)
-        asked.append(path)
+        paths.append(path)
         route.fulfill(body=pages.get(path, ""), content_type="text/html")
 
     page.route("**/*", answer)
     page.goto(f"{SHOP}/")
-    return asked
+    return paths
 
 
 @pytest.mark.parametrize(
@@ -52,12 +52,12 @@ def test_the_screen_shows_the_progress_and_never_a_login_page(
         $result = $screen->html('/go', '/progress', '/work', '/cron');"""
     html = in_module(unpacked_core(tmp_path), script)
 
-    asked = shown(page, {"/": html, "/progress": reply})
+    paths = shown(page, {"/": html, "/progress": reply})
 
-    eventually(lambda: page.evaluate("1") and "/progress" in asked)
+    eventually(lambda: page.evaluate("1") and "/progress" in paths)
     page.evaluate("fetch('/later').then((reply) => reply.text())")  # the reply was read
     expect(page.locator("#product-recs-progress")).to_have_text(text)
-    assert "/work" in asked
+    assert "/work" in paths
 
 
 @pytest.mark.parametrize(
@@ -82,10 +82,10 @@ def test_a_page_starts_the_work_and_puts_products_into_the_cart(
         </script>"""
 
     pages = {"/": html, "/add": json.dumps(reply), "/tent": "Tent", "/info": "1 item"}
-    asked = shown(page, pages)
+    paths = shown(page, pages)
 
     page.wait_for_url(f"{SHOP}{path}")
-    eventually(lambda: page.evaluate("1") and {"/work", "/add"} <= set(asked))
+    eventually(lambda: page.evaluate("1") and {"/work", "/add"} <= set(paths))
     if path == "/":
         expect(page.locator("output")).to_have_text("changed")
         expect(page.locator("#cart")).to_have_text("1 item")
@@ -100,7 +100,7 @@ def test_a_button_that_asks_the_service_leaves_the_page_usable_meanwhile(
     form = in_shop(draw, nowhere(), before="function wp_nonce_field() {}")
     button = '<input name="submit" type="submit" value="Connect"></form>'
     html = f'<meta charset="utf-8">{form}{button}<script>{ADMIN}</script>'
-    asked = shown(page, {"/": html})
+    paths = shown(page, {"/": html})
     waiting: list[Route] = []
     page.route("**/admin-post.php", lambda route: waiting.append(route))  # noqa: PLW0108 -- Playwright marks it.
 
@@ -111,4 +111,4 @@ def test_a_button_that_asks_the_service_leaves_the_page_usable_meanwhile(
     eventually(lambda: page.evaluate("1") and len(waiting) == 1)
     with page.expect_navigation(url=f"{SHOP}/"):
         waiting[0].fulfill(status=302, headers={"Location": f"{SHOP}/"})
-    assert asked == ["/", "/"]
+    assert paths == ["/", "/"]

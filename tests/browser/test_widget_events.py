@@ -83,8 +83,8 @@ def test_a_view_what_was_seen_and_a_click_that_leaves_arrive(
     assert SESSION.fullmatch(session)
     assert page.evaluate("localStorage.pr_sid") == session
     assert page.context.cookies() == []
-    (asked,) = front.asked("/v1/recommendations")
-    assert asked["user_id"] == session
+    (request,) = front.requests_to("/v1/recommendations")
+    assert request["user_id"] == session
 
 
 def test_no_request_asks_the_browser_to_ask_first(page: Page, front: Storefront) -> None:
@@ -136,9 +136,9 @@ def test_a_customer_is_named_beside_the_session(page: Page, front: Storefront) -
     page.evaluate(CART)
 
     eventually(lambda: front.events("add-to-cart"), 20)
-    told = front.events("detail-page-view") + front.events("add-to-cart")
-    assert {one["user_id"] for one in told} == {"c7"}
-    assert all(SESSION.fullmatch(one["session_id"]) for one in told)
+    events = front.events("detail-page-view") + front.events("add-to-cart")
+    assert {one["user_id"] for one in events} == {"c7"}
+    assert all(SESSION.fullmatch(one["session_id"]) for one in events)
     assert front.events("add-to-cart")[0]["value"] == 19.5
 
 
@@ -152,11 +152,11 @@ def test_a_signed_identity_goes_with_the_customer_everywhere(
     page.evaluate(CART)
 
     eventually(lambda: front.events("add-to-cart"), 20)
-    (asked,) = front.asked("/v1/recommendations")
-    assert (asked["customer_id"], asked["identity"]) == ("c7", signed)
-    assert SESSION.fullmatch(asked["user_id"])
-    told = front.events("detail-page-view") + front.events("add-to-cart")
-    assert {(one["user_id"], one["identity"]) for one in told} == {("c7", signed)}
+    (request,) = front.requests_to("/v1/recommendations")
+    assert (request["customer_id"], request["identity"]) == ("c7", signed)
+    assert SESSION.fullmatch(request["user_id"])
+    events = front.events("detail-page-view") + front.events("add-to-cart")
+    assert {(one["user_id"], one["identity"]) for one in events} == {("c7", signed)}
 
 
 def test_track_may_be_called_before_the_script_is_there(
@@ -210,7 +210,9 @@ def test_a_refusal_of_one_event_does_not_hold_the_others_up(
     page.wait_for_function(NOTHING_WAITS.format(front.key[-8:]))
 
 
-def test_a_service_that_is_busy_is_asked_again_later(page: Page, front: Storefront) -> None:
+def test_events_are_sent_again_when_the_service_was_busy(
+    page: Page, front: Storefront
+) -> None:
     page.goto(front.page("/", ""))
     page.wait_for_function("!!window.ProductRecs?.core")
     front.relay.refusals = [503, 500]
@@ -259,7 +261,7 @@ def kept(page: Page) -> list[str]:
     return names
 
 
-def test_without_consent_nothing_is_kept_or_told_until_it_is_given(
+def test_without_consent_nothing_is_stored_or_sent_until_it_is_given(
     page: Page, front: Storefront
 ) -> None:
     page.goto(front.page("/", ELEMENT, tag="async data-consent=required"))
@@ -267,8 +269,8 @@ def test_without_consent_nothing_is_kept_or_told_until_it_is_given(
     page.evaluate(CART)
     page.wait_for_timeout(1_800)
     assert (kept(page), front.events()) == ([], [])
-    (asked,) = front.asked("/v1/recommendations")
-    assert "user_id" not in asked
+    (request,) = front.requests_to("/v1/recommendations")
+    assert "user_id" not in request
 
     page.evaluate("ProductRecs.consent(true)")
 
@@ -343,20 +345,20 @@ def test_each_page_of_a_single_page_shop_is_a_view(page: Page, front: Storefront
     page.goto(front.page("/", free * 2))  # two lists that are the same share a call
     expect(page.locator(LINK)).to_have_count(8)
 
-    def asked() -> list[str]:
-        return [one["item_id"] for one in front.asked("/v1/recommendations")]
+    def requested() -> list[str]:
+        return [one["item_id"] for one in front.requests_to("/v1/recommendations")]
 
     for count, item in enumerate(("p1", "p2", "p1"), 2):
         page.evaluate(SHOW_ITEM, item)
         page.wait_for_timeout(50)
-        eventually(partial(lambda wanted: len(asked()) == wanted, count))
+        eventually(partial(lambda wanted: len(requested()) == wanted, count))
 
     def viewed() -> list[Any]:
         return [one["item_id"] for one in front.events("detail-page-view")]
 
     eventually(lambda: len(viewed()) >= 4, 20)
     assert viewed() == ["p0", "p1", "p2", "p1"]
-    assert asked() == ["p0", "p1", "p2", "p1"]
+    assert requested() == ["p0", "p1", "p2", "p1"]
 
 
 RESTORED = """<script>
@@ -365,7 +367,7 @@ addEventListener("pageshow", (event) => { window.restored = event.persisted; });
 
 
 @pytest.mark.trust
-def test_a_page_that_the_browser_kept_whole_goes_on_and_tells_nothing_twice(
+def test_a_page_restored_from_the_browsers_cache_sends_nothing_twice(
     browser: Browser, front: Storefront
 ) -> None:
     with another(browser) as other, other.new_context() as context:
@@ -382,8 +384,8 @@ def test_a_page_that_the_browser_kept_whole_goes_on_and_tells_nothing_twice(
         page.wait_for_url("**/p/*")
         eventually(lambda: len(front.events("rec-click")) == 2, 20)
 
-    told = front.events()
-    seen = [item for one in told if "item_ids" in one for item in one["item_ids"]]
+    events = front.events()
+    seen = [item for one in events if "item_ids" in one for item in one["item_ids"]]
     assert len(seen) == len(set(seen)) == 4
     assert [one["position"] for one in front.events("rec-click")] == [1, 2]
     assert len(front.events("detail-page-view")) == 1

@@ -60,8 +60,8 @@ def look_of(front: Storefront) -> dict[str, Any]:
     }
 
 
-class World:
-    """A page with a look, answered as interface 4.1 says, and what it was asked."""
+class LookPage:
+    """A page with a look, answered as interface 4.1 says, and the calls that it made."""
 
     def __init__(self, page: Page, front: Storefront) -> None:
         """Answer the page's calls."""
@@ -75,8 +75,8 @@ class World:
 
     def _script(self, route: Route) -> None:
         reply = route.fetch()
-        told = '"answers":["looks","analyze"]'
-        text = re.sub(r'"answers":\[[^]]*\]', told, reply.text())
+        answers = '"answers":["looks","analyze"]'
+        text = re.sub(r'"answers":\[[^]]*\]', answers, reply.text())
         route.fulfill(response=reply, body=text)
 
     def _analyze(self, route: Route) -> None:
@@ -88,18 +88,18 @@ class World:
 
 
 @pytest.fixture
-def world(browser: Browser, front: Storefront) -> Iterator[World]:
+def world(browser: Browser, front: Storefront) -> Iterator[LookPage]:
     """Give a fresh page that shows a look."""
     with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
         context.set_default_timeout(30_000)
         page = context.new_page()
-        world = World(page, front)
+        world = LookPage(page, front)
         front.page("/", ELEMENT, kind="look-")
         yield world
 
 
 def test_hotspots_show_their_product_and_escape_puts_it_away(
-    world: World, front: Storefront
+    world: LookPage, front: Storefront
 ) -> None:
     page = world.page
     page.goto(front.pages.origin(SHOP))
@@ -128,8 +128,8 @@ def test_hotspots_show_their_product_and_escape_puts_it_away(
     assert box["x"] + box["width"] <= around["x"] + around["width"]
 
 
-def test_the_same_products_stand_beside_the_photo(
-    world: World, front: Storefront, axe: str
+def test_the_same_products_are_listed_beside_the_photo(
+    world: LookPage, front: Storefront, axe: str
 ) -> None:
     page = world.page
     page.goto(front.pages.origin(SHOP))
@@ -144,8 +144,8 @@ def test_the_same_products_stand_beside_the_photo(
     assert [(one["id"], one["nodes"][0]["html"]) for one in found["violations"]] == []
 
 
-def test_what_is_seen_and_clicked_of_a_look_is_told(
-    world: World, front: Storefront
+def test_impressions_and_clicks_of_a_look_are_sent(
+    world: LookPage, front: Storefront
 ) -> None:
     page = world.page
     page.goto(front.pages.origin(SHOP))
@@ -172,7 +172,7 @@ def test_what_is_seen_and_clicked_of_a_look_is_told(
 
 
 def test_the_pages_own_product_is_in_a_look_and_never_reported(
-    world: World, front: Storefront
+    world: LookPage, front: Storefront
 ) -> None:
     page, products = world.page, catalog(front.pages.origin(SHOP))
     look = look_of(front)
@@ -219,7 +219,7 @@ def test_the_services_own_look_is_shown(
 
 
 def test_a_photo_is_analysed_and_its_products_are_shown(
-    world: World, front: Storefront
+    world: LookPage, front: Storefront
 ) -> None:
     page = world.page
     products = look_of(front)["hotspots"]
@@ -242,7 +242,7 @@ def test_a_photo_is_analysed_and_its_products_are_shown(
     assert world.photos[0]["image"].startswith("data:image/jpeg;base64,")
 
 
-def test_a_photo_of_nothing_says_so(world: World, front: Storefront) -> None:
+def test_a_photo_of_nothing_says_so(world: LookPage, front: Storefront) -> None:
     page = world.page
     page.goto(front.pages.origin(SHOP))
 
@@ -253,14 +253,14 @@ def test_a_photo_of_nothing_says_so(world: World, front: Storefront) -> None:
 
 
 def test_without_a_look_and_without_analysis_nothing_is_there(
-    world: World, front: Storefront
+    world: LookPage, front: Storefront
 ) -> None:
     page = world.page
     watch = watched(page)
     world.look = None
     plain = ELEMENT.replace(" data-upload", "")
     page.goto(front.page("/", plain, kind="look-"))
-    # A place in sight is kept, seen by nobody, so that nothing moves.
+    # A place in sight is kept, not visible, so that nothing moves.
     page.wait_for_function(
         "(look => look.hidden || look.style.visibility == 'hidden')"
         "(document.querySelector('product-look'))"

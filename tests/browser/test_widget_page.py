@@ -30,7 +30,7 @@ COUNTED = f"<script>({ENDED})()</script>"
 
 @pytest.fixture(scope="module")
 def large(storefront: Storefront) -> Storefront:
-    """Give the store with forty products more, most of which nobody ever bought."""
+    """Give the store with forty products more, most of which were never bought."""
     origin = storefront.pages.origin("shop.example")
     pattern = catalog(origin)[1]
     more = [
@@ -69,7 +69,7 @@ FIVE = "".join(
 )
 
 
-def test_a_product_stands_in_one_list_of_a_page(page: Page, large: Storefront) -> None:
+def test_a_product_is_in_one_list_of_a_page(page: Page, large: Storefront) -> None:
     found = lists(page, large, FIVE, 5)
 
     assert same(found) == set()
@@ -87,8 +87,8 @@ def test_control_lists_that_may_repeat_one_another_do(
 
     assert len(same(found)) >= 4
     assert [len(ids) for ids in found] == [8, 8, 8, 2, 8]
-    asked = large.asked("/v1/recommendations")
-    assert not [one for one in asked if "shown" in one or "exclude" in one]
+    requests = large.requests_to("/v1/recommendations")
+    assert not [one for one in requests if "shown" in one or "exclude" in one]
 
 
 def test_the_first_list_is_the_one_that_it_is_alone(page: Page, large: Storefront) -> None:
@@ -99,8 +99,8 @@ def test_the_first_list_is_the_one_that_it_is_alone(page: Page, large: Storefron
 
     assert found[0] == first
     assert same(found) == set()
-    asked = large.asked("/v1/recommendations")
-    assert sorted((one["num"], one.get("shown")) for one in asked) == [
+    requests = large.requests_to("/v1/recommendations")
+    assert sorted((one["num"], one.get("shown")) for one in requests) == [
         ("20", "8"),
         ("8", None),
     ]
@@ -116,7 +116,9 @@ def test_a_list_that_is_left_with_few_asks_once_more(page: Page, large: Storefro
 
     assert [len(ids) for ids in found] == [12, 12, 12]
     assert same(found) == set()
-    excluded = [one["exclude"] for one in large.asked("/v1/trending") if "exclude" in one]
+    excluded = [
+        one["exclude"] for one in large.requests_to("/v1/trending") if "exclude" in one
+    ]
     assert len(excluded) == 2
 
 
@@ -144,8 +146,8 @@ def test_a_wrong_key_says_in_the_console_what_to_do(
     page.goto(front.page("/", f"<{tag} data-key=pk_wrong data-item-id=p0></product-recs>"))
     page.wait_for_function("document.querySelector('product-recs').hidden")
 
-    (told,) = [one for one in watch.complaints if one.startswith("warning: ProductRecs")]
-    assert "unknown data-key pk_wrong" in told
+    (warning,) = [one for one in watch.complaints if one.startswith("warning: ProductRecs")]
+    assert "unknown data-key pk_wrong" in warning
 
 
 KNOWN = (
@@ -194,9 +196,9 @@ def test_debug_says_that_a_list_has_no_room(page: Page, front: Storefront) -> No
 
     rows = page.locator(f"{PANEL} >> li", has_text="loaded")
     expect(rows).to_have_count(2)
-    told = "not visible: the page leaves it 0 by"
-    expect(rows.filter(has_text=told)).to_have_count(1)
-    expect(rows.filter(has_not_text=told)).to_have_count(1)  # control
+    reason = "not visible: the page leaves it 0 by"
+    expect(rows.filter(has_text=reason)).to_have_count(1)
+    expect(rows.filter(has_not_text=reason)).to_have_count(1)  # control
 
 
 @pytest.mark.parametrize(("width", "most"), [(1280, 10), (375, 8)])

@@ -37,7 +37,7 @@ def test_one_script_and_one_element_are_all(page: Page, front: Storefront) -> No
     expect(page.locator("product-recs >> h2")).to_have_text("You may also like")
     assert "p0" not in page.locator(CARD).evaluate_all("all => all.map(a => a.dataset.id)")
     assert watch.complaints == []
-    assert front.asked("/v1/recommendations")[0]["item_id"] == "p0"
+    assert front.requests_to("/v1/recommendations")[0]["item_id"] == "p0"
 
 
 PLACES: dict[str, tuple[str, str, dict[str, str | None]]] = {
@@ -90,15 +90,17 @@ PLACES: dict[str, tuple[str, str, dict[str, str | None]]] = {
 
 
 @pytest.mark.parametrize("name", PLACES)
-def test_attributes_say_what_is_asked_for(page: Page, front: Storefront, name: str) -> None:
+def test_attributes_become_parameters_of_the_call(
+    page: Page, front: Storefront, name: str
+) -> None:
     attributes, call, wanted = PLACES[name]
     page.goto(front.page("/", f"<product-recs data-eager {attributes}></product-recs>"))
     expect(page.locator(LINK).first).to_be_visible()
 
-    (asked,) = front.asked(f"/v1/{call}")
+    (request,) = front.requests_to(f"/v1/{call}")
 
-    assert {parameter: asked.get(parameter) for parameter in wanted} == wanted
-    assert asked["key"] == front.key
+    assert {parameter: request.get(parameter) for parameter in wanted} == wanted
+    assert request["key"] == front.key
 
 
 @pytest.mark.parametrize("attributes", ["data-item-id=p0", "data-type=trending"])
@@ -117,7 +119,7 @@ def test_a_price_list_shows_its_prices_in_its_currency(
     assert set(shown) == {"$1,234.50"}
     assert 3 <= len(shown) < page.locator(CARD).count()
     call = "trending" if "trending" in attributes else "recommendations"
-    assert front.asked(f"/v1/{call}")[0]["price_list"] == "usd"
+    assert front.requests_to(f"/v1/{call}")[0]["price_list"] == "usd"
 
 
 def test_a_bundle_with_an_unknown_price_has_no_sum(page: Page, front: Storefront) -> None:
@@ -135,7 +137,7 @@ def test_a_bundle_with_an_unknown_price_has_no_sum(page: Page, front: Storefront
     expect(total).to_have_text(re.compile(r"CHF.5\.00"))
 
 
-def test_a_placement_says_what_is_shown_and_no_product_stands_twice(
+def test_a_placement_says_what_is_shown_and_no_product_is_shown_twice(
     page: Page, front: Storefront
 ) -> None:
     for name, content in {
@@ -164,9 +166,9 @@ def test_a_placement_says_what_is_shown_and_no_product_stands_twice(
     expect(lists.nth(2)).to_be_hidden()
     ids = page.locator(CARD).evaluate_all("all => all.map(a => a.dataset.id)")
     assert len(ids) == len(set(ids)) == 5
-    asked = front.asked("/v1/recommendations")
-    assert {one["placement"] for one in asked} == {"home-hero", "home-new", "rare"}
-    assert all("source" not in one for one in asked)
+    requests = front.requests_to("/v1/recommendations")
+    assert {one["placement"] for one in requests} == {"home-hero", "home-new", "rare"}
+    assert all("source" not in one for one in requests)
 
 
 @pytest.mark.parametrize("layout", ["carousel", "grid", "list", "fbt"])
@@ -229,8 +231,8 @@ def test_from_right_to_left_everything_is_turned(page: Page, front: Storefront) 
     expect(page.locator(LINK).nth(7)).to_be_in_viewport(ratio=0.9)
 
 
-def test_prices_are_told_as_the_browser_itself_would_write_them(page: Page) -> None:
-    told = {  # in languages that have long settled how they write
+def test_price_patterns_are_as_the_browser_itself_formats_prices(page: Page) -> None:
+    forms_by_locale = {  # in languages that have long settled how they write
         locale: {
             currency: price_pattern(locale, currency) for currency in ("EUR", "USD", "GBP")
         }
@@ -238,11 +240,11 @@ def test_prices_are_told_as_the_browser_itself_would_write_them(page: Page) -> N
     }
 
     differ = page.evaluate(
-        """told => Object.entries(told).flatMap(([locale, forms]) =>
+        """forms_by_locale => Object.entries(forms_by_locale).flatMap(([locale, forms]) =>
           Object.entries(forms).filter(([currency, form]) =>
             (1234).toLocaleString(locale, {style: "currency", currency}) != form
           ).map(one => [locale, ...one]))""",
-        told,
+        forms_by_locale,
     )
 
     assert differ == []
@@ -344,8 +346,8 @@ def test_a_bundle_has_a_sum_and_one_button_for_all(page: Page, front: Storefront
     assert wanted[0] == {"id": "p0", "price": 9.5, "quantity": 1}
     assert len(wanted) == 2
     assert before == f"€{9.5 + wanted[1]['price']:.2f}"
-    assert front.asked("/v1/search") == []  # one metered call, and no search
-    assert len(front.asked("/v1/recommendations")) == 1
+    assert front.requests_to("/v1/search") == []  # one metered call, and no search
+    assert len(front.requests_to("/v1/recommendations")) == 1
     eventually(lambda: front.events("rec-impression"), 20)
     shown = [one for event in front.events("rec-impression") for one in event["item_ids"]]
     assert "p0" not in shown
@@ -495,16 +497,18 @@ def test_without_a_cart_a_button_leads_to_the_product(
 
 
 def test_nothing_to_show_leaves_nothing_behind(page: Page, front: Storefront) -> None:
-    told = "<script>addEventListener('product-recs:empty', () => window.empty = 1)</script>"
+    listener = (
+        "<script>addEventListener('product-recs:empty', () => window.empty = 1)</script>"
+    )
     element = "<product-recs data-source=buy data-item-id=p9>Text</product-recs>"
-    page.goto(front.page("/", element, head=told))
+    page.goto(front.page("/", element, head=listener))
     page.wait_for_function("window.empty")
 
     expect(page.locator("product-recs")).to_be_hidden()
     expect(page.locator("product-recs >> h2")).to_have_count(0)
 
 
-def test_far_below_nothing_is_asked_for(page: Page, front: Storefront) -> None:
+def test_a_list_far_below_the_screen_is_not_loaded(page: Page, front: Storefront) -> None:
     far = (
         "<div style='height:5000px'></div><product-recs data-type=trending></product-recs>"
     )
@@ -520,7 +524,7 @@ def test_far_below_nothing_is_asked_for(page: Page, front: Storefront) -> None:
 
 
 @pytest.mark.parametrize("drawn", ["{}", "<template shadowrootmode=open>{}</template>"])
-def test_cards_of_the_shops_own_server_stay_and_are_told(
+def test_cards_of_the_shops_own_server_stay_and_are_reported(
     page: Page, front: Storefront, drawn: str
 ) -> None:
     cards = "".join(
@@ -539,7 +543,7 @@ def test_cards_of_the_shops_own_server_stay_and_are_told(
     (seen,), (click,) = front.events("rec-impression"), front.events("rec-click")
     assert (seen["item_ids"], seen["sources"]) == (["p3", "p5"], ["buy", "buy"])
     assert (click["item_id"], click["source"], click["position"]) == ("p5", "buy", 2)
-    assert front.asked("/v1/recommendations") == []
+    assert front.requests_to("/v1/recommendations") == []
 
 
 def test_ten_elements_ask_as_one(page: Page, front: Storefront) -> None:
@@ -549,8 +553,8 @@ def test_ten_elements_ask_as_one(page: Page, front: Storefront) -> None:
     page.goto(front.page("/", same + other))
     expect(page.locator(LINK)).to_have_count(80)
 
-    assert len(front.asked("/v1/widget-config")) == 1
-    assert sorted(one["item_id"] for one in front.asked("/v1/recommendations")) == [
+    assert len(front.requests_to("/v1/widget-config")) == 1
+    assert sorted(one["item_id"] for one in front.requests_to("/v1/recommendations")) == [
         "p0",
         "p1",
     ]
@@ -565,7 +569,7 @@ def test_twice_the_script_is_once_and_says_so(page: Page, front: Storefront) -> 
     expect(page.locator(LINK)).to_have_count(8)
 
     assert len([one for one in watch.complaints if "twice" in one]) == 1
-    assert len(front.asked("/v1/recommendations")) == 1
+    assert len(front.requests_to("/v1/recommendations")) == 1
 
 
 def test_the_script_of_an_unknown_store_is_said_to_be_that(

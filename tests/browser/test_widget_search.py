@@ -81,7 +81,7 @@ def test_words_are_completed_found_and_marked(page: Page, front: Storefront) -> 
     expect(page.locator(OPTION).nth(1)).to_contain_text("€39.50")
     expect(page.locator(OPTION).last).to_have_text("See all results")
     expect(page.locator("[role=status]")).to_have_text("1 result for “slee”")
-    assert [one["q"] for one in front.asked("/v1/search")] == ["slee"]
+    assert [one["q"] for one in front.requests_to("/v1/search")] == ["slee"]
 
 
 KEYS: dict[str, tuple[list[str], str | None, tuple[str, str]]] = {
@@ -123,11 +123,13 @@ def test_enter_with_nothing_meant_is_the_themes_own_search(
 
     page.wait_for_url("**/found?q=tent")
     eventually(lambda: front.events("search-pref"))
-    (told,) = front.events("search-pref")
-    assert (told["search_query"], told["widget"]) == ("tent", "search")
+    (event,) = front.events("search-pref")
+    assert (event["search_query"], event["widget"]) == ("tent", "search")
 
 
-def test_enter_on_a_product_goes_there_and_tells_it(page: Page, front: Storefront) -> None:
+def test_enter_on_a_product_goes_there_and_sends_the_click(
+    page: Page, front: Storefront
+) -> None:
     typed(page, "slee")
 
     for key in ("ArrowDown", "ArrowDown", "Enter"):
@@ -135,9 +137,9 @@ def test_enter_on_a_product_goes_there_and_tells_it(page: Page, front: Storefron
 
     page.wait_for_url("**/p/3")
     eventually(lambda: front.events("search-click"))
-    (told,) = front.events("search-click")
-    assert (told["item_id"], told["search_query"], told["position"]) == ("p3", "slee", 1)
-    assert re.fullmatch(r"s_[A-Za-z0-9]{20,}", told["session_id"])
+    (event,) = front.events("search-click")
+    assert (event["item_id"], event["search_query"], event["position"]) == ("p3", "slee", 1)
+    assert re.fullmatch(r"s_[A-Za-z0-9]{20,}", event["session_id"])
 
 
 def test_enter_on_a_suggestion_searches_for_it(page: Page) -> None:
@@ -179,7 +181,7 @@ def test_a_product_says_how_many_variants_it_has(page: Page, front: Storefront) 
     shown = page.locator(OPTION)
     expect(shown.nth(0)).to_contain_text("12 variants")
     assert "variants" not in shown.nth(1).inner_text()
-    assert front.asked("/v1/search")[0]["collapse"] == "true"
+    assert front.requests_to("/v1/search")[0]["collapse"] == "true"
 
 
 def test_an_answer_to_a_question_filters_and_can_be_removed(page: Page) -> None:
@@ -234,7 +236,7 @@ def test_a_filter_of_the_words_is_a_button_that_takes_them_away(
     expect(page.locator(BOX)).to_be_focused()
     expect(filter_button).to_have_count(0)
     expect(page.locator(BOX)).to_have_attribute(*EXPANDED)
-    assert front.asked("/v1/search")[-1]["q"] == "sleeping bag"
+    assert front.requests_to("/v1/search")[-1]["q"] == "sleeping bag"
 
 
 def test_escape_on_a_filter_closes_the_list(page: Page) -> None:
@@ -286,7 +288,7 @@ def test_fast_typing_is_one_question(page: Page, front: Storefront) -> None:
     )
     expect(page.locator(OPTION).first).to_be_visible()
 
-    assert [one["q"] for one in front.asked("/v1/search")] == ["sleeping"]
+    assert [one["q"] for one in front.requests_to("/v1/search")] == ["sleeping"]
 
 
 def test_letters_that_are_still_composed_ask_nothing(page: Page, front: Storefront) -> None:
@@ -299,9 +301,9 @@ def test_letters_that_are_still_composed_ask_nothing(page: Page, front: Storefro
         }}"""
     )
     page.wait_for_timeout(300)
-    before = front.asked("/v1/search")
+    before = front.requests_to("/v1/search")
     page.locator(BOX).dispatch_event("compositionend")
-    eventually(lambda: front.asked("/v1/search"))
+    eventually(lambda: front.requests_to("/v1/search"))
 
     assert before == []
 
@@ -314,7 +316,7 @@ def test_a_list_is_as_long_as_a_screen_takes(
     page.locator(BOX).click()
     expect(page.locator(OPTION).first).to_be_visible()
 
-    assert [one["num"] for one in front.asked("/v1/search")] == [str(most)]
+    assert [one["num"] for one in front.requests_to("/v1/search")] == [str(most)]
     assert page.locator(OPTION).count() <= most
     hidden = "one => one.scrollHeight - one.clientHeight"
     assert width == 375 or page.locator(".pr-search").evaluate(hidden) <= 0
@@ -395,7 +397,7 @@ def photo_of(page: Page, width: int, height: int) -> bytes:
     return base64.b64decode(data.partition(",")[2])
 
 
-def test_a_photo_is_shrunk_before_it_is_sent_and_its_clicks_are_told(
+def test_a_photo_is_shrunk_before_it_is_sent_and_its_clicks_are_sent(
     browser: Browser, front: Storefront
 ) -> None:
     taken: list[dict[str, Any]] = []
@@ -431,9 +433,9 @@ def test_a_photo_is_shrunk_before_it_is_sent_and_its_clicks_are_told(
     assert taken[0]["image"].startswith("data:image/jpeg;base64,")
     assert len(taken[0]["image"]) * 0.75 < 400_000
     eventually(lambda: front.events("image-search-click"))
-    (told,) = front.events("image-search-click")
-    assert (told["item_id"], told["position"]) == ("p5", 1)
-    assert "search_query" not in told
+    (event,) = front.events("image-search-click")
+    assert (event["item_id"], event["position"]) == ("p5", 1)
+    assert "search_query" not in event
 
 
 def test_what_is_no_picture_is_said_to_be_none(browser: Browser, front: Storefront) -> None:

@@ -160,7 +160,7 @@ def test_a_full_answer_takes_exactly_the_reserved_height(
 
 
 @LONG  # it measures before the answer comes, for which a busy machine is too slow
-def test_control_without_the_stylesheet_the_answer_moves_what_stands_below(
+def test_control_without_the_stylesheet_the_answer_moves_what_is_below(
     wide: Page, front: Storefront
 ) -> None:
     answer(wide, front, 8, wait_ms=800)  # not before it was measured, on a busy machine
@@ -270,8 +270,8 @@ def test_six_widgets_shift_nothing(
 ) -> None:
     count, wait_ms, loading = answered
     answer(wide, front, count, wait_ms)
-    told = f"<product-recs data-allow-duplicates {loading}"
-    element = SIX.replace("<product-recs", told)
+    element_with_options = f"<product-recs data-allow-duplicates {loading}"
+    element = SIX.replace("<product-recs", element_with_options)
     wide.goto(put(front, f"<main>{element}</main><p>Below</p>"))
     settled(wide, 6)
 

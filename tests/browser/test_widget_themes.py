@@ -139,11 +139,11 @@ def test_products_bear_the_merchants_words_for_their_source(
     assert client.ask("PUT", target, body, account).status == 200
     css = "<style>product-recs::part(badge) { color: rgb(1, 2, 3) }</style>"
     element = "<product-recs data-type=marked data-item-id=p0></product-recs>"
-    with page.expect_response("**/v1/recommendations*") as asked:
+    with page.expect_response("**/v1/recommendations*") as response:
         page.goto(front.page("/", element, head=css))
     expect(page.locator(LINK)).to_have_count(8)
 
-    cards = asked.value.json()["recommendations"]
+    cards = response.value.json()["recommendations"]
     wanted = {one["id"] for one in cards if one["source"] == "buy"}
     marked = page.locator("product-recs >> li", has_text="Often together")
     assert set(marked.evaluate_all("all => all.map(a => a.dataset.id)")) == wanted

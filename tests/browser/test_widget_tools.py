@@ -23,7 +23,7 @@ ELEMENT = "<product-recs data-eager data-item-id=p0 data-num=4></product-recs>"
 NOTHING = "<product-recs data-eager data-source=buy data-item-id=p9></product-recs>"
 
 
-def test_a_page_shows_what_its_widgets_ask_and_tell_where_it_is_asked_to(
+def test_the_debug_panel_shows_the_calls_and_events_of_the_widgets(
     page: Page, front: Storefront, axe: str
 ) -> None:
     address = front.page("/", f"<h1>Tent</h1>{ELEMENT}{NOTHING}")
@@ -42,8 +42,8 @@ def test_a_page_shows_what_its_widgets_ask_and_tell_where_it_is_asked_to(
     session = page.evaluate("localStorage.pr_sid")
     expect(panel).to_contain_text(f"session {session}")
     expect(panel).not_to_contain_text("sk_")
-    asked = panel.locator("li", has_text="/v1/recommendations").first
-    assert asked.inner_text().split()[2] == "ms"
+    call = panel.locator("li", has_text="/v1/recommendations").first
+    assert call.inner_text().split()[2] == "ms"
     page.evaluate(axe)
     found = page.evaluate("axe.run('[data-productrecs-tools]')")
     assert [(one["id"], one["nodes"][0]["html"]) for one in found["violations"]] == []
@@ -71,7 +71,7 @@ def test_a_refused_identity_is_shown_with_its_reason(page: Page, front: Storefro
     expect(refused.filter(has_text="detail-page-view")).to_contain_text("accepted")
 
 
-def test_a_preview_shows_a_look_and_products_of_its_own_and_tells_nothing(
+def test_a_preview_shows_a_look_and_products_of_its_own_and_sends_nothing(
     page: Page, front: Storefront
 ) -> None:
     page.goto(front.page("/", ELEMENT) + "?pr_preview=1")
@@ -127,6 +127,6 @@ def test_a_pinned_script_runs_while_it_is_what_its_tag_says(
             },
         ),
     )
-    with page.expect_console_message(lambda told: "integrity" in told.text):
+    with page.expect_console_message(lambda message: "integrity" in message.text):
         page.goto(address)
     assert page.title() == ""

@@ -74,7 +74,7 @@ class Storefront:
         )
         return self.pages.origin(SHOP) + path
 
-    def asked(self, path: str) -> list[dict[str, str]]:
+    def requests_to(self, path: str) -> list[dict[str, str]]:
         """Return the parameters of each GET of `path` that the service answered."""
         return [
             dict(parse_qsl(urlsplit(one.target).query))
