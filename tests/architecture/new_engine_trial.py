@@ -22,7 +22,7 @@ from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.fit_models import fit
 from productrecs.training.trained_models import TrainedModels
 from productrecs.training.training_inputs import Purchases, TrainingInputs
-from tests.features.recommendations.small_shop import NOW, Rows, small_shop
+from tests.features.recommendations.small_shop import NOW, CatalogRows, small_shop
 
 ITEMS = ("tent", "mat", "stove", "pot")
 TENT, MAT, STOVE, POT = range(4)
@@ -60,7 +60,7 @@ def purchases(orders_at_once: int) -> Purchases:
 
 def trial() -> dict[str, object]:
     """Return what the engines did."""
-    rows = Rows()
+    rows = CatalogRows()
     for name in ITEMS:
         rows.add(name)
     inputs, settings = TrainingInputs(), StoreSettings()

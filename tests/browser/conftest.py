@@ -12,7 +12,12 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.support.browser import MISSING, WAIT_MS, find_chromium, launched
-from tests.support.dashboard_browser import LOOKS, Desk, DeskPage, demo_desk
+from tests.support.dashboard_browser import (
+    LOOKS,
+    LoggedInPage,
+    StoreDashboard,
+    demo_dashboard,
+)
 from tests.support.demo import demo_folder
 from tests.support.project import ROOT
 from tests.support.service import Merchant, Service
@@ -99,23 +104,23 @@ def front(storefront: Storefront) -> Storefront:
 
 
 @pytest.fixture(scope="package")
-def desk(
+def dashboard(
     tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
-) -> Iterator[Desk]:
+) -> Iterator[StoreDashboard]:
     """Give the dashboard of the demo store, which all journeys share."""
     if find_chromium() is None:
         pytest.skip(MISSING)
-    folder = tmp_path_factory.mktemp("desk")
+    folder = tmp_path_factory.mktemp("dashboard")
     shutil.copytree(request.getfixturevalue("demo_folder"), folder, dirs_exist_ok=True)
-    with demo_desk(folder) as found:
+    with demo_dashboard(folder) as found:
         yield found
 
 
 @pytest.fixture(params=LOOKS)
-def office(
-    request: pytest.FixtureRequest, browser: Browser, desk: Desk
-) -> Iterator[DeskPage]:
+def owner_page(
+    request: pytest.FixtureRequest, browser: Browser, dashboard: StoreDashboard
+) -> Iterator[LoggedInPage]:
     """Give a page with the owner logged in, once at each width."""
     width, views = request.param
-    with desk.page(browser, width, views=views) as found:
+    with dashboard.page(browser, width, views=views) as found:
         yield found

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-    from tests.support.dashboard_browser import DeskPage
+    from tests.support.dashboard_browser import LoggedInPage
 
 TENT = "ridge-tent-for-two"
 PEGS = "Steel pegs, set of ten"
@@ -26,11 +26,11 @@ def focus(page: Page, selector: str, presses: int = 80) -> None:
 
 
 def test_a_product_is_found_as_one_types_and_its_lists_explained(
-    office: DeskPage, axe: str
+    owner_page: LoggedInPage, axe: str
 ) -> None:
-    page = office.open("/dashboard/products")
+    page = owner_page.open("/dashboard/products")
     expect(page.locator("tbody tr")).to_have_count(25)
-    office.check(axe)
+    owner_page.check(axe)
 
     page.locator("#f-q").press_sequentially("ridge tent")
     expect(page.locator("tbody tr").first).to_contain_text("Ridge tent")
@@ -41,7 +41,7 @@ def test_a_product_is_found_as_one_types_and_its_lists_explained(
     bought = page.locator("section:has(> #list-buy)")
     expect(bought).to_contain_text(PEGS)
     expect(bought).to_contain_text("orders hold it and Ridge tent for two")
-    office.check(axe)
+    owner_page.check(axe)
 
     pegs = bought.locator("li", has_text=PEGS)
     pegs.locator("summary").click()
@@ -52,8 +52,8 @@ def test_a_product_is_found_as_one_types_and_its_lists_explained(
     )
 
 
-def test_pictures_have_their_place_before_they_are_there(office: DeskPage) -> None:
-    page = office.open("/dashboard/products")
+def test_pictures_have_their_place_before_they_are_there(owner_page: LoggedInPage) -> None:
+    page = owner_page.open("/dashboard/products")
     picture = page.locator("tbody img").first
 
     box = picture.bounding_box()
@@ -65,9 +65,9 @@ def test_pictures_have_their_place_before_they_are_there(office: DeskPage) -> No
 
 
 def test_a_rule_is_made_and_undone_with_the_keyboard_alone(
-    office: DeskPage, axe: str
+    owner_page: LoggedInPage, axe: str
 ) -> None:
-    page = office.open("/dashboard/merchandising")
+    page = owner_page.open("/dashboard/merchandising")
     keys = page.keyboard
     focus(page, "a.button[href$='/rule']")
     keys.press("Enter")
@@ -83,17 +83,17 @@ def test_a_rule_is_made_and_undone_with_the_keyboard_alone(
     offered = page.locator("[role=option]")
     expect(offered.first).to_contain_text("Feeding bowl, stoneware")
     expect(offered.first.locator("img.thumb")).to_be_visible()
-    office.check(axe)
+    owner_page.check(axe)
     keys.press("Enter")
     expect(page.locator("[name=item]")).to_have_value("feeding-bowl-stoneware")
     expect(page.locator(".chip")).to_contain_text("Feeding bowl, stoneware")
     after = page.locator("section[aria-label=After]")
     expect(after.locator("li").first).to_contain_text("Feeding bowl, stoneware")
     expect(after.locator("li").first).to_contain_text("Pinned by rule")
-    office.check(axe)
+    owner_page.check(axe)
 
     _look_and_save(page)
-    office.check(axe)
+    owner_page.check(axe)
     focus(page, "[aria-label^='Undo: Bowl first']")
     keys.press("Enter")
     expect(page.locator(".flash")).to_contain_text("Undone")
@@ -121,9 +121,9 @@ def _look_and_save(page: Page) -> None:
 
 
 def test_changes_that_are_not_saved_are_not_lost_without_a_question(
-    office: DeskPage, axe: str
+    owner_page: LoggedInPage, axe: str
 ) -> None:
-    page = office.open("/dashboard/placements/placement")
+    page = owner_page.open("/dashboard/placements/placement")
     page.on("dialog", lambda dialog: dialog.dismiss())
     page.fill("#f-placement", "half-done")
     page.fill("#f-filters", "knitwear")
@@ -132,7 +132,7 @@ def test_changes_that_are_not_saved_are_not_lost_without_a_question(
 
     page.get_by_role("link", name="Cancel").click()
     dialog = page.get_by_role("dialog", name="Leave without saving?")
-    office.check(axe)
+    owner_page.check(axe)
     dialog.get_by_role("button", name="Stay on this page").click()
     with page.expect_event("dialog") as shown:
         page.close(run_before_unload=True)
@@ -147,11 +147,11 @@ def test_changes_that_are_not_saved_are_not_lost_without_a_question(
 
 
 def test_a_placement_is_made_with_a_live_preview_and_removed(
-    office: DeskPage, axe: str
+    owner_page: LoggedInPage, axe: str
 ) -> None:
-    page = office.open("/dashboard/placements")
+    page = owner_page.open("/dashboard/placements")
     expect(page.locator("h1")).to_have_text("Placements")
-    office.check(axe)
+    owner_page.check(axe)
     page.get_by_role("link", name="New placement").click()
 
     page.fill("#f-placement", "beside-tents")
@@ -159,7 +159,7 @@ def test_a_placement_is_made_with_a_live_preview_and_removed(
     page.fill("#f-on", TENT)
     preview = page.locator("#preview")
     expect(preview.locator("li").first).to_contain_text(PEGS)
-    office.check(axe)
+    owner_page.check(axe)
     page.fill("#f-filters", "colour")
     page.press("#f-filters", "Enter")
     expect(page.locator(".chip")).to_contain_text("Not a filter: choose one from the list")
@@ -175,18 +175,18 @@ def test_a_placement_is_made_with_a_live_preview_and_removed(
     expect(page.locator("tbody tr", has_text="beside-tents")).to_contain_text(
         "Price up to 20"
     )
-    office.check(axe)
+    owner_page.check(axe)
     page.get_by_role("button", name="Remove: beside-tents").click()
     expect(page.locator(".flash")).to_contain_text("is removed")
 
 
 def test_a_proposed_bundle_is_changed_priced_and_accepted(
-    office: DeskPage, axe: str
+    owner_page: LoggedInPage, axe: str
 ) -> None:
-    page = office.open("/dashboard/bundles")
+    page = owner_page.open("/dashboard/bundles")
     row = page.locator("tbody tr", has_text=PEGS).first
     expect(row).to_contain_text("Ridge tent for two")
-    office.check(axe)
+    owner_page.check(axe)
     row.get_by_role("link", name="Accept").click()
 
     parts = page.locator("[name=part]")
@@ -208,12 +208,12 @@ def test_a_proposed_bundle_is_changed_priced_and_accepted(
     preview = page.locator("#preview")
     expect(preview.locator("li")).to_have_count(3)
     expect(preview).to_contain_text("of the price")
-    office.check(axe)
+    owner_page.check(axe)
     page.get_by_role("button", name="Accept bundle").last.click()
 
     expect(page.locator(".flash")).to_contain_text("“Camping night” is saved")
     stored = page.locator("section[aria-label='Your bundles'] tbody tr")
     expect(stored).to_contain_text("Shown")
-    office.check(axe)
+    owner_page.check(axe)
     page.get_by_role("button", name="Remove: Camping night").click()
     expect(page.locator(".flash")).to_contain_text("may be proposed again")

@@ -14,13 +14,13 @@ from playwright.sync_api import expect
 from tests.browser.test_dashboard_catalog import focus
 
 if TYPE_CHECKING:
-    from tests.support.dashboard_browser import DeskPage
+    from tests.support.dashboard_browser import LoggedInPage
 
 
-def test_from_who_is_due_to_one_record(office: DeskPage, axe: str) -> None:
-    page = office.open("/dashboard/customers")
+def test_from_who_is_due_to_one_record(owner_page: LoggedInPage, axe: str) -> None:
+    page = owner_page.open("/dashboard/customers")
     expect(page.locator("section[aria-labelledby=segments] tbody tr")).to_have_count(6)
-    office.check(axe)
+    owner_page.check(axe)
     page.click("text=Next order due")
     page.locator("section[aria-labelledby=people] tbody a").first.click()
 
@@ -33,12 +33,14 @@ def test_from_who_is_due_to_one_record(office: DeskPage, axe: str) -> None:
     page.fill("[name=confirm]", "somebody else")
     page.click("text=Erase for good")
     expect(page.locator("#d-confirm")).to_contain_text("not the id above")
-    office.watch.complaints.clear()  # of the refused form's status
-    office.check(axe)
+    owner_page.watch.complaints.clear()  # of the refused form's status
+    owner_page.check(axe)
 
 
-def test_one_record_is_reached_and_left_alone_with_the_keyboard(office: DeskPage) -> None:
-    page = office.open("/dashboard/customers")
+def test_one_record_is_reached_and_left_alone_with_the_keyboard(
+    owner_page: LoggedInPage,
+) -> None:
+    page = owner_page.open("/dashboard/customers")
     keys = page.keyboard
     focus(page, "section[aria-labelledby=segments] tbody a")
     keys.press("Enter")
@@ -56,4 +58,4 @@ def test_one_record_is_reached_and_left_alone_with_the_keyboard(office: DeskPage
     keys.press("Enter")
 
     expect(page.locator("#d-confirm")).to_contain_text("not the id above")
-    office.watch.complaints.clear()  # of the refused form's status
+    owner_page.watch.complaints.clear()  # of the refused form's status

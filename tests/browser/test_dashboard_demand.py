@@ -11,11 +11,13 @@ from tests.browser.test_dashboard_catalog import focus
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-    from tests.support.dashboard_browser import Desk, DeskPage
+    from tests.support.dashboard_browser import LoggedInPage, StoreDashboard
 
 
-def test_from_the_store_to_what_to_order_of_one_product(office: DeskPage, axe: str) -> None:
-    page = office.open("/dashboard/demand")
+def test_from_the_store_to_what_to_order_of_one_product(
+    owner_page: LoggedInPage, axe: str
+) -> None:
+    page = owner_page.open("/dashboard/demand")
     expect(page.locator(".plot svg")).to_be_visible()
     expect(page.locator("section[aria-labelledby=store]")).to_contain_text("was off by")
     page.click("text=Show the numbers")
@@ -23,19 +25,19 @@ def test_from_the_store_to_what_to_order_of_one_product(office: DeskPage, axe: s
     expect(rows).to_have_count(120 + 28)
     page.click("text=30 past days")
     expect(rows).to_have_count(30 + 28)
-    office.check(axe)
+    owner_page.check(axe)
 
     page.locator("section[aria-labelledby=orders] tbody a").first.click()
     expect(page.locator("dt", has_text="Days of cover")).to_be_visible()
     page.locator("[data-plot]").focus()
     expect(page.locator("[data-readout]")).to_contain_text("Expected")
-    office.check(axe)
+    owner_page.check(axe)
 
 
 def test_what_to_order_is_found_and_changed_with_the_keyboard_alone(
-    office: DeskPage,
+    owner_page: LoggedInPage,
 ) -> None:
-    page = office.open("/dashboard/demand")
+    page = owner_page.open("/dashboard/demand")
     keys = page.keyboard
     focus(page, ".choices a[href*='by=expected_28_days']", 160)
     keys.press("Enter")
@@ -49,7 +51,7 @@ def test_what_to_order_is_found_and_changed_with_the_keyboard_alone(
     keys.press("Enter")
     expect(page.locator(".chart tbody tr").last).to_be_visible()
 
-    office.open("/dashboard/demand")
+    owner_page.open("/dashboard/demand")
     focus(page, "[name=lead_time_days]", 240)
     before = page.input_value("[name=lead_time_days]")
     keys.press("Control+A")
@@ -59,13 +61,13 @@ def test_what_to_order_is_found_and_changed_with_the_keyboard_alone(
 
 
 def test_the_server_draws_the_chart_where_no_script_runs(
-    browser: Browser, desk: Desk
+    browser: Browser, dashboard: StoreDashboard
 ) -> None:
-    with desk.page(browser) as known:
+    with dashboard.page(browser) as known:
         state = known.page.context.storage_state()
     with browser.new_context(java_script_enabled=False, storage_state=state) as context:
         page = context.new_page()
-        page.goto(desk.address("/dashboard/demand"))
+        page.goto(dashboard.address("/dashboard/demand"))
         expect(page.locator(".plot .band")).to_be_visible()
         expect(page.locator(".plot .sold")).to_be_visible()
         expect(page.locator(".plot .amounts li").first).to_be_visible()

@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING
 from playwright.sync_api import expect
 
 if TYPE_CHECKING:
-    from tests.support.dashboard_browser import DeskPage
+    from tests.support.dashboard_browser import LoggedInPage
 
 
-def test_a_number_leads_to_its_orders_and_to_a_file(office: DeskPage, axe: str) -> None:
-    page = office.open("/dashboard/impact")
+def test_a_number_leads_to_its_orders_and_to_a_file(
+    owner_page: LoggedInPage, axe: str
+) -> None:
+    page = owner_page.open("/dashboard/impact")
     expect(page.locator(".tile .figure").first).to_contain_text("€")
     expect(page.locator(".chart tbody tr")).to_have_count(30)  # each day
     expect(page.locator("#holdout")).to_be_visible()
     expect(page.locator(".compared")).to_have_count(2)
-    office.check(axe)
+    owner_page.check(axe)
 
     page.click("nav.choices >> text=Widget and source")
     expect(page.locator("section[aria-labelledby=by] thead")).to_contain_text("Source")
@@ -30,4 +32,4 @@ def test_a_number_leads_to_its_orders_and_to_a_file(office: DeskPage, axe: str) 
     page.locator("section[aria-labelledby=by] tbody a").first.click()
     expect(page.locator("h1")).to_have_text("Orders after recommendations")
     assert page.locator("tbody tr").count() > 0
-    office.check(axe)
+    owner_page.check(axe)

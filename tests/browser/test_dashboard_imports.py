@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 if TYPE_CHECKING:
     from playwright.sync_api import FilePayload
 
-    from tests.support.dashboard_browser import DeskPage
+    from tests.support.dashboard_browser import LoggedInPage
 
 ORDERS = b"order_id,item_id,timestamp\nA-1,mug,2026-10-01\nA-2,,2026-10-02\n"
 TABLE = b"No;What;Worth\n7;Becher;9,50\n8;Zelt;89,00\n"
@@ -20,10 +20,10 @@ def payload(name: str, content: bytes) -> FilePayload:
 
 
 def test_orders_are_checked_imported_and_failed_rows_come_back(
-    office: DeskPage, axe: str
+    owner_page: LoggedInPage, axe: str
 ) -> None:
-    page = office.open("/dashboard/imports")
-    office.check(axe)
+    page = owner_page.open("/dashboard/imports")
+    owner_page.check(axe)
     page.set_input_files("[name=file]", payload("orders.csv", ORDERS))
     page.click("text=Check the file")
 
@@ -34,12 +34,12 @@ def test_orders_are_checked_imported_and_failed_rows_come_back(
     expect(page.get_by_role("region", name="Rows with errors", exact=True)).to_contain_text(
         "3"
     )
-    office.check(axe)
+    owner_page.check(axe)
     page.click("text=Start the import")
 
     expect(page.locator("#state")).to_have_text("Imported")
     expect(page.locator(".tally")).to_contain_text("Failed1")
-    office.check(axe)
+    owner_page.check(axe)
     with page.expect_download() as sent:
         page.click("text=Download failed rows")
     failed = sent.value.path().read_text("utf-8")
@@ -50,12 +50,12 @@ def test_orders_are_checked_imported_and_failed_rows_come_back(
     )
 
 
-def test_columns_of_an_unknown_table_are_chosen(office: DeskPage, axe: str) -> None:
-    page = office.open("/dashboard/imports")
+def test_columns_of_an_unknown_table_are_chosen(owner_page: LoggedInPage, axe: str) -> None:
+    page = owner_page.open("/dashboard/imports")
     page.set_input_files("[name=file]", payload("artikel.csv", TABLE))
     page.click("text=Check the file")
     expect(page.get_by_role("alert")).to_contain_text("Choose below")
-    office.check(axe)
+    owner_page.check(axe)
 
     page.select_option("[name=map-id]", "No")
     page.select_option("[name=map-title]", "What")

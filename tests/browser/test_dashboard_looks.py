@@ -16,7 +16,7 @@ from tests.support.service import eventually
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-    from tests.support.dashboard_browser import DeskPage
+    from tests.support.dashboard_browser import LoggedInPage
 
 SIDES = ("x", "y", "width", "height")
 
@@ -31,9 +31,9 @@ def photo_of(colour: str) -> bytes:
     return encoded(drawn(colour, "disc", side=400))
 
 
-def upload(office: DeskPage, title: str) -> Page:
+def upload(owner_page: LoggedInPage, title: str) -> Page:
     """Upload a photo; only the choice of the file is made without keys."""
-    page = office.open("/dashboard/looks")
+    page = owner_page.open("/dashboard/looks")
     keys = page.keyboard
     focus(page, "#f-title", 160)
     keys.type(title)
@@ -51,9 +51,9 @@ def upload(office: DeskPage, title: str) -> Page:
     return page
 
 
-def preview_and_replace(office: DeskPage, axe: str) -> None:
+def preview_and_replace(owner_page: LoggedInPage, axe: str) -> None:
     """See a look at both widths, give it another photo, and take that back."""
-    page, keys = office.page, office.page.keyboard
+    page, keys = owner_page.page, owner_page.page.keyboard
     assert box_of(page, 0) == (39, 38, 21, 21)
     for width in (375, 1280):
         focus(page, f"[data-width='{width}']")
@@ -65,7 +65,7 @@ def preview_and_replace(office: DeskPage, axe: str) -> None:
         expect(inside.locator("product-look")).to_contain_text("By the lake")
         body = inside.locator("body")
         eventually(partial(evaluates_to, body, "() => innerWidth", width))
-        office.check(axe)
+        owner_page.check(axe)
     files = [{"name": "b.jpg", "mimeType": "image/jpeg", "buffer": photo_of("blue")}]
     page.set_input_files("#f-file", files)  # type: ignore[arg-type]  # a dictionary will do
     focus(page, "[aria-labelledby=another] button")
@@ -77,9 +77,9 @@ def preview_and_replace(office: DeskPage, axe: str) -> None:
 
 
 def test_a_look_is_made_and_published_with_the_keyboard_alone(
-    office: DeskPage, axe: str
+    owner_page: LoggedInPage, axe: str
 ) -> None:
-    page = upload(office, "By the lake")
+    page = upload(owner_page, "By the lake")
     keys = page.keyboard
 
     focus(page, "[data-add]")
@@ -106,27 +106,27 @@ def test_a_look_is_made_and_published_with_the_keyboard_alone(
     expect(items.first).to_have_value("enamel-mug")
     page.locator(".box").nth(1).press("Delete")
     expect(page.locator(".box")).to_have_count(1)
-    office.check(axe)
+    owner_page.check(axe)
     focus(page, "[name=then][value=publish]:not(.away)")
     keys.press("Enter")
 
     expect(page.locator(".flash")).to_contain_text("Published")
-    preview_and_replace(office, axe)
+    preview_and_replace(owner_page, axe)
     focus(page, "[name=to][value=draft]")
     keys.press("Enter")
     expect(page.locator(".heading .badge")).to_have_text("Draft")
     focus(page, "[name=to][value=archive]")
     keys.press("Enter")
     expect(page.locator(".heading .badge")).to_have_text("Archived")
-    office.open("/dashboard/looks")
-    office.check(axe)
+    owner_page.open("/dashboard/looks")
+    owner_page.check(axe)
 
 
 @pytest.mark.parametrize("pointer", ["mouse", "touch"])
 def test_boxes_are_moved_and_resized_by_mouse_and_touch(
-    office: DeskPage, pointer: str
+    owner_page: LoggedInPage, pointer: str
 ) -> None:
-    page = upload(office, f"By {pointer}")
+    page = upload(owner_page, f"By {pointer}")
     page.click("[data-add]")
     page.locator("[data-stage]").scroll_into_view_if_needed()
     stage = page.locator("[data-stage]").bounding_box()

@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Page
 
-    from tests.support.dashboard_browser import Desk, DeskPage
+    from tests.support.dashboard_browser import LoggedInPage, StoreDashboard
 
 
 @pytest.fixture
-def without_rules(desk: Desk) -> Iterator[None]:
+def without_rules(dashboard: StoreDashboard) -> Iterator[None]:
     """Remove what a journey adds: the journeys share the store."""
     yield
-    with desk.service.database() as database:
-        store = find_store(database, desk.domain)
+    with dashboard.service.database() as database:
+        store = find_store(database, dashboard.domain)
         editor = SearchRuleEditor(database, store, system_ms)
         for number in editor.synonyms():
             editor.remove_synonym(number)
@@ -40,12 +40,12 @@ def press_until(page: Page, selector: str) -> None:
 
 
 @pytest.mark.usefixtures("without_rules")
-def test_from_a_failed_search_to_a_synonym(office: DeskPage, axe: str) -> None:
-    page = office.open("/dashboard/search")
+def test_from_a_failed_search_to_a_synonym(owner_page: LoggedInPage, axe: str) -> None:
+    page = owner_page.open("/dashboard/search")
     page.fill("#f-q", "jumpr")
     expect(page.locator("#found")).to_contain_text("read as jumper")
     expect(page.locator("#found .picks li").first).to_contain_text("jumper")
-    office.check(axe)
+    owner_page.check(axe)
 
     # Queries without results come before those without clicks, which may name it too.
     page.locator("[aria-label='Synonym for headphones']").first.click()
@@ -53,7 +53,7 @@ def test_from_a_failed_search_to_a_synonym(office: DeskPage, axe: str) -> None:
     page.fill("#f-texts", "lamp")
     after = page.locator("section[aria-labelledby=after]")
     expect(after.locator(".picks li").first).to_contain_text("lamp")
-    office.check(axe)
+    owner_page.check(axe)
     page.click("text=Save")
 
     expect(page.locator(".flash")).to_contain_text("Saved")
@@ -62,8 +62,8 @@ def test_from_a_failed_search_to_a_synonym(office: DeskPage, axe: str) -> None:
 
 
 @pytest.mark.usefixtures("without_rules")
-def test_the_whole_journey_by_keyboard(office: DeskPage) -> None:
-    page = office.open("/dashboard/search")
+def test_the_whole_journey_by_keyboard(owner_page: LoggedInPage) -> None:
+    page = owner_page.open("/dashboard/search")
     press_until(page, "[aria-label='Synonym for headphones']")
     page.keyboard.press("Enter")
     page.wait_for_url("**/improve?**")
@@ -76,9 +76,9 @@ def test_the_whole_journey_by_keyboard(office: DeskPage) -> None:
 
 
 def test_a_query_is_added_and_its_results_judged_by_keyboard(
-    office: DeskPage, axe: str
+    owner_page: LoggedInPage, axe: str
 ) -> None:
-    page = office.open("/dashboard/search/relevance")
+    page = owner_page.open("/dashboard/search/relevance")
     page.fill("#f-q", "table lamp")
     page.keyboard.press("Enter")
     expect(page.locator("h1")).to_have_text("“table lamp”")
@@ -92,9 +92,9 @@ def test_a_query_is_added_and_its_results_judged_by_keyboard(
     pressed = first.locator("[aria-pressed=true]")
     expect(pressed).to_have_text("Good")
     expect(pressed).to_be_focused()  # the next Tab goes on from here
-    office.check(axe)
+    owner_page.check(axe)
     page.goto(page.url.partition("/query")[0])
     expect(page.locator("#queries")).to_be_visible()
-    office.check(axe)
+    owner_page.check(axe)
     page.click("[aria-label='Remove table lamp']")
     expect(page.locator(".flash")).to_contain_text("Removed from the set")

@@ -13,23 +13,23 @@ from productrecs.tenancy.accounts.team_members import invite_to_register
 from productrecs.tenancy.users.two_factor import totp_code
 from tests.browser.test_dashboard_account import fill, tab_to
 from tests.support.dashboard import PASSWORD
-from tests.support.dashboard_browser import LOOKS, check_page, new_desk
+from tests.support.dashboard_browser import LOOKS, check_page, new_dashboard
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-    from tests.support.dashboard_browser import Desk, DeskPage, Look
+    from tests.support.dashboard_browser import LoggedInPage, Look, StoreDashboard
 
 STEP_MS = 30_000
 
 
 @pytest.mark.parametrize("look", LOOKS)
 def test_a_team_works_on_a_store_and_its_owner_sees_who_did_what(
-    browser: Browser, desk: Desk, axe: str, look: Look
+    browser: Browser, dashboard: StoreDashboard, axe: str, look: Look
 ) -> None:
     width, views = look
     domain = f"team-{time.time_ns()}.example"
-    shop = new_desk(desk.service, domain)
+    shop = new_dashboard(dashboard.service, domain)
     with shop.page(browser, width, views=views) as owner:
         link = _invite(owner, axe, f"bea@{domain}")
         with browser.new_context(
@@ -54,13 +54,15 @@ def test_a_team_works_on_a_store_and_its_owner_sees_who_did_what(
 
 @pytest.mark.parametrize("look", LOOKS)
 def test_a_person_adds_a_store_and_switches_between_both(
-    browser: Browser, desk: Desk, axe: str, look: Look
+    browser: Browser, dashboard: StoreDashboard, axe: str, look: Look
 ) -> None:
     width, views = look
     domain, second = f"first-{time.time_ns()}.example", f"second-{time.time_ns()}.example"
-    with desk.service.database() as database:
+    with dashboard.service.database() as database:
         token = invite_to_register(database, None, system_ms())
-    with new_desk(desk.service, domain).page(browser, width, views=views) as owner:
+    with new_dashboard(dashboard.service, domain).page(
+        browser, width, views=views
+    ) as owner:
         page = owner.open(f"/dashboard/register?token={token}")
         owner.check(axe)
         fill(page, domain=second)
@@ -75,7 +77,7 @@ def test_a_person_adds_a_store_and_switches_between_both(
         expect(page.locator(".switch > summary")).to_have_text(domain)
 
 
-def _invite(owner: DeskPage, axe: str, email: str) -> str:
+def _invite(owner: LoggedInPage, axe: str, email: str) -> str:
     """Invite an editor with the keyboard; return the link to send."""
     page = owner.open("/dashboard/team")
     fill(page, email=email)
@@ -85,9 +87,9 @@ def _invite(owner: DeskPage, axe: str, email: str) -> str:
     return shown.inner_text().strip()
 
 
-def _change_settings(page: Page, owner: DeskPage, axe: str) -> None:
+def _change_settings(page: Page, owner: LoggedInPage, axe: str) -> None:
     """Make lists shorter, after an error that is shown beside its field."""
-    page.goto(owner.desk.address("/dashboard/merchandising/settings"))
+    page.goto(owner.dashboard.address("/dashboard/merchandising/settings"))
     for number in ("40", "5"):
         tab_to(page, "[name=rec_num]")
         page.keyboard.press("Control+A")
@@ -100,7 +102,7 @@ def _change_settings(page: Page, owner: DeskPage, axe: str) -> None:
     expect(page.locator("[name=rec_num]")).to_have_value("5")
 
 
-def _turn_on_second_factor(owner: DeskPage, axe: str) -> list[str]:
+def _turn_on_second_factor(owner: LoggedInPage, axe: str) -> list[str]:
     """Set an authenticator app up; return the recovery codes."""
     page = owner.open("/dashboard/security/two-factor")
     tab_to(page, "main form button")
@@ -114,7 +116,7 @@ def _turn_on_second_factor(owner: DeskPage, axe: str) -> list[str]:
     return codes
 
 
-def _log_in_again(owner: DeskPage, axe: str, email: str, code: str) -> None:
+def _log_in_again(owner: LoggedInPage, axe: str, email: str, code: str) -> None:
     """Log out, and in with a password and a recovery code; the page asked for opens."""
     page = owner.open("/dashboard")
     tab_to(page, ".account summary")
@@ -127,4 +129,4 @@ def _log_in_again(owner: DeskPage, axe: str, email: str, code: str) -> None:
     expect(page.locator("h1")).to_have_text("Your code")
     owner.check(axe)
     fill(page, code=code)
-    expect(page).to_have_url(owner.desk.address("/dashboard/products?q=tent"))
+    expect(page).to_have_url(owner.dashboard.address("/dashboard/products?q=tent"))

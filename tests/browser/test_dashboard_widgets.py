@@ -13,7 +13,7 @@ from tests.support.service import eventually
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-    from tests.support.dashboard_browser import Desk, DeskPage
+    from tests.support.dashboard_browser import LoggedInPage, StoreDashboard
 
 PAGE = "/dashboard/widgets"
 _IN_A_ROW = """list => { const all = [...list.querySelectorAll("li")];
@@ -21,14 +21,16 @@ _IN_A_ROW = """list => { const all = [...list.querySelectorAll("li")];
   return all.filter(one => one.getBoundingClientRect().top === top).length; }"""
 
 
-def test_the_preview_follows_the_form_and_sends_nothing(office: DeskPage, axe: str) -> None:
-    page = office.open(f"{PAGE}?type=trending")
+def test_the_preview_follows_the_form_and_sends_nothing(
+    owner_page: LoggedInPage, axe: str
+) -> None:
+    page = owner_page.open(f"{PAGE}?type=trending")
     calls: list[str] = []
     page.on("request", lambda sent: calls.append(sent.url))
     preview = page.frame_locator("iframe[name=preview]")
     expect(preview.locator("product-recs li").first).to_be_visible()
     expect(preview.locator("product-recs")).to_contain_text("Trending now")
-    office.check(axe)
+    owner_page.check(axe)
 
     page.fill("[name=title]", "Wanted now")
     page.fill("[name=accent_color]", "#ffcc00")
@@ -38,7 +40,7 @@ def test_the_preview_follows_the_form_and_sends_nothing(office: DeskPage, axe: s
     expect(page.get_by_role("region", name="Changes that are not saved")).to_contain_text(
         "Wanted now"
     )
-    office.check(axe)
+    owner_page.check(axe)
     page.click("main >> text=Save")
     expect(page.get_by_role("status").first).to_contain_text("Saved.")
     expect(preview.locator("product-recs")).to_contain_text("Wanted now")
@@ -48,19 +50,21 @@ def test_the_preview_follows_the_form_and_sends_nothing(office: DeskPage, axe: s
     assert not [url for url in calls if "/v1/" in url and "/widget/" not in url]
 
 
-def test_every_widget_type_has_a_preview(office: DeskPage, axe: str) -> None:
+def test_every_widget_type_has_a_preview(owner_page: LoggedInPage, axe: str) -> None:
     for widget_type in ("recs", "fbt", "cart"):
-        page = office.open(f"{PAGE}?type={widget_type}")
+        page = owner_page.open(f"{PAGE}?type={widget_type}")
         preview = page.frame_locator("iframe[name=preview]")
         expect(preview.locator("product-recs li").first).to_be_visible()
-    page = office.open(f"{PAGE}?type=search")
+    page = owner_page.open(f"{PAGE}?type=search")
     preview = page.frame_locator("iframe[name=preview]")
     expect(preview.get_by_role("option").first).to_be_visible()
-    office.check(axe)
+    owner_page.check(axe)
 
 
-def test_a_preview_needs_no_script_of_the_dashboard(browser: Browser, desk: Desk) -> None:
-    with desk.page(browser) as found:
+def test_a_preview_needs_no_script_of_the_dashboard(
+    browser: Browser, dashboard: StoreDashboard
+) -> None:
+    with dashboard.page(browser) as found:
         found.page.route("**/dashboard/static/appearance.js*", lambda one: one.abort())
         found.page.route("**/dashboard/static/htmx*", lambda one: one.abort())
         page = found.open(PAGE)
@@ -73,9 +77,9 @@ def test_a_preview_needs_no_script_of_the_dashboard(browser: Browser, desk: Desk
 
 
 def test_the_preview_has_the_width_of_a_phone_a_tablet_and_a_desktop(
-    office: DeskPage,
+    owner_page: LoggedInPage,
 ) -> None:
-    page = office.open(f"{PAGE}?type=trending")
+    page = owner_page.open(f"{PAGE}?type=trending")
     frame = page.frame_locator("iframe[name=preview]")
     expect(frame.locator("product-recs li").first).to_be_visible()
     page.select_option("[name=layout]", "grid")

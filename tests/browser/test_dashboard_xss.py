@@ -57,7 +57,7 @@ ARMED = """() => {
 }"""
 
 
-class Trap:
+class ScriptTrap:
     """A browser profile in which `xss()` and every dialog are noted."""
 
     def __init__(self, context: BrowserContext) -> None:
@@ -87,9 +87,9 @@ class Trap:
 
 
 @pytest.fixture
-def trap(browser: Browser) -> Iterator[Trap]:
+def trap(browser: Browser) -> Iterator[ScriptTrap]:
     with browser.new_context(bypass_csp=True) as context:
-        yield Trap(context)
+        yield ScriptTrap(context)
 
 
 @contextlib.contextmanager
@@ -112,7 +112,7 @@ def _is_attributed(database: Database, filled: Filled) -> bool:
         return bool(connection.execute(mine).scalar())
 
 
-def test_a_page_that_does_not_escape_is_caught(trap: Trap) -> None:
+def test_a_page_that_does_not_escape_is_caught(trap: ScriptTrap) -> None:
     for payload in PAYLOADS[:12]:
         trap.page.set_content(f"<p>{payload}</p>")
     armed = []
@@ -127,13 +127,13 @@ def test_a_page_that_does_not_escape_is_caught(trap: Trap) -> None:
 
 @pytest.mark.parametrize("count", [1, pytest.param(STORES, marks=pytest.mark.trust)])
 def test_no_payload_of_250_runs_on_any_page(
-    service: Service, trap: Trap, count: int
+    service: Service, trap: ScriptTrap, count: int
 ) -> None:
     with filled_stores(service, count) as stores:
         check_pages(service, stores, trap)
 
 
-def check_pages(service: Service, stores: list[Filled], trap: Trap) -> None:
+def check_pages(service: Service, stores: list[Filled], trap: ScriptTrap) -> None:
     """No page of the stores runs a payload, or would if one pointed at it."""
     base = f"http://{HOST}:{service.port}"
     armed: list[tuple[str, str]] = []

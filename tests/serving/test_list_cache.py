@@ -25,7 +25,7 @@ from productrecs.serving.list_cache import (
     NoFingerprint,
     RecommendationCache,
 )
-from tests.features.recommendations.small_shop import NOW, Rows, small_shop
+from tests.features.recommendations.small_shop import NOW, CatalogRows, small_shop
 
 if TYPE_CHECKING:
     from collections.abc import Sequence, Set
@@ -303,7 +303,7 @@ CART = RecommendationRequest(Source.MIX, 9, basket=("item-0", "item-3"))
 
 def shop_where(trending: Sequence[int]) -> StoreState:
     """Return a shop in which products of three categories trend in this order."""
-    rows = Rows()
+    rows = CatalogRows()
     for number in range(ITEMS):
         rows.add(f"item-{number}", [("mugs", "pots", "pans")[number % 3], "all"])
     return small_shop(rows, BASKETS, [], trending)

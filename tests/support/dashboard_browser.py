@@ -1,8 +1,8 @@
 """Dashboard in a browser: a running service with a year of sales, and logged-in pages.
 
-A journey opens pages with `Desk.page`, and checks each with `DeskPage.check`: as on a phone
-and as on a desktop no finding of axe, no scrolling to the side, and no complaint in the
-console.
+A journey opens pages with `StoreDashboard.page`, and checks each with
+`LoggedInPage.check`: as on a phone and as on a desktop no finding of axe, no scrolling
+to the side, and no complaint in the console.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _OVERFLOW: Final = """() => {
 
 
 @dataclass
-class Desk:
+class StoreDashboard:
     """A service, one of its stores, and who logs in there."""
 
     service: Service
@@ -88,7 +88,7 @@ class Desk:
         width: int = 1280,
         role: str = "owner",
         views: Views = VIEWS,
-    ) -> Iterator[DeskPage]:
+    ) -> Iterator[LoggedInPage]:
         """Give a page of this width in which somebody of a role is logged in.
 
         It is checked in each of `views`. What its console complains of fails the test at
@@ -105,7 +105,7 @@ class Desk:
             if role not in self._states:
                 self._log_in(page, f"{role}@{self.domain}")
                 self._states[role] = context.storage_state()
-            yield DeskPage(self, page, watch, views)
+            yield LoggedInPage(self, page, watch, views)
             assert not watch.complaints, watch.complaints
 
     def _log_in(self, page: Page, email: str) -> None:
@@ -117,17 +117,17 @@ class Desk:
 
 
 @dataclass(frozen=True)
-class DeskPage:
+class LoggedInPage:
     """A logged-in page: what Playwright gives, and what every journey checks."""
 
-    desk: Desk
+    dashboard: StoreDashboard
     page: Page
     watch: Watch
     views: Views = VIEWS
 
     def open(self, path: str) -> Page:
         """Open a page of the dashboard; fail unless it answers."""
-        reply = self.page.goto(self.desk.address(path))
+        reply = self.page.goto(self.dashboard.address(path))
         assert reply is not None
         assert reply.ok, (path, reply.status)
         return self.page
@@ -154,21 +154,21 @@ def check_page(page: Page, axe: str, views: Views = VIEWS) -> None:
 
 
 @contextlib.contextmanager
-def demo_desk(folder: Path) -> Iterator[Desk]:
+def demo_dashboard(folder: Path) -> Iterator[StoreDashboard]:
     """Give the running demo, whose store `folder` has."""
     with Service(folder, command="demo") as service:
         _add_users(service, DOMAIN)
-        yield Desk(service, DOMAIN)
+        yield StoreDashboard(service, DOMAIN)
 
 
-def new_desk(service: Service, domain: str, **settings: str) -> Desk:
+def new_dashboard(service: Service, domain: str, **settings: str) -> StoreDashboard:
     """Return a new store without any data, in the same service."""
     plan = DEFAULT_PLANS["unlimited"]
     wanted = Registration(domain=domain, plan=plan, settings=settings)
     with service.database() as database:
         register_store(database, wanted, system_ms)
     _add_users(service, domain)
-    return Desk(service, domain)
+    return StoreDashboard(service, domain)
 
 
 def _add_users(service: Service, domain: str) -> None:

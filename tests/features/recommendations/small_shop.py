@@ -33,7 +33,7 @@ UTC = ZoneInfo("UTC")
 
 
 @dataclass
-class Rows:
+class CatalogRows:
     """A database that holds one catalog; every row is an item's."""
 
     items: list[tuple[Any, ...]] = field(default_factory=list)
@@ -63,7 +63,7 @@ class Rows:
 
 
 def small_shop(
-    rows: Rows,
+    rows: CatalogRows,
     baskets: Sequence[Sequence[int]],
     visits: Sequence[Sequence[int]],
     trending: Sequence[int],

@@ -33,7 +33,7 @@ from productrecs.records.placements.placement import Placement, PlacementContent
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from tests.features.recommendations.small_shop import (
     NOW,
-    Rows,
+    CatalogRows,
     obey,
     obey_nothing,
     shopper,
@@ -72,7 +72,7 @@ ACCEPTED: Final = [
 @pytest.fixture(scope="module")
 def made() -> StoreState:
     """Return a shop of camping goods in which some products are bought together."""
-    rows = Rows()
+    rows = CatalogRows()
     for number, name in enumerate(NAMES):
         title = {RED: "Trail shirt red", BLUE: "Trail shirt blue"}.get(number, name.title())
         price = None if number == GIFT else 10.0 + number

@@ -27,7 +27,7 @@ from productrecs.features.recommendations.recommendation_request import (
     RecommendationRequest,
     Source,
 )
-from tests.features.recommendations.small_shop import NOW, Rows, shopper, small_shop
+from tests.features.recommendations.small_shop import NOW, CatalogRows, shopper, small_shop
 
 if TYPE_CHECKING:
     from productrecs.features.recommendations.explain import ExplainedProduct
@@ -54,7 +54,7 @@ def completing(bought: CopurchaseModel) -> ComplementModel:
 @pytest.fixture
 def plain() -> StoreState:
     """Return the shop before any category pair says which kinds complete one another."""
-    rows = Rows()
+    rows = CatalogRows()
     for number, name in enumerate(NAMES):
         rows.add(name, ["All", KINDS[number]] if number in KINDS else [])
     return small_shop(rows, BASKETS + ALONE, visits=[], trending=[GIFT])

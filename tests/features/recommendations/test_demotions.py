@@ -14,7 +14,7 @@ from productrecs.features.recommendations.recommendation_request import (
     Source,
 )
 from productrecs.records.events.event import EventKind
-from tests.features.recommendations.small_shop import NOW, Rows, shopper, small_shop
+from tests.features.recommendations.small_shop import NOW, CatalogRows, shopper, small_shop
 
 if TYPE_CHECKING:
     from productrecs.records.events.shopper_history_cache import ShopperHistory
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 KETTLES = range(8)
 TEAS = range(8, 16)
 OTHERS = range(16, 40)
-ROWS = Rows()
+ROWS = CatalogRows()
 for _number in range(40):
     _kind = "Kettles" if _number < 8 else "Teas" if _number < 16 else f"Of {_number}"
     ROWS.add(f"item {_number}", [_kind])
@@ -173,7 +173,7 @@ def test_the_buy_source_lists_what_was_bought_together() -> None:
 
 
 def test_kettles_come_before_an_empty_place() -> None:
-    rows = Rows()
+    rows = CatalogRows()
     for number in range(6):
         rows.add(f"item {number}", ["Kettles"])
     shop = small_shop(rows, [], [list(range(6))] * 5, list(range(6)))

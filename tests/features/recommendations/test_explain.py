@@ -36,7 +36,7 @@ from productrecs.records.merchandising.rule import (
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from tests.features.recommendations.small_shop import (
     NOW,
-    Rows,
+    CatalogRows,
     obey,
     shopper,
     small_shop,
@@ -51,7 +51,7 @@ NAMES = ["tent", "peg", "lamp", "rope", "bolt", "sold", "gift"]
 
 @pytest.fixture
 def shop() -> StoreState:
-    rows = Rows()
+    rows = CatalogRows()
     for number, name in enumerate(NAMES):
         group = ["camp"] if number in {TENT, PEG, LAMP} else ["climb"]
         rows.add(name, group, stock=0 if number == SOLD else None)
@@ -256,7 +256,7 @@ def test_the_explanation_of_trending_names_its_rules(shop: StoreState) -> None:
 
 
 def test_an_item_seen_before_is_explained_by_how_often_shoppers_go_back() -> None:
-    rows = Rows()
+    rows = CatalogRows()
     for name in NAMES:
         rows.add(name, ["camp"])
     going_back = [[TENT, LAMP, TENT, ROPE], [LAMP, ROPE, LAMP]] * 200

@@ -15,13 +15,13 @@ from productrecs.features.recommendations.recommendation_request import (
     Source,
 )
 from productrecs.records.events.event import EventKind
-from tests.features.recommendations.small_shop import NOW, Rows, shopper, small_shop
+from tests.features.recommendations.small_shop import NOW, CatalogRows, shopper, small_shop
 
 if TYPE_CHECKING:
     from productrecs.records.events.shopper_history_cache import ShopperHistory
 
 NAMES = [f"item {number}" for number in range(12)]
-SHOP_ROWS = Rows()
+SHOP_ROWS = CatalogRows()
 for _name in NAMES:
     SHOP_ROWS.add(_name, [f"of {_name}"])
 # The lower its number, the more often an item stands with item 0.

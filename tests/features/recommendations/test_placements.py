@@ -34,7 +34,7 @@ from productrecs.records.placements.placement import (
 )
 from tests.features.recommendations.small_shop import (
     NOW,
-    Rows,
+    CatalogRows,
     obey,
     obey_nothing,
     shopper,
@@ -63,7 +63,7 @@ TENT, PEG, MAT, LAMP, TORCH, CANDLE, BOOT, SOCK = range(len(NAMES))
 @pytest.fixture(scope="module")
 def shop() -> StoreState:
     """Return a shop in which tents go with pegs and lamps, and candles are bought again."""
-    rows = Rows()
+    rows = CatalogRows()
     for number, (item_id, one) in enumerate(ITEMS.items()):
         category, brand, price, list_price, created = one
         where = (json.dumps([category]), None, None, created)

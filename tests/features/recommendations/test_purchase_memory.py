@@ -11,9 +11,9 @@ from productrecs.features.recommendations.recommendation_request import (
     Source,
 )
 from productrecs.tenancy.accounts.store_settings import StoreSettings
-from tests.features.recommendations.small_shop import NOW, Rows, shopper, small_shop
+from tests.features.recommendations.small_shop import NOW, CatalogRows, shopper, small_shop
 
-ROWS = Rows()
+ROWS = CatalogRows()
 for _number in range(9):
     ROWS.add(f"item {_number}", [f"of {_number}"])
 SHOP = small_shop(ROWS, [[0, 1]] * 3 + [[0, 2]] * 2, [[5, 6]] * 3, [7, 8])

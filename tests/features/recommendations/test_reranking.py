@@ -38,7 +38,7 @@ from productrecs.records.catalog.push_items import upsert_items
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
-from tests.features.recommendations.small_shop import NOW, Rows, small_shop
+from tests.features.recommendations.small_shop import NOW, CatalogRows, small_shop
 from tests.features.reports.shop import Shop
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 def listed(names: dict[str, str], num: int, source: Source = Source.MIX) -> list[str]:
     """Return the list on the page of the first, all others bought with it, in order."""
-    rows = Rows()
+    rows = CatalogRows()
     for title, category in names.items():
         rows.add(title, [category, "all"])
     others = range(1, len(names))
@@ -98,7 +98,7 @@ def test_the_buy_source_does_not_diversify_variants() -> None:
 
 
 def test_scores_fall_whoever_waited() -> None:
-    rows = Rows()
+    rows = CatalogRows()
     for title in SHIRTS:
         rows.add(title, ["all"])
     shop = small_shop(rows, [[0, one] for one in range(1, 6)], [], [])
@@ -111,7 +111,7 @@ def test_scores_fall_whoever_waited() -> None:
 
 def filled(names: dict[str, str], num: int, source: Source = Source.MIX) -> list[str]:
     """Return the list for nobody of whom anything is known, where the earlier trends."""
-    rows = Rows()
+    rows = CatalogRows()
     for title, category in names.items():
         rows.add(title, [category, "all"])
     shop = small_shop(rows, [], [], range(len(names)))
@@ -139,7 +139,7 @@ def test_what_trends_fills_no_list_with_variants() -> None:
 
 
 def test_a_category_fills_no_list_with_the_pages_own_variants() -> None:
-    rows = Rows()
+    rows = CatalogRows()
     for title in ("shirt red", "shirt blue", "shirt green", "blouse", "top"):
         rows.add(title, ["tops"])
     shop = small_shop(rows, [], [], range(5))
@@ -159,7 +159,7 @@ COLLECTED = [*[[0, 1]] * 9, *[[0, 3]] * 7, *[[0, 4]] * 5, *[[0, 5]] * 3]
 
 def beside(item: str, baskets: list[list[int]], *, is_cart: bool) -> list[str]:
     """Return three products for a cart or a page of an item, by baskets of `CLOCKS`."""
-    rows = Rows()
+    rows = CatalogRows()
     for title in (*CLOCKS, "what most people buy"):
         rows.add(title)
     shop = small_shop(rows, [*baskets, *[[len(CLOCKS)]] * 600], [], [])
@@ -275,7 +275,7 @@ def test_the_loss_of_relevance_is_bounded(
 
 
 def test_a_list_follows_the_setting_and_shows_as_many_products() -> None:
-    rows = Rows([])
+    rows = CatalogRows([])
     for name in ("page", "rope", "tent", "mug", "pot", "lamp", "cup", "jug"):
         rows.add(name)
     baskets = [(0, item) for item in range(1, 8) for _ in range(12 - item)]

@@ -30,7 +30,7 @@ from productrecs.records.placements.placement import Strategy
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from tests.features.recommendations.small_shop import (
     NOW,
-    Rows,
+    CatalogRows,
     obey,
     obey_nothing,
     shopper,
@@ -48,7 +48,7 @@ SOLD_OUT = 17
 
 
 def trained_state() -> StoreState:
-    rows = Rows()
+    rows = CatalogRows()
     for number in range(SIZE):
         rows.add(
             f"i{number}",

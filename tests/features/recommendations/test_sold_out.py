@@ -22,7 +22,13 @@ from productrecs.records.merchandising.rule import (
     RuleTarget,
 )
 from productrecs.tenancy.accounts.store_settings import StoreSettings
-from tests.features.recommendations.small_shop import NOW, Rows, obey, shopper, small_shop
+from tests.features.recommendations.small_shop import (
+    NOW,
+    CatalogRows,
+    obey,
+    shopper,
+    small_shop,
+)
 
 if TYPE_CHECKING:
     from productrecs.features.recommendations.serving_state import StoreState
@@ -48,7 +54,7 @@ def camping(
     visits: list[list[str]] | None = None, settings: StoreSettings | None = None
 ) -> StoreState:
     """Return a store whose product "dome" is bought with pegs, lamp and mat."""
-    rows = Rows()
+    rows = CatalogRows()
     for name, title in TITLES.items():
         tents = ["camping", "tents"] if "tent " in title else ["camping", "parts"]
         rows.add(

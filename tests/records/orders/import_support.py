@@ -23,7 +23,7 @@ _stores = count()
 
 
 @dataclass(frozen=True)
-class Line:
+class StoredLine:
     """A standing line in the merchant's words."""
 
     order_id: str | None
@@ -53,7 +53,7 @@ def import_text(
     return history.run(io.BytesIO(data))
 
 
-def standing(database: Database, store_id: StoreId) -> list[Line]:
+def standing(database: Database, store_id: StoreId) -> list[StoredLine]:
     """Return what counts as bought, by order and item."""
     lines = purchase_lines.c
     query = (
@@ -71,7 +71,7 @@ def standing(database: Database, store_id: StoreId) -> list[Line]:
         .order_by(lines.order_id, items.c.item_id, lines.receipt, lines.line)
     )
     with database.reading() as connection:
-        return [Line(*row) for row in connection.execute(query)]
+        return [StoredLine(*row) for row in connection.execute(query)]
 
 
 def rows_of(database: Database, store_id: StoreId, table: sa.Table) -> Sequence[Any]:

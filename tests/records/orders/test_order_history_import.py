@@ -30,7 +30,7 @@ from productrecs.storage.sql.tables import imports, purchase_lines
 from tests.records.orders.import_support import (
     MIDNIGHT,
     NOON,
-    Line,
+    StoredLine,
     import_text,
     new_store,
     rows_of,
@@ -56,10 +56,10 @@ def test_lines_are_stored_with_their_revenue(database: Database) -> None:
 
     assert (report.rows, report.lines_imported, report.lines_updated) == (4, 4, 0)
     assert standing(database, store) == [
-        Line("B-1", "pegs", None, 4.0, 4.0, FEBRUARY, "c-1"),
-        Line("B-1", "tent", 2, 99.5, 199.0, FEBRUARY, "c-1"),
-        Line("B-2", "tent", -1, 99.5, -99.5, FEBRUARY, None),
-        Line("B-3", "lamp", 3, None, None, FEBRUARY, "c-2"),
+        StoredLine("B-1", "pegs", None, 4.0, 4.0, FEBRUARY, "c-1"),
+        StoredLine("B-1", "tent", 2, 99.5, 199.0, FEBRUARY, "c-1"),
+        StoredLine("B-2", "tent", -1, 99.5, -99.5, FEBRUARY, None),
+        StoredLine("B-3", "lamp", 3, None, None, FEBRUARY, "c-2"),
     ]
 
 
@@ -88,7 +88,7 @@ def test_within_a_file_the_last_of_a_line_wins(database: Database) -> None:
     )
 
     assert (report.lines_imported, report.lines_updated) == (1, 2)
-    assert standing(database, store) == [Line("B", "a", 3, 7.0, 21.0, MIDNIGHT)]
+    assert standing(database, store) == [StoredLine("B", "a", 3, 7.0, 21.0, MIDNIGHT)]
 
 
 def test_unreadable_rows_are_reported_and_the_rest_is_imported(
@@ -140,7 +140,7 @@ def test_a_live_order_stays_live_when_its_lines_are_removed_and_come_back(
     assert standing(database, store) == []
     import_text(database, store, "order_id,item_id,qty,price\nA,x,2,2\n")
 
-    assert standing(database, store) == [Line("A", "x", 2, 2.0, 4.0, NOON, "c")]
+    assert standing(database, store) == [StoredLine("A", "x", 2, 2.0, 4.0, NOON, "c")]
     imported = [column.name for column in purchase_lines.columns].index("imported") - 1
     assert [row[imported] for row in standing_rows(database, store)] == [False]
 
@@ -338,12 +338,12 @@ def uploads(draw: st.DrawFn) -> tuple[str, list[dict[str, str]]]:
 
 
 def overwritten(
-    books: dict[tuple[str, str], Line], rows: Sequence[Mapping[str, str]]
+    books: dict[tuple[str, str], StoredLine], rows: Sequence[Mapping[str, str]]
 ) -> None:
     """Do to `books` what an upload of `rows` should, in the plainest way."""
     for row in rows:
         place = row["order_id"], row["item_id"]
-        old = books.get(place) or Line(*place, None, None, None, MIDNIGHT)
+        old = books.get(place) or StoredLine(*place, None, None, None, MIDNIGHT)
         quantity, price, total = old.quantity, old.price, old.total
         if row.get("quantity"):
             quantity = int(row["quantity"])
@@ -353,7 +353,7 @@ def overwritten(
             total = price * (1 if quantity is None else quantity)
         ts = TIMES.get(row.get("timestamp", ""), old.ts)
         shopper = row.get("customer_id") or old.shopper
-        books[place] = Line(*place, quantity, price, total, ts, shopper)
+        books[place] = StoredLine(*place, quantity, price, total, ts, shopper)
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -361,7 +361,7 @@ def overwritten(
 def test_an_upload_overwrites_only_what_it_carries(
     sqlite_database: Database, files: list[tuple[str, list[dict[str, str]]]]
 ) -> None:
-    store, books = new_store(sqlite_database), dict[tuple[str, str], Line]()
+    store, books = new_store(sqlite_database), dict[tuple[str, str], StoredLine]()
 
     for content, rows in files:
         import_text(sqlite_database, store, content)
@@ -469,7 +469,7 @@ def test_lines_that_a_history_carries_no_numbers_for_become_one_with_their_sum(
 
     import_text(database, store, "order_id,item_id,timestamp\nA,x,2026-02-01T12:00Z\n")
 
-    assert standing(database, store) == [Line("A", "x", 4, 2.0, 8.0, FEBRUARY, "c")]
+    assert standing(database, store) == [StoredLine("A", "x", 4, 2.0, 8.0, FEBRUARY, "c")]
 
 
 def test_a_live_order_stays_live_when_the_history_has_it_too(

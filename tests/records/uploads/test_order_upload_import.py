@@ -47,7 +47,7 @@ from productrecs.storage.sql.tables import imports, purchase_lines
 from tests.records.orders.import_support import (
     MIDNIGHT,
     NOON,
-    Line,
+    StoredLine,
     import_text,
     new_store,
     rows_of,
@@ -134,7 +134,7 @@ def test_an_upload_is_imported_and_its_file_goes(uploads: StoreUploads) -> None:
         RowError(3, "quantity 'zero' is not a number; write it like 2"),
     )
     assert standing(uploads.database, uploads.store) == [
-        Line("A", "tent", 3, None, None, MIDNIGHT, None)
+        StoredLine("A", "tent", 3, None, None, MIDNIGHT, None)
     ]
     assert list(uploads.folder.path.iterdir()) == []
     assert needed(uploads) == set()
