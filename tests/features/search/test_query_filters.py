@@ -197,6 +197,8 @@ ITEMS: Final = (
     Item("iPhone 13", 500),  # 13
     Item("Sandals", 50, size=["13"]),  # 14
     Item("Red Wing boots", 200, "Red Wing", ["Brown"]),  # 15
+    Item("Rose soap", 5),  # 16: "rose" is French for pink
+    Item("Soap", 5, color=["Pink"]),  # 17
 )
 
 
@@ -222,6 +224,10 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> SearchableStore:
         ("iphone 13", {13}, None),
         ("red wing boots", {15}, None),
         ("oak desk", {5}, "material:Oak"),
+        ("rose soap", None, ""),  # titles of this store have the French word
+        ("rosa soap", {17}, "color:Pink"),
+        ("rote trainers", {0, 1, 2}, "color:Red"),
+        ("rod trainers", None, ""),  # Danish for red, but too short
         ("i-3", None, ""),  # the id of a product
     ],
 )

@@ -5,7 +5,7 @@ A row has the words of one colour or material; all are in folded letters.
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from productrecs.core.cache_registry import Cache, memoized
 
@@ -87,6 +87,19 @@ _ENDINGS: Final = {
 }
 
 
+_MIN_LETTERS: Final = 4  # of a word of a third language: short ones mean too much else
+_SHORT_WORDS: Final = frozenset({"blu", "rot"})
+_MIN_LETTERS_OF_VALUE: Final = 3
+
+
+class Meaning(NamedTuple):
+    """A colour or material: its words in English and the store's language, and in all."""
+
+    attribute: str
+    words: frozenset[str]
+    all_words: frozenset[str]
+
+
 @memoized(Cache.LANGUAGES)
 def first_attribute_words(language: str) -> frozenset[str]:
     """Return the first word of each text of `attribute_words`."""
@@ -94,21 +107,35 @@ def first_attribute_words(language: str) -> frozenset[str]:
 
 
 @memoized(Cache.LANGUAGES)
-def attribute_words(language: str) -> Mapping[str, tuple[tuple[str, frozenset[str]], ...]]:
-    """Return for each word its attributes, each with all words of the same meaning.
+def attribute_words(language: str) -> Mapping[str, tuple[Meaning, ...]]:
+    """Return for each word the colours and materials that it may mean.
 
-    The words are those of English and of `language`.
+    English and `language` come first. A word of a third language counts if it has four
+    letters or more and means one thing.
     """
-    found: dict[str, tuple[tuple[str, frozenset[str]], ...]] = {}
+    found: dict[str, tuple[Meaning, ...]] = {}
+    third: dict[str, set[Meaning]] = {}
     for name, table in ((COLOR, _COLORS), (MATERIAL, _MATERIALS)):
-        texts = [table[code].split("|") for code in {"en", language} if code in table]
-        for rows in zip(*texts, strict=True):
-            words = frozenset(
-                form for row in rows for word in row.split() for form in _forms(word)
-            )
+        for row in zip(*(texts.split("|") for texts in table.values()), strict=True):
+            by_language = dict(zip(table, map(_all_forms, row), strict=True))
+            words = by_language["en"] | by_language.get(language, frozenset())
+            others = frozenset[str]().union(*by_language.values()) - words
+            values = {word for word in others if len(word) >= _MIN_LETTERS_OF_VALUE}
+            meaning = Meaning(name, words, words | values)
             for word in words:
-                found[word] = (*found.get(word, ()), (name, words))
+                found[word] = (*found.get(word, ()), meaning)
+            for word in others:
+                third.setdefault(word, set()).add(meaning)
+    for word, meanings in third.items():
+        is_long = len(word) >= _MIN_LETTERS or word in _SHORT_WORDS
+        if is_long and len(meanings) == 1:
+            found.setdefault(word, tuple(meanings))
     return MappingProxyType(found)
+
+
+def _all_forms(words: str) -> frozenset[str]:
+    """Return the inflected forms of the words of a row in one language."""
+    return frozenset(form for word in words.split() for form in _forms(word))
 
 
 def _forms(word: str) -> tuple[str, ...]:

@@ -12,7 +12,11 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from productrecs.engines.text.attribute_words import attribute_words, first_attribute_words
+from productrecs.engines.text.attribute_words import (
+    Meaning,
+    attribute_words,
+    first_attribute_words,
+)
 from productrecs.engines.text.highlight import Span
 from productrecs.engines.text.query_filters import (
     SizePhrase,
@@ -319,7 +323,7 @@ def _value(
     context: FilterContext,
     phrase: str,
     ids: Sequence[int],
-    meanings: Sequence[tuple[str, frozenset[str]]],
+    meanings: Sequence[Meaning],
 ) -> _Found | None:
     """Return the filter of one word or name, by the attribute with most items."""
     attributes = context.catalog.attributes
@@ -327,9 +331,11 @@ def _value(
     titles: dict[str, frozenset[str]] = {}
     for one in ids:
         by_field.setdefault(attributes.value(one)[0], set()).add(one)
-    for name, words in meanings:
+    for name, words, all_words in meanings:
+        if phrase not in words and len(context.index.titled(frozenset({phrase}))):
+            continue  # a word of a third language that titles of this store have
         titles[name] = words
-        for word in words:
+        for word in all_words:
             same = (*attributes.with_text(word), *attributes.with_word(name, word))
             of_name = {one for one in same if attributes.value(one)[0] == name}
             by_field.setdefault(name, set()).update(of_name)
