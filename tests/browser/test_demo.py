@@ -202,12 +202,12 @@ def test_control_a_long_task_is_noticed(browser: Browser, shop: Service) -> None
 def test_every_search_that_the_shop_proposes_finds_something(shop: Service) -> None:
     merchant = Merchant(Account("", "", key_of(shop), ""), shop.client())
 
-    def found(words: str) -> list[str]:
+    def suggestions(words: str) -> list[str]:
         return merchant.search(words, num=3).ids
 
     for words in EXAMPLE_QUERIES:  # their index is written soon after the shop opened
-        eventually(partial(found, words))
-    assert found("umbrela")[0] == "umbrella-ash-handle"
+        eventually(partial(suggestions, words))
+    assert suggestions("umbrela")[0] == "umbrella-ash-handle"
 
 
 def test_a_shopper_who_mistypes_finds_opens_and_is_counted(

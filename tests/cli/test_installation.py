@@ -41,7 +41,7 @@ if "TEST_USER" in os.environ:
 
 
 @dataclass(frozen=True)
-class Ended:
+class CommandResult:
     """How a command ended."""
 
     status: int
@@ -60,7 +60,7 @@ class InstalledMachine:
         """The settings of the service."""
         return self.folder / "productrecs.env"
 
-    def run(self, *words: str, **environment: str) -> Ended:
+    def run(self, *words: str, **environment: str) -> CommandResult:
         """Run one command of the real program."""
         start = self.folder / "start"
         start.mkdir(exist_ok=True)
@@ -74,7 +74,7 @@ class InstalledMachine:
         with tempfile.TemporaryDirectory() as folder:
             output, errors = Path(folder) / "output", Path(folder) / "errors"
             status = nursery().start(words, given, output, errors, start).wait(120)
-            return Ended(status, output.read_text(), errors.read_text())
+            return CommandResult(status, output.read_text(), errors.read_text())
 
 
 @pytest.fixture

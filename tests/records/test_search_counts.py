@@ -13,7 +13,7 @@ from productrecs.records.search_counts.search_counter import ObservedSearch, Sea
 STORE = StoreId("st_1")
 
 
-class Hall:
+class TypedSearches:
     """A tally and its clock; people type into it."""
 
     def __init__(self) -> None:
@@ -35,86 +35,86 @@ class Hall:
 
 
 @pytest.fixture
-def hall() -> Hall:
+def searches() -> TypedSearches:
     """Return an empty one."""
-    return Hall()
+    return TypedSearches()
 
 
-def test_the_letters_of_a_word_are_one_search(hall: Hall) -> None:
-    hall.type("t", "te", "ten", "tent")
+def test_the_letters_of_a_word_are_one_search(searches: TypedSearches) -> None:
+    searches.type("t", "te", "ten", "tent")
 
-    assert hall.counted() == {"tent": 1}
-    assert hall.counted() == {}
-
-
-def test_nothing_is_counted_while_somebody_types(hall: Hall) -> None:
-    hall.type("t", "te")
-
-    assert hall.counted(after=1.0) == {}
-    hall.type("tent")
-    assert hall.counted() == {"tent": 1}
+    assert searches.counted() == {"tent": 1}
+    assert searches.counted() == {}
 
 
-def test_going_back_and_on_to_something_else_is_one_search(hall: Hall) -> None:
-    hall.type("tenr", "ten", "te", "t", "l", "la", "lam", "lamp")
+def test_nothing_is_counted_while_somebody_types(searches: TypedSearches) -> None:
+    searches.type("t", "te")
 
-    assert hall.counted() == {"lamp": 1}
-
-
-def test_two_searches_without_a_pause_are_two(hall: Hall) -> None:
-    hall.type("tent", "lamp")
-
-    assert hall.counted() == {"tent": 1, "lamp": 1}
+    assert searches.counted(after=1.0) == {}
+    searches.type("tent")
+    assert searches.counted() == {"tent": 1}
 
 
-def test_going_on_after_a_pause_is_another_search(hall: Hall) -> None:
-    hall.type("tent")
-    assert hall.counted() == {"tent": 1}
-    hall.type("tent p", "tent pe", "tent pegs")
+def test_going_back_and_on_to_something_else_is_one_search(searches: TypedSearches) -> None:
+    searches.type("tenr", "ten", "te", "t", "l", "la", "lam", "lamp")
 
-    assert hall.counted() == {"tent pegs": 1}
+    assert searches.counted() == {"lamp": 1}
 
 
-def test_the_same_again_within_two_minutes_is_not_another(hall: Hall) -> None:
-    hall.type("tent")
-    first = hall.counted()
-    hall.type("Tent ", each=60)
-    again = hall.counted()
-    hall.type("tent", each=130)
+def test_two_searches_without_a_pause_are_two(searches: TypedSearches) -> None:
+    searches.type("tent", "lamp")
 
-    assert (first, again, hall.counted()) == ({"tent": 1}, {}, {"tent": 1})
+    assert searches.counted() == {"tent": 1, "lamp": 1}
 
 
-def test_everybody_types_for_themselves(hall: Hall) -> None:
+def test_going_on_after_a_pause_is_another_search(searches: TypedSearches) -> None:
+    searches.type("tent")
+    assert searches.counted() == {"tent": 1}
+    searches.type("tent p", "tent pe", "tent pegs")
+
+    assert searches.counted() == {"tent pegs": 1}
+
+
+def test_the_same_again_within_two_minutes_is_not_another(searches: TypedSearches) -> None:
+    searches.type("tent")
+    first = searches.counted()
+    searches.type("Tent ", each=60)
+    again = searches.counted()
+    searches.type("tent", each=130)
+
+    assert (first, again, searches.counted()) == ({"tent": 1}, {}, {"tent": 1})
+
+
+def test_everybody_types_for_themselves(searches: TypedSearches) -> None:
     for who in ("anna", "ben"):
-        hall.type("te", "tent", who=who)
+        searches.type("te", "tent", who=who)
 
-    assert hall.counted() == {"tent": 2}
+    assert searches.counted() == {"tent": 2}
 
 
-def test_a_stop_counts_what_is_being_typed(hall: Hall) -> None:
-    hall.type("tent")
-    hall.tally.finish_typing(at_once=True)
+def test_a_stop_counts_what_is_being_typed(searches: TypedSearches) -> None:
+    searches.type("tent")
+    searches.tally.finish_typing(at_once=True)
 
-    assert hall.counted() == {"tent": 1}
+    assert searches.counted() == {"tent": 1}
 
 
 def test_memory_is_bounded_and_lost_counts_are_counted(
-    hall: Hall, monkeypatch: pytest.MonkeyPatch
+    searches: TypedSearches, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "MAX_TYPING", 10)
     monkeypatch.setattr(limits, "MAX_WAITING", 20)
     for n in range(100):
-        hall.type(f"query {n}", who=n, each=0)
+        searches.type(f"query {n}", who=n, each=0)
 
-    assert sum(hall.counted().values()) == 20
-    assert hall.tally.lost == 80
+    assert sum(searches.counted().values()) == 20
+    assert searches.tally.lost == 80
 
 
-def test_what_could_not_be_kept_waits_again(hall: Hall) -> None:
-    hall.type("tent")
-    hall.now += 5
-    hall.tally.finish_typing()
-    hall.tally.put_back(hall.tally.take_counts())
+def test_what_could_not_be_kept_waits_again(searches: TypedSearches) -> None:
+    searches.type("tent")
+    searches.now += 5
+    searches.tally.finish_typing()
+    searches.tally.put_back(searches.tally.take_counts())
 
-    assert hall.counted() == {"tent": 1}
+    assert searches.counted() == {"tent": 1}

@@ -55,7 +55,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> SearchIndex:
     return SearchIndex(folder, "en")
 
 
-def found(index: SearchIndex, query: str, limit: int = 5) -> list[int]:
+def search(index: SearchIndex, query: str, limit: int = 5) -> list[int]:
     return index.find(IndexQuery(index.analyse(query), limit, ALL)).items
 
 
@@ -78,7 +78,7 @@ def found(index: SearchIndex, query: str, limit: int = 5) -> list[int]:
     ],
 )
 def test_words_find_their_product_first(index: SearchIndex, query: str, first: int) -> None:
-    assert found(index, query)[0] == first
+    assert search(index, query)[0] == first
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_words_find_their_product_first(index: SearchIndex, query: str, first: i
     ],
 )
 def test_mistypings_find_what_was_meant(index: SearchIndex, query: str, first: int) -> None:
-    assert found(index, query)[0] == first
+    assert search(index, query)[0] == first
 
 
 @pytest.mark.parametrize(
@@ -115,12 +115,12 @@ def test_mistypings_find_what_was_meant(index: SearchIndex, query: str, first: i
 def test_the_last_word_may_be_unfinished(
     index: SearchIndex, query: str, first: int
 ) -> None:
-    assert found(index, query)[0] == first
+    assert search(index, query)[0] == first
 
 
 def test_a_blank_at_the_end_says_that_the_word_is_whole(index: SearchIndex) -> None:
-    assert found(index, "refr")
-    assert not found(index, "refr ")
+    assert search(index, "refr")
+    assert not search(index, "refr ")
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_a_blank_at_the_end_says_that_the_word_is_whole(index: SearchIndex) -> N
     ],
 )
 def test_what_means_nothing_here_finds_nothing(index: SearchIndex, query: str) -> None:
-    assert found(index, query) == []
+    assert search(index, query) == []
 
 
 def test_control_without_limits_something_wrong_is_found(
@@ -147,7 +147,7 @@ def test_control_without_limits_something_wrong_is_found(
     monkeypatch.setattr(word_interpreter, "LIMITS", loose)
     index.reload()  # what words mean is remembered until then
     try:
-        assert found(index, "greece")
+        assert search(index, "greece")
     finally:
         monkeypatch.undo()
         index.reload()
@@ -252,11 +252,11 @@ def test_a_change_is_found_after_the_commit_and_a_removal_is_not(tmp_path: Path)
         writer.remove([2])
         writer.commit()
 
-        assert set(found(index, "kite")) == {1, 2}
+        assert set(search(index, "kite")) == {1, 2}
         index.reload()
 
-    assert found(index, "kite") == []
-    assert found(index, "sledge") == [1]
+    assert search(index, "kite") == []
+    assert search(index, "sledge") == [1]
     assert len(index) == 1
 
 
@@ -266,19 +266,19 @@ def test_what_is_remembered_of_words_is_forgotten_when_they_change(tmp_path: Pat
         writer.commit()
         index = SearchIndex(tmp_path, "en")
         for query in ("sledge", "sledg", "slegde ", "kites"):
-            assert found(index, query) == ([1] if query == "kites" else [])
+            assert search(index, query) == ([1] if query == "kites" else [])
         writer.put([ProductText(2, "Green sledge")])
         writer.remove([1])
         writer.commit()
         index.reload()
         for query in ("sledge", "sledg", "slegde "):
-            assert found(index, query) == [2]
-        assert found(index, "kites") == []
+            assert search(index, query) == [2]
+        assert search(index, "kites") == []
         writer.put([ProductText(1, "Blue kite")])  # a word that the index once had
         writer.commit()
         index.reload()
 
-    assert found(index, "kites") == [1]
+    assert search(index, "kites") == [1]
 
 
 def test_two_words_written_as_one_are_read_apart_where_products_are_both(
@@ -293,7 +293,7 @@ def test_two_words_written_as_one_are_read_apart_where_products_are_both(
 
     apart = index.find(IndexQuery(index.analyse("tanktop"), 20, ALL))
     assert (set(apart.items), apart.relaxed) == ({*range(6)}, Relaxed.SPELLING)
-    assert found(index, "kettletop") == []  # nothing is both
+    assert search(index, "kettletop") == []  # nothing is both
 
 
 def test_what_is_no_index_is_refused_in_our_words(tmp_path: Path) -> None:

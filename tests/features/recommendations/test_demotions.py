@@ -1,4 +1,4 @@
-"""Purchase cooldown: no ten kettles for the buyer of a kettle, and nobody else."""
+"""Purchase cooldown: the buyer of a kettle, and only they, is not shown ten kettles."""
 
 from __future__ import annotations
 

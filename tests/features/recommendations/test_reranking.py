@@ -110,7 +110,7 @@ def test_scores_fall_whoever_waited() -> None:
 
 
 def filled(names: dict[str, str], num: int, source: Source = Source.MIX) -> list[str]:
-    """Return the list for nobody of whom anything is known, where the earlier trends."""
+    """Return the list for an unknown shopper, where items listed earlier trend more."""
     rows = CatalogRows()
     for title, category in names.items():
         rows.add(title, [category, "all"])

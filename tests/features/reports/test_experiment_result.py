@@ -231,22 +231,22 @@ def test_what_exposed_shoppers_did_since_then_counts_by_variant(shop: Shop) -> N
 def test_the_stores_with_results_to_compute_are_those_with_started_tests(
     shop: Shop,
 ) -> None:
-    def found(now_ms: int, holdout_percent: int = 0) -> bool:
+    def is_computed(now_ms: int, holdout_percent: int = 0) -> bool:
         settings = replace(shop.store.settings, holdout_percent=holdout_percent)
         store = replace(shop.store, settings=settings)
         chosen = stores_with_measured_tests(shop.database, [store], now_ms)
         assert bool(chosen) is bool(measured_tests(shop.database, store, now_ms))
         return chosen == [store.store_id]
 
-    assert not found(NOON)
-    assert found(NOON, 10)
+    assert not is_computed(NOON)
+    assert is_computed(NOON, 10)
     started(shop)
     editor = ExperimentEditor(shop.database, shop.store, lambda: NOON, "")
     for action in ("pause", "start", "stop"):
-        assert found(NOON)
+        assert is_computed(NOON)
         editor.act("size", action)
-    assert found(NOON)
-    assert not found(LATER)
+    assert is_computed(NOON)
+    assert not is_computed(LATER)
 
 
 def test_bots_are_left_out_and_what_follows_the_end_does_not_count(shop: Shop) -> None:

@@ -100,11 +100,11 @@ class RuledStore:
         return self.view.book
 
     def excluded(self, now_ms: int = NOON) -> list[str]:
-        """Return the ids that are excluded from lists for nobody."""
+        """Return the ids that are excluded from lists without a shopper."""
         return self.names(self.ruled(now_ms).excluded.tolist())
 
     def ruled(self, now_ms: int = NOON) -> ListRules:
-        """Return what is ruled of lists for nobody."""
+        """Return what is ruled of lists without a shopper."""
         return self.book(now_ms).of(ListKind.NO_CONTEXT, ListKind.MIX)
 
     def names(self, numbers: Sequence[int]) -> list[str]:

@@ -244,7 +244,7 @@ CORPUS = [shape.format(host) for host in SPELLINGS for shape in SHAPES] + ODD
 
 
 class Canaries:
-    """Listens where nobody may come, and counts who does."""
+    """Listens at addresses that must not be reached, and counts the connections."""
 
     def __init__(self) -> None:
         self.visits = 0

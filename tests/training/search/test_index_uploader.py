@@ -78,7 +78,7 @@ class SearchMachine:
             [head] = serving_snapshots(connection)
         return head.names()[SEARCH]
 
-    def found(self, store: Store, query: str) -> list[int]:
+    def search(self, store: Store, query: str) -> list[int]:
         """Fetch the index that serves, and search it."""
         self.cache.wait([self.serving()])
         served = ServedIndex(index_folder(self.folder / SEARCH, store.store_id))
@@ -109,7 +109,7 @@ def test_an_index_is_searched_and_continued_on_other_machines(
     push(database, store, a="green tent", b="blue kayak")
     one.uploader.fetch_all()
     assert one.index()
-    assert len(two.found(store, "tent")) == 1
+    assert len(two.search(store, "tent")) == 1
 
     # The first machine is lost; the second one goes on from its index.
     built = index_folder(two.folder / SEARCH, store.store_id).current()
@@ -122,8 +122,8 @@ def test_an_index_is_searched_and_continued_on_other_machines(
     assert manifest is not None
     assert manifest.generation == built.generation
     assert manifest.applied_seq > built.applied_seq
-    assert len(two.found(store, "tent")) == 2
-    assert len(one.found(store, "tent")) == 2
+    assert len(two.search(store, "tent")) == 2
+    assert len(one.search(store, "tent")) == 2
 
 
 def test_of_two_machines_that_index_at_once_one_stops(
@@ -139,7 +139,7 @@ def test_of_two_machines_that_index_at_once_one_stops(
     assert not two.index()
 
     assert one.serving() == won
-    assert len(two.found(store, "tent")) == 1
+    assert len(two.search(store, "tent")) == 1
 
 
 def test_a_lost_index_is_uploaded_again(
@@ -159,7 +159,7 @@ def test_a_lost_index_is_uploaded_again(
     two.cache.forget_refusal(lost)
     assert one.uploader.upload_changed()
 
-    assert len(two.found(store, "tent")) == 1
+    assert len(two.search(store, "tent")) == 1
 
 
 def test_a_machine_that_indexes_keeps_its_own_files(
@@ -169,7 +169,7 @@ def test_a_machine_that_indexes_keeps_its_own_files(
     push(database, store, a="green tent")
     one.uploader.fetch_all()
     assert one.index()
-    assert two.found(store, "tent")
+    assert two.search(store, "tent")
     held = HeldIndex.read(two.folder / SEARCH / store.store_id)
 
     assert held.name == one.serving().name

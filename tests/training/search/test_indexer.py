@@ -75,7 +75,7 @@ class IndexerBench:
                 break
         self.served.refresh()
 
-    def found(self, query: str) -> list[int]:
+    def search(self, query: str) -> list[int]:
         """Return what the reading process finds."""
         return self.served.find(IndexQuery(self.served.analyse(query), 50, VISIBLE)).items
 
@@ -119,19 +119,19 @@ def bench(database: Database, tmp_path: Path) -> Iterator[IndexerBench]:
 
 def test_what_is_pushed_changed_and_deleted_is_followed(bench: IndexerBench) -> None:
     bench.settle()
-    assert bench.found("kite") == []
+    assert bench.search("kite") == []
     assert not bench.root.exists()  # a store without a catalog has no index
 
     bench.push(a="Blue kite", b="Red kite")
     bench.settle()
-    assert sorted(bench.found("kite")) == [0, 1]
+    assert sorted(bench.search("kite")) == [0, 1]
 
     bench.push(a="Sledge")
     with bench.database.transaction() as transaction:
         remove_item(StoreLog(bench.database, transaction, bench.store.store_id), "b", 1)
     bench.settle()
-    assert bench.found("kite") == []
-    assert bench.found("sledge") == [0]
+    assert bench.search("kite") == []
+    assert bench.search("sledge") == [0]
 
 
 def test_a_writer_that_starts_anew_goes_on_where_the_last_one_was(
@@ -149,7 +149,7 @@ def test_a_writer_that_starts_anew_goes_on_where_the_last_one_was(
     assert before is not None
     assert after is not None
     assert after.generation == before.generation
-    assert sorted(bench.found("kite")) == [0, 1]
+    assert sorted(bench.search("kite")) == [0, 1]
 
 
 def test_a_large_catalog_comes_in_batches_and_another_stores_change_between(
@@ -168,9 +168,9 @@ def test_a_large_catalog_comes_in_batches_and_another_stores_change_between(
     theirs.refresh()
     assert theirs.find(IndexQuery(theirs.analyse("sledge"), 1, VISIBLE)).items == [0]
     bench.served.refresh()
-    assert bench.found("2400") == []  # its turn comes later
+    assert bench.search("2400") == []  # its turn comes later
     bench.settle()
-    assert bench.found("2400") == [2_400]
+    assert bench.search("2400") == [2_400]
 
 
 def test_what_changes_while_an_index_is_first_built_is_found_once(
@@ -183,10 +183,10 @@ def test_what_changes_while_an_index_is_first_built_is_found_once(
     with bench.database.transaction() as transaction:
         remove_item(StoreLog(bench.database, transaction, bench.store.store_id), "i7", 1)
     bench.settle()
-    assert [bench.found(word) for word in ("kettle", "teapot", "saucer")] == [
+    assert [bench.search(word) for word in ("kettle", "teapot", "saucer")] == [
         [0], [1500], [2499],
     ]  # fmt: skip
-    assert len(bench.found("number0x number1500x number7x number9x")) == 1
+    assert len(bench.search("number0x number1500x number7x number9x")) == 1
     assert bench.indexed == 2_499
 
 
@@ -200,7 +200,7 @@ def test_a_first_build_that_is_interrupted_doubles_and_loses_nothing(
     bench.settle()
     assert bench.indexed == 2_500
     for n in (0, 999, 1_000, 2_499):
-        assert bench.found(f"number{n}x") == [n]
+        assert bench.search(f"number{n}x") == [n]
 
 
 @pytest.mark.parametrize("rests", [False, True])
@@ -221,7 +221,7 @@ def test_all_words_are_known_once_a_first_build_is_done(
 
     assert steps == 2
     for n in (5, 1_005, 2_050):
-        assert bench.found(f"{_spelled(n)}lantenr ") == [n]  # a mistyped word
+        assert bench.search(f"{_spelled(n)}lantenr ") == [n]  # a mistyped word
 
 
 def _spelled(number: int) -> str:
@@ -236,20 +236,20 @@ def test_another_language_is_built_beside_while_the_last_index_serves(
 ) -> None:
     bench.push(a="Häuser", b="Zelt")
     bench.settle()
-    assert bench.found("haus ") == []  # in English these are two words
+    assert bench.search("haus ") == []  # in English these are two words
     first = bench.folder.current()
 
     change_settings(bench.database, bench.store, {"language": "de"})
     bench.push(b="Kite")
-    assert bench.found("häuser") == [0]
+    assert bench.search("häuser") == [0]
     bench.settle()
 
     second = bench.folder.current()
     assert first is not None
     assert second is not None
     assert (first.language, second.language) == ("en", "de")
-    assert bench.found("haus ") == [0]
-    assert bench.found("kite") == [1]
+    assert bench.search("haus ") == [0]
+    assert bench.search("kite") == [1]
     assert not bench.folder.path(first.generation).exists()
 
 
@@ -276,14 +276,14 @@ def test_a_damaged_index_is_built_anew_while_the_last_good_one_serves(
     bench.writer_starts_anew()
     assert bench.indexer.run_once(bench.reader)
     bench.served.refresh()
-    assert bench.found("kite") == [0]
+    assert bench.search("kite") == [0]
     bench.settle()
 
     seal = bench.folder.current()
     assert seal is not None
     assert seal.generation != broken
     bench.folder.check(seal)
-    assert bench.found("sledge") == [1]
+    assert bench.search("sledge") == [1]
 
 
 def test_a_reader_that_finds_damage_asks_for_a_new_index(bench: IndexerBench) -> None:
@@ -321,7 +321,7 @@ def test_files_that_are_damaged_in_place_harm_no_search(
                 opened.truncate(0)
             else:
                 opened.write(bytes(one ^ 0xFF for one in file.read_bytes()))
-    assert bench.found("kite") == [0]
+    assert bench.search("kite") == [0]
     for query in ("kiet", "blue kite", "b", "sled", "nothing"):
         bench.served.suggest(bench.served.analyse(query), 3, VISIBLE)
     bench.settle()  # the writer looks by itself
@@ -329,8 +329,8 @@ def test_files_that_are_damaged_in_place_harm_no_search(
     seal = bench.folder.current()
     assert seal is not None
     assert seal.generation != broken.generation
-    assert bench.found("kite") == [0]
-    assert bench.found("sledge") == [1]
+    assert bench.search("kite") == [0]
+    assert bench.search("sledge") == [1]
 
 
 def test_a_readers_copy_goes_with_it_and_those_of_killed_readers_with_the_next(
@@ -371,7 +371,7 @@ def test_an_index_that_somebody_removed_is_built_anew(bench: IndexerBench) -> No
     bench.settle()
     shutil.rmtree(bench.folder.folder)
     bench.served.refresh()
-    assert bench.found("kite") == [0]  # the last good one serves
+    assert bench.search("kite") == [0]  # the last good one serves
 
     bench.settle()  # the writer was not started anew, and nothing was pushed
 
@@ -380,7 +380,7 @@ def test_an_index_that_somebody_removed_is_built_anew(bench: IndexerBench) -> No
     assert fresh.find(IndexQuery(fresh.analyse("kite"), 1, VISIBLE)).items == [0]
     bench.push(b="Sledge")
     bench.settle()
-    assert bench.found("sledge") == [1]
+    assert bench.search("sledge") == [1]
 
 
 def test_what_says_which_index_serves_is_written_again_when_it_was_torn(
@@ -419,7 +419,7 @@ def test_a_missing_file_is_damage(bench: IndexerBench, suffix: str) -> None:
     seal = bench.folder.current()
     assert seal is not None
     assert seal.generation != broken.generation
-    assert bench.found("kite") == [0]
+    assert bench.search("kite") == [0]
 
 
 def test_control_what_was_merged_away_is_no_damage(bench: IndexerBench) -> None:
@@ -451,7 +451,7 @@ def test_an_index_of_another_release_is_built_anew(bench: IndexerBench) -> None:
     bench.writer_starts_anew()
     bench.settle()
 
-    assert bench.found("kite") == [0]
+    assert bench.search("kite") == [0]
     assert '"format": "0 ' not in note.read_text("utf-8")
 
 
@@ -464,8 +464,8 @@ def test_pushing_the_catalog_again_changes_nothing_that_is_found(
     list(resync_catalog(bench.database, bench.store.store_id))
     bench.settle()
 
-    assert bench.found("kite") == [0]
-    assert bench.found("sledge") == [1]
+    assert bench.search("kite") == [0]
+    assert bench.search("sledge") == [1]
 
 
 def test_a_deleted_stores_index_goes_with_it(bench: IndexerBench) -> None:

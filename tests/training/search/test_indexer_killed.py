@@ -79,10 +79,10 @@ class KilledIndexerBench:
                 StoreLog(self.database, transaction, self.store.store_id), patches, 1
             )
 
-    def found(self, word: str) -> list[int]:
+    def search(self, word: str) -> list[int]:
         """Return what is found now; nothing may be there twice."""
         self.served.refresh()
-        found = self.served.find(
+        hits = self.served.find(
             IndexQuery(
                 self.served.analyse(word),
                 len(VISIBLE),
@@ -90,8 +90,8 @@ class KilledIndexerBench:
                 with_feedback=False,
             )
         ).items
-        assert len(found) == len(set(found)), "a product is there twice"
-        return found
+        assert len(hits) == len(set(hits)), "a product is there twice"
+        return hits
 
     def written(self) -> int:
         """Return how much is written."""
@@ -124,15 +124,15 @@ def test_a_writer_killed_while_it_writes_loses_and_doubles_nothing(tmp_path: Pat
     for turn in range(KILLS):
         bench.push(turn)
         bench.write(soon)
-        now = set(bench.found("lantern "))
+        now = set(bench.search("lantern "))
         assert before <= now, "what was found is lost"
         before = now
     bench.push(KILLS)
-    bench.write(lambda: until(lambda: len(bench.found("lantern ")) == len(VISIBLE)))
+    bench.write(lambda: until(lambda: len(bench.search("lantern ")) == len(VISIBLE)))
 
     seal = bench.folder.current()
     assert seal is not None
     bench.folder.check(seal)
     for n in (0, STEP - 1, STEP, 2 * STEP + 7, len(VISIBLE) - 1):
-        assert bench.found(f"number{n}x") == [n]
+        assert bench.search(f"number{n}x") == [n]
     bench.database.close()

@@ -298,7 +298,7 @@ def test_two_results_are_found_by_looks_and_the_others_by_kind(
     assert by_kind is not None
     model, everything = pictures.model, np.ones(len(KINDS), np.bool_)
 
-    def found(whole: int, *, may_be_scene: bool) -> list[int]:
+    def matches(whole: int, *, may_be_scene: bool) -> list[int]:
         """Return the items; `whole` is -1 if only a region is like a product."""
 
         def queries(vectors: npt.NDArray[np.floating[Any]], _: object) -> PhotoQueries:
@@ -322,9 +322,9 @@ def test_two_results_are_found_by_looks_and_the_others_by_kind(
     )
     first = looks[:2]
     both = (first + [one for one in kinds if one not in first])[:5]
-    assert found(1, may_be_scene=False) == both
-    assert found(1, may_be_scene=True) == both  # the whole photo is as close as a region
-    assert found(-1, may_be_scene=True) == looks
+    assert matches(1, may_be_scene=False) == both
+    assert matches(1, may_be_scene=True) == both  # the whole photo is as close as a region
+    assert matches(-1, may_be_scene=True) == looks
 
 
 @pytest.mark.parametrize(
