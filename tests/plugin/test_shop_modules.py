@@ -203,7 +203,7 @@ def test_nothing_is_lost_while_the_service_does_not_answer(
     assert [known_order(merchant, number) for number in (7, 8, 9)] == [{"1": (1, 10.0)}] * 3
 
 
-def test_the_nightly_deletes_what_the_shop_lost_without_telling(
+def test_the_nightly_sync_deletes_products_that_the_shop_lost_silently(
     service: Service, core: Path
 ) -> None:
     merchant = service.register()

@@ -27,7 +27,7 @@ from productrecs.storage.sql.tables import metadata
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.training_inputs import TrainingInputs
 from productrecs.training.training_run import TrainingDeps, train_store
-from tests.features.reports.shop import NOON, Shop, cart, click
+from tests.features.reports.shop import NOON, ReportedStore, cart, click
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def a_store(database: Database, folder: Path, name: str) -> Store:
-    shop = Shop(database, folder, f"{name}.example")
+    shop = ReportedStore(database, folder, f"{name}.example")
     shop.send(*(event for n in range(20) for event in (click(f"i{n}"), cart(f"i{n % 7}"))))
     return shop.store
 

@@ -22,7 +22,7 @@ from productrecs.tenancy.accounts.store_management import (
 from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS
 from productrecs.worker.job_worker import JobProgress
 from productrecs.worker.store_jobs import StoreJobs, build_worker
-from tests.features.reports.shop import Shop, click
+from tests.features.reports.shop import ReportedStore, click
 from tests.support.service import eventually
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def test_the_worker_purges_what_is_older_than_the_shorter_retention(
     of_store: str,
     stored: int,
 ) -> None:
-    shop, now_ms = Shop(sqlite_database, data_folder), NOON + 120 * DAY_MS
+    shop, now_ms = ReportedStore(sqlite_database, data_folder), NOON + 120 * DAY_MS
     change_settings(sqlite_database, shop.store, {"retention_days": of_store})
     shop.send(click("tent"))
     shop.send(click("tent"), at=now_ms)
@@ -128,7 +128,7 @@ def test_the_worker_purges_what_is_older_than_the_shorter_retention(
 def test_the_worker_measures_what_data_take(
     sqlite_database: Database, data_folder: Path
 ) -> None:
-    shop = Shop(sqlite_database, data_folder)
+    shop = ReportedStore(sqlite_database, data_folder)
     shop.send(click("tent"))
     services = build_services(Settings(data=data_folder, now_ms=NOON))
 

@@ -90,7 +90,7 @@ def test_before_the_first_run_reports_say_so(
     assert "40% done" in shell("report", shop, "forecast")
 
 
-def test_the_doctor_tells_of_a_forecast_that_is_missing_or_old(
+def test_the_doctor_reports_a_forecast_that_is_missing_or_old(
     shell: CommandLine, selling: str
 ) -> None:
     assert "was not forecast yet" in shell.run("doctor", **NIGHT).output

@@ -72,7 +72,7 @@ def test_what_a_shop_no_longer_shows_is_hidden_if_it_is_known(
 
 
 @BOTH
-def test_a_dry_run_tells_what_the_real_one_does_and_touches_nothing(
+def test_a_dry_run_reports_what_the_import_does_and_changes_nothing(
     shell: CommandLine, shop: str, services: Services, write: Write
 ) -> None:
     shell("import-items", shop, write("a.csv", "id,title\ntent,Old\n"))

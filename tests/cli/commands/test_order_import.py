@@ -77,7 +77,7 @@ def test_orders_of_a_shop_without_its_products_are_refused(
     assert f"first: productrecs import-items {shop} PRODUCTS" in error
 
 
-def test_a_dry_run_tells_what_a_file_holds_and_stores_nothing(
+def test_a_dry_run_reports_what_a_file_holds_and_stores_nothing(
     shell: CommandLine, shop: str, services: Services
 ) -> None:
     shell.run("import-items", shop, PRODUCTS)

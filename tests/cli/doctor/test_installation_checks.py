@@ -54,7 +54,7 @@ def address() -> Iterator[str]:
         server.shutdown()
 
 
-def test_it_asks_below_the_base_url_and_tells_what_it_saw(
+def test_the_proxy_check_requests_below_the_base_url_and_reports_what_it_saw(
     address: str, tmp_path: Path
 ) -> None:
     settings = replace(Settings(data=tmp_path), base_url=f"{address}/recs")
@@ -91,7 +91,7 @@ def test_a_clock_that_differs_from_the_proxys_is_found(
         assert one.message.startswith(f"the clock says {iso(now_ms)}, but that of")
 
 
-def test_a_proxy_that_tells_the_truth_is_nothing() -> None:
+def test_a_proxy_with_correct_headers_gives_no_finding() -> None:
     assert list(check_proxy(BASE, WELL)) == []
     assert (
         list(

@@ -39,7 +39,7 @@ from productrecs.storage.sql.tables import (
 from productrecs.tenancy.accounts.store_management import delete_store
 from productrecs.training.training_inputs import TrainingInputs
 from productrecs.training.training_run import TrainingDeps, train_store
-from tests.features.reports.shop import NOON, Shop, buy, cart, click
+from tests.features.reports.shop import NOON, ReportedStore, buy, cart, click
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,7 +65,7 @@ def searched(query: str, **facts: object) -> NewEvent:
 class Installation:
     """One store and who erases in it."""
 
-    shop: Shop
+    shop: ReportedStore
     eraser: Eraser
 
     @property
@@ -86,7 +86,7 @@ class Installation:
 
 @pytest.fixture
 def place(database: Database, tmp_path: Path) -> Installation:
-    shop = Shop(database, tmp_path / "trails")
+    shop = ReportedStore(database, tmp_path / "trails")
     data = tmp_path / "place"
     data.mkdir()
     eraser = Eraser(
@@ -95,7 +95,7 @@ def place(database: Database, tmp_path: Path) -> Installation:
     return Installation(shop, eraser)
 
 
-def live(shop: Shop) -> None:
+def live(shop: ReportedStore) -> None:
     """Let the shopper and another one use the shop in every way."""
     store_id = shop.store.store_id
     shop.send(
@@ -146,7 +146,7 @@ def everything(database: Database, *, but: frozenset[str] = frozenset()) -> str:
         )
 
 
-def column(shop: Shop, chosen: sa.Column[Any]) -> list[Any]:
+def column(shop: ReportedStore, chosen: sa.Column[Any]) -> list[Any]:
     with shop.database.reading() as connection:
         return sorted(connection.execute(sa.select(chosen)).scalars(), key=str)
 
@@ -188,7 +188,7 @@ def test_what_they_bought_stays_without_them_and_others_stay_as_they_were(
 
 
 def test_another_store_is_untouched(place: Installation) -> None:
-    other = Shop(place.shop.database, place.shop.folder, "other.example")
+    other = ReportedStore(place.shop.database, place.shop.folder, "other.example")
     live(other)
     before = sorted(everything(place.shop.database).splitlines())
     live(place.shop)

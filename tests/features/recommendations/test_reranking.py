@@ -39,7 +39,7 @@ from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from tests.features.recommendations.small_shop import NOW, CatalogRows, small_shop
-from tests.features.reports.shop import Shop
+from tests.features.reports.shop import ReportedStore
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -296,9 +296,9 @@ def test_a_list_follows_the_setting_and_shows_as_many_products() -> None:
 
 
 @pytest.fixture
-def shop(database: Database, tmp_path: Path) -> Shop:
+def shop(database: Database, tmp_path: Path) -> ReportedStore:
     """Return a store that sells three products with a lamp; the tent earns most."""
-    shop = Shop(database, tmp_path)
+    shop = ReportedStore(database, tmp_path)
     patches = [
         ItemPatch("rope", {"price": 10.0, "cost": 9.0}),
         ItemPatch("tent", {"price": 100.0, "cost": 40.0}),
@@ -317,7 +317,7 @@ def shop(database: Database, tmp_path: Path) -> Shop:
     return shop
 
 
-def test_the_index_survives_the_database(shop: Shop) -> None:
+def test_the_index_survives_the_database(shop: ReportedStore) -> None:
     store_id = shop.store.store_id
     with shop.database.transaction() as transaction:
         repository = EarningsRepository(transaction, store_id)
@@ -337,7 +337,7 @@ def test_the_index_survives_the_database(shop: Shop) -> None:
     assert rope < 0
 
 
-def test_a_replay_shows_margin_against_relevance(shop: Shop) -> None:
+def test_a_replay_shows_margin_against_relevance(shop: ReportedStore) -> None:
     store, database = shop.store, shop.database
     query = report_query(NOON, store.settings.zone)
     assert earnings_report(database, store, query).notes == (

@@ -28,7 +28,7 @@ NOON = 1_772_366_400_000  # 2026-03-01 12:00 UTC
 
 
 @dataclass
-class Shop:
+class ReportedStore:
     """One store of a database; `folder` is where its views are kept."""
 
     database: Database

@@ -37,7 +37,7 @@ from productrecs.storage.sql.tables import (
 from productrecs.tenancy.accounts.store_management import change_settings, delete_store
 from tests.features.reports.shop import (
     NOON,
-    Shop,
+    ReportedStore,
     buy,
     cart,
     click,
@@ -71,22 +71,22 @@ VIEWS = (
 
 
 @pytest.fixture
-def shop(database: Database, tmp_path: Path) -> Shop:
-    return Shop(database, tmp_path / "trails")
+def shop(database: Database, tmp_path: Path) -> ReportedStore:
+    return ReportedStore(database, tmp_path / "trails")
 
 
-def attribute(shop: Shop, step: int = 50_000, stretch: int = 400_000) -> None:
+def attribute(shop: ReportedStore, step: int = 50_000, stretch: int = 400_000) -> None:
     attributor = Attributor(shop.database, shop.folder, step, stretch)
     assert attributor.catch_up(shop.store)
 
 
-def rows(shop: Shop, table: sa.Table) -> list[sa.Row[Any]]:
+def rows(shop: ReportedStore, table: sa.Table) -> list[sa.Row[Any]]:
     query = sa.select(table).where(table.c.store_id == shop.store.store_id)
     with shop.database.reading() as connection:
         return sorted(connection.execute(query), key=repr)
 
 
-def credited(shop: Shop) -> list[tuple[int, bool | None]]:
+def credited(shop: ReportedStore) -> list[tuple[int, bool | None]]:
     """Return, in the log's order, (kind, clicked) of each outcome; None: not credited."""
     attribute(shop)
     query = sa.select(outcomes.c.kind, outcomes.c.touch, outcomes.c.clicked)
@@ -99,13 +99,15 @@ def credited(shop: Shop) -> list[tuple[int, bool | None]]:
 CART, SALE = int(EventKind.ADD_TO_CART), int(EventKind.BUY)
 
 
-def test_a_cart_and_a_sale_after_an_impression_are_credited(shop: Shop) -> None:
+def test_a_cart_and_a_sale_after_an_impression_are_credited(shop: ReportedStore) -> None:
     shop.send(impression("tent"), cart("tent"), buy("tent"))
 
     assert credited(shop) == [(CART, False), (SALE, False)]
 
 
-def test_a_late_order_is_credited_to_what_came_before_the_purchase(shop: Shop) -> None:
+def test_a_late_order_is_credited_to_what_came_before_the_purchase(
+    shop: ReportedStore,
+) -> None:
     bought_ms = NOON - 5 * DAY_MS
     shop.send(click("tent", position=1), at=bought_ms - 9)
     shop.send(click("tent", position=2), click("rope"), at=bought_ms + 9)
@@ -121,7 +123,7 @@ def test_a_late_order_is_credited_to_what_came_before_the_purchase(shop: Shop) -
 
 
 def test_a_squatted_number_does_not_take_the_credit_for_the_shops_order(
-    shop: Shop,
+    shop: ReportedStore,
 ) -> None:
     shop.order("A-1", NewOrderLine("tent"), session="s_1", confirmed=False, at=NOON - 9)
     attribute(shop)
@@ -131,7 +133,7 @@ def test_a_squatted_number_does_not_take_the_credit_for_the_shops_order(
     assert credited(shop) == [(SALE, True)]
 
 
-def test_a_click_is_credited_before_a_later_impression(shop: Shop) -> None:
+def test_a_click_is_credited_before_a_later_impression(shop: ReportedStore) -> None:
     shop.send(click("tent", position=3), impression("tent"), at=NOON - 5)
     shop.send(buy("tent"))
 
@@ -139,7 +141,7 @@ def test_a_click_is_credited_before_a_later_impression(shop: Shop) -> None:
     assert [row.position for row in rows(shop, credit_days)] == [3]
 
 
-def test_the_last_click_is_credited_of_several(shop: Shop) -> None:
+def test_the_last_click_is_credited_of_several(shop: ReportedStore) -> None:
     shop.send(click("tent", position=1), click("tent", position=2), at=NOON - 5)
     shop.send(buy("tent"))
 
@@ -147,14 +149,18 @@ def test_the_last_click_is_credited_of_several(shop: Shop) -> None:
     assert [row.position for row in rows(shop, credit_days)] == [2]
 
 
-def test_what_was_shown_after_the_sale_earns_nothing(shop: Shop) -> None:
+def test_what_was_shown_after_the_sale_earns_nothing(shop: ReportedStore) -> None:
     shop.send(buy("tent"), click("tent"))
 
     assert credited(shop) == [(SALE, None)]
 
 
 @pytest.mark.parametrize(("age", "is_credited"), [(MONTH, True), (MONTH + 1, False)])
-def test_credit_reaches_back_thirty_days(shop: Shop, age: int, is_credited: bool) -> None:  # noqa: FBT001 - a table
+def test_credit_reaches_back_thirty_days(
+    shop: ReportedStore,
+    age: int,
+    is_credited: bool,  # noqa: FBT001 - a parameter of the table
+) -> None:
     shop.send(click("tent"), at=NOON - age)
     shop.send(buy("tent"))
 
@@ -162,20 +168,20 @@ def test_credit_reaches_back_thirty_days(shop: Shop, age: int, is_credited: bool
 
 
 @pytest.mark.parametrize("other", [click("stove"), click("tent", shopper="s_2")])
-def test_another_product_or_shopper_earns_nothing(shop: Shop, other: Any) -> None:
+def test_another_product_or_shopper_earns_nothing(shop: ReportedStore, other: Any) -> None:
     shop.send(other, buy("tent"))
 
     assert credited(shop) == [(SALE, None)]
 
 
-def test_anonymous_widgets_and_named_orders_never_meet(shop: Shop) -> None:
+def test_anonymous_widgets_and_named_orders_never_meet(shop: ReportedStore) -> None:
     shop.send(click("tent", "s_1"))
     shop.order("A-1", NewOrderLine("tent", 1, 5.0), user="anna", session="s_1")
 
     assert credited(shop) == [(SALE, None)]
 
 
-def test_one_namespace_holds_both_kinds_of_ids(shop: Shop) -> None:
+def test_one_namespace_holds_both_kinds_of_ids(shop: ReportedStore) -> None:
     shop.send(click("tent", "s_1"))
     shop.send(buy("tent", None, user_id="s_1"))
 
@@ -194,7 +200,7 @@ def test_one_namespace_holds_both_kinds_of_ids(shop: Shop) -> None:
     ],
 )
 def test_former_ids_that_the_shops_server_linked_are_one_customer(
-    shop: Shop,
+    shop: ReportedStore,
     shown_to: str,
     links: list[tuple[str, str]],
     buyer: str,
@@ -212,7 +218,7 @@ def test_former_ids_that_the_shops_server_linked_are_one_customer(
     assert len(rows(shop, search_credit_days)) == is_one
 
 
-def test_a_purchase_that_comes_twice_is_credited_once(shop: Shop) -> None:
+def test_a_purchase_that_comes_twice_is_credited_once(shop: ReportedStore) -> None:
     shop.send(click("tent"), buy("tent", order_id="A-1"))
     attribute(shop)
     shop.order("A-1", NewOrderLine("tent", 2, 5.0), session="s_1", at=NOON + 1)
@@ -222,7 +228,7 @@ def test_a_purchase_that_comes_twice_is_credited_once(shop: Shop) -> None:
     assert (row.units, row.revenue, row.revenue_clicked) == (2, 10.0, 10.0)
 
 
-def test_imported_history_takes_no_part(shop: Shop) -> None:
+def test_imported_history_takes_no_part(shop: ReportedStore) -> None:
     shop.send(click("tent"), imported=True)
     shop.send(buy("tent"))
     shop.send(click("stove"))
@@ -233,7 +239,7 @@ def test_imported_history_takes_no_part(shop: Shop) -> None:
     assert [(row.shown, row.clicked) for row in rows(shop, touch_days)] == [(0, 1)]
 
 
-def test_a_file_that_overwrites_a_live_sale_moves_its_revenue(shop: Shop) -> None:
+def test_a_file_that_overwrites_a_live_sale_moves_its_revenue(shop: ReportedStore) -> None:
     shop.send(click("tent"), buy("tent", order_id="A-1"))
     attribute(shop)
     shop.history("order_id,item_id,quantity,price\nA-1,tent,3,7.00\n")
@@ -243,7 +249,7 @@ def test_a_file_that_overwrites_a_live_sale_moves_its_revenue(shop: Shop) -> Non
     assert (row.units, row.revenue, row.revenue_clicked) == (3, 21.0, 21.0)
 
 
-def test_revenue_is_kept_by_currency(shop: Shop) -> None:
+def test_revenue_is_kept_by_currency(shop: ReportedStore) -> None:
     shop.send(click("tent"), buy("tent", currency="USD"), buy("tent"))
     attribute(shop)
 
@@ -253,7 +259,7 @@ def test_revenue_is_kept_by_currency(shop: Shop) -> None:
     ]
 
 
-def test_days_are_the_stores(shop: Shop) -> None:
+def test_days_are_the_stores(shop: ReportedStore) -> None:
     change_settings(shop.database, shop.store, {"timezone": "Pacific/Auckland"})
     shop.send(click("tent"), buy("tent"))
     attribute(shop)
@@ -261,7 +267,7 @@ def test_days_are_the_stores(shop: Shop) -> None:
     assert {row.day for row in rows(shop, credit_days)} == {"2026-03-02"}
 
 
-def test_another_zone_sorts_the_past_into_its_days_too(shop: Shop) -> None:
+def test_another_zone_sorts_the_past_into_its_days_too(shop: ReportedStore) -> None:
     shop.send(click("tent"), buy("tent"))
     attribute(shop)
     change_settings(shop.database, shop.store, {"timezone": "Pacific/Auckland"})
@@ -271,7 +277,7 @@ def test_another_zone_sorts_the_past_into_its_days_too(shop: Shop) -> None:
         assert {row.day for row in rows(shop, table)} == {"2026-03-02"}
 
 
-def test_a_deleted_store_leaves_nothing(shop: Shop) -> None:
+def test_a_deleted_store_leaves_nothing(shop: ReportedStore) -> None:
     shop.send(click("tent"), buy("tent"))
     attribute(shop)
     delete_store(shop.database, shop.store)
@@ -287,7 +293,7 @@ def test_a_deleted_store_leaves_nothing(shop: Shop) -> None:
 Credit = tuple[tuple[int, bool] | None, tuple[int, bool] | None]
 
 
-def expected(shop: Shop) -> dict[int, Credit]:
+def expected(shop: ReportedStore) -> dict[int, Credit]:
     """Return the credit of each live outcome, by the rule's own words and nothing else.
 
     And beside it the click on a search's result that came last before it.
@@ -325,7 +331,7 @@ def best(
     return place, clicked
 
 
-def happen(shop: Shop, rng: random.Random, moment: int) -> None:
+def happen(shop: ReportedStore, rng: random.Random, moment: int) -> None:
     """Let something happen: events and orders, late, early, doubled and overwritten."""
     who, item = rng.choice(["s_1", "s_2", "anna"]), rng.choice(["tent", "stove", "mug"])
     place = {
@@ -368,7 +374,7 @@ QUERIES = ("tents", "Tent", "a mug", "anna@example.org", "the", None)
 def differs(database: Database, folder: Path, seed: int) -> str | None:
     """Return what of a random past is computed differently, read on or read at once."""
     rng = random.Random(seed)  # noqa: S311 - a test's dice
-    shop = Shop(database, folder / f"trails-{seed}", f"shop{seed}.example")
+    shop = ReportedStore(database, folder / f"trails-{seed}", f"shop{seed}.example")
     reading_on = Attributor(database, shop.folder, step=3, segment_length=7)
     moment = NOON
     for _ in range(rng.randint(1, 25)):
@@ -412,7 +418,7 @@ def test_reading_on_equals_reading_it_all_and_the_rules_own_words(
         assert differs(database, tmp_path, seed) is None, seed
 
 
-def test_several_at_once_count_nothing_twice(shop: Shop) -> None:
+def test_several_at_once_count_nothing_twice(shop: ReportedStore) -> None:
     rng = random.Random(11)  # noqa: S311 - a test's dice
     for number in range(40):
         happen(shop, rng, NOON + number)
@@ -442,7 +448,7 @@ def test_an_attribution_that_forgets_old_stretches_is_caught(
     assert any(differs(sqlite_database, tmp_path, seed) for seed in range(25))
 
 
-def log_of(shop: Shop) -> list[Any]:
+def log_of(shop: ReportedStore) -> list[Any]:
     """Return the live touches of the log."""
     query = sa.select(*event_columns(events)).where(
         ~events.c.imported, events.c.kind.in_((9, 10))
@@ -474,7 +480,7 @@ def sums_of(found: list[sa.Row[Any]]) -> dict[tuple[Any, ...], float]:
     return {place: math.fsum(values[place]) for place in sold}
 
 
-def forget_views(shop: Shop) -> None:
+def forget_views(shop: ReportedStore) -> None:
     marks = sa.text("DELETE FROM attribution_marks WHERE store_id = :store")
     with shop.database.transaction() as transaction:
         transaction.execute(marks, {"store": shop.store.store_id})

@@ -24,7 +24,7 @@ from productrecs.features.reports.customers.rfm_segments import (
     segment_customers,
 )
 from productrecs.records.orders.order_and_purchase_ledger import NewOrderLine
-from tests.features.reports.shop import NOON, Shop, buy
+from tests.features.reports.shop import NOON, ReportedStore, buy
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -120,11 +120,11 @@ def test_returns_other_currencies_and_the_future() -> None:
 
 
 @pytest.fixture
-def shop(database: Database, tmp_path: Path) -> Shop:
-    return Shop(database, tmp_path)
+def shop(database: Database, tmp_path: Path) -> ReportedStore:
+    return ReportedStore(database, tmp_path)
 
 
-def test_only_orders_that_carry_a_customer_count(shop: Shop) -> None:
+def test_only_orders_that_carry_a_customer_count(shop: ReportedStore) -> None:
     shop.order("A-1", NewOrderLine("tent", 1, 30.0), user="anna", session="s_1")
     shop.order("A-2", NewOrderLine("tent", 1, 30.0), session="s_2")
     shop.send(buy("tent", "s_3", order_id="A-3"), buy("tent", "s_3", user_id="ben"))
@@ -141,7 +141,7 @@ def test_only_orders_that_carry_a_customer_count(shop: Shop) -> None:
     assert [row[4] for row in people.rows] == [40.0, 10.0]
 
 
-def test_segments_sum_to_all_customers(shop: Shop) -> None:
+def test_segments_sum_to_all_customers(shop: ReportedStore) -> None:
     for number in range(12):
         for gone in (60, 30) if number % 2 else (5,):
             shop.order(
@@ -160,7 +160,7 @@ def test_segments_sum_to_all_customers(shop: Shop) -> None:
     assert sum(float(row[5] or 0) for row in by_segment.rows) == pytest.approx(1.0)
 
 
-def test_who_is_due_next_comes_first(shop: Shop) -> None:
+def test_who_is_due_next_comes_first(shop: ReportedStore) -> None:
     for name, last in (("late", 10), ("soon", 28)):
         for gone in (last + 30, last):
             shop.order(
@@ -179,14 +179,16 @@ def test_who_is_due_next_comes_first(shop: Shop) -> None:
     ]
 
 
-def test_before_the_first_night_it_says_so(shop: Shop) -> None:
+def test_before_the_first_night_it_says_so(shop: ReportedStore) -> None:
     for make in (customers_report, customer_list_report):
         made = make(shop.database, shop.store, report_query())
         assert made.rows == ()
         assert "Not computed yet" in made.notes[-1]
 
 
-def test_customers_are_worked_out_at_night_and_when_a_shop_has_grown(shop: Shop) -> None:
+def test_customers_are_worked_out_at_night_and_when_a_shop_has_grown(
+    shop: ReportedStore,
+) -> None:
     def is_due(hours: float) -> bool:
         return bool(
             stores_due_for_segments(
@@ -204,7 +206,7 @@ def test_customers_are_worked_out_at_night_and_when_a_shop_has_grown(shop: Shop)
     assert is_due(14)
 
 
-def test_other_groups_are_refused(shop: Shop) -> None:
+def test_other_groups_are_refused(shop: ReportedStore) -> None:
     for make in (customers_report, customer_list_report):
         with pytest.raises(ReportError):
             make(shop.database, shop.store, report_query("colour"))

@@ -25,7 +25,7 @@ from productrecs.tenancy.accounts.store_management import (
     delete_store,
     find_store,
 )
-from tests.features.reports.shop import NOON, Shop
+from tests.features.reports.shop import NOON, ReportedStore
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,33 +37,37 @@ LATER = NOON + DAY_MS
 
 
 @pytest.fixture
-def shop(database: Database, tmp_path: Path) -> Shop:
-    found = Shop(database, tmp_path)
+def shop(database: Database, tmp_path: Path) -> ReportedStore:
+    found = ReportedStore(database, tmp_path)
     change_settings(database, found.store, {"holdout_percent": "50"})
     return found
 
 
-def meet(shop: Shop, name: str, arm: Arm, unit: str | None = None, at: int = NOON) -> None:
+def meet(
+    shop: ReportedStore, name: str, arm: Arm, unit: str | None = None, at: int = NOON
+) -> None:
     exposure = Exposure(shop.store.store_id, name, TEST, arm, unit or name, at)
     with shop.database.transaction() as transaction:
         store_exposures(transaction, [exposure])
 
 
-def sign_in(shop: Shop, session: str, customer: str) -> None:
+def sign_in(shop: ReportedStore, session: str, customer: str) -> None:
     shop.send(
         NewEvent(EventKind.DETAIL_PAGE_VIEW, "tent", user_id=customer, session_id=session)
     )
 
 
-def spend(shop: Shop, order: str, price: float, at: int = LATER, **who: Any) -> None:
+def spend(
+    shop: ReportedStore, order: str, price: float, at: int = LATER, **who: Any
+) -> None:
     shop.order(order, NewOrderLine("tent", 1, price), at=at, **who)
 
 
-def result(shop: Shop) -> dict[str, Any]:
+def result(shop: ReportedStore) -> dict[str, Any]:
     return measured(shop, LATER + DAY_MS)
 
 
-def measured(shop: Shop, now_ms: int) -> dict[str, Any]:
+def measured(shop: ReportedStore, now_ms: int) -> dict[str, Any]:
     """Return the result, with the figures of the arms by name."""
     store = shop.store
     made = measure_test(shop.database, store, holdout_test(store, TEST), now_ms).result
@@ -75,13 +79,13 @@ def measured(shop: Shop, now_ms: int) -> dict[str, Any]:
     return made | arms | {"metrics": made["metrics"].get("shown", {})}
 
 
-def both(shop: Shop) -> None:
+def both(shop: ReportedStore) -> None:
     """Let two more be met on each side: an arm of one has no variance."""
     for number in range(4):
         meet(shop, f"s_more{number}", Arm.SHOWN if number % 2 else Arm.HELD_OUT)
 
 
-def test_visitors_and_buyers_are_counted_in_their_arms(shop: Shop) -> None:
+def test_visitors_and_buyers_are_counted_in_their_arms(shop: ReportedStore) -> None:
     both(shop)
     meet(shop, "s_1", Arm.SHOWN)
     meet(shop, "s_2", Arm.HELD_OUT)
@@ -97,7 +101,7 @@ def test_visitors_and_buyers_are_counted_in_their_arms(shop: Shop) -> None:
     assert outcome["metrics"]["revenue"]["lift"] is None
 
 
-def test_what_was_bought_before_or_by_strangers_does_not_count(shop: Shop) -> None:
+def test_what_was_bought_before_or_by_strangers_does_not_count(shop: ReportedStore) -> None:
     both(shop)
     meet(shop, "anna", Arm.SHOWN, at=LATER)
     spend(shop, "A-1", 30.0, at=NOON, user="anna")
@@ -106,7 +110,7 @@ def test_what_was_bought_before_or_by_strangers_does_not_count(shop: Shop) -> No
     assert result(shop)["conversion_shown"] == 0
 
 
-def test_a_customer_is_the_session_that_was_met(shop: Shop) -> None:
+def test_a_customer_is_the_session_that_was_met(shop: ReportedStore) -> None:
     both(shop)
     meet(shop, "s_1", Arm.HELD_OUT)
     sign_in(shop, "s_1", "anna")
@@ -115,7 +119,9 @@ def test_a_customer_is_the_session_that_was_met(shop: Shop) -> None:
     assert result(shop)["conversion_held_out"] == 1
 
 
-def test_a_customer_who_was_met_first_keeps_their_arm_on_every_device(shop: Shop) -> None:
+def test_a_customer_who_was_met_first_keeps_their_arm_on_every_device(
+    shop: ReportedStore,
+) -> None:
     both(shop)
     meet(shop, "anna", Arm.SHOWN, at=NOON)
     meet(shop, "s_1", Arm.HELD_OUT, at=NOON + 1)
@@ -129,7 +135,7 @@ def test_a_customer_who_was_met_first_keeps_their_arm_on_every_device(shop: Shop
     assert outcome["crossed"] == 0
 
 
-def test_visitors_seen_in_both_arms_are_excluded_and_noted(shop: Shop) -> None:
+def test_visitors_seen_in_both_arms_are_excluded_and_noted(shop: ReportedStore) -> None:
     both(shop)
     meet(shop, "s_1", Arm.SHOWN)
     meet(shop, "s_1", Arm.HELD_OUT, at=NOON + 1)
@@ -142,7 +148,7 @@ def test_visitors_seen_in_both_arms_are_excluded_and_noted(shop: Shop) -> None:
     assert "1 visitors seen in both arms are excluded" in " ".join(report(shop).notes)
 
 
-def test_other_currencies_and_returns_bring_no_revenue(shop: Shop) -> None:
+def test_other_currencies_and_returns_bring_no_revenue(shop: ReportedStore) -> None:
     both(shop)
     meet(shop, "anna", Arm.SHOWN)
     shop.order("A-1", NewOrderLine("tent", 1, 30.0), user="anna", currency="USD", at=LATER)
@@ -158,7 +164,7 @@ def test_other_currencies_and_returns_bring_no_revenue(shop: Shop) -> None:
     assert outcome["metrics"]["revenue"]["mean"] == pytest.approx(-10 / 3)
 
 
-def test_arms_that_do_not_fit_are_an_alarm_and_no_result(shop: Shop) -> None:
+def test_arms_that_do_not_fit_are_an_alarm_and_no_result(shop: ReportedStore) -> None:
     both(shop)
     for number in range(40):
         meet(shop, f"s_{number}", Arm.SHOWN)
@@ -171,7 +177,7 @@ def test_arms_that_do_not_fit_are_an_alarm_and_no_result(shop: Shop) -> None:
     assert any(note.startswith("ALARM") for note in report(shop).notes)
 
 
-def test_a_result_says_how_many_more_visitors_are_needed(shop: Shop) -> None:
+def test_a_result_says_how_many_more_visitors_are_needed(shop: ReportedStore) -> None:
     for number in range(40):
         meet(shop, f"s_{number}", Arm.SHOWN if number % 2 else Arm.HELD_OUT)
     for number in range(8):
@@ -184,7 +190,7 @@ def test_a_result_says_how_many_more_visitors_are_needed(shop: Shop) -> None:
     assert "more visitors to show a lift of 10 %" in notes
 
 
-def test_the_most_that_one_order_counts_has_its_currency(shop: Shop) -> None:
+def test_the_most_that_one_order_counts_has_its_currency(shop: ReportedStore) -> None:
     for number in range(100):
         meet(shop, f"s_{number}", Arm.SHOWN if number % 2 else Arm.HELD_OUT)
         spend(shop, f"A-{number}", 30.0, session=f"s_{number}")
@@ -193,7 +199,9 @@ def test_the_most_that_one_order_counts_has_its_currency(shop: Shop) -> None:
     assert "One order counts 30.00 EUR at most" in " ".join(report(shop).notes)
 
 
-def test_a_test_that_is_off_says_since_when_and_estimates_nothing(shop: Shop) -> None:
+def test_a_test_that_is_off_says_since_when_and_estimates_nothing(
+    shop: ReportedStore,
+) -> None:
     for number in range(40):
         meet(shop, f"s_{number}", Arm.SHOWN if number % 2 else Arm.HELD_OUT)
     for number in range(8):
@@ -211,7 +219,7 @@ def test_a_test_that_is_off_says_since_when_and_estimates_nothing(shop: Shop) ->
     assert not re.search("days, at|Collecting data|more visitors", " ".join(made.notes))
 
 
-def test_a_day_has_one_result_and_a_deleted_store_none(shop: Shop) -> None:
+def test_a_day_has_one_result_and_a_deleted_store_none(shop: ReportedStore) -> None:
     both(shop)
     result(shop)
     meet(shop, "anna", Arm.SHOWN)
@@ -222,7 +230,7 @@ def test_a_day_has_one_result_and_a_deleted_store_none(shop: Shop) -> None:
     delete_store(shop.database, shop.store)
 
 
-def test_each_day_keeps_its_result_and_an_ended_test_its_share(shop: Shop) -> None:
+def test_each_day_keeps_its_result_and_an_ended_test_its_share(shop: ReportedStore) -> None:
     both(shop)
     measured(shop, NOON)
     change_settings(shop.database, shop.store, {"holdout_percent": "0"})
@@ -242,13 +250,13 @@ def test_each_day_keeps_its_result_and_an_ended_test_its_share(shop: Shop) -> No
         experiment_report(shop.database, shop.store, ReportQuery("", "", ("arm",)))
 
 
-def test_a_test_that_did_not_begin_says_how(shop: Shop) -> None:
+def test_a_test_that_did_not_begin_says_how(shop: ReportedStore) -> None:
     change_settings(shop.database, shop.store, {"holdout_percent": "0"})
 
     assert "holdout_percent=10" in report(shop).notes[0]
 
 
-def report(shop: Shop) -> Report:
+def report(shop: ReportedStore) -> Report:
     return experiment_report(
         shop.database, shop.store, ReportQuery("2026-01-01", "2026-12-31")
     )

@@ -40,7 +40,7 @@ from productrecs.records.orders.order_and_purchase_ledger import NewOrderLine
 from productrecs.records.placements.placement import PlacementContent
 from productrecs.records.placements.placement_editor import PlacementEditor
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
-from tests.features.reports.shop import NOON, Shop
+from tests.features.reports.shop import NOON, ReportedStore
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -174,8 +174,8 @@ def test_the_advice_follows_from_the_goal(metrics: dict[str, Any], said: str) ->
 
 
 @pytest.fixture
-def shop(database: Database, tmp_path: Path) -> Shop:
-    found = Shop(database, tmp_path)
+def shop(database: Database, tmp_path: Path) -> ReportedStore:
+    found = ReportedStore(database, tmp_path)
     with database.transaction() as transaction:
         log = StoreLog(database, transaction, found.store.store_id)
         patches = [ItemPatch("tent", {"title": "Tent", "price": 30.0, "cost": 20.0})]
@@ -183,7 +183,7 @@ def shop(database: Database, tmp_path: Path) -> Shop:
     return found
 
 
-def started(shop: Shop) -> Experiment:
+def started(shop: ReportedStore) -> Experiment:
     PlacementEditor(shop.database, shop.store, lambda: NOON).add("c", PlacementContent())
     editor = ExperimentEditor(shop.database, shop.store, lambda: NOON, "")
     content = ExperimentContent(f"{PLACEMENT}c", (Treatment("b", 50, {"num": 2}),))
@@ -191,20 +191,22 @@ def started(shop: Shop) -> Experiment:
     return editor.act("size", "start")
 
 
-def meet(shop: Shop, experiment: Experiment, **arms: str) -> None:
+def meet(shop: ReportedStore, experiment: Experiment, **arms: str) -> None:
     store_id, name = shop.store.store_id, experiment.split.name
     found = [Exposure(store_id, one, name, arm, one, NOON) for one, arm in arms.items()]
     with shop.database.transaction() as transaction:
         store_exposures(transaction, found)
 
 
-def arms_of(shop: Shop, now_ms: int = LATER) -> dict[str, dict[str, Any]]:
+def arms_of(shop: ReportedStore, now_ms: int = LATER) -> dict[str, dict[str, Any]]:
     (test,) = measured_tests(shop.database, shop.store, now_ms)
     result = measure_test(shop.database, shop.store, test, now_ms).result
     return {arm["name"]: arm for arm in result["arms"]}
 
 
-def test_what_exposed_shoppers_did_since_then_counts_by_variant(shop: Shop) -> None:
+def test_what_exposed_shoppers_did_since_then_counts_by_variant(
+    shop: ReportedStore,
+) -> None:
     arms = {f"s_{n}": "b" if n % 2 else CONTROL for n in range(8)}
     shop.send(NewEvent(EventKind.ADD_TO_CART, "tent", session_id="s_1"), at=NOON - 1)
     experiment = started(shop)
@@ -229,7 +231,7 @@ def test_what_exposed_shoppers_did_since_then_counts_by_variant(shop: Shop) -> N
 
 
 def test_the_stores_with_results_to_compute_are_those_with_started_tests(
-    shop: Shop,
+    shop: ReportedStore,
 ) -> None:
     def is_computed(now_ms: int, holdout_percent: int = 0) -> bool:
         settings = replace(shop.store.settings, holdout_percent=holdout_percent)
@@ -249,7 +251,9 @@ def test_the_stores_with_results_to_compute_are_those_with_started_tests(
     assert not is_computed(LATER)
 
 
-def test_bots_are_left_out_and_what_follows_the_end_does_not_count(shop: Shop) -> None:
+def test_bots_are_left_out_and_what_follows_the_end_does_not_count(
+    shop: ReportedStore,
+) -> None:
     experiment = started(shop)
     meet(shop, experiment, s_1="b", s_2=CONTROL, s_3="b", s_4=CONTROL, bot="b")
     shop.send(NewEvent(EventKind.DETAIL_PAGE_VIEW, "tent", session_id="bot"))

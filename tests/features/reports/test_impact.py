@@ -18,7 +18,7 @@ from productrecs.features.reports.impact.sales_reports import (
 )
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.order_and_purchase_ledger import NewOrderLine
-from tests.features.reports.shop import NOON, Shop, cart, click, impression
+from tests.features.reports.shop import NOON, ReportedStore, cart, click, impression
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def test_a_period_is_compared_with_as_many_days_before(
     database: Database, tmp_path: Path
 ) -> None:
-    shop = Shop(database, tmp_path)
+    shop = ReportedStore(database, tmp_path)
     for number, (days, price) in enumerate(((9, 20.0), (1, 30.0), (0, 50.0))):
         at, shopper = NOON - days * DAY_MS, f"s_{number}"
         shop.send(impression("tent", shopper), click("tent", shopper), at=at)
@@ -50,7 +50,7 @@ def test_a_period_is_compared_with_as_many_days_before(
 def test_a_shopper_who_comes_again_counts_once_in_each_list_and_in_all(
     database: Database, tmp_path: Path
 ) -> None:
-    shop = Shop(database, tmp_path)
+    shop = ReportedStore(database, tmp_path)
     for days, shopper in ((2, "s_1"), (1, "s_1"), (0, "s_2")):
         at = NOON - days * DAY_MS
         shop.send(impression("tent", shopper), impression("mug", shopper), at=at)
@@ -75,7 +75,7 @@ def test_a_shopper_who_comes_again_counts_once_in_each_list_and_in_all(
 
 
 def test_positions_are_listed_in_their_order(database: Database, tmp_path: Path) -> None:
-    shop = Shop(database, tmp_path)
+    shop = ReportedStore(database, tmp_path)
     for place, price in ((2, 50.0), (10, 30.0), (1, 10.0)):
         shop.send(click(f"item-{place}", position=place))
         line = NewOrderLine(f"item-{place}", 1, price)
@@ -100,7 +100,7 @@ def table(made: Report) -> list[dict[str, object]]:
 def test_sales_after_a_click_are_separate_from_sales_after_an_impression(
     database: Database, tmp_path: Path
 ) -> None:
-    shop = Shop(database, tmp_path)
+    shop = ReportedStore(database, tmp_path)
     shop.send(*(impression("tent", who) for who in ("s_1", "s_2")), click("tent", "s_1"))
     shop.send(cart("tent", "s_1"), cart("tent", "s_2"), cart("tent", "s_2"), at=NOON + 1)
     shop.order("1", NewOrderLine("tent", 1, 30.0), session="s_1", at=NOON + 2)
@@ -141,7 +141,7 @@ def test_sales_after_a_click_are_separate_from_sales_after_an_impression(
 def test_the_product_of_the_page_that_a_look_shows_is_no_recommendation(
     database: Database, tmp_path: Path, seen: list[str], widget: str, *, credited: bool
 ) -> None:
-    shop = Shop(database, tmp_path)
+    shop = ReportedStore(database, tmp_path)
     for item in seen:
         shop.send(NewEvent(EventKind.DETAIL_PAGE_VIEW, item, session_id="s_1"), at=NOON)
     shop.send(impression("tent", widget=widget), at=NOON + 1)
@@ -156,7 +156,7 @@ def test_the_product_of_the_page_that_a_look_shows_is_no_recommendation(
 def test_what_products_do_is_counted_in_the_look_that_showed_them_only(
     database: Database, tmp_path: Path
 ) -> None:
-    shop, at = Shop(database, tmp_path), {"widget": "look", "source": "look"}
+    shop, at = ReportedStore(database, tmp_path), {"widget": "look", "source": "look"}
     seen = [impression("tent", f"s_{n}", **at, term="7") for n in range(3)]
     shop.send(*seen, impression("mug", "s_1", **at, term="7"), at=NOON)
     shop.send(click("tent", "s_1", **at, term="7"), at=NOON + 1)

@@ -31,7 +31,7 @@ from productrecs.training.training_inputs import TrainingInputs
 from productrecs.training.training_run import TrainingDeps, train_store
 from tests.features.reports.shop import (
     NOON,
-    Shop,
+    ReportedStore,
     buy,
     cart,
     click,
@@ -49,11 +49,11 @@ NOW = NOON + 200 * DAY_MS
 
 
 @pytest.fixture
-def shop(database: Database, tmp_path: Path) -> Shop:
-    return Shop(database, tmp_path / "trails")
+def shop(database: Database, tmp_path: Path) -> ReportedStore:
+    return ReportedStore(database, tmp_path / "trails")
 
 
-def recompute(shop: Shop) -> None:
+def recompute(shop: ReportedStore) -> None:
     """Let attribution read the log again, as after an erasure, from no files."""
     with shop.database.transaction() as transaction:
         transaction.execute(attribution_marks.update().values(seq=-1))
@@ -62,17 +62,17 @@ def recompute(shop: Shop) -> None:
     )
 
 
-def read_on(shop: Shop) -> None:
+def read_on(shop: ReportedStore) -> None:
     Attributor(shop.database, shop.folder, step=7, segment_length=20).catch_up(shop.store)
 
 
-def times(shop: Shop) -> list[int]:
+def times(shop: ReportedStore) -> list[int]:
     return sorted(row.ts for row in rows(shop, events))
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata", "America/New_York"])
 def test_reports_stay_the_same_when_the_log_is_read_again_after_a_purge(
-    shop: Shop, zone: str
+    shop: ReportedStore, zone: str
 ) -> None:
     rng = random.Random(zone)  # noqa: S311 - a test's dice
     change_settings(shop.database, shop.store, {"timezone": zone})
@@ -93,7 +93,9 @@ def test_reports_stay_the_same_when_the_log_is_read_again_after_a_purge(
         assert rows(shop, table) == before[table.name], table.name
 
 
-def test_another_time_zone_neither_loses_nor_doubles_what_was_counted(shop: Shop) -> None:
+def test_another_time_zone_neither_loses_nor_doubles_what_was_counted(
+    shop: ReportedStore,
+) -> None:
     for hour in range(0, 200 * 24, 7):
         at = NOON + hour * 3_600_000
         shop.send(click("tent"), cart("tent"), buy("tent"), at=at)
@@ -107,7 +109,7 @@ def test_another_time_zone_neither_loses_nor_doubles_what_was_counted(shop: Shop
         assert totals(shop) == counts, zone
 
 
-def totals(shop: Shop) -> tuple[int, int, int, float]:
+def totals(shop: ReportedStore) -> tuple[int, int, int, float]:
     days = rows(shop, outcome_days)
     return (
         sum(row.clicked for row in rows(shop, touch_days)),
@@ -117,7 +119,7 @@ def totals(shop: Shop) -> tuple[int, int, int, float]:
     )
 
 
-def test_a_change_of_an_old_order_keeps_its_recommendation(shop: Shop) -> None:
+def test_a_change_of_an_old_order_keeps_its_recommendation(shop: ReportedStore) -> None:
     shop.send(click("tent"))
     shop.order("A-1", NewOrderLine("tent", 2, 10.0), session="s_1")
     shop.send(click("tent"), at=NOW)
@@ -138,7 +140,7 @@ def test_a_change_of_an_old_order_keeps_its_recommendation(shop: Shop) -> None:
     assert first == again
 
 
-def test_sales_of_a_look_stay_when_its_clicks_are_purged(shop: Shop) -> None:
+def test_sales_of_a_look_stay_when_its_clicks_are_purged(shop: ReportedStore) -> None:
     seen = click("tent", widget="look", source="look", term="7")
     shop.send(seen, buy("tent"))
     shop.send(click("mug"), at=NOW)
@@ -154,7 +156,7 @@ def test_sales_of_a_look_stay_when_its_clicks_are_purged(shop: Shop) -> None:
 
 
 def test_an_erasure_deletes_rare_queries_of_days_that_are_purged(
-    shop: Shop,
+    shop: ReportedStore,
 ) -> None:
     at = {"anna's tent": NOON, "mug": NOW}
     for words, moment in at.items():
@@ -170,7 +172,7 @@ def test_an_erasure_deletes_rare_queries_of_days_that_are_purged(
     assert {row.text for row in rows(shop, search_days)} == {"mug"}
 
 
-def test_events_that_attribution_has_not_read_stay(shop: Shop) -> None:
+def test_events_that_attribution_has_not_read_stay(shop: ReportedStore) -> None:
     shop.send(click("tent"))
     assert purge_events(shop.database, shop.store, 90, NOW) == 0  # it never ran
     read_on(shop)
@@ -183,7 +185,7 @@ def test_events_that_attribution_has_not_read_stay(shop: Shop) -> None:
     assert purge_events(shop.database, shop.store, 90, NOW) == 2
 
 
-def test_the_events_of_a_running_test_stay(shop: Shop) -> None:
+def test_the_events_of_a_running_test_stay(shop: ReportedStore) -> None:
     shop.send(click("tent"))
     shop.send(click("tent"), at=NOON + 50 * DAY_MS)
     read_on(shop)
@@ -207,7 +209,7 @@ def test_the_events_of_a_running_test_stay(shop: Shop) -> None:
 
 
 def test_a_purge_goes_in_small_transactions_and_continues_after_a_stop(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
+    shop: ReportedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("productrecs.features.attribution.retention.BATCH", 10)
     for _ in range(25):
@@ -222,7 +224,7 @@ def test_a_purge_goes_in_small_transactions_and_continues_after_a_stop(
 
 
 def test_what_is_purged_is_in_no_model_that_is_trained_afterwards(
-    shop: Shop, tmp_path: Path
+    shop: ReportedStore, tmp_path: Path
 ) -> None:
     deps = TrainingDeps(shop.database, tmp_path / "models", lambda: NOW)
     cached = TrainingInputs()

@@ -19,7 +19,7 @@ from productrecs.features.reports.tracking_health.tracking_health_report import 
 )
 from productrecs.features.reports.tracking_health.tracking_issues import find_data_issues
 from productrecs.tenancy.accounts.shopper_identity import IdentityCheck
-from tests.features.reports.shop import NOON, Shop, buy, cart, click, impression
+from tests.features.reports.shop import NOON, ReportedStore, buy, cart, click, impression
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def shop(database: Database, tmp_path: Path) -> Shop:
-    return Shop(database, tmp_path)
+def shop(database: Database, tmp_path: Path) -> ReportedStore:
+    return ReportedStore(database, tmp_path)
 
 
-def counted(shop: Shop) -> Report:
+def counted(shop: ReportedStore) -> Report:
     Attributor(shop.database, shop.folder).catch_up(shop.store)
     return health_report(shop.database, shop.store, ASKED, NOON)
 
@@ -44,7 +44,7 @@ def figures(report: Report) -> dict[str, ReportValue]:
 ASKED = ReportQuery("2026-02-01", "2026-03-01")
 
 
-def test_events_are_counted_by_the_hour(shop: Shop) -> None:
+def test_events_are_counted_by_the_hour(shop: ReportedStore) -> None:
     shop.send(click("tent"), impression("tent"), cart("tent"), at=NOON)
     shop.send(impression("tent"), impression("stove"), at=NOON - 2 * HOUR_MS)
     shop.send(click("tent"), at=NOON - 7 * DAY_MS)
@@ -63,7 +63,7 @@ def test_events_are_counted_by_the_hour(shop: Shop) -> None:
     assert found["change"] == 3.0
 
 
-def test_unknown_products_and_lines_without_orders_are_shares(shop: Shop) -> None:
+def test_unknown_products_and_lines_without_orders_are_shares(shop: ReportedStore) -> None:
     shop.send(click("tent"), click("tent"), buy("tent"), buy("tent", order_id="A-1"))
 
     made = counted(shop)
@@ -74,7 +74,9 @@ def test_unknown_products_and_lines_without_orders_are_shares(shop: Shop) -> Non
     assert "'tent' (2)" in made.notes[0]
 
 
-def test_many_refused_identities_are_an_issue_until_the_next_day(shop: Shop) -> None:
+def test_many_refused_identities_are_an_issue_until_the_next_day(
+    shop: ReportedStore,
+) -> None:
     def refuse(check: IdentityCheck, calls: int, at_ms: int) -> None:
         one = RefusedIdentity(shop.store.store_id, check, at_ms)
         with shop.database.transaction() as transaction:
@@ -98,14 +100,14 @@ def test_many_refused_identities_are_an_issue_until_the_next_day(shop: Shop) -> 
     assert issues(NOON + DAY_MS) == []
 
 
-def test_an_empty_store_has_a_report_without_shares(shop: Shop) -> None:
+def test_an_empty_store_has_a_report_without_shares(shop: ReportedStore) -> None:
     found = figures(counted(shop))
 
     assert found["events_24h"] == 0
     assert found["unknown_items"] is found["change"] is None
 
 
-def test_the_funnel_of_a_list(shop: Shop) -> None:
+def test_the_funnel_of_a_list(shop: ReportedStore) -> None:
     shop.send(*[impression("tent", position=2)] * 4, click("tent", position=2))
     shop.send(cart("tent"), buy("tent"))
     shop.send(buy("tent", currency="USD"))

@@ -28,7 +28,7 @@ SOON: Final = """global $wpdb; $wpdb->query("UPDATE {$wpdb->prefix}actionschedul
     WHERE status = 'pending' AND hook IN ('product_recs_orders', 'product_recs_push')");"""
 
 
-class _Broken(socketserver.ThreadingTCPServer):
+class _BrokenService(socketserver.ThreadingTCPServer):
     """A service that hangs, or answers late, or answers what no service answers."""
 
     daemon_threads, allow_reuse_address = True, True
@@ -41,7 +41,7 @@ class _Broken(socketserver.ThreadingTCPServer):
 class _BrokenReply(socketserver.BaseRequestHandler):
     def handle(self) -> None:
         self.request.recv(65536)
-        state = cast("_Broken", self.server).state
+        state = cast("_BrokenService", self.server).state
         time.sleep({"hanging": 30, "slow": 2}.get(state, 0))
         body = b"<html>Welcome to nginx</html>" if state == "nonsense" else b"{}"
         head = f"HTTP/1.1 {503 if state == 'slow' else 200} X\r\nContent-Length: {len(body)}\r\n\r\n"
@@ -56,7 +56,7 @@ def _service_that_is(state: str) -> Iterator[None]:
         return
     change = "ProductRecs\\Settings::change(array('url' => '%s'));"
     own = in_real_shop("$result = ProductRecs\\Settings::get('url');")
-    with _Broken(state) as server:
+    with _BrokenService(state) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         broken = f"http://127.0.0.1:{server.server_address[1]}"
         try:

@@ -38,7 +38,7 @@ def test_a_push_keeps_the_fields_it_does_not_carry() -> None:
         ("Levi's 501 S", "Levi\u2019s 501 'XL'"),
     ],
 )
-def test_sizes_colours_and_measures_tell_no_products_apart(one: str, other: str) -> None:
+def test_variants_of_size_colour_and_measure_have_one_key(one: str, other: str) -> None:
     assert variant_key(one) == variant_key(other) != ""
 
 
@@ -57,7 +57,7 @@ def test_other_words_and_plain_numbers_do(one: str, other: str) -> None:
 
 
 @pytest.mark.parametrize("title", ["", "Red", "XL", "--"])
-def test_where_nothing_is_left_there_is_no_telling(title: str) -> None:
+def test_a_title_of_variant_words_only_has_no_key(title: str) -> None:
     assert variant_key(title) == ""
 
 

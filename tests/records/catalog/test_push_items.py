@@ -119,7 +119,9 @@ def _by_two(sql: str) -> str:
     return f"{found}LIMIT 2"
 
 
-def test_of_a_repeated_id_the_last_stands(database: Database, store_id: StoreId) -> None:
+def test_the_last_item_of_a_repeated_id_is_stored(
+    database: Database, store_id: StoreId
+) -> None:
     patches = [
         ItemPatch("a", {"title": "first", "sku": "s"}),
         ItemPatch("a", {"title": "2"}),
