@@ -24,14 +24,14 @@ from productrecs.features.forecast.demand_reports import (
     demand_report,
     forecast_report,
 )
-from productrecs.features.recommendations.earnings.earnings_replay import (
+from productrecs.features.recommendations.earning_index.earnings_replay import (
     earnings_report,
     replay_earnings,
 )
 from productrecs.features.reports.customers.customer_report import (
     compute_customers,
     customer_list_report,
-    customers_report,
+    customer_segments_report,
 )
 from productrecs.features.reports.impact.attribution_report import attribution_report
 from productrecs.features.reports.impact.sales_reports import (
@@ -105,7 +105,7 @@ REPORT_TYPES: Final[Mapping[str, ReportType]] = MappingProxyType(
         ),
         "customers": ReportType(
             "customers by recency, frequency and revenue",
-            lambda services, store, query: customers_report(
+            lambda services, store, query: customer_segments_report(
                 services.database, store, query
             ),
         ),

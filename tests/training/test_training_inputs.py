@@ -9,7 +9,7 @@ import pytest
 
 from productrecs.engines.engine import Fingerprint
 from productrecs.records.events.event import EventKind
-from productrecs.training.basket_lines import order_and_cart_lines, order_line_mask
+from productrecs.training.basket_lines import counted_line_mask, order_and_cart_lines
 from productrecs.training.partitioned_shopper_events import Behaviour
 from productrecs.training.training_inputs import CatalogInputs, FitCache, Purchases
 
@@ -169,7 +169,7 @@ def test_what_is_free_in_many_orders_is_a_gift_and_a_best_seller_is_not(
     bought = purchases(*orders, *gifts)
     bought.totals[:] = np.where(bought.items == GIFT, price_of_gift, price_of_others)
 
-    counts = order_line_mask(bought)
+    counts = counted_line_mask(bought)
 
     assert counts[bought.items != GIFT].all()
     assert (counts[bought.items == GIFT] == remains).all()

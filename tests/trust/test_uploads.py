@@ -268,10 +268,10 @@ def test_a_gigabyte_takes_little_memory(data_folder: Path, padding: int) -> None
 
 _WHOLE: Final = """
 import sys
-from productrecs.http.transport.multipart_parser import MultipartForm
+from productrecs.http.transport.multipart_parser import MultipartFormParser
 from tests.support.uploads import BOUNDARY, part, peak_mib
 kind = b"multipart/form-data; boundary=" + BOUNDARY.encode()
-form = MultipartForm([(b"content-type", kind)], "file")
+form = MultipartFormParser([(b"content-type", kind)], "file")
 form.feed(part(b"")[:-2])
 before = peak_mib("self")
 for _ in range(160):

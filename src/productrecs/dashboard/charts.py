@@ -65,7 +65,9 @@ def bar_chart(days: Sequence[str], values: Mapping[str, Values], formats: Format
         for name, tone, (below, above) in zip(values, ("one", "two"), stacks, strict=False)
     ]
     whole = replace(formats, places=0) if step >= 1 else formats
-    return _chart(days, values, layers, (top, step, whole.money), formats.money, formats)
+    return _frame_chart(
+        days, values, layers, (top, step, whole.money), formats.money, formats
+    )
 
 
 def share_chart(
@@ -81,7 +83,7 @@ def share_chart(
         for (name, shares), tone in zip(values.items(), tones, strict=False)
     ]
     axis = (1.0, 0.25, lambda value: formats.share(value, 0))
-    return _chart(days, values, layers, axis, formats.share, formats)
+    return _frame_chart(days, values, layers, axis, formats.share, formats)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +124,10 @@ def forecast_chart(
 
     decimals = 0 if step >= 1 else 1
     axis = (top, step, lambda value: formats.number(value, decimals))
-    return _chart(days, values, layers, axis, shown, formats)
+    return _frame_chart(days, values, layers, axis, shown, formats)
 
 
-def _chart(
+def _frame_chart(
     days: Sequence[str],
     values: Mapping[str, Values],
     layers: Sequence[Layer],

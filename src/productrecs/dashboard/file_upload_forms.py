@@ -15,7 +15,7 @@ from fastapi import Request
 from productrecs.dashboard.page import SentFile
 from productrecs.http.transport.multipart_parser import (
     FIELDS_LIMIT,
-    MultipartForm,
+    MultipartFormParser,
     body_chunks,
 )
 from productrecs.http.transport.request_body import BodyTooLargeError, check_headers
@@ -41,7 +41,7 @@ class IncomingForm:
         if declared_length(request) > limit + _ENVELOPE:
             raise _too_large(limit)
         check_headers(headers, limit + _ENVELOPE)
-        self._form = MultipartForm(headers, FILE_FIELD)
+        self._form = MultipartFormParser(headers, FILE_FIELD)
         self._chunks = body_chunks(request.receive, limit + _ENVELOPE)
 
     @property

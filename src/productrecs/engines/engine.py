@@ -184,7 +184,7 @@ class ListRequest(ListContext, ABC):
         """Return the missing parts of the bundle that the list can show whole."""
 
 
-class CommonBaskets(NamedTuple):
+class SharedBasketCount(NamedTuple):
     """How many baskets hold an explained item and this anchor."""
 
     anchor: int
@@ -201,13 +201,13 @@ class CategoryPair(NamedTuple):
 
 def common_baskets(
     baskets_of: Callable[[int, int], int], anchors: Sequence[int], item: int
-) -> tuple[CommonBaskets, ...]:
+) -> tuple[SharedBasketCount, ...]:
     """Return the anchors that co-occur with an item, most frequent first."""
-    found = [CommonBaskets(anchor, baskets_of(anchor, item)) for anchor in anchors]
+    found = [SharedBasketCount(anchor, baskets_of(anchor, item)) for anchor in anchors]
     return tuple(sorted((one for one in found if one.baskets), key=_by_baskets))
 
 
-def _by_baskets(common: CommonBaskets) -> int:
+def _by_baskets(common: SharedBasketCount) -> int:
     return -common.baskets
 
 
@@ -223,8 +223,8 @@ class SeenBy:
 class Evidence:
     """Why an engine proposes an item; `reasons` are sentences of its own."""
 
-    bought_with: tuple[CommonBaskets, ...] = ()
-    completes: tuple[CommonBaskets, ...] = ()  # anchors of other categories
+    bought_with: tuple[SharedBasketCount, ...] = ()
+    completes: tuple[SharedBasketCount, ...] = ()  # anchors of other categories
     goes_with: CategoryPair | None = None  # if the categories are the only evidence
     seen_by: SeenBy | None = None
     return_share: float | None = None  # share of visit steps that return to it

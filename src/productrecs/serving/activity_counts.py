@@ -63,5 +63,5 @@ class ActivityCounter:
         with self._services.database.reading() as connection:
             events = EventRepository(connection, store_id).count(since_ms, until_ms)
             repository = PurchaseRepository(connection, store_id)
-            buys, orders = repository.count(since_ms, until_ms)
+            buys, orders = repository.count_buys_and_orders(since_ms, until_ms)
         return ActivityCounts(events=events + buys, orders=orders)

@@ -13,7 +13,10 @@ from productrecs.core.errors import StorageError
 from productrecs.core.ids import StoreId
 from productrecs.engines.registry import SIMILAR
 from productrecs.features.looks.repository import PublishedLooks
-from productrecs.features.recommendations.earnings.repository import index_time, read_index
+from productrecs.features.recommendations.earning_index.repository import (
+    index_time,
+    read_index,
+)
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.features.search.product_search import SearchableStore
 from productrecs.features.search.search_rule_book import SearchRuleBook

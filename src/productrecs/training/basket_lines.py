@@ -18,7 +18,7 @@ _GIFT_SHARE: Final = 0.2  # of the orders
 
 def order_lines(purchases: Purchases, now_ms: int) -> BasketLines:
     """Return copies of the lines that belong to an order."""
-    in_order = order_line_mask(purchases)
+    in_order = counted_line_mask(purchases)
     return BasketLines(
         purchases.baskets[in_order],
         purchases.items[in_order],
@@ -35,7 +35,7 @@ def order_and_cart_lines(
     None if no cart adds an item. Carts of visits without a purchase are skipped.
     """
     is_cart_event = (behaviour.kinds == EventKind.ADD_TO_CART) & (behaviour.visitors != 0)
-    in_order = order_line_mask(purchases)
+    in_order = counted_line_mask(purchases)
     visitors, times = purchases.visitors[in_order], purchases.times[in_order]
     identified_lines = np.flatnonzero(visitors != 0)
     carted_count = int(is_cart_event.sum())
@@ -66,7 +66,7 @@ def _ages_days(times: Ints, now_ms: int) -> Scores:
     return ((now_ms - times) / DAY_MS).clip(min=0).astype(np.float32)
 
 
-def order_line_mask(purchases: Purchases) -> npt.NDArray[np.bool_]:
+def counted_line_mask(purchases: Purchases) -> npt.NDArray[np.bool_]:
     """Return which lines belong to an order: not void, not returned, and no gifts.
 
     A gift is an item that nobody paid for, in a fifth of the orders or more. Where no line

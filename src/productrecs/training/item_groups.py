@@ -9,7 +9,7 @@ import numpy as np
 from productrecs.engines.arrays import Ints, Items, csr_offsets
 from productrecs.engines.browse import InteractionType, sessionize
 from productrecs.records.events.event import EventKind
-from productrecs.training.basket_lines import order_line_mask
+from productrecs.training.basket_lines import counted_line_mask
 from productrecs.training.partitioned_shopper_events import Behaviour
 from productrecs.training.training_inputs import Purchases
 
@@ -78,7 +78,7 @@ def group_visits(behaviour: Behaviour) -> ItemGroups:
 
 def group_orders(purchases: Purchases) -> ItemGroups:
     """Return the orders; returns and lines without an order are left out."""
-    in_order = order_line_mask(purchases)
+    in_order = counted_line_mask(purchases)
     return ItemGroups.of(
         purchases.baskets[in_order], purchases.items[in_order], purchases.times[in_order]
     )

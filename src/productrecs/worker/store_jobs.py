@@ -12,11 +12,11 @@ from productrecs.features.attribution.attributor import (
     Attributor,
     stores_to_attribute,
 )
-from productrecs.features.attribution.repository import last_purges
-from productrecs.features.attribution.retention import (
+from productrecs.features.attribution.event_purge import (
     purge_events,
     retention_days,
 )
+from productrecs.features.attribution.repository import last_purges
 from productrecs.features.experiments.experiment_result import (
     measure_test,
     measured_tests,
@@ -25,8 +25,10 @@ from productrecs.features.experiments.experiment_result import (
 from productrecs.features.forecast.repository import ForecastRepository
 from productrecs.features.forecast.stock_actions import StockAlert, plan_stock_actions
 from productrecs.features.privacy.repository import stores_in_progress
-from productrecs.features.recommendations.earnings.earnings_replay import replay_earnings
-from productrecs.features.recommendations.earnings.repository import EarningsRepository
+from productrecs.features.recommendations.earning_index.earnings_replay import (
+    replay_earnings,
+)
+from productrecs.features.recommendations.earning_index.repository import EarningsRepository
 from productrecs.features.recommendations.reranking import earning_index
 from productrecs.features.reports.customers.customer_report import (
     compute_customers,

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from productrecs.core.report import report_query
-from productrecs.features.recommendations.earnings.earnings_replay import (
+from productrecs.features.recommendations.earning_index.earnings_replay import (
     WEIGHTS,
     earnings_report,
     replay_earnings,
 )
-from productrecs.features.recommendations.earnings.repository import (
+from productrecs.features.recommendations.earning_index.repository import (
     EarningsRepository,
     index_time,
     read_index,

@@ -12,7 +12,7 @@ from productrecs.core.report import ReportError, ReportQuery
 from productrecs.features.reports.customers.customer_report import (
     compute_customers,
     customer_list_report,
-    customers_report,
+    customer_segments_report,
     stores_due_for_segments,
 )
 from productrecs.features.reports.customers.rfm_segments import (
@@ -152,8 +152,10 @@ def test_segments_sum_to_all_customers(shop: ReportedStore) -> None:
             )
     compute_customers(shop.database, shop.store, NOON)
 
-    made = customers_report(shop.database, shop.store, report_query("segment", "value"))
-    by_segment = customers_report(shop.database, shop.store, report_query())
+    made = customer_segments_report(
+        shop.database, shop.store, report_query("segment", "value")
+    )
+    by_segment = customer_segments_report(shop.database, shop.store, report_query())
 
     assert sum(int(row[2] or 0) for row in made.rows) == 12
     assert [row[:2] for row in by_segment.rows] == [("new", 6), ("active", 6)]
@@ -180,7 +182,7 @@ def test_who_is_due_next_comes_first(shop: ReportedStore) -> None:
 
 
 def test_before_the_first_night_it_says_so(shop: ReportedStore) -> None:
-    for make in (customers_report, customer_list_report):
+    for make in (customer_segments_report, customer_list_report):
         made = make(shop.database, shop.store, report_query())
         assert made.rows == ()
         assert "Not computed yet" in made.notes[-1]
@@ -207,7 +209,7 @@ def test_customers_are_worked_out_at_night_and_when_a_shop_has_grown(
 
 
 def test_other_groups_are_refused(shop: ReportedStore) -> None:
-    for make in (customers_report, customer_list_report):
+    for make in (customer_segments_report, customer_list_report):
         with pytest.raises(ReportError):
             make(shop.database, shop.store, report_query("colour"))
 

@@ -10,7 +10,7 @@ import pytest
 from productrecs.core.clock import DAY_MS
 from productrecs.core.report import ReportQuery
 from productrecs.features.attribution.attributor import Attributor
-from productrecs.features.attribution.retention import purge_events
+from productrecs.features.attribution.event_purge import purge_events
 from productrecs.features.privacy.repository import ShopperRepository
 from productrecs.features.reports.impact.repository import ImpactRepository
 from productrecs.records.events.event import EventKind, NewEvent
@@ -211,7 +211,7 @@ def test_the_events_of_a_running_test_stay(shop: ReportedStore) -> None:
 def test_a_purge_goes_in_small_transactions_and_continues_after_a_stop(
     shop: ReportedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("productrecs.features.attribution.retention.BATCH", 10)
+    monkeypatch.setattr("productrecs.features.attribution.event_purge.BATCH", 10)
     for _ in range(25):
         shop.send(impression("tent"))
     shop.send(impression("tent"), imported=True, at=NOW)

@@ -16,7 +16,7 @@ from productrecs.http.transport.error_body import (
     JSON,
     PROBLEM_JSON,
     ErrorCode,
-    FailedRequest,
+    RequestFields,
     build_error_body,
     random_retry_after,
 )
@@ -105,7 +105,7 @@ def test_codes_are_for_programs(kind: type[ProductRecsError]) -> None:
     assert answer.code.replace("_", "").isalpha()
     assert answer.code.islower()
     told = json.loads(
-        build_error_body(answer, "why", FailedRequest("r-1", "https://recs.example")).body
+        build_error_body(answer, "why", RequestFields("r-1", "https://recs.example")).body
     )
     assert told == {
         "detail": "why",
@@ -140,7 +140,7 @@ def test_retries_are_spread_over_some_seconds() -> None:
     ],
 )
 def test_who_asks_for_problems_gets_them(accept: bytes, is_problem: bool) -> None:  # noqa: FBT001 - a parameter
-    asked = FailedRequest("r-1", "https://recs.example", "/v1/items", accept)
+    asked = RequestFields("r-1", "https://recs.example", "/v1/items", accept)
 
     form = build_error_body(ErrorCode(402, "plan_limit_catalog"), "too many", asked)
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from productrecs.http.transport.multipart_parser import (
-    MultipartForm,
+    MultipartFormParser,
     NotMultipartError,
     UploadStalledError,
     body_chunks,
@@ -32,7 +32,7 @@ END = f"--{BOUNDARY}--\r\n".encode()
 
 def read(body: bytes, content_type: str = TYPE, step: int = 0) -> bytes:
     """Return the file of a form that comes `step` bytes at a time."""
-    found = MultipartForm([(b"content-type", content_type.encode())], "file")
+    found = MultipartFormParser([(b"content-type", content_type.encode())], "file")
     for start in range(0, len(body), step or len(body) or 1):
         found.feed(body[start : start + (step or len(body))])
     found.finish()
@@ -57,7 +57,10 @@ def test_a_file_comes_out_as_it_was_however_it_is_cut(step: int) -> None:
 
 @given(content=st.binary(max_size=300), cuts=st.lists(st.integers(1, 40), min_size=1))
 def test_any_bytes_come_out_as_they_were(content: bytes, cuts: list[int]) -> None:
-    body, found = form(content), MultipartForm([(b"content-type", TYPE.encode())], "file")
+    body, found = (
+        form(content),
+        MultipartFormParser([(b"content-type", TYPE.encode())], "file"),
+    )
     taken = []
     while body:
         for cut in cuts:

@@ -52,7 +52,9 @@ def counted(database: Database, store_id: StoreId) -> tuple[int, int, int]:
     """Return how many events but buys, how many buys, and how many orders."""
     with database.reading() as connection:
         events = EventRepository(connection, store_id).count(SINCE, NOW)
-        return events, *PurchaseRepository(connection, store_id).count(SINCE, NOW)
+        return events, *PurchaseRepository(connection, store_id).count_buys_and_orders(
+            SINCE, NOW
+        )
 
 
 def test_a_new_store_has_none(database: Database, store_id: StoreId) -> None:

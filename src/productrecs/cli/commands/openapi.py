@@ -54,7 +54,7 @@ def calls_in_openapi(described: Mapping[str, Any]) -> Iterator[ExampleCall]:
     """Yield every call of a description, in its order."""
     for path, operations in described["paths"].items():
         for method, operation in operations.items():
-            yield _call(path, method.upper(), operation)
+            yield _example_call(path, method.upper(), operation)
 
 
 def to_http_file(described: Mapping[str, Any]) -> str:
@@ -79,7 +79,7 @@ def to_postman_collection(described: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _call(path: str, method: str, operation: Mapping[str, Any]) -> ExampleCall:
+def _example_call(path: str, method: str, operation: Mapping[str, Any]) -> ExampleCall:
     declared = operation.get("parameters", [])
     for one in declared:
         if one["in"] == "path":

@@ -234,15 +234,15 @@ MAX_CLOCK_SKEW_MS: Final = 5 * MINUTE_MS
 
 def check_store(services: Services, store: Store) -> Iterator[CheckResult]:
     """Yield the problems of a store, else one finding that it is in order."""
-    found = list(_widget_checks(services, store))
+    found = list(_check_store(services, store))
     words, subscription = "everything is in order", store.subscription
     if subscription.ends_at is not None:
         words += f"; its plan {subscription.plan} ends at {iso(subscription.ends_at)}"
     yield from found or [ok(store.domain, words)]
 
 
-def _widget_checks(services: Services, store: Store) -> Iterator[CheckResult]:
-    yield from _settings(store)
+def _check_store(services: Services, store: Store) -> Iterator[CheckResult]:
+    yield from _check_time_zone_and_origins(store)
     with services.database.reading() as connection:
         size = CatalogRepository(connection, store.store_id).size()
         checks = StoreSampler(connection, store.store_id)
@@ -253,23 +253,23 @@ def _widget_checks(services: Services, store: Store) -> Iterator[CheckResult]:
     if size == 0:
         remedy = f"POST /v1/items, or productrecs import-items {store.domain} FILE"
         yield problem(store.domain, "the catalog is empty", remedy)
-    yield from _gaps(store, gaps)
+    yield from _check_gaps(store, gaps)
     yield from check_plan(services, store, size)
     yield from check_key_usage(services, store)
     yield from check_scheme(services, store)
-    yield from _flow(store, newest, services.clock)
-    yield from _future_events(store, sample, services)
-    yield from _late_orders(store, delay_ms)
+    yield from _check_event_flow(store, newest, services.clock)
+    yield from _check_future_events(store, sample, services)
+    yield from _check_late_orders(store, delay_ms)
     symptoms = find_data_issues(services.database, store, services.clock())
     yield from map(partial(_symptom, store), symptoms)
     is_explained = any(symptom.code == "identities_differ" for symptom in symptoms)
-    yield from _identities(store, purchases, has_reported_ids=is_explained)
-    yield from _model(services, store, model_id, sample)
-    yield from _freshness(services, store)
+    yield from _check_identities(store, purchases, has_reported_ids=is_explained)
+    yield from _check_model(services, store, model_id, sample)
+    yield from _check_freshness(services, store)
     yield from check_forecast(services, store)
 
 
-def _gaps(store: Store, gaps: ItemGaps) -> Iterator[CheckResult]:
+def _check_gaps(store: Store, gaps: ItemGaps) -> Iterator[CheckResult]:
     """Yield gaps of product cards: a missing title is a problem, others a notice."""
     remedy = (
         "import the products again with these columns: productrecs import-items "
@@ -288,7 +288,7 @@ def _gaps(store: Store, gaps: ItemGaps) -> Iterator[CheckResult]:
             yield notice(store.domain, message, remedy)
 
 
-def _settings(store: Store) -> Iterator[CheckResult]:
+def _check_time_zone_and_origins(store: Store) -> Iterator[CheckResult]:
     try:
         ZoneInfo(store.settings.timezone)
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -317,7 +317,9 @@ def check_scheme(services: Services, store: Store) -> Iterator[CheckResult]:
         yield problem(store.domain, message, remedy)
 
 
-def _flow(store: Store, newest: int | None, clock: Clock) -> Iterator[CheckResult]:
+def _check_event_flow(
+    store: Store, newest: int | None, clock: Clock
+) -> Iterator[CheckResult]:
     if newest is None:
         remedy = "embed the widget, or send POST /v1/events from the storefront"
         yield notice(store.domain, "no event was received from its pages yet", remedy)
@@ -326,7 +328,7 @@ def _flow(store: Store, newest: int | None, clock: Clock) -> Iterator[CheckResul
         yield problem(store.domain, f"no event was received since {iso(newest)}", remedy)
 
 
-def _future_events(
+def _check_future_events(
     store: Store, sample: EventSample, services: Services
 ) -> Iterator[CheckResult]:
     now_ms = services.clock()
@@ -336,7 +338,7 @@ def _future_events(
         yield problem(store.domain, message, remedy)
 
 
-def _late_orders(store: Store, delay_ms: int | None) -> Iterator[CheckResult]:
+def _check_late_orders(store: Store, delay_ms: int | None) -> Iterator[CheckResult]:
     """Yield that all orders come hours after their time, which the shop's clock tells."""
     if delay_ms is not None and delay_ms > _LATE_MS:
         message = (
@@ -351,7 +353,7 @@ def _symptom(store: Store, symptom: DataIssue) -> CheckResult:
     return result_of(store.domain, symptom.message, symptom.remedy)
 
 
-def _identities(
+def _check_identities(
     store: Store, sample: PurchaseSample, *, has_reported_ids: bool
 ) -> Iterator[CheckResult]:
     if (
@@ -374,7 +376,7 @@ def _identities(
         yield problem(store.domain, message, remedy)
 
 
-def _model(
+def _check_model(
     services: Services, store: Store, model_id: str | None, sample: EventSample
 ) -> Iterator[CheckResult]:
     remedy = f"productrecs train {store.domain}"
@@ -389,7 +391,7 @@ def _model(
         yield problem(store.domain, str(error), remedy)
 
 
-def _freshness(services: Services, store: Store) -> Iterator[CheckResult]:
+def _check_freshness(services: Services, store: Store) -> Iterator[CheckResult]:
     """Yield whether training keeps up (within a minute where a worker runs)."""
     with services.database.reading() as connection:
         repository = TrainingRepository(connection, store.store_id)

@@ -101,7 +101,7 @@ class OriginFeatures:
             (self._item_features(), self._rate_features(rates)), axis=1
         )
         self._store = _store_features(all_demand, origin)
-        self._profile, self._last = self._weekday_profiles()
+        self._profile, self._last = self._weekday_means_and_last()
         demand_so_far = all_demand.until(origin)
         self._last_year = _year_ratio(store_totals(demand_so_far), origin)
 
@@ -182,7 +182,7 @@ class OriginFeatures:
             codes >= 0, _category_trends(self._full_demand, self._origin)[codes], np.nan
         )
 
-    def _weekday_profiles(self) -> tuple[Floats, Floats]:
+    def _weekday_means_and_last(self) -> tuple[Floats, Floats]:
         """Return each item's mean and last amount by weekday, in levels: [items, 7]."""
         demand, origin = self._demand, self._origin
         start = max(0, origin - 8 * WEEK)

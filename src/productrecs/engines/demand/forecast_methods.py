@@ -123,7 +123,7 @@ def statistical_forecast(
     open_days = demand.on_sale[:, max(0, origin - _LOOK_BACK) : origin].sum(axis=1)
     irregular_items = np.flatnonzero(demand_classes.young | (open_days < _SPREAD_DAYS))
     if len(irregular_items):
-        sizes = _dispersions(demand, origin)[irregular_items]
+        sizes = _overdispersions(demand, origin)[irregular_items]
         quantiles[:, irregular_items] = negative_binomial(
             mean[irregular_items], sizes[:, None]
         )
@@ -188,7 +188,7 @@ def _item_quantiles(
     return np.stack([ratio[:, None] * mean for ratio in ratios])
 
 
-def _dispersions(demand: Demand, origin: int) -> Floats:
+def _overdispersions(demand: Demand, origin: int) -> Floats:
     """Return k of var = mean + k mean^2 for each item: the median of its volume class.
 
     It is near 0 (Poisson) if days vary no more than by chance.

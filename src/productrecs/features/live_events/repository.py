@@ -145,7 +145,7 @@ class LiveEventRepository:
         recorded = self.latest(now_ms)
         stored = (
             one
-            for one in (*self._stored(**filters), *self._stored_orders(**filters))
+            for one in (*self._stored(**filters), *self._newest_sent_orders(**filters))
             if verdict in {"", one.verdict} and not _is_among(one, recorded)
         )
         both = sorted([*found, *stored], key=lambda one: one.at_ms, reverse=True)
@@ -176,7 +176,7 @@ class LiveEventRepository:
             query = query.where((item_id == item) | (events.c.term == item))
         return list(_stored_events(self._transaction.execute(query).mappings().all()))
 
-    def _stored_orders(
+    def _newest_sent_orders(
         self, kind: str = "", session: str = "", item: str = ""
     ) -> list[LiveEvent]:
         """Return the newest orders that the shop sent."""

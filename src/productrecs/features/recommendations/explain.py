@@ -10,10 +10,10 @@ from enum import StrEnum
 from productrecs.engines.arrays import Ranked
 from productrecs.engines.engine import (
     CategoryPair,
-    CommonBaskets,
     Evidence,
     Explainer,
     SeenBy,
+    SharedBasketCount,
 )
 from productrecs.engines.fusion import RANK_OFFSET
 from productrecs.engines.registry import BY_NAME
@@ -329,7 +329,7 @@ class _Explainer:
             self._explainers[name] = explainer
         return explainer
 
-    def _with_ids(self, baskets: Sequence[CommonBaskets]) -> tuple[BoughtWith, ...]:
+    def _with_ids(self, baskets: Sequence[SharedBasketCount]) -> tuple[BoughtWith, ...]:
         ids = self._store.catalog.ids
         return tuple(BoughtWith(ids[one.anchor] or "", one.baskets) for one in baskets)
 

@@ -30,7 +30,7 @@ from productrecs.http.transport.error_body import (
     JSON,
     ErrorBody,
     ErrorCode,
-    FailedRequest,
+    RequestFields,
     build_error_body,
 )
 from productrecs.http.transport.request_parser import Header, valid_request_id
@@ -303,7 +303,7 @@ class HttpExchange:
             extra.append((b"www-authenticate", b'Bearer realm="productrecs"'))
         if self.allow:
             extra.append((b"allow", self.allow.encode()))
-        failed_request = FailedRequest(
+        failed_request = RequestFields(
             self.request_id,
             self._server.base_of(self.headers),
             raw_path_of(self.scope),

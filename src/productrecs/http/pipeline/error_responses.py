@@ -46,7 +46,7 @@ from productrecs.http.transport.error_body import (
     INTERNAL_ERROR,
     OVERLOADED,
     ErrorCode,
-    FailedRequest,
+    RequestFields,
     build_error_body,
 )
 from productrecs.http.transport.multipart_parser import (
@@ -162,7 +162,7 @@ def error_response(
 ) -> Response:
     """Return an error response in the caller's format; `extra_fields` are extra members."""
     exchange: RequestContext = request.scope["productrecs"]
-    failed = FailedRequest(
+    failed = RequestFields(
         exchange.request_id,
         base_url_of(request),
         raw_path_of(request.scope),

@@ -127,7 +127,7 @@ class EventWatch:
     @contextlib.asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
         """Refresh the watched stores periodically while the block runs."""
-        following = asyncio.create_task(self._follow())
+        following = asyncio.create_task(self._poll_watches())
         try:
             yield
         finally:
@@ -136,7 +136,7 @@ class EventWatch:
                 await following
             await asyncio.to_thread(self._close)
 
-    async def _follow(self) -> None:
+    async def _poll_watches(self) -> None:
         while True:
             await asyncio.sleep(_SECONDS)
             try:

@@ -40,7 +40,7 @@ INTERNAL_ERROR_DETAIL: Final = (
 )
 
 
-class FailedRequest(NamedTuple):
+class RequestFields(NamedTuple):
     """The fields of an error body that describe its request."""
 
     request_id: str
@@ -59,7 +59,7 @@ class ErrorBody(NamedTuple):
 def build_error_body(
     code: ErrorCode,
     detail: str,
-    request: FailedRequest,
+    request: RequestFields,
     extra_fields: Mapping[str, object] | None = None,
 ) -> ErrorBody:
     """Return the body of any error but 422; `extra_fields` are further members.

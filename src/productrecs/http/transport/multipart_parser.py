@@ -42,7 +42,7 @@ class UploadStalledError(ProductRecsError):
     """The client sends too slowly, or stopped sending."""
 
 
-class MultipartForm:
+class MultipartFormParser:
     """Incremental parser of a form with one file named `name`."""
 
     def __init__(self, headers: Headers, name: str) -> None:

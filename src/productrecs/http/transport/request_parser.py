@@ -320,15 +320,19 @@ def read_head(data: bytes) -> ParsedRequest:
     if len(head.by_name) < len(head.lines):
         _check_repeated(head.lines)
     method, target, minor = first.groups()
-    is_old = minor == b"0"
+    is_http_1_0 = minor == b"0"
     host = head.by_name.get(b"host")
-    if host is None and not is_old:
+    if host is None and not is_http_1_0:
         raise MalformedRequestError("send a Host header")
     if target[:1] != b"/":
         target = _origin_form(method, target, host)
-    length, expects_continue = (0, False) if head.is_all else _body_of(head, is_old=is_old)
-    version = "1.0" if is_old else "1.1"
-    keeps_alive = not is_old and _keeps_alive(head)
+    length, expects_continue = (
+        (0, False)
+        if head.is_all
+        else _body_length_and_expectation(head, is_http_1_0=is_http_1_0)
+    )
+    version = "1.0" if is_http_1_0 else "1.1"
+    keeps_alive = not is_http_1_0 and _keeps_alive(head)
     return ParsedRequest(
         method, target, version, head, keeps_alive, length, expects_continue
     )
@@ -382,17 +386,19 @@ def _keeps_alive(head: RequestHead) -> bool:
     return b"close" not in [option.strip(b" \t") for option in options.lower().split(b",")]
 
 
-def _body_of(head: RequestHead, *, is_old: bool) -> tuple[int | None, bool]:
+def _body_length_and_expectation(
+    head: RequestHead, *, is_http_1_0: bool
+) -> tuple[int | None, bool]:
     """Return the body's length (None if chunked), and whether 100 Continue is expected."""
     coding = head.by_name.get(b"transfer-encoding")
     length = head.by_name.get(b"content-length")
     expect = head.by_name.get(b"expect")
-    if expect is not None and not is_old and expect.lower() != b"100-continue":
+    if expect is not None and not is_http_1_0 and expect.lower() != b"100-continue":
         raise MalformedRequestError("the only value of Expect is 100-continue")
     if coding is not None and length is not None:
         raise MalformedRequestError("send Content-Length or Transfer-Encoding, not both")
     if coding is not None:
-        if is_old or coding.lower() != b"chunked":
+        if is_http_1_0 or coding.lower() != b"chunked":
             raise MalformedRequestError(
                 "the only Transfer-Encoding is chunked, in HTTP/1.1"
             )
@@ -402,4 +408,4 @@ def _body_of(head: RequestHead, *, is_old: bool) -> tuple[int | None, bool]:
     if not _LENGTH.fullmatch(length):
         raise MalformedRequestError("Content-Length must be a number of bytes")
     size = int(length)
-    return size, expect is not None and size > 0 and not is_old
+    return size, expect is not None and size > 0 and not is_http_1_0

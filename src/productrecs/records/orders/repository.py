@@ -313,20 +313,20 @@ class PurchaseRepository:
             ],
         )
 
-    def count(self, since_ms: int, until_ms: int) -> tuple[int, int]:
+    def count_buys_and_orders(self, after_ms: int, until_ms: int) -> tuple[int, int]:
         """Return the numbers of `buy` events and of orders in that period.
 
         A `buy` without an order id counts as an order; an order of returns only does not.
         Reads all of the store's lines, which may take seconds.
         """
         lines = purchase_lines.c
-        counts = sa.and_(~lines.void, sa.func.coalesce(lines.quantity, 1) > 0)
-        single_lines = sa.and_(counts, lines.basket.is_(None))
+        is_counted = sa.and_(~lines.void, sa.func.coalesce(lines.quantity, 1) > 0)
+        is_single_line = sa.and_(is_counted, lines.basket.is_(None))
         query = sa.select(
             sa.func.count(sa.case((lines.channel == _BY_EVENT, 1))),
-            sa.func.count(sa.distinct(sa.case((counts, lines.basket)))),
-            sa.func.count(sa.case((single_lines, 1))),
-        ).where(lines.store_id == self._store_id, lines.ts > since_ms, lines.ts <= until_ms)
+            sa.func.count(sa.distinct(sa.case((is_counted, lines.basket)))),
+            sa.func.count(sa.case((is_single_line, 1))),
+        ).where(lines.store_id == self._store_id, lines.ts > after_ms, lines.ts <= until_ms)
         buys, baskets, single = self._transaction.execute(query).one()
         return int(buys), int(baskets) + int(single)
 

@@ -44,27 +44,27 @@ class UnknownMemberError(ProductRecsError):
 
 
 def invite(
-    database: Database, maker: DashboardUser, email: str, role: Role, now_ms: int
+    database: Database, inviter: DashboardUser, email: str, role: Role, now_ms: int
 ) -> str:
     """Return the token of an invitation, which works once within seven days.
 
-    It ends early when its maker is removed or is no owner any more.
+    It ends early when the inviter is removed or is no owner any more.
 
     Raises:
         EmailError: the address is invalid.
-        MemberError: the address is in the team, the team is full, or the maker is no
+        MemberError: the address is in the team, the team is full, or the inviter is no
             owner any more.
         StoreDeletedError: the store was deleted.
     """
     with database.transaction() as transaction:
-        AccountRepository(transaction).lock(maker.store_id)
-        users = UserRepository(transaction, maker.store_id)
-        current = users.find(maker.user_id)
+        AccountRepository(transaction).lock(inviter.store_id)
+        users = UserRepository(transaction, inviter.store_id)
+        current = users.find(inviter.user_id)
         if current is None or current.role is not Role.OWNER:
             message = "only an owner can invite somebody"
             raise MemberError(message)
-        invitations = InvitationRepository(transaction, maker.store_id)
-        return _invite(users, invitations, email, role, now_ms, maker.user_id)
+        invitations = InvitationRepository(transaction, inviter.store_id)
+        return _invite(users, invitations, email, role, now_ms, inviter.user_id)
 
 
 def invite_owner(database: Database, store_id: StoreId, email: str, now_ms: int) -> str:
@@ -103,7 +103,7 @@ def _invite(
     if len(members) + len(waiting) >= MAX_MEMBERS:
         message = f"a team has at most {MAX_MEMBERS} members; remove somebody first"
         raise MemberError(message)
-    draft = _drafted(users.store_id, token, address, role, now_ms)
+    draft = _draft_invitation(users.store_id, token, address, role, now_ms)
     invitations.add(replace(draft, maker=maker))
     return token
 
@@ -119,7 +119,7 @@ def invite_to_register(database: Database, email: str | None, now_ms: int) -> st
     with database.transaction() as transaction:
         invitations = InvitationRepository(transaction, NEW_STORE)
         invitations.purge(now_ms)
-        invitations.add(_drafted(NEW_STORE, token, address, Role.OWNER, now_ms))
+        invitations.add(_draft_invitation(NEW_STORE, token, address, Role.OWNER, now_ms))
     return token
 
 
@@ -140,7 +140,7 @@ def invite_first(
         invitations = InvitationRepository(transaction, NEW_STORE)
         invitations.purge(now_ms)
         invitations.remove_of(STARTUP)
-        draft = _drafted(NEW_STORE, token, None, Role.OWNER, now_ms)
+        draft = _draft_invitation(NEW_STORE, token, None, Role.OWNER, now_ms)
         invitations.add(replace(draft, maker=STARTUP))
     return token
 
@@ -288,7 +288,7 @@ def _member(users: UserRepository, user_id: str, *, keeps_owner: bool) -> Dashbo
     return user
 
 
-def _drafted(
+def _draft_invitation(
     store_id: StoreId, token: str, email: str | None, role: Role, now_ms: int
 ) -> Invitation:
     expires_at = now_ms + INVITATION_MS

@@ -220,7 +220,7 @@ class Indexer:
         busy = [self._followed(reader, head) for head in heads]
         draft = next((head for head in heads if self._is_drafting(head)), None)
         if draft is not None:
-            busy.append(self._guarded(self._draft, reader, draft))
+            busy.append(self._run_store_step(self._draft, reader, draft))
         self._commit_due()
         was_writing, self._is_writing = self._is_writing, self._has_writers()
         if was_writing and not self._is_writing:
@@ -230,7 +230,7 @@ class Indexer:
     def _followed(self, reader: RawReader, head: CatalogHead) -> bool:
         """Index one batch of a store; close writers at once if that opened too many."""
         had_writer = self._has_writer(head.store_id)
-        is_busy = self._guarded(self._follow, reader, head)
+        is_busy = self._run_store_step(self._follow, reader, head)
         if self._has_writer(head.store_id) and not had_writer:
             self._opened += 1
             if self._opened >= _MAX_WRITERS:
@@ -250,7 +250,7 @@ class Indexer:
             if one.live is not None:
                 one.live.commit_if_due(now=True)
 
-    def _guarded(
+    def _run_store_step(
         self,
         action: Callable[[RawReader, CatalogHead, Store, _Indexing], bool],
         reader: RawReader,

@@ -124,7 +124,7 @@ class MeaningBuilder:
         for deleted_id in self._stores.keys() - {head.store_id for head in heads}:
             del self._stores[deleted_id]
         stopping = stopping or threading.Event()
-        busy = [self._guarded(reader, head, stopping) for head in heads]
+        busy = [self._run_store_step(reader, head, stopping) for head in heads]
         now = self._seconds()
         if any(busy):
             self._active_at = now
@@ -132,7 +132,7 @@ class MeaningBuilder:
             self._embedder.release()
         return any(busy)
 
-    def _guarded(
+    def _run_store_step(
         self, reader: RawReader, head: CatalogHead, stopping: threading.Event
     ) -> bool:
         """Run a store's step; a failure stops no other store, a broken model stops all."""

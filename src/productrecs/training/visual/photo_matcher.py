@@ -109,7 +109,7 @@ class PhotoMatcher:
         model = self._pictures.model
         identical_items = model.items_with_digest(file_digest(photo), visible)
         lists = [Ranked(identical_items, np.ones(len(identical_items), np.float32))]
-        if (vectors := self._query_rows(photo_descriptors)) is not None:
+        if (vectors := self._query_vectors(photo_descriptors)) is not None:
             queries = self._pictures.queries(vectors, self._embedding)
             rows = np.concatenate([vectors[:1], *queries])  # one scan
             picture, *similar_lists = model.similar_to_vectors(rows, limit, visible)
@@ -145,7 +145,7 @@ class PhotoMatcher:
         ]
         return PhotoMatches(places, self._pictures.confidence)
 
-    def _query_rows(self, descriptors: PhotoDescriptors) -> Vector | None:
+    def _query_vectors(self, descriptors: PhotoDescriptors) -> Vector | None:
         """Return rows to compare: the photo as a product, as a kind, and its regions.
 
         None if the store has nothing to compare with.

@@ -84,10 +84,10 @@ def register(visit: Visit) -> Reply:
         settings.pop("timezone", None)  # a browser may know other names
     try:
         limits.check(counted)
-        wanted = _wanted(visit, settings)
+        registration = _read_registration(visit, settings)
         store, _secret = register_store(
             visit.database,
-            wanted,
+            registration,
             visit.context.clock,
             token if mode == INVITATION else None,
         )
@@ -106,15 +106,17 @@ def register(visit: Visit) -> Reply:
     limits.failed(counted)  # each store counts, which limits mass registration
     visit.refresh_accounts()
     owner = owner_of(visit.database, store)
-    days = wanted.plan.days
-    trial = "" if days is None else f" Your plan {wanted.plan.name} runs for {days} days."
-    if wanted.owner is not None:
+    days = registration.plan.days
+    trial = (
+        "" if days is None else f" Your plan {registration.plan.name} runs for {days} days."
+    )
+    if registration.owner is not None:
         return start_session(visit, owner, START_PATH, f"Your store is made.{trial}")
     mail_confirmation(visit, owner, store.domain)
     return enter(visit, owner, START_PATH, f"Welcome.{trial}")
 
 
-def _wanted(visit: Visit, settings: Mapping[str, str]) -> Registration:
+def _read_registration(visit: Visit, settings: Mapping[str, str]) -> Registration:
     form, owner = visit.form, _login_of(visit)
     host = normalise_domain(form["domain"])
     if "." not in host and host != "localhost" and not host.startswith("["):
@@ -210,8 +212,8 @@ def _language_of_browser(visit: Visit) -> str:
     known = dict(language_options())
     accepted = visit.request.headers.get("accept-language", "")
     tags = [part.partition(";")[0].strip() for part in accepted.split(",")]
-    wanted = [form for tag in tags for form in (tag, tag.partition("-")[0])]
-    return next((tag for tag in wanted if tag in known), StoreSettings().language)
+    registration = [form for tag in tags for form in (tag, tag.partition("-")[0])]
+    return next((tag for tag in registration if tag in known), StoreSettings().language)
 
 
 def _sentence(text: str) -> str:

@@ -173,16 +173,16 @@ GROUPS: Final = (
 
 def show_settings(visit: Visit) -> Reply:
     """Show the effective settings."""
-    return _settings(visit, _stored(visit), {})
+    return _settings_page(visit, _stored_values(visit), {})
 
 
-def save_settings(visit: Visit) -> Reply:
+def save_list_settings(visit: Visit) -> Reply:
     """Store all settings, or none; each error is shown next to its field."""
-    before = _stored(visit)
-    sent = {field.name: _sent(visit, field) for field in _fields()}
+    before = _stored_values(visit)
+    sent = {field.name: _sent_value(visit, field) for field in _fields()}
     errors = setting_errors(sent, {field.name: field.label for field in _fields()})
     if errors:
-        return _settings(visit, sent, errors, status=422)
+        return _settings_page(visit, sent, errors, status=422)
     store = change_settings(visit.database, visit.store, sent)
     visit.refresh_accounts()
     changed = {name for name, text in sent.items() if text != before[name]}
@@ -198,18 +198,18 @@ def save_settings(visit: Visit) -> Reply:
 
 def show_effect(visit: Visit) -> Reply:
     """Show what unsaved settings of search do to the query set."""
-    sent = {field.name: _sent(visit, field) for field in _fields()}
+    sent = {field.name: _sent_value(visit, field) for field in _fields()}
     errors = setting_errors(sent, {field.name: field.label for field in _fields()})
     if errors:
-        return _settings(visit, sent, errors, status=422)
+        return _settings_page(visit, sent, errors, status=422)
     stored = find_store(visit.database, visit.store.domain).settings
     typed = {name: parse_setting(name, sent[name]) for name in _OF_SEARCH}
     changed: StoreSettings = replace(stored, **typed)  # type: ignore[arg-type]  # as parsed
     now, then = (searchable_store(visit.opened, one) for one in (stored, changed))
-    return _settings(visit, sent, {}, effect=effect_on_queries(visit, now, then))
+    return _settings_page(visit, sent, {}, effect=effect_on_queries(visit, now, then))
 
 
-def _sent(visit: Visit, field: SettingField) -> str:
+def _sent_value(visit: Visit, field: SettingField) -> str:
     value = visit.form[field.name]
     if field.kind == "check":
         return "true" if field.name in visit.form else "false"
@@ -232,7 +232,7 @@ def _fields() -> list[SettingField]:
     return [field for group in GROUPS for field in group.fields]
 
 
-def _stored(visit: Visit) -> dict[str, str]:
+def _stored_values(visit: Visit) -> dict[str, str]:
     settings = find_store(visit.database, visit.store.domain).settings
     found = {}
     for field in _fields():
@@ -248,7 +248,7 @@ def _stored(visit: Visit) -> dict[str, str]:
     return found
 
 
-def _settings(
+def _settings_page(
     visit: Visit,
     values: dict[str, str],
     errors: dict[str, str],
@@ -287,7 +287,7 @@ PAGES: Final = (
         SETTINGS_PATH,
         "List settings",
         show_settings,
-        save_settings,
+        save_list_settings,
         action="Changed list settings",
         group=Group.CATALOG,
     ),

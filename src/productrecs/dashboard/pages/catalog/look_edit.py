@@ -184,17 +184,19 @@ def show_look(visit: Visit) -> Reply:
     look = _found(visit, visit.query["look"])
     draft = LookDraft.of_content(look.content)
     if not visit.query["propose"] or not visit.may_change:
-        return _form(visit, look, draft)
+        return _edit_page(visit, look, draft)
     try:
         proposed = _proposals(visit, look)
     except ProductRecsError as error:
         note = f"No hotspots could be proposed: {error}. Add them by hand."
-        return _form(visit, look, draft, note=note)
+        return _edit_page(visit, look, draft, note=note)
     note = "No product of your catalog was recognised in the photo. Add hotspots by hand."
     if proposed:
         what = "1 hotspot is" if len(proposed) == 1 else f"{len(proposed)} hotspots are"
         note = f"{what} proposed. Correct what is wrong, then save."
-    return _form(visit, look, replace(draft, spots=(*draft.spots, *proposed)), note=note)
+    return _edit_page(
+        visit, look, replace(draft, spots=(*draft.spots, *proposed)), note=note
+    )
 
 
 def save_look(visit: Visit) -> Reply:
@@ -204,15 +206,15 @@ def save_look(visit: Visit) -> Reply:
     editor, publishes = editor_of(visit), visit.form["then"] == "publish"
     if publishes and not draft.spots:
         errors = {"look": "Add at least one hotspot before you publish the look."}
-        return _form(visit, look, draft, status=422, errors=errors)
+        return _edit_page(visit, look, draft, status=422, errors=errors)
     try:
         content = draft.content(titles_of(visit, draft.item_ids))
         is_public = publishes or look.state is LookState.PUBLISHED
         if is_public and "anyway" not in visit.form and not _shows_any(visit, content):
-            return _form(visit, look, draft, status=422, is_hidden=True)
+            return _edit_page(visit, look, draft, status=422, is_hidden=True)
         editor.edit(look.look_id, content)
     except LookError as error:
-        return _form(visit, look, draft, status=422, errors=errors_of(error))
+        return _edit_page(visit, look, draft, status=422, errors=errors_of(error))
     message = "Saved."
     if publishes:
         editor.publish(look.look_id)
@@ -241,7 +243,7 @@ def replace_photo(visit: Visit) -> Reply:
         editor.show_picture(look.look_id, stored_photo(visit, editor))
     except (LookError, *UNREADABLE) as error:
         draft = LookDraft.of_content(look.content)
-        return _form(visit, look, draft, status=422, errors={"file": sentence(error)})
+        return _edit_page(visit, look, draft, status=422, errors={"file": sentence(error)})
     visit.refresh_store()
     message = "The photo is replaced. Check that each hotspot is still in its place."
     return visit.redirect(f"{EDIT_PATH}?look={look.look_id}", message)
@@ -290,7 +292,7 @@ def preview_draft(visit: Visit) -> Reply:
 def add_hotspot(visit: Visit) -> Reply:
     """Show the form with one more hotspot, for browsers without JavaScript."""
     look, draft = _found(visit, visit.form["look"]), LookDraft.of_form(visit.form)
-    return _form(visit, look, replace(draft, spots=(*draft.spots, SpotDraft.new())))
+    return _edit_page(visit, look, replace(draft, spots=(*draft.spots, SpotDraft.new())))
 
 
 def change_state(visit: Visit) -> Reply:
@@ -340,7 +342,7 @@ def _proposals(visit: Visit, look: Look) -> tuple[SpotDraft, ...]:
     return visit.wait(visit.context.photo_pool.run(visit.store.store_id, search))
 
 
-def _form(
+def _edit_page(
     visit: Visit,
     look: Look,
     draft: LookDraft,

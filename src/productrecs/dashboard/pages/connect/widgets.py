@@ -135,7 +135,7 @@ def _widgets(
         css_error=errors.get("custom_css", ""),
         everywhere="everywhere" in form if form is not None else saved.scoped is False,
         is_default=saved == WidgetConfig(),
-        platforms=_embed(visit, widget_type),
+        platforms=_platform_snippets(visit, widget_type),
         **live,
     )
 
@@ -255,7 +255,9 @@ def _products(visit: Visit) -> list[dict[str, Any]]:
     ]
 
 
-def _embed(visit: Visit, widget_type: str) -> list[tuple[str, str, list[EmbedSnippet]]]:
+def _platform_snippets(
+    visit: Visit, widget_type: str
+) -> list[tuple[str, str, list[EmbedSnippet]]]:
     """Return the platforms: name, guide and snippets."""
     base, domain = visit.base_url, visit.store.domain
     recs, search, look = live_tags(base, domain)

@@ -83,7 +83,7 @@ class SecretKeyRow:
 
 def show_account(visit: Visit) -> Reply:
     """Show keys, origins, plan and usage."""
-    return _account(visit)
+    return _account_page(visit)
 
 
 def replace_secret(visit: Visit) -> Reply:
@@ -94,7 +94,7 @@ def replace_secret(visit: Visit) -> Reply:
         visit.database, visit.store, visit.system_ms, overlap_ms=overlap_ms
     )
     visit.refresh_accounts()
-    return _account(visit, secret=secret)
+    return _account_page(visit, secret=secret)
 
 
 def revoke(visit: Visit) -> Reply:
@@ -115,7 +115,7 @@ def add_origin(visit: Visit) -> Reply:
         after = change_origins(visit.database, visit.store, add=[text])
     except OriginError as error:
         said = f"{str(error)[:1].upper()}{str(error)[1:]}."
-        return _account(visit, status=422, origin=text, origin_error=said)
+        return _account_page(visit, status=422, origin=text, origin_error=said)
     visit.refresh_accounts()
     added = next(iter(after - before), None)
     message = "Origin added." if added else "This origin is on the list already."
@@ -181,7 +181,7 @@ def _keys(
     ]
 
 
-def _account(
+def _account_page(
     visit: Visit,
     *,
     status: int = 200,

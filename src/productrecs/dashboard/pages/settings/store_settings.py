@@ -6,7 +6,7 @@ from typing import Final
 from productrecs.dashboard.formats import Formats, currency_options, language_options
 from productrecs.dashboard.page import Group, Page, Reply, Visit
 from productrecs.dashboard.pages.catalog.list_settings import setting_errors
-from productrecs.features.attribution.retention import retention_days
+from productrecs.features.attribution.event_purge import retention_days
 from productrecs.storage.sql.stored_bytes import DataSize, newest_sizes
 from productrecs.tenancy.accounts.known_codes import known_codes
 from productrecs.tenancy.accounts.store_management import change_settings, find_store

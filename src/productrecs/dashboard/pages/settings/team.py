@@ -60,7 +60,7 @@ ROLES: Final = (
 
 def show_team(visit: Visit) -> Reply:
     """Show the members and the valid invitations."""
-    return _team(visit)
+    return _team_page(visit)
 
 
 def send_invitation(visit: Visit) -> Reply:
@@ -69,13 +69,13 @@ def send_invitation(visit: Visit) -> Reply:
     try:
         token = invite(visit.database, visit.user, email, _role(visit), visit.system_ms)
     except (EmailError, MemberError) as error:
-        return _team(visit, status=422, email=email, error=sentence(error))
+        return _team_page(visit, status=422, email=email, error=sentence(error))
     path = f"{INVITATION_PATH}?token={token}"
     if _mailed(visit, email, path):
         mark_mailed(visit.database, token)
         message = f"{email} is invited; we have sent the link by e-mail."
         return visit.redirect(TEAM_PATH, message)
-    return _team(visit, link=visit.base_url + path, invited=email)
+    return _team_page(visit, link=visit.base_url + path, invited=email)
 
 
 def _mailed(visit: Visit, email: str, path: str) -> bool:
@@ -112,7 +112,7 @@ def set_role(visit: Visit) -> Reply:
     except UnknownMemberError as error:
         raise NotFoundError(sentence(error)) from error
     except MemberError as error:
-        return _team(visit, status=422, member_error=sentence(error))
+        return _team_page(visit, status=422, member_error=sentence(error))
     name = before.email or "The owner"
     return visit.redirect(TEAM_PATH, f"{name} is {role.label} now.")
 
@@ -124,7 +124,7 @@ def remove(visit: Visit) -> Reply:
     except UnknownMemberError as error:
         raise NotFoundError(sentence(error)) from error
     except MemberError as error:
-        return _team(visit, status=422, member_error=sentence(error))
+        return _team_page(visit, status=422, member_error=sentence(error))
     name = gone.email or "The owner"
     return visit.redirect(TEAM_PATH, f"{name} is removed, and logged out of this store.")
 
@@ -137,7 +137,7 @@ def _role(visit: Visit) -> Role:
         raise MemberError(message) from None
 
 
-def _team(visit: Visit, status: int = 200, **values: object) -> Reply:
+def _team_page(visit: Visit, status: int = 200, **values: object) -> Reply:
     store_id = visit.store.store_id
     with visit.database.reading() as connection:
         users = UserRepository(connection, store_id).all()

@@ -99,7 +99,9 @@ def compute_customers(database: Database, store: Store, now_ms: int) -> StoredSe
     return result
 
 
-def customers_report(database: Database, store: Store, query: ReportQuery) -> Report:
+def customer_segments_report(
+    database: Database, store: Store, query: ReportQuery
+) -> Report:
     """Return the segments of all customers so far; ignores the requested days.
 
     Raises:

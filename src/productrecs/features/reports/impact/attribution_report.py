@@ -16,7 +16,7 @@ from productrecs.core.report import (
     share_of,
 )
 from productrecs.features.reports.impact.repository import (
-    AttributedTotals,
+    GroupCurrencyTotals,
     ImpactRepository,
     Key,
     ShopperReach,
@@ -89,10 +89,10 @@ class Impact(NamedTuple):
     currency: str
     shown: int | None
     clicked: int | None
-    credits: AttributedTotals
+    credits: GroupCurrencyTotals
 
 
-NO_TOTALS: Final = AttributedTotals(0, 0, 0.0, 0, 0, 0, 0.0, 0.0)
+NO_TOTALS: Final = GroupCurrencyTotals(0, 0, 0.0, 0, 0, 0, 0.0, 0.0)
 
 
 def attribution_report(database: Database, store: Store, period: ReportQuery) -> Report:
@@ -172,11 +172,11 @@ def _previous_figures(figures: Iterable[Figure]) -> Iterable[Figure]:
 
 def joined(
     touchpoints: Mapping[Key, tuple[int, int]],
-    credited: Mapping[Key, AttributedTotals],
+    credited: Mapping[Key, GroupCurrencyTotals],
     own_currency: str,
 ) -> list[Impact]:
     """Return every group with impressions or attributed sums, in each of its currencies."""
-    grouped: dict[tuple[Key, str], list[AttributedTotals]] = defaultdict(list)
+    grouped: dict[tuple[Key, str], list[GroupCurrencyTotals]] = defaultdict(list)
     for place, found in credited.items():
         grouped[place[:-1], place[-1] or own_currency].append(found)
     for key in touchpoints:
@@ -193,7 +193,7 @@ def _impact(
     key: Key,
     currency: str,
     touchpoints: Mapping[Key, tuple[int, int]] | None,
-    credited: AttributedTotals,
+    credited: GroupCurrencyTotals,
 ) -> Impact:
     if touchpoints is None:
         return Impact(key, currency, None, None, credited)
@@ -201,7 +201,7 @@ def _impact(
     return Impact(key, currency, shown, clicked, credited)
 
 
-def total(parts: Iterable[AttributedTotals]) -> AttributedTotals:
+def total(parts: Iterable[GroupCurrencyTotals]) -> GroupCurrencyTotals:
     """Return the sum of attributed totals in one currency."""
     carts, carts_clicked, value, lines, lines_clicked, units, revenue, clicked = NO_TOTALS
     for one in parts:
@@ -213,7 +213,7 @@ def total(parts: Iterable[AttributedTotals]) -> AttributedTotals:
         units += one.units
         revenue += one.revenue
         clicked += one.revenue_clicked
-    return AttributedTotals(
+    return GroupCurrencyTotals(
         carts, carts_clicked, value, lines, lines_clicked, units, revenue, clicked
     )
 
@@ -275,7 +275,7 @@ def _figures(
         share_of(bought, clicked),
         "order lines after a click / clicked",
     )
-    by_currency: dict[str, list[AttributedTotals]] = defaultdict(list)
+    by_currency: dict[str, list[GroupCurrencyTotals]] = defaultdict(list)
     for one in groups:
         by_currency[one.currency].append(one.credits)
     totals_by_currency = _by_currency(totals, own_currency)
@@ -288,7 +288,7 @@ def _figures(
 
 
 def _in_currency(
-    credits_: AttributedTotals, all_of_it: StoreTotals, currency: str, suffix: str
+    credits_: GroupCurrencyTotals, all_of_it: StoreTotals, currency: str, suffix: str
 ) -> Iterable[Figure]:
     carts, orders = credits_.carts, all_of_it.orders_credited
     parts = by_touchpoint(carts, credits_.carts_clicked)

@@ -69,7 +69,7 @@ class LookSums(NamedTuple):
     clicked_revenue: float = 0.0  # the part of it that followed a click
 
 
-class AttributedTotals(NamedTuple):
+class GroupCurrencyTotals(NamedTuple):
     """What is attributed to one group, in one currency."""
 
     carts: int
@@ -179,7 +179,7 @@ class ImpactRepository:
 
     def credits(
         self, period: ReportQuery, by: Sequence[str]
-    ) -> dict[Key, AttributedTotals]:
+    ) -> dict[Key, GroupCurrencyTotals]:
         """Return the attributed sums, grouped by these columns and the currency last."""
         groups = [credit_days.c[name] for name in (*by, "currency")]
         sums = [sa.func.sum(credit_days.c[name]) for name in _CREDITS]
@@ -378,9 +378,9 @@ def _merged_sketches(sketches: Iterable[tuple[bytes, bytes]]) -> tuple[bytes, by
     return merge(shown for shown, _ in pairs), merge(clicked for _, clicked in pairs)
 
 
-def _credits(row: Sequence[Any]) -> AttributedTotals:
+def _credits(row: Sequence[Any]) -> GroupCurrencyTotals:
     carts, carts_clicked, cart_value, lines, lines_clicked, units, *revenues = row
-    return AttributedTotals(
+    return GroupCurrencyTotals(
         int(carts),
         int(carts_clicked),
         float(cart_value),

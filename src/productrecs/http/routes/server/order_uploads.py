@@ -27,7 +27,7 @@ from productrecs.http.pipeline.idempotency import (
 from productrecs.http.pipeline.route_declaration import SECRET, Routes
 from productrecs.http.transport.multipart_parser import (
     FIELDS_LIMIT,
-    MultipartForm,
+    MultipartFormParser,
     body_chunks,
 )
 from productrecs.http.transport.request_body import check_headers
@@ -166,7 +166,7 @@ async def upload_orders(
     exchange: RequestContext = request.scope["productrecs"]
     headers = request.scope["headers"]
     check_headers(headers, _BODY_LIMIT)
-    form = MultipartForm(headers, "file")
+    form = MultipartFormParser(headers, "file")
     context, store_id = exchange.context, exchange.known_caller.store.store_id
     upload_id = new_upload_id()
     async with _receiving(context.services, store_id, upload_id, headers) as (
@@ -257,7 +257,7 @@ def _submit_once(
     return run_once(log, call, services.clock(), write, str)[0]
 
 
-class _FileThread:
+class _DiskWriteThread:
     """Runs disk writes in one thread, in order."""
 
     def __init__(self) -> None:
@@ -279,9 +279,9 @@ async def _receiving(
     store_id: StoreId,
     upload_id: str,
     headers: Sequence[tuple[bytes, bytes]],
-) -> AsyncIterator[tuple[IncomingFile, _FileThread]]:
+) -> AsyncIterator[tuple[IncomingFile, _DiskWriteThread]]:
     """Open a new file, which is deleted unless the block ends without an error."""
-    folder, in_thread = services.upload_folder, _FileThread()
+    folder, in_thread = services.upload_folder, _DiskWriteThread()
     await asyncio.to_thread(_refuse_above_limit, services, store_id)
     with folder.reserve(store_id, _declared(headers)):
         file = folder.receive(upload_id)

@@ -20,7 +20,7 @@ from productrecs.features.recommendations.backtest import (
     confidence_interval,
     replayed_orders,
 )
-from productrecs.features.recommendations.earnings.repository import EarningsRepository
+from productrecs.features.recommendations.earning_index.repository import EarningsRepository
 from productrecs.features.recommendations.recommendation_request import Pick
 from productrecs.features.recommendations.reranking import earning_index, rank_by_earnings
 from productrecs.storage.sql.database import Database

@@ -1,4 +1,4 @@
-"""Retention: purges old events of a store; the sums of their days stay.
+"""Event purge: removes old events of a store; the sums of their days stay.
 
 A purchase is attributed to what the shopper saw up to 30 days before. So the days of the
 oldest events that stay, and of 30 days after them, are settled before anything is
