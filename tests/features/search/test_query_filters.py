@@ -244,6 +244,59 @@ def test_a_filter_keeps_what_has_the_value_or_says_it_in_its_title(
     assert filters is None or shown(found.filters) == filters
 
 
+EU_SHOES: Final = ("40", "41", "42", "43", "EU 44", "EU 44.5", "46", "8", "M")
+UK_SHOES: Final = ("UK 6", "UK 7", "UK 8", "UK 9", "UK 10")
+US_SHOES: Final = ("US 8", "US 9", "US 10", "US 11")
+
+
+@pytest.mark.parametrize(
+    ("sizes", "query", "expected"),
+    [
+        (EU_SHOES, "trainers UK 9", {"43"}),
+        (EU_SHOES, "trainers UK 10", {"EU 44", "EU 44.5"}),
+        (EU_SHOES, "Damenschuhe UK 9", {"43"}),
+        (EU_SHOES, "chaussures UK 7", {"41"}),
+        (EU_SHOES, "zapatos UK 9", {"43"}),
+        (EU_SHOES, "scarpe UK 9", {"43"}),
+        (EU_SHOES, "schoenen UK 9", {"43"}),
+        (EU_SHOES, "buty UK 9", {"43"}),
+        (EU_SHOES, "boots UK 8", {"42", "8"}),  # a plain 8 may be of UK
+        (EU_SHOES, "shoes US 10", {"41", "42", "43"}),  # of women or of men
+        (EU_SHOES, "women shoes US 10", {"41", "42"}),  # makers differ
+        (EU_SHOES, "Herren Schuhe US 10", {"43"}),
+        (EU_SHOES, "shoes UK 13", set()),  # none is as large
+        (EU_SHOES, "shoes UK 38", set()),  # no size of UK
+        (EU_SHOES, "dress UK 9", set()),  # a dress has other sizes
+        (EU_SHOES, "shoes EU 46", {"46"}),
+        (EU_SHOES, "trainers size M", {"M"}),
+        (UK_SHOES, "trainers EU 42", {"UK 8"}),
+        (UK_SHOES, "trainers size 42", {"UK 8"}),
+        (UK_SHOES, "Schuhe Größe 42", {"UK 8"}),
+        (UK_SHOES, "chaussures taille 43", {"UK 9"}),
+        (UK_SHOES, "zapatos talla 42", {"UK 8"}),
+        (UK_SHOES, "mens trainers US 9", {"UK 8"}),
+        (UK_SHOES, "trainers 42", set()),  # a number alone is not converted
+        (UK_SHOES, "tv size 42", set()),
+        (UK_SHOES, "iphone 12", set()),
+        (UK_SHOES, "trainers size 12", set()),
+        (US_SHOES, "trainers EU 42", {"US 9", "US 10"}),
+        (US_SHOES, "men trainers EU 42", {"US 9"}),
+        (US_SHOES, "women trainers UK 8", {"US 10"}),
+        (US_SHOES, "trainers UK 10", {"US 11"}),
+    ],
+)
+def test_a_shoe_size_finds_the_values_of_other_systems(
+    tmp_path: Path, sizes: Sequence[str], query: str, expected: set[str]
+) -> None:
+    title = "Trainers boots shoes dress tv iphone for men and women"
+    store = make_store(tmp_path, [Item(title, size=[size]) for size in sizes])
+
+    found = find(store, query)
+
+    items = {hit.item for hit in found.hits}
+    assert {sizes[item] for item in items if found.filters} == expected
+
+
 def find(
     store: SearchableStore, query: str, *, fields: frozenset[FilterField] = ALL_FIELDS
 ) -> SearchResults:

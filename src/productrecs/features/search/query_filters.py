@@ -26,6 +26,7 @@ from productrecs.engines.text.query_filters import (
     sizes_in,
     sizes_of,
 )
+from productrecs.engines.text.shoe_sizes import equivalent_sizes, name_shoes
 from productrecs.engines.text.tokenizer import fold_text, query_words
 from productrecs.records.catalog.attribute_index import Items
 from productrecs.records.catalog.catalog_view import CatalogView, Mask
@@ -202,26 +203,66 @@ def _sized(mask: Mask, context: FilterContext) -> Mask:
 
 def _sizes(context: FilterContext, text: str, found: Sequence[_Found]) -> Iterator[_Found]:
     taken = [one.span for one in found]
+    words = query_words(text)
     for one in sizes_in(text):
         if any(one.span.overlaps(other) for other in taken):
             continue
         ids = _size_ids(context.catalog, one)
-        named = _attribute(
-            context, FilterField.SIZE, ids, _size_titles(one), is_clear=one.is_marked
-        )
+        titles = _size_titles(one)
+        if not _have_system(context.catalog, ids, one) and (
+            same := _shoe_sizes(one, words)
+        ):
+            ids |= {other for size in same for other in _converted(context.catalog, size)}
+            titles = titles.union(*(_size_titles(size) for size in same))
+        named = _attribute(context, FilterField.SIZE, ids, titles, is_clear=one.is_marked)
         if named is not None:
             typed = text[one.span.start : one.span.end]
             yield named.named(typed, one.span)
 
 
-def _size_ids(catalog: CatalogView, size: SizePhrase) -> list[int]:
+def _size_ids(catalog: CatalogView, size: SizePhrase) -> set[int]:
     """Return the ids of the catalog's values of a size, in its system if they name one."""
     ids = catalog.attributes.with_word(FilterField.SIZE, size.value)
     if size.system is None:
-        return list(ids)
-    systems = {one: sizes_of(catalog.attributes.value(one)[1].value) for one in ids}
-    same = [one for one in ids if systems[one][size.value] == size.system]
-    return same or [one for one in ids if systems[one][size.value] is None]
+        return set(ids)
+    systems = {one: _system_of(catalog, one, size.value) for one in ids}
+    same = {one for one in ids if systems[one] == size.system}
+    return same or {one for one in ids if systems[one] is None}
+
+
+def _system_of(catalog: CatalogView, one: int, value: str) -> str | None:
+    """Return the system in which a value of the catalog names a size, if it says so."""
+    return sizes_of(catalog.attributes.value(one)[1].value)[value]
+
+
+def _have_system(catalog: CatalogView, ids: Collection[int], size: SizePhrase) -> bool:
+    """Return whether values of the catalog are a size in the system that is asked for."""
+    if size.system is None:
+        return bool(ids)
+    return any(_system_of(catalog, one, size.value) == size.system for one in ids)
+
+
+def _shoe_sizes(size: SizePhrase, words: Sequence[str]) -> list[SizePhrase]:
+    """Return the sizes of other systems that are a size of the shoes in a query.
+
+    A size that names no system, such as "size 42", is one of EU.
+    """
+    if not size.is_marked or not name_shoes(words):
+        return []
+    same = equivalent_sizes(size.value, size.system or "eu", words)
+    return [
+        SizePhrase(one.value, one.system, is_marked=True, span=size.span) for one in same
+    ]
+
+
+def _converted(catalog: CatalogView, size: SizePhrase) -> set[int]:
+    """Return the ids of the values of a size; of EU also those that name no system.
+
+    A plain 42 is a size of EU, a plain 8 may be one of UK or US.
+    """
+    allowed = {size.system, None} if size.system == "eu" else {size.system}
+    ids = catalog.attributes.with_word(FilterField.SIZE, size.value)
+    return {one for one in ids if _system_of(catalog, one, size.value) in allowed}
 
 
 def _size_titles(size: SizePhrase) -> frozenset[str]:

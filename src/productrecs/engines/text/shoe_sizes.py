@@ -1,0 +1,108 @@
+"""Shoe sizes: the same size of adults in the systems EU, UK and US.
+
+The systems count the length of the last (ISO/TS 19407): EU sizes are Paris points, two
+thirds of a centimetre; UK sizes are barleycorns, a third of an inch, from 25 on; US sizes
+of men are one above UK. US sizes of women are 1 to 1.5 above those of men, by maker.
+"""
+
+from collections.abc import Collection, Iterator
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from productrecs.core.cache_registry import Cache, memoized
+from productrecs.engines.text.product_words import product_words
+
+_PARIS_POINTS: Final = 1.27  # in a barleycorn
+_FIRST_BARLEYCORN: Final = 25
+_TOLERANCE: Final = 0.5  # Paris points: makers round to half or whole sizes
+_ADULTS: Final = MappingProxyType({"eu": (35, 50), "uk": (2, 14), "us": (3, 16)})
+_US_OFFSETS: Final = MappingProxyType({"men": (1.0,), "women": (2.0, 2.5)})
+_MEN: Final = "men mens man herren homme hommes hombre hombres uomo heren meskie"
+_WOMEN: Final = (
+    "women womens woman ladies damen femme femmes mujer mujeres donna dames damskie"
+)
+_WEARERS: Final = MappingProxyType(
+    {**dict.fromkeys(_MEN.split(), "men"), **dict.fromkeys(_WOMEN.split(), "women")}
+)
+_FOOTWEAR: Final = (
+    "shoe", "trainers", "boots", "ankle boots", "hiking boots", "wellies", "sandals",
+    "flip-flops", "slippers", "heels", "loafers", "clogs",
+)  # fmt: skip
+_MIN_HEAD: Final = 5  # letters of the last part of a compound such as "Damenschuhe"
+
+
+class ShoeSize(NamedTuple):
+    """A size, and the system that counts it."""
+
+    value: str
+    system: str
+
+
+def equivalent_sizes(value: str, system: str, words: Collection[str]) -> list[ShoeSize]:
+    """Return a shoe size in the other systems, all candidates if makers differ.
+
+    `words` are those of the query: they say whose shoes are meant, if anything does. A
+    size that is none of an adult's shoe, such as UK 38, has none.
+    """
+    named = {_WEARERS[word] for word in words if word in _WEARERS}
+    found: dict[ShoeSize, None] = {}
+    for wearer in named if len(named) == 1 else _US_OFFSETS:
+        lengths = list(_lengths(value, system, wearer))
+        for other, (low, high) in _ADULTS.items():
+            for half_sizes in range(2 * low, 2 * high + 1) if other != system else ():
+                text = f"{half_sizes / 2:g}"
+                if _is_close(lengths, list(_lengths(text, other, wearer))):
+                    found[ShoeSize(text, other)] = None
+    return list(found)
+
+
+def _lengths(value: str, system: str, wearer: str) -> Iterator[float]:
+    """Yield the possible lengths of a size's last in Paris points."""
+    try:
+        number = float(value)
+    except ValueError:
+        return
+    low, high = _ADULTS[system]
+    if not low <= number <= high:
+        return
+    if system == "eu":
+        yield number
+        return
+    for offset in _US_OFFSETS[wearer] if system == "us" else (0.0,):
+        yield _PARIS_POINTS * (number - offset + _FIRST_BARLEYCORN)
+
+
+def _is_close(lengths: Collection[float], others: Collection[float]) -> bool:
+    return any(abs(one - other) <= _TOLERANCE for one in lengths for other in others)
+
+
+def name_shoes(words: Collection[str]) -> bool:
+    """Return whether folded words name shoes in a language of the product words."""
+    stems, endings = _shoe_words()
+    analyzers = product_words().analyzers
+    return any(
+        word.endswith(endings)
+        or any(analyzers[code].stems([word])[0] in stems[code] for code in stems)
+        for word in words
+    )
+
+
+@memoized(Cache.CONSTANTS)
+def _shoe_words() -> tuple[dict[str, frozenset[str]], tuple[str, ...]]:
+    """Return the stems of the names of shoes by language, and the ends of compounds."""
+    table = product_words()
+    rows = [
+        names
+        for names in table.names
+        if any(" ".join(name) in _FOOTWEAR for name in names["en"])
+    ]
+    words = {
+        code: {name[0] for names in rows for name in names[code] if len(name) == 1}
+        for code in table.analyzers
+    }
+    stems = {
+        code: frozenset(table.analyzers[code].stems(sorted(names)))
+        for code, names in words.items()
+    }
+    compounds = {*words["de"], *words["nl"], "schuh", "schoen"}
+    return stems, tuple(word for word in sorted(compounds) if len(word) >= _MIN_HEAD)
