@@ -53,6 +53,7 @@ BACKGROUND: Final = {
     *("look_days", "key_uses"),
     *("experiment_days", "outcome_days", "insights", "stock_outs"),
     *("forecast_drafts", "forecast_runs", "item_forecasts"),
+    *("relevance_queries", "relevance_measures"),
 }
 BY_ITSELF: Final = {
     "model_id",

@@ -15,9 +15,9 @@ from productrecs.storage.jobs.job_queue import NewJob
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.tables import jobs
 from tests.support.migrated import bring
+from tests.support.project import ROOT
 from tests.worker.toy_worker import LEASE_MS, toy_queue
 
-ROOT = Path(__file__).parents[3]
 SLOW = NewJob(StoreId("st_one"), "slow")
 
 
