@@ -1,8 +1,9 @@
 """Event log: appends events as rows, and links sessions and customers."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from operator import attrgetter, itemgetter
+from typing import Final, NamedTuple, Protocol, Self
 
 from productrecs.core.clock import MINUTE_MS
 from productrecs.core.ids import StoreId
@@ -40,7 +41,7 @@ def append_events(
     linked: Mapping[str, str],
 ) -> None:
     """Write events to the log; `linked` sessions were linked to a customer meanwhile."""
-    rows = [_row(_LOG_COLUMNS, log.store_id, one, numbers, linked) for one in placed]
+    rows = [_row(_LOG_ROWS, log.store_id, one, numbers, linked) for one in placed]
     log.database.insert_rows(log.transaction, events_table, rows)
 
 
@@ -52,7 +53,7 @@ def append_bot_events(
     Sessions with an inhuman rate take their last minutes' events along: events without a
     session may be another's. Processes that cache the log are notified if there were any.
     """
-    rows = [_row(_BOT_COLUMNS, log.store_id, one, numbers, {}) for one in placed]
+    rows = [_row(_BOT_ROWS, log.store_id, one, numbers, {}) for one in placed]
     log.database.insert_rows(log.transaction, bot_events, rows)
     fast = [one.event for one in placed if one.event.bot == INHUMAN_RATE]
     sessions = {event.session_id for event in fast if event.session_id}
@@ -71,37 +72,53 @@ def is_about_product(event: NewEvent) -> bool:
     )
 
 
-_LOG_COLUMNS: Final = tuple(events_table.c.keys())
-_BOT_COLUMNS: Final = tuple(bot_events.c.keys())
+_DERIVED: Final = (
+    *("store_id", "seq", "ts", "kind", "item", "shopper", "person", "session"),
+    *("imported", "excess"),
+)
+"""Columns that are computed, in the order of `_row`; the others are an event's fields."""
+
+
+class _RowForm(NamedTuple):
+    """The columns of a table: an event's fields, and the order of all columns."""
+
+    fields: Callable[[NewEvent], tuple[object, ...]]
+    in_order: Callable[[tuple[object, ...]], tuple[object, ...]]  # of derived, then fields
+
+    @classmethod
+    def of(cls, columns: Sequence[str]) -> Self:
+        """Return the form of rows with these columns."""
+        fields = [name for name in columns if name not in _DERIVED]
+        places = {name: place for place, name in enumerate((*_DERIVED, *fields))}
+        return cls(attrgetter(*fields), itemgetter(*map(places.__getitem__, columns)))
+
+
+_LOG_ROWS: Final = _RowForm.of(events_table.c.keys())
+_BOT_ROWS: Final = _RowForm.of(bot_events.c.keys())
 
 
 def _row(
-    columns: Sequence[str],
+    form: _RowForm,
     store_id: StoreId,
     one: LoggedEvent,
     numbers: Mapping[str, int],
     linked: Mapping[str, str],
 ) -> tuple[object, ...]:
-    """Return a row by its table's columns; the others are fields of the event by name."""
     event = one.event
     person = linked.get(one.person, one.person)
-    derived = {
-        "store_id": store_id,
-        "seq": one.seq,
-        "ts": one.ts,
-        "kind": int(event.kind),
-        "item": numbers[event.item_id]
-        if event.item_id and is_about_product(event)
-        else None,
-        "shopper": "" if event.shopper == event.session_id else event.shopper,
-        "person": person,
-        "session": "" if event.session_id == person else event.session_id,
-        "imported": one.imported,
-        "excess": one.excess,
-    }
-    return tuple(
-        [derived[name] if name in derived else getattr(event, name) for name in columns]
+    derived = (
+        store_id,
+        one.seq,
+        one.ts,
+        int(event.kind),
+        numbers[event.item_id] if event.item_id and is_about_product(event) else None,
+        "" if event.shopper == event.session_id else event.shopper,
+        person,
+        "" if event.session_id == person else event.session_id,
+        one.imported,
+        one.excess,
     )
+    return form.in_order((*derived, *form.fields(event)))
 
 
 def link_customer_ids(log: StoreLog, pairs: Sequence[tuple[str, str]]) -> int:
