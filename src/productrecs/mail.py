@@ -1,16 +1,18 @@
-"""E-mail: reset links and invitations, sent through the operator's SMTP server."""
+"""E-mail: links, invitations and notices, sent through the operator's SMTP server."""
 
 import contextlib
 import logging
 import smtplib
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from email.message import EmailMessage
 from email.utils import formatdate, make_msgid
-from typing import Final
+from typing import Final, NamedTuple
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.settings import SmtpServer
+from productrecs.tenancy.accounts.store import Store
+from productrecs.tenancy.users.dashboard_user import DashboardUser
 
 _log = logging.getLogger(__name__)
 _SECONDS: Final = 20.0
@@ -18,6 +20,14 @@ _SECONDS: Final = 20.0
 
 class MailError(ProductRecsError):
     """The SMTP server did not accept a mail."""
+
+
+class TeamMail(NamedTuple):
+    """An e-mail to those of a store's users who asked for its kind."""
+
+    kind: str  # in the log, if it cannot be sent
+    subject: str
+    text: str
 
 
 def send_mail(
@@ -44,6 +54,23 @@ def send_mail(
         _log.warning("mail not sent", extra={"reason": str(error)[:200]})
         message_text = "the e-mail could not be sent; the service's log says why"
         raise MailError(message_text) from error
+
+
+def send_to_team(
+    server: SmtpServer, store: Store, readers: Iterable[DashboardUser], mail: TeamMail
+) -> int:
+    """Send an e-mail to each of a store's `readers`; return how many were sent.
+
+    One that cannot be sent is logged, and the others are sent.
+    """
+    sent, contact = 0, store.settings.contact_email
+    for reader in readers:
+        try:
+            send_mail(server, reader.email or "", mail.subject, mail.text, reply_to=contact)
+            sent += 1
+        except MailError:
+            _log.warning("mail not sent", extra={"reason": mail.kind})
+    return sent
 
 
 @contextlib.contextmanager

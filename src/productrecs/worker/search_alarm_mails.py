@@ -1,19 +1,17 @@
 """Search alarm e-mails: tell subscribers that the relevance of search fell, and why."""
 
-import logging
 from typing import Final
 
 from productrecs.features.search.relevance.relevance_history import (
     alarm_text,
     read_measures,
 )
-from productrecs.mail import MailError, send_mail
+from productrecs.mail import TeamMail, send_to_team
 from productrecs.services import Services
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.users.repository import UserRepository
 
 RELEVANCE_PATH: Final = "/dashboard/search/relevance"
-_log = logging.getLogger(__name__)
 
 
 def mail_search_alarm(services: Services, store: Store, since_ms: int) -> int:
@@ -24,18 +22,12 @@ def mail_search_alarm(services: Services, store: Store, since_ms: int) -> int:
         return 0
     with services.database.reading() as connection:
         readers = UserRepository(connection, store.store_id).search_mail_readers()
-    base_url, sent = services.settings.base_url or "", 0
-    subject = f"{store.domain}: search results got worse"
-    text = (
+    base_url = services.settings.base_url or ""
+    mail = TeamMail(
+        "search alarm",
+        f"{store.domain}: search results got worse",
         f"{alarm_text(measures[-1])}\n\n"
         f"Which queries, and what to do: {base_url}{RELEVANCE_PATH}\n\n"
-        "You can turn these e-mails off on the same page.\n"
+        "You can turn these e-mails off on the same page.\n",
     )
-    for reader in readers:
-        try:
-            contact = store.settings.contact_email
-            send_mail(server, reader.email or "", subject, text, reply_to=contact)
-            sent += 1
-        except MailError:
-            _log.warning("mail not sent", extra={"reason": "search alarm"})
-    return sent
+    return send_to_team(server, store, readers, mail)

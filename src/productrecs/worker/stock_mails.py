@@ -3,7 +3,6 @@
 An e-mail names a product when it becomes due, and again only after it was not due.
 """
 
-import logging
 from collections.abc import Sequence
 from typing import Final
 
@@ -13,7 +12,7 @@ from productrecs.features.forecast.stock_actions import (
     StockAlert,
     plan_stock_actions,
 )
-from productrecs.mail import MailError, send_mail
+from productrecs.mail import TeamMail, send_to_team
 from productrecs.services import Services
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.users.repository import UserRepository
@@ -28,7 +27,6 @@ _WORDS: Final = {
     StockAlert.RUNS_OUT: "will sell out before an order placed today arrives",
     StockAlert.ORDER_NOW: "order now",
 }
-_log = logging.getLogger(__name__)
 
 
 def alerted_products(services: Services, store: Store) -> frozenset[str]:
@@ -51,17 +49,14 @@ def mail_stock_alerts(
     if server is None or not readers:
         return 0
     due = _due(services, store)
-    new, sent = [one for one in due if one.item_id not in already_reported], 0
-    text = _text(new, store, services.settings.base_url or "")
-    for reader in readers if new else ():
-        try:
-            count = f"{len(new)} product{'s' if len(new) > 1 else ''}"
-            subject = f"{store.domain}: {count} to order"
-            contact = store.settings.contact_email
-            send_mail(server, reader.email or "", subject, text, reply_to=contact)
-            sent += 1
-        except MailError:
-            _log.warning("mail not sent", extra={"reason": "stock alert"})
+    new = [one for one in due if one.item_id not in already_reported]
+    count = f"{len(new)} product{'s' if len(new) > 1 else ''}"
+    mail = TeamMail(
+        "stock alert",
+        f"{store.domain}: {count} to order",
+        _text(new, store, services.settings.base_url or ""),
+    )
+    sent = send_to_team(server, store, readers if new else (), mail)
     if new and not sent:
         return 0
     with services.database.transaction() as transaction:
