@@ -5,9 +5,9 @@ from typing import Annotated
 
 import pytest
 from fastapi import Query
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import AfterValidator
 
-from productrecs.http.pipeline.query_parser import QueryParser
+from productrecs.http.pipeline.query_parser import BLANK_IS_FALSE, QueryParser
 from productrecs.schemas.validation_errors import BodyError, Problem
 
 
@@ -21,15 +21,16 @@ class Colour(StrEnum):
 def _read(
     word: str = "none",
     number: Annotated[int, Query(alias="num", ge=1, le=9)] = 5,
-    switch: Annotated[bool, BeforeValidator(lambda value: value or False)] = False,  # noqa: FBT002 - a query parameter
+    switch: Annotated[bool, BLANK_IS_FALSE] = False,  # noqa: FBT002 - a query parameter
     colour: Colour | None = None,
     checked: Annotated[str, AfterValidator(str.strip), Query(alias="c")] = "",
     open_number: Annotated[int, Query(ge=0)] = 0,
+    strict: bool = False,  # noqa: FBT001, FBT002 - a query parameter
     words: Annotated[list[str], Query()] = [],  # noqa: B006 - FastAPI copies it
 ) -> tuple[object, ...]:
     if word == "refused":
         raise BodyError([Problem(("query", "word"), "refused", "value_error")])
-    return word, number, switch, colour, checked, open_number, words
+    return word, number, switch, colour, checked, open_number, strict, words
 
 
 PARSER = QueryParser(_read)
@@ -46,7 +47,7 @@ PARSER = QueryParser(_read)
     ],
 )
 def test_plain_values_are_read(query: dict[str, str], values: tuple[object, ...]) -> None:
-    assert PARSER.read(query) == (*values, "", 0, [])
+    assert PARSER.read(query) == (*values, "", 0, False, [])
 
 
 @pytest.mark.parametrize(
@@ -58,6 +59,7 @@ def test_plain_values_are_read(query: dict[str, str], values: tuple[object, ...]
         {"num": ""},
         {"num": "٣"},
         {"switch": "TRUE"},
+        {"strict": ""},
         {"colour": "green"},
         {"colour": ""},
         {"c": "x"},

@@ -30,8 +30,16 @@ Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 Reader = Callable[[str], Any]  # raises KeyError for a text in another form
 
-SWITCHES: Final = {"true": True, "1": True, "false": False, "0": False, "": False}
+_SWITCHES: Final = {"true": True, "1": True, "false": False, "0": False}
 _MAX_NUMBERS: Final = 1_000
+
+
+def _false_if_blank(value: object) -> object:
+    return False if value == "" else value
+
+
+BLANK_IS_FALSE: Final = BeforeValidator(_false_if_blank)
+"""Turns a switch off that is left empty, as templates leave parameters."""
 
 
 def as_dependency(
@@ -90,20 +98,25 @@ def _compiled(name: str, hint: Any) -> tuple[str, Reader | None]:
     alias = name if declared is None else declared.alias or name
     limits = [] if declared is None else declared.metadata
     kinds = set(get_args(kind)) if get_origin(kind) is UnionType else {kind}
-    validators = [one for one in extras if one is not declared]
-    only = (kinds - {NoneType}).pop()
-    are_blanks_read = all(isinstance(one, BeforeValidator) for one in validators)
-    if kinds == {bool} and are_blanks_read:
-        return alias, SWITCHES.__getitem__
+    return alias, _reader(kinds, [one for one in extras if one is not declared], limits)
+
+
+def _reader(kinds: set[Any], validators: list[Any], limits: list[Any]) -> Reader | None:
+    if kinds == {bool} and validators == [BLANK_IS_FALSE]:
+        return (_SWITCHES | {"": False}).__getitem__
     if validators or len(kinds - {NoneType}) != 1:
-        return alias, None
-    if only is str and not limits:
-        return alias, str
-    if only is int and (numbers := _numbers(limits)) is not None:
-        return alias, numbers.__getitem__
-    if isinstance(only, type) and issubclass(only, Enum):
-        return alias, {one.value: one for one in only}.__getitem__
-    return alias, None
+        return None
+    only = (kinds - {NoneType}).pop()
+    texts: Mapping[str, Any] | None = None
+    if kinds == {bool}:
+        texts = _SWITCHES
+    elif only is int:
+        texts = _numbers(limits)
+    elif isinstance(only, type) and issubclass(only, Enum):
+        texts = {one.value: one for one in only}
+    elif only is str and not limits:
+        return str
+    return None if texts is None else texts.__getitem__
 
 
 def _numbers(limits: list[Any]) -> Mapping[str, int] | None:

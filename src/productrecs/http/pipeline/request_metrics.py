@@ -25,7 +25,7 @@ from prometheus_client.core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from productrecs.features.recommendations.recommendation_request import Source
-from productrecs.http.pipeline.route_declaration import Route, published
+from productrecs.http.pipeline.route_declaration import OTHER, Route, published
 from productrecs.processes.process_slot import ProcessSlot
 
 # Seconds; most replies take far less than a millisecond, and none should take a second.
@@ -35,8 +35,6 @@ BUCKETS: Final = (
 STATUSES: Final = frozenset({
     200, 202, 304, 400, 401, 402, 403, 404, 405, 409, 413, 415, 422, 429, 500, 503,
 })  # fmt: skip
-OTHER: Final = "other"
-"""A route, method or status that is not in the tables."""
 
 _PREFIX: Final = "productrecs_"
 _COUNTERS: Final = {

@@ -104,6 +104,9 @@ class Routes:
         return self.router.api_route(path, methods=[method], **rest)
 
 
+OTHER: Final = "other"
+"""What metrics count a route, method or status under that is not in their tables."""
+
 _PROPERTIES: Final = (
     "widget",
     "empty",
@@ -150,5 +153,5 @@ OPENCART_PATH: Final = "/plugin/productrecs.ocmod.zip"
 PRESTASHOP_PATH: Final = "/plugin/productrecs-prestashop.zip"
 DASHBOARD_PATH: Final = "/dashboard"
 SIGN_IN_PATH: Final = "/dashboard/sign-in"
-DASHBOARD: Final = Route("other", {"GET": NONE, "POST": NONE})
+DASHBOARD: Final = Route(OTHER, {"GET": NONE, "POST": NONE})
 """Every page of the dashboard, which authenticates by session."""

@@ -33,6 +33,7 @@ from productrecs.features.search.results_page import (
 )
 from productrecs.features.widgets.widget_settings import translations
 from productrecs.http.openapi_responses import NULLABLE_TEXT
+from productrecs.http.pipeline.query_parser import BLANK_IS_FALSE
 from productrecs.http.routes.widget.list_parameters import (
     read_filters,
 )
@@ -51,10 +52,6 @@ MAX_SUGGESTIONS: Final = 10
 _FACET: Final = "|".join(Facet)
 _FACETS: Final = rf"^(({_FACET})(,({_FACET}))*)?$"
 _LONGEST_FACETS: Final = 100
-
-
-def _false_if_blank(value: object) -> object:
-    return False if value == "" else value
 
 
 def _none_if_blank(value: object) -> object:
@@ -114,7 +111,7 @@ OffsetQuery = Annotated[
 ]
 HighlightQuery = Annotated[
     bool,
-    BeforeValidator(_false_if_blank),
+    BLANK_IS_FALSE,
     Query(
         description=(
             "Whether each result marks the parts of its texts that match the query."
@@ -136,7 +133,7 @@ CollapseQuery = Annotated[
 ]
 RefineQuery = Annotated[
     bool,
-    BeforeValidator(_false_if_blank),
+    BLANK_IS_FALSE,
     Query(
         description="Whether to return the question that narrows the results most.",
         examples=[True],

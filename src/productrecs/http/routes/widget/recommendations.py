@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from fastapi import Depends, Query, Request, Response
-from pydantic import BeforeValidator
 
 from productrecs.features.recommendations.recommendation_request import (
     RecommendationRequest,
@@ -16,7 +15,11 @@ from productrecs.http.openapi_responses import (
     recommendations_response,
     ref,
 )
-from productrecs.http.pipeline.query_parser import QueryParser, as_dependency
+from productrecs.http.pipeline.query_parser import (
+    BLANK_IS_FALSE,
+    QueryParser,
+    as_dependency,
+)
 from productrecs.http.pipeline.route_context import QuickCall
 from productrecs.http.pipeline.route_declaration import EITHER, QuickReply, Routes
 from productrecs.http.routes.widget.list_parameters import (
@@ -107,10 +110,6 @@ _EXTRA_FIELDS: Final[Mapping[str, Any]] = {
 MAX_ANCHORS: Final = 50
 
 
-def _absent_if_blank(value: object) -> object:
-    return False if value == "" else value
-
-
 class ListQuery(NamedTuple):
     """What a call for a list asks; its request has `num` 0 if the call names none."""
 
@@ -149,7 +148,7 @@ def _list_query(  # noqa: PLR0913, PLR0917 - one a query parameter
     shown: Shown = None,  # noqa: ARG001 - published, so callers may send it
     anchor: Annotated[  # noqa: FBT002 - a query parameter
         bool,
-        BeforeValidator(_absent_if_blank),
+        BLANK_IS_FALSE,
         Query(
             description="Whether the reply includes the product of `item_id`.",
             examples=[True],

@@ -7,7 +7,6 @@ from typing import Annotated, Any, Final, NamedTuple
 from urllib.parse import quote
 
 from fastapi import Depends, Query, Request, Response
-from pydantic import BeforeValidator
 
 from productrecs.core.errors import StorageError
 from productrecs.core.ids import control_character
@@ -29,7 +28,11 @@ from productrecs.features.search.results_page import (
     results_page,
 )
 from productrecs.http.openapi_responses import error_responses, search_response
-from productrecs.http.pipeline.query_parser import QueryParser, as_dependency
+from productrecs.http.pipeline.query_parser import (
+    BLANK_IS_FALSE,
+    QueryParser,
+    as_dependency,
+)
 from productrecs.http.pipeline.request_metrics import CounterMetric
 from productrecs.http.pipeline.route_context import Context, QuickCall, RequestContext
 from productrecs.http.pipeline.route_declaration import EITHER, QuickReply, Routes
@@ -96,10 +99,6 @@ _URL_CHARACTERS: Final = "!#$%&'()*+,/:;=?@[]~"  # that a header keeps as they a
 Header = tuple[bytes, bytes]
 
 
-def _absent_if_blank(value: object) -> object:
-    return False if value == "" else value
-
-
 class SearchQuery(NamedTuple):
     """What a call for a search asks; a request without page options has no page."""
 
@@ -122,7 +121,7 @@ def _search_query(  # noqa: PLR0913, PLR0917 - one a query parameter
     ] = DEFAULT_NUM,
     in_stock: Annotated[  # noqa: FBT002 - a query parameter
         bool,
-        BeforeValidator(_absent_if_blank),
+        BLANK_IS_FALSE,
         Query(description="Only products that can be bought.", examples=[True]),
     ] = False,
     filters: FilterQuery = [],  # noqa: B006 - FastAPI copies it
