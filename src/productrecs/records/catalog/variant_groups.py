@@ -19,9 +19,10 @@ class CatalogVariants:
         Products of one title, size and colour are no variants of each other.
         """
         self._labels = np.array(labels, np.int64)
-        self._order = np.lexsort((np.array(differences, np.int64), self._labels))
+        item_differences = np.array(differences, np.int64)
+        self._order = np.lexsort((item_differences, self._labels))
         self._sorted = self._labels[self._order]
-        sorted_differences = np.array(differences, np.int64)[self._order]
+        sorted_differences = item_differences[self._order]
         is_variant = (self._sorted[1:] == self._sorted[:-1]) & (
             sorted_differences[1:] != sorted_differences[:-1]
         )

@@ -124,7 +124,8 @@ def _is_typing(before: _Typed, search: ObservedSearch, now: float) -> bool:
     return is_step and not before.is_counted and now - before.at < DEBOUNCE_SECONDS
 
 
-_LONGEST_INTENT: Final = 256
+MAX_INTENT: Final = 256
+"""The most characters of an intent that are kept."""
 
 
 def count_by_intent(
@@ -152,7 +153,7 @@ def count_by_intent(
             unnamed=0 if shopper_set else times,
             shoppers=shopper_set,
         )
-        intent = intent[:_LONGEST_INTENT]
+        intent = intent[:MAX_INTENT]
         earlier_count = by_intent.get(intent)
         by_intent[intent] = one if earlier_count is None else earlier_count.plus(one)
     return by_intent

@@ -16,6 +16,7 @@ from datetime import tzinfo
 from types import MappingProxyType
 from typing import Final
 
+from productrecs.core.plural import counted
 from productrecs.records.orders.csv_reader import (
     CsvFormat,
     CsvLayout,
@@ -157,10 +158,9 @@ class OrderExportReader:
         """Return notes for the user on how the file was read."""
         found = []
         if self.unmatched:
-            lines = f"{self.unmatched:,} line{'' if self.unmatched == 1 else 's'}"
             found.append(
-                f"{lines} of products that are not in the catalog: they are stored by "
-                "their id, else their SKU."
+                f"{counted(self.unmatched, 'line')} of products that are not in the "
+                "catalog: they are stored by their id, else their SKU."
             )
         if self.statuses:
             statuses = ", ".join(sorted(self.statuses))

@@ -28,6 +28,7 @@ from productrecs.features.search.relevance.repository import (
 )
 from productrecs.features.search.repository import QueryCount, SearchFigureRepository
 from productrecs.records.search_counts.repository import OTHER_INTENTS, PHOTO_SEARCHES
+from productrecs.records.search_counts.search_counter import MAX_INTENT
 from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.store import Store
 
@@ -39,8 +40,6 @@ MAX_TAIL: Final = 50
 MAX_BY_HAND: Final = 200
 MIN_SEARCHERS: Final = 2
 """A query that one shopper typed may name that shopper: it is not sampled."""
-
-_LONGEST_INTENT: Final = 256
 
 
 class RelevanceError(ProductRecsError):
@@ -56,7 +55,7 @@ def first_log_day(store: Store, now_ms: int) -> str:
 def intent_of(store: Store, text: str) -> str:
     """Return the intent of a query, by which the search log counts it."""
     analyzer = LanguageAnalyzer(store.settings.language)
-    return AnalysedQuery.of(text, analyzer).intent[:_LONGEST_INTENT]
+    return AnalysedQuery.of(text, analyzer).intent[:MAX_INTENT]
 
 
 def refresh_query_set(database: Database, store: Store, now_ms: int) -> list[SetQuery]:
