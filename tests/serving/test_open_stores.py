@@ -11,8 +11,16 @@ import pytest
 from productrecs.core.clock import system_ms
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push_items import upsert_items
+from productrecs.records.merchandising.rule import (
+    ListKind,
+    RuleAction,
+    RuleContent,
+    RuleTarget,
+)
+from productrecs.records.merchandising.rule_editor import RuleEditor
 from productrecs.records.pictures.repository import PictureRepository
 from productrecs.services import Services, build_services
+from productrecs.serving.cached_store import apply_changes, load_store
 from productrecs.serving.open_stores import MAX_PRELOADED, OpenStores
 from productrecs.settings import Settings
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
@@ -23,6 +31,7 @@ from productrecs.tenancy.accounts.store_management import (
     change_settings,
     register_store,
 )
+from productrecs.training.repository import store_versions
 from tests.support.service import Service, eventually
 
 if TYPE_CHECKING:
@@ -30,6 +39,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from productrecs.serving.cached_store import CachedStore
+    from productrecs.storage.sql.dialects import RawReader
     from productrecs.tenancy.accounts.store import Store
 
 
@@ -159,3 +169,34 @@ def test_a_damaged_visual_model_is_built_again(
     with services.database.reading() as connection:
         progress = PictureRepository(connection, store.store_id).progress()
     assert (progress.visual_id, progress.visual_seq) == (None, 0)
+
+
+def test_a_new_product_is_hidden_by_a_new_rule_from_its_first_moment(
+    services: Services, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = load_store(services, store)
+    catalog, rules = opened.state.catalog, opened.state.rules
+    assert rules is not None
+    target = RuleTarget(categories=("spares",))
+    editor = RuleEditor(services.database, store, system_ms, "somebody")
+    editor.add(RuleContent(RuleAction.EXCLUDE, target))
+    with services.database.transaction() as transaction:
+        log = StoreLog(services.database, transaction, store.store_id)
+        upsert_items(log, [ItemPatch("A", {"categories": ["Spares"]})], system_ms())
+    between: list[bool] = []
+    refresh = catalog.refresh
+
+    def refresh_and_look(reader: RawReader, seq: int) -> None:
+        refresh(reader, seq)
+        assert len(catalog) == 1
+        shown = catalog.visible(system_ms(), hide_sold_out=False)
+        assert rules.book is not None
+        between.append(bool(rules.book.of(ListKind.PRODUCT).shown(shown)[0]))
+
+    monkeypatch.setattr(catalog, "refresh", refresh_and_look)
+    reader = services.database.raw_reader()
+    versions = store_versions(reader, [store.store_id])[store.store_id]
+    apply_changes(services, store.store_id, opened, reader, versions)
+    reader.close()
+
+    assert between == [False]

@@ -143,9 +143,7 @@ def apply_changes(
         return
     catalog_seq, model_id, rules_seq, search_seq, visual_id, index_id, *others = versions
     state = cached_store.state
-    state.catalog.refresh(reader, int(catalog_seq))
-    if state.rules is not None:
-        state.rules.refresh(reader, int(rules_seq), services.clock())
+    _refresh_catalog_and_rules(services, state, reader, int(catalog_seq), int(rules_seq))
     _follow_index(services, store_id, cached_store, index_id)
     if cached_store.search_rules.seq != search_seq:
         cached_store.search_rules = SearchRuleBook.load(reader, store_id, int(search_seq))
@@ -158,6 +156,26 @@ def apply_changes(
     cached_store.versions = (
         versions if is_all else None
     )  # otherwise the next poll checks it again
+
+
+def _refresh_catalog_and_rules(
+    services: Services,
+    state: StoreState,
+    reader: RawReader,
+    catalog_seq: int,
+    rules_seq: int,
+) -> None:
+    """Read new products and rules; no list shows a new product that a new rule excludes.
+
+    A rule that excludes hides products added later until it is resolved again: so new
+    rules are resolved before the new products, and once more after them.
+    """
+    if state.rules is None:
+        state.catalog.refresh(reader, catalog_seq)
+        return
+    state.rules.refresh(reader, rules_seq, services.clock())
+    state.catalog.refresh(reader, catalog_seq)
+    state.rules.refresh(reader, rules_seq, services.clock())
 
 
 def _follow_index(
