@@ -7,8 +7,14 @@ from collections import Counter
 import pytest
 
 from productrecs.core.ids import StoreId
+from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
 from productrecs.records.search_counts import search_counter as limits
-from productrecs.records.search_counts.search_counter import ObservedSearch, SearchCounter
+from productrecs.records.search_counts.search_counter import (
+    ObservedSearch,
+    SearchCounter,
+    count_by_intent,
+    search_intent,
+)
 
 STORE = StoreId("st_1")
 
@@ -118,3 +124,21 @@ def test_what_could_not_be_kept_waits_again(searches: TypedSearches) -> None:
     searches.tally.put_back(searches.tally.take_counts())
 
     assert searches.counted() == {"tent": 1}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Red  Lamps", " ".join(f"lamp{n}" for n in range(40)), "mail anna@shop.example"],
+    ids=["short", "longer than what is kept", "with an e-mail address"],
+)
+def test_the_clicks_of_a_query_count_for_its_searches(
+    searches: TypedSearches, text: str
+) -> None:
+    searches.type(text)
+    searches.now += 5.0
+    searches.tally.finish_typing()
+    language = LanguageAnalyzer("en")
+
+    counted = count_by_intent(searches.tally.take_counts(), language)
+
+    assert counted.keys() == {search_intent(text, language)}

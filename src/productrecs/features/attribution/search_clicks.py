@@ -12,10 +12,7 @@ from productrecs.engines.hyperloglog import (
     merge,
     sketch,
 )
-from productrecs.engines.text.language_detection_and_stemming import (
-    AnalysedQuery,
-    LanguageAnalyzer,
-)
+from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
 from productrecs.features.attribution.daily_sums import (
     LocalDays,
     SearchDay,
@@ -28,6 +25,7 @@ from productrecs.features.attribution.repository import (
 from productrecs.features.attribution.touchpoint_index import ShopperCodes
 from productrecs.records.events.event import EventKind
 from productrecs.records.search_counts.repository import OTHER_INTENTS, PHOTO_SEARCHES
+from productrecs.records.search_counts.search_counter import search_intent
 
 _IMAGE: Final = int(EventKind.IMAGE_SEARCH_CLICK)
 
@@ -41,15 +39,10 @@ class Intents(dict[str, str]):
         self._language = LanguageAnalyzer(language)
 
     def __missing__(self, term: str) -> str:
-        """Compute the intent of a query; all texts with an e-mail address share one."""
+        """Compute the intent of a query."""
         if len(self) >= Cache.QUERY_INTENTS.limit:
             self.clear()
-        intent = (
-            AnalysedQuery.of(term, self._language).intent
-            if "@" not in term
-            else OTHER_INTENTS
-        )
-        self[term] = intent
+        intent = self[term] = search_intent(term, self._language)
         return intent
 
 

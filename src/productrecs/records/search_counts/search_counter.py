@@ -60,7 +60,7 @@ class SearchCounter:
 
     def count(self, search: ObservedSearch, searcher: Hashable) -> None:
         """Record a query; a partial one counts only if it is not continued."""
-        search = search._replace(text=" ".join(search.text.split())[:_LONGEST].lower())
+        search = search._replace(text=_counted_text(search.text))
         now, key = self._seconds(), (search.store_id, searcher)
         before = self._typing.pop(key, None)
         is_counted = False
@@ -128,21 +128,30 @@ MAX_INTENT: Final = 256
 """The most characters of an intent that are kept."""
 
 
+def search_intent(text: str, language: LanguageAnalyzer) -> str:
+    """Return the intent by which a query is counted, for its searches and its clicks.
+
+    All queries with an e-mail address share one: they are personal data.
+    """
+    counted = _counted_text(text)
+    if "@" in counted:
+        return OTHER_INTENTS
+    return AnalysedQuery.of(counted, language).intent[:MAX_INTENT]
+
+
+def _counted_text(text: str) -> str:
+    return " ".join(text.split())[:_LONGEST].lower()
+
+
 def count_by_intent(
     searches: Mapping[ObservedSearch, int], language: LanguageAnalyzer
 ) -> dict[str, SearchCount]:
     """Return counts by intent, with the shoppers."""
     by_intent: dict[str, SearchCount] = {}
     for search, times in searches.items():
-        # Queries with e-mail addresses are personal data: reports exclude them.
-        is_reportable = "@" not in search.text
-        if search.text == PHOTO_SEARCHES:
-            intent = PHOTO_SEARCHES
-        elif is_reportable:
-            intent = AnalysedQuery.of(search.text, language).intent
-        else:
-            intent = OTHER_INTENTS
-        text = search.text if is_reportable and intent else ""
+        is_photo = search.text == PHOTO_SEARCHES
+        intent = PHOTO_SEARCHES if is_photo else search_intent(search.text, language)
+        text = search.text if intent else ""  # of a shared intent none is reported
         shopper_set = (
             frozenset[int]() if search.shopper is None else frozenset((search.shopper,))
         )
@@ -153,7 +162,6 @@ def count_by_intent(
             unnamed=0 if shopper_set else times,
             shoppers=shopper_set,
         )
-        intent = intent[:MAX_INTENT]
         earlier_count = by_intent.get(intent)
         by_intent[intent] = one if earlier_count is None else earlier_count.plus(one)
     return by_intent

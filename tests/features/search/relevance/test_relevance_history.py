@@ -317,6 +317,17 @@ def test_clicks_judge_and_a_judgement_by_hand_replaces_them(shop: RelevanceStore
     assert found == {(False, Grade.GOOD), (True, Grade.BAD)}
 
 
+def test_the_clicks_of_a_long_query_judge_it(shop: RelevanceStore) -> None:
+    shop.push(lamp="lamp")
+    long = " ".join(f"lamp{n}" for n in range(60))
+    shop.count(**{long: 30})
+    shop.click(long, "lamp", range(10))
+
+    refresh_query_set(shop.services.database, shop.store, NOON)
+
+    assert shop.measure().judged_queries == 1
+
+
 def test_a_change_that_costs_relevance_raises_an_alarm_that_names_it(
     shop: RelevanceStore,
 ) -> None:

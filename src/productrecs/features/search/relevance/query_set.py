@@ -12,10 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from productrecs.core.errors import ProductRecsError
-from productrecs.engines.text.language_detection_and_stemming import (
-    AnalysedQuery,
-    LanguageAnalyzer,
-)
+from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
 from productrecs.features.search.product_search import truncate_query
 from productrecs.features.search.relevance.relevance_measure import Grade
 from productrecs.features.search.relevance.repository import (
@@ -28,7 +25,7 @@ from productrecs.features.search.relevance.repository import (
 )
 from productrecs.features.search.repository import QueryCount, SearchFigureRepository
 from productrecs.records.search_counts.repository import OTHER_INTENTS, PHOTO_SEARCHES
-from productrecs.records.search_counts.search_counter import MAX_INTENT
+from productrecs.records.search_counts.search_counter import search_intent
 from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.store import Store
 
@@ -54,8 +51,7 @@ def first_log_day(store: Store, now_ms: int) -> str:
 
 def intent_of(store: Store, text: str) -> str:
     """Return the intent of a query, by which the search log counts it."""
-    analyzer = LanguageAnalyzer(store.settings.language)
-    return AnalysedQuery.of(text, analyzer).intent[:MAX_INTENT]
+    return search_intent(text, LanguageAnalyzer(store.settings.language))
 
 
 def refresh_query_set(database: Database, store: Store, now_ms: int) -> list[SetQuery]:

@@ -11,10 +11,7 @@ from typing import Any, Final
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
-from productrecs.engines.text.language_detection_and_stemming import (
-    AnalysedQuery,
-    LanguageAnalyzer,
-)
+from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
 from productrecs.features.search.product_search import SearchableStore
 from productrecs.features.search.relevance.click_judgements import (
     SearchClick,
@@ -43,6 +40,7 @@ from productrecs.features.search.relevance.repository import (
     relevance_progress,
 )
 from productrecs.features.search.search_insights import search_insights
+from productrecs.records.search_counts.search_counter import search_intent
 from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.store import Store, is_nightly_run_due
 from productrecs.training.repository import store_versions
@@ -142,8 +140,7 @@ def _clicks(
         for click in page:
             intent = found.get(click.term)
             if intent is None:
-                intent = AnalysedQuery.of(click.term, analyzer).intent
-                found[click.term] = intent
+                intent = found[click.term] = search_intent(click.term, analyzer)
             if intent in intents:
                 weight = weights.get(click.seq, 1.0)
                 yield SearchClick(intent, click.item, click.shopper, click.position, weight)
