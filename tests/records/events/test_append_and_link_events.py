@@ -85,7 +85,10 @@ def read(database: Database, store: StoreId) -> dict[str, list[Any]]:
             "is customer": [
                 EventRepository(connection, store).is_customer(n) for n in names
             ],
-            "facts": facts_after(raw, store, -1, LAST),
+            # A link and its event share a number: their order is not defined.
+            "facts": sorted(
+                facts_after(raw, store, -1, LAST), key=lambda row: row[:2][::-1]
+            ),
             "histories": [facts_of_person(raw, store, name) for name in names],
             "training": list(TrainingRepository(connection, store).behaviour(-1, LAST)),
             "searches": list(SearchEventRepository(connection, store).events(-1, LAST)),
