@@ -26,7 +26,7 @@ from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.records.orders.ingest_events_and_orders import ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
-from productrecs.records.orders.repository import PurchaseRepository
+from productrecs.records.purchases.repository import PurchaseRepository
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.dialects import upsert
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLog

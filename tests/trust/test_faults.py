@@ -23,7 +23,7 @@ from productrecs.core.ids import StoreId
 from productrecs.processes.child_process import ForkedProcess
 from productrecs.records.orders.ingest_events_and_orders import OrderReceipt, ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
-from productrecs.records.orders.repository import PurchaseRepository
+from productrecs.records.purchases.repository import PurchaseRepository
 from productrecs.storage.sql import apsw_dbapi
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLog

@@ -10,7 +10,7 @@ from productrecs.core.cache_registry import Cache
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.records.events.repository import EventRepository
-from productrecs.records.orders.repository import PurchaseRepository
+from productrecs.records.purchases.repository import PurchaseRepository
 from productrecs.services import Services
 
 WINDOW_MS: Final = 30 * DAY_MS

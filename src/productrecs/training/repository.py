@@ -8,23 +8,22 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.records.events.event import EventKind
+from productrecs.records.events.repository import EventRepository
+from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
 from productrecs.storage.files.snapshots import MODELS, PICTURES, SEARCH, SnapshotName
 from productrecs.storage.sql.dialects import RawReader, raw_connection
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 from productrecs.storage.sql.tables import (
     event_session,
     event_shopper,
-    events,
     items,
     models,
-    purchase_lines,
     store_heads,
 )
 from productrecs.tenancy.accounts.repository import AccountRepository
 
 # Rows that stay in the cache of the processor: half the time of 50,000.
 _PAGE: Final = 2_000
-_MAX_FACTS: Final = 1_000
 TRAINING_KINDS: Final = (
     EventKind.DETAIL_PAGE_VIEW,
     EventKind.ADD_TO_CART,
@@ -161,44 +160,10 @@ class TrainingRepository:
             after = page[-1][-1]
 
     def purchases(self, after_seq: int, up_to_seq: int) -> Iterator[list[tuple[Any, ...]]]:
-        """Yield pages of lines.
-
-        (line_seq, basket, item, quantity, total, ts, void, shopper, session)
-
-        The total of a line in another currency than the store's is the item's usual price
-        for its units: totals are summed, and there are no exchange rates.
-        """
-        lines = purchase_lines.c
-        usual_price = sa.select(items.c.price).where(
-            items.c.store_id == self._store_id, items.c.number == lines.item
-        )
-        total = sa.case(
-            (sa.func.coalesce(lines.currency, "").in_(("", self._currency())), lines.total),
-            else_=usual_price.scalar_subquery() * sa.func.coalesce(lines.quantity, 1),
-        )
-        query = (
-            sa.select(
-                lines.line_seq,
-                lines.basket,
-                lines.item,
-                lines.quantity,
-                total,
-                lines.ts,
-                sa.or_(lines.void, lines.excess),
-                lines.shopper,
-                lines.session,
-            )
-            .where(
-                lines.store_id == self._store_id,
-                lines.seq > after_seq,
-                lines.seq <= up_to_seq,
-            )
-            .order_by(lines.seq)
-        )
-        yield from self._pages(query)
-
-    def _currency(self) -> str:
-        return AccountRepository(self._transaction).settings(self._store_id).currency
+        """Yield pages of lines, as `SoldLineRepository.training_lines` does."""
+        currency = AccountRepository(self._transaction).settings(self._store_id).currency
+        sold_lines = SoldLineRepository(self._transaction, self._store_id)
+        yield from sold_lines.training_lines(after_seq, up_to_seq, currency)
 
     def _pages(self, query: sa.Select[Any]) -> Iterator[list[tuple[Any, ...]]]:
         result = self._transaction.execution_options(stream_results=True).execute(query)
@@ -238,37 +203,10 @@ class TrainingRepository:
 
         None if the next thousand facts have no live one: the rest comes from an import.
         """
-        lines = purchase_lines.c
-        times = [
-            time_ms
-            for facts, received in (
-                (events, events.c.ts),
-                (purchase_lines, sa.func.coalesce(lines.updated_at, lines.ts)),
-            )
-            if (time_ms := self._first_live(facts, received, applied_seq)) is not None
-        ]
-        return min(times, default=None)
-
-    def _first_live(
-        self, facts: sa.Table, received: sa.ColumnElement[int], applied_seq: int
-    ) -> int | None:
-        following = (
-            sa.select(
-                *(facts.c.store_id, facts.c.seq, received.label("at"), facts.c.imported)
-            )
-            .where(facts.c.store_id == self._store_id, facts.c.seq > applied_seq)
-            .order_by(facts.c.seq)
-            .limit(_MAX_FACTS)
-            .subquery()
-        )
-        query = (
-            sa.select(following.c["at"])
-            .where(following.c.store_id == self._store_id, following.c.imported.is_(False))
-            .order_by(following.c.seq)
-            .limit(1)
-        )
-        found: int | None = self._transaction.execute(query).scalar()
-        return found
+        sold_lines = SoldLineRepository(self._transaction, self._store_id)
+        log = EventRepository(self._transaction, self._store_id)
+        times = (log.first_live_at(applied_seq), sold_lines.first_live_at(applied_seq))
+        return min((time_ms for time_ms in times if time_ms is not None), default=None)
 
     def serve(self, model: TrainedModel) -> None:
         """Let `model` serve from now on, unless a newer one already serves.

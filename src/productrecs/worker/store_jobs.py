@@ -41,12 +41,12 @@ from productrecs.records.events.repository import (
     RETRY_WINDOW_MS,
     EventRepository,
 )
-from productrecs.records.orders.repository import PurchaseRepository
 from productrecs.records.orders.unconfirmed_purchases import (
     apply_order_policy,
     is_policy_applied,
     leave_out_excess,
 )
+from productrecs.records.purchases.repository import PurchaseRepository
 from productrecs.records.search_counts.repository import (
     RETENTION_DAYS,
     SearchCountRepository,

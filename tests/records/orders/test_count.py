@@ -11,7 +11,7 @@ from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.events.repository import EventRepository
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
-from productrecs.records.orders.repository import PurchaseRepository
+from productrecs.records.purchases.repository import PurchaseRepository
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 

@@ -28,7 +28,7 @@ from productrecs.records.catalog.push_items import upsert_items
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.orders.ingest_events_and_orders import ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
-from productrecs.records.orders.sold_lines.repository import SoldLineRepository
+from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError, StoreLog
 from productrecs.tenancy.accounts.store_management import (
     Registration,

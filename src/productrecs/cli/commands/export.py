@@ -26,7 +26,7 @@ from productrecs.records.events.event import (
 )
 from productrecs.records.events.repository import EventRepository
 from productrecs.records.orders.order_and_purchase_ledger import merge_lines
-from productrecs.records.orders.repository import (
+from productrecs.records.purchases.repository import (
     FIRST_PAGE_KEY,
     PurchaseLine,
     PurchaseRepository,

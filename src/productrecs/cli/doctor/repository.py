@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import INSTALLATION, StoreId
 from productrecs.records.catalog.availability import Availability
-from productrecs.records.orders.sold_lines.repository import SoldLineRepository
+from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
 from productrecs.storage.jobs.job_queue import JobState
 from productrecs.storage.sql.tables import (
     dashboard_second_factors,

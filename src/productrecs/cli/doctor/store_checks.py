@@ -23,7 +23,7 @@ from productrecs.features.reports.tracking_health.tracking_issues import (
     find_data_issues,
 )
 from productrecs.records.catalog.repository import CatalogRepository
-from productrecs.records.orders.sold_lines.repository import SoldLineRepository
+from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
 from productrecs.services import Services
 from productrecs.storage.files.model_files import BrokenModelError, open_arrays
 from productrecs.tenancy.accounts.refused_keys.repository import refused_keys

@@ -14,6 +14,7 @@ from productrecs.features.attribution.daily_sums import (
 )
 from productrecs.records.events.event import EventKind
 from productrecs.records.events.repository import EventRepository, OtherId
+from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.dialects import ROWS_PLACEHOLDER, raw_connection, upsert
 from productrecs.storage.sql.tables import (
@@ -60,20 +61,14 @@ _HOURS: Final = (
     f"THEN CAST(ts AS TEXT) || ' ' || {event_shopper()} || ' ' || COALESCE(widget, '') "
     f"ELSE CAST(seq AS TEXT) END) {_LIVE} GROUP BY 1, 2"
 )
-_LINES: Final = (
-    "SELECT line_seq, ts, item, shopper, quantity, total, currency, basket, void "
-    "FROM purchase_lines WHERE store_id = ? AND seq > ? AND seq <= ? AND NOT imported "
-    "ORDER BY line_seq"
-)
 _LAST: Final = (
     "SELECT seq, ts FROM events WHERE store_id = ? AND seq > ? AND seq <= ? "
     "ORDER BY seq DESC LIMIT 1"
 )
-# A live event or order line of before a time that is not read yet.
+# A live event of before a time that is not read yet.
 _UNREAD: Final = (
     "SELECT 1 FROM events WHERE store_id = ? AND seq > ? AND ts < ? AND NOT imported "
-    "UNION ALL SELECT 1 FROM purchase_lines "
-    "WHERE store_id = ? AND line_seq > ? AND ts < ? AND NOT imported LIMIT 1"
+    "LIMIT 1"
 )
 _GIVEN_SEQS: Final = f"(SELECT CAST(given.value ->> 0 AS BIGINT) FROM {ROWS_PLACEHOLDER})"  # noqa: S608 - own words
 _PLACES: Final = (
@@ -251,6 +246,7 @@ class AttributionRepository:
         self._transaction = transaction
         self._raw = raw_connection(transaction)
         self._store_id = store_id
+        self._sold_lines = SoldLineRepository(transaction, store_id)
 
     def progress(self) -> AttributionProgress | None:
         """Return the position up to which the log was read; None before the first time."""
@@ -279,7 +275,7 @@ class AttributionRepository:
         The position must still be `progress`. Earlier settled days stay settled.
         """
         values = (self._store_id, progress.seq, days.before_ms)
-        if self._raw.all(_UNREAD, values * 2):
+        if self._raw.all(_UNREAD, values) or self._sold_lines.has_unread(*values[1:]):
             return False
         marks = attribution_marks.c
         query = attribution_marks.update().where(
@@ -334,11 +330,8 @@ class AttributionRepository:
         return self._raw.all(_CARTS, (self._store_id, after_seq, up_to_seq))
 
     def lines(self, after_seq: int, up_to_seq: int) -> list[Row]:
-        """Return the current state of the order lines that changed.
-
-        They are (line_seq, ts, item, shopper, quantity, total, currency, basket, void).
-        """
-        return self._raw.all(_LINES, (self._store_id, after_seq, up_to_seq))
+        """Return the lines that changed, as `SoldLineRepository.changed_lines` does."""
+        return self._sold_lines.changed_lines(after_seq, up_to_seq)
 
     def hours(self, after_seq: int, up_to_seq: int) -> list[Row]:
         """Return (hour, kind, count) of the live events."""

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
+from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
 from productrecs.storage.sql.dialects import raw_connection, upsert
 from productrecs.storage.sql.tables import experiment_days, exposures
 
@@ -16,12 +17,6 @@ _EXPOSURES_SQL: Final = (
     "WHERE store_id = ? AND test = ? ORDER BY first_at, arm, identity"
 )
 _LINKS: Final = "SELECT session, customer FROM shopper_links WHERE store_id = ?"
-_LINES: Final = (
-    "SELECT line_seq, person, ts, basket, quantity, total, currency, item "
-    "FROM purchase_lines "
-    "WHERE store_id = ? AND line_seq > ? AND ts >= ? AND NOT void AND person IS NOT NULL "
-    "ORDER BY line_seq LIMIT ?"
-)
 _COSTS: Final = "SELECT number, cost FROM items WHERE store_id = ? AND cost IS NOT NULL"
 _EVENTS: Final = (
     "SELECT seq, kind, ts, person FROM events "
@@ -66,11 +61,11 @@ class ExperimentResultRepository:
         A row is (line_seq, person, ts, basket, quantity, total, currency, cost), with the
         present cost of the product.
         """
-        after, raw = -1, raw_connection(self._transaction)
+        raw = raw_connection(self._transaction)
         costs: dict[int, float] = dict(raw.all(_COSTS, (self._store_id,)))
-        while page := raw.all(_LINES, (self._store_id, after, since_ms, _PAGE)):
+        sold_lines = SoldLineRepository(self._transaction, self._store_id)
+        for page in sold_lines.lines_of_persons(since_ms):
             yield [(*row[:-1], costs.get(row[-1])) for row in page]
-            after = page[-1][0]
 
     def events(self, kinds: tuple[int, ...], since_seq: int) -> Iterator[list[Row]]:
         """Yield pages of (person, kind, ts) of events of two kinds; without kinds none."""

@@ -11,7 +11,7 @@ from productrecs.core.clock import HOUR_MS
 from productrecs.core.ids import StoreId, random_text
 from productrecs.features.live_events.live_event import ORDER, LiveEvent, Verdict
 from productrecs.records.events.event import EventKind, event_fields
-from productrecs.records.orders.sold_lines.repository import SoldLineRepository
+from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
 from productrecs.storage.sql.dialects import RawReader, upsert
 from productrecs.storage.sql.tables import (
     event_columns,

@@ -26,13 +26,18 @@ from productrecs.features.privacy.repository import (
     all_names,
 )
 from productrecs.records.erasures.repository import ErasedNameRepository, name_digest
+from productrecs.records.events.repository import (
+    EventRepository,
+    shopper_bot_events,
+    shopper_events,
+)
+from productrecs.records.purchases.repository import PurchaseRepository, shopper_lines
 from productrecs.records.search_counts.repository import SearchCountRepository
 from productrecs.storage.files.model_files import remove_older_models
 from productrecs.storage.files.object_store import ObjectStore, ObjectStoreUnavailableError
 from productrecs.storage.files.snapshot_cache import SnapshotCache
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
-from productrecs.storage.sql.tables import bot_events, events, purchase_lines
 from productrecs.tenancy.accounts.store_management import all_stores
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.trained_models import models_folder
@@ -222,7 +227,8 @@ class Eraser:
             StoreLog(self.database, transaction, store_id).take_seqs(0)
             shoppers = ShopperRepository(transaction, store_id)
             shoppers.check_files_again()
-            texts = {" ".join(one.split())[:100].lower() for one in shoppers.typed(names)}
+            typed = EventRepository(transaction, store_id).queries_of(names)
+            texts = {" ".join(one.split())[:100].lower() for one in typed}
             SearchCountRepository(transaction, store_id).delete_rare(
                 sorted(texts), intents, MAX_RARE_SEARCHES
             )
@@ -244,9 +250,10 @@ class Eraser:
 
     def _delete_batch(self, store_id: StoreId, erasure: Erasure) -> bool:
         with self.database.transaction() as transaction:
-            shoppers = ShopperRepository(transaction, store_id)
-            deleted = shoppers.delete_events(erasure.names, BATCH)
-            lines = 0 if deleted else shoppers.unname_lines(erasure.names, BATCH)
+            log = EventRepository(transaction, store_id)
+            purchases = PurchaseRepository(transaction, store_id)
+            deleted = log.delete_of(erasure.names, BATCH)
+            lines = 0 if deleted else purchases.unname(erasure.names, BATCH)
             if deleted or lines:
                 ErasureRepository(transaction, store_id).count(
                     erasure.erasure_id, events_gone=deleted, lines_changed=lines
@@ -254,16 +261,12 @@ class Eraser:
         return bool(deleted or lines)
 
     def _unlink_sessions(self, store_id: StoreId, names: tuple[str, ...]) -> None:
-        for table in (events, bot_events, purchase_lines):
+        for rows in (shopper_events, shopper_bot_events, shopper_lines):
             with self.database.reading() as connection:
-                keys = ShopperRepository(connection, store_id).facts_of_other_customers(
-                    table, names
-                )
+                keys = rows(connection, store_id).keys_of_sessions(names)
             for start in range(0, len(keys), BATCH):
                 with self.database.transaction() as transaction:
-                    ShopperRepository(transaction, store_id).unname_sessions(
-                        table, keys[start : start + BATCH]
-                    )
+                    rows(transaction, store_id).unname_sessions(keys[start : start + BATCH])
 
     def _purge_derived_data(self, store_id: StoreId, cleared: list[Erasure]) -> bool:
         """Purge data derived from erased records; return whether all of it is purged.

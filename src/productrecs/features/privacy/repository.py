@@ -1,35 +1,30 @@
-"""Shopper repository: SQL that finds, exports and deletes the records of one shopper."""
+"""Shopper repository: SQL of a shopper's names, tests, uploads and erasures."""
 
-import itertools
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
-from productrecs.records.events.event import EventKind
+from productrecs.records.events.repository import shopper_bot_events, shopper_events
+from productrecs.records.purchases.repository import shopper_lines
+from productrecs.storage.sql.shopper_rows import ShopperRows, chunks
 from productrecs.storage.sql.tables import (
     attribution_marks,
-    bot_events,
     erasures,
-    event_columns,
-    events,
     exposures,
     file_imports,
     import_changes,
     insights,
     live_events,
-    purchase_lines,
     search_days,
     shopper_links,
     store_heads,
     uploads,
 )
 
-_CHUNK: Final = 400
-_TYPED: Final = (int(EventKind.SEARCH_PREF), int(EventKind.SEARCH_CLICK))
 _DELETING: Final = -1  # attribution reads the log from its beginning again
 _BY_NAME: Final = "customers"  # the only result that names customers
 _NAMES_OF_LINES: Final = frozenset({"shopper", "person", "session"})
@@ -75,106 +70,23 @@ class ShopperRepository:
         sessions = self._transaction.execute(query).scalars()
         return tuple(dict.fromkeys((customer, *sessions, name)))
 
-    def rows(self, table: sa.Table, names: Sequence[str]) -> Iterator[dict[str, Any]]:
-        """Yield this shopper's rows of a table, in its order."""
-        column = _PERSON_COLUMNS[table]
-        columns = event_columns(table) if table in {events, bot_events} else table.c
-        for some in _chunks(names):
-            query = (
-                sa.select(*columns)
-                .where(table.c.store_id == self._store_id, column.in_(some))
-                .order_by(*table.primary_key.columns)
-                .execution_options(stream_results=True)
-            )
-            for row in self._transaction.execute(query):
-                yield row._asdict()
-
-    def typed(self, names: Sequence[str]) -> set[str]:
-        """Return the shopper's queries as typed."""
-        found: set[str] = set()
-        for some in _chunks(names):
-            query = (
-                sa.select(events.c.term)
-                .where(
-                    events.c.store_id == self._store_id,
-                    events.c.person.in_(some),
-                    events.c.kind.in_(_TYPED),
-                    events.c.term.is_not(None),
-                )
-                .distinct()
-            )
-            found.update(self._transaction.execute(query).scalars())
-        return found
-
-    def delete_events(self, names: Sequence[str], limit: int) -> int:
-        """Delete up to `limit` of the shopper's events, a bot's too; return how many."""
-        for some in _chunks(names):
-            for table in (events, bot_events):
-                found = (
-                    sa.select(table.c.seq)
-                    .where(table.c.store_id == self._store_id, table.c.person.in_(some))
-                    .limit(limit)
-                )
-                deletion = table.delete().where(
-                    table.c.store_id == self._store_id, table.c.seq.in_(found)
-                )
-                if count := self._transaction.execute(deletion).rowcount:
-                    return count
-        return 0
-
-    def unname_lines(self, names: Sequence[str], limit: int) -> int:
-        """Clear the customer of up to `limit` purchased lines; return how many."""
-        for some in _chunks(names):
-            found = (
-                sa.select(purchase_lines.c.line_seq)
-                .where(
-                    purchase_lines.c.store_id == self._store_id,
-                    purchase_lines.c.person.in_(some),
-                )
-                .limit(limit)
-            )
-            changed = (
-                purchase_lines.update()
-                .where(
-                    purchase_lines.c.store_id == self._store_id,
-                    purchase_lines.c.line_seq.in_(found),
-                )
-                .values(shopper=None, person=None, session=None)
-            )
-            if count := self._transaction.execute(changed).rowcount:
-                return count
-        return 0
-
-    def facts_of_other_customers(self, table: sa.Table, names: Sequence[str]) -> list[int]:
-        """Return the keys of other customers' records from the shopper's sessions.
-
-        Reads all of the store's rows: there is no index of sessions.
-        """
-        key = _KEY[table]
-        return [
-            int(found)
-            for some in _chunks(names)
-            for found in self._transaction.execute(
-                sa.select(key).where(
-                    table.c.store_id == self._store_id, table.c.session.in_(some)
-                )
-            ).scalars()
-        ]
-
-    def unname_sessions(self, table: sa.Table, keys: Sequence[int]) -> None:
-        """Clear the session of these facts, which belong to another customer."""
-        for some in _chunks(keys):
-            changed = table.update().where(
-                table.c.store_id == self._store_id, _KEY[table].in_(some)
-            )
-            self._transaction.execute(changed.values(session=None))
+    def rows_by_kind(self) -> dict[str, ShopperRows]:
+        """Return all tables of shoppers, in the order of an export."""
+        own = (self._transaction, self._store_id)
+        return {
+            "name": ShopperRows(*own, shopper_links, shopper="customer"),
+            "event": shopper_events(*own),
+            "bot": shopper_bot_events(*own),
+            "purchase": shopper_lines(*own),
+            "test": ShopperRows(*own, exposures, shopper="identity"),
+        }
 
     def delete_experiment_rows(self, names: Sequence[str]) -> None:
         """Delete the shopper's test arms.
 
         A unit that another customer shares with them is renamed to that customer's id.
         """
-        for some in _chunks(names):
+        for some in chunks(names):
             deletion = exposures.delete().where(
                 exposures.c.store_id == self._store_id, exposures.c.identity.in_(some)
             )
@@ -253,7 +165,7 @@ class ShopperRepository:
     def unlink(self, names: Sequence[str]) -> None:
         """Delete the links between the names; the last step of an erasure."""
         links = shopper_links.c
-        for some in _chunks(names):
+        for some in chunks(names):
             deletion = shopper_links.delete().where(
                 links.store_id == self._store_id,
                 links.session.in_(some) | links.customer.in_(some),
@@ -418,41 +330,16 @@ def stores_in_progress(connection: sa.Connection) -> list[StoreId]:
 
 def all_names(connection: sa.Connection, store_id: StoreId) -> Iterator[str]:
     """Yield every name in a store's records; names may repeat."""
-    for table, name in (
-        (events, "person"),
-        (events, "session"),
-        (bot_events, "person"),
-        (bot_events, "session"),
-        (purchase_lines, "person"),
-        (purchase_lines, "session"),
-        (shopper_links, "session"),
-        (shopper_links, "customer"),
-        (exposures, "identity"),
+    rows = ShopperRepository(connection, store_id).rows_by_kind()
+    for kind, column in (
+        ("event", "person"),
+        ("event", "session"),
+        ("bot", "person"),
+        ("bot", "session"),
+        ("purchase", "person"),
+        ("purchase", "session"),
+        ("name", "session"),
+        ("name", "customer"),
+        ("test", "identity"),
     ):
-        query = (
-            sa.select(table.c[name])
-            .where(table.c.store_id == store_id, table.c[name].is_not(None))
-            .distinct()
-            .execution_options(stream_results=True)
-        )
-        yield from connection.execute(query).scalars()
-
-
-_PERSON_COLUMNS: Final = {
-    events: events.c.person,
-    bot_events: bot_events.c.person,
-    purchase_lines: purchase_lines.c.person,
-    shopper_links: shopper_links.c.customer,
-    exposures: exposures.c.identity,
-}
-_KEY: Final = {
-    events: events.c.seq,
-    bot_events: bot_events.c.seq,
-    purchase_lines: purchase_lines.c.line_seq,
-}
-
-
-def _chunks(values: Sequence[Any]) -> Iterator[list[Any]]:
-    remaining = iter(values)
-    while some := list(itertools.islice(remaining, _CHUNK)):
-        yield some
+        yield from rows[kind].names(column)

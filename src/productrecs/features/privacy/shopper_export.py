@@ -14,32 +14,16 @@ from productrecs.records.events.event import (
     without_empty_fields,
 )
 from productrecs.storage.sql.database import Database
-from productrecs.storage.sql.tables import (
-    bot_events,
-    events,
-    exposures,
-    purchase_lines,
-    shopper_links,
-)
 
 PAGE: Final = 1_000
 
 
 class ShopperRecord(NamedTuple):
-    """A row of a kind with product names; `_TABLES` has the kinds."""
+    """A row of a kind with product names; `rows_by_kind` has the kinds."""
 
     kind: str
     row: dict[str, Any]
     products: dict[int, str]
-
-
-_TABLES: Final = {
-    "name": shopper_links,
-    "event": events,
-    "bot": bot_events,
-    "purchase": purchase_lines,
-    "test": exposures,
-}
 
 
 def shopper_names(database: Database, store_id: StoreId, name: str) -> tuple[str, ...]:
@@ -55,9 +39,9 @@ def shopper_records(
     with database.reading() as connection:
         shoppers = ShopperRepository(connection, store_id)
         catalog = CatalogRepository(connection, store_id)
-        for kind, table in _TABLES.items():
+        for kind, rows in shoppers.rows_by_kind().items():
             page: list[dict[str, Any]] = []
-            for row in shoppers.rows(table, names):
+            for row in rows.of(names):
                 page.append(row)
                 if len(page) == PAGE:
                     yield from _product_id(kind, page, catalog)

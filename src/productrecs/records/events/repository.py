@@ -8,12 +8,20 @@ import sqlalchemy as sa
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.records.events.event import CROWDED_NETWORK, INHUMAN_RATE, EventKind
+from productrecs.records.purchases.repository import PurchaseRepository
+from productrecs.records.purchases.sold_lines.repository import (
+    BUYER_SQL,
+    lines_after_sql,
+    lines_of_person_sql,
+)
 from productrecs.storage.sql.dialects import (
     ROWS_PLACEHOLDER,
     RawReader,
     raw_connection,
     upsert,
 )
+from productrecs.storage.sql.sequence_and_item_numbers import first_live_at
+from productrecs.storage.sql.shopper_rows import ShopperRows, chunks
 from productrecs.storage.sql.tables import (
     bot_events,
     event_columns,
@@ -29,6 +37,7 @@ RETRY_WINDOW_MS: Final = 7 * DAY_MS
 BOT_RETENTION_MS: Final = 90 * DAY_MS
 """How long the events of bots are stored."""
 
+_TYPED: Final = (int(EventKind.SEARCH_PREF), int(EventKind.SEARCH_CLICK))
 _ADMIT: Final = (
     "INSERT INTO event_receipts (store_id, event_id, received_at) VALUES (?, ?, ?) "
     "ON CONFLICT (store_id, event_id) DO UPDATE SET received_at = excluded.received_at "
@@ -41,15 +50,13 @@ _PURGE: Final = (
 _CUSTOMERS: Final = ("shopper_links", "session", "customer")
 # Whether a name came as somebody's customer id: beside another session, or on an order.
 _IS_CUSTOMER: Final = (
-    "SELECT 1 WHERE EXISTS "
+    "SELECT 1 WHERE EXISTS "  # noqa: S608 - own words
     "(SELECT 1 FROM shopper_links WHERE store_id = ? AND customer = ?) "
     "OR EXISTS (SELECT 1 FROM shopper_links "
     "WHERE store_id = ? AND session = ? AND confirmed) "
     "OR EXISTS (SELECT 1 FROM events "
     "WHERE store_id = ? AND person = ? AND session NOT IN (person, '')) "
-    "OR EXISTS (SELECT 1 FROM purchase_lines "
-    "WHERE store_id = ? AND person = ? AND NOT void "
-    "AND (session IS NULL OR session <> person))"
+    f"OR EXISTS ({BUYER_SQL})"
 )
 _LINK: Final = (
     "INSERT INTO shopper_links (store_id, session, customer, since_seq, confirmed) "  # noqa: S608 - own words
@@ -65,14 +72,13 @@ _FORMER_IDS: Final = {
     f"(SELECT given.value ->> 0 FROM {ROWS_PLACEHOLDER})"
     for column in ("session", "customer")
 }
-# The sessions of a former id move first; then the events and purchases of the session.
+# The sessions of a former id move first; then the events of the session.
 _FOLLOW: Final = tuple(
     f"UPDATE {table} SET {session}{column} = given.value ->> 1 FROM {ROWS_PLACEHOLDER} "  # noqa: S608 - own names
     f"WHERE store_id = ? AND {column} = given.value ->> 0"
     for table, column, session in (
         ("shopper_links", "customer", ""),
         ("events", "person", f"session = {event_session()}, "),
-        ("purchase_lines", "person", ""),
     )
 )
 
@@ -164,6 +170,7 @@ class EventRepository:
         self._raw.run(_LINK, (self._store_id, confirmed, list(links)))
         for text in _FOLLOW:
             self._raw.run(text, (list(links), self._store_id))
+        PurchaseRepository(self._transaction, self._store_id).link(links)
 
     def set_aside(
         self, sessions: Sequence[str], customers: Sequence[str], since_ms: int
@@ -248,6 +255,48 @@ class EventRepository:
         )
         return [row._asdict() for row in self._transaction.execute(query)]
 
+    def first_live_at(self, after_seq: int) -> int | None:
+        """Return when the first live event after a number was received.
+
+        None if the next thousand events have no live one.
+        """
+        return first_live_at(
+            self._transaction, self._store_id, events, events.c.ts, after_seq
+        )
+
+    def queries_of(self, names: Sequence[str]) -> set[str]:
+        """Return the queries of a shopper as typed."""
+        found: set[str] = set()
+        for some in chunks(names):
+            query = (
+                sa.select(events.c.term)
+                .where(
+                    events.c.store_id == self._store_id,
+                    events.c.person.in_(some),
+                    events.c.kind.in_(_TYPED),
+                    events.c.term.is_not(None),
+                )
+                .distinct()
+            )
+            found.update(self._transaction.execute(query).scalars())
+        return found
+
+    def delete_of(self, names: Sequence[str], limit: int) -> int:
+        """Delete up to `limit` of a shopper's events, a bot's too; return how many."""
+        for some in chunks(names):
+            for table in (events, bot_events):
+                found = (
+                    sa.select(table.c.seq)
+                    .where(table.c.store_id == self._store_id, table.c.person.in_(some))
+                    .limit(limit)
+                )
+                deletion = table.delete().where(
+                    table.c.store_id == self._store_id, table.c.seq.in_(found)
+                )
+                if count := self._transaction.execute(deletion).rowcount:
+                    return count
+        return 0
+
     def count(self, since_ms: int, until_ms: int) -> int:
         """Return the number of log rows after `since_ms`, up to `until_ms`.
 
@@ -302,8 +351,7 @@ _AFTER_SQL: Final = f"""
     SELECT kind, seq, ts, item, {event_session()}, person, seq, term
     FROM events WHERE store_id = ? AND seq > ?
     UNION ALL
-    SELECT {_BUY}, seq, ts, item, session, person, line_seq, NULL
-    FROM purchase_lines WHERE store_id = ? AND seq > ? AND NOT (void AND line_seq = seq)
+    {lines_after_sql(_BUY)}
     ORDER BY seq LIMIT ?
 """  # noqa: S608 - own constants
 _CUSTOMER_SQL: Final = (
@@ -318,9 +366,7 @@ _HISTORY_SQL: Final = f"""
     ) AS done
     UNION ALL
     SELECT * FROM (
-        SELECT {_BUY}, seq, ts, item, session FROM purchase_lines
-        WHERE store_id = ? AND person = ? AND NOT void
-        ORDER BY seq DESC LIMIT {_BOUGHT_LIMIT}
+        {lines_of_person_sql(_BUY, _BOUGHT_LIMIT)}
     ) AS bought
     UNION ALL
     SELECT * FROM (
@@ -334,6 +380,17 @@ _HISTORY_SQL: Final = f"""
 """  # noqa: S608 - own constants
 _TERM_SQL: Final = "SELECT term FROM events WHERE store_id = ? AND seq = ?"
 Fact = tuple[Any, ...]
+
+
+def shopper_events(transaction: sa.Connection, store_id: StoreId) -> ShopperRows:
+    """Return a store's events as rows of shoppers."""
+    return ShopperRows(transaction, store_id, events, columns=event_columns(events))
+
+
+def shopper_bot_events(transaction: sa.Connection, store_id: StoreId) -> ShopperRows:
+    """Return the events of bots as rows of shoppers."""
+    columns = event_columns(bot_events)
+    return ShopperRows(transaction, store_id, bot_events, columns=columns)
 
 
 def log_head(reader: RawReader, store_id: StoreId) -> tuple[int, int]:

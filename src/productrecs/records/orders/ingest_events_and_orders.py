@@ -22,15 +22,18 @@ from productrecs.records.events.repository import EventRepository
 from productrecs.records.orders.order_and_purchase_ledger import (
     NewOrder,
     NewOrderLine,
-    PurchaseChannel,
     PurchaseLedger,
     line_total,
     number_repeats,
 )
-from productrecs.records.orders.repository import PurchaseLine, PurchaseRepository
 from productrecs.records.orders.unconfirmed_purchases import (
     OrderPolicy,
     record_confirmed_order,
+)
+from productrecs.records.purchases.repository import (
+    PurchaseChannel,
+    PurchaseLine,
+    PurchaseRepository,
 )
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 

@@ -7,19 +7,15 @@ CSV file overwrites both. The lines of one order share a basket.
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum, IntEnum
+from enum import Enum
 
 from productrecs.records.orders.order_history_line import HistoryLine
-from productrecs.records.orders.repository import PurchaseLine, PurchaseRepository
+from productrecs.records.purchases.repository import (
+    PurchaseChannel,
+    PurchaseLine,
+    PurchaseRepository,
+)
 from productrecs.storage.sql.database import Database
-
-
-class PurchaseChannel(IntEnum):
-    """The channel of a purchase; a higher one replaces a lower one."""
-
-    EVENT = 0
-    ORDER = 1
-    CSV = 2
 
 
 class PurchaseLedger:

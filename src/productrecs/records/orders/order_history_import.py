@@ -28,7 +28,6 @@ from productrecs.records.orders.csv_reader import (
 from productrecs.records.orders.order_and_purchase_ledger import (
     LineMerger,
     LineOutcome,
-    PurchaseChannel,
     PurchaseLedger,
 )
 from productrecs.records.orders.order_history_line import (
@@ -41,8 +40,9 @@ from productrecs.records.orders.order_history_line import (
     row_message,
     time_problem,
 )
-from productrecs.records.orders.repository import (
+from productrecs.records.purchases.repository import (
     ImportMark,
+    PurchaseChannel,
     PurchaseLine,
     PurchaseRepository,
 )

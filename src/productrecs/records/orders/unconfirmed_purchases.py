@@ -9,7 +9,7 @@ from typing import Final
 
 from productrecs.core.clock import DAY_MS, HOUR_MS
 from productrecs.records.events.repository import EventRepository
-from productrecs.records.orders.repository import PurchaseLine, PurchaseRepository
+from productrecs.records.purchases.repository import PurchaseLine, PurchaseRepository
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.repository import AccountRepository

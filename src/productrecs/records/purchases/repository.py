@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Final, NamedTuple, Self
 
 import sqlalchemy as sa
@@ -17,6 +18,7 @@ from productrecs.storage.sql.dialects import (
     raw_connection,
     upsert,
 )
+from productrecs.storage.sql.shopper_rows import ShopperRows, chunks
 from productrecs.storage.sql.tables import (
     imports,
     order_receipts,
@@ -29,7 +31,19 @@ _CHUNK: Final = 400
 _MAX_LINES: Final = 1_000  # lines of an order that are read in full
 _HISTORY: Final = "orders"
 FIRST_PAGE_KEY: Final = ("", -1, -1, -1)
-_BY_EVENT: Final = 0  # purchases.Channel.EVENT
+# The lines of a session that was linked to a customer follow it.
+_LINK: Final = (
+    f"UPDATE purchase_lines SET person = given.value ->> 1 FROM {ROWS_PLACEHOLDER} "  # noqa: S608 - own words
+    "WHERE store_id = ? AND person = given.value ->> 0"
+)
+
+
+class PurchaseChannel(IntEnum):
+    """The channel of a purchase; a higher one replaces a lower one."""
+
+    EVENT = 0
+    ORDER = 1
+    CSV = 2
 
 
 class PurchaseLine(NamedTuple):
@@ -63,7 +77,7 @@ class PurchaseLine(NamedTuple):
     @property
     def is_confirmed(self) -> bool:
         """Whether the secret key or a file sent it."""
-        return not self.unconfirmed and self.channel != _BY_EVENT
+        return not self.unconfirmed and self.channel != PurchaseChannel.EVENT
 
     def with_customer(self, linked: Mapping[str, str]) -> Self:
         """Return the line with its person replaced by the linked customer."""
@@ -235,7 +249,7 @@ class PurchaseRepository:
         columns = purchase_lines.c
         key = (columns.order_id, columns.receipt)
         changed = sa.func.max(sa.func.coalesce(columns.updated_at, columns.ts))
-        unconfirmed = sa.or_(columns.unconfirmed, columns.channel == _BY_EVENT)
+        unconfirmed = sa.or_(columns.unconfirmed, columns.channel == PurchaseChannel.EVENT)
         query = (
             sa.select(*key)
             .where(
@@ -262,7 +276,7 @@ class PurchaseRepository:
             .where(
                 columns.store_id == self._store_id,
                 columns.seq > after_seq,
-                columns.channel == _BY_EVENT,
+                columns.channel == PurchaseChannel.EVENT,
                 columns.void.is_(False),
             )
             .order_by(columns.seq)
@@ -313,6 +327,28 @@ class PurchaseRepository:
             ],
         )
 
+    def link(self, links: Sequence[tuple[str, str, int]]) -> None:
+        """Move the lines of sessions to customers; a link begins with these two."""
+        self._raw.run(_LINK, (list(links), self._store_id))
+
+    def unname(self, names: Sequence[str], limit: int) -> int:
+        """Clear the customer of up to `limit` of a shopper's lines; return how many."""
+        lines = purchase_lines.c
+        for some in chunks(names):
+            found = (
+                sa.select(lines.line_seq)
+                .where(lines.store_id == self._store_id, lines.person.in_(some))
+                .limit(limit)
+            )
+            changed = (
+                purchase_lines.update()
+                .where(lines.store_id == self._store_id, lines.line_seq.in_(found))
+                .values(shopper=None, person=None, session=None)
+            )
+            if count := self._transaction.execute(changed).rowcount:
+                return count
+        return 0
+
     def count_buys_and_orders(self, after_ms: int, until_ms: int) -> tuple[int, int]:
         """Return the numbers of `buy` events and of orders in that period.
 
@@ -323,7 +359,7 @@ class PurchaseRepository:
         is_counted = sa.and_(~lines.void, sa.func.coalesce(lines.quantity, 1) > 0)
         is_single_line = sa.and_(is_counted, lines.basket.is_(None))
         query = sa.select(
-            sa.func.count(sa.case((lines.channel == _BY_EVENT, 1))),
+            sa.func.count(sa.case((lines.channel == PurchaseChannel.EVENT, 1))),
             sa.func.count(sa.distinct(sa.case((is_counted, lines.basket)))),
             sa.func.count(sa.case((is_single_line, 1))),
         ).where(lines.store_id == self._store_id, lines.ts > after_ms, lines.ts <= until_ms)
@@ -373,6 +409,11 @@ class PurchaseRepository:
             imports.c.kind == _HISTORY,
             imports.c.digest == digest,
         )
+
+
+def shopper_lines(transaction: sa.Connection, store_id: StoreId) -> ShopperRows:
+    """Return a store's lines as rows of shoppers."""
+    return ShopperRows(transaction, store_id, purchase_lines)
 
 
 def _line(row: Row) -> PurchaseLine:

@@ -20,7 +20,7 @@ from productrecs.records.orders.order_history_import import (
     HistoryReport,
     order_counts,
 )
-from productrecs.records.orders.repository import ImportMark
+from productrecs.records.purchases.repository import ImportMark
 from productrecs.records.uploads.file_import import (
     ImportChoices,
     ImportStatus,

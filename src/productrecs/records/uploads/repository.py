@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from productrecs.core.ids import StoreId
 from productrecs.records.orders.csv_reader import CsvFormat
 from productrecs.records.orders.order_history_import import HistoryReport, RowError
-from productrecs.records.orders.repository import ImportMark
+from productrecs.records.purchases.repository import ImportMark
 from productrecs.records.uploads.file_import import (
     OPEN,
     OPEN_LIMIT,

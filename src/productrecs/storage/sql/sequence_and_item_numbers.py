@@ -20,6 +20,7 @@ _TAKE_SEQS: Final = (
     "UPDATE store_heads SET seq = seq + ? WHERE store_id = ? RETURNING seq, erasures"
 )
 _NUMBERS: Final = ("items", "item_id", "number")
+_MAX_FACTS: Final = 1_000
 
 
 class StoreDeletedError(ProductRecsError):
@@ -162,3 +163,31 @@ class StoreLog:
             ],
         )
         return created
+
+
+def first_live_at(
+    connection: sa.Connection,
+    store_id: StoreId,
+    facts: sa.Table,
+    received: sa.ColumnElement[int],
+    after_seq: int,
+) -> int | None:
+    """Return when the first live fact of a table after a number was `received`.
+
+    None if the next thousand facts have no live one: the rest comes from an import.
+    """
+    following = (
+        sa.select(facts.c.store_id, facts.c.seq, received.label("at"), facts.c.imported)
+        .where(facts.c.store_id == store_id, facts.c.seq > after_seq)
+        .order_by(facts.c.seq)
+        .limit(_MAX_FACTS)
+        .subquery()
+    )
+    query = (
+        sa.select(following.c["at"])
+        .where(following.c.store_id == store_id, following.c.imported.is_(False))
+        .order_by(following.c.seq)
+        .limit(1)
+    )
+    found: int | None = connection.execute(query).scalar()
+    return found

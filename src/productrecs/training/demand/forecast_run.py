@@ -36,7 +36,7 @@ from productrecs.engines.demand.ensemble_and_calibration import Calibration, Ens
 from productrecs.engines.demand.forecast import DemandForecast, forecast_demand
 from productrecs.engines.demand.forecast_features import store_totals
 from productrecs.records.catalog.availability import Availability
-from productrecs.records.orders.sold_lines.repository import SoldLineRepository
+from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 from productrecs.training.demand.repository import DemandRepository, StoredRun
 

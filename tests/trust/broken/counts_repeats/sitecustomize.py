@@ -3,7 +3,7 @@
 import itertools
 
 from productrecs.records.events.repository import EventRepository
-from productrecs.records.orders.repository import PurchaseRepository
+from productrecs.records.purchases.repository import PurchaseRepository
 
 _WEEKS = itertools.count(1)
 _admit = PurchaseRepository.admit

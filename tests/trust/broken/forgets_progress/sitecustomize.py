@@ -1,6 +1,6 @@
 """Broken variant: an interrupted import begins anew instead of resuming."""
 
-from productrecs.records.orders.repository import ImportMark
+from productrecs.records.purchases.repository import ImportMark
 from productrecs.records.uploads.order_upload_import import UploadProgress
 
 _start = UploadProgress.start

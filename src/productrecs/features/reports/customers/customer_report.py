@@ -27,6 +27,7 @@ from productrecs.features.reports.customers.rfm_segments import (
     Segment,
     segment_customers,
 )
+from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
 from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store, is_nightly_run_due
@@ -87,9 +88,9 @@ def compute_customers(database: Database, store: Store, now_ms: int) -> StoredSe
     zone = store.settings.zone
     today = datetime.fromtimestamp(now_ms / 1000, UTC).astimezone(zone).date()
     with database.reading() as connection:
-        repository = CustomerRepository(connection, store.store_id)
-        head = repository.head()
-        found = segment_customers(repository.lines(), store.settings.currency, zone, today)
+        head = CustomerRepository(connection, store.store_id).head()
+        lines = SoldLineRepository(connection, store.store_id).lines_of_customers()
+        found = segment_customers(lines, store.settings.currency, zone, today)
     result = StoredSegments(
         now_ms, head, {"sums": _summed(found), "people": _listed(found)}
     )

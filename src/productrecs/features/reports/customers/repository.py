@@ -1,27 +1,16 @@
-"""Customer repository: SQL for what customers bought and for the stored segments."""
+"""Customer repository: SQL of the stored segments."""
 
 import json
-from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 import msgspec
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
-from productrecs.storage.sql.dialects import raw_connection, upsert
+from productrecs.storage.sql.dialects import upsert
 from productrecs.storage.sql.tables import insights, store_heads
 
 CUSTOMERS: Final = "customers"
-_PAGE: Final = 50_000
-# A line has a customer if its person is not the session: a user_id, or a file's column.
-_LINES: Final = (
-    "SELECT line_seq, person, ts, basket, quantity, total, currency FROM purchase_lines "
-    "WHERE store_id = ? AND line_seq > ? AND NOT void AND person IS NOT NULL "
-    "AND shopper IS NOT NULL AND (session IS NULL OR session <> shopper) "
-    "ORDER BY line_seq LIMIT ?"
-)
-
-Row = tuple[Any, ...]
 
 
 class StoredSegments(NamedTuple):
@@ -62,18 +51,6 @@ class CustomerRepository:
         """Work on `store_id`'s rows only."""
         self._transaction = transaction
         self._store_id = store_id
-
-    def lines(self) -> Iterator[list[Row]]:
-        """Yield pages of purchased order lines, in their current state.
-
-        A row is (line_seq, person, ts, basket, quantity, total, currency).
-        """
-        after = -1
-        while page := raw_connection(self._transaction).all(
-            _LINES, (self._store_id, after, _PAGE)
-        ):
-            yield page
-            after = page[-1][0]
 
     def head(self) -> int:
         """Return the last sequence number of the log."""

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from productrecs.core.clock import MINUTE_MS
-from productrecs.features.reports.customers.repository import Row
+from productrecs.storage.sql.dialects import Row
 
 SHOP_WEIGHT: Final = 2
 """How many gaps of the shop's mean length are added to each customer's (shrinkage)."""

@@ -10,6 +10,7 @@ from productrecs.core.ids import StoreId
 from productrecs.core.report import ReportQuery
 from productrecs.engines.hyperloglog import cardinality, merge
 from productrecs.records.events.event import EventKind
+from productrecs.records.purchases.sold_lines.repository import orders_of_lines
 from productrecs.storage.sql.tables import (
     attribution_marks,
     credit_days,
@@ -18,7 +19,6 @@ from productrecs.storage.sql.tables import (
     look_days,
     outcome_days,
     outcomes,
-    purchase_lines,
     shopper_days,
     store_heads,
     touch_days,
@@ -320,11 +320,12 @@ class ImpactRepository:
 
     def sales(self, period: ReportQuery) -> list[AttributedSale]:
         """Return the newest attributed sales of a period, newest first."""
-        one, line, item = outcomes.c, purchase_lines.c, items.c
+        orders = orders_of_lines(self._store_id)
+        one, item = outcomes.c, items.c
         query = (
             sa.select(
                 one.ts,
-                line.order_id,
+                orders.c.order_id,
                 item.item_id,
                 item.title,
                 one.units,
@@ -336,10 +337,7 @@ class ImpactRepository:
                 one.source,
                 one.position,
             )
-            .join(
-                purchase_lines,
-                (line.store_id == one.store_id) & (line.line_seq == one.fact),
-            )
+            .join(orders, orders.c.line_seq == one.fact)
             .join(items, (item.store_id == one.store_id) & (item.number == one.item))
             .where(
                 one.store_id == self._store_id,

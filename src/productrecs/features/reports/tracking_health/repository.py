@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.records.events.event import EventKind
-from productrecs.records.orders.sold_lines.repository import SoldLine, SoldLineRepository
+from productrecs.records.purchases.sold_lines.repository import SoldLine, SoldLineRepository
 from productrecs.storage.sql.dialects import Row, raw_connection, upsert
 from productrecs.storage.sql.tables import (
     bot_events,

@@ -18,9 +18,9 @@ from productrecs.features.reports.tracking_health.repository import (
     UnconfirmedShares,
     UnknownProducts,
 )
-from productrecs.records.orders.sold_lines.repository import SoldLine
 from productrecs.records.pictures.picture_fetch_states import PictureCounts
 from productrecs.records.pictures.repository import PictureRepository
+from productrecs.records.purchases.sold_lines.repository import SoldLine
 from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.shopper_identity import IdentityCheck
 from productrecs.tenancy.accounts.store import Store

@@ -27,7 +27,7 @@ from productrecs.http.pipeline.route_declaration import SECRET, Routes
 from productrecs.http.pipeline.url_decoding import ORDER_PREFIX, id_of_path
 from productrecs.records.catalog.item import pushed_fields
 from productrecs.records.catalog.repository import CatalogRepository, StoredItem
-from productrecs.records.orders.repository import (
+from productrecs.records.purchases.repository import (
     OrderPage,
     PurchaseLine,
     PurchaseRepository,

@@ -6,11 +6,13 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
-from productrecs.records.orders.order_and_purchase_ledger import PurchaseChannel
-from productrecs.storage.sql.dialects import raw_connection
+from productrecs.records.purchases.repository import PurchaseChannel
+from productrecs.storage.sql.dialects import Row, raw_connection
+from productrecs.storage.sql.sequence_and_item_numbers import first_live_at
 from productrecs.storage.sql.tables import items, purchase_lines
 
 _PAGE: Final = 50_000
+_TRAINING_PAGE: Final = 2_000  # stays in the cache of the processor: half the time
 _SAMPLE: Final = 5_000
 _SAMPLED_PERSONS: Final = 300
 _ORDERS, _ORDER_LINES = 5, 50
@@ -23,6 +25,66 @@ _UNCONFIRMED_LINES: Final = (
     "WHERE store_id = ? AND seq > ? AND NOT imported "
     f"AND (unconfirmed OR NOT void) ORDER BY seq DESC LIMIT {_SAMPLE}) AS newest"
 )
+_CHANGED: Final = (
+    "SELECT line_seq, ts, item, shopper, quantity, total, currency, basket, void "
+    "FROM purchase_lines WHERE store_id = ? AND seq > ? AND seq <= ? AND NOT imported "
+    "ORDER BY line_seq"
+)
+_UNREAD: Final = (
+    "SELECT 1 FROM purchase_lines "
+    "WHERE store_id = ? AND line_seq > ? AND ts < ? AND NOT imported LIMIT 1"
+)
+_OF_PERSONS: Final = (
+    "SELECT line_seq, person, ts, basket, quantity, total, currency, item "
+    "FROM purchase_lines "
+    "WHERE store_id = ? AND line_seq > ? AND ts >= ? AND NOT void AND person IS NOT NULL "
+    "ORDER BY line_seq LIMIT ?"
+)
+# A line has a customer if its person is not the session: a user_id, or a file's column.
+_OF_CUSTOMERS: Final = (
+    "SELECT line_seq, person, ts, basket, quantity, total, currency FROM purchase_lines "
+    "WHERE store_id = ? AND line_seq > ? AND NOT void AND person IS NOT NULL "
+    "AND shopper IS NOT NULL AND (session IS NULL OR session <> shopper) "
+    "ORDER BY line_seq LIMIT ?"
+)
+# Parts of the statements that read a shopper's history: events and purchases at once.
+BUYER_SQL: Final = (
+    "SELECT 1 FROM purchase_lines "
+    "WHERE store_id = ? AND person = ? AND NOT void "
+    "AND (session IS NULL OR session <> person)"
+)
+"""Whether an order names a customer; takes the store and the name."""
+
+
+def lines_after_sql(kind: int) -> str:
+    """Return the SQL of the lines that changed after a number, as facts of a kind.
+
+    It takes the store and the number, and gives (kind, seq, ts, item, session, person,
+    first seq, null). Lines that were void from the start are left out.
+    """
+    return (
+        f"SELECT {kind}, seq, ts, item, session, person, line_seq, NULL "  # noqa: S608 - a number
+        "FROM purchase_lines "
+        "WHERE store_id = ? AND seq > ? AND NOT (void AND line_seq = seq)"
+    )
+
+
+def lines_of_person_sql(kind: int, limit: int) -> str:
+    """Return the SQL of the newest `limit` lines of a person, as facts of a kind.
+
+    It takes the store and the person, and gives (kind, seq, ts, item, session).
+    """
+    return (
+        f"SELECT {kind}, seq, ts, item, session FROM purchase_lines "  # noqa: S608 - numbers
+        f"WHERE store_id = ? AND person = ? AND NOT void ORDER BY seq DESC LIMIT {limit}"
+    )
+
+
+def orders_of_lines(store_id: StoreId) -> sa.Subquery:
+    """Return the order id of each line of a store, to join with other facts."""
+    lines = purchase_lines.c
+    query = sa.select(lines.line_seq, lines.order_id).where(lines.store_id == store_id)
+    return query.subquery()
 
 
 class SoldLine(NamedTuple):
@@ -71,6 +133,90 @@ class SoldLineRepository:
         result = self._connection.execution_options(stream_results=True).execute(query)
         for page in result.partitions(_PAGE):
             yield [tuple(row) for row in page]
+
+    def training_lines(
+        self, after_seq: int, up_to_seq: int, currency: str
+    ) -> Iterator[list[Row]]:
+        """Yield pages of the lines that changed in a part of the log, in its order.
+
+        A row is (line_seq, basket, item, quantity, total, ts, void, shopper, session).
+        The total of a line in another currency than `currency`, the store's, is the item's
+        usual price for its units: totals are summed, and there are no exchange rates.
+        """
+        lines = purchase_lines.c
+        usual_price = sa.select(items.c.price).where(
+            items.c.store_id == self._store_id, items.c.number == lines.item
+        )
+        total = sa.case(
+            (sa.func.coalesce(lines.currency, "").in_(("", currency)), lines.total),
+            else_=usual_price.scalar_subquery() * sa.func.coalesce(lines.quantity, 1),
+        )
+        query = (
+            sa.select(
+                lines.line_seq,
+                lines.basket,
+                lines.item,
+                lines.quantity,
+                total,
+                lines.ts,
+                sa.or_(lines.void, lines.excess),
+                lines.shopper,
+                lines.session,
+            )
+            .where(
+                lines.store_id == self._store_id,
+                lines.seq > after_seq,
+                lines.seq <= up_to_seq,
+            )
+            .order_by(lines.seq)
+        )
+        result = self._connection.execution_options(stream_results=True).execute(query)
+        for page in result.partitions(_TRAINING_PAGE):
+            yield [tuple(row) for row in page]
+
+    def first_live_at(self, after_seq: int) -> int | None:
+        """Return when the first live line after a number was received or changed.
+
+        None if the next thousand lines have no live one.
+        """
+        lines = purchase_lines.c
+        received = sa.func.coalesce(lines.updated_at, lines.ts)
+        return first_live_at(
+            self._connection, self._store_id, purchase_lines, received, after_seq
+        )
+
+    def changed_lines(self, after_seq: int, up_to_seq: int) -> list[Row]:
+        """Return the current state of the live lines that changed in a part of the log.
+
+        They are (line_seq, ts, item, shopper, quantity, total, currency, basket, void).
+        """
+        raw = raw_connection(self._connection)
+        return raw.all(_CHANGED, (self._store_id, after_seq, up_to_seq))
+
+    def has_unread(self, after_seq: int, before_ms: int) -> bool:
+        """Return whether live lines after a number are from before a time."""
+        raw = raw_connection(self._connection)
+        return bool(raw.all(_UNREAD, (self._store_id, after_seq, before_ms)))
+
+    def lines_of_persons(self, since_ms: int) -> Iterator[list[Row]]:
+        """Yield pages of the valid lines since then, with a customer or a session.
+
+        A row is (line_seq, person, ts, basket, quantity, total, currency, item).
+        """
+        after, raw = -1, raw_connection(self._connection)
+        while page := raw.all(_OF_PERSONS, (self._store_id, after, since_ms, _PAGE)):
+            yield page
+            after = page[-1][0]
+
+    def lines_of_customers(self) -> Iterator[list[Row]]:
+        """Yield pages of the valid lines of customers.
+
+        A row is (line_seq, person, ts, basket, quantity, total, currency).
+        """
+        after, raw = -1, raw_connection(self._connection)
+        while page := raw.all(_OF_CUSTOMERS, (self._store_id, after, _PAGE)):
+            yield page
+            after = page[-1][0]
 
     def mean_prices_paid(self, since_ms: int, currency: str) -> dict[int, float]:
         """Return the mean price per unit that was paid for each item since a moment.

@@ -18,7 +18,7 @@ from productrecs.records.catalog.item import Item, unpacked_fields
 from productrecs.records.catalog.push_items import restore_items
 from productrecs.records.catalog.repository import CatalogRepository, StoredItem
 from productrecs.records.erasures.repository import erased_names_in
-from productrecs.records.orders.repository import PurchaseLine, PurchaseRepository
+from productrecs.records.purchases.repository import PurchaseLine, PurchaseRepository
 from productrecs.records.uploads.file_import import FileImport, ImportStatus
 from productrecs.records.uploads.repository import FileImportRepository
 from productrecs.records.uploads.undo.repository import (
