@@ -47,7 +47,7 @@ from productrecs.core.ids import random_text, visitor_hash
 from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
 from productrecs.features.experiments.experiment_result import (
     holdout_test,
-    measure_test,
+    measure_and_store_test,
 )
 from productrecs.features.imports.event_import import CHUNK
 from productrecs.features.imports.import_source import ImportSource
@@ -314,7 +314,7 @@ def _count(services: Services, store: Store, shop: DemoStore) -> None:
         store_exposures(transaction, exposures)
     tested = replace(store.settings, holdout_percent=HOLDOUT_PERCENT)
     test = holdout_test(replace(store, settings=tested), TEST.name)
-    measure_test(services.database, store, test, services.clock())
+    measure_and_store_test(services.database, store, test, services.clock())
 
 
 def _mark_complete(services: Services, store: Store) -> None:

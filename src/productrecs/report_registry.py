@@ -17,12 +17,12 @@ from productrecs.features.experiments.experiment_report import (
 )
 from productrecs.features.experiments.experiment_result import (
     holdout_test,
-    measure_test,
+    measure_and_store_test,
     measured_test,
 )
 from productrecs.features.forecast.demand_reports import (
-    demand_report,
     forecast_report,
+    stock_and_demand_report,
 )
 from productrecs.features.recommendations.earning_index.earnings_replay import (
     earnings_report,
@@ -127,7 +127,7 @@ REPORT_TYPES: Final[Mapping[str, ReportType]] = MappingProxyType(
         ),
         "demand": ReportType(
             "what to order, what is running out and what is in excess, by money",
-            lambda services, store, query: demand_report(
+            lambda services, store, query: stock_and_demand_report(
                 services.database, store, query, services.clock()
             ),
         ),
@@ -173,7 +173,7 @@ def _measure(services: Services, store: Store, name: str | None) -> None:
     found = next((one for one in stored if one.name == name), None)
     holdout = name or store.settings.holdout_test
     test = holdout_test(store, holdout) if found is None else measured_test(found)
-    measure_test(services.database, store, test, services.clock())
+    measure_and_store_test(services.database, store, test, services.clock())
 
 
 def report_to_dict(table: Report) -> dict[str, object]:

@@ -13,7 +13,7 @@ from productrecs.cli.main import productrecs
 from productrecs.core.clock import system_ms
 from productrecs.core.ids import StoreId
 from productrecs.features.experiments.experiment_result import (
-    measure_test,
+    measure_and_store_test,
     measured_tests,
 )
 from productrecs.records.experiments.repository import ExperimentRepository
@@ -209,7 +209,7 @@ def test_the_report_counts_what_the_shoppers_of_each_variant_did(
     with service.database() as database:
         store = find_store(database, there.account.domain)
         (test,) = measured_tests(database, store, system_ms())
-        measure_test(database, store, test, system_ms())
+        measure_and_store_test(database, store, test, system_ms())
 
     target = "/integration/report?name=experiment&test=cart-size"
     report = there.client.ask("GET", target, None, there.server).json

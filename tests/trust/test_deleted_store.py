@@ -16,7 +16,7 @@ from productrecs.core.clock import fixed_clock, system_ms
 from productrecs.features.attribution.attributor import Attributor
 from productrecs.features.experiments.experiment_result import (
     holdout_test,
-    measure_test,
+    measure_and_store_test,
 )
 from productrecs.features.reports.customers.customer_report import compute_customers
 from productrecs.storage.jobs.job_queue import JobQueue, NewJob
@@ -69,7 +69,9 @@ def work(database: Database, folder: Path, store: Store) -> list[Callable[[], ob
         lambda: train_store(workshop, store, TrainingInputs(), lambda _share: None),
         lambda: Attributor(database, folder / "trails").catch_up(store),
         lambda: compute_customers(database, store, NOON),
-        lambda: measure_test(database, store, holdout_test(store, "a-test"), NOON),
+        lambda: measure_and_store_test(
+            database, store, holdout_test(store, "a-test"), NOON
+        ),
         lambda: PeriodicTasks(database, queue, system_ms).enqueue_due(
             "train", 1, [NewJob(store.store_id, "train")]
         ),

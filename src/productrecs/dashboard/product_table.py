@@ -150,7 +150,7 @@ def _cover(
         return {}
     with visit.database.reading() as connection:
         repository = ForecastRepository(connection, visit.store.store_id)
-        run, items = repository.run(), repository.items(item_ids)
+        run, items = repository.newest_run(), repository.items(item_ids)
     found = {}
     for one in items:
         reply = item_forecast_reply(one, run, settings.zone, visit.now_ms, enabled=True)

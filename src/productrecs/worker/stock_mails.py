@@ -69,7 +69,7 @@ def _due(services: Services, store: Store) -> list[StockAction]:
     """Return the products to order, by money at stake."""
     with services.database.reading() as connection:
         repository = ForecastRepository(connection, store.store_id)
-        run, stocked = repository.run(), repository.stocked_items()
+        run, stocked = repository.newest_run(), repository.stocked_items()
     if run is None:
         return []
     actions = plan_stock_actions(stocked, run, store.settings, services.clock())

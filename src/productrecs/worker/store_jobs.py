@@ -18,7 +18,7 @@ from productrecs.features.attribution.event_purge import (
 )
 from productrecs.features.attribution.repository import last_purges
 from productrecs.features.experiments.experiment_result import (
-    measure_test,
+    measure_and_store_test,
     measured_tests,
     stores_with_measured_tests,
 )
@@ -134,7 +134,7 @@ class StoreJobs:
         store, services = self._store(job), self._services
         now_ms = services.clock()
         for test in measured_tests(services.database, store, now_ms):
-            measure_test(services.database, store, test, now_ms)
+            measure_and_store_test(services.database, store, test, now_ms)
 
     def stores_to_segment(self) -> Sequence[StoreId]:
         """Return the stores whose nightly window began, or that have grown much."""
@@ -196,7 +196,7 @@ class StoreJobs:
         with services.database.reading() as connection:
             items = EarningsRepository(connection, job.store_id).items()
             forecasts = ForecastRepository(connection, job.store_id)
-            run = forecasts.run() if store.settings.demand_forecast else None
+            run = forecasts.newest_run() if store.settings.demand_forecast else None
             stocked = None if run is None else forecasts.stocked_items()
         planned = None
         if run is not None and stocked is not None:

@@ -16,7 +16,7 @@ from productrecs.features.guides.developer_guide_rendering import (
     GuideTexts,
     UnknownGuideError,
     guide_source,
-    llms_index,
+    render_llms_txt,
 )
 from productrecs.features.guides.markdown_html import render_markdown
 from productrecs.http.route_table import ROUTES
@@ -140,7 +140,7 @@ def test_every_link_of_a_guide_leads_to_a_guide_and_a_heading(slug: str) -> None
 
 
 def test_the_index_lists_every_guide_once_in_the_form_of_llms_txt() -> None:
-    text = llms_index(BASE)
+    text = render_llms_txt(BASE)
     listed = re.findall(r"^- \[([^\]]+)\]\((\S+)\): (.+)$", text, re.MULTILINE)
     sections = re.findall(r"^## (.+)$", text, re.MULTILINE)
 

@@ -14,7 +14,7 @@ from productrecs.features.experiments.experiment_report import (
 )
 from productrecs.features.experiments.experiment_result import (
     holdout_test,
-    measure_test,
+    measure_and_store_test,
 )
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.experiments.arm_assignment import Arm, Exposure
@@ -70,7 +70,9 @@ def result(shop: ReportedStore) -> dict[str, Any]:
 def measured(shop: ReportedStore, now_ms: int) -> dict[str, Any]:
     """Return the result, with the figures of the arms by name."""
     store = shop.store
-    made = measure_test(shop.database, store, holdout_test(store, TEST), now_ms).result
+    made = measure_and_store_test(
+        shop.database, store, holdout_test(store, TEST), now_ms
+    ).result
     arms = {
         f"{name}_{arm['name']}": arm[name]
         for arm in made["arms"]

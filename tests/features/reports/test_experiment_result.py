@@ -17,9 +17,9 @@ from productrecs.features.experiments.experiment_report import (
 from productrecs.features.experiments.experiment_result import (
     MeasuredTest,
     Visitors,
-    measure_test,
+    measure_and_store_test,
     measured_tests,
-    result_of,
+    result_fields,
     stores_with_measured_tests,
 )
 from productrecs.records.catalog.item import ItemPatch
@@ -83,7 +83,7 @@ def conclusive_metrics(found: Visitors, step: int) -> set[str]:
     """Return the metrics in which any look shows a difference; one every `step`."""
     test, conclusive = MeasuredTest("test:1", SHARES, METRICS, Goal.REVENUE), set()
     for count in range(200, VISITORS + 1, step):
-        for metrics in result_of(test, first(found, count), LATER)["metrics"].values():
+        for metrics in result_fields(test, first(found, count), LATER)["metrics"].values():
             conclusive |= {name for name, one in metrics.items() if one["verdict"] in SURE}
     return conclusive
 
@@ -105,7 +105,7 @@ def test_a_true_difference_is_found_and_recommended() -> None:
     run = visitors_of_a_run(np.random.default_rng(5), lift=1.0)
     test = MeasuredTest("test:1", SHARES, METRICS, Goal.ORDERS)
 
-    result = result_of(test, run, LATER)
+    result = result_fields(test, run, LATER)
 
     assert result["metrics"]["b"]["orders"]["verdict"] == "more"
     assert result["metrics"]["c"]["orders"]["verdict"] != "more"
@@ -123,7 +123,7 @@ def test_arms_of_other_sizes_than_their_shares_are_an_alarm() -> None:
         costed=1,
     )
 
-    result = result_of(MeasuredTest("t", SHARES, METRICS, Goal.ORDERS), run, LATER)
+    result = result_fields(MeasuredTest("t", SHARES, METRICS, Goal.ORDERS), run, LATER)
 
     assert result["is_mismatched"]
     assert {one["verdict"] for one in result["metrics"]["b"].values()} == {"suppressed"}
@@ -200,7 +200,7 @@ def meet(shop: ReportedStore, experiment: Experiment, **arms: str) -> None:
 
 def arms_of(shop: ReportedStore, now_ms: int = LATER) -> dict[str, dict[str, Any]]:
     (test,) = measured_tests(shop.database, shop.store, now_ms)
-    result = measure_test(shop.database, shop.store, test, now_ms).result
+    result = measure_and_store_test(shop.database, shop.store, test, now_ms).result
     return {arm["name"]: arm for arm in result["arms"]}
 
 

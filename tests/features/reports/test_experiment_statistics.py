@@ -14,8 +14,8 @@ from productrecs.features.experiments.experiment_statistics import (
     Floats,
     LiftVerdict,
     cuped_values,
-    difference,
     interval_radius,
+    mean_difference,
     sample_ratio_p,
     verdict,
     visitors_needed,
@@ -70,10 +70,10 @@ def test_a_difference_is_concluded_from_fifty_conversions_on() -> None:
     few, many = visitors(600, 0.3, 0.12), visitors(4_000, 0.3, 0.1)
 
     assert few.least < MIN_CONVERSIONS
-    assert verdict(difference(few.shown, few.converted, few.before), few.least) == (
+    assert verdict(mean_difference(few.shown, few.converted, few.before), few.least) == (
         LiftVerdict.COLLECTING
     )
-    found = difference(many.shown, many.converted, many.before)
+    found = mean_difference(many.shown, many.converted, many.before)
     assert verdict(found, many.least) == LiftVerdict.MORE
     assert found.low < 0.2 < found.high
 
@@ -82,7 +82,7 @@ def test_a_loss_and_an_open_result_are_concluded_too() -> None:
     worse, equal = visitors(4_000, 0.1, 0.3), visitors(4_000, 0.1, 0.1)
 
     for arms, said in ((worse, LiftVerdict.LESS), (equal, LiftVerdict.OPEN)):
-        found = difference(arms.shown, arms.converted, arms.before)
+        found = mean_difference(arms.shown, arms.converted, arms.before)
         assert verdict(found, arms.least) == said
 
 
@@ -93,7 +93,10 @@ def test_what_was_known_before_makes_the_interval_narrower() -> None:
     shown = np.arange(4_000) % 2 == 0
     nothing = np.zeros((4_000, 2))
 
-    plain, adjusted = difference(shown, values, nothing), difference(shown, values, before)
+    plain, adjusted = (
+        mean_difference(shown, values, nothing),
+        mean_difference(shown, values, before),
+    )
 
     assert adjusted.radius < plain.radius / 3
     assert cuped_values(values, before).mean() == pytest.approx(values.mean())

@@ -19,7 +19,7 @@ from productrecs.core.clock import (
 from productrecs.engines.demand import backtest
 from productrecs.features.forecast.forecast_replies import (
     item_forecast_reply,
-    store_summary,
+    store_forecast_summary,
 )
 from productrecs.features.forecast.repository import ForecastRepository
 from productrecs.features.recommendations.earning_index.repository import EarningsRepository
@@ -103,14 +103,14 @@ def run(database: Database, store: Store, now: int = NIGHT) -> None:
 
 def summary(database: Database, store: Store) -> dict[str, Any]:
     with database.reading() as connection:
-        found = ForecastRepository(connection, store.store_id).run()
-    return store_summary(found, "EUR", enabled=True)
+        found = ForecastRepository(connection, store.store_id).newest_run()
+    return store_forecast_summary(found, "EUR", enabled=True)
 
 
 def item(database: Database, store: Store, item_id: str, now: int = NIGHT) -> Any:
     with database.reading() as connection:
         repository = ForecastRepository(connection, store.store_id)
-        found, made = repository.item(item_id), repository.run()
+        found, made = repository.item(item_id), repository.newest_run()
     assert found is not None
     return item_forecast_reply(found, made, store.settings.zone, now, enabled=True)
 

@@ -166,7 +166,7 @@ def check_forecast(services: Services, store: Store) -> Iterator[CheckResult]:
     if not store.settings.demand_forecast:
         return
     with services.database.reading() as connection:
-        run = ForecastRepository(connection, store.store_id).run()
+        run = ForecastRepository(connection, store.store_id).newest_run()
     remedy = f"start productrecs serve, or productrecs forecast {store.domain}"
     if run is None:
         yield notice(store.domain, "its demand was not forecast yet", remedy)

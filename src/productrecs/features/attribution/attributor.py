@@ -37,10 +37,10 @@ from productrecs.features.attribution.last_touch import (
 from productrecs.features.attribution.repository import (
     AttributionProgress,
     AttributionRepository,
-    Place,
     ReachKey,
     Row,
     TouchpointColumns,
+    TouchpointPlace,
     log_positions,
 )
 from productrecs.features.attribution.search_clicks import (
@@ -62,14 +62,14 @@ _CLICK: Final = int(EventKind.REC_CLICK)
 ReachSketches = dict[ReachKey, tuple[bytes, bytes]]
 
 
-def update_reach(
+def changed_reach_sketches(
     repository: AttributionRepository,
     touchpoints: TouchpointColumns,
     codes: ShopperCodes,
     days: LocalDays,
 ) -> ReachSketches:
     """Return the sketches of shoppers shown and clicking, updated with `touchpoints`."""
-    new_sketches = _new_sketches(touchpoints, codes, days)
+    new_sketches = _reach_sketches_of(touchpoints, codes, days)
     stored = repository.reach(new_sketches)
     changed: ReachSketches = {}
     for key, (shown, clicked) in new_sketches.items():
@@ -80,27 +80,29 @@ def update_reach(
     return changed
 
 
-def _new_sketches(
+def _reach_sketches_of(
     touchpoints: TouchpointColumns, codes: ShopperCodes, days: LocalDays
 ) -> Mapping[ReachKey, tuple[bytes, bytes]]:
     if not touchpoints.seqs:
         return {}
     quarters = (np.array(touchpoints.times, np.int64) // QUARTER_MS).tolist()
-    places: dict[tuple[int, str | None, str | None], int] = {}
+    group_numbers: dict[tuple[int, str | None, str | None], int] = {}
     numbers = [
-        places.setdefault(place, len(places))
-        for place in zip(quarters, touchpoints.widgets, touchpoints.sources, strict=True)
+        group_numbers.setdefault(group, len(group_numbers))
+        for group in zip(quarters, touchpoints.widgets, touchpoints.sources, strict=True)
     ]
     shoppers = codes.of(touchpoints.shoppers)
     is_clicked = np.array(touchpoints.kinds, np.int64) == _CLICK
     order = np.argsort(numbers, kind="stable")
-    ends = np.cumsum(np.bincount(numbers, minlength=len(places)))[:-1]
+    ends = np.cumsum(np.bincount(numbers, minlength=len(group_numbers)))[:-1]
     sketches: dict[ReachKey, list[tuple[bytes, bytes]]] = defaultdict(list)
-    for (quarter, widget, source), rows in zip(places, np.split(order, ends), strict=True):
-        shoppers_of_place, is_click = shoppers[rows], is_clicked[rows]
+    for (quarter, widget, source), rows in zip(
+        group_numbers, np.split(order, ends), strict=True
+    ):
+        shoppers_of_group, is_click = shoppers[rows], is_clicked[rows]
         key = (days.of(quarter * QUARTER_MS), widget or "", source or "")
         sketches[key].append(
-            (sketch(shoppers_of_place[~is_click]), sketch(shoppers_of_place[is_click]))
+            (sketch(shoppers_of_group[~is_click]), sketch(shoppers_of_group[is_click]))
         )
     return {
         key: (
@@ -120,7 +122,7 @@ STEP: Final = 50_000
 _DELETING: Final = -1
 _DELETE_BATCH: Final = 5_000
 _LOOK_WIDGET: Final = "look"  # the widget
-_NO_PLACE: Final[Place] = (None, None, None, None)
+_NO_PLACE: Final[TouchpointPlace] = (None, None, None, None)
 
 LookCounts = Mapping[tuple[str, str, int], tuple[int, int]]
 TouchpointCounts = Mapping[tuple[str, str, str, int], tuple[int, int]]
@@ -169,12 +171,12 @@ class Attributor:
             StoreDeletedError: when the store was deleted.
             StorageError: committed steps remain.
         """
-        while self._advance(store):
+        while self._take_step(store):
             if is_over():
                 return False
         return True
 
-    def _advance(self, store: Store) -> bool:
+    def _take_step(self, store: Store) -> bool:
         """Take one step; return whether more may follow."""
         settings = store.settings
         target = AttributionProgress(0, settings.timezone, VERSION, settings.language)
@@ -185,10 +187,10 @@ class Attributor:
                 if position.seq >= head:
                     return False
                 index = self._touchpoint_index(store.store_id)
-                if not index.prepare(repository, position.seq):
+                if not index.read_next_batch(repository, position.seq):
                     return True
                 up_to = min(head, position.seq + self.step, index.end)
-                step = _read_step(repository, index, position, up_to, settings.zone)
+                step = _compute_step(repository, index, position, up_to, settings.zone)
                 index.close_segment(repository)
             else:
                 step = None
@@ -207,7 +209,7 @@ class Attributor:
             if not repository.advance(step.before, step.after):
                 return
             repository.replace(self.database, step.removed, step.outcomes)
-            repository.replace_days(self.database, step.days, step.sums)
+            repository.replace_day_sums(self.database, step.days, step.sums)
             repository.add_touchpoint_counts(step.touchpoint_counts)
             repository.add_look_counts(step.look_counts)
             repository.replace_reach(self.database, step.reach)
@@ -221,7 +223,9 @@ class Attributor:
         with self.database.transaction(synced=False) as transaction:
             repository = AttributionRepository(transaction, store_id)
             deleting = position._replace(seq=_DELETING)
-            if repository.advance(position, deleting) and repository.empty(_DELETE_BATCH):
+            if repository.advance(
+                position, deleting
+            ) and repository.delete_open_outcomes_and_sums(_DELETE_BATCH):
                 repository.advance(deleting, target)
 
     def _touchpoint_index(self, store_id: StoreId) -> TouchpointIndex:
@@ -255,7 +259,7 @@ def stores_to_attribute(database: Database, accounts: AccountDirectory) -> list[
     ]
 
 
-def _read_step(
+def _compute_step(
     repository: AttributionRepository,
     index: TouchpointIndex,
     position: AttributionProgress,
@@ -277,7 +281,7 @@ def _read_step(
     outcome_rows = [(CART, *row, None) for row in carts]
     outcome_rows += [(SALE, *row[:-1]) for row in lines if not row[-1]]
     open_rows = [row for row in outcome_rows if row[2] >= settled.before_ms]
-    outcomes = _attribute(repository, index, open_rows, days, intents)
+    outcomes = _attribute_outcomes(repository, index, open_rows, days, intents)
     outcomes += _update_settled_lines(
         [row for row in outcome_rows if row[0] == SALE and row[2] < settled.before_ms],
         stored_outcomes,
@@ -294,7 +298,7 @@ def _read_step(
         sums=_day_sums(repository, changed_days, outcomes, removed_facts),
         touchpoint_counts=_touchpoint_counts(touchpoints, days),
         look_counts=_look_counts(touchpoints, days),
-        reach=update_reach(repository, touchpoints, index.codes, days),
+        reach=changed_reach_sketches(repository, touchpoints, index.codes, days),
         searches=count_search_clicks(repository, searches, index.codes, days, intents),
         hours=[
             row
@@ -310,7 +314,7 @@ def _day_sums(
     outcomes: Sequence[AttributedOutcome],
     removed: Collection[int],
 ) -> DaySums:
-    """Yield the sums of days one by one: an uploaded file may change a whole year."""
+    """Return the sums of days, day by day: an uploaded file may change a whole year."""
     by_day: dict[str, list[AttributedOutcome]] = defaultdict(list)
     for outcome in outcomes:
         by_day[outcome.day].append(outcome)
@@ -329,7 +333,7 @@ def _day_sums(
     return sums
 
 
-def _attribute(
+def _attribute_outcomes(
     repository: AttributionRepository,
     index: TouchpointIndex,
     outcome_rows: Sequence[Row],
@@ -347,14 +351,14 @@ def _attribute(
     owners = np.array([owner for owner, _ in rows_with_owner])
     touchpoints = attribute_last_touch(index.segments, queries).best_of(owners)
     search_clicks = last_search_clicks(index.segments, queries).best_of(owners)
-    places = repository.places(touchpoints.seqs[touchpoints.seqs >= 0].tolist())
+    places = repository.touchpoint_places(touchpoints.seqs[touchpoints.seqs >= 0].tolist())
     terms = repository.terms(search_clicks.seqs[search_clicks.seqs >= 0].tolist())
     intent_by_search = {seq: intents[term] for seq, term in terms.items()}
     columns = zip(
         outcome_rows, _touchpoints_of(touchpoints), search_clicks.seqs.tolist(), strict=True
     )
     return [
-        _outcome(row, touchpoint, places, days)._replace(
+        _attributed_outcome(row, touchpoint, places, days)._replace(
             search=seq if seq >= 0 else None, intent=intent_by_search.get(seq, "")
         )
         for row, touchpoint, seq in columns
@@ -368,7 +372,7 @@ def _update_settled_lines(
     stored_by_fact = {outcome.fact: outcome for outcome in stored}
     updated = []
     for row in rows:
-        outcome = _outcome(row, _Touchpoint(-1, 0, clicked=False), {}, days)
+        outcome = _attributed_outcome(row, _Touchpoint(-1, 0, clicked=False), {}, days)
         if (first := stored_by_fact.get(outcome.fact)) is not None:
             outcome = first._replace(
                 item=outcome.item,
@@ -425,10 +429,10 @@ def _touchpoints_of(touchpoints: LastTouchpoints) -> Iterator[_Touchpoint]:
     return map(_Touchpoint, *columns)
 
 
-def _outcome(
+def _attributed_outcome(
     row: Row,
     touchpoint: _Touchpoint,
-    places: Mapping[int, Place],
+    places: Mapping[int, TouchpointPlace],
     days: LocalDays,
 ) -> AttributedOutcome:
     kind, fact, ts, item, _, quantity, value, currency, basket = row

@@ -31,24 +31,24 @@ _LATE_MS: Final = DAY_MS  # how long the events of an ended test may be needed
 
 def retention_days(store: Store, of_installation: int) -> int:
     """Return after how many days the events of a store are purged; 0: never."""
-    chosen = [one for one in (store.settings.retention_days, of_installation) if one]
+    chosen = [days for days in (store.settings.retention_days, of_installation) if days]
     return min(chosen, default=0)
 
 
 def purge_events(
     database: Database,
     store: Store,
-    days: int,
+    retention_days: int,
     now_ms: int,
     is_over: Callable[[], bool] = lambda: False,
 ) -> int:
-    """Delete the events of more than `days` days ago; return their number.
+    """Delete the events of more than `retention_days` days ago; return their number.
 
     Nothing is deleted while attribution has not read them, nor of the time of an A/B test
     that still runs. An interrupted purge continues with the next call.
     """
     deleted = 0
-    before_ms = _settle(database, store, days, now_ms)
+    before_ms = _settle_days_before_purge(database, store, retention_days, now_ms)
     if before_ms is None:
         return 0
     after = -1
@@ -69,7 +69,9 @@ def purge_events(
     return deleted
 
 
-def _settle(database: Database, store: Store, days: int, now_ms: int) -> int | None:
+def _settle_days_before_purge(
+    database: Database, store: Store, retention_days: int, now_ms: int
+) -> int | None:
     """Settle the days of what is purged; return before which time events may go."""
     settings = store.settings
     with database.reading() as connection:
@@ -80,7 +82,7 @@ def _settle(database: Database, store: Store, days: int, now_ms: int) -> int | N
     ):
         return None  # the sums are being computed again
     now = datetime.fromtimestamp(now_ms / 1000, UTC).astimezone(settings.zone)
-    oldest = now.date() - timedelta(days=days)
+    oldest = now.date() - timedelta(days=retention_days)
     for test in tests:
         needed = test.is_open or (
             test.state is State.ENDED and (test.ended_at or 0) > now_ms - _LATE_MS

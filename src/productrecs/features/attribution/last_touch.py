@@ -128,20 +128,26 @@ def attribute_last_touch(
     It is the last click received before the outcome, at most 30 days older and not newer;
     without a click, the last such impression.
     """
-    found = _without_touchpoints(queries)
-    _find(found, [one.clicks for one in segments], segments, queries)
-    found.clicked[:] = found.seqs >= 0
-    _find(found, [one.impressions for one in segments], segments, queries)
-    return found
+    last_touchpoints = _without_touchpoints(queries)
+    _fill_last_touchpoints(
+        last_touchpoints, [segment.clicks for segment in segments], segments, queries
+    )
+    last_touchpoints.clicked[:] = last_touchpoints.seqs >= 0
+    _fill_last_touchpoints(
+        last_touchpoints, [segment.impressions for segment in segments], segments, queries
+    )
+    return last_touchpoints
 
 
 def last_search_clicks(
     segments: Sequence[TouchpointSegment], queries: AttributionQueries
 ) -> LastTouchpoints:
     """Return the last click on a search result before each cart or sale, likewise."""
-    found = _without_touchpoints(queries)
-    _find(found, [one.searches for one in segments], segments, queries)
-    return found
+    last_clicks = _without_touchpoints(queries)
+    _fill_last_touchpoints(
+        last_clicks, [segment.searches for segment in segments], segments, queries
+    )
+    return last_clicks
 
 
 def _without_touchpoints(queries: AttributionQueries) -> LastTouchpoints:
@@ -150,24 +156,26 @@ def _without_touchpoints(queries: AttributionQueries) -> LastTouchpoints:
     return LastTouchpoints(seqs, times, np.zeros(count, np.bool_))
 
 
-def _find(
-    found: LastTouchpoints,
-    kind: Sequence[Touchpoints],
+def _fill_last_touchpoints(
+    last_touchpoints: LastTouchpoints,
+    touchpoints_by_segment: Sequence[Touchpoints],
     segments: Sequence[TouchpointSegment],
     queries: AttributionQueries,
 ) -> None:
     """Fill in the last touchpoint of one kind (per segment) where none is found yet."""
-    for segment, touchpoints in zip(reversed(segments), reversed(kind), strict=True):
-        waiting = np.flatnonzero(queries.has_shopper & (found.seqs < 0))
+    for segment, touchpoints in zip(
+        reversed(segments), reversed(touchpoints_by_segment), strict=True
+    ):
+        waiting = np.flatnonzero(queries.has_shopper & (last_touchpoints.seqs < 0))
         if not len(waiting):
             return
         subset = _subset(queries, waiting)
         if not _may_contain(segment, subset):
             continue
-        places = _last_places(touchpoints, subset, segment.last_seq)
-        is_found = places >= 0
-        found.seqs[waiting[is_found]] = touchpoints.seqs[places[is_found]]
-        found.times[waiting[is_found]] = touchpoints.times[places[is_found]]
+        indexes = _last_touchpoint_indexes(touchpoints, subset, segment.last_seq)
+        is_found = indexes >= 0
+        last_touchpoints.seqs[waiting[is_found]] = touchpoints.seqs[indexes[is_found]]
+        last_touchpoints.times[waiting[is_found]] = touchpoints.times[indexes[is_found]]
 
 
 def _subset(queries: AttributionQueries, rows: npt.NDArray[np.intp]) -> AttributionQueries:
@@ -186,7 +194,7 @@ def _may_contain(segment: TouchpointSegment, queries: AttributionQueries) -> boo
     )
 
 
-def _last_places(
+def _last_touchpoint_indexes(
     touchpoints: Touchpoints, queries: AttributionQueries, last_seq: int
 ) -> Ints:
     """Return for each query the index of its last touchpoint in `touchpoints`, or -1."""
@@ -199,16 +207,16 @@ def _last_places(
         end[inside] = _lower_bounds(
             touchpoints.seqs, low[inside], end[inside], queries.seqs[inside]
         )
-    places = end - 1
-    pending = np.flatnonzero(places >= low)
+    indexes = end - 1
+    pending = np.flatnonzero(indexes >= low)
     while len(
         pending
     ):  # clocks of machines differ: the last received may not be the newest
-        ages = queries.times[pending] - touchpoints.times[places[pending]]
+        ages = queries.times[pending] - touchpoints.times[indexes[pending]]
         wrong = pending[(ages < 0) | (ages > WINDOW_MS)]
-        places[wrong] -= 1
-        pending = wrong[places[wrong] >= low[wrong]]
-    return np.where(places >= low, places, -1)
+        indexes[wrong] -= 1
+        pending = wrong[indexes[wrong] >= low[wrong]]
+    return np.where(indexes >= low, indexes, -1)
 
 
 def _lower_bounds(values: Ints, low: Ints, high: Ints, bounds: Ints) -> Ints:

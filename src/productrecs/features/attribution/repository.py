@@ -149,7 +149,7 @@ _PURGE_NAME: Final = "retention"  # of the last purge among the insights
 _RECOMMENDED: Final = frozenset({EventKind.REC_IMPRESSION, EventKind.REC_CLICK})
 
 Row = tuple[Any, ...]
-Place = tuple[str | None, str | None, int | None, str | None]
+TouchpointPlace = tuple[str | None, str | None, int | None, str | None]
 ReachKey = tuple[str, str, str]  # day, widget, source
 SearchKey = tuple[str, str]  # day, intent
 
@@ -342,7 +342,7 @@ class AttributionRepository:
         rows = self._raw.all(_LAST, (self._store_id, after_seq, up_to_seq))
         return (int(rows[0][0]), int(rows[0][1])) if rows else (0, 0)
 
-    def places(self, seqs: Iterable[int]) -> dict[int, Place]:
+    def touchpoint_places(self, seqs: Iterable[int]) -> dict[int, TouchpointPlace]:
         """Return (widget, source, position, look) of impressions and clicks."""
         rows = self._raw.all(_PLACES, (self._store_id, [[seq] for seq in seqs]))
         return {int(row[0]): (row[1], row[2], row[3], row[4]) for row in rows}
@@ -406,7 +406,7 @@ class AttributionRepository:
         rows = [(self._store_id, *one) for one in added]
         database.insert_rows(self._transaction, outcomes, rows)
 
-    def replace_days(
+    def replace_day_sums(
         self,
         database: Database,
         days: Collection[str],
@@ -481,13 +481,13 @@ class AttributionRepository:
         if rows:
             self._raw.run(_COUNT_EVENTS, (self._store_id, rows))
 
-    def empty(self, limit: int) -> bool:
+    def delete_open_outcomes_and_sums(self, limit: int) -> bool:
         """Delete up to `limit` outcomes, then all sums; return whether all are deleted.
 
         Those of settled days stay.
         """
         settled = self.settled()
-        some = (
+        facts = (
             sa.select(outcomes.c.fact)
             .where(
                 outcomes.c.store_id == self._store_id, outcomes.c.ts >= settled.before_ms
@@ -495,7 +495,7 @@ class AttributionRepository:
             .limit(limit)
         )
         deletion = outcomes.delete().where(
-            outcomes.c.store_id == self._store_id, outcomes.c.fact.in_(some)
+            outcomes.c.store_id == self._store_id, outcomes.c.fact.in_(facts)
         )
         if self._transaction.execute(deletion).rowcount:
             return False

@@ -63,7 +63,7 @@ class TouchpointIndex:
     def __init__(
         self, folder: Path, codes: ShopperCodes, segment_length: int = SEGMENT_LENGTH
     ) -> None:
-        """Start empty; `prepare` reads the touchpoints."""
+        """Start empty; `read_next_batch` reads the touchpoints."""
         self._folder = folder
         self._length = segment_length
         self.codes = codes
@@ -88,7 +88,7 @@ class TouchpointIndex:
         """The end of the segment that is being read."""
         return (len(self._segments) + 1) * self._length
 
-    def prepare(self, repository: AttributionRepository, seq: int) -> bool:
+    def read_next_batch(self, repository: AttributionRepository, seq: int) -> bool:
         """Read the log up to `seq`; return False while there is more to read.
 
         Reads at most one part of the log, and the files that exist.

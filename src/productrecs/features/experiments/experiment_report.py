@@ -60,7 +60,7 @@ DAILY: Final = ("day",)
 _DAY: Final = Definition("day", "day", "the result as it was at the end of that day")
 
 
-def _columns(test: MeasuredTest, by: tuple[str, ...]) -> tuple[Definition, ...]:
+def _result_columns(test: MeasuredTest, by: tuple[str, ...]) -> tuple[Definition, ...]:
     """Return the columns; a holdout test has its two arms as columns, others their name."""
     is_holdout = Arm.SHOWN in test.shares
     arm, control = ("shown", "held_out") if is_holdout else ("mean", "control")
@@ -108,36 +108,41 @@ def experiment_report(database: Database, store: Store, query: ReportQuery) -> R
     with database.reading() as connection:
         repository = ExperimentResultRepository(connection, store.store_id)
         stored = ExperimentRepository(connection, store.store_id).all()
-        experiment = next((one for one in stored if one.name == query.test), None)
+        experiment = next((test for test in stored if test.name == query.test), None)
         test = (
             holdout_test(store, name) if experiment is None else measured_test(experiment)
         )
         limit = query.limit if query.by else 1
-        results, tests = repository.results(test.name, limit), repository.tests()
+        results, tests = repository.newest_results(test.name, limit), repository.tests()
     title = f"Test {name!r}: variants against the control"
     if experiment is None:
         title = f"Holdout test {name!r}: with and without recommendations"
-    if not results or not any(one["visitors"] for one in results[0].result["arms"]):
-        other_tests = [one for one, _ in tests if one != name and ":" not in one]
+    if not results or not any(arm["visitors"] for arm in results[0].result["arms"]):
+        other_tests = [other for other, _ in tests if other != name and ":" not in other]
         notes = (
             tuple(_no_visitors_yet(store, other_tests))
             if experiment is None
             else (_not_yet(experiment),)
         )
-        columns = _columns(test, query.by)
+        columns = _result_columns(test, query.by)
         return Report("experiment", title=title, columns=columns, notes=notes)
-    found = results[0].result
+    newest_result = results[0].result
     is_running = _is_running(store, name, experiment)
     rows = tuple(
-        (*((one.day,) if query.by else ()), *row) for one in results for row in _rows(one)
+        (*((stored_result.day,) if query.by else ()), *row)
+        for stored_result in results
+        for row in _metric_rows(stored_result)
     )
     return Report(
         name="experiment",
         title=title,
-        figures=tuple(_figures(results[0], experiment, is_running=is_running)),
-        columns=_columns(test, query.by),
+        figures=tuple(_result_figures(results[0], experiment, is_running=is_running)),
+        columns=_result_columns(test, query.by),
         rows=rows,
-        notes=(RULE, *_notes(store, found, experiment, is_running=is_running)),
+        notes=(
+            RULE,
+            *_result_notes(store, newest_result, experiment, is_running=is_running),
+        ),
     )
 
 
@@ -165,35 +170,35 @@ def _not_yet(experiment: Experiment) -> str:
     return "No visitors yet. Visitors take part once a page shows them the list."
 
 
-def _rows(stored: StoredResult) -> Iterator[tuple[ReportValue, ...]]:
+def _metric_rows(stored: StoredResult) -> Iterator[tuple[ReportValue, ...]]:
     for variant, metrics in stored.result["metrics"].items():
         is_holdout = variant == Arm.SHOWN
         than = "with recommendations" if is_holdout else "than the control"
-        for name, one in metrics.items():
-            is_conclusion = one["verdict"] in {LiftVerdict.MORE, LiftVerdict.LESS}
+        for name, metric in metrics.items():
+            is_conclusion = metric["verdict"] in {LiftVerdict.MORE, LiftVerdict.LESS}
             yield (
                 *(() if is_holdout else (variant,)),
                 name,
-                f"{one['verdict']} {than}" if is_conclusion else one["verdict"],
-                *(one[column] for column in ("mean", "control", "difference")),
-                *(one[column] for column in ("low", "high")),
-                *(one[column] for column in ("lift", "lift_low", "lift_high")),
-                one["visitors_more"],
+                f"{metric['verdict']} {than}" if is_conclusion else metric["verdict"],
+                *(metric[column] for column in ("mean", "control", "difference")),
+                *(metric[column] for column in ("low", "high")),
+                *(metric[column] for column in ("lift", "lift_low", "lift_high")),
+                metric["visitors_more"],
             )
 
 
-def _figures(
-    found: StoredResult, experiment: Experiment | None, *, is_running: bool
+def _result_figures(
+    stored: StoredResult, experiment: Experiment | None, *, is_running: bool
 ) -> Iterator[Figure]:
-    result = found.result
-    began, last = iso(result["began_at"]), iso(found.computed_at)
+    result = stored.result
+    began, last = iso(result["began_at"]), iso(stored.computed_at)
     yield _figure("began", "time", began, "when the first visitor was assigned")
     yield _figure("worked_out", "time", last, "when this result was computed")
     if not is_running and (experiment is None or experiment.ended_at is not None):
-        ended = experiment.ended_at if experiment is not None else found.computed_at
+        ended = experiment.ended_at if experiment is not None else stored.computed_at
         yield _figure("ended", "time", iso(ended or 0), "since when the test is off")
-    told = advice(result, is_running=is_running)
-    yield _figure("advice", "text", told, "what to do")
+    advice_text = advice(result, is_running=is_running)
+    yield _figure("advice", "text", advice_text, "what to do")
     words = {Arm.SHOWN: "are shown recommendations", Arm.HELD_OUT: "are held out"}
     arms = result["arms"] if experiment is not None else result["arms"][::-1]
     for arm in arms:
@@ -204,8 +209,8 @@ def _figures(
         yield _figure(f"conversions_{name}", "count", bought, "those of them who bought")
         for metric in ("clicks", "carts") if experiment else ():
             meaning = MEANINGS[metric].removeprefix("share of visitors who ")
-            said = f"those of them who {meaning}"
-            yield _figure(f"{metric}_{name}", "count", arm[metric], said)
+            metric_meaning = f"those of them who {meaning}"
+            yield _figure(f"{metric}_{name}", "count", arm[metric], metric_meaning)
         for metric in ("orders", "revenue", "margin") if experiment else ():
             unit = "count" if metric == "orders" else "money"
             yield _figure(f"{metric}_{name}", unit, arm[metric], f"{metric} of {name}")
@@ -224,7 +229,7 @@ def _figures(
         )
 
 
-def _notes(
+def _result_notes(
     store: Store,
     result: dict[str, Any],
     experiment: Experiment | None,
@@ -252,7 +257,7 @@ def _notes(
         yield f"{result['bots']} visitors who turned out to be bots are left out."
     if is_running:
         yield from _collecting(result)
-        yield from _power(result)
+        yield from _remaining_duration_notes(result)
     if result["order_cap"] is not None:
         most = f"{result['order_cap']:,.2f} {store.settings.currency}"
         yield (
@@ -276,7 +281,7 @@ def _collecting(result: dict[str, Any]) -> Iterator[str]:
         )
 
 
-def _power(result: dict[str, Any]) -> Iterator[str]:
+def _remaining_duration_notes(result: dict[str, Any]) -> Iterator[str]:
     visitors = sum(arm["visitors"] for arm in result["arms"])
     more_visitors: dict[str, list[int | None]] = {}
     for metrics in result["metrics"].values():
@@ -286,7 +291,9 @@ def _power(result: dict[str, Any]) -> Iterator[str]:
                 more_visitors.setdefault(name, []).append(more)
     if result["is_mismatched"] or not more_visitors:
         return
-    counts = [count for some in more_visitors.values() for count in some]
+    counts = [
+        count for counts_of_metric in more_visitors.values() for count in counts_of_metric
+    ]
     known = [count for count in counts if count is not None]
     if len(known) < len(counts):
         yield "One arm has no purchase yet: the duration cannot be estimated."
@@ -306,12 +313,12 @@ def _power(result: dict[str, Any]) -> Iterator[str]:
 
 def advice(result: dict[str, Any], *, is_running: bool = True) -> str:
     """Return whether to stop a test, and what to choose, in plain words."""
-    told = _advice_while_running(result)
+    text = _advice_while_running(result)
     if is_running:
-        return told
-    if told.startswith("Go on"):
+        return text
+    if text.startswith("Go on"):
         return "The test is off before it could decide. Go on with it, or start a new one."
-    rest = told.removeprefix("Stop and ").removeprefix("Stop: ")
+    rest = text.removeprefix("Stop and ").removeprefix("Stop: ")
     return f"{rest[:1].upper()}{rest[1:]}"
 
 
@@ -319,25 +326,29 @@ def _advice_while_running(result: dict[str, Any]) -> str:
     if result["is_mismatched"]:
         return "Stop: the result is not valid. Find the cause, then start a new test."
     goal = result["goal"]
-    metrics = {name: one[goal] for name, one in result["metrics"].items() if goal in one}
+    metrics = {
+        name: metric[goal] for name, metric in result["metrics"].items() if goal in metric
+    }
     if not metrics:
         if goal == "margin" and result["metrics"]:
             return "Go on once products have a cost: without, the margin is not known."
         return "Go on: there are too few visitors yet."
-    better = [name for name, one in metrics.items() if one["verdict"] == LiftVerdict.MORE]
+    better = [
+        name for name, metric in metrics.items() if metric["verdict"] == LiftVerdict.MORE
+    ]
     if better:
         best = max(better, key=lambda name: float(metrics[name]["difference"]))
-        return _choose(result, best, metrics[best])
-    return _undecided(goal, metrics)
+        return _advice_for_winner(result, best, metrics[best])
+    return _advice_without_winner(goal, metrics)
 
 
-def _undecided(goal: str, metrics: Mapping[str, dict[str, Any]]) -> str:
-    verdicts = {one["verdict"] for one in metrics.values()}
+def _advice_without_winner(goal: str, metrics: Mapping[str, dict[str, Any]]) -> str:
+    verdicts = {metric["verdict"] for metric in metrics.values()}
     if verdicts == {LiftVerdict.LESS}:
         return f"Stop and keep the {CONTROL}: nothing else brings more {goal}."
     if LiftVerdict.COLLECTING in verdicts:
         return "Go on: there is too little data yet."
-    bounds = [(one["lift_low"], one["lift_high"]) for one in metrics.values()]
+    bounds = [(metric["lift_low"], metric["lift_high"]) for metric in metrics.values()]
     if all(
         low is not None and low > -TARGET_LIFT and high < TARGET_LIFT
         for low, high in bounds
@@ -348,12 +359,14 @@ def _undecided(goal: str, metrics: Mapping[str, dict[str, Any]]) -> str:
     return f"Go on: a difference in {goal} of {_TARGET} is still possible."
 
 
-def _choose(result: dict[str, Any], best: str, found: dict[str, Any]) -> str:
-    lift = "" if found["lift"] is None else f" ({found['lift']:+.1%})"
+def _advice_for_winner(
+    result: dict[str, Any], best: str, best_metric: dict[str, Any]
+) -> str:
+    lift = "" if best_metric["lift"] is None else f" ({best_metric['lift']:+.1%})"
     worse = [
         name
-        for name, one in result["metrics"][best].items()
-        if one["verdict"] == LiftVerdict.LESS
+        for name, metric in result["metrics"][best].items()
+        if metric["verdict"] == LiftVerdict.LESS
     ]
     but = f" But it brings less {' and '.join(worse)}." if worse else ""
     if best == Arm.SHOWN:

@@ -18,7 +18,7 @@ from productrecs.features.experiments.experiment_statistics import (
     Difference,
     Flags,
     LiftVerdict,
-    difference,
+    mean_difference,
     sample_ratio_p,
     verdict,
     visitors_needed,
@@ -121,7 +121,7 @@ class VisitorIndex:
             self._unit_of.setdefault(identity, unit)
             self.first_at.setdefault(unit, first_at)
             self.arms[unit].add(arm)
-        self._order = {identity: place for place, identity in enumerate(self._unit_of)}
+        self._order = {identity: index for index, identity in enumerate(self._unit_of)}
         self._sessions: dict[str, list[str]] = defaultdict(list)
         for session, customer in links:
             if session in self._unit_of:
@@ -157,11 +157,11 @@ class _Purchases:
     lines: int = 0
     costed: int = 0
 
-    def add(
-        self, exposures: VisitorIndex, page: Iterable[Row], currency: str, until_ms: float
+    def add_lines(
+        self, exposures: VisitorIndex, lines: Iterable[Row], currency: str, until_ms: float
     ) -> None:
         """Add bought lines, each with the cost of its product."""
-        for line_seq, person, ts, basket, quantity, total, paid_in, cost in page:
+        for line_seq, person, ts, basket, quantity, total, paid_in, cost in lines:
             unit = exposures.unit(person)
             if unit is None or ts > until_ms:
                 continue
@@ -188,7 +188,7 @@ class _Purchases:
         return float(np.quantile(np.array(values), CAP_QUANTILE))
 
 
-def visitors_of(
+def visitors_with_outcomes(
     test: MeasuredTest, exposures: VisitorIndex, bought: _Purchases, events: Iterable[Row]
 ) -> Visitors:
     """Return every visitor of one arm with their outcomes, sorted by unit.
@@ -197,30 +197,30 @@ def visitors_of(
     """
     names = list(test.shares)
     units = sorted(unit for unit, arms in exposures.arms.items() if len(arms) == 1)
-    places = {unit: place for place, unit in enumerate(units)}
+    indexes = {unit: index for index, unit in enumerate(units)}
     values = {name: np.zeros(len(units)) for name in (_CONVERSION, *Goal)}
     before, cap = np.zeros((len(units), 2)), bought.cap()
     for (unit, _, is_before), order in bought.orders.items():
-        place = places.get(unit)
-        if place is None:
+        index = indexes.get(unit)
+        if index is None:
             continue
         is_capped = cap is not None and order.value > cap
         scale = cap / order.value if cap is not None and is_capped else 1.0
         if is_before:
-            before[place, 0] += order.value * scale
-            before[place, 1] = max(before[place, 1], float(order.is_bought))
+            before[index, 0] += order.value * scale
+            before[index, 1] = max(before[index, 1], float(order.is_bought))
         else:
-            values[Goal.REVENUE][place] += order.value * scale
-            values[Goal.MARGIN][place] += order.margin * scale
-            values[Goal.ORDERS][place] += order.is_bought
+            values[Goal.REVENUE][index] += order.value * scale
+            values[Goal.MARGIN][index] += order.margin * scale
+            values[Goal.ORDERS][index] += order.is_bought
     values[_CONVERSION] = (values[Goal.ORDERS] > 0).astype(np.float64)
     for person, kind, ts in events:
         visitor = exposures.unit(person)
-        if visitor not in places or ts < exposures.first_at[visitor]:
+        if visitor not in indexes or ts < exposures.first_at[visitor]:
             continue
         metric = Goal.CARTS if kind == EventKind.ADD_TO_CART else Goal.CLICKS
-        values[metric][places[visitor]] = 1.0
-    arms = np.array([names.index(next(iter(exposures.arms[one]))) for one in units], int)
+        values[metric][indexes[visitor]] = 1.0
+    arms = np.array([names.index(next(iter(exposures.arms[unit]))) for unit in units], int)
     return Visitors(
         arms,
         values,
@@ -250,19 +250,19 @@ def stores_with_measured_tests(
 def measured_tests(database: Database, store: Store, now_ms: int) -> list[MeasuredTest]:
     """Return the store's tests whose results may have changed."""
     settings = store.settings
-    found = []
+    tests = []
     if settings.holdout_percent:
-        found.append(holdout_test(store, settings.holdout_test))
+        tests.append(holdout_test(store, settings.holdout_test))
     with database.reading() as connection:
         stored = ExperimentRepository(connection, store.store_id).all()
     for one in stored:
         ended_at = one.ended_at or 0
         if one.is_open or (one.state is State.ENDED and ended_at > now_ms - _LATE_MS):
-            found.append(measured_test(one))
-    return found
+            tests.append(measured_test(one))
+    return tests
 
 
-def measure_test(
+def measure_and_store_test(
     database: Database, store: Store, test: MeasuredTest, now_ms: int
 ) -> StoredResult:
     """Compute and store the current result of a test.
@@ -275,12 +275,12 @@ def measure_test(
     until_ms = float("inf") if test.until_ms is None else test.until_ms
     with database.reading() as connection:
         repository = ExperimentResultRepository(connection, store.store_id)
-        test = _with_shares(test, repository.results(test.name, 1))
+        test = _with_shares(test, repository.newest_results(test.name, 1))
         exposures = VisitorIndex(repository.exposures(test.name), repository.links())
         began_at = min(exposures.first_at.values(), default=now_ms)
         bots, bought = exposures.remove(repository.bots(began_at)), _Purchases()
         for page in repository.lines(began_at - BEFORE_MS):
-            bought.add(exposures, page, store.settings.currency, until_ms)
+            bought.add_lines(exposures, page, store.settings.currency, until_ms)
         kinds = () if test.clicks is None else (test.clicks, EventKind.ADD_TO_CART)
         events = (
             row
@@ -288,11 +288,11 @@ def measure_test(
             for row in page
             if row[2] <= until_ms
         )
-        found = visitors_of(test, exposures, bought, events)
-        found.bots = bots
+        visitors = visitors_with_outcomes(test, exposures, bought, events)
+        visitors.bots = bots
     today = datetime.fromtimestamp(now_ms / 1000, UTC).astimezone(store.settings.zone)
     end_ms = now_ms if test.until_ms is None else test.until_ms
-    result = result_of(test, found, end_ms)
+    result = result_fields(test, visitors, end_ms)
     stored = StoredResult(test.name, today.date().isoformat(), now_ms, result)
     with database.transaction(synced=False) as transaction:
         AccountRepository(transaction).lock(store.store_id)
@@ -308,60 +308,71 @@ def _with_shares(test: MeasuredTest, before: Sequence[StoredResult]) -> Measured
     return test._replace(shares={arm["name"]: arm["share"] or 0 for arm in arms})
 
 
-def result_of(test: MeasuredTest, found: Visitors, now_ms: int) -> dict[str, Any]:
+def result_fields(test: MeasuredTest, visitors: Visitors, now_ms: int) -> dict[str, Any]:
     """Return the result as plain values; without shares the arm sizes are not tested."""
-    counts = [int((found.arms == place).sum()) for place in range(len(test.shares))]
+    counts = [
+        int((visitors.arms == arm_index).sum()) for arm_index in range(len(test.shares))
+    ]
     shares, names = list(test.shares.values()), list(test.shares)
     ratio_p = sample_ratio_p(counts, shares) if all(shares) else None
     is_mismatched = ratio_p is not None and ratio_p < SRM_P
-    days = max(0.0, (now_ms - found.began_at) / DAY_MS) if sum(counts) else 0
-    sums = [_sums(found, place) for place in range(len(names))]
+    days = max(0.0, (now_ms - visitors.began_at) / DAY_MS) if sum(counts) else 0
+    sums = [_arm_sums(visitors, arm_index) for arm_index in range(len(names))]
     result: dict[str, Any] = {
-        "began_at": found.began_at,
+        "began_at": visitors.began_at,
         "days": days,
         "arms": [
-            {"name": name, "share": share or None, "visitors": count, **one}
-            for name, share, count, one in zip(names, shares, counts, sums, strict=True)
+            {"name": name, "share": share or None, "visitors": count, **arm_sums}
+            for name, share, count, arm_sums in zip(
+                names, shares, counts, sums, strict=True
+            )
         ],
         "goal": test.goal,
         "mismatch_p": ratio_p,
         "is_mismatched": is_mismatched,
-        "crossed": found.crossed,
-        "bots": found.bots,
-        "order_cap": found.cap,
-        "foreign_orders": found.foreign_orders,
-        "lines": found.lines,
-        "costed": found.costed,
+        "crossed": visitors.crossed,
+        "bots": visitors.bots,
+        "order_cap": visitors.cap,
+        "foreign_orders": visitors.foreign_orders,
+        "lines": visitors.lines,
+        "costed": visitors.costed,
         "gate": MIN_CONVERSIONS,
         "metrics": {},
     }
     if min(counts) >= _MIN_VISITORS:
-        metrics = [one for one in test.metrics if one != Goal.MARGIN or found.costed]
+        metrics = [
+            metric for metric in test.metrics if metric != Goal.MARGIN or visitors.costed
+        ]
         result["metrics"] = {
             name: {
-                metric: _compared(found, metric, place, len(names) - 1, is_mismatched)
+                metric: _compare_with_control(
+                    visitors, metric, arm_index, len(names) - 1, is_mismatched
+                )
                 for metric in metrics
             }
-            for place, name in enumerate(names)
-            if place
+            for arm_index, name in enumerate(names)
+            if arm_index
         }
     return result
 
 
-def _sums(found: Visitors, place: int) -> dict[str, float]:
+def _arm_sums(visitors: Visitors, arm_index: int) -> dict[str, float]:
     """Return the sums of an arm; of clicks, carts and conversions the visitors."""
-    is_in_arm = found.arms == place
-    return {str(name): float(one[is_in_arm].sum()) for name, one in found.values.items()}
+    is_in_arm = visitors.arms == arm_index
+    return {
+        str(name): float(values[is_in_arm].sum())
+        for name, values in visitors.values.items()
+    }
 
 
 _GATES: Final = {Goal.CLICKS.value: Goal.CLICKS.value, Goal.CARTS.value: Goal.CARTS.value}
 """The metric whose conversions count, where they are not purchases."""
 
 
-def _compared(
-    found: Visitors,
+def _compare_with_control(
+    visitors: Visitors,
     metric: str,
-    place: int,
+    arm_index: int,
     comparisons: int,
     is_mismatched: bool,  # noqa: FBT001 - a fact about the test
 ) -> dict[str, Any]:
@@ -369,37 +380,45 @@ def _compared(
 
     Several comparisons share the probability of a false alarm.
     """
-    pair = (found.arms == 0) | (found.arms == place)
-    chosen = found.arms[pair] == place
+    pair = (visitors.arms == 0) | (visitors.arms == arm_index)
+    is_in_variant = visitors.arms[pair] == arm_index
     alpha = ALPHA / comparisons
-    one = difference(chosen, found.values[metric][pair], found.before[pair], alpha)
-    gate = found.values[_GATES.get(metric, _CONVERSION)][pair] > 0
-    least = min(int(gate[chosen].sum()), int(gate[~chosen].sum()))
-    conclusion = LiftVerdict.SUPPRESSED if is_mismatched else verdict(one, least)
+    effect = mean_difference(
+        is_in_variant, visitors.values[metric][pair], visitors.before[pair], alpha
+    )
+    gate = visitors.values[_GATES.get(metric, _CONVERSION)][pair] > 0
+    fewest_conversions = min(
+        int(gate[is_in_variant].sum()), int(gate[~is_in_variant].sum())
+    )
+    conclusion = (
+        LiftVerdict.SUPPRESSED if is_mismatched else verdict(effect, fewest_conversions)
+    )
     return {
-        "conversions": least,
-        **_metric(one, conclusion, chosen, alpha),
+        "conversions": fewest_conversions,
+        **_comparison_fields(effect, conclusion, is_in_variant, alpha),
     }
 
 
-def _metric(
-    one: Difference, conclusion: LiftVerdict, chosen: Flags, alpha: float
+def _comparison_fields(
+    effect: Difference, conclusion: LiftVerdict, is_in_variant: Flags, alpha: float
 ) -> dict[str, Any]:
     """Return a difference as plain values, without figures that are not yet valid."""
-    count = len(chosen)
-    needed = visitors_needed(one.variance, count, TARGET_LIFT * one.control_mean, alpha)
+    count = len(is_in_variant)
+    needed = visitors_needed(
+        effect.variance, count, TARGET_LIFT * effect.control_mean, alpha
+    )
     has_conclusion = conclusion not in {LiftVerdict.COLLECTING, LiftVerdict.SUPPRESSED}
     is_valid = conclusion is not LiftVerdict.SUPPRESSED
     return {
         "verdict": conclusion.value,
-        "mean": one.mean if is_valid else None,
-        "control": one.control_mean if is_valid else None,
-        "difference": one.value if has_conclusion else None,
-        "low": one.low if has_conclusion else None,
-        "high": one.high if has_conclusion else None,
-        "lift": one.relative(one.value) if has_conclusion else None,
-        "lift_low": one.relative(one.low) if has_conclusion else None,
-        "lift_high": one.relative(one.high) if has_conclusion else None,
+        "mean": effect.mean if is_valid else None,
+        "control": effect.control_mean if is_valid else None,
+        "difference": effect.value if has_conclusion else None,
+        "low": effect.low if has_conclusion else None,
+        "high": effect.high if has_conclusion else None,
+        "lift": effect.relative(effect.value) if has_conclusion else None,
+        "lift_low": effect.relative(effect.low) if has_conclusion else None,
+        "lift_high": effect.relative(effect.high) if has_conclusion else None,
         "visitors_needed": needed,
         "visitors_more": None if needed is None else max(0, needed - count),
     }

@@ -68,21 +68,24 @@ class Difference:
         return amount / self.control_mean if self.control_mean > 0 else None
 
 
-def difference(
-    chosen: Flags, values: Floats, before: Floats, alpha: float = ALPHA
+def mean_difference(
+    is_in_variant: Flags, values: Floats, before: Floats, alpha: float = ALPHA
 ) -> Difference:
     """Return the difference of means with its interval (at least two visitors per arm).
 
-    `chosen` are the visitors of the arm, the others are the control. `before` has each
-    visitor's covariates: what they did before their assignment.
+    Visitors with `is_in_variant` are of the arm, the others of the control. `before` has
+    each visitor's covariates: what they did before their assignment.
     """
     adjusted = cuped_values(values, before)
-    one, other = adjusted[chosen], adjusted[~chosen]
-    variance = float(one.var(ddof=1) / len(one) + other.var(ddof=1) / len(other))
+    variant_values, control_values = adjusted[is_in_variant], adjusted[~is_in_variant]
+    variance = float(
+        variant_values.var(ddof=1) / len(variant_values)
+        + control_values.var(ddof=1) / len(control_values)
+    )
     return Difference(
-        float(one.mean()),
-        float(other.mean()),
-        float(one.mean() - other.mean()),
+        float(variant_values.mean()),
+        float(control_values.mean()),
+        float(variant_values.mean() - control_values.mean()),
         interval_radius(variance, len(values), alpha),
         variance,
     )
@@ -114,13 +117,13 @@ def interval_radius(variance: float, visitors: int, alpha: float = ALPHA) -> flo
     return math.sqrt(variance * 2 * (rho + 1) / rho * math.log(math.sqrt(rho + 1) / alpha))
 
 
-def verdict(found: Difference, conversions: int) -> LiftVerdict:
+def verdict(difference: Difference, conversions: int) -> LiftVerdict:
     """Return the verdict; COLLECTING until the smaller arm has 50 conversions."""
     if conversions < MIN_CONVERSIONS:
         return LiftVerdict.COLLECTING
-    if found.low > 0:
+    if difference.low > 0:
         return LiftVerdict.MORE
-    return LiftVerdict.LESS if found.high < 0 else LiftVerdict.OPEN
+    return LiftVerdict.LESS if difference.high < 0 else LiftVerdict.OPEN
 
 
 def sample_ratio_p(counts: Sequence[int], shares: Sequence[float]) -> float:
@@ -143,13 +146,13 @@ def visitors_needed(
     """
     if effect <= 0 or variance <= 0 or visitors <= 0:
         return None
-    of_one = variance * visitors
+    visitor_variance = variance * visitors
     low, high = 1, _MAX_VISITORS
-    if not _would_detect(of_one, high, effect, alpha):
+    if not _would_detect(visitor_variance, high, effect, alpha):
         return None
     while low < high:
         middle = (low + high) // 2
-        if _would_detect(of_one, middle, effect, alpha):
+        if _would_detect(visitor_variance, middle, effect, alpha):
             high = middle
         else:
             low = middle + 1

@@ -94,21 +94,21 @@ class ExperimentResultRepository:
         )
         return [(row[0], int(row[1])) for row in self._transaction.execute(query)]
 
-    def store(self, found: StoredResult) -> None:
+    def store(self, result: StoredResult) -> None:
         """Store a day's result, replacing an earlier one of that day."""
         values = {
-            "computed_at": found.computed_at,
-            "result": json.dumps(found.result, allow_nan=False),
+            "computed_at": result.computed_at,
+            "result": json.dumps(result.result, allow_nan=False),
         }
         added = upsert(self._transaction, experiment_days).values(
-            store_id=self._store_id, test=found.test, day=found.day, **values
+            store_id=self._store_id, test=result.test, day=result.day, **values
         )
         query = added.on_conflict_do_update(
             index_elements=["store_id", "test", "day"], set_=values
         )
         self._transaction.execute(query)
 
-    def results(self, test: str, limit: int) -> list[StoredResult]:
+    def newest_results(self, test: str, limit: int) -> list[StoredResult]:
         """Return the newest results of a test, the newest first.
 
         Results that an earlier version stored in another form are left out.
@@ -120,8 +120,8 @@ class ExperimentResultRepository:
             .order_by(days.day.desc())
             .limit(limit)
         )
-        found = [
+        results = [
             StoredResult(row[0], row[1], int(row[2]), json.loads(row[3]))
             for row in self._transaction.execute(query)
         ]
-        return [one for one in found if "gate" in one.result]
+        return [result for result in results if "gate" in result.result]

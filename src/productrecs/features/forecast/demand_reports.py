@@ -12,7 +12,7 @@ from productrecs.core.report import (
     ReportQuery,
     ReportValue,
 )
-from productrecs.features.forecast.forecast_replies import store_summary
+from productrecs.features.forecast.forecast_replies import store_forecast_summary
 from productrecs.features.forecast.repository import ForecastRepository, ForecastRun
 from productrecs.features.forecast.stock_actions import (
     SORT_ORDERS,
@@ -74,7 +74,7 @@ COLUMNS: Final = (
 )
 
 
-def demand_report(
+def stock_and_demand_report(
     database: Database, store: Store, query: ReportQuery, now_ms: int
 ) -> Report:
     """Return what to do about each product, sorted by the money at stake.
@@ -88,7 +88,7 @@ def demand_report(
     sort_order = _sort_order(query)
     with database.reading() as connection:
         repository = ForecastRepository(connection, store.store_id)
-        run = repository.run()
+        run = repository.newest_run()
         item_id = dict(query.where).get("item_id")
         stocked = repository.stocked_items(item_id) if run is not None else None
     title = f"Stock and demand of {store.domain}"
@@ -103,7 +103,7 @@ def demand_report(
     return Report(
         "demand",
         f"{title}, forecast {iso(run.generated_at)}, money in {store.settings.currency}",
-        figures=() if actions is None else _sum_figures(actions),
+        figures=() if actions is None else _alert_and_value_figures(actions),
         columns=COLUMNS,
         rows=()
         if actions is None
@@ -124,19 +124,19 @@ def forecast_report(database: Database, store: Store, query: ReportQuery) -> Rep
         message = "the forecast has one row per day and no other order"
         raise ReportError(message)
     with database.reading() as connection:
-        run = ForecastRepository(connection, store.store_id).run()
+        run = ForecastRepository(connection, store.store_id).newest_run()
         progress = job_progress(connection, store.store_id, _JOB)
     notes = () if progress is None else (f"A forecast is running: {progress:.0%} done.",)
     title = f"The next 28 days of {store.domain}"
     columns = _day_columns("amounts" if run is None else run.target_mode.replace("_", " "))
     if run is None:
         return Report("forecast", title, columns=columns, notes=notes or (_NO_FORECAST,))
-    summary = store_summary(run, store.settings.currency, enabled=True)
+    summary = store_forecast_summary(run, store.settings.currency, enabled=True)
     names = [column.name for column in columns]
     return Report(
         "forecast",
         f"{title}, forecast {iso(run.generated_at)}",
-        figures=_figures(run, summary),
+        figures=_forecast_figures(run, summary),
         columns=columns,
         rows=tuple(tuple(day[name] for name in names) for day in summary["forecast"]),
         notes=notes,
@@ -161,7 +161,7 @@ def _report_value(value: Any) -> ReportValue:
     return value if isinstance(value, str | int | float) else str(value.isoformat())
 
 
-def _sum_figures(actions: StockActions) -> tuple[Figure, ...]:
+def _alert_and_value_figures(actions: StockActions) -> tuple[Figure, ...]:
     alerts = [
         Figure(
             Definition(alert.value, "count", f"products with the alert {alert.value}"),
@@ -205,7 +205,7 @@ def _day_columns(mode: str) -> tuple[Definition, ...]:
     )
 
 
-def _figures(run: ForecastRun, summary: Mapping[str, Any]) -> tuple[Figure, ...]:
+def _forecast_figures(run: ForecastRun, summary: Mapping[str, Any]) -> tuple[Figure, ...]:
     figures = [
         Figure(Definition(f"{days} {band}", "number", _TOTAL_MEANINGS[days]), amount)
         for days, bands in summary["totals"].items()

@@ -87,7 +87,7 @@ def today_of(now_ms: int, zone: tzinfo) -> date:
     return datetime.fromtimestamp(now_ms / 1000, tz=zone).date()
 
 
-def item_days_ahead(item: ItemForecast, first: str, zone: tzinfo) -> list[DayAhead]:
+def item_days_ahead(item: ItemForecast, first_day: str, zone: tzinfo) -> list[DayAhead]:
     """Return the days ahead of an item, without days outside its current sales window.
 
     An item that was in the catalog at forecast time but had no sales data sells nothing
@@ -105,11 +105,13 @@ def item_days_ahead(item: ItemForecast, first: str, zone: tzinfo) -> list[DayAhe
         closes = window_end_ms(item.available_until, zone)
     return [
         day if _is_open(calendar_day, zone, opens, closes) else NO_DAYS_AHEAD
-        for day, calendar_day in zip(days, dates_from(first, len(days)), strict=True)
+        for day, calendar_day in zip(days, dates_from(first_day, len(days)), strict=True)
     ]
 
 
-def sellable_days(items: Sequence[StockedItem], dates: list[date], zone: tzinfo) -> Bools:
+def sellable_day_mask(
+    items: Sequence[StockedItem], dates: list[date], zone: tzinfo
+) -> Bools:
     """Return on which of the `dates` each item can be sold: [items, dates]."""
     day_starts = np.array(
         [window_start_ms(day.isoformat(), zone) for day in dates], np.int64
@@ -190,7 +192,7 @@ def stockout_day(today: date, cover: float) -> date:
 _QUANTILES = ("p10", "p50", "p90")
 
 
-def store_summary(
+def store_forecast_summary(
     run: ForecastRun | None, currency: str, *, enabled: bool
 ) -> dict[str, Any]:
     """Return the store's summary; empty before the first run and when not enabled.

@@ -112,7 +112,7 @@ class ForecastRepository:
         self._connection = connection
         self._store_id = store_id
 
-    def run(self) -> ForecastRun | None:
+    def newest_run(self) -> ForecastRun | None:
         """Return the newest run, or None before the first."""
         query = sa.select(forecast_runs).where(forecast_runs.c.store_id == self._store_id)
         row = self._connection.execute(query).mappings().first()
@@ -145,19 +145,24 @@ class ForecastRepository:
 
     def item(self, item_id: str) -> ItemForecast | None:
         """Return a catalog item and its forecast; None when it is not in the catalog."""
-        query = self._select_items(item_forecasts.c.daily).where(items.c.item_id == item_id)
+        query = self._select_items_and_forecasts(item_forecasts.c.daily).where(
+            items.c.item_id == item_id
+        )
         row = self._connection.execute(query).mappings().first()
         if row is None:
             return None
         stored = row["daily"]
         return replace(
-            _item_forecast(row), daily=None if stored is None else dict(json.loads(stored))
+            _to_item_forecast(row),
+            daily=None if stored is None else dict(json.loads(stored)),
         )
 
     def items(self, item_ids: Sequence[str]) -> list[ItemForecast]:
         """Return the given items that are in the catalog, with their forecasts."""
-        query = self._select_items().where(items.c.item_id.in_(item_ids))
-        return [_item_forecast(row) for row in self._connection.execute(query).mappings()]
+        query = self._select_items_and_forecasts().where(items.c.item_id.in_(item_ids))
+        return [
+            _to_item_forecast(row) for row in self._connection.execute(query).mappings()
+        ]
 
     def stocked_items(self, item_id: str | None = None) -> StockedItems:
         """Return every catalog item that has a forecast, or only the one with this id."""
@@ -175,7 +180,9 @@ class ForecastRepository:
         items = [StockedItem._make(row[:-2]) for row in rows]
         return StockedItems(items, means_and_p90s[:, 0], means_and_p90s[:, 1])
 
-    def _select_items(self, *columns: sa.ColumnElement[Any]) -> sa.Select[Any]:
+    def _select_items_and_forecasts(
+        self, *columns: sa.ColumnElement[Any]
+    ) -> sa.Select[Any]:
         joined = items.outerjoin(
             item_forecasts,
             (item_forecasts.c.store_id == items.c.store_id)
@@ -210,7 +217,7 @@ def _packed_means_and_p90s(packed: bytes | None, days: str | None) -> bytes:
     return values[:, [0, 3]].T.tobytes()
 
 
-def _item_forecast(row: sa.RowMapping) -> ItemForecast:
+def _to_item_forecast(row: sa.RowMapping) -> ItemForecast:
     availability, days = row["availability"], row["days"]
     return ItemForecast(
         item_id=row["item_id"],

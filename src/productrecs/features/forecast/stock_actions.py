@@ -18,7 +18,7 @@ import numpy as np
 from productrecs.features.forecast.forecast_replies import (
     dates_from,
     days_of_cover_each,
-    sellable_days,
+    sellable_day_mask,
     stockout_day,
     today_of,
 )
@@ -107,7 +107,7 @@ def plan_stock(
     safety = z_score * demand.standard_deviation(policy.lead_days)
     is_known = np.isfinite(stock)
     stock_left = np.where(is_known, stock, 0.0)
-    order_in = _first_order_day(stock_left - safety, demand, policy.lead_days)
+    order_in = _first_order_days(stock_left - safety, demand, policy.lead_days)
     target_stock = demand.sales_until(
         np.maximum(order_in, 0) + cycle_days
     ) + z_score * demand.standard_deviation(cycle_days)
@@ -128,7 +128,7 @@ def plan_stock(
     )
 
 
-def _first_order_day(stock_left: Floats, demand: ExpectedDemand, lead_days: int) -> Ints:
+def _first_order_days(stock_left: Floats, demand: ExpectedDemand, lead_days: int) -> Ints:
     """Return the first day when `stock_left` does not cover the lead time.
 
     -1 beyond a year.
@@ -206,7 +206,7 @@ class StockActions:
     ) -> None:
         """Compute the actions for a `run` that has days ahead."""
         self._items, self._today = stocked.items, today
-        means, p90s = _expected_from_tomorrow(stocked, run, settings.zone, today)
+        means, p90s = _expected_sales_from_tomorrow(stocked, run, settings.zone, today)
         spreads = np.array([item.spread for item in self._items], np.float64)
         policy = ReplenishmentPolicy(
             lead_days=settings.lead_time_days,
@@ -259,7 +259,7 @@ class StockActions:
         order = np.lexsort((-self._expected, -np.nan_to_num(self._money), self._alerts < 0))
         if by is not None:
             order = order[np.argsort(self._sort_keys(by)[order], kind="stable")]
-        return [self._action(row) for row in order[:limit].tolist()]
+        return [self._stock_action(row) for row in order[:limit].tolist()]
 
     def _sort_keys(self, by: str) -> Floats:
         if by == "stockout_date":
@@ -271,7 +271,7 @@ class StockActions:
             self._overstock_values if by == "overstock_value" else self._expected
         )
 
-    def _action(self, row: int) -> StockAction:
+    def _stock_action(self, row: int) -> StockAction:
         item, plan = self._items[row], self._plan
         order_in = int(plan.order_in[row])
         surplus = _none_if_nan(plan.surplus[row])
@@ -316,7 +316,7 @@ def plan_stock_actions(
     return StockActions(stocked, run, settings, today)
 
 
-def _expected_from_tomorrow(
+def _expected_sales_from_tomorrow(
     stocked: StockedItems, run: ForecastRun, zone: tzinfo, today: date
 ) -> tuple[Floats, Floats]:
     """Return means and p90s from tomorrow on; 0 on days when an item is not offered.
@@ -325,7 +325,7 @@ def _expected_from_tomorrow(
     """
     dates = dates_from(run.first_day, stocked.means.shape[1])
     skipped_days = sum(day <= today for day in dates)
-    is_offered = sellable_days(stocked.items, dates, zone)[:, skipped_days:]
+    is_offered = sellable_day_mask(stocked.items, dates, zone)[:, skipped_days:]
     remaining = (
         stocked.means[:, skipped_days:] * is_offered,
         stocked.p90s[:, skipped_days:] * is_offered,

@@ -89,7 +89,7 @@ def similar_guides(slug: str) -> list[Guide]:
     return [_BY_SLUG[one] for one in suggestions]
 
 
-def llms_index(base_url: str) -> str:
+def render_llms_txt(base_url: str) -> str:
     """Return /llms.txt: the guides in groups, with absolute addresses (llmstxt.org)."""
     lines = [
         "# ProductRecs",
@@ -101,12 +101,12 @@ def llms_index(base_url: str) -> str:
         "(pk_...), the merchant's server with a secret key (sk_...). Start with the quick",
         "start; the errors guide has the remedy for every code.",
     ]
-    for group in dict.fromkeys(one.group for one in GUIDES):
+    for group in dict.fromkeys(guide.group for guide in GUIDES):
         lines += ["", f"## {group}", ""]
         lines += [
-            f"- [{one.title}]({base_url}/docs-md/{one.slug}.md): {one.summary}"
-            for one in GUIDES
-            if one.group == group
+            f"- [{guide.title}]({base_url}/docs-md/{guide.slug}.md): {guide.summary}"
+            for guide in GUIDES
+            if guide.group == group
         ]
     lines += [
         "",
@@ -143,20 +143,20 @@ class EmbedSnippet:
 
 def embed_snippets(slug: str, base_url: str, domain: str) -> list[EmbedSnippet]:
     """Return a guide's snippets with this store's domain and the service's address."""
-    source = guide_source(next(one for one in GUIDES if one.slug == slug))
-    found = []
+    source = guide_source(next(guide for guide in GUIDES if guide.slug == slug))
+    snippets = []
     for name, section in _sections(source):
         if not name.startswith(("Load the scripts", "Place the list")):
             continue
         end = 0
         for block in _BLOCK.finditer(section):
-            where = section[end : block.start()].strip().rpartition("\n\n")[2]
+            paragraph = section[end : block.start()].strip().rpartition("\n\n")[2]
             end = block.end()
             if block["language"] in _LANGUAGES:
                 code = block["code"].rstrip().replace(BASE, base_url)
-                introduction = re.sub(r"[*`]|\]\([^)]*\)|\[", "", where).rstrip(":")
-                found.append(EmbedSnippet(introduction, code.replace(_EXAMPLE, domain)))
-    return found
+                introduction = re.sub(r"[*`]|\]\([^)]*\)|\[", "", paragraph).rstrip(":")
+                snippets.append(EmbedSnippet(introduction, code.replace(_EXAMPLE, domain)))
+    return snippets
 
 
 def _sections(source: str) -> Iterator[tuple[str, str]]:

@@ -70,7 +70,7 @@ class GuideSearch:
 
     def __init__(self, library: GuideTexts) -> None:
         """Read all guides."""
-        self._sections = [s for guide in GUIDES for s in sections(guide, library)]
+        self._sections = [s for guide in GUIDES for s in guide_sections(guide, library)]
         self._words = [_words_of(section) for section in self._sections]
         self._lengths = [sum(words.values()) for words in self._words]
         self._mean = sum(self._lengths) / len(self._lengths)
@@ -95,9 +95,9 @@ class GuideSearch:
         return score
 
 
-def sections(guide: Guide, library: GuideTexts) -> list[Section]:
+def guide_sections(guide: Guide, library: GuideTexts) -> list[Section]:
     """Return a guide split at its headings; a # within a code block is not a heading."""
-    found: list[Section] = []
+    sections_so_far: list[Section] = []
     lines: list[str] = []
     heading, is_code = guide.title, False
     for line in library.text(guide.slug).splitlines():
@@ -105,12 +105,12 @@ def sections(guide: Guide, library: GuideTexts) -> list[Section]:
             is_code = not is_code
         match = None if is_code else _HEADING.match(line)
         if match:
-            found.append(Section(guide, heading, "\n".join(lines).strip()))
+            sections_so_far.append(Section(guide, heading, "\n".join(lines).strip()))
             heading, lines = match.group(2), []
         else:
             lines.append(line)
-    found.append(Section(guide, heading, "\n".join(lines).strip()))
-    return [section for section in found if section.text]
+    sections_so_far.append(Section(guide, heading, "\n".join(lines).strip()))
+    return [section for section in sections_so_far if section.text]
 
 
 def snippet(section: Section, query: str) -> str:

@@ -28,7 +28,7 @@ from productrecs.dashboard.report_period import (
 )
 from productrecs.features.forecast.forecast_replies import (
     item_forecast_reply,
-    store_summary,
+    store_forecast_summary,
     today_of,
 )
 from productrecs.features.forecast.repository import ForecastRepository
@@ -103,9 +103,9 @@ def _demand(
     plain = report_query(visit.now_ms, zone)
     forecast = make_report(visit.services, visit.store, "forecast", plain)
     with visit.database.reading() as connection:
-        run = ForecastRepository(connection, visit.store.store_id).run()
+        run = ForecastRepository(connection, visit.store.store_id).newest_run()
     is_on = visit.store.settings.demand_forecast
-    summary = store_summary(run, visit.store.settings.currency, enabled=is_on)
+    summary = store_forecast_summary(run, visit.store.settings.currency, enabled=is_on)
     figures = figures_of(forecast)
     settings = visit.store.settings
     history = [(one["date"], float(one["actual"])) for one in summary["history"]]
@@ -299,7 +299,7 @@ def show_product(visit: Visit) -> Reply:
     item_id, store, now_ms = visit.query["id"], visit.store, visit.now_ms
     with visit.database.reading() as connection:
         repository = ForecastRepository(connection, store.store_id)
-        item, run = repository.item(item_id), repository.run()
+        item, run = repository.item(item_id), repository.newest_run()
     if item is None:
         message = "There is no such product."
         raise NotFoundError(message)

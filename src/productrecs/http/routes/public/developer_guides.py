@@ -19,7 +19,7 @@ from productrecs.features.guides.developer_guide_rendering import (
     Facts,
     GuideTexts,
     UnknownGuideError,
-    llms_index,
+    render_llms_txt,
     similar_guides,
 )
 from productrecs.features.guides.developer_guide_search import GuideSearch, Section, snippet
@@ -311,7 +311,7 @@ async def llms_txt(request: Request) -> Response:
 
     It has the title, the address and the summary of each guide.
     """
-    return cacheable_response(request, llms_index(base_url_of(request)), _PLAIN_TEXT)
+    return cacheable_response(request, render_llms_txt(base_url_of(request)), _PLAIN_TEXT)
 
 
 @routes.get(
@@ -376,7 +376,7 @@ async def guides(
     sections that answer best.
     """
     if preferred_media_type(request, (HTML, MARKDOWN)) == MARKDOWN:
-        return _as_markdown(request, llms_index(base_url_of(request)), vary="Accept")
+        return _as_markdown(request, render_llms_txt(base_url_of(request)), vary="Accept")
     if q.strip():
         html = await asyncio.to_thread(_search_results, q)
         return html_page(request, f"{q[:_SHOWN]} in the guides", html, vary="Accept")

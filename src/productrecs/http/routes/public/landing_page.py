@@ -8,7 +8,7 @@ from fastapi import Request, Response
 from productrecs import __version__
 from productrecs.features.guides.developer_guide_rendering import PICTURES
 from productrecs.features.guides.developer_guide_rendering import (
-    llms_index as index_of_guides,
+    render_llms_txt as index_of_guides,
 )
 from productrecs.http.openapi_responses import error_responses
 from productrecs.http.pipeline.route_declaration import NONE, Routes

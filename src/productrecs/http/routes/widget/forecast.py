@@ -9,7 +9,7 @@ from fastapi import Path, Request, Response
 from productrecs.core.errors import UnknownItemError
 from productrecs.features.forecast.forecast_replies import (
     item_forecast_reply,
-    store_summary,
+    store_forecast_summary,
 )
 from productrecs.features.forecast.repository import ForecastRepository
 from productrecs.http.openapi_responses import (
@@ -182,9 +182,11 @@ async def item(
 
 def _summary(database: Database, store: Store) -> bytes:
     with database.reading() as connection:
-        run = ForecastRepository(connection, store.store_id).run()
+        run = ForecastRepository(connection, store.store_id).newest_run()
     settings = store.settings
-    summary = store_summary(run, settings.currency, enabled=settings.demand_forecast)
+    summary = store_forecast_summary(
+        run, settings.currency, enabled=settings.demand_forecast
+    )
     return _encode(summary)
 
 
@@ -193,7 +195,7 @@ def _item(database: Database, store: Store, item_id: str, now_ms: int) -> bytes:
     if "\0" not in item_id:
         with database.reading() as connection:
             repository = ForecastRepository(connection, store.store_id)
-            found, run = repository.item(item_id), repository.run()
+            found, run = repository.item(item_id), repository.newest_run()
     if found is None:
         message = f"the catalog has no item {item_id!r}; push it with POST /v1/items"
         raise UnknownItemError(message)
