@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import random
 import tempfile
+import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -26,6 +28,7 @@ from productrecs.training.search.text_embedder import TextEmbedder
 _PHRASES: Final = 4_000
 _RIDGE: Final = 1.0
 _BATCH: Final = 4
+_SIZE: Final = 384  # of the model's vectors
 
 
 def main() -> None:
@@ -35,15 +38,23 @@ def main() -> None:
         model = packaged_text_model(Path(folder))
         if model is None:
             raise SystemExit("productrecs[meaning] is not installed")
-        embedder = TextEmbedder(model)
+        embedder = TextEmbedder(replace(model, query_map=_identity(Path(folder))))
+        embedder.prepare_queries(threading.Event())
         wanted = np.concatenate(
             [embedder.embed(phrases[at : at + _BATCH]) for at in range(0, _PHRASES, _BATCH)]
         )
-        means = np.array([embedder.piece_mean(phrase) for phrase in phrases])
+        means = embedder.embed_queries(phrases)
     identity = np.eye(means.shape[1])
     squares = means.T @ means + _RIDGE * identity
     difference = np.linalg.solve(squares, means.T @ (wanted - means))
     np.save(QUERY_MAP, (identity + difference).astype(np.float16))
+
+
+def _identity(folder: Path) -> Path:
+    """Return the file of a map that changes nothing."""
+    path = folder / "identity.npy"
+    np.save(path, np.eye(_SIZE, dtype=np.float16))
+    return path
 
 
 def _phrases() -> list[str]:

@@ -155,10 +155,6 @@ class Cache(Enum):
     QUERY_VECTORS = CacheSpec(
         "vectors of queries in a text model", "process", 2_000, _ENTRIES, _NEVER
     )
-    PIECE_VECTORS = CacheSpec(
-        "vectors of word pieces in a text model (1 kB each)",
-        "process", 12_000, _ENTRIES, _OWNER,
-    )  # fmt: skip
 
     # Workers
     TRAINING_INPUTS = CacheSpec(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import onnx
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from tokenizers import Tokenizer
 
 from productrecs.engines.text.index_schema import ProductText
 from productrecs.records.pictures.model_file import ModelFileError
@@ -28,7 +30,7 @@ from productrecs.training.search.served_index import (
     QueryEmbedders,
     ServedMeaning,
 )
-from productrecs.training.search.text_embedder import TextEmbedder
+from productrecs.training.search.text_embedder import TextEmbedder, TextModel
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -121,51 +123,106 @@ PHRASES = (
 )
 
 
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> TextModel:
+    """Return the packaged model with the vectors of the phrases' word pieces only.
+
+    Those of all pieces take a quarter of a minute.
+    """
+    model = packaged_text_model(tmp_path_factory.mktemp("model"))
+    assert model is not None
+    assert model.piece_vectors is not None
+    embedder = TextEmbedder(model)
+    tokenizer = Tokenizer.from_file(str(model.tokenizer))
+    tokenizer.no_padding()
+    vectors = np.zeros((tokenizer.get_vocab_size(), 384), np.float16)
+    words = sorted({word for phrase in (*PHRASES, "faucet") for word in phrase.split()})
+    for word, vector in zip(words, embedder.embed(words), strict=True):
+        pieces = tokenizer.encode(word, add_special_tokens=False).ids
+        if len(pieces) == 1:
+            vectors[pieces[0]] = vector
+    np.save(model.piece_vectors, vectors)
+    return model
+
+
 @needs_the_packages
 def test_a_query_of_several_words_is_close_to_what_the_whole_model_says(
-    tmp_path: Path,
+    prepared: TextModel, tmp_path: Path
 ) -> None:
-    model = packaged_text_model(tmp_path)
-    assert model is not None
-    embedder = TextEmbedder(model)
+    np.save(tmp_path / "identity.npy", np.eye(384))
+    embedder = TextEmbedder(prepared)
+    without_map = TextEmbedder(replace(prepared, query_map=tmp_path / "identity.npy"))
     whole = embedder.embed(PHRASES)
 
     composed = embedder.embed_queries(PHRASES)
 
     agreement = (composed * whole).sum(axis=1).mean()
-    means = np.array([embedder.piece_mean(phrase) for phrase in PHRASES])
+    means = without_map.embed_queries(PHRASES)
     assert np.linalg.norm(composed, axis=1) == pytest.approx(1.0, abs=1e-5)
     assert agreement > 0.88
-    assert (means * whole).sum(axis=1).mean() < agreement - 0.05  # without the map
+    assert (means * whole).sum(axis=1).mean() < agreement - 0.05
 
 
 @needs_the_packages
-def test_a_word_is_embedded_once_for_all_queries_of_several_words(
+@pytest.mark.parametrize(
+    ("query", "runs"),
+    [("red leather sofa", 0), ("sofa", 0), ("faucet", 1), ("", 1)],
+)
+def test_only_a_word_of_several_pieces_needs_the_network(
+    prepared: TextModel, query: str, runs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = []
+    original = onnxruntime.InferenceSession.run
+
+    def counting(session: Any, *arguments: Any) -> Any:
+        counted.append(arguments)
+        return original(session, *arguments)
+
+    monkeypatch.setattr(onnxruntime.InferenceSession, "run", counting)
+    embedder = TextEmbedder(prepared)
+
+    rows = embedder.embed_queries([query])
+
+    assert len(counted) == runs
+    if len(query.split()) == 1:
+        assert rows @ embedder.embed([query]).T == pytest.approx(1.0, abs=2e-3)
+
+
+@needs_the_packages
+def test_queries_use_the_whole_model_until_the_word_pieces_are_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = packaged_text_model(tmp_path)
     assert model is not None
-    runs = []
+    embedder, stopping = TextEmbedder(model), threading.Event()
+    tokenizer = model.tokenizer
+    whole = embedder.embed(["red sofa"])
+    assert embedder.embed_queries(["red sofa"]) == pytest.approx(whole)
 
-    original = onnxruntime.InferenceSession.run
+    class FourPieces:
+        def get_vocab_size(self) -> int:
+            return 4
 
-    def counting(session: Any, *arguments: Any) -> Any:
-        runs.append(len(arguments[1]["input_ids"]))
-        return original(session, *arguments)
+        def encode(self, text: str) -> Any:
+            return Tokenizer.from_file(str(tokenizer)).encode(text)
 
-    monkeypatch.setattr(onnxruntime.InferenceSession, "run", counting)
-    embedder = TextEmbedder(model)
-
-    embedder.embed_queries(["red sofa", "blue sofa", "blue red sofa"])
-
-    assert runs == [2, 1]
+    preparing = TextEmbedder(model)
+    monkeypatch.setattr(preparing, "_load_tokenizer", FourPieces)
+    stopping.set()
+    assert preparing.prepare_queries(stopping)
+    assert model.piece_vectors is not None
+    assert not model.piece_vectors.exists()
+    stopping.clear()
+    assert preparing.prepare_queries(stopping)
+    assert np.load(model.piece_vectors).shape == (4, 384)
+    assert not preparing.prepare_queries(stopping)
 
 
 @needs_the_packages
-def test_an_unreadable_query_map_is_an_error_of_the_model(tmp_path: Path) -> None:
-    model = packaged_text_model(tmp_path)
-    assert model is not None
-    embedder = TextEmbedder(replace(model, query_map=tmp_path / "gone.npy"))
+def test_an_unreadable_query_map_is_an_error_of_the_model(
+    prepared: TextModel, tmp_path: Path
+) -> None:
+    embedder = TextEmbedder(replace(prepared, query_map=tmp_path / "gone.npy"))
 
     with pytest.raises(ModelFileError, match="cannot be read"):
         embedder.embed_queries(["red sofa"])

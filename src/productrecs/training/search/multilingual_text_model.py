@@ -293,6 +293,10 @@ class MultilingualEmbedder:
                 row[:] = mean / np.linalg.norm(mean)
         return rows
 
+    def prepare_queries(self, stopping: threading.Event) -> bool:  # noqa: ARG002
+        """Return False: there is nothing to prepare."""
+        return False
+
     def knows_word(self, text: str) -> bool:
         """Return False: no query gets a lower threshold."""
         del text

@@ -366,4 +366,5 @@ def packaged_text_model(
     except OSError as error:
         message = f"the text model of {network.module} cannot be written: {error}"
         raise ModelFileError(message) from error
-    return TextModel(target, words, network.sha256, "mean", "", QUERY_MAP)
+    pieces = target.with_suffix(".pieces.npy")
+    return TextModel(target, words, network.sha256, "mean", "", QUERY_MAP, pieces)

@@ -85,6 +85,7 @@ class _Progress:
     words: dict[str, None] = field(default_factory=dict)
     embedded: int = 0
     is_dirty: bool = False
+    has_published: bool = False
     not_before: float = 0.0
 
 
@@ -103,7 +104,7 @@ class MeaningBuilder:
         self._embedder = embedder
         self._seconds = seconds
         self._stores: dict[StoreId, _Progress] = {}
-        self._active_at = seconds()
+        self._active_at = self._prepare_from = seconds()
         self.is_off = False
 
     def run(self, reader: RawReader, stopping: threading.Event) -> None:
@@ -125,12 +126,30 @@ class MeaningBuilder:
             del self._stores[deleted_id]
         stopping = stopping or threading.Event()
         busy = [self._run_store_step(reader, head, stopping) for head in heads]
+        is_busy = any(busy) or self._prepare_queries(stopping)
         now = self._seconds()
-        if any(busy):
+        if is_busy:
             self._active_at = now
         elif now - self._active_at > _RELEASE_SECONDS:
             self._embedder.release()
-        return any(busy)
+        return is_busy
+
+    def _prepare_queries(self, stopping: threading.Event) -> bool:
+        """Make queries fast once a store's products are embedded."""
+        now = self._seconds()
+        if now < self._prepare_from or not any(
+            progress.has_published for progress in self._stores.values()
+        ):
+            return False
+        try:
+            return self._embedder.prepare_queries(stopping)
+        except ModelFileError:
+            _log.exception("text model unavailable")
+            self.is_off = True
+        except OSError:
+            _log.exception("word pieces not written")
+            self._prepare_from = now + _RETRY_SECONDS
+        return False
 
     def _run_store_step(
         self, reader: RawReader, head: CatalogHead, stopping: threading.Event
@@ -199,6 +218,7 @@ class MeaningBuilder:
         if stored is None:
             stored = fit_space(vectors, progress.words, self._embedder)
         write_space(folder, stored, self._kind)
+        progress.has_published = True
         _log.info(
             "product texts embedded",
             extra={

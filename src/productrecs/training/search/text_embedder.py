@@ -8,22 +8,26 @@ An operator's `model.onnx` needs a `model.json` and a tokenizer file beside it: 
 import hashlib
 import importlib
 import threading
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.core.cache_registry import BoundedCache, Cache
 from productrecs.engines.text.semantic_space import Vectors, unit_rows
 from productrecs.records.pictures.model_file import ModelFileError, read_sidecar
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 TEXT_EMBEDDER: Final = "text-embedder"
 _LONGEST: Final = 64
 """Maximum tokens of a text: a title, its categories and the start of a description."""
 
+_PIECE_BATCH: Final = 32
 _TOKENS: Final = 3  # dimensions of an output with one row per token
 
 _UNKNOWN: Final = frozenset({"[UNK]", "<unk>"})
@@ -42,6 +46,7 @@ class TextModel:
     pooling: Pooling  # of token vectors; none if the model gives one per text
     prefix: str  # prepended to every text
     query_map: Path | None = None  # composes a query's vector of those of its pieces
+    piece_vectors: Path | None = None  # of every word piece; written by `prepare_queries`
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -92,6 +97,9 @@ class TextEncoder(Protocol):
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
         """Return one row per query, each of length 1; zeros for one that is no words."""
 
+    def prepare_queries(self, stopping: threading.Event) -> bool:
+        """Do work that makes queries fast; return whether there was any."""
+
     def knows_word(self, text: str) -> bool:
         """Return whether the threshold may be a little lower for a query."""
 
@@ -106,8 +114,9 @@ class TextEmbedder:
         """Load nothing yet."""
         self.model = model
         self._loading = threading.Lock()
-        self._loaded: _Loaded | None = None
-        self._query_map: Vectors | None = None
+        self._network: _OnnxNetwork | None = None
+        self._tokenizer: Tokenizer | None = None
+        self._composer: _QueryComposer | None = None
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Return one row per text, each of length 1.
@@ -115,8 +124,12 @@ class TextEmbedder:
         Raises:
             ModelFileError: when the model cannot be run.
         """
+        texts = [self.model.prefix + text for text in texts]
         try:
-            rows = self._load().embed([self.model.prefix + one for one in texts])
+            batch = self._load_tokenizer().encode_batch(texts)
+            ids = np.array([encoded.ids for encoded in batch], np.int64)
+            mask = np.array([encoded.attention_mask for encoded in batch], np.int64)
+            rows = self._load_network().run(ids, mask)
         except Exception as error:  # the libraries' errors have no common base class
             message = f"{self.model.path} cannot be executed: {error}"
             raise ModelFileError(message) from error
@@ -128,42 +141,54 @@ class TextEmbedder:
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
         """Return one row per query, each of length 1.
 
-        With a query map, those of several words are composed of their word pieces.
+        Once the vectors of all word pieces are written, only words of several pieces need
+        the network.
 
         Raises:
             ModelFileError: when the model cannot be run.
         """
-        path = self.model.query_map
-        if path is None:
+        composer = self._load_composer()
+        if composer is None:
             return self.embed(texts)
-        rows = [
-            self._composed(text, path) if len(text.split()) > 1 else self.embed([text])[0]
-            for text in texts
-        ]
-        return np.array(rows, np.float32)
+        rows = [composer.compose(text) for text in texts]
+        return np.array(
+            [
+                self.embed([text])[0] if row is None else row
+                for text, row in zip(texts, rows, strict=True)
+            ],
+            np.float32,
+        )
 
-    def piece_mean(self, text: str) -> Vectors:
-        """Return the mean of the vectors of a text's word pieces, of length 1.
+    def prepare_queries(self, stopping: threading.Event) -> bool:
+        """Write the vectors of all word pieces, if they are not there.
+
+        Takes a quarter of a minute of processor time, once for a model. Returns whether it
+        had to write them.
 
         Raises:
             ModelFileError: when the model cannot be run.
+            OSError: when they cannot be written.
         """
+        path = self.model.piece_vectors
+        if path is None or path.exists():
+            return False
+        vectors = []
         try:
-            return self._load().piece_mean(text)
+            tokenizer, network = self._load_tokenizer(), self._load_network()
+            before, *after = tokenizer.encode("").ids
+            for begin in range(0, tokenizer.get_vocab_size(), _PIECE_BATCH):
+                if stopping.is_set():
+                    return True
+                end = min(begin + _PIECE_BATCH, tokenizer.get_vocab_size())
+                ids = np.array([[before, n, *after] for n in range(begin, end)], np.int64)
+                vectors.append(network.run(ids, np.ones_like(ids)).astype(np.float16))
         except Exception as error:
             message = f"{self.model.path} cannot be executed: {error}"
             raise ModelFileError(message) from error
-
-    def _composed(self, text: str, path: Path) -> Vectors:
-        """Return the vector that the query map at `path` makes of a text's word pieces."""
-        if self._query_map is None:
-            try:
-                self._query_map = np.load(path).astype(np.float32)
-            except (OSError, ValueError) as error:
-                message = f"{path} cannot be read: {error}"
-                raise ModelFileError(message) from error
-        row: Vectors = unit_rows((self.piece_mean(text) @ self._query_map)[None])[0]
-        return row
+        unfinished = path.with_name(f"{path.stem}-{uuid.uuid4().hex}.npy")
+        np.save(unfinished, np.concatenate(vectors))
+        unfinished.replace(path)
+        return True
 
     def knows_word(self, text: str) -> bool:
         """Return whether every word of a text is a single token; rare words are not.
@@ -172,28 +197,83 @@ class TextEmbedder:
             ModelFileError: when the model cannot be read.
         """
         try:
-            return self._load().knows_word(text)
+            encoded = self._load_tokenizer().encode(text, add_special_tokens=False)
         except Exception as error:
             message = f"{self.model.tokenizer} cannot be used: {error}"
             raise ModelFileError(message) from error
+        tokens = encoded.tokens
+        return len(tokens) == len(text.split()) and _UNKNOWN.isdisjoint(tokens)
 
     def release(self) -> None:
         """Unload the model until it is needed again."""
         with self._loading:
-            self._loaded = None
+            self._network = self._tokenizer = self._composer = None
 
-    def _load(self) -> "_Loaded":
+    def _load_network(self) -> "_OnnxNetwork":
         with self._loading:
-            self._loaded = self._loaded or _Loaded(self.model)
-            return self._loaded
+            self._network = self._network or _OnnxNetwork(self.model)
+            return self._network
+
+    def _load_tokenizer(self) -> "Tokenizer":
+        with self._loading:
+            if self._tokenizer is None:
+                from tokenizers import Tokenizer  # noqa: PLC0415 - optional dependency
+
+                self._tokenizer = Tokenizer.from_file(str(self.model.tokenizer))
+                self._tokenizer.enable_truncation(_LONGEST)
+                self._tokenizer.enable_padding()
+            return self._tokenizer
+
+    def _load_composer(self) -> "_QueryComposer | None":
+        """Return what composes queries; None before the word pieces are written.
+
+        Raises:
+            ModelFileError: when its files cannot be read.
+        """
+        composer, pieces, query_map = (
+            self._composer,
+            self.model.piece_vectors,
+            self.model.query_map,
+        )
+        if composer is not None or pieces is None or query_map is None:
+            return composer
+        if not pieces.exists():
+            return None
+        try:
+            tokenizer = self._load_tokenizer()
+            self._composer = _QueryComposer(tokenizer, pieces, query_map)
+        except Exception as error:
+            message = f"{pieces} or {query_map} cannot be read: {error}"
+            raise ModelFileError(message) from error
+        return self._composer
 
 
-class _Loaded:
-    """An inference session and its tokenizer."""
+class _QueryComposer:
+    """Composes the vectors of queries of those of their word pieces."""
+
+    def __init__(self, tokenizer: "Tokenizer", pieces: Path, query_map: Path) -> None:
+        self._tokenizer = tokenizer
+        self._vectors: npt.NDArray[np.float16] = np.load(pieces, mmap_mode="r")
+        self._map = np.load(query_map).astype(np.float32)
+
+    def compose(self, text: str) -> Vectors | None:
+        """Return a query's vector; None for one word of several pieces, or for no word."""
+        ids = self._tokenizer.encode(text, add_special_tokens=False).ids
+        rows = self._vectors[ids].astype(np.float32)
+        if len(ids) == 1:
+            vector: Vectors = rows[0]
+            return vector
+        if len(text.split()) == 1 or not ids:
+            return None
+        composed: Vectors = unit_rows(rows.sum(axis=0, keepdims=True) @ self._map)[0]
+        return composed
+
+
+class _OnnxNetwork:
+    """The inference session of a model."""
 
     def __init__(self, model: TextModel) -> None:
         import onnxruntime  # noqa: PLC0415 - optional dependency
-        from tokenizers import Tokenizer  # noqa: PLC0415 - optional dependency
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
@@ -203,38 +283,8 @@ class _Loaded:
             str(model.path), options, providers=["CPUExecutionProvider"]
         )
         self._input_names = {one.name for one in self._session.get_inputs()}
-        self._tokenizer = Tokenizer.from_file(str(model.tokenizer))
-        self._tokenizer.enable_truncation(_LONGEST)
-        self._tokenizer.enable_padding()
-        self._pieces: BoundedCache[int, npt.NDArray[np.float16]] = BoundedCache(
-            Cache.PIECE_VECTORS
-        )
 
-    def knows_word(self, text: str) -> bool:
-        tokens = self._tokenizer.encode(text, add_special_tokens=False).tokens
-        return len(tokens) == len(text.split()) and _UNKNOWN.isdisjoint(tokens)
-
-    def piece_mean(self, text: str) -> Vectors:
-        pieces = self._tokenizer.encode(text, add_special_tokens=False).ids
-        known = {piece: self._pieces.get(piece) for piece in pieces}
-        new = [piece for piece, vector in known.items() if vector is None]
-        if new:
-            before, *after = self._tokenizer.encode("").ids
-            ids = np.array([[before, piece, *after] for piece in new], np.int64)
-            vectors = self._run(ids, np.ones_like(ids)).astype(np.float16)
-            for piece, vector in zip(new, vectors, strict=True):
-                known[piece] = self._pieces.put(piece, vector)
-        rows = np.array([known[piece] for piece in pieces], np.float32)
-        mean: Vectors = unit_rows(rows.sum(axis=0, keepdims=True))[0]
-        return mean
-
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        batch = self._tokenizer.encode_batch(list(texts))
-        ids = np.array([one.ids for one in batch], np.int64)
-        mask = np.array([one.attention_mask for one in batch], np.int64)
-        return self._run(ids, mask)
-
-    def _run(self, ids: Tokens, mask: Tokens) -> Vectors:
+    def run(self, ids: Tokens, mask: Tokens) -> Vectors:
         inputs = {
             "input_ids": ids,
             "attention_mask": mask,
