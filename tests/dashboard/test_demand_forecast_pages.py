@@ -14,8 +14,8 @@ import pytest
 from productrecs.application import create_application
 from productrecs.dashboard.charts import ExpectedDay
 from productrecs.dashboard.pages.analyse.demand_forecast import (
+    flat_forecast_reason,
     stock_status,
-    why_flat,
 )
 from productrecs.tenancy.accounts.store_management import change_settings, find_store
 from productrecs.training.demand.forecast_run import forecast_store
@@ -221,8 +221,10 @@ def test_a_flat_forecast_says_why() -> None:
         ExpectedDay("2026-01-04", 0, 1.02, 2),
     ]
 
-    assert "It sold on 1 of the last 2 days" in why_flat(sold, flat_days)
-    assert not why_flat(sold, [flat_days[0], ExpectedDay("2026-01-04", 0, 2.0, 2)])
+    assert "It sold on 1 of the last 2 days" in flat_forecast_reason(sold, flat_days)
+    assert not flat_forecast_reason(
+        sold, [flat_days[0], ExpectedDay("2026-01-04", 0, 2.0, 2)]
+    )
 
 
 def test_a_store_without_forecast_sees_when_one_comes(office: Office, store: Store) -> None:

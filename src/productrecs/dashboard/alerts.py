@@ -7,7 +7,7 @@ from types import MappingProxyType
 from productrecs.core.clock import DAY_MS
 from productrecs.core.report import report_query
 from productrecs.dashboard.page import Visit
-from productrecs.dashboard.report_period import as_number, figures_of
+from productrecs.dashboard.report_period import as_number, figures_by_name
 from productrecs.features.reports.tracking_health.tracking_issues import find_data_issues
 from productrecs.features.search.relevance.relevance_history import (
     ALARM_DAYS,
@@ -46,18 +46,18 @@ class Alert:
 
 def find_alerts(visit: Visit) -> list[Alert]:
     """Return the store's alerts, the most severe first."""
-    found = [
-        *_plan(visit),
-        *key_alerts(visit),
-        *_jobs(visit),
-        *_issues(visit),
-        *_stock(visit),
-        *_relevance(visit),
+    alerts = [
+        *_plan_alerts(visit),
+        *key_misuse_alerts(visit),
+        *_failed_job_alerts(visit),
+        *_data_issue_alerts(visit),
+        *_stock_alerts(visit),
+        *_relevance_alerts(visit),
     ]
-    return sorted(found, key=lambda one: ("bad", "warn", "note").index(one.level))
+    return sorted(alerts, key=lambda alert: ("bad", "warn", "note").index(alert.level))
 
 
-def _plan(visit: Visit) -> Iterator[Alert]:
+def _plan_alerts(visit: Visit) -> Iterator[Alert]:
     store, fmt = visit.store, visit.formats
     usage = read_plan_usage(
         visit.database, store, visit.services.settings.plans, visit.now_ms
@@ -83,35 +83,44 @@ def _plan(visit: Visit) -> Iterator[Alert]:
         yield Alert("warn", text, "See plan", path)
 
 
-def key_alerts(visit: Visit) -> Iterator[Alert]:
+def key_misuse_alerts(visit: Visit) -> Iterator[Alert]:
     """Yield alerts about a leaked secret key, unknown origins and inhuman rates."""
     store = visit.store
     with visit.database.reading() as connection:
-        seen = KeyMisuseRepository(connection, store.store_id).all()
-    leaks = [one for one in seen if one.sign is MisuseKind.LEAKED_SECRET]
+        misuses = KeyMisuseRepository(connection, store.store_id).all()
+    leaks = [misuse for misuse in misuses if misuse.sign is MisuseKind.LEAKED_SECRET]
     if leaks:
-        place = f"in a page of {leaks[0].value}" if leaks[0].value else "in an address"
-        text = f"Your secret key was sent {place}, so others may know it. Replace it."
+        where = f"in a page of {leaks[0].value}" if leaks[0].value else "in an address"
+        text = f"Your secret key was sent {where}, so others may know it. Replace it."
         yield Alert("bad", text, "Replace the key", "/dashboard/account#keys")
-    recent = [one for one in seen if one.seen_at >= visit.now_ms - _RECENT_MS]
-    fast = [one for one in recent if one.sign is MisuseKind.INHUMAN_RATE]
-    if fast:
-        place = f"from pages of {fast[0].value}" if fast[0].value else "without a page"
+    recent = [misuse for misuse in misuses if misuse.seen_at >= visit.now_ms - _RECENT_MS]
+    inhuman_rates = [misuse for misuse in recent if misuse.sign is MisuseKind.INHUMAN_RATE]
+    if inhuman_rates:
+        where = (
+            f"from pages of {inhuman_rates[0].value}"
+            if inhuman_rates[0].value
+            else "without a page"
+        )
         text = (
-            f"A program uses your publishable key {place}, faster than a person can. Its "
+            f"A program uses your publishable key {where}, faster than a person can. Its "
             "events are left out."
         )
         yield Alert("warn", text, "See the numbers", "/dashboard/impact#doctor")
-    foreign = {one.value for one in recent if one.sign is MisuseKind.FOREIGN_ORIGIN} - {
+    foreign_origins = {
+        misuse.value for misuse in recent if misuse.sign is MisuseKind.FOREIGN_ORIGIN
+    } - {
         *store.origins,
         "",
     }
-    if store.origins and foreign:
-        text = f"Pages of {min(foreign)} ask for recommendations and are not on your list."
+    if store.origins and foreign_origins:
+        text = (
+            f"Pages of {min(foreign_origins)} ask for recommendations and are not on your "
+            "list."
+        )
         yield Alert("warn", text, "Review origins", "/dashboard/account#origins")
 
 
-def _jobs(visit: Visit) -> Iterator[Alert]:
+def _failed_job_alerts(visit: Visit) -> Iterator[Alert]:
     with visit.database.reading() as connection:
         failed = count_jobs(connection, visit.store.store_id)[JobState.DEAD]
     if failed:
@@ -120,7 +129,7 @@ def _jobs(visit: Visit) -> Iterator[Alert]:
         yield Alert("warn", text, "Read what to do", "/guides/troubleshooting")
 
 
-def _issues(visit: Visit) -> Iterator[Alert]:
+def _data_issue_alerts(visit: Visit) -> Iterator[Alert]:
     for issue in find_data_issues(visit.database, visit.store, visit.now_ms):
         text = f"{issue.message[:1].upper()}{issue.message[1:]}. {issue.remedy[:1].upper()}"
         text += f"{issue.remedy[1:]}."
@@ -131,30 +140,30 @@ def _issues(visit: Visit) -> Iterator[Alert]:
             yield Alert(level, text, "See the numbers", "/dashboard/impact#doctor")
 
 
-def _stock(visit: Visit) -> Iterator[Alert]:
+def _stock_alerts(visit: Visit) -> Iterator[Alert]:
     if not visit.store.settings.demand_forecast:
         return
-    asked = report_query(visit.now_ms, visit.store.settings.zone)
-    made = make_report(visit.services, visit.store, "demand", asked)
-    at = {column.name: number for number, column in enumerate(made.columns)}
-    counts = figures_of(made)
-    for alert, (one, many) in _STOCK_ALERTS.items():
+    query = report_query(visit.now_ms, visit.store.settings.zone)
+    report = make_report(visit.services, visit.store, "demand", query)
+    column_numbers = {column.name: number for number, column in enumerate(report.columns)}
+    counts = figures_by_name(report)
+    for alert, (singular, plural) in _STOCK_ALERTS.items():
         count = int(as_number(counts.get(alert)) or 0)
         if not count:
             continue
         titles = [
-            str(row[at["title"]] or row[at["item_id"]])
-            for row in made.rows
-            if row[at["alert"]] == alert
+            str(row[column_numbers["title"]] or row[column_numbers["item_id"]])
+            for row in report.rows
+            if row[column_numbers["alert"]] == alert
         ]
-        what = titles[0] if titles else f"{visit.formats.number(count)} products"
+        products_text = titles[0] if titles else f"{visit.formats.number(count)} products"
         if titles and count > 1:
-            what = f"{what} and {visit.formats.number(count - 1)} more"
-        text = f"{what} {one if count == 1 else many}."
+            products_text = f"{products_text} and {visit.formats.number(count - 1)} more"
+        text = f"{products_text} {singular if count == 1 else plural}."
         yield Alert("warn", text, "See what to order", "/dashboard/demand#orders")
 
 
-def _relevance(visit: Visit) -> Iterator[Alert]:
+def _relevance_alerts(visit: Visit) -> Iterator[Alert]:
     since_ms = visit.now_ms - ALARM_DAYS * DAY_MS
     measures = read_measures(visit.database, visit.store.store_id, since_ms)
     alarm = open_alarm(measures, visit.now_ms)

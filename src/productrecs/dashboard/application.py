@@ -21,7 +21,7 @@ from starlette.responses import PlainTextResponse
 from productrecs.core.cache_registry import Cache, memoized
 from productrecs.core.errors import ProductRecsError, QueueFullError
 from productrecs.core.ids import StoreId
-from productrecs.dashboard.audited_changes import make_change
+from productrecs.dashboard.audited_changes import run_audited_change
 from productrecs.dashboard.cookies import (
     FLASH,
     SESSION,
@@ -213,26 +213,28 @@ _REFUSED: Final = {ForeignFormError: 403, RoleError: 403, NotFoundError: 404}
 def add_dashboard(application: FastAPI) -> None:
     """Add the dashboard's routes; the OpenAPI document does not list them."""
     for path in (DASHBOARD_PATH, f"{DASHBOARD_PATH}/{{rest:path}}"):
-        application.add_route(path, _answer, ["GET", "POST"], include_in_schema=False)
+        application.add_route(
+            path, _handle_request, ["GET", "POST"], include_in_schema=False
+        )
 
 
-async def _answer(request: Request) -> Response:
+async def _handle_request(request: Request) -> Response:
     path = request.url.path
     if path.startswith(_STATIC):
         return _static_file(request, path.removeprefix(_STATIC))
     exchange: RequestContext = request.scope["productrecs"]
     page = BY_PATH.get(path.rstrip("/") or DASHBOARD_PATH)
-    pairs: list[tuple[str, str]] = []
+    form_fields: list[tuple[str, str]] = []
     if request.method == "POST" and page is not None:
         if page.file_limit and has_multipart(request):
-            return await _answer_upload(request, page)
+            return await _handle_upload_request(request, page)
         headers = request.scope["headers"]
         body = await read_body(request.receive, headers, FORM_LIMIT, exchange.claim)
-        pairs = _fields(body.decode("utf-8", "replace"))
+        form_fields = _parse_form_fields(body.decode("utf-8", "replace"))
     loop = asyncio.get_running_loop()
 
     def respond() -> Response:
-        return _respond(_visit_of(request, page, pairs, loop), page)
+        return _page_or_error_response(_visit_of(request, page, form_fields, loop), page)
 
     if request.method == "POST" and page is not None and page.is_public:
         try:
@@ -242,26 +244,30 @@ async def _answer(request: Request) -> Response:
     return await _run(exchange, respond)
 
 
-async def _answer_upload(request: Request, page: Page) -> Response:
+async def _handle_upload_request(request: Request, page: Page) -> Response:
     """Answer a form with a file; the sender is authenticated before the file is read."""
     exchange: RequestContext = request.scope["productrecs"]
     loop = asyncio.get_running_loop()
     visit = await _run(exchange, lambda: _visit_of(request, page, [], loop))
     if visit.session is None:
-        return _response(visit, _to_login(visit))
+        return _build_response(visit, _redirect_to_login(visit))
     try:
-        _check_sender(visit, page)
+        _check_origin_and_role(visit, page)
         folder = visit.services.upload_folder
         with folder.reserve(visit.store.store_id, declared_length(request)):
             async with received_form(request, folder, page.file_limit) as form:
                 await form.receive_fields()
-                _check_token(replace(visit, form=Form(form.fields)))
+                _check_csrf_token(replace(visit, form=Form(form.fields)))
                 file = await form.receive_file()
-                whole = replace(visit, form=Form(form.fields), file=file)
-                return await _run(exchange, lambda: _respond(whole, page))
+                visit_with_file = replace(visit, form=Form(form.fields), file=file)
+                return await _run(
+                    exchange, lambda: _page_or_error_response(visit_with_file, page)
+                )
     except ProductRecsError as refusal:
         error = refusal
-        return await _run(exchange, lambda: _response(visit, _refusal(visit, error)))
+        return await _run(
+            exchange, lambda: _build_response(visit, _error_reply(visit, error))
+        )
 
 
 async def _run(exchange: "RequestContext", work: Callable[[], _Result]) -> _Result:
@@ -270,32 +276,32 @@ async def _run(exchange: "RequestContext", work: Callable[[], _Result]) -> _Resu
     return await loop.run_in_executor(exchange.context.dashboard_pool, work)
 
 
-def _respond(visit: Visit, page: Page | None) -> Response:
+def _page_or_error_response(visit: Visit, page: Page | None) -> Response:
     """Check the session, run the page's handler, and build the HTTP response."""
     try:
-        return _response(visit, _handle(visit, page))
+        return _build_response(visit, _authorize_and_call_handler(visit, page))
     except (ProductRecsError, RequestValidationError) as error:
-        reply = _refusal(visit, error)
+        reply = _error_reply(visit, error)
     except Exception:
         _log.exception("request failed", extra={"path": visit.request.url.path})
         message = "Something went wrong here. It was logged; try again in a moment."
         reply = render_error(visit, 500, message)
-    return _response(visit, reply)
+    return _build_response(visit, reply)
 
 
-def _refusal(visit: Visit, error: Exception) -> Reply:
+def _error_reply(visit: Visit, error: Exception) -> Reply:
     return render_error(visit, _status_of(error), str(error))
 
 
 def _visit_of(
     request: Request,
     page: Page | None,
-    pairs: list[tuple[str, str]],
+    form_fields: list[tuple[str, str]],
     loop: asyncio.AbstractEventLoop,
 ) -> Visit:
     exchange: RequestContext = request.scope["productrecs"]
     context, base_url = exchange.context, base_url_of(request)
-    session, store = _session_of(context, request.cookies, base_url)
+    session, store = _session_and_store(context, request.cookies, base_url)
     token = session.token if session else ""
     secret = token or read_cookie(request.cookies, VISITOR, base_url)
     return Visit(
@@ -304,8 +310,8 @@ def _visit_of(
         page=page or Page(request.url.path, "Not found", is_public=True),
         base_url=base_url,
         client=address_of_client(peer_of(request.scope), dict(request.scope["headers"])),
-        query=Form(_fields(request.scope["query_string"].decode("latin-1"))),
-        form=Form(pairs),
+        query=Form(_parse_form_fields(request.scope["query_string"].decode("latin-1"))),
+        form=Form(form_fields),
         session=session,
         known_store=store,
         csrf_secret=secret or secrets.token_urlsafe(24),
@@ -314,7 +320,7 @@ def _visit_of(
     )
 
 
-def _session_of(
+def _session_and_store(
     context: "Context", cookies: "Mapping[str, str]", base_url: str
 ) -> tuple[Session | None, Store | None]:
     token = read_cookie(cookies, SESSION, base_url)
@@ -330,11 +336,11 @@ def _session_of(
     return (session, store) if store is not None else (None, None)
 
 
-def _handle(visit: Visit, page: Page | None) -> Reply:
+def _authorize_and_call_handler(visit: Visit, page: Page | None) -> Reply:
     if page is None:
         raise NotFoundError
     if visit.session is None and not page.is_public:
-        return _to_login(visit)
+        return _redirect_to_login(visit)
     if page.is_of_login and visit.session is not None and visit.user.is_from_shop:
         raise RoleError(_FROM_SHOP)
     handler = page.change if visit.request.method == "POST" else page.show
@@ -342,14 +348,14 @@ def _handle(visit: Visit, page: Page | None) -> Reply:
         raise NotFoundError
     if visit.request.method != "POST":
         return handler(visit)
-    _check_sender(visit, page)
-    _check_token(visit)
+    _check_origin_and_role(visit, page)
+    _check_csrf_token(visit)
     if page.is_public or not page.is_audited:
         return handler(visit)
-    return make_change(visit, page, handler)
+    return run_audited_change(visit, page, handler)
 
 
-def _check_sender(visit: Visit, page: Page) -> None:
+def _check_origin_and_role(visit: Visit, page: Page) -> None:
     """Check that a change comes from a dashboard page and that the role allows it.
 
     Raises:
@@ -358,16 +364,16 @@ def _check_sender(visit: Visit, page: Page) -> None:
     """
     headers = visit.request.headers
     site, origin = headers.get("sec-fetch-site"), headers.get("origin")
-    is_ours = site in {None, "same-origin", "none"}
+    is_same_site = site in {None, "same-origin", "none"}
     if origin is not None:
-        is_ours = is_ours and urlsplit(origin).netloc == headers.get("host", "")
-    if not is_ours:
+        is_same_site = is_same_site and urlsplit(origin).netloc == headers.get("host", "")
+    if not is_same_site:
         raise ForeignFormError(_FOREIGN)
     if not page.is_public and visit.user.role < page.may_change:
-        raise RoleError(_needs(page.may_change, visit.user))
+        raise RoleError(_role_error_text(page.may_change, visit.user))
 
 
-def _check_token(visit: Visit) -> None:
+def _check_csrf_token(visit: Visit) -> None:
     """Check that a form has the CSRF token of this session, or of this visitor.
 
     Raises:
@@ -380,21 +386,21 @@ def _check_token(visit: Visit) -> None:
         raise ForeignFormError(_FOREIGN)
 
 
-def _needs(role: Role, user: DashboardUser) -> str:
+def _role_error_text(role: Role, user: DashboardUser) -> str:
     if user.is_from_shop and role > Role.EDITOR:
         return _FROM_SHOP
     return f"Your role does not allow this. Ask the store's owner to make you {role.label}."
 
 
-def _to_login(visit: Visit) -> Reply:
-    there = _here(visit)
+def _redirect_to_login(visit: Visit) -> Reply:
+    there = _present_path(visit)
     there = f"{LOGIN_PATH}?next={quote(there, safe='/')}" if there else LOGIN_PATH
     if visit.is_partial:
         return Reply(status=204, headers={"hx-redirect": there})
     return visit.redirect(there)
 
 
-def _here(visit: Visit) -> str:
+def _present_path(visit: Visit) -> str:
     """Return the present page with its query; "" for Home."""
     url = visit.request.url
     if visit.is_partial:
@@ -416,7 +422,7 @@ def _client_status(status: int) -> int:
     return 400 if status == 500 else status  # noqa: PLR2004 - HTTP
 
 
-def _response(visit: Visit, reply: Reply) -> Response:
+def _build_response(visit: Visit, reply: Reply) -> Response:
     request = visit.request
     body, flash = reply.body, read_cookie(request.cookies, FLASH, visit.base_url)
     headers = {**_SAFE_HEADERS, **reply.headers}
@@ -443,7 +449,7 @@ def _response(visit: Visit, reply: Reply) -> Response:
     return response
 
 
-def _fields(text: str) -> list[tuple[str, str]]:
+def _parse_form_fields(text: str) -> list[tuple[str, str]]:
     """Return the fields of a form, up to the limit."""
     try:
         return parse_qsl(text, keep_blank_values=True, max_num_fields=_MAX_FIELDS)

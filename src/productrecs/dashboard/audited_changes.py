@@ -6,8 +6,8 @@ from typing import Final
 
 from productrecs.dashboard.change_descriptions import (
     Snapshot,
-    difference,
-    snapshot,
+    changeable_value_texts,
+    describe_difference,
 )
 from productrecs.dashboard.cookies import FLASH, UNDO_MARK
 from productrecs.dashboard.page import Handler, Page, Reply, Visit
@@ -29,13 +29,13 @@ _UNAUDITED: Final = frozenset(
 _SENSITIVE: Final = re.compile("csrf|password|token|secret|code", re.IGNORECASE)
 
 
-def make_change(visit: Visit, page: Page, handler: Handler) -> Reply:
+def run_audited_change(visit: Visit, page: Page, handler: Handler) -> Reply:
     """Let a handler change the store; the audit log's line is in its transaction.
 
     What changed, with old and new values, is added to the line afterwards.
     """
-    undo, before = _undo_of(visit, page), snapshot(visit)
-    database = _audited(visit, page, undo)
+    undo, before = _entry_id_and_undo_rows(visit, page), changeable_value_texts(visit)
+    database = _audited_database(visit, page, undo)
     reply = handler(replace(visit, services=replace(visit.services, database=database)))
     if database.is_joined and reply.status < 400:  # noqa: PLR2004 - HTTP
         with database.transaction():
@@ -50,7 +50,7 @@ def make_change(visit: Visit, page: Page, handler: Handler) -> Reply:
 
 def _describe(visit: Visit, entry_id: str, before: Snapshot) -> None:
     try:
-        changed = difference(visit, before, snapshot(visit))
+        changed = describe_difference(visit, before, changeable_value_texts(visit))
     except UnknownStoreError:  # the change deleted the store
         return
     if changed:
@@ -58,7 +58,7 @@ def _describe(visit: Visit, entry_id: str, before: Snapshot) -> None:
             AuditRepository(transaction, visit.store.store_id).describe(entry_id, changed)
 
 
-def _undo_of(visit: Visit, page: Page) -> tuple[str, str]:
+def _entry_id_and_undo_rows(visit: Visit, page: Page) -> tuple[str, str]:
     """Return the id of the audit log line, and the rows that the form removes as JSON."""
     entry_id = new_entry_id(visit.system_ms)
     for one in page.removes:
@@ -73,7 +73,7 @@ def _undo_of(visit: Visit, page: Page) -> tuple[str, str]:
     return entry_id, ""
 
 
-def _audited(visit: Visit, page: Page, undo: tuple[str, str]) -> Database:
+def _audited_database(visit: Visit, page: Page, undo: tuple[str, str]) -> Database:
     """Return a database whose next transaction writes the audit log line."""
     steps = page.path.removeprefix(f"{DASHBOARD_PATH}/").split("/")[1:]
     action = page.action or f"{page.title}: {' '.join(steps) or 'changed'}"

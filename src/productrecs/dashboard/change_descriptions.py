@@ -17,17 +17,17 @@ from productrecs.dashboard.pages.analyse import (
 )
 from productrecs.dashboard.pages.catalog import (
     bundles,
-    list_settings,
     looks,
     merchandising,
     placements,
+    recommendation_and_search_settings,
 )
+from productrecs.dashboard.pages.catalog.field_suggestions import filter_label
 from productrecs.dashboard.pages.catalog.merchandising_rule_form import (
     ACTIONS,
     PLACES,
     RuleDraft,
 )
-from productrecs.dashboard.pages.catalog.suggestions import filter_label
 from productrecs.dashboard.pages.connect import file_imports
 from productrecs.dashboard.pages.settings import store_settings, team
 from productrecs.dashboard.product_table import titles_of
@@ -48,7 +48,11 @@ _NOTHING: Final = "nothing"
 _FILES: Final = 50  # the newest imports, of which one may have changed
 _SETTING_LABELS: Final = MappingProxyType(
     {
-        **{one.name: one.label for group in list_settings.GROUPS for one in group.fields},
+        **{
+            one.name: one.label
+            for group in recommendation_and_search_settings.GROUPS
+            for one in group.fields
+        },
         **{name: label for name, label, _ in demand_forecast.ORDERING},
         **{
             name: label.removeprefix("The ").capitalize()
@@ -63,23 +67,23 @@ _SETTING_LABELS: Final = MappingProxyType(
 _SETTING_CHOICES: Final = MappingProxyType(
     {
         one.name: dict(one.choices)
-        for group in list_settings.GROUPS
+        for group in recommendation_and_search_settings.GROUPS
         for one in group.fields
         if one.choices
     }
 )
 
 
-def snapshot(visit: Visit) -> Snapshot:
+def changeable_value_texts(visit: Visit) -> Snapshot:
     """Return what the visit's page can change, as it is stored now."""
-    found = {("setting", ""): _settings(visit)}
+    found = {("setting", ""): _setting_texts(visit)}
     for path, read in _READERS.items():
         if visit.page.path.startswith(path):
             found |= dict(read(visit))
     return found
 
 
-def difference(visit: Visit, before: Snapshot, after: Snapshot) -> str:
+def describe_difference(visit: Visit, before: Snapshot, after: Snapshot) -> str:
     """Return what changed; "" if nothing did."""
     parts = []
     for key in dict.fromkeys([*before, *after]):
@@ -91,53 +95,53 @@ def difference(visit: Visit, before: Snapshot, after: Snapshot) -> str:
         }
         if changed:
             name = new.get("") or old.get("") or ""
-            heading = f"{_shown(visit, name)}: " if name else ""
-            told = [
-                f"{label}: {_step(visit, *values, is_new=not old, is_gone=not new)}"
+            heading = f"{_value_text(visit, name)}: " if name else ""
+            changes = [
+                f"{label}: {_value_change(visit, *values, is_new=not old, is_gone=not new)}"
                 for label, values in changed.items()
             ]
-            parts.append(heading + "; ".join(told))
+            parts.append(heading + "; ".join(changes))
     return ". ".join(parts)
 
 
-def _step(
+def _value_change(
     visit: Visit, old: Value, new: Value, *, is_new: bool = False, is_gone: bool = False
 ) -> str:
     if is_new or is_gone:
-        return _shown(visit, new if is_new else old)
-    return f"{_shown(visit, old) or _NOTHING} → {_shown(visit, new) or _NOTHING}"
+        return _value_text(visit, new if is_new else old)
+    return f"{_value_text(visit, old) or _NOTHING} → {_value_text(visit, new) or _NOTHING}"
 
 
-def _shown(visit: Visit, value: Value) -> str:
+def _value_text(visit: Visit, value: Value) -> str:
     if isinstance(value, str):
         return value
     titles = titles_of(visit, value)
     return ", ".join(titles.get(one, one) for one in value)
 
 
-def _settings(visit: Visit) -> Words:
+def _setting_texts(visit: Visit) -> Words:
     settings = find_store(visit.database, visit.store.domain).settings
     return {
-        _SETTING_LABELS.get(one.name, one.name.replace("_", " ").capitalize()): _setting(
-            one.name, getattr(settings, one.name)
-        )
+        _SETTING_LABELS.get(
+            one.name, one.name.replace("_", " ").capitalize()
+        ): _setting_text(one.name, getattr(settings, one.name))
         for one in fields(settings)
     }
 
 
-def _setting(name: str, value: object) -> str:
+def _setting_text(name: str, value: object) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     text = f"{value:g}" if isinstance(value, float) else str(value)
     return _SETTING_CHOICES.get(name, {}).get(text, text)
 
 
-def _rules(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
+def _rule_texts(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
     for rule in merchandising.editor_of(visit).all():
         draft = RuleDraft.of_rule(rule)
         yield (
             ("rule", draft.rule_id),
-            _filled(
+            _without_empty_values(
                 {
                     "": draft.name and f"“{draft.name}”",
                     "Action": ACTIONS[draft.action][0],
@@ -150,8 +154,8 @@ def _rules(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
                     "Price up to": draft.price_max,
                     "Strength": draft.strength,
                     "Position": draft.position if draft.action == "pin" else "",
-                    "Only in": ", ".join(PLACES[one] for one in draft.only_in),
-                    "Not in": ", ".join(PLACES[one] for one in draft.not_in),
+                    "Only in": ", ".join(PLACES[place] for place in draft.only_in),
+                    "Not in": ", ".join(PLACES[place] for place in draft.not_in),
                     "Placements": ", ".join(draft.placements),
                     "First day": draft.starts and merchandising.moment(visit, draft.starts),
                     "Last day": draft.ends and merchandising.moment(visit, draft.ends),
@@ -162,14 +166,17 @@ def _rules(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
         )
 
 
-def _placements(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
-    for one in placements.editor_of(visit).all():
-        content, draft = one.content, placements.PlacementDraft.of(one)
+def _placement_texts(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
+    for placement in placements.editor_of(visit).all():
+        content, draft = (
+            placement.content,
+            placements.PlacementDraft.of_placement(placement),
+        )
         yield (
-            ("placement", one.name),
-            _filled(
+            ("placement", placement.name),
+            _without_empty_values(
                 {
-                    "": f"“{one.name}”",
+                    "": f"“{placement.name}”",
                     "Show": placements.STRATEGIES[content.strategy],
                     "Fill up with": placements.STRATEGIES[content.fallback]
                     if content.fallback
@@ -190,15 +197,15 @@ def _placements(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
         )
 
 
-def _bundles(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
-    stored = BundleEditor(visit.database, visit.store, visit.context.clock).all()
-    for one in stored:
-        content, fmt = one.content, visit.formats
+def _bundle_texts(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
+    bundles = BundleEditor(visit.database, visit.store, visit.context.clock).all()
+    for bundle in bundles:
+        content, fmt = bundle.content, visit.formats
         amount = fmt.money(content.discount_amount) if content.discount_amount else ""
         percent = content.discount_percent
         yield (
-            ("bundle", str(one.bundle_id)),
-            _filled(
+            ("bundle", str(bundle.bundle_id)),
+            _without_empty_values(
                 {
                     "": content.name and f"“{content.name}”",
                     "Name": content.name,
@@ -210,37 +217,38 @@ def _bundles(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
         )
 
 
-def _looks(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
-    for one in looks.editor_of(visit).all():
-        content = one.content
-        places = [
-            " ".join(f"{side * 100:.0f}" for side in it.box) for it in content.hotspots
+def _look_texts(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
+    for look in looks.editor_of(visit).all():
+        content = look.content
+        boxes = [
+            " ".join(f"{side * 100:.0f}" for side in hotspot.box)
+            for hotspot in content.hotspots
         ]
         yield (
-            ("look", str(one.look_id)),
-            _filled(
+            ("look", str(look.look_id)),
+            _without_empty_values(
                 {
                     "": content.title and f"“{content.title}”",
                     "Title": content.title,
                     "On the page of": (content.item_id,),
-                    "Hotspots": tuple(it.item_id for it in content.hotspots),
-                    "Labels": ", ".join(it.label for it in content.hotspots),
-                    "Places in the photo, in per cent": ", ".join(places),
+                    "Hotspots": tuple(hotspot.item_id for hotspot in content.hotspots),
+                    "Labels": ", ".join(hotspot.label for hotspot in content.hotspots),
+                    "Places in the photo, in per cent": ", ".join(boxes),
                     "Photo": content.picture_id or content.image_url,
-                    "State": looks.STATES[one.state][0],
+                    "State": looks.STATES[look.state][0],
                 }
             ),
         )
 
 
-def _searches(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
+def _synonym_and_search_rule_texts(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
     editor = SearchRuleEditor(visit.database, visit.store, visit.services.clock)
     for number, synonym in editor.synonyms().items():
         yield ("synonym", str(number)), {"Synonyms": ", ".join(synonym.texts)}
     for number, rule in editor.rules().items():
         yield (
             ("search rule", str(number)),
-            _filled(
+            _without_empty_values(
                 {
                     "Search": rule.query,
                     "Products that come first": rule.items,
@@ -250,53 +258,56 @@ def _searches(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
         )
 
 
-def _imports(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
+def _import_texts(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
     with visit.database.reading() as connection:
         files = FileImportRepository(connection, visit.store.store_id).latest(_FILES)
-    for one in files:
-        state, _ = file_imports.state_of(one)
-        yield ("import", one.import_id), {"": f"“{one.file_name}”", "State": state}
-
-
-def _tests(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
-    editor = ExperimentEditor(visit.database, visit.store, visit.context.clock, "")
-    for one in editor.all():
-        shares = one.content.shares.items()
+    for file_import in files:
+        state, _ = file_imports.state_of(file_import)
         yield (
-            ("test", one.name),
-            _filled(
+            ("import", file_import.import_id),
+            {"": f"“{file_import.file_name}”", "State": state},
+        )
+
+
+def _experiment_texts(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
+    editor = ExperimentEditor(visit.database, visit.store, visit.context.clock, "")
+    for experiment in editor.all():
+        shares = experiment.content.shares.items()
+        yield (
+            ("test", experiment.name),
+            _without_empty_values(
                 {
-                    "": f"“{one.name}”",
-                    "State": experiments.STATES[one.state][0],
+                    "": f"“{experiment.name}”",
+                    "State": experiments.STATES[experiment.state][0],
                     "Shoppers": ", ".join(f"{name} {share:g} %" for name, share in shares),
-                    "Chosen variant": one.winner,
+                    "Chosen variant": experiment.winner,
                 }
             ),
         )
 
 
-def _members(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
+def _member_texts(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
     with visit.database.reading() as connection:
         members = UserRepository(connection, visit.store.store_id).all()
-    for one in members:
-        name = one.email or f"Owner of {visit.store.domain}"
-        yield ("member", one.user_id), {"": name, "Role": one.role.label}
+    for member in members:
+        name = member.email or f"Owner of {visit.store.domain}"
+        yield ("member", member.user_id), {"": name, "Role": member.role.label}
 
 
-def _filled(words: Mapping[str, Value]) -> Words:
+def _without_empty_values(words: Mapping[str, Value]) -> Words:
     return {name: value for name, value in words.items() if value}
 
 
 _Reader: TypeAlias = Callable[[Visit], Iterator[tuple[tuple[str, str], Words]]]
 _READERS: Final[Mapping[str, _Reader]] = MappingProxyType(
     {
-        merchandising.MERCHANDISING_PATH: _rules,
-        placements.PLACEMENTS_PATH: _placements,
-        bundles.BUNDLES_PATH: _bundles,
-        looks.LOOKS_PATH: _looks,
-        search_report_and_preview.SEARCH_PATH: _searches,
-        experiments.TESTS_PATH: _tests,
-        team.TEAM_PATH: _members,
-        file_imports.IMPORTS_PATH: _imports,
+        merchandising.MERCHANDISING_PATH: _rule_texts,
+        placements.PLACEMENTS_PATH: _placement_texts,
+        bundles.BUNDLES_PATH: _bundle_texts,
+        looks.LOOKS_PATH: _look_texts,
+        search_report_and_preview.SEARCH_PATH: _synonym_and_search_rule_texts,
+        experiments.TESTS_PATH: _experiment_texts,
+        team.TEAM_PATH: _member_texts,
+        file_imports.IMPORTS_PATH: _import_texts,
     }
 )

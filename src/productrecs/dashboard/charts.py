@@ -14,7 +14,7 @@ from typing import Final
 from productrecs.dashboard.formats import NOTHING, Formats
 
 HEIGHT: Final = 100
-PLACE: Final = 10  # the width of one day
+DAY_WIDTH: Final = 10  # the width of one day
 _GAP: Final = 1.5  # left and right of a bar
 _DOT: Final = 2  # half of the width of a line's only point
 _LEAST: Final = 1.0  # the least height of a bar above zero
@@ -23,7 +23,7 @@ _MOST_LABELS: Final = 5
 _DECIMALS_BELOW: Final = 10
 
 Values = Sequence[float | None]
-Shown = Callable[[float], str]
+ValueFormatter = Callable[[float], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,9 @@ class Chart:
     label: str = "Day"  # the first column of the table
 
 
-def bar_chart(days: Sequence[str], values: Mapping[str, Values], formats: Formats) -> Chart:
+def stacked_bar_chart(
+    days: Sequence[str], values: Mapping[str, Values], formats: Formats
+) -> Chart:
     """Return stacked bars of amounts of money: the values of each name, one a day."""
     lows = [0.0] * len(days)
     stacks = []
@@ -64,13 +66,13 @@ def bar_chart(days: Sequence[str], values: Mapping[str, Values], formats: Format
         Layer(name, tone, _bars(below, above, top))
         for name, tone, (below, above) in zip(values, ("one", "two"), stacks, strict=False)
     ]
-    whole = replace(formats, places=0) if step >= 1 else formats
+    axis_formats = replace(formats, places=0) if step >= 1 else formats
     return _frame_chart(
-        days, values, layers, (top, step, whole.money), formats.money, formats
+        days, values, layers, (top, step, axis_formats.money), formats.money, formats
     )
 
 
-def share_chart(
+def share_line_chart(
     days: Sequence[str], values: Mapping[str, Values], formats: Formats
 ) -> Chart:
     """Return lines of shares from 0 to 100 %: the values of each name, one a day.
@@ -101,11 +103,11 @@ def forecast_chart(
 ) -> Chart:
     """Return what was sold each day, followed by what is expected, with its range."""
     days = [*(day for day, _ in sold), *(one.day for one in ahead)]
-    behind: list[None] = [None] * len(sold)
+    blank_past: list[None] = [None] * len(sold)
     amounts: list[float | None] = [*(amount for _, amount in sold), *[None] * len(ahead)]
-    expected = [*behind, *(one.expected for one in ahead)]
-    low = [*behind, *(one.low for one in ahead)]
-    high = [*behind, *(max(one.high, one.expected) for one in ahead)]
+    expected = [*blank_past, *(one.expected for one in ahead)]
+    low = [*blank_past, *(one.low for one in ahead)]
+    high = [*blank_past, *(max(one.high, one.expected) for one in ahead)]
     highest = max((one for one in (*amounts, *high) if one is not None), default=0)
     top, step = _scale(highest)
     upper, lower = _points(high, top), _points(low, top)
@@ -118,33 +120,34 @@ def forecast_chart(
     values = {"Sold": amounts, "Expected": expected, "Likely at least": low}
     values["Likely at most"] = high
 
-    def shown(value: float) -> str:
+    def format_amount(value: float) -> str:
         is_whole = value == int(value)
         return formats.number(value, 0 if is_whole or value >= _DECIMALS_BELOW else 1)
 
     decimals = 0 if step >= 1 else 1
     axis = (top, step, lambda value: formats.number(value, decimals))
-    return _frame_chart(days, values, layers, axis, shown, formats)
+    return _frame_chart(days, values, layers, axis, format_amount, formats)
 
 
 def _frame_chart(
     days: Sequence[str],
     values: Mapping[str, Values],
     layers: Sequence[Layer],
-    axis: tuple[float, float, Shown],
-    shown: Shown,
+    axis: tuple[float, float, ValueFormatter],
+    format_value: ValueFormatter,
     formats: Formats,
 ) -> Chart:
     top, step, as_tick = axis
-    count, width = round(top / step), max(len(days), 1) * PLACE
-    heights = [HEIGHT * number / count for number in range(count + 1)]
+    count, width = round(top / step), max(len(days), 1) * DAY_WIDTH
+    grid_ys = [HEIGHT * number / count for number in range(count + 1)]
     texts = [
-        [NOTHING if one is None else shown(one) for one in row] for row in values.values()
+        [NOTHING if one is None else format_value(one) for one in row]
+        for row in values.values()
     ]
     return Chart(
         width=width,
         layers=tuple(one for one in layers if one.path),
-        grid="".join(f"M0 {height:g}H{width}" for height in heights),
+        grid="".join(f"M0 {height:g}H{width}" for height in grid_ys),
         amounts=tuple(as_tick(top - number * step) for number in range(count + 1)),
         labels=_labels(days),
         columns=tuple(values),
@@ -174,20 +177,22 @@ def _labels(days: Sequence[str]) -> tuple[str, ...]:
 
 
 def _bars(lows: Sequence[float], highs: Sequence[float], top: float) -> str:
-    wide = PLACE - 2 * _GAP
+    wide = DAY_WIDTH - 2 * _GAP
     path = []
     for place, (low, high) in enumerate(zip(lows, highs, strict=True)):
         if high > low:
             height = max((high - low) / top * HEIGHT, _LEAST)
             bottom = HEIGHT * (1 - low / top)
-            path.append(f"M{place * PLACE + _GAP:g} {bottom:.1f}v-{height:.1f}h{wide:g}")
+            path.append(
+                f"M{place * DAY_WIDTH + _GAP:g} {bottom:.1f}v-{height:.1f}h{wide:g}"
+            )
             path.append(f"v{height:.1f}z")
     return "".join(path)
 
 
 def _points(values: Values, top: float) -> list[str]:
     return [
-        f"{(place + 0.5) * PLACE:g} {HEIGHT * (1 - max(value, 0.0) / top):.1f}"
+        f"{(place + 0.5) * DAY_WIDTH:g} {HEIGHT * (1 - max(value, 0.0) / top):.1f}"
         for place, value in enumerate(values)
         if value is not None
     ]

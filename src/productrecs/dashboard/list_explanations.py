@@ -29,7 +29,7 @@ from productrecs.records.catalog.item_filters import NO_FILTERS, Filters
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.merchandising.rule import Rule, RuleAction
 
-NameOf = Callable[[str], str]
+TitleOf = Callable[[str], str]
 _HIDDEN: Final = MappingProxyType(
     {
         RefusalReason.ASKED_ABOUT: "it is the product of the page",
@@ -86,44 +86,47 @@ def explained_list(
     visit: Visit, explanation: Explanation, before: Sequence[str] | None = None
 ) -> ExplainedList:
     """Return an explained list; `before` is the list that it replaces."""
-    ids = list(dict.fromkeys(_ids_in(explanation)))
+    ids = list(dict.fromkeys(_mentioned_item_ids(explanation)))
     with visit.database.reading() as connection:
         stored = CatalogRepository(connection, visit.store.store_id).find(ids)
-    items = {item_id: one.item for item_id, one in stored.items()}
+    items = {item_id: product.item for item_id, product in stored.items()}
 
-    def named(item_id: str) -> str:
+    def title_of(item_id: str) -> str:
         return (items[item_id].title if item_id in items else "") or item_id
 
     products = []
-    for place, one in enumerate(explanation.products):
-        item = items.get(one.item_id)
+    for position, product in enumerate(explanation.products):
+        item = items.get(product.item_id)
         products.append(
             ListedProduct(
-                item_id=one.item_id,
-                title=named(one.item_id),
+                item_id=product.item_id,
+                title=title_of(product.item_id),
                 picture=visit.pictures.address(item.image_url if item else None),
                 price=item.price if item else None,
-                engine=BY_NAME[one.source].label,
-                reasons=tuple(_reasons(visit, one, named)) or ("It is new",),
-                change="" if before is None else _change(one.item_id, place, before),
+                engine=BY_NAME[product.source].label,
+                reasons=tuple(_position_reasons(visit, product, title_of))
+                or ("It is new",),
+                change=""
+                if before is None
+                else _position_change(product.item_id, position, before),
             )
         )
-    left = tuple(
-        LeftOut(one.item_id, named(one.item_id), _HIDDEN[one.why])
-        for one in explanation.struck
-        if one.item_id is not None and one.why is not RefusalReason.ASKED_ABOUT
+    left_out = tuple(
+        LeftOut(product.item_id, title_of(product.item_id), _HIDDEN[product.why])
+        for product in explanation.struck
+        if product.item_id is not None and product.why is not RefusalReason.ASKED_ABOUT
     )
-    return ExplainedList(tuple(products), left)
+    return ExplainedList(tuple(products), left_out)
 
 
-def _change(item_id: str, place: int, before: Sequence[str]) -> str:
+def _position_change(item_id: str, place: int, before: Sequence[str]) -> str:
     if item_id not in before:
         return "new"
     old = before.index(item_id)
     return "" if old == place else "up" if place < old else "down"
 
 
-def _ids_in(explanation: Explanation) -> Iterator[str]:
+def _mentioned_item_ids(explanation: Explanation) -> Iterator[str]:
     yield from (one.item_id for one in explanation.struck if one.item_id is not None)
     for product in explanation.products:
         yield product.item_id
@@ -132,54 +135,62 @@ def _ids_in(explanation: Explanation) -> Iterator[str]:
         yield from (one.item_id for one in (*product.bought_with, *product.completes))
 
 
-def _reasons(visit: Visit, one: ExplainedProduct, named: NameOf) -> Iterator[str]:
-    if one.pinned_by is not None:
-        yield f"Pinned by rule {_rule_name(one.rules, RuleAction.PIN)}"
-    if one.replaces is not None:
-        yield f"Can replace {named(one.replaces)}, which cannot be bought now"
-    if one.bundle is not None:
-        yield f"Part of the bundle {one.bundle}"
-    yield from _orders(visit, one, named)
-    yield from _views(visit, one)
-    if one.category is not None:
-        is_known = one.trending_rank is not None
-        yield f"{'Popular in' if is_known else 'Also in'} {one.category}"
-    if one.trending_rank is not None and one.source is EngineName.TRENDING:
-        yield f"No. {visit.formats.number(one.trending_rank)} in trending"
-    yield from one.reasons
-    yield from (_weighed(visit, rule) for rule in one.rules if rule.factor != 1)
+def _position_reasons(
+    visit: Visit, product: ExplainedProduct, title_of: TitleOf
+) -> Iterator[str]:
+    if product.pinned_by is not None:
+        yield f"Pinned by rule {_rule_name(product.rules, RuleAction.PIN)}"
+    if product.replaces is not None:
+        yield f"Can replace {title_of(product.replaces)}, which cannot be bought now"
+    if product.bundle is not None:
+        yield f"Part of the bundle {product.bundle}"
+    yield from _order_reasons(visit, product, title_of)
+    yield from _view_reasons(visit, product)
+    if product.category is not None:
+        is_known = product.trending_rank is not None
+        yield f"{'Popular in' if is_known else 'Also in'} {product.category}"
+    if product.trending_rank is not None and product.source is EngineName.TRENDING:
+        yield f"No. {visit.formats.number(product.trending_rank)} in trending"
+    yield from product.reasons
+    yield from (
+        _boost_or_bury_reason(visit, rule) for rule in product.rules if rule.factor != 1
+    )
 
 
-def _orders(visit: Visit, one: ExplainedProduct, named: NameOf) -> Iterator[str]:
+def _order_reasons(
+    visit: Visit, product: ExplainedProduct, title_of: TitleOf
+) -> Iterator[str]:
     fmt = visit.formats
-    for met in one.bought_with[:_MOST_NAMED]:
-        orders = "order holds" if met.baskets == 1 else "orders hold"
-        yield f"{fmt.number(met.baskets)} {orders} it and {named(met.item_id)}"
-    told = {met.item_id for met in one.bought_with}
-    for met in (met for met in one.completes if met.item_id not in told):
-        orders = "order or cart holds" if met.baskets == 1 else "orders or carts hold"
-        yield f"{fmt.number(met.baskets)} {orders} it and {named(met.item_id)}"
-    if one.goes_with is not None:
-        kinds = one.goes_with
+    for partner in product.bought_with[:_MOST_NAMED]:
+        orders = "order holds" if partner.baskets == 1 else "orders hold"
+        yield f"{fmt.number(partner.baskets)} {orders} it and {title_of(partner.item_id)}"
+    named_ids = {partner.item_id for partner in product.bought_with}
+    for partner in (
+        partner for partner in product.completes if partner.item_id not in named_ids
+    ):
+        orders = "order or cart holds" if partner.baskets == 1 else "orders or carts hold"
+        yield f"{fmt.number(partner.baskets)} {orders} it and {title_of(partner.item_id)}"
+    if product.goes_with is not None:
+        category_pair = product.goes_with
         yield (
-            f"{kinds.category} and {kinds.beside} are bought together "
-            f"{fmt.number(kinds.lift, 1)} times as often as by chance"
+            f"{category_pair.category} and {category_pair.beside} are bought together "
+            f"{fmt.number(category_pair.lift, 1)} times as often as by chance"
         )
 
 
-def _views(visit: Visit, one: ExplainedProduct) -> Iterator[str]:
+def _view_reasons(visit: Visit, product: ExplainedProduct) -> Iterator[str]:
     fmt = visit.formats
-    if one.seen_by is not None and one.seen_by.visits:
-        seen, of = fmt.number(one.seen_by.visits), fmt.number(one.seen_by.of)
+    if product.seen_by is not None and product.seen_by.visits:
+        seen, of = fmt.number(product.seen_by.visits), fmt.number(product.seen_by.of)
         yield f"Viewed in {seen} of {of} similar visits"
-    if one.return_share is not None:
-        share = fmt.share(one.return_share, 1)
+    if product.return_share is not None:
+        share = fmt.share(product.return_share, 1)
         yield f"Viewed earlier in this visit: {share} of steps go back so far"
-    if any(vote.engine is EngineName.SIMILAR for vote in one.voices):
+    if any(vote.engine is EngineName.SIMILAR for vote in product.voices):
         yield "Its picture looks similar"
 
 
-def _weighed(visit: Visit, rule: AppliedRule) -> str:
+def _boost_or_bury_reason(visit: Visit, rule: AppliedRule) -> str:
     word = "Boosted" if rule.action is RuleAction.BOOST else "Buried"
     factor = visit.formats.number(rule.factor, 2)
     return f"{word} by rule {rule.title}: its score is multiplied by {factor}"
@@ -198,7 +209,7 @@ SOURCES: Final = (
 )
 
 
-def make_list(
+def explain_source_list(
     visit: Visit,
     state: StoreState,
     source: str,
@@ -210,10 +221,12 @@ def make_list(
 
     `trending` needs no product. `before` is the list that this one is compared with.
     """
-    return explained_list(visit, _explain(visit, state, source, item_id, filters), before)
+    return explained_list(
+        visit, _explanation_of_source(visit, state, source, item_id, filters), before
+    )
 
 
-def _explain(
+def _explanation_of_source(
     visit: Visit, state: StoreState, source: str, item_id: str | None, filters: Filters
 ) -> Explanation:
     num, now_ms = state.settings.rec_num, visit.now_ms

@@ -23,14 +23,14 @@ from productrecs.dashboard.pages.analyse import (
 )
 from productrecs.dashboard.pages.catalog import (
     bundles,
-    list_settings,
+    field_suggestions,
     look_edit,
     looks,
     margin_and_stock_weight,
     merchandising,
     placements,
     products,
-    suggestions,
+    recommendation_and_search_settings,
 )
 from productrecs.dashboard.pages.connect import (
     file_imports,
@@ -51,7 +51,7 @@ PAGES: Final[tuple[Page, ...]] = (
     *home.PAGES,
     *setup_checklist.PAGES,
     *global_search.PAGES,
-    *suggestions.PAGES,
+    *field_suggestions.PAGES,
     *products.PAGES,
     *file_imports.PAGES,
     *live_events.PAGES,
@@ -65,7 +65,7 @@ PAGES: Final[tuple[Page, ...]] = (
     *merchandising.PAGES,
     *placements.PAGES,
     *bundles.PAGES,
-    *list_settings.PAGES,
+    *recommendation_and_search_settings.PAGES,
     *margin_and_stock_weight.PAGES,
     *widgets.PAGES,
     *looks.PAGES,

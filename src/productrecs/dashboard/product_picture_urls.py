@@ -23,11 +23,11 @@ _LOCAL: Final = ".localhost"  # shops on this machine, such as the demo store
 _ORIGIN: Final = re.compile(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?")
 
 
-class _Pictured(msgspec.Struct):
+class _StoredPictureUrl(msgspec.Struct):
     image_url: str | None = None
 
 
-_read: Final = msgspec.json.Decoder(_Pictured).decode
+_read: Final = msgspec.json.Decoder(_StoredPictureUrl).decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class ProductPictures:
     def of(cls, catalog: CatalogView, domain: str) -> Self:
         """Return the hosts in a sample of the catalog's newest and oldest products."""
         found: Counter[str] = Counter()
-        for url in _sample(catalog):
+        for url in _sampled_picture_urls(catalog):
             origin = _origin(_absolute(url, domain))
             if origin:
                 found[origin] += 1
@@ -55,7 +55,7 @@ class ProductPictures:
         return url if _origin(url) in self.origins else ""
 
 
-def _sample(catalog: CatalogView) -> Iterator[str]:
+def _sampled_picture_urls(catalog: CatalogView) -> Iterator[str]:
     cards = catalog.cards
     step = max(1, len(cards) // _SAMPLE)
     for number in range(0, len(cards), step):

@@ -65,20 +65,23 @@ def product_rows(visit: Visit, item_ids: Sequence[str]) -> list[ProductRow]:
     store_id = visit.store.store_id
     with visit.database.reading() as connection:
         catalog = CatalogRepository(connection, store_id)
-        stored = {one: row for one, row in catalog.find(item_ids).items() if row.present}
+        found = catalog.find(item_ids).items()
+        stored = {item_id: row for item_id, row in found if row.present}
         changed = catalog.changed_at(stored)
         numbers = [row.number for row in stored.values()]
         pictures = PictureRepository(connection, store_id).statuses(numbers)
-    cover = _cover(visit, list(stored))
-    found = []
+    cover_by_item = _days_of_cover_and_stockout_day(visit, list(stored))
+    rows = []
     for item_id in item_ids:
         row = stored.get(item_id)
         if row is None:
             continue
-        state, tone = _state(visit, row.number, row.item)
-        status, picture_tone, reason = picture_status(pictures.get(row.number), row.item)
-        days, day = cover.get(item_id, (None, None))
-        found.append(
+        state, tone = _visibility_and_tone(visit, row.number, row.item)
+        status, picture_tone, reason = picture_status_tone_and_reason(
+            pictures.get(row.number), row.item
+        )
+        days, day = cover_by_item.get(item_id, (None, None))
+        rows.append(
             ProductRow(
                 number=row.number,
                 item=row.item,
@@ -95,7 +98,7 @@ def product_rows(visit: Visit, item_ids: Sequence[str]) -> list[ProductRow]:
                 changed_at=changed.get(item_id),
             )
         )
-    return found
+    return rows
 
 
 def matching_products(visit: Visit, text: str, most: int) -> list[tuple[str, str]]:
@@ -116,7 +119,9 @@ def titles_of(visit: Visit, item_ids: Sequence[str]) -> dict[str, str]:
     return {one: row.item.title or one for one, row in stored.items() if row.present}
 
 
-def picture_status(status: PictureStatus | None, item: Item) -> tuple[str, str, str]:
+def picture_status_tone_and_reason(
+    status: PictureStatus | None, item: Item
+) -> tuple[str, str, str]:
     """Return the status of a product's picture: its text, its tone and its reason."""
     if not item.image_url:
         return "No picture", "warn", "The catalog has no image_url for this product."
@@ -129,7 +134,7 @@ def picture_status(status: PictureStatus | None, item: Item) -> tuple[str, str, 
     return "Waiting", "", status.reason or "The picture will be fetched in a moment."
 
 
-def _state(visit: Visit, number: int, item: Item) -> tuple[str, str]:
+def _visibility_and_tone(visit: Visit, number: int, item: Item) -> tuple[str, str]:
     hidden = visit.opened.state.catalog.why_hidden(
         number, visit.now_ms, hide_sold_out=False
     )
@@ -141,7 +146,7 @@ def _state(visit: Visit, number: int, item: Item) -> tuple[str, str]:
     return STATES[state]
 
 
-def _cover(
+def _days_of_cover_and_stockout_day(
     visit: Visit, item_ids: Sequence[str]
 ) -> dict[str, tuple[float | None, str | None]]:
     """Return days of cover and the stockout day, as in the API's forecast."""
@@ -151,8 +156,13 @@ def _cover(
     with visit.database.reading() as connection:
         repository = ForecastRepository(connection, visit.store.store_id)
         run, items = repository.newest_run(), repository.items(item_ids)
-    found = {}
-    for one in items:
-        reply = item_forecast_reply(one, run, settings.zone, visit.now_ms, enabled=True)
-        found[one.item_id] = (reply["days_of_cover"], reply["stockout_date"])
-    return found
+    cover_by_item = {}
+    for item_forecast in items:
+        reply = item_forecast_reply(
+            item_forecast, run, settings.zone, visit.now_ms, enabled=True
+        )
+        cover_by_item[item_forecast.item_id] = (
+            reply["days_of_cover"],
+            reply["stockout_date"],
+        )
+    return cover_by_item

@@ -56,9 +56,9 @@ def effect_on_queries(
         repository = RelevanceRepository(connection, visit.store.store_id)
         queries = judged_queries(repository.queries(), repository.judgements())
     effect = compare_configurations(now, changed, queries, visit.now_ms)
-    weight = sum(one.weight for one in queries) or 1.0
-    shown = effect.moved[:_MOST_MOVED]
-    titles = _titles(visit, now, shown)
+    weight = sum(query.weight for query in queries) or 1.0
+    shown_moves = effect.moved[:_MOST_MOVED]
+    titles = _titles_of_results(visit, now, shown_moves)
     return EffectOnQueries(
         queries=len(queries),
         judged=len(effect.before.judged),
@@ -69,19 +69,19 @@ def effect_on_queries(
         moved=len(effect.moved),
         shown=tuple(
             MovedQuery(
-                text=one.before.query.text,
-                share=one.before.query.weight / weight,
-                before=one.before.ndcg,
-                after=one.after.ndcg,
-                change=one.change,
-                lists=_lists(one, titles),
+                text=query.before.query.text,
+                share=query.before.query.weight / weight,
+                before=query.before.ndcg,
+                after=query.after.ndcg,
+                change=query.change,
+                lists=_titles_before_and_after(query, titles),
             )
-            for one in shown
+            for query in shown_moves
         ),
     )
 
 
-def _titles(
+def _titles_of_results(
     visit: Visit, searchable: SearchableStore, moved: Sequence[QueryMove]
 ) -> dict[int, str]:
     numbers = {
@@ -95,18 +95,20 @@ def _titles(
     return {number: titles.get(item_id, item_id) for number, item_id in ids.items()}
 
 
-def _lists(
+def _titles_before_and_after(
     move: QueryMove, titles: Mapping[int, str]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the titles of both lists; more of them if the first products are equal."""
     both = (move.before.results, move.after.results)
     heads = {(one.items[:_SHOWN], one.address) for one in both}
     count = DEPTH if len(heads) == 1 else _SHOWN
-    before, after = (_list(one, titles, count) for one in both)
+    before, after = (_result_titles(one, titles, count) for one in both)
     return before, after
 
 
-def _list(results: QueryResults, titles: Mapping[int, str], count: int) -> tuple[str, ...]:
+def _result_titles(
+    results: QueryResults, titles: Mapping[int, str], count: int
+) -> tuple[str, ...]:
     if results.address is not None:
         return (f"Redirect to {results.address}",)
     return tuple(titles[item] for item in results.items[:count]) or ("Nothing is found",)

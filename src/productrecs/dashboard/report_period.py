@@ -68,21 +68,29 @@ def chosen_period(visit: Visit) -> Period:
     error = ""
     if first or last:
         try:
-            asked = report_query(visit.now_ms, zone, first_day=first, last_day=last)
-        except ReportError as wrong:
-            error = f"{str(wrong)[:1].upper()}{str(wrong)[1:]}. The last 30 days are shown."
+            query_of_period = report_query(
+                visit.now_ms, zone, first_day=first, last_day=last
+            )
+        except ReportError as problem:
+            error = (
+                f"{str(problem)[:1].upper()}{str(problem)[1:]}. The last 30 days are shown."
+            )
         else:
-            return Period(asked, "", asked.first_day, asked.last_day)
+            return Period(
+                query_of_period, "", query_of_period.first_day, query_of_period.last_day
+            )
     if choice in WEEKS and not error:
-        return _week(visit, choice, today)
+        return _period_of_week(visit, choice, today)
     days = CHOICES.get(choice, DEFAULT_DAYS)
     begin = (today - timedelta(days=days - 1)).isoformat()
-    asked = report_query(visit.now_ms, zone, first_day=begin)
-    shown = (first, last) if error else (asked.first_day, asked.last_day)
-    return Period(asked, str(days), *shown, error)
+    query_of_period = report_query(visit.now_ms, zone, first_day=begin)
+    shown_dates = (
+        (first, last) if error else (query_of_period.first_day, query_of_period.last_day)
+    )
+    return Period(query_of_period, str(days), *shown_dates, error)
 
 
-def _week(visit: Visit, choice: str, today: date) -> Period:
+def _period_of_week(visit: Visit, choice: str, today: date) -> Period:
     """Return a week of the store, as far as it has passed."""
     settings = visit.store.settings
     begin = settings.week_of(today) - timedelta(weeks=WEEKS[choice])
@@ -133,17 +141,17 @@ def chosen_chart_days(
     return ChartDays(choice, begin, end, error)
 
 
-def every_row(asked: ReportQuery) -> ReportQuery:
+def with_every_row(asked: ReportQuery) -> ReportQuery:
     """Return the same query with the maximal number of rows."""
     return replace(asked, limit=MAX_ROWS)
 
 
-def figures_of(report: Report) -> dict[str, ReportValue]:
+def figures_by_name(report: Report) -> dict[str, ReportValue]:
     """Return a report's figures by name."""
     return {one.definition.name: one.value for one in report.figures}
 
 
-def rows_of(report: Report) -> list[dict[str, ReportValue]]:
+def rows_by_column(report: Report) -> list[dict[str, ReportValue]]:
     """Return a report's rows, each value by the name of its column."""
     names = [column.name for column in report.columns]
     return [dict(zip(names, row, strict=True)) for row in report.rows]
@@ -154,7 +162,7 @@ def as_number(value: ReportValue) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
 
-def change_of(now: ReportValue, before: ReportValue) -> float | None:
+def relative_change(now: ReportValue, before: ReportValue) -> float | None:
     """Return the relative change of a number."""
     new, old = as_number(now), as_number(before)
     return None if new is None or not old else (new - old) / old

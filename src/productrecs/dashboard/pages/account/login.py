@@ -46,52 +46,61 @@ def show_login(visit: Visit) -> Reply:
     """Show the form; redirect a user who is already logged in."""
     if visit.session is not None:
         return visit.redirect(safe_path(visit.query["next"]))
-    return _form(visit, next_path=visit.query["next"])
+    return _login_page(visit, next_path=visit.query["next"])
 
 
 def log_in(visit: Visit) -> Reply:
     """Start a session if the password is correct."""
     name, password = visit.form["name"].lower()[:320], visit.form.as_typed("password")
     email = name if "@" in name else None
-    domain = None if email else _domain_of(name)
-    store_id = None if domain is None else _store_at(visit, domain)
-    named = find_logins(visit.database, email, store_id)
+    domain = None if email else _domain_or_none(name)
+    store_id = None if domain is None else _store_id_of(visit, domain)
+    candidates = find_logins(visit.database, email, store_id)
     try:
-        found = opened_logins(visit, named, password, domain or name)
+        logins = verify_password_rate_limited(visit, candidates, password, domain or name)
     except TooManyAttemptsError as error:
-        return _form(visit, status=429, error=str(error).capitalize() + ".", name=name)
-    if not found:
-        return _form(visit, status=422, error=_WRONG, name=name)
+        return _login_page(
+            visit, status=429, error=str(error).capitalize() + ".", name=name
+        )
+    if not logins:
+        return _login_page(visit, status=422, error=_WRONG, name=name)
     if email is not None:
-        found = join_by_password(visit.database, found)
-    if len(found) > 1:
-        return _choose(visit, found, name)
-    return enter(visit, found[0], safe_path(visit.form["next"]), password=password)
+        logins = join_by_password(visit.database, logins)
+    if len(logins) > 1:
+        return _choose_login_page(visit, logins, name)
+    return start_session_or_ask_for_code(
+        visit, logins[0], safe_path(visit.form["next"]), password=password
+    )
 
 
-def opened_logins(
-    visit: Visit, named: list[DashboardUser], password: str, name: str
+def verify_password_rate_limited(
+    visit: Visit, candidates: list[DashboardUser], password: str, tried_name: str
 ) -> list[DashboardUser]:
     """Return the logins that a password opens; count failures at them and the address.
 
-    `name` is counted where nobody has the name.
+    `tried_name` is counted where nobody has the name.
 
     Raises:
         TooManyAttemptsError: too many failed.
     """
     # By login, so that each spelling of a domain, and the e-mail, count together.
-    accounts = [_attempts_at(one) for one in named] or [f"account {name}"]
-    counted, limits = (*accounts, f"address {visit.network}"), visit.context.login_limits
-    limits.check(*counted)
-    found = verify_password(named, password)
-    if found:
-        limits.succeeded(*map(_attempts_at, found))
+    account_keys = [_limit_key_of(login) for login in candidates] or [
+        f"account {tried_name}"
+    ]
+    limit_keys, limits = (
+        (*account_keys, f"address {visit.network}"),
+        visit.context.login_limits,
+    )
+    limits.check(*limit_keys)
+    matches = verify_password(candidates, password)
+    if matches:
+        limits.succeeded(*map(_limit_key_of, matches))
     else:
-        limits.failed(*counted)
-    return found
+        limits.failed(*limit_keys)
+    return matches
 
 
-def _attempts_at(user: DashboardUser) -> str:
+def _limit_key_of(user: DashboardUser) -> str:
     """Return the name under which failures at a login are counted."""
     return f"account {user.login_key}"
 
@@ -105,7 +114,7 @@ def switch_store(visit: Visit) -> Reply:
     if target is None:
         message = "Your login has no such store; open the page again."
         raise NotFoundError(message)
-    return start_session(visit, target, action="Switched to this store")
+    return start_session_and_redirect(visit, target, action="Switched to this store")
 
 
 def show_sign_in(visit: Visit) -> Reply:
@@ -137,8 +146,8 @@ def sign_in(visit: Visit) -> Reply:
         # A session with a password may do more than the link, in each of its stores.
         own = membership_in(visit.database, visit.user, user.store_id)
         if own is not None and not visit.user.is_from_shop and own.is_same_login(user):
-            return start_session(visit, own, action="Switched to this store")
-    return enter(visit, user)
+            return start_session_and_redirect(visit, own, action="Switched to this store")
+    return start_session_or_ask_for_code(visit, user)
 
 
 def log_out(visit: Visit) -> Reply:
@@ -153,7 +162,7 @@ def log_out(visit: Visit) -> Reply:
     )
 
 
-def enter(
+def start_session_or_ask_for_code(
     visit: Visit,
     user: DashboardUser,
     path: str = HOME_PATH,
@@ -164,10 +173,10 @@ def enter(
     if has_second_factor(visit.database, user):
         token = new_challenge(visit.database, user, visit.system_ms)
         return visit.render("login_code.html", token=token, next_path=path, error="")
-    return start_session(visit, user, path, message, password)
+    return start_session_and_redirect(visit, user, path, message, password)
 
 
-def start_session(
+def start_session_and_redirect(
     visit: Visit,
     user: DashboardUser,
     path: str = HOME_PATH,
@@ -188,7 +197,7 @@ def start_session(
     return Reply(status=reply.status, headers=reply.headers, cookies=cookies)
 
 
-def _choose(visit: Visit, found: list[DashboardUser], name: str) -> Reply:
+def _choose_login_page(visit: Visit, found: list[DashboardUser], name: str) -> Reply:
     """List the stores of logins that match, and that two second factors hold apart."""
     stores = [visit.context.accounts.by_id(one.store_id) for one in found]
     domains = sorted(store.domain for store in stores if store is not None)
@@ -196,23 +205,23 @@ def _choose(visit: Visit, found: list[DashboardUser], name: str) -> Reply:
         f"{name} owns several stores. Log in with the domain of one instead of the "
         f"e-mail: {', '.join(domains)}."
     )
-    return _form(visit, status=422, error=message, name=domains[0] if domains else "")
+    return _login_page(visit, status=422, error=message, name=domains[0] if domains else "")
 
 
-def _domain_of(name: str) -> str | None:
+def _domain_or_none(name: str) -> str | None:
     try:
         return normalise_domain(name)
     except DomainError:
         return None
 
 
-def _store_at(visit: Visit, domain: str) -> StoreId | None:
+def _store_id_of(visit: Visit, domain: str) -> StoreId | None:
     with visit.database.reading() as connection:
         store = AccountRepository(connection).find(domain)
     return None if store is None else store.store_id
 
 
-def _form(
+def _login_page(
     visit: Visit, *, status: int = 200, error: str = "", name: str = "", next_path: str = ""
 ) -> Reply:
     is_open_to_others = visit.base_url.startswith("http://") and not _is_local(visit)

@@ -11,7 +11,7 @@ from typing import Final
 from productrecs.core.errors import ProductRecsError
 from productrecs.dashboard.formats import sentence
 from productrecs.dashboard.page import Page, Reply, Visit
-from productrecs.dashboard.pages.account.login import enter
+from productrecs.dashboard.pages.account.login import start_session_or_ask_for_code
 from productrecs.mail import send_mail
 from productrecs.services import Services
 from productrecs.settings import SmtpServer
@@ -41,33 +41,33 @@ def show_reset(visit: Visit) -> Reply:
     """Show how to get a link; with a valid link, the form for a new password."""
     token = visit.query["token"]
     if token and not is_reset_token(visit.database, token, visit.system_ms):
-        return _page(visit, status=404, is_expired=True)
-    return _page(visit, token)
+        return _reset_page(visit, status=404, is_expired=True)
+    return _reset_page(visit, token)
 
 
-def send_or_choose(visit: Visit) -> Reply:
+def send_link_or_set_password(visit: Visit) -> Reply:
     """Send a link to an address; or, with a valid link, store the new password."""
     if visit.form["email"] and not visit.form["token"]:
-        return _send_link(visit)
-    return _choose_password(visit)
+        return _send_reset_link(visit)
+    return _set_password_and_log_in(visit)
 
 
-def _send_link(visit: Visit) -> Reply:
+def _send_reset_link(visit: Visit) -> Reply:
     """Send a link to an address; the reply is the same for unknown addresses."""
     server, limits = visit.services.settings.smtp, visit.context.login_limits
     if server is None:
-        return _page(visit)
+        return _reset_page(visit)
     email = visit.form["email"].lower()[:320]
-    counted = (f"reset {email}", f"reset from {visit.network}")
+    limit_keys = (f"reset {email}", f"reset from {visit.network}")
     try:
-        limits.check(*counted)
+        limits.check(*limit_keys)
     except TooManyAttemptsError as error:
-        return _page(visit, status=429, error=sentence(error))
-    limits.failed(*counted)
+        return _reset_page(visit, status=429, error=sentence(error))
+    limits.failed(*limit_keys)
     # In a thread: the reply's time must not reveal whether the address has a login.
     arguments = (visit.services, server, email, visit.system_ms)
     threading.Thread(target=_mail_links, args=arguments, daemon=True).start()
-    return _page(visit, sent_to=email)
+    return _reset_page(visit, sent_to=email)
 
 
 def _mail_links(services: Services, server: SmtpServer, email: str, now_ms: int) -> None:
@@ -83,24 +83,24 @@ def _mail_links(services: Services, server: SmtpServer, email: str, now_ms: int)
         _log.warning("reset link not sent", exc_info=True)
 
 
-def _choose_password(visit: Visit) -> Reply:
+def _set_password_and_log_in(visit: Visit) -> Reply:
     """Store the new password, end every session, and log in."""
     token, password = visit.form["token"], visit.form.as_typed("password")
-    counted, limits = f"reset link from {visit.network}", visit.context.login_limits
+    limit_key, limits = f"reset link from {visit.network}", visit.context.login_limits
     try:
-        limits.check(counted)
+        limits.check(limit_key)
         user = reset_password(visit.database, token, password, visit.system_ms)
     except TooManyAttemptsError as error:
-        return _page(visit, status=429, error=sentence(error))
+        return _reset_page(visit, status=429, error=sentence(error))
     except ResetLinkError:
-        limits.failed(counted)
-        return _page(visit, status=404, is_expired=True)
+        limits.failed(limit_key)
+        return _reset_page(visit, status=404, is_expired=True)
     except WeakPasswordError as error:
-        return _page(visit, token, status=422, error=sentence(error))
-    return enter(visit, user, message="Your new password is set.")
+        return _reset_page(visit, token, status=422, error=sentence(error))
+    return start_session_or_ask_for_code(visit, user, message="Your new password is set.")
 
 
-def _page(
+def _reset_page(
     visit: Visit,
     token: str = "",
     *,
@@ -121,5 +121,11 @@ def _page(
 
 
 PAGES: Final = (
-    Page(RESET_PATH, "Reset your password", show_reset, send_or_choose, is_public=True),
+    Page(
+        RESET_PATH,
+        "Reset your password",
+        show_reset,
+        send_link_or_set_password,
+        is_public=True,
+    ),
 )

@@ -12,7 +12,10 @@ from productrecs.dashboard.page import Page, Reply, Visit
 from productrecs.dashboard.pages.account.email_confirmation import (
     mail_confirmation,
 )
-from productrecs.dashboard.pages.account.login import enter, start_session
+from productrecs.dashboard.pages.account.login import (
+    start_session_and_redirect,
+    start_session_or_ask_for_code,
+)
 from productrecs.tenancy.accounts.domains_and_origins import DomainError, normalise_domain
 from productrecs.tenancy.accounts.known_codes import known_codes
 from productrecs.tenancy.accounts.repository import DomainTakenError
@@ -56,16 +59,16 @@ _FIELDS: Final[dict[type[ProductRecsError], str]] = {
     WeakPasswordError: "password",
     SettingError: "currency",
 }
-_EXPECTED: Final[tuple[type[ProductRecsError], ...]] = (*_FIELDS, TooManyAttemptsError)
+_FIELD_ERRORS: Final[tuple[type[ProductRecsError], ...]] = (*_FIELDS, TooManyAttemptsError)
 
 
 class RegistrationClosedError(ProductRecsError):
     """This installation accepts no registrations from the web."""
 
 
-def show_form(visit: Visit) -> Reply:
+def show_registration(visit: Visit) -> Reply:
     """Show the form, or how to get a store if registration is closed."""
-    return _form(visit, visit.query["token"])
+    return _registration_page(visit, visit.query["token"])
 
 
 def register(visit: Visit) -> Reply:
@@ -75,7 +78,7 @@ def register(visit: Visit) -> Reply:
         message = "registration is closed here; ask who runs this service for a store"
         raise RegistrationClosedError(message)
     limits = visit.context.login_limits
-    counted = f"registration {visit.network}"
+    limit_key = f"registration {visit.network}"
     form = visit.form
     settings = {
         name: form[name] for name in ("currency", "timezone", "language") if form[name]
@@ -83,7 +86,7 @@ def register(visit: Visit) -> Reply:
     if settings.get("timezone") not in known_codes().timezones:
         settings.pop("timezone", None)  # a browser may know other names
     try:
-        limits.check(counted)
+        limits.check(limit_key)
         registration = _read_registration(visit, settings)
         store, _secret = register_store(
             visit.database,
@@ -92,18 +95,18 @@ def register(visit: Visit) -> Reply:
             token if mode == INVITATION else None,
         )
     except InvitationError:
-        return _form(visit, token, status=422)
-    except _EXPECTED as error:
+        return _registration_page(visit, token, status=422)
+    except _FIELD_ERRORS as error:
         name = _FIELDS.get(type(error), "domain")
-        said = str(error)
+        error_text = str(error)
         if isinstance(error, DomainTakenError):
-            said = "this domain has a store already; log in, or reset its password"
+            error_text = "this domain has a store already; log in, or reset its password"
         if isinstance(error, EmailTakenError):
-            limits.failed(counted)  # so that nobody asks for many addresses
-            said = f"{error}. Log in first: your login can have several stores"
-        return _form(visit, token, {name: _sentence(said)}, status=422)
+            limits.failed(limit_key)  # so that nobody asks for many addresses
+            error_text = f"{error}. Log in first: your login can have several stores"
+        return _registration_page(visit, token, {name: _sentence(error_text)}, status=422)
     revoke_secret(visit.database, store)  # nobody has seen it; Get started creates one
-    limits.failed(counted)  # each store counts, which limits mass registration
+    limits.failed(limit_key)  # each store counts, which limits mass registration
     visit.refresh_accounts()
     owner = owner_of(visit.database, store)
     days = registration.plan.days
@@ -111,16 +114,25 @@ def register(visit: Visit) -> Reply:
         "" if days is None else f" Your plan {registration.plan.name} runs for {days} days."
     )
     if registration.owner is not None:
-        return start_session(visit, owner, START_PATH, f"Your store is made.{trial}")
+        return start_session_and_redirect(
+            visit, owner, START_PATH, f"Your store is made.{trial}"
+        )
     mail_confirmation(visit, owner, store.domain)
-    return enter(visit, owner, START_PATH, f"Welcome.{trial}")
+    return start_session_or_ask_for_code(visit, owner, START_PATH, f"Welcome.{trial}")
 
 
 def _read_registration(visit: Visit, settings: Mapping[str, str]) -> Registration:
     form, owner = visit.form, _login_of(visit)
-    host = normalise_domain(form["domain"])
-    if "." not in host and host != "localhost" and not host.startswith("["):
-        message = f"{host!r} is not a domain; write where your shop is, like {host}.com"
+    domain_name = normalise_domain(form["domain"])
+    if (
+        "." not in domain_name
+        and domain_name != "localhost"
+        and not domain_name.startswith("[")
+    ):
+        message = (
+            f"{domain_name!r} is not a domain; write where your shop is, like "
+            f"{domain_name}.com"
+        )
         raise DomainError(message)
     email = form["email"] if owner is None else owner.email
     if owner is None and "@" not in form["email"]:
@@ -181,15 +193,15 @@ def _first_plan(visit: Visit) -> Plan:
     return find_plan(settings.plans, name)
 
 
-def _form(
+def _registration_page(
     visit: Visit, token: str, errors: Mapping[str, str] | None = None, status: int = 200
 ) -> Reply:
     """Return the form; in invitation mode only with a valid invitation."""
     mode, email = _mode(visit), visit.form["email"]
     if mode == INVITATION:
-        found = find_invitation(visit.database, token, visit.system_ms)
-        if found is not None and found.store_id == NEW_STORE:
-            mode, email = OPEN, email or found.email or ""
+        invitation = find_invitation(visit.database, token, visit.system_ms)
+        if invitation is not None and invitation.store_id == NEW_STORE:
+            mode, email = OPEN, email or invitation.email or ""
         elif token:
             mode = "used"
     return visit.render(
@@ -221,5 +233,7 @@ def _sentence(text: str) -> str:
 
 
 PAGES: Final = (
-    Page("/dashboard/register", "Create a store", show_form, register, is_public=True),
+    Page(
+        "/dashboard/register", "Create a store", show_registration, register, is_public=True
+    ),
 )

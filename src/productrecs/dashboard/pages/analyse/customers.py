@@ -13,8 +13,8 @@ from productrecs.dashboard.page import Group, NotFoundError, Page, Reply, Visit
 from productrecs.dashboard.product_table import titles_of
 from productrecs.dashboard.report_period import (
     REPORT_FILE_PATH,
-    figures_of,
-    rows_of,
+    figures_by_name,
+    rows_by_column,
 )
 from productrecs.features.privacy.shopper_export import exported_shopper, shopper_names
 from productrecs.features.reports.customers.rfm_segments import Segment
@@ -71,26 +71,30 @@ def show_customers(visit: Visit) -> Reply:
     segments = make_report(
         services, store, "customers", report_query(visit.now_ms, zone, by="segment")
     )
-    asked = report_query(visit.now_ms, zone, by=by, limit=MAX_ROWS)
-    people = make_report(services, store, "customer-list", asked)
-    found = [one for one in rows_of(people) if segment in {"", one["segment"]}]
+    query = report_query(visit.now_ms, zone, by=by, limit=MAX_ROWS)
+    report = make_report(services, store, "customer-list", query)
+    customers = [
+        customer
+        for customer in rows_by_column(report)
+        if segment in {"", customer["segment"]}
+    ]
     return visit.render(
         "customers.html",
-        figures=figures_of(segments),
-        segments=rows_of(segments),
+        figures=figures_by_name(segments),
+        segments=rows_by_column(segments),
         names=SEGMENTS,
         meanings=_meanings(segments.notes),
         notes=segments.notes[:1],
         by=by,
         segment=segment,
-        people=found[:_ROWS],
-        total=len(found),
-        link=_link,
+        people=customers[:_ROWS],
+        total=len(customers),
+        link=_customers_address,
         file=lambda name, by: f"{REPORT_FILE_PATH}?{urlencode({'report': name, 'by': by})}",
     )
 
 
-def _link(**fields: str) -> str:
+def _customers_address(**fields: str) -> str:
     return f"{CUSTOMERS_PATH}?{urlencode(fields)}"
 
 
@@ -102,28 +106,28 @@ def _meanings(notes: tuple[str, ...]) -> dict[str, str]:
 
 def show_customer(visit: Visit) -> Reply:
     """Show the stored data of one shopper, found by any of their ids."""
-    return _customer(visit, visit.query["customer"][:_LONGEST_ID])
+    return _customer_page(visit, visit.query["customer"][:_LONGEST_ID])
 
 
-def _customer(visit: Visit, name: str, error: str = "", typed: str = "") -> Reply:
-    names, records = _records_of(visit, name)
-    listed = [one for one in records if "timestamp" in one]
-    listed.sort(key=lambda one: str(one["timestamp"]), reverse=True)
+def _customer_page(visit: Visit, name: str, error: str = "", typed: str = "") -> Reply:
+    names, records = _names_and_records_of(visit, name)
+    dated_records = [one for one in records if "timestamp" in one]
+    dated_records.sort(key=lambda one: str(one["timestamp"]), reverse=True)
     counts = Counter(str(one["record"]) for one in records)
-    asked = report_query(visit.now_ms, visit.store.settings.zone, limit=MAX_ROWS)
-    people = make_report(visit.services, visit.store, "customer-list", asked)
-    known = next((one for one in rows_of(people) if one["customer"] in names), None)
+    query = report_query(visit.now_ms, visit.store.settings.zone, limit=MAX_ROWS)
+    report = make_report(visit.services, visit.store, "customer-list", query)
+    row = next((one for one in rows_by_column(report) if one["customer"] in names), None)
     return visit.render(
         "customer.html",
         status=422 if error else 200,
         title=f"Customer {name}",
         name=name,
         names=names,
-        known=known,
+        known=row,
         segments=SEGMENTS,
         counts=[(label, counts[kind]) for kind, label in _RECORDS.items() if counts[kind]],
-        records=listed[:_ROWS],
-        titles=titles_of(visit, _items_of(listed[:_ROWS])),
+        records=dated_records[:_ROWS],
+        titles=titles_of(visit, _item_ids_in(dated_records[:_ROWS])),
         is_cut=len(records) == _MOST_READ,
         labels=_RECORDS,
         happened=_HAPPENED,
@@ -134,7 +138,7 @@ def _customer(visit: Visit, name: str, error: str = "", typed: str = "") -> Repl
     )
 
 
-def _records_of(visit: Visit, name: str) -> tuple[tuple[str, ...], list[Fields]]:
+def _names_and_records_of(visit: Visit, name: str) -> tuple[tuple[str, ...], list[Fields]]:
     """Return a shopper's ids and records; an unknown id is not found."""
     database, store_id = visit.database, visit.store.store_id
     names = shopper_names(database, store_id, name) if name else ()
@@ -146,7 +150,7 @@ def _records_of(visit: Visit, name: str) -> tuple[tuple[str, ...], list[Fields]]
     return names, records
 
 
-def _items_of(records: Sequence[Mapping[str, Any]]) -> list[str]:
+def _item_ids_in(records: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the product that each record shows."""
     shown = (
         one.get("item_id") or next(iter(one.get("item_ids") or ()), "") for one in records
@@ -159,8 +163,8 @@ def erase_customer(visit: Visit) -> Reply:
     name, typed = visit.form["customer"][:_LONGEST_ID], visit.form["confirm"]
     if typed != name:
         error = "This is not the id above. Type it exactly to erase this customer."
-        return _customer(visit, name, error, typed)
-    _records_of(visit, name)
+        return _customer_page(visit, name, error, typed)
+    _names_and_records_of(visit, name)
     build_eraser(visit.services).request(visit.store.store_id, name)
     message = "The customer is being erased; it takes up to a minute."
     return visit.redirect(CUSTOMERS_PATH, message)
@@ -169,7 +173,7 @@ def erase_customer(visit: Visit) -> Reply:
 def export_customer(visit: Visit) -> Reply:
     """Send all records of a shopper as JSON lines."""
     name = visit.form["customer"][:_LONGEST_ID]
-    names, _ = _records_of(visit, name)
+    names, _ = _names_and_records_of(visit, name)
     rows = exported_shopper(visit.database, visit.store.store_id, names)
     lines = [json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in rows]
     return Reply(

@@ -16,15 +16,17 @@ from productrecs.dashboard.charts import (
     forecast_chart,
 )
 from productrecs.dashboard.page import Group, NotFoundError, Page, Reply, Visit
-from productrecs.dashboard.pages.catalog.list_settings import setting_errors
+from productrecs.dashboard.pages.catalog.recommendation_and_search_settings import (
+    setting_errors,
+)
 from productrecs.dashboard.product_table import product_rows
 from productrecs.dashboard.report_period import (
     REPORT_FILE_PATH,
     ChartDays,
     as_number,
     chosen_chart_days,
-    figures_of,
-    rows_of,
+    figures_by_name,
+    rows_by_column,
 )
 from productrecs.features.forecast.forecast_replies import (
     item_forecast_reply,
@@ -87,10 +89,10 @@ class ForecastNotInPlanError(ProductRecsError):
 
 def show_demand(visit: Visit) -> Reply:
     """Show the store's expected sales, and what to do about each product."""
-    return _demand(visit)
+    return _demand_page(visit)
 
 
-def _demand(
+def _demand_page(
     visit: Visit,
     status: int = 200,
     ordering: Mapping[str, str] | None = None,
@@ -98,18 +100,20 @@ def _demand(
 ) -> Reply:
     by = visit.query["by"] if visit.query["by"] in _ORDERS else "order_date"
     zone = visit.store.settings.zone
-    asked = report_query(visit.now_ms, zone, by=_column(by), limit=_ROWS)
-    demand = make_report(visit.services, visit.store, "demand", asked)
-    plain = report_query(visit.now_ms, zone)
-    forecast = make_report(visit.services, visit.store, "forecast", plain)
+    demand_query = report_query(visit.now_ms, zone, by=_order_column(by), limit=_ROWS)
+    demand = make_report(visit.services, visit.store, "demand", demand_query)
+    forecast_query = report_query(visit.now_ms, zone)
+    forecast = make_report(visit.services, visit.store, "forecast", forecast_query)
     with visit.database.reading() as connection:
         run = ForecastRepository(connection, visit.store.store_id).newest_run()
     is_on = visit.store.settings.demand_forecast
     summary = store_forecast_summary(run, visit.store.settings.currency, enabled=is_on)
-    figures = figures_of(forecast)
+    figures = figures_by_name(forecast)
     settings = visit.store.settings
-    history = [(one["date"], float(one["actual"])) for one in summary["history"]]
-    chart, days = _chart(visit, history, _days_ahead(summary["forecast"]))
+    history = [(day["date"], float(day["actual"])) for day in summary["history"]]
+    chart, days = _forecast_chart_and_days(
+        visit, history, _expected_days(summary["forecast"])
+    )
     return visit.render(
         "demand.html",
         status=status,
@@ -121,7 +125,7 @@ def _demand(
         or {name: f"{getattr(settings, name):g}" for name, _, _ in ORDERING},
         mistakes=errors or {},
         can_mail=visit.services.settings.smtp is not None and bool(visit.user.email),
-        has_mails=_has_mails(visit),
+        has_mails=_gets_stock_mails(visit),
         summary=summary if run is not None and is_on else None,
         made_at=None if run is None else run.generated_at,
         unit=_MODES.get(summary["target_mode"] or "", ""),
@@ -129,33 +133,33 @@ def _demand(
         days=days,
         past_choices=list(_PAST_DAYS),
         expected=_expected_sums(summary),
-        judged=_errors(visit, summary["accuracy"]),
+        judged=_accuracy_sentences(visit, summary["accuracy"]),
         figures=figures,
-        stock=figures_of(demand),
+        stock=figures_by_name(demand),
         demand=demand,
-        rows=rows_of(demand),
+        rows=rows_by_column(demand),
         forecast=forecast,
         by=by,
         orders=list(_ORDERS.items()),
         status_of=partial(
             stock_status, today=today_of(visit.now_ms, visit.store.settings.zone)
         ),
-        file=_file,
-        column=_column(by),
+        file=_report_file_address,
+        column=_order_column(by),
         settings=settings,
     )
 
 
-def _column(by: str) -> str:
+def _order_column(by: str) -> str:
     """Return the column that a report is sorted by; the default is money."""
     return "" if by == "money" else by
 
 
-def _file(report: str, **fields: str) -> str:
+def _report_file_address(report: str, **fields: str) -> str:
     return f"{REPORT_FILE_PATH}?{urlencode({'report': report, **fields})}"
 
 
-def _chart(
+def _forecast_chart_and_days(
     visit: Visit, sold: Sequence[tuple[str, float]], ahead: Sequence[ExpectedDay]
 ) -> tuple[Chart | None, ChartDays | None]:
     """Return the chart of the chosen days, and these days; None without a forecast."""
@@ -168,7 +172,7 @@ def _chart(
     return forecast_chart(shown, expected, visit.formats), days
 
 
-def _days_ahead(forecast: Sequence[Mapping[str, Any]]) -> list[ExpectedDay]:
+def _expected_days(forecast: Sequence[Mapping[str, Any]]) -> list[ExpectedDay]:
     return [
         ExpectedDay(one["date"], float(one["p10"]), float(one["mean"]), float(one["p90"]))
         for one in forecast
@@ -191,7 +195,9 @@ def stock_status(row: Mapping[str, ReportValue], today: date) -> tuple[str, str]
     return ("Stock not known", "") if row["stock_qty"] is None else ("Healthy", "good")
 
 
-def why_flat(sold: Sequence[tuple[str, float]], ahead: Sequence[ExpectedDay]) -> str:
+def flat_forecast_reason(
+    sold: Sequence[tuple[str, float]], ahead: Sequence[ExpectedDay]
+) -> str:
     """Return why every day of a forecast is the same; "" if the days differ."""
     expected = [one.expected for one in ahead]
     if not expected or max(expected) - min(expected) > _FLAT * max(expected):
@@ -200,20 +206,20 @@ def why_flat(sold: Sequence[tuple[str, float]], ahead: Sequence[ExpectedDay]) ->
         return (
             "No sales are expected: the product is not on sale, or has not sold for long."
         )
-    days = sum(amount > 0 for _, amount in sold)
-    known = f"It sold on {days} of the last {len(sold)} days. " if sold else ""
+    days_with_sales = sum(amount > 0 for _, amount in sold)
+    known = f"It sold on {days_with_sales} of the last {len(sold)} days. " if sold else ""
     return (
         f"{known}No weekday or season stands out in its sales, so the forecast is the same "
         "for each day: its recent daily average."
     )
 
 
-def _errors(visit: Visit, accuracy: dict[str, float] | None) -> list[str]:
+def _accuracy_sentences(visit: Visit, accuracy: dict[str, float] | None) -> list[str]:
     """Return the backtest of the store's total as text; nothing if it is unknown."""
     if accuracy is None:
         return []
     fmt, bias = visit.formats, accuracy["bias"]
-    found = [
+    sentences = [
         (
             f"The forecast of one day was off by {fmt.share(accuracy['wape'], 0)} of what "
             "was sold, on average over the past weeks."
@@ -231,11 +237,11 @@ def _errors(visit: Visit, accuracy: dict[str, float] | None) -> list[str]:
     if baseline:
         better = 1 - accuracy["rmsse"] / baseline
         word = "smaller" if better >= 0 else "larger"
-        found.append(
+        sentences.append(
             f"Its error was {fmt.share(abs(better), 0)} {word} than that of the better of "
             "two simple methods: repeating last week, and the mean of the last 28 days."
         )
-    return found
+    return sentences
 
 
 def turn_on(visit: Visit) -> Reply:
@@ -271,7 +277,7 @@ def choose_mails(visit: Visit) -> Reply:
     return visit.redirect(f"{DEMAND_PATH}#ordering", message)
 
 
-def _has_mails(visit: Visit) -> bool:
+def _gets_stock_mails(visit: Visit) -> bool:
     with visit.database.reading() as connection:
         readers = UserRepository(connection, visit.store.store_id).stock_mail_readers()
     return any(one.user_id == visit.user.user_id for one in readers)
@@ -282,7 +288,7 @@ def save_ordering(visit: Visit) -> Reply:
     sent = {name: visit.form[name] for name, _, _ in ORDERING}
     errors = setting_errors(sent, {name: label for name, label, _ in ORDERING})
     if errors:
-        return _demand(visit, status=422, ordering=sent, errors=errors)
+        return _demand_page(visit, status=422, ordering=sent, errors=errors)
     change_settings(visit.database, visit.store, sent)
     visit.refresh_accounts()
     return visit.redirect(f"{DEMAND_PATH}#ordering", "Saved. The numbers above follow it.")
@@ -294,7 +300,7 @@ def _is_offered(visit: Visit) -> bool:
     return plan is None or plan.forecast
 
 
-def show_product(visit: Visit) -> Reply:
+def show_product_forecast(visit: Visit) -> Reply:
     """Show the expected sales of one product, and what to order."""
     item_id, store, now_ms = visit.query["id"], visit.store, visit.now_ms
     with visit.database.reading() as connection:
@@ -305,15 +311,15 @@ def show_product(visit: Visit) -> Reply:
         raise NotFoundError(message)
     is_on = store.settings.demand_forecast
     reply = item_forecast_reply(item, run, store.settings.zone, now_ms, enabled=is_on)
-    ahead = _days_ahead(reply["forecast"])
-    asked = replace(
+    ahead = _expected_days(reply["forecast"])
+    query = replace(
         report_query(now_ms, store.settings.zone, limit=1), where=(("item_id", item_id),)
     )
-    made = make_report(visit.services, store, "demand", asked)
-    action = next(iter(rows_of(made)), None) if is_on else None
-    paces = [] if action is None else _paces(action)
-    sold = _sold(item.daily, ahead[0].day) if ahead else []
-    chart, days = _chart(visit, sold, ahead)
+    report = make_report(visit.services, store, "demand", query)
+    action = next(iter(rows_by_column(report)), None) if is_on else None
+    monthly_rates = [] if action is None else _daily_sales_by_month(action)
+    sold = _daily_sales_before(item.daily, ahead[0].day) if ahead else []
+    chart, days = _forecast_chart_and_days(visit, sold, ahead)
     return visit.render(
         "demand_product.html",
         title=item.title or item_id,
@@ -321,15 +327,15 @@ def show_product(visit: Visit) -> Reply:
         row=next(iter(product_rows(visit, [item_id])), None),
         reply=reply,
         action=action,
-        paces=paces,
+        paces=monthly_rates,
         sold=sold,
         chart=chart,
         days=days,
-        definitions=_meanings(made),
+        definitions=_meanings(report),
         status_of=partial(
             stock_status, today=today_of(visit.now_ms, visit.store.settings.zone)
         ),
-        flat=why_flat(sold, ahead),
+        flat=flat_forecast_reason(sold, ahead),
         past_choices=list(_PAST_DAYS),
         methods=METHODS,
         unit=_MODES.get(reply["target_mode"] or "", ""),
@@ -337,7 +343,7 @@ def show_product(visit: Visit) -> Reply:
     )
 
 
-def _paces(action: dict[str, ReportValue]) -> list[tuple[str, float]]:
+def _daily_sales_by_month(action: dict[str, ReportValue]) -> list[tuple[str, float]]:
     """Return the daily sales of each of the last three months, oldest first."""
     sold = [as_number(action[f"sold_{days}_days"]) for days in (30, 60, 90)]
     if None in sold:
@@ -350,7 +356,9 @@ def _paces(action: dict[str, ReportValue]) -> list[tuple[str, float]]:
     ]
 
 
-def _sold(daily: Mapping[int, float] | None, first_day: str) -> list[tuple[str, float]]:
+def _daily_sales_before(
+    daily: Mapping[int, float] | None, first_day: str
+) -> list[tuple[str, float]]:
     """Return the sales of each past day without the run's day, which is incomplete."""
     if daily is None:
         return []
@@ -398,5 +406,5 @@ PAGES: Final = (
         may_change=Role.VIEWER,
         action="Chose e-mails about stock",
     ),
-    Page(PRODUCT_PATH, "Expected sales of a product", show_product),
+    Page(PRODUCT_PATH, "Expected sales of a product", show_product_forecast),
 )

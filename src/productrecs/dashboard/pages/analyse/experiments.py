@@ -14,8 +14,8 @@ from productrecs.dashboard.pages.catalog.placements import (
 )
 from productrecs.dashboard.report_period import (
     as_number,
-    figures_of,
-    rows_of,
+    figures_by_name,
+    rows_by_column,
 )
 from productrecs.features.experiments.experiment_report import SHARES
 from productrecs.records.experiments.experiment import (
@@ -121,7 +121,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class _Draft:
+class _ExperimentDraft:
     """The fields of a new test; shares are text as typed."""
 
     subject: str
@@ -145,23 +145,23 @@ class _Draft:
             ExperimentError: when a share is no number.
         """
         goal = Goal(self.goal) if self.goal in set(Goal) else Goal.REVENUE
-        variants = tuple(self._variant(one) for one in self.variants)
+        variants = tuple(self._parse_variant(one) for one in self.variants)
         return ExperimentContent(self.subject, variants, goal)
 
-    def _variant(self, typed: Mapping[str, str]) -> Treatment:
+    def _parse_variant(self, fields: Mapping[str, str]) -> Treatment:
         changes: dict[str, Any] = {
-            name: None if typed[name] == _NONE else typed[name]
+            name: None if fields[name] == _NONE else fields[name]
             for name in self.fields
-            if typed.get(name)
+            if fields.get(name)
         }
         if "filters" in changes:
-            changes["filters"] = typed["filters"].splitlines()
+            changes["filters"] = fields["filters"].splitlines()
         try:
-            share = float(typed["share"].removesuffix("%").replace(",", "."))
+            share = float(fields["share"].removesuffix("%").replace(",", "."))
         except ValueError as error:
-            message = f"{typed['variant']}: write the share as a number of per cent"
+            message = f"{fields['variant']}: write the share as a number of per cent"
             raise ExperimentError(message, "variants") from error
-        return Treatment(typed["variant"], share, changes)
+        return Treatment(fields["variant"], share, changes)
 
 
 def show_tests(visit: Visit) -> Reply:
@@ -174,11 +174,13 @@ def show_tests(visit: Visit) -> Reply:
 
 def show_form(visit: Visit) -> Reply:
     """Show the form of a new test; first, what it tests."""
-    draft = _Draft(visit.query["subject"], variants=_blank(visit.query["variants"]))
-    return _form(visit, draft)
+    draft = _ExperimentDraft(
+        visit.query["subject"], variants=_blank_variants(visit.query["variants"])
+    )
+    return _test_form_page(visit, draft)
 
 
-def _blank(count: str) -> tuple[dict[str, str], ...]:
+def _blank_variants(count: str) -> tuple[dict[str, str], ...]:
     """Return so many variants with equal shares."""
     number = int(count) if count in {"2", "3", "4"} else 1
     share = f"{100 // (number + 1)}"
@@ -195,15 +197,22 @@ def save_test(visit: Visit) -> Reply:
         **{name: form.each(name) for name in CHOICES},
     }
     variants = tuple(
-        {name: column[at] if at < len(column) else "" for name, column in columns.items()}
-        for at in range(len(names))
+        {
+            name: column[index] if index < len(column) else ""
+            for name, column in columns.items()
+        }
+        for index in range(len(names))
     )
-    draft = _Draft(form["subject"], code_name(form["test"]), form["goal"], variants)
+    draft = _ExperimentDraft(
+        form["subject"], code_name(form["test"]), form["goal"], variants
+    )
     try:
-        made = _editor(visit).add(draft.name, draft.content())
+        experiment = _editor(visit).add(draft.name, draft.content())
     except (ExperimentError, UnknownPlacementError) as error:
-        return _form(visit, draft, _sentence(error))
-    return visit.redirect(f"{_TEST_PATH}?test={made.name}", "Saved. Start it when ready.")
+        return _test_form_page(visit, draft, _sentence(error))
+    return visit.redirect(
+        f"{_TEST_PATH}?test={experiment.name}", "Saved. Start it when ready."
+    )
 
 
 def show_test(visit: Visit) -> Reply:
@@ -212,44 +221,44 @@ def show_test(visit: Visit) -> Reply:
     Raises:
         NotFoundError: when the store has no such test.
     """
-    return _test(visit, visit.query["test"])
+    return _test_page(visit, visit.query["test"])
 
 
 def change_test(visit: Visit) -> Reply:
     """Start, pause, stop or remove a test, or choose a variant."""
     name, action = visit.form["test"], visit.form["then"]
     try:
-        changed = _editor(visit).act(name, action, visit.form["variant"])
+        experiment = _editor(visit).act(name, action, visit.form["variant"])
     except UnknownExperimentError as error:
         raise NotFoundError(_sentence(error)) from error
     except (ExperimentError, UnknownPlacementError) as error:
-        return _test(visit, name, _sentence(error))
+        return _test_page(visit, name, _sentence(error))
     visit.refresh_store()
     visit.refresh_accounts()
     if action == "remove":
         return visit.redirect(TESTS_PATH, f"“{name}” is removed.")
-    state = STATES[changed.state][0].lower()
+    state = STATES[experiment.state][0].lower()
     message = f"“{name}” is {state}. Replies follow within a second."
-    if changed.winner:
-        message = f"“{changed.winner}” is what every shopper gets now."
+    if experiment.winner:
+        message = f"“{experiment.winner}” is what every shopper gets now."
     return visit.redirect(f"{_TEST_PATH}?test={name}", message)
 
 
-def _test(visit: Visit, name: str, error: str = "") -> Reply:
+def _test_page(visit: Visit, name: str, error: str = "") -> Reply:
     try:
         test = _editor(visit).find(name)
     except UnknownExperimentError as unknown:
         raise NotFoundError(_sentence(unknown)) from unknown
     query = report_query(visit.now_ms, visit.store.settings.zone, test=name)
-    made = make_report(visit.services, visit.store, "experiment", query)
-    compared: dict[str, list[Comparison]] = {}
-    for row in rows_of(made):
-        one = compare(
+    report = make_report(visit.services, visit.store, "experiment", query)
+    comparisons: dict[str, list[Comparison]] = {}
+    for row in rows_by_column(report):
+        comparison = metric_comparison(
             visit, row, ("mean", "control"), is_running=test.state is State.RUNNING
         )
-        compared.setdefault(str(row["variant"]), []).append(one)
+        comparisons.setdefault(str(row["variant"]), []).append(comparison)
     arms = [
-        (arm, test.content.shares[arm], _changes(test.content.variant(arm)))
+        (arm, test.content.shares[arm], _variant_changes(test.content.variant(arm)))
         for arm in test.content.shares
     ]
     return visit.render(
@@ -260,27 +269,27 @@ def _test(visit: Visit, name: str, error: str = "") -> Reply:
         subject=subject_of(test.content),
         state=STATES[test.state],
         arms=arms,
-        made=made,
-        figures=figures_of(made),
-        compared=compared,
+        made=report,
+        figures=figures_by_name(report),
+        compared=comparisons,
         goal=METRICS[test.content.goal],
         error=error,
     )
 
 
-def _form(visit: Visit, draft: _Draft, error: str = "") -> Reply:
+def _test_form_page(visit: Visit, draft: _ExperimentDraft, error: str = "") -> Reply:
     subjects = [(SEARCH, _SEARCH)]
     subjects += [
-        (f"{PLACEMENT}{one.name}", f"Placement {one.name}")
-        for one in editor_of(visit).all()
+        (f"{PLACEMENT}{placement.name}", f"Placement {placement.name}")
+        for placement in editor_of(visit).all()
     ]
-    is_known = draft.subject in dict(subjects)
+    is_known_subject = draft.subject in dict(subjects)
     return visit.render(
         "experiment_form.html",
         status=422 if error else 200,
         draft=draft,
         subjects=subjects,
-        is_known=is_known,
+        is_known=is_known_subject,
         choices=[(name, *CHOICES[name]) for name in draft.fields],
         goals=[(goal.value, METRICS[goal]) for goal in Goal],
         most=MAX_VARIANTS,
@@ -298,7 +307,7 @@ def subject_of(content: ExperimentContent) -> str:
     return f"Placement {content.placement}" if content.placement else _SEARCH
 
 
-def _changes(variant: Treatment) -> list[str]:
+def _variant_changes(variant: Treatment) -> list[str]:
     """Return what a variant changes, in words."""
     found = []
     for name, value in variant.changes.items():
@@ -310,15 +319,15 @@ def _changes(variant: Treatment) -> list[str]:
     return found
 
 
-def compare(
+def metric_comparison(
     visit: Visit,
     row: dict[str, ReportValue],
-    arms: tuple[str, str],
+    arm_and_control: tuple[str, str],
     *,
     is_running: bool,
 ) -> Comparison:
     """Return a row of a test's report, with its interval as a drawing."""
-    arm, control = arms
+    arm, control = arm_and_control
     fmt, metric = visit.formats, str(row["metric"])
 
     def mean(column: str) -> str:
@@ -329,12 +338,16 @@ def compare(
 
     verdict, tone = _VERDICTS.get(str(row["verdict"]), (str(row["verdict"]), ""))
     low, high, lift = (as_number(row[name]) for name in ("lift_low", "lift_high", "lift"))
-    interval, drawn = "", (0.0, 0.0, 0.0)
+    interval, drawn_interval = "", (0.0, 0.0, 0.0)
     if low is not None and high is not None and lift is not None:
         interval = f"{fmt.share(low, 0)} to {fmt.share(high, 0)}"
         widest = max(abs(low), abs(high)) or 1.0
-        drawn = (low / widest * _HALF, high / widest * _HALF, lift / widest * _HALF)
-    more = as_number(row["visitors_more"])
+        drawn_interval = (
+            low / widest * _HALF,
+            high / widest * _HALF,
+            lift / widest * _HALF,
+        )
+    missing_visitors = as_number(row["visitors_more"])
     return Comparison(
         METRICS[metric],
         verdict,
@@ -343,9 +356,9 @@ def compare(
         mean(control),
         fmt.share(lift, 0),
         interval,
-        *drawn,
-        missing=f"{fmt.number(more)} more visitors"
-        if more and is_running and tone == "warn"
+        *drawn_interval,
+        missing=f"{fmt.number(missing_visitors)} more visitors"
+        if missing_visitors and is_running and tone == "warn"
         else "",
     )
 

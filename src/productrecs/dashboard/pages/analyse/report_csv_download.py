@@ -7,7 +7,7 @@ from productrecs.dashboard.page import NotFoundError, Page, Reply, Visit
 from productrecs.dashboard.report_period import (
     REPORT_FILE_PATH,
     chosen_period,
-    every_row,
+    with_every_row,
 )
 from productrecs.report_registry import REPORT_TYPES, make_report, report_to_csv
 
@@ -15,21 +15,21 @@ FILTERS: Final = ("widget", "source", "position", "touch")
 _TOUCHES: Final = ("click", "impression")
 
 
-def send_report(visit: Visit) -> Reply:
+def download_report_csv(visit: Visit) -> Reply:
     """Send a report's whole table; the query string has its days and grouping."""
     name, query = visit.query["report"], visit.query
     if name not in REPORT_TYPES:
         message = "There is no such report."
         raise NotFoundError(message)
-    by = tuple(one for one in query["by"].split(",") if one)
-    asked = every_row(chosen_period(visit).by(*by))
-    asked = replace(asked, where=sale_filters(visit))
-    made = make_report(visit.services, visit.store, name, asked)
-    file = f"{name}-{asked.first_day}-{asked.last_day}.csv"
+    group_columns = tuple(column for column in query["by"].split(",") if column)
+    query_of_rows = with_every_row(chosen_period(visit).by(*group_columns))
+    query_of_rows = replace(query_of_rows, where=sale_filters(visit))
+    report = make_report(visit.services, visit.store, name, query_of_rows)
+    file_name = f"{name}-{query_of_rows.first_day}-{query_of_rows.last_day}.csv"
     return Reply(
-        body=report_to_csv(made).encode(),
+        body=report_to_csv(report).encode(),
         media_type="text/csv; charset=utf-8",
-        headers={"content-disposition": f'attachment; filename="{file}"'},
+        headers={"content-disposition": f'attachment; filename="{file_name}"'},
     )
 
 
@@ -48,4 +48,4 @@ def sale_filters(visit: Visit) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-PAGES: Final = (Page(REPORT_FILE_PATH, "Report as a file", send_report),)
+PAGES: Final = (Page(REPORT_FILE_PATH, "Report as a file", download_report_csv),)

@@ -8,24 +8,26 @@ from typing import Final
 from urllib.parse import urlencode
 
 from productrecs.core.report import MAX_ROWS, Report, ReportValue, report_query
-from productrecs.dashboard.alerts import key_alerts
+from productrecs.dashboard.alerts import key_misuse_alerts
 from productrecs.dashboard.charts import (
     Chart,
-    bar_chart,
     days_between,
+    stacked_bar_chart,
 )
 from productrecs.dashboard.page import Group, Page, Reply, Visit
-from productrecs.dashboard.pages.analyse.experiments import compare
+from productrecs.dashboard.pages.analyse.experiments import metric_comparison
 from productrecs.dashboard.pages.analyse.report_csv_download import sale_filters
-from productrecs.dashboard.pages.catalog.list_settings import setting_errors
+from productrecs.dashboard.pages.catalog.recommendation_and_search_settings import (
+    setting_errors,
+)
 from productrecs.dashboard.pages.connect.widgets import WIDGET_NAMES
 from productrecs.dashboard.report_period import (
     Period,
     as_number,
-    change_of,
     chosen_period,
-    figures_of,
-    rows_of,
+    figures_by_name,
+    relative_change,
+    rows_by_column,
 )
 from productrecs.engines.registry import ENGINES
 from productrecs.features.reports.impact.attribution_report import RULE
@@ -66,10 +68,10 @@ _MOST_BARS: Final = 100
 
 def show_impact(visit: Visit) -> Reply:
     """Show the sales attributed to recommendations in a period."""
-    return _impact(visit)
+    return _impact_page(visit)
 
 
-def _impact(
+def _impact_page(
     visit: Visit,
     status: int = 200,
     typed: Mapping[str, str] | None = None,
@@ -78,59 +80,59 @@ def _impact(
     period, services, store = chosen_period(visit), visit.services, visit.store
     by = visit.query["by"] if visit.query["by"] in _GROUPINGS else "widget"
     names = tuple(by.split(","))
-    made = make_report(services, store, "attribution", period.by(*names, limit=_ROWS))
+    report = make_report(services, store, "attribution", period.by(*names, limit=_ROWS))
     days = make_report(services, store, "attribution", period.by("day", limit=MAX_ROWS))
     items = make_report(services, store, "credited-items", period.by(limit=10))
-    test = make_report(services, store, "experiment", period.by())
-    figures = figures_of(made)
+    holdout_report = make_report(services, store, "experiment", period.by())
+    figures = figures_by_name(report)
     return visit.render(
         "impact.html",
         status=status,
         period=period,
         figures=figures,
         changes={
-            name: change_of(figures[name], figures[f"{name}_before"])
+            name: relative_change(figures[name], figures[f"{name}_before"])
             for name in ("revenue_clicked", "revenue_seen", "orders", "carts", "click_rate")
         },
         rule=_RULE,
         report_rule=RULE,
-        chart=_chart(visit, period, days),
+        chart=_attributed_sales_chart(visit, period, days),
         groupings=list(_GROUPINGS.items()),
         by=by,
         group_names=names,
-        made=made,
-        rows=[_linked(period, row, names) for row in rows_of(made)],
+        made=report,
+        rows=[_row_with_orders_link(period, row, names) for row in rows_by_column(report)],
         items=items,
         names=_NAMES,
-        item_rows=rows_of(items),
+        item_rows=rows_by_column(items),
         orders_link=lambda **fields: period.link(ORDERS_PATH, **fields),
-        test=test,
-        test_figures=figures_of(test),
+        test=holdout_report,
+        test_figures=figures_by_name(holdout_report),
         running=store.settings.holdout_percent,
-        planned=typed or _planned(visit),
+        planned=typed or _proposed_holdout(visit),
         mistakes=errors or {},
         comparisons=[
-            compare(
+            metric_comparison(
                 visit,
                 row,
                 ("shown", "held_out"),
                 is_running=store.settings.holdout_percent > 0,
             )
-            for row in rows_of(test)
+            for row in rows_by_column(holdout_report)
         ],
         issues=find_data_issues(visit.database, store, visit.now_ms),
-        keys=list(key_alerts(visit)),
+        keys=list(key_misuse_alerts(visit)),
         is_empty=not figures["shown"] and not figures["revenue"] and not figures["carts"],
     )
 
 
-def _planned(visit: Visit) -> dict[str, str]:
+def _proposed_holdout(visit: Visit) -> dict[str, str]:
     """Return the proposed settings of a new holdout test, whose name is new."""
     today = report_query(visit.now_ms, visit.store.settings.zone).last_day
     return {"holdout_percent": "10", "holdout_test": f"from {visit.formats.day(today)}"}
 
 
-def leave_out(visit: Visit) -> Reply:
+def leave_out_doubtful_sales(visit: Visit) -> Reply:
     """Leave out what somebody may have invented: purchases, or visits and purchases."""
     if visit.form["what"] == "unconfirmed":
         change_settings(visit.database, visit.store, {"unconfirmed_orders": "ignore"})
@@ -144,47 +146,47 @@ def leave_out(visit: Visit) -> Reply:
     return visit.redirect(f"{IMPACT_PATH}#doctor", message)
 
 
-def change_holdout(visit: Visit) -> Reply:
+def start_or_end_holdout(visit: Visit) -> Reply:
     """Start a holdout test, or end the running one."""
     if visit.form["then"] == "end":
         change_settings(visit.database, visit.store, {"holdout_percent": "0"})
         visit.refresh_accounts()
         message = "The test has ended. All shoppers see recommendations again."
         return visit.redirect(f"{IMPACT_PATH}#holdout", message)
-    sent = {
+    settings = {
         "holdout_percent": visit.form["holdout_percent"],
         "holdout_test": visit.form["holdout_test"],
     }
-    errors = setting_errors(sent, _HOLDOUT)
-    if not errors and float(sent["holdout_percent"]) == 0:
+    errors = setting_errors(settings, _HOLDOUT)
+    if not errors and float(settings["holdout_percent"]) == 0:
         errors = {"holdout_percent": "Choose at least 1 per cent."}
     if errors:
-        return _impact(visit, status=422, typed=sent, errors=errors)
-    change_settings(visit.database, visit.store, sent)
+        return _impact_page(visit, status=422, typed=settings, errors=errors)
+    change_settings(visit.database, visit.store, settings)
     visit.refresh_accounts()
     message = "The test runs. Its first numbers are there within an hour."
     return visit.redirect(f"{IMPACT_PATH}#holdout", message)
 
 
-def show_orders(visit: Visit) -> Reply:
+def show_attributed_orders(visit: Visit) -> Reply:
     """Show the orders behind a number: the newest attributed sales."""
     period, where = chosen_period(visit), sale_filters(visit)
-    asked = replace(period.by(limit=_ROWS * 4), where=where)
-    made = make_report(visit.services, visit.store, "credited-sales", asked)
+    query = replace(period.by(limit=_ROWS * 4), where=where)
+    report = make_report(visit.services, visit.store, "credited-sales", query)
     return visit.render(
         "impact_orders.html",
         period=period,
         where=where,
         back=period.link(IMPACT_PATH),
         file=period.file("credited-sales", **dict(where)),
-        made=made,
-        rows=rows_of(made),
+        made=report,
+        rows=rows_by_column(report),
         names=_NAMES,
-        is_cut=len(made.rows) == asked.limit,
+        is_cut=len(report.rows) == query.limit,
     )
 
 
-def _linked(
+def _row_with_orders_link(
     period: Period, row: dict[str, ReportValue], names: tuple[str, ...]
 ) -> dict[str, object]:
     """Return a row with a link to its orders."""
@@ -197,31 +199,31 @@ def _linked(
     return {**row, "orders_link": link}
 
 
-def _chart(visit: Visit, period: Period, days: Report) -> Chart | None:
+def _attributed_sales_chart(visit: Visit, period: Period, days: Report) -> Chart | None:
     """Return bars of each day, or of each week in a long period."""
-    found = {
+    sales_by_day = {
         str(row["day"]): (
             as_number(row["revenue_clicked"]) or 0.0,
             as_number(row["revenue_seen"]) or 0.0,
         )
-        for row in rows_of(days)
+        for row in rows_by_column(days)
         if row["currency"] == visit.store.settings.currency
     }
-    if not found:
+    if not sales_by_day:
         return None
     values: dict[str, tuple[float, float]] = {}
-    asked = days_between(period.asked.first_day, period.asked.last_day)
-    is_weekly, week_of = len(asked) > _MOST_BARS, visit.store.settings.week_of
-    for day in asked:
+    days_of_period = days_between(period.asked.first_day, period.asked.last_day)
+    is_weekly, week_of = len(days_of_period) > _MOST_BARS, visit.store.settings.week_of
+    for day in days_of_period:
         begin = week_of(date.fromisoformat(day)).isoformat() if is_weekly else day
         clicked, seen = values.get(begin, (0.0, 0.0))
-        more_clicked, more_seen = found.get(day, (0.0, 0.0))
+        more_clicked, more_seen = sales_by_day.get(day, (0.0, 0.0))
         values[begin] = (clicked + more_clicked, seen + more_seen)
-    parts = {
+    sales_by_touchpoint = {
         "After a click": [clicked for clicked, _ in values.values()],
         "After an impression only": [seen for _, seen in values.values()],
     }
-    chart = bar_chart(list(values), parts, visit.formats)
+    chart = stacked_bar_chart(list(values), sales_by_touchpoint, visit.formats)
     return replace(chart, label="Week from") if is_weekly else chart
 
 
@@ -231,7 +233,7 @@ PAGES: Final = (
         f"{IMPACT_PATH}/holdout",
         "Holdout test",
         None,
-        change_holdout,
+        start_or_end_holdout,
         action="Started a holdout test",
         actions={"end": "Ended the holdout test"},
     ),
@@ -239,8 +241,8 @@ PAGES: Final = (
         f"{IMPACT_PATH}/leave-out",
         "Leave out records",
         None,
-        leave_out,
+        leave_out_doubtful_sales,
         action="Left out orders or visits that may be invented",
     ),
-    Page(ORDERS_PATH, "Orders after recommendations", show_orders),
+    Page(ORDERS_PATH, "Orders after recommendations", show_attributed_orders),
 )

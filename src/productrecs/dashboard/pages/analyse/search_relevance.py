@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Final
 from urllib.parse import urlencode
 
-from productrecs.dashboard.charts import Chart, days_between, share_chart
+from productrecs.dashboard.charts import Chart, days_between, share_line_chart
 from productrecs.dashboard.formats import sentence
 from productrecs.dashboard.page import Group, NotFoundError, Page, Reply, Visit
 from productrecs.dashboard.product_table import ProductRow, product_rows
@@ -78,32 +78,36 @@ class JudgedProduct:
 
 def show_relevance(visit: Visit) -> Reply:
     """Show the measures of the chosen days, and the query set."""
-    return _page(visit, typed=visit.query["q"])
+    return _relevance_page(visit, typed=visit.query["q"])
 
 
-def change_set(visit: Visit) -> Reply:
+def change_query_set(visit: Visit) -> Reply:
     """Measure now, refresh the set, add a query or remove one."""
-    then, store, now_ms = visit.form["then"], visit.store, visit.now_ms
-    if then == "measure":
+    action, store, now_ms = visit.form["then"], visit.store, visit.now_ms
+    if action == "measure":
         with visit.database.transaction() as transaction:
             visit.services.queue.enqueue(transaction, NewJob(store.store_id, _JOB))
         message = "Search is measured now. Load this page again in a minute."
         return visit.redirect(RELEVANCE_PATH, message)
-    if then == "refresh":
-        found = refresh_query_set(visit.database, store, now_ms)
-        message = f"Taken from the search log: {visit.formats.number(len(found))} queries."
+    if action == "refresh":
+        queries = refresh_query_set(visit.database, store, now_ms)
+        message = (
+            f"Taken from the search log: {visit.formats.number(len(queries))} queries."
+        )
         return visit.redirect(f"{RELEVANCE_PATH}#queries", message)
-    if then == "remove":
+    if action == "remove":
         if not remove_query(visit.database, store, visit.form["q"], now_ms):
             message = "This query was removed already."
             raise NotFoundError(message)
         return visit.redirect(f"{RELEVANCE_PATH}#queries", "Removed from the set.")
-    if then != "add":
+    if action != "add":
         raise NotFoundError
     try:
         added = add_query(visit.database, store, visit.form["q"], now_ms)
     except RelevanceError as error:
-        return _page(visit, typed=visit.form["q"], error=sentence(error), status=422)
+        return _relevance_page(
+            visit, typed=visit.form["q"], error=sentence(error), status=422
+        )
     return visit.redirect(_query_address(added.text), "Added. Judge its results here.")
 
 
@@ -111,21 +115,23 @@ def _query_address(text: str) -> str:
     return f"{QUERY_PATH}?{urlencode({'q': text})}"
 
 
-def _page(visit: Visit, *, typed: str = "", error: str = "", status: int = 200) -> Reply:
+def _relevance_page(
+    visit: Visit, *, typed: str = "", error: str = "", status: int = 200
+) -> Reply:
     period = chosen_period(visit)
     with visit.database.reading() as connection:
         repository = RelevanceRepository(connection, visit.store.store_id)
-        queries = [one for one in repository.queries() if one.origin != REMOVED]
+        queries = [row for row in repository.queries() if row.origin != REMOVED]
         counts = Counter(
             intent
-            for intent, _ in {(one.intent, one.item) for one in repository.judgements()}
+            for intent, _ in {(row.intent, row.item) for row in repository.judgements()}
         )
         users = UserRepository(connection, visit.store.store_id)
         has_mails = visit.user.user_id in {
-            one.user_id for one in users.search_mail_readers()
+            row.user_id for row in users.search_mail_readers()
         }
     measures = [
-        one for one in read_measures(visit.database, visit.store.store_id) if one.queries
+        row for row in read_measures(visit.database, visit.store.store_id) if row.queries
     ]
     alarm = open_alarm(measures, visit.now_ms)
     days = days_between(period.asked.first_day, period.asked.last_day)
@@ -135,10 +141,10 @@ def _page(visit: Visit, *, typed: str = "", error: str = "", status: int = 200) 
         period=period,
         newest=measures[-1] if measures else None,
         alarm=None if alarm is None else alarm_text(alarm),
-        chart=_chart(visit, measures, days),
+        chart=_relevance_chart(visit, measures, days),
         queries=queries,
         shown=queries if visit.query["all"] else queries[:_ROWS],
-        weight=sum(one.weight for one in queries) or 1.0,
+        weight=sum(row.weight for row in queries) or 1.0,
         counts=counts,
         origins=_ORIGINS,
         address=_query_address,
@@ -157,52 +163,61 @@ def _page(visit: Visit, *, typed: str = "", error: str = "", status: int = 200) 
     )
 
 
-def _chart(
+def _relevance_chart(
     visit: Visit, measures: Sequence[StoredMeasure], days: Sequence[str]
 ) -> Chart | None:
     """Return the last measure of each day; None without any."""
     zone = visit.store.settings.zone
     by_day = {
-        datetime.fromtimestamp(one.measured_at / 1000, UTC)
+        datetime.fromtimestamp(measure.measured_at / 1000, UTC)
         .astimezone(zone)
         .date()
-        .isoformat(): one
-        for one in measures
+        .isoformat(): measure
+        for measure in measures
     }
-    shown = [by_day.get(day) for day in days]
-    if not any(shown):
+    measures_by_day = [by_day.get(day) for day in days]
+    if not any(measures_by_day):
         return None
     values = {
-        "Relevance": [None if one is None else one.ndcg for one in shown],
-        "Without results": [None if one is None else one.no_results for one in shown],
-        "Click-through": [None if one is None else one.click_through for one in shown],
+        "Relevance": [
+            None if measure is None else measure.ndcg for measure in measures_by_day
+        ],
+        "Without results": [
+            None if measure is None else measure.no_results for measure in measures_by_day
+        ],
+        "Click-through": [
+            None if measure is None else measure.click_through
+            for measure in measures_by_day
+        ],
     }
-    return share_chart(days, values, visit.formats)
+    return share_line_chart(days, values, visit.formats)
 
 
 def show_query(visit: Visit) -> Reply:
     """Show the results of one query of the set, to judge them."""
-    return _query(visit, "relevance_query.html", visit.query["q"])
+    return _query_page(visit, "relevance_query.html", visit.query["q"])
 
 
-def judge(visit: Visit) -> Reply:
+def save_judgement(visit: Visit) -> Reply:
     """Store or delete a judgement by hand."""
     text, grade = visit.form["q"], visit.form["grade"]
     number = visit.opened.state.catalog.number(visit.form["item"])
     if number is None or (grade and grade not in _GRADES):
         raise NotFoundError
     try:
-        judged = (text, number)
-        chosen = _GRADES.get(grade)
-        judge_by_hand(visit.database, visit.store, judged, chosen, visit.now_ms)
+        query_and_item = (text, number)
+        grade_value = _GRADES.get(grade)
+        judge_by_hand(
+            visit.database, visit.store, query_and_item, grade_value, visit.now_ms
+        )
     except RelevanceError as error:
         raise NotFoundError(sentence(error)) from error
     if visit.is_partial:
-        return _query(visit, "relevance_judge.html", text)
+        return _query_page(visit, "relevance_judge.html", text)
     return visit.redirect(f"{_query_address(text)}#p-{number}", "Judged.")
 
 
-def _query(visit: Visit, template: str, text: str) -> Reply:
+def _query_page(visit: Visit, template: str, text: str) -> Reply:
     with visit.database.reading() as connection:
         repository = RelevanceRepository(connection, visit.store.store_id)
         query = find_query(visit.store, repository.queries(), text)
@@ -214,22 +229,24 @@ def _query(visit: Visit, template: str, text: str) -> Reply:
     measure = measure_relevance(
         searchable, judged_queries([query], judgements), visit.now_ms
     )
-    found = find_products(searchable, SearchRequest(f"{query.text} ", _SHOWN), visit.now_ms)
-    numbers = [hit.item for hit in found.hits]
-    products = _judged_products(visit, numbers, judgements)
+    results = find_products(
+        searchable, SearchRequest(f"{query.text} ", _SHOWN), visit.now_ms
+    )
+    numbers = [hit.item for hit in results.hits]
+    products = _results_and_judged_products(visit, numbers, judgements)
     return visit.render(
         template,
         query=query,
         ndcg=measure.ndcg,
-        address=found.address,
-        found=[one for one in products if one.place is not None],
-        missing=[one for one in products if one.place is None],
+        address=results.address,
+        found=[product for product in products if product.place is not None],
+        missing=[product for product in products if product.place is None],
         grades=list(_GRADES),
         action=QUERY_PATH,
     )
 
 
-def _judged_products(
+def _results_and_judged_products(
     visit: Visit, numbers: Sequence[int], judgements: Sequence[StoredJudgement]
 ) -> list[JudgedProduct]:
     """Return the results, then other judged products."""
@@ -238,11 +255,11 @@ def _judged_products(
     by_clicks = {one.item: one for one in judgements if not one.by_hand}
     items = dict.fromkeys([*numbers, *by_hand, *by_clicks])
     ids = [catalog.ids[one] or "" for one in items if one < len(catalog)]
-    places = {item: place for place, item in enumerate(numbers, start=1)}
+    positions = {item: position for position, item in enumerate(numbers, start=1)}
     return [
         JudgedProduct(
             row,
-            places.get(row.number),
+            positions.get(row.number),
             _grade_name(by_hand, row.number),
             _grade_name(by_clicks, row.number),
             by_clicks[row.number].shoppers if row.number in by_clicks else 0,
@@ -255,7 +272,7 @@ def _grade_name(judgements: dict[int, StoredJudgement], number: int) -> str:
     return _NAMES[judgements[number].grade] if number in judgements else ""
 
 
-def choose_mails(visit: Visit) -> Reply:
+def turn_relevance_mails_on_or_off(visit: Visit) -> Reply:
     """Turn the user's e-mails about search relevance on or off."""
     is_on = visit.form["mails"] == "on"
     with visit.database.transaction() as transaction:
@@ -272,7 +289,7 @@ PAGES: Final = (
         RELEVANCE_PATH,
         "Search relevance",
         show_relevance,
-        change_set,
+        change_query_set,
         group=Group.ANALYSE,
         actions={
             "measure": "Measured search relevance",
@@ -285,14 +302,14 @@ PAGES: Final = (
         QUERY_PATH,
         "Judge a search",
         show_query,
-        judge,
+        save_judgement,
         action="Judged a search result",
         shows_pictures=True,
     ),
     Page(
         f"{RELEVANCE_PATH}/mails",
         "E-mails",
-        change=choose_mails,
+        change=turn_relevance_mails_on_or_off,
         may_change=Role.VIEWER,
         action="Changed e-mails about search relevance",
     ),

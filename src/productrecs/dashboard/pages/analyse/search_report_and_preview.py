@@ -19,8 +19,8 @@ from productrecs.dashboard.product_table import ProductRow, product_rows
 from productrecs.dashboard.relevance_effect import EffectOnQueries, effect_on_queries
 from productrecs.dashboard.report_period import (
     chosen_period,
-    figures_of,
-    rows_of,
+    figures_by_name,
+    rows_by_column,
 )
 from productrecs.engines.text.query_interpreter import QueryTerm
 from productrecs.features.search.hits import Hit
@@ -93,26 +93,28 @@ class SearchPreviews:
     def __init__(self, visit: Visit) -> None:
         """Read the stored synonyms and rules: another process may have changed them."""
         self._visit = visit
-        self._shop = searchable_store(visit.opened)
+        self._searchable = searchable_store(visit.opened)
         editor = SearchRuleEditor(visit.database, visit.store, visit.services.clock)
         self.synonyms, self.rules = editor.synonyms(), editor.rules()
 
     def now(self, query: str) -> SearchPreview:
         """Return the present results."""
-        return self._preview(query, SearchRuleBook(1, self.synonyms, self.rules), ())
+        return self._preview_search(query, SearchRuleBook(1, self.synonyms, self.rules), ())
 
     def with_change(self, query: str, added: Synonym | SearchRule) -> SearchPreview:
         """Return the results with one more synonym or rule."""
         before = [one.row.item_id for one in self.now(query).products]
-        return self._preview(query, self._book_with(added), before, has=True)
+        return self._preview_search(query, self._rules_with(added), before, has_before=True)
 
     def effect(self, added: Synonym | SearchRule) -> EffectOnQueries:
         """Return the effect of one more synonym or rule on the query set."""
-        now = replace(self._shop, search_rules=SearchRuleBook(1, self.synonyms, self.rules))
-        changed = replace(self._shop, search_rules=self._book_with(added))
+        now = replace(
+            self._searchable, search_rules=SearchRuleBook(1, self.synonyms, self.rules)
+        )
+        changed = replace(self._searchable, search_rules=self._rules_with(added))
         return effect_on_queries(self._visit, now, changed)
 
-    def _book_with(self, added: Synonym | SearchRule) -> SearchRuleBook:
+    def _rules_with(self, added: Synonym | SearchRule) -> SearchRuleBook:
         synonyms, rules = dict(self.synonyms), dict(self.rules)
         if isinstance(added, Synonym):
             synonyms[max(synonyms, default=0) + 1] = added
@@ -120,70 +122,83 @@ class SearchPreviews:
             rules[max(rules, default=0) + 1] = added
         return SearchRuleBook(1, synonyms, rules)
 
-    def _preview(
+    def _preview_search(
         self,
         query: str,
-        book: SearchRuleBook,
-        before: Sequence[str],
+        rule_book: SearchRuleBook,
+        ids_before: Sequence[str],
         *,
-        has: bool = False,
+        has_before: bool = False,
     ) -> SearchPreview:
-        visit, searchable = self._visit, replace(self._shop, search_rules=book)
+        visit, searchable = self._visit, replace(self._searchable, search_rules=rule_book)
         request = SearchRequest(f"{truncate_query(query).strip()} ", SHOWN)
         resolved = resolve_query(searchable, request, visit.now_ms)
-        found = find_products(searchable, request, visit.now_ms)
-        ids = [searchable.catalog.ids[hit.item] or "" for hit in found.hits]
-        rows = {row.item_id: row for row in product_rows(visit, ids)}
+        results = find_products(searchable, request, visit.now_ms)
+        ids = [searchable.catalog.ids[hit.item] or "" for hit in results.hits]
+        rows_by_id = {row.item_id: row for row in product_rows(visit, ids)}
         words = searchable.index.interpret(resolved.query, resolved.synonyms)
-        plain = {one.typed: one for one in searchable.index.interpret(resolved.query)}
+        terms_without_synonyms = {
+            term.typed: term for term in searchable.index.interpret(resolved.query)
+        }
         products = tuple(
             FoundProduct(
-                rows[item_id],
+                rows_by_id[item_id],
                 hit.score,
-                tuple(_reasons(searchable, resolved, hit, words, rows[item_id])),
-                _change(item_id, place, before) if has else "",
+                tuple(
+                    _result_reasons(searchable, resolved, hit, words, rows_by_id[item_id])
+                ),
+                _position_change(item_id, place, ids_before) if has_before else "",
             )
-            for place, (item_id, hit) in enumerate(zip(ids, found.hits, strict=True))
-            if item_id in rows
+            for place, (item_id, hit) in enumerate(zip(ids, results.hits, strict=True))
+            if item_id in rows_by_id
         )
         return SearchPreview(
             query=query,
-            words=tuple(_meaning(one, plain.get(one.typed)) for one in words),
+            words=tuple(
+                _explain_word(term, terms_without_synonyms.get(term.typed))
+                for term in words
+            ),
             products=products,
-            relaxed=_RELAXED.get(found.relaxed.value, "") if products else "",
-            address=found.address,
+            relaxed=_RELAXED.get(results.relaxed.value, "") if products else "",
+            address=results.address,
         )
 
 
-def _change(item_id: str, place: int, before: Sequence[str]) -> str:
+def _position_change(item_id: str, place: int, before: Sequence[str]) -> str:
     if item_id not in before:
         return "new"
     was = before.index(item_id)
     return "up" if place < was else "down" if place > was else ""
 
 
-def _meaning(word: QueryTerm, plain: QueryTerm | None) -> ExplainedWord:
+def _explain_word(word: QueryTerm, without_synonyms: QueryTerm | None) -> ExplainedWord:
     """Return how a word is interpreted: unchanged, corrected, by a synonym, or ignored."""
-    read = [" ".join(one.words) for one in word.readings]
-    without = {" ".join(one.words) for one in plain.readings} if plain else set()
-    others = [one for one in read if one != word.typed]
-    if not read:
+    reading_texts = [" ".join(one.words) for one in word.readings]
+    plain_texts = (
+        {" ".join(one.words) for one in without_synonyms.readings}
+        if without_synonyms
+        else set()
+    )
+    other_texts = [one for one in reading_texts if one != word.typed]
+    if not reading_texts:
         return ExplainedWord(word.typed, "no product has this word", "bad")
-    synonyms = [one for one in others if one not in without]
+    synonyms = [one for one in other_texts if one not in plain_texts]
     if synonyms:
-        named = ", ".join(synonyms[:_MOST_MEANINGS])
-        return ExplainedWord(word.typed, f"also finds {named} (synonym)", "good")
+        listed_texts = ", ".join(synonyms[:_MOST_MEANINGS])
+        return ExplainedWord(word.typed, f"also finds {listed_texts} (synonym)", "good")
     if not word.is_known:
         return ExplainedWord(
-            word.typed, f"read as {others[0] if others else read[0]}", "warn"
+            word.typed,
+            f"read as {other_texts[0] if other_texts else reading_texts[0]}",
+            "warn",
         )
-    if others:
-        named = ", ".join(others[:_MOST_MEANINGS])
-        return ExplainedWord(word.typed, f"also finds {named}", "good")
+    if other_texts:
+        listed_texts = ", ".join(other_texts[:_MOST_MEANINGS])
+        return ExplainedWord(word.typed, f"also finds {listed_texts}", "good")
     return ExplainedWord(word.typed, "found as written", "good")
 
 
-def _reasons(
+def _result_reasons(
     searchable: SearchableStore,
     query: ResolvedQuery,
     hit: Hit,
@@ -198,21 +213,23 @@ def _reasons(
         yield "The product id or SKU itself"
     stems = set(searchable.index.analyse(row.title).stems)
     matched = [
-        " ".join(one.words)
+        " ".join(reading.words)
         for word in words
-        for one in word.readings[:_MOST_MEANINGS]
-        if stems.issuperset(one.stems)
+        for reading in word.readings[:_MOST_MEANINGS]
+        if stems.issuperset(reading.stems)
     ]
     if matched:
         yield f"Title: {', '.join(dict.fromkeys(matched))}"
     else:
         yield "Brand, category, description or similar meaning"
-    yield from _boosts(searchable, query, hit)
+    yield from _boost_reasons(searchable, query, hit)
     if row.tone == "warn":
         yield row.state
 
 
-def _boosts(searchable: SearchableStore, query: ResolvedQuery, hit: Hit) -> Iterator[str]:
+def _boost_reasons(
+    searchable: SearchableStore, query: ResolvedQuery, hit: Hit
+) -> Iterator[str]:
     if query.click_boosts.get(hit.item, 0.0) > 0:
         yield "Shoppers choose it after this search"
     if searchable.popularity(hit.item) > 0:
@@ -257,14 +274,14 @@ class Improvement:
     find: str  # words of products to pin
     pins: tuple[str, ...]
 
-    def checked(self) -> Synonym | SearchRule:
+    def validated_change(self) -> Synonym | SearchRule:
         """Return the change in its stored form.
 
         Raises:
             SearchRuleError: when it is invalid.
         """
         if self.action == "synonym":
-            texts = [one for one in self.texts.split(",") if one.strip()]
+            texts = [text for text in self.texts.split(",") if text.strip()]
             return validate_synonym([self.query, *texts], one_way=False)
         if self.action == "pin":
             rule = SearchRule(SearchRuleAction.PIN, self.query, items=self.pins)
@@ -274,7 +291,7 @@ class Improvement:
         return validate_rule(rule)
 
 
-def show_search(visit: Visit) -> Reply:
+def show_report_and_preview(visit: Visit) -> Reply:
     """Show the searches of a period, and the preview of one query."""
     query, previews = truncate_query(visit.query["q"]).strip(), SearchPreviews(visit)
     preview: dict[str, Any] = {
@@ -287,7 +304,7 @@ def show_search(visit: Visit) -> Reply:
         return visit.render("search_results.html", **preview)
     period = chosen_period(visit)
     reports = every_search_report(visit.database, visit.store, period.by(limit=_ROWS))
-    figures = figures_of(reports["search"])
+    figures = figures_by_name(reports["search"])
     return visit.render(
         "search.html",
         period=period,
@@ -297,7 +314,7 @@ def show_search(visit: Visit) -> Reply:
                 title,
                 nothing if figures["searches"] else "No searches in these days.",
                 reports[name],
-                rows_of(reports[name]),
+                rows_by_column(reports[name]),
             )
             for name, title, nothing in _TABLES
         ],
@@ -315,7 +332,7 @@ def _improve_address(query: str, action: str) -> str:
     return f"{IMPROVE_PATH}?{urlencode({'q': query, 'action': action})}"
 
 
-def _wanted(form: Form) -> Improvement:
+def _read_improvement(form: Form) -> Improvement:
     """Return the change of a form's fields."""
     return Improvement(
         query=truncate_query(form["q"]).strip(),
@@ -329,84 +346,84 @@ def _wanted(form: Form) -> Improvement:
 
 def show_improvement(visit: Visit) -> Reply:
     """Show a change to one query, with the results before and after it."""
-    return _improvement(visit, _wanted(visit.query))
+    return _improvement_page(visit, _read_improvement(visit.query))
 
 
-def show_effect(visit: Visit) -> Reply:
+def show_improvement_effect(visit: Visit) -> Reply:
     """Show what an unsaved change does to the query set; the form keeps its fields."""
-    wanted = _wanted(visit.form)
+    wanted = _read_improvement(visit.form)
     try:
-        effect = SearchPreviews(visit).effect(wanted.checked())
+        effect = SearchPreviews(visit).effect(wanted.validated_change())
     except SearchRuleError as error:
-        return _improvement(visit, wanted, str(error))
-    return _improvement(visit, wanted, effect=effect)
+        return _improvement_page(visit, wanted, str(error))
+    return _improvement_page(visit, wanted, effect=effect)
 
 
 def save_improvement(visit: Visit) -> Reply:
     """Store a synonym or a rule; an error is shown next to its field."""
     form = visit.form
-    wanted = _wanted(form)
+    improvement = _read_improvement(form)
     if "preview" in form:
-        return _improvement(visit, wanted)
+        return _improvement_page(visit, improvement)
     editor = SearchRuleEditor(visit.database, visit.store, visit.services.clock)
     try:
-        change = wanted.checked()
-        _check_known(visit, wanted)
+        change = improvement.validated_change()
+        _check_pinned_products_exist(visit, improvement)
         if isinstance(change, Synonym):
             editor.add_synonym(*change.texts)
         else:
             editor.add_rule(change)
     except SearchRuleError as error:
-        return _improvement(visit, wanted, str(error))
+        return _improvement_page(visit, improvement, str(error))
     message = "Saved. Shoppers get these results within a second."
-    return visit.redirect(f"{SEARCH_PATH}?{urlencode({'q': wanted.query})}", message)
+    return visit.redirect(f"{SEARCH_PATH}?{urlencode({'q': improvement.query})}", message)
 
 
-def _check_known(visit: Visit, wanted: Improvement) -> None:
+def _check_pinned_products_exist(visit: Visit, improvement: Improvement) -> None:
     catalog = visit.opened.state.catalog
-    for item_id in wanted.pins if wanted.action == "pin" else ():
+    for item_id in improvement.pins if improvement.action == "pin" else ():
         if catalog.number(item_id) is None:
             message = "one of these products is no longer in the catalog; choose again"
             raise SearchRuleError(message)
 
 
-def _improvement(
+def _improvement_page(
     visit: Visit,
-    wanted: Improvement,
+    improvement: Improvement,
     error: str = "",
     effect: EffectOnQueries | None = None,
 ) -> Reply:
     previews = SearchPreviews(visit)
     after, hint = None, ""
-    if wanted.query:
+    if improvement.query:
         try:
-            after = previews.with_change(wanted.query, wanted.checked())
+            after = previews.with_change(improvement.query, improvement.validated_change())
         except SearchRuleError as wrong:
             hint = str(wrong)
-    offered = []
-    if wanted.action == "pin":
-        looked_for = wanted.find or wanted.query
-        offered = list(previews.now(looked_for).products) if looked_for else []
-    pinned = set(wanted.pins)
+    offered_products = []
+    if improvement.action == "pin":
+        pin_query = improvement.find or improvement.query
+        offered_products = list(previews.now(pin_query).products) if pin_query else []
+    pinned = set(improvement.pins)
     return visit.render(
         "search_effect.html" if visit.is_partial else "search_improve.html",
         status=422 if error else 200,
-        wanted=wanted,
+        wanted=improvement,
         actions=list(ACTIONS.items()),
-        before=previews.now(wanted.query) if wanted.query else None,
+        before=previews.now(improvement.query) if improvement.query else None,
         after=after,
         error=f"{error[:1].upper()}{error[1:]}." if error else "",
         hint=hint,
         effect=effect,
-        offered=[one.row for one in offered if one.row.item_id not in pinned][
-            :_MOST_OFFERED
-        ],
-        chosen=product_rows(visit, wanted.pins),
+        offered=[
+            product.row for product in offered_products if product.row.item_id not in pinned
+        ][:_MOST_OFFERED],
+        chosen=product_rows(visit, improvement.pins),
         improve=_improve_address,
     )
 
 
-def remove_rule(visit: Visit) -> Reply:
+def remove_synonym_or_rule(visit: Visit) -> Reply:
     """Remove a synonym or a search rule."""
     editor = SearchRuleEditor(visit.database, visit.store, visit.services.clock)
     synonym, rule = visit.form["synonym"], visit.form["search_rule"]
@@ -423,7 +440,13 @@ def remove_rule(visit: Visit) -> Reply:
 
 
 PAGES: Final = (
-    Page(SEARCH_PATH, "Search", show_search, group=Group.ANALYSE, shows_pictures=True),
+    Page(
+        SEARCH_PATH,
+        "Search",
+        show_report_and_preview,
+        group=Group.ANALYSE,
+        shows_pictures=True,
+    ),
     Page(
         IMPROVE_PATH,
         "Improve a search",
@@ -434,14 +457,14 @@ PAGES: Final = (
     Page(
         f"{IMPROVE_PATH}/effect",
         "Improve a search",
-        change=show_effect,
+        change=show_improvement_effect,
         is_audited=False,
         shows_pictures=True,
     ),
     Page(
         REMOVE_PATH,
         "Remove a search rule",
-        change=remove_rule,
+        change=remove_synonym_or_rule,
         action="Removed a synonym or search rule",
         removes=(
             Removal("synonyms", "search_seq", {"synonym_id": "synonym"}),

@@ -60,8 +60,8 @@ class BundleDraft:
         """Return the submitted bundle."""
         discount = form["discount"]
         return cls(
-            number=_number(form["bundle"]),
-            version=_number(form["bundle_version"]),
+            number=_parse_bundle_id(form["bundle"]),
+            version=_parse_bundle_id(form["bundle_version"]),
             name=form["bundle_name"],
             parts=lines_of("\n".join(form.all("part")))[: MAX_PARTS + 1],
             discount=discount if discount in dict(_DISCOUNTS) else "",
@@ -112,20 +112,20 @@ def show_bundles(visit: Visit) -> Reply:
     """Show the bundles, the proposals and the rejected sets."""
     rows = bundle_rows(visit.database, visit.opened.state, visit.now_ms)
     placements = [
-        one.name
-        for one in visit.opened.placements.by_name.values()
-        if one.content.strategy is Strategy.BUNDLE
+        row.name
+        for row in visit.opened.placements.by_name.values()
+        if row.content.strategy is Strategy.BUNDLE
     ]
     return visit.render(
         "bundles.html",
-        stored=[one for one in rows if one.bundle and not _is_rejected(one)],
-        proposals=[one for one in rows if one.bundle is None],
-        rejected=[one for one in rows if _is_rejected(one)],
+        stored=[row for row in rows if row.bundle and not _is_rejected(row)],
+        proposals=[row for row in rows if row.bundle is None],
+        rejected=[row for row in rows if _is_rejected(row)],
         placements=placements,
     )
 
 
-def show_bundle(visit: Visit) -> Reply:
+def show_bundle_form(visit: Visit) -> Reply:
     """Show the form of a stored bundle, of a proposal, or of a new bundle.
 
     Raises:
@@ -133,16 +133,16 @@ def show_bundle(visit: Visit) -> Reply:
     """
     query = visit.query
     if query["bundle"]:
-        number = _number(query["bundle"])
+        bundle_id = _parse_bundle_id(query["bundle"])
         rows = bundle_rows(visit.database, visit.opened.state, visit.now_ms)
-        found = [one for one in rows if one.bundle_id is not None]
-        for one in found:
-            if one.bundle_id == number:
-                return _form(visit, BundleDraft.of_row(one))
+        stored_rows = [row for row in rows if row.bundle_id is not None]
+        for row in stored_rows:
+            if row.bundle_id == bundle_id:
+                return _bundle_form_page(visit, BundleDraft.of_row(row))
         message = "There is no bundle with this number."
         raise NotFoundError(message)
     parts = query.all("part")[:MAX_PARTS]
-    return _form(visit, BundleDraft(parts=parts, proposed=parts))
+    return _bundle_form_page(visit, BundleDraft(parts=parts, proposed=parts))
 
 
 def save_bundle(visit: Visit) -> Reply:
@@ -151,12 +151,12 @@ def save_bundle(visit: Visit) -> Reply:
     editor = BundleEditor(visit.database, visit.store, visit.context.clock)
     try:
         content = draft.content()
-        if "anyway" not in visit.form and (missing := _not_buyable(visit, content)):
-            return _form(visit, draft, not_buyable=missing)
+        if "anyway" not in visit.form and (missing := _titles_not_buyable(visit, content)):
+            return _bundle_form_page(visit, draft, not_buyable=missing)
         if draft.number is None:
-            made = editor.add(content)
+            bundle = editor.add(content)
         else:
-            made = editor.change(
+            bundle = editor.change(
                 draft.number,
                 draft.version,
                 items=content.items,
@@ -166,13 +166,12 @@ def save_bundle(visit: Visit) -> Reply:
                 discount_amount=content.discount_amount,
             )
     except (BundleError, BundleChangedError) as error:
-        return _form(visit, draft, error)
+        return _bundle_form_page(visit, draft, error)
     except UnknownBundleError as error:
         raise NotFoundError(_sentence(error)) from error
     visit.refresh_store()
-    message = (
-        f"“{made.content.name or made.bundle_id}” is saved. Pages follow within a second."
-    )
+    name = bundle.content.name or bundle.bundle_id
+    message = f"“{name}” is saved. Pages follow within a second."
     return visit.redirect(BUNDLES_PATH, message)
 
 
@@ -188,7 +187,7 @@ def reject_proposal(visit: Visit) -> Reply:
     return visit.redirect(BUNDLES_PATH, message)
 
 
-def remove_bundle(visit: Visit) -> Reply:
+def remove_bundle_or_rejection(visit: Visit) -> Reply:
     """Remove a bundle, or forget a rejection.
 
     Raises:
@@ -196,7 +195,7 @@ def remove_bundle(visit: Visit) -> Reply:
     """
     editor = BundleEditor(visit.database, visit.store, visit.context.clock)
     try:
-        editor.remove(_number(visit.form["bundle"]) or 0)
+        editor.remove(_parse_bundle_id(visit.form["bundle"]) or 0)
     except UnknownBundleError as error:
         raise NotFoundError(_sentence(error)) from error
     visit.refresh_store()
@@ -207,18 +206,18 @@ def remove_bundle(visit: Visit) -> Reply:
 def preview_bundle(visit: Visit) -> Reply:
     """Show the sum, price and margin of an unsaved bundle."""
     draft = BundleDraft.of_form(visit.form)
-    row, problem = _preview(visit, draft)
+    row, problem = _preview_row_and_problem(visit, draft)
     return visit.render("bundle_preview.html", row=row, problem=problem)
 
 
-def _form(
+def _bundle_form_page(
     visit: Visit,
     draft: BundleDraft,
     error: BundleError | BundleChangedError | None = None,
     *,
     not_buyable: Sequence[str] = (),
 ) -> Reply:
-    row, problem = _preview(visit, draft)
+    row, problem = _preview_row_and_problem(visit, draft)
     fields = {error.field: _sentence(error)} if isinstance(error, BundleError) else {}
     return visit.render(
         "bundle.html",
@@ -234,23 +233,25 @@ def _form(
     )
 
 
-def _not_buyable(visit: Visit, content: BundleContent) -> list[str]:
+def _titles_not_buyable(visit: Visit, content: BundleContent) -> list[str]:
     """Return the titles of products that cannot be bought now; none if one is unknown."""
     catalog = visit.opened.state.catalog
     buyable = catalog.visible(visit.now_ms, hide_sold_out=True)
     numbers = {one: catalog.number(one) for one in content.items}
     if None in numbers.values():
         return []  # saving it says so
-    missing = [
+    ids_not_buyable = [
         item_id
         for item_id, number in numbers.items()
         if number is not None and not (number < len(buyable) and buyable[number])
     ]
-    titles = titles_of(visit, missing)
-    return [titles.get(item_id, item_id) for item_id in missing]
+    titles = titles_of(visit, ids_not_buyable)
+    return [titles.get(item_id, item_id) for item_id in ids_not_buyable]
 
 
-def _preview(visit: Visit, draft: BundleDraft) -> tuple[BundleRow | None, str]:
+def _preview_row_and_problem(
+    visit: Visit, draft: BundleDraft
+) -> tuple[BundleRow | None, str]:
     """Return what the bundle would be, or the problem that it has."""
     if not draft.parts:
         return None, ""
@@ -269,7 +270,7 @@ def _is_rejected(row: BundleRow) -> bool:
     return row.content.state is BundleState.REJECTED
 
 
-def _number(text: str) -> int | None:
+def _parse_bundle_id(text: str) -> int | None:
     if not (text.isascii() and text.isdigit()):
         return None
     number = int(text[:20])
@@ -286,7 +287,7 @@ PAGES: Final = (
     Page(
         _BUNDLE_PATH,
         "Bundle",
-        show_bundle,
+        show_bundle_form,
         save_bundle,
         shows_pictures=True,
         action="Saved a bundle",
@@ -303,7 +304,7 @@ PAGES: Final = (
         f"{BUNDLES_PATH}/remove",
         "Bundles",
         None,
-        remove_bundle,
+        remove_bundle_or_rejection,
         action="Removed a bundle",
         removes=(Removal("bundles", "placements_seq", {"bundle_id": "bundle"}),),
     ),

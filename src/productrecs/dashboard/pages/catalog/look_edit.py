@@ -21,7 +21,7 @@ from productrecs.dashboard.pages.catalog.looks import (
     look_id_of,
     picture_of,
     sales_of_looks,
-    stored_photo,
+    store_photo,
 )
 from productrecs.dashboard.pages.connect.widgets import look_preview
 from productrecs.dashboard.product_table import titles_of
@@ -48,7 +48,7 @@ _NEW_BOX: Final = ("40", "40", "20", "20")
 
 
 @dataclass(frozen=True, slots=True)
-class SpotDraft:
+class HotspotDraft:
     """One hotspot's fields as typed; the box is in per cent of the picture."""
 
     item_id: str
@@ -98,7 +98,7 @@ class LookDraft:
 
     item_id: str
     title: str
-    spots: tuple[SpotDraft, ...] = field(default=())
+    spots: tuple[HotspotDraft, ...] = field(default=())
 
     @classmethod
     def of_form(cls, form: Form) -> Self:
@@ -114,7 +114,7 @@ class LookDraft:
         )
         removed = set(form.all("spot_remove"))
         spots = tuple(
-            SpotDraft(item_id, label, tuple(box))
+            HotspotDraft(item_id, label, tuple(box))
             for row, (item_id, label, *box) in enumerate(columns)
             if str(row) not in removed
         )
@@ -123,7 +123,7 @@ class LookDraft:
     @classmethod
     def of_content(cls, content: LookContent) -> Self:
         """Return the fields of a stored look."""
-        spots = tuple(map(SpotDraft.of_hotspot, content.hotspots))
+        spots = tuple(map(HotspotDraft.of_hotspot, content.hotspots))
         return cls(content.item_id, content.title, spots)
 
     def content(self, titles: Mapping[str, str]) -> LookContent:
@@ -152,7 +152,7 @@ class LookDraft:
         return list(dict.fromkeys([*named, *(o for one in self.spots for o in one.others)]))
 
 
-def errors_of(error: LookError) -> dict[str, str]:
+def errors_by_field(error: LookError) -> dict[str, str]:
     """Return an error by its field or hotspot row."""
     text = str(error)
     found = _ROW_ERROR.fullmatch(text)
@@ -175,48 +175,54 @@ _NO_VERSION: Final = "This look has no such version."
 _AT_ONCE: Final = "Your shop follows within a second."
 
 
-def show_look(visit: Visit) -> Reply:
+def show_look_editor(visit: Visit) -> Reply:
     """Show one look; with `propose`, with hotspots that are not stored yet.
 
     Raises:
         NotFoundError: when the store has no such look.
     """
-    look = _found(visit, visit.query["look"])
+    look = _find_look(visit, visit.query["look"])
     draft = LookDraft.of_content(look.content)
     if not visit.query["propose"] or not visit.may_change:
         return _edit_page(visit, look, draft)
     try:
-        proposed = _proposals(visit, look)
+        proposed = _propose_hotspots(visit, look)
     except ProductRecsError as error:
         note = f"No hotspots could be proposed: {error}. Add them by hand."
         return _edit_page(visit, look, draft, note=note)
     note = "No product of your catalog was recognised in the photo. Add hotspots by hand."
     if proposed:
-        what = "1 hotspot is" if len(proposed) == 1 else f"{len(proposed)} hotspots are"
-        note = f"{what} proposed. Correct what is wrong, then save."
+        count_text = (
+            "1 hotspot is" if len(proposed) == 1 else f"{len(proposed)} hotspots are"
+        )
+        note = f"{count_text} proposed. Correct what is wrong, then save."
     return _edit_page(
         visit, look, replace(draft, spots=(*draft.spots, *proposed)), note=note
     )
 
 
-def save_look(visit: Visit) -> Reply:
+def save_or_publish_look(visit: Visit) -> Reply:
     """Store the submitted look, and publish it if requested."""
-    look = _found(visit, visit.form["look"])
+    look = _find_look(visit, visit.form["look"])
     draft = LookDraft.of_form(visit.form)
-    editor, publishes = editor_of(visit), visit.form["then"] == "publish"
-    if publishes and not draft.spots:
+    editor, is_publishing = editor_of(visit), visit.form["then"] == "publish"
+    if is_publishing and not draft.spots:
         errors = {"look": "Add at least one hotspot before you publish the look."}
         return _edit_page(visit, look, draft, status=422, errors=errors)
     try:
         content = draft.content(titles_of(visit, draft.item_ids))
-        is_public = publishes or look.state is LookState.PUBLISHED
-        if is_public and "anyway" not in visit.form and not _shows_any(visit, content):
+        is_public = is_publishing or look.state is LookState.PUBLISHED
+        if (
+            is_public
+            and "anyway" not in visit.form
+            and not _has_visible_product(visit, content)
+        ):
             return _edit_page(visit, look, draft, status=422, is_hidden=True)
         editor.edit(look.look_id, content)
     except LookError as error:
-        return _edit_page(visit, look, draft, status=422, errors=errors_of(error))
+        return _edit_page(visit, look, draft, status=422, errors=errors_by_field(error))
     message = "Saved."
-    if publishes:
+    if is_publishing:
         editor.publish(look.look_id)
         message = f"Published. {_AT_ONCE}"
     elif look.state is LookState.PUBLISHED:
@@ -225,7 +231,7 @@ def save_look(visit: Visit) -> Reply:
     return visit.redirect(f"{EDIT_PATH}?look={look.look_id}", message)
 
 
-def _shows_any(visit: Visit, content: LookContent) -> bool:
+def _has_visible_product(visit: Visit, content: LookContent) -> bool:
     """Return whether shoppers would see one of the look's products now."""
     state = visit.opened.state
     visible = state.eligible(visit.now_ms, ListKind.PRODUCT).visible
@@ -238,9 +244,9 @@ def _shows_any(visit: Visit, content: LookContent) -> bool:
 
 def replace_photo(visit: Visit) -> Reply:
     """Replace a look's photo; its hotspots keep their positions."""
-    look, editor = _found(visit, visit.form["look"]), editor_of(visit)
+    look, editor = _find_look(visit, visit.form["look"]), editor_of(visit)
     try:
-        editor.show_picture(look.look_id, stored_photo(visit, editor))
+        editor.show_picture(look.look_id, store_photo(visit, editor))
     except (LookError, *UNREADABLE) as error:
         draft = LookDraft.of_content(look.content)
         return _edit_page(visit, look, draft, status=422, errors={"file": sentence(error)})
@@ -251,7 +257,7 @@ def replace_photo(visit: Visit) -> Reply:
 
 def restore_version(visit: Visit) -> Reply:
     """Restore an earlier version of a look; the present one becomes a version."""
-    look = _found(visit, visit.form["look"])
+    look = _find_look(visit, visit.form["look"])
     version = look_id_of(visit.form["version"])
     try:
         editor_of(visit).restore(look.look_id, version)
@@ -262,25 +268,29 @@ def restore_version(visit: Visit) -> Reply:
     return visit.redirect(f"{EDIT_PATH}?look={look.look_id}", message)
 
 
-def show_preview(visit: Visit) -> Reply:
+def show_look_preview(visit: Visit) -> Reply:
     """Show the saved look, or an earlier version, as shoppers see it.
 
     Raises:
         NotFoundError: when there is none.
     """
-    look, wanted = _found(visit, visit.query["look"]), visit.query["version"]
-    if wanted:
+    look, version = _find_look(visit, visit.query["look"]), visit.query["version"]
+    if version:
         versions = editor_of(visit).versions(look.look_id)
-        found = [one for one in versions if str(one.version) == wanted]
-        if not found:
+        matching = [
+            look_version
+            for look_version in versions
+            if str(look_version.version) == version
+        ]
+        if not matching:
             raise NotFoundError(_NO_VERSION)
-        look = replace(look, content=found[0].content)
+        look = replace(look, content=matching[0].content)
     return look_preview(visit, look)
 
 
 def preview_draft(visit: Visit) -> Reply:
     """Show the look of an unsaved form, without unfinished rows."""
-    look, draft = _found(visit, visit.form["look"]), LookDraft.of_form(visit.form)
+    look, draft = _find_look(visit, visit.form["look"]), LookDraft.of_form(visit.form)
     spots = []
     for row, spot in enumerate(draft.spots):
         with contextlib.suppress(LookError):
@@ -291,19 +301,19 @@ def preview_draft(visit: Visit) -> Reply:
 
 def add_hotspot(visit: Visit) -> Reply:
     """Show the form with one more hotspot, for browsers without JavaScript."""
-    look, draft = _found(visit, visit.form["look"]), LookDraft.of_form(visit.form)
-    return _edit_page(visit, look, replace(draft, spots=(*draft.spots, SpotDraft.new())))
+    look, draft = _find_look(visit, visit.form["look"]), LookDraft.of_form(visit.form)
+    return _edit_page(visit, look, replace(draft, spots=(*draft.spots, HotspotDraft.new())))
 
 
-def change_state(visit: Visit) -> Reply:
+def change_state_or_remove_look(visit: Visit) -> Reply:
     """Unpublish, archive or remove a look, or turn an archived one into a draft."""
-    look, editor = _found(visit, visit.form["look"]), editor_of(visit)
-    to = visit.form["to"]
-    if to == "remove":
+    look, editor = _find_look(visit, visit.form["look"]), editor_of(visit)
+    target_state = visit.form["to"]
+    if target_state == "remove":
         editor.remove(look.look_id)
         visit.refresh_store()
         return visit.redirect(LOOKS_PATH, "The look is removed.")
-    if to == "archive":
+    if target_state == "archive":
         editor.archive(look.look_id)
         message = "Archived: it is kept here, and shoppers no longer see it."
     else:
@@ -313,7 +323,7 @@ def change_state(visit: Visit) -> Reply:
     return visit.redirect(f"{EDIT_PATH}?look={look.look_id}", message)
 
 
-def _found(visit: Visit, text: str) -> Look:
+def _find_look(visit: Visit, text: str) -> Look:
     try:
         return editor_of(visit).one(look_id_of(text))
     except UnknownLookError as error:
@@ -321,23 +331,23 @@ def _found(visit: Visit, text: str) -> Look:
         raise NotFoundError(message) from error
 
 
-def _proposals(visit: Visit, look: Look) -> tuple[SpotDraft, ...]:
+def _propose_hotspots(visit: Visit, look: Look) -> tuple[HotspotDraft, ...]:
     """Return proposed hotspots for products in the photo that have none yet.
 
     Raises:
         ProductRecsError: when the photo cannot be read, or too many photos wait.
     """
     opened, settings = visit.opened, visit.services.settings
-    state, known = opened.state, look.content.hotspots
+    state, stored_hotspots = opened.state, look.content.hotspots
     visible = state.eligible(visit.now_ms, ListKind.PRODUCT).visible
     trusted = settings.image_hosts
     data = look_picture(editor_of(visit), look, visit.store.domain, trusted)
 
-    def search(worker: PhotoWorkerClient) -> tuple[SpotDraft, ...]:
-        seen = worker.over(opened.pictures)
-        spots = spots_in_picture(data, seen, state.catalog, visible)
-        found = propose_hotspots(spots, state.catalog, known)
-        return tuple(map(SpotDraft.of_proposal, found))
+    def search(worker: PhotoWorkerClient) -> tuple[HotspotDraft, ...]:
+        pictures = worker.over(opened.pictures)
+        spots = spots_in_picture(data, pictures, state.catalog, visible)
+        proposals = propose_hotspots(spots, state.catalog, stored_hotspots)
+        return tuple(map(HotspotDraft.of_proposal, proposals))
 
     return visit.wait(visit.context.photo_pool.run(visit.store.store_id, search))
 
@@ -369,17 +379,24 @@ def _edit_page(
         titles=titles_of(visit, draft.item_ids),
         sales={
             item_id: sold
-            for (of, item_id), sold in (sales_of_looks(visit) if stored else {}).items()
-            if of == str(look.look_id)
+            for (look_id, item_id), sold in (
+                sales_of_looks(visit) if stored else {}
+            ).items()
+            if look_id == str(look.look_id)
         },
-        empty_spot=SpotDraft.new(),
+        empty_spot=HotspotDraft.new(),
         versions=editor_of(visit).versions(look.look_id),
     )
 
 
 PAGES: Final = (
     Page(
-        EDIT_PATH, "Look", show_look, save_look, shows_pictures=True, action="Saved a look"
+        EDIT_PATH,
+        "Look",
+        show_look_editor,
+        save_or_publish_look,
+        shows_pictures=True,
+        action="Saved a look",
     ),
     Page(
         f"{EDIT_PATH}/add", "Look", None, add_hotspot, shows_pictures=True, is_audited=False
@@ -400,12 +417,18 @@ PAGES: Final = (
         restore_version,
         action="Restored an earlier version of a look",
     ),
-    Page(f"{EDIT_PATH}/preview", "Preview", show_preview, preview_draft, is_audited=False),
+    Page(
+        f"{EDIT_PATH}/preview",
+        "Preview",
+        show_look_preview,
+        preview_draft,
+        is_audited=False,
+    ),
     Page(
         f"{LOOKS_PATH}/state",
         "Look",
         None,
-        change_state,
+        change_state_or_remove_look,
         action="Changed the state of a look",
     ),
 )

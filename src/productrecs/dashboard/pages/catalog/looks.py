@@ -76,7 +76,7 @@ def sales_of_looks(visit: Visit) -> dict[LookSpot, LookSums]:
 
 def show_looks(visit: Visit) -> Reply:
     """Show every look, the newest first."""
-    return _looks(visit)
+    return _looks_page(visit)
 
 
 def add_look(visit: Visit) -> Reply:
@@ -88,21 +88,21 @@ def add_look(visit: Visit) -> Reply:
     if visit.file is None or not visit.file.size:
         errors["file"] = f"{NO_PHOTO}."
     if errors:
-        return _looks(visit, status=422, errors=errors)
+        return _looks_page(visit, status=422, errors=errors)
     editor = editor_of(visit)
     try:
-        picture = stored_photo(visit, editor)
+        picture = store_photo(visit, editor)
     except UNREADABLE as error:
-        return _looks(visit, status=422, errors={"file": sentence(error)})
+        return _looks_page(visit, status=422, errors={"file": sentence(error)})
     try:
         content = LookContent(item_id, title=title, picture_id=picture.picture_id)
         look = editor.add([content])[0]
     except LookError as error:
-        return _looks(visit, status=422, errors={"title": sentence(error)})
+        return _looks_page(visit, status=422, errors={"title": sentence(error)})
     return visit.redirect(f"{LOOKS_PATH}/edit?look={look.look_id}&propose=1")
 
 
-def stored_photo(visit: Visit, editor: LookEditor) -> SanitizedPicture:
+def store_photo(visit: Visit, editor: LookEditor) -> SanitizedPicture:
     """Return the picture of a form's file, stored for a look.
 
     Raises:
@@ -126,18 +126,21 @@ def look_id_of(text: str) -> int:
     return int(text)
 
 
-def _looks(
+def _looks_page(
     visit: Visit, *, status: int = 200, errors: dict[str, str] | None = None
 ) -> Reply:
-    found = editor_of(visit).all()[::-1]
-    named = [one.content.item_id for one in found]
-    titles, sales = titles_of(visit, named), sales_of_looks(visit)
+    looks = editor_of(visit).all()[::-1]
+    item_ids = [look.content.item_id for look in looks]
+    titles, sales = titles_of(visit, item_ids), sales_of_looks(visit)
     return visit.render(
         "looks.html",
         status=status,
         rows=[
-            replace(_row(visit, one, titles, sales), loses_to=_winner(one, found))
-            for one in found
+            replace(
+                _look_row(visit, look, titles, sales),
+                loses_to=_title_of_look_shown_instead(look, looks),
+            )
+            for look in looks
         ],
         errors=errors or {},
         on=visit.form["on"],
@@ -146,7 +149,7 @@ def _looks(
     )
 
 
-def _winner(look: Look, looks: Sequence[Look]) -> str:
+def _title_of_look_shown_instead(look: Look, looks: Sequence[Look]) -> str:
     """Return the title of the look that is shown in place of a published one; else ""."""
     rivals = [
         one
@@ -161,12 +164,12 @@ def _winner(look: Look, looks: Sequence[Look]) -> str:
     return shown.content.title or "Without a title"
 
 
-def _row(
+def _look_row(
     visit: Visit, look: Look, titles: dict[str, str], sales: dict[LookSpot, LookSums]
 ) -> LookRow:
     content = look.content
     state, tone = STATES[look.state]
-    sold = [one for (of, _), one in sales.items() if of == str(look.look_id)]
+    sold = [sums for (look_id, _), sums in sales.items() if look_id == str(look.look_id)]
     return LookRow(
         look=look,
         title=content.title or "Without a title",

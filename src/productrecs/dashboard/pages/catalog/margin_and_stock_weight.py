@@ -3,11 +3,13 @@
 from typing import Final
 
 from productrecs.dashboard.page import Group, Page, Reply, Visit
-from productrecs.dashboard.pages.catalog.list_settings import setting_errors
+from productrecs.dashboard.pages.catalog.recommendation_and_search_settings import (
+    setting_errors,
+)
 from productrecs.dashboard.report_period import (
     chosen_period,
-    figures_of,
-    rows_of,
+    figures_by_name,
+    rows_by_column,
 )
 from productrecs.report_registry import EARNINGS, make_report
 from productrecs.storage.jobs.job_queue import NewJob
@@ -20,7 +22,7 @@ _SETTING: Final = "earnings_weight"
 def show_earnings(visit: Visit) -> Reply:
     """Show the weight and the last replay."""
     stored = find_store(visit.database, visit.store.domain).settings.earnings_weight
-    return _page(visit, f"{stored:g}")
+    return _weight_page(visit, f"{stored:g}")
 
 
 def save_weight(visit: Visit) -> Reply:
@@ -28,7 +30,7 @@ def save_weight(visit: Visit) -> Reply:
     sent = visit.form["weight"].replace(",", ".")
     errors = setting_errors({_SETTING: sent}, {_SETTING: "The weight"})
     if errors:
-        return _page(visit, sent, errors[_SETTING], status=422)
+        return _weight_page(visit, sent, errors[_SETTING], status=422)
     change_settings(visit.database, visit.store, {_SETTING: sent})
     visit.refresh_accounts()
     message = "Saved. Lists follow within two minutes."
@@ -44,7 +46,7 @@ def start_replay(visit: Visit) -> Reply:
     return visit.redirect(EARNINGS_PATH, message)
 
 
-def _page(visit: Visit, weight: str, error: str = "", *, status: int = 200) -> Reply:
+def _weight_page(visit: Visit, weight: str, error: str = "", *, status: int = 200) -> Reply:
     asked = chosen_period(visit).by()
     made = make_report(visit.services, visit.store, EARNINGS, asked)
     return visit.render(
@@ -53,8 +55,8 @@ def _page(visit: Visit, weight: str, error: str = "", *, status: int = 200) -> R
         weight=weight,
         error=error,
         made=made,
-        figures=figures_of(made),
-        rows=rows_of(made),
+        figures=figures_by_name(made),
+        rows=rows_by_column(made),
         has_forecast=visit.store.settings.demand_forecast,
     )
 

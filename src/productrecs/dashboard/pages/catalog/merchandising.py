@@ -10,7 +10,7 @@ from productrecs.dashboard.list_explanations import (
     SOURCES,
     TRENDING,
     ExplainedList,
-    make_list,
+    explain_source_list,
     with_rules,
 )
 from productrecs.dashboard.page import (
@@ -116,21 +116,23 @@ def show_rules(visit: Visit) -> Reply:
     editor = editor_of(visit)
     stored = sorted(editor.all(), key=lambda one: (-one.content.priority, one.rule_id))
     changes = editor.history(_CHANGES)
-    titles = named_products(visit, [*stored, *(one.rule for one in changes)])
+    titles = titles_of_rule_products(visit, [*stored, *(one.rule for one in changes)])
     return visit.render(
         "merchandising.html",
-        rows=[_row(visit, rule, titles) for rule in stored],
-        changes=_history(changes, titles),
+        rows=[_rule_row(visit, rule, titles) for rule in stored],
+        changes=_change_rows(changes, titles),
         actions=list(ACTIONS.items()),
     )
 
 
 def title_of(visit: Visit, rule: Rule) -> str:
     """Return a rule's name, else its description with the titles of its products."""
-    return rule.content.name or describe_rule(rule.content, named_products(visit, [rule]))
+    return rule.content.name or describe_rule(
+        rule.content, titles_of_rule_products(visit, [rule])
+    )
 
 
-def named_products(visit: Visit, rules: Sequence[Rule]) -> dict[str, str]:
+def titles_of_rule_products(visit: Visit, rules: Sequence[Rule]) -> dict[str, str]:
     """Return the titles of the products that the descriptions of rules name."""
     named = {item for rule in rules for item in rule.content.target.items[:_NAMED]}
     return titles_of(visit, sorted(named))
@@ -139,7 +141,7 @@ def named_products(visit: Visit, rules: Sequence[Rule]) -> dict[str, str]:
 def switch_rule(visit: Visit) -> Reply:
     """Switch a rule on or off."""
     on = visit.form["to"] == "on"
-    with _known_rule():
+    with _unknown_rule_as_not_found():
         rule = editor_of(visit).change(rule_id_of(visit.form["rule"]), enabled=on)
     visit.refresh_store()
     done = "is on" if on else "is off"
@@ -150,7 +152,7 @@ def switch_rule(visit: Visit) -> Reply:
 
 def remove_rule(visit: Visit) -> Reply:
     """Remove a rule; the history can bring it back."""
-    with _known_rule():
+    with _unknown_rule_as_not_found():
         rule = editor_of(visit).remove(rule_id_of(visit.form["rule"]))
     visit.refresh_store()
     message = (
@@ -161,7 +163,7 @@ def remove_rule(visit: Visit) -> Reply:
 
 def undo_change(visit: Visit) -> Reply:
     """Undo the last change of a rule."""
-    with _known_rule():
+    with _unknown_rule_as_not_found():
         rule = editor_of(visit).undo(rule_id_of(visit.form["change"]))
     visit.refresh_store()
     message = f"Undone: “{title_of(visit, rule)}”. {AT_ONCE}"
@@ -169,7 +171,7 @@ def undo_change(visit: Visit) -> Reply:
 
 
 @contextmanager
-def _known_rule() -> Iterator[None]:
+def _unknown_rule_as_not_found() -> Iterator[None]:
     """Convert the error of an unknown rule into `NotFoundError`."""
     try:
         yield
@@ -178,7 +180,7 @@ def _known_rule() -> Iterator[None]:
         raise NotFoundError(f"{text[:1].upper()}{text[1:]}.") from error
 
 
-def _row(visit: Visit, rule: Rule, titles: Mapping[str, str]) -> RuleRow:
+def _rule_row(visit: Visit, rule: Rule, titles: Mapping[str, str]) -> RuleRow:
     content, zone = rule.content, visit.store.settings.zone
     book = visit.opened.state.book
     selected = None if book is None else book.selected.get(rule.rule_id)
@@ -187,15 +189,15 @@ def _row(visit: Visit, rule: Rule, titles: Mapping[str, str]) -> RuleRow:
         rule=rule,
         action=ACTIONS[content.action.value][0],
         description=describe_rule(content, titles),
-        places=_places(rule),
-        schedule=_schedule(visit, rule),
+        places=_places_text(rule),
+        schedule=_schedule_text(visit, rule),
         state=state,
         tone=tone,
         selected=None if selected is None else len(selected),
     )
 
 
-def _places(rule: Rule) -> str:
+def _places_text(rule: Rule) -> str:
     places = rule.content.places
     only = ", ".join(PLACES[one.value] for one in places.only_in)
     without = ", ".join(PLACES[one.value] for one in places.not_in)
@@ -207,7 +209,7 @@ def _places(rule: Rule) -> str:
     return f"{only or 'All lists'}{named}"
 
 
-def _schedule(visit: Visit, rule: Rule) -> str:
+def _schedule_text(visit: Visit, rule: Rule) -> str:
     starts, ends = rule.content.starts, rule.content.ends
     parts = [
         f"from {moment(visit, starts)}" if starts else "",
@@ -222,7 +224,9 @@ def moment(visit: Visit, text: str) -> str:
     return f"{visit.formats.day(day)} {time[:5]}".strip()
 
 
-def _history(changes: Sequence[RuleChange], titles: Mapping[str, str]) -> list[ChangeRow]:
+def _change_rows(
+    changes: Sequence[RuleChange], titles: Mapping[str, str]
+) -> list[ChangeRow]:
     seen: set[int] = set()
     found = []
     for change in changes:
@@ -258,15 +262,15 @@ class RulePreview:
         return frozenset(self.before.ids) - set(self.after.ids)
 
 
-def show_rule(visit: Visit) -> Reply:
+def show_rule_form(visit: Visit) -> Reply:
     """Show the form of a stored rule, or of a new one prefilled from the query string.
 
     Raises:
         NotFoundError: when the store has no such rule.
     """
     if visit.query["rule"]:
-        draft = RuleDraft.of_rule(_stored(visit, visit.query["rule"]))
-        return _form(visit, draft, visit.query)
+        draft = RuleDraft.of_rule(_find_rule(visit, visit.query["rule"]))
+        return _rule_form_page(visit, draft, visit.query)
     action = visit.query["action"]
     item = visit.query["item"]
     if item and visit.opened.state.catalog.number(item) is None:
@@ -276,7 +280,7 @@ def show_rule(visit: Visit) -> Reply:
         action=action if action in ACTIONS else RuleDraft().action,
         items=(item,) if item else (),
     )
-    return _form(visit, draft, visit.query)
+    return _rule_form_page(visit, draft, visit.query)
 
 
 def save_rule(visit: Visit) -> Reply:
@@ -285,17 +289,21 @@ def save_rule(visit: Visit) -> Reply:
     editor = editor_of(visit)
     try:
         if "anyway" not in visit.form and _matches_nothing(visit, draft):
-            return _form(visit, draft, visit.form, status=422, matches_nothing=True)
+            return _rule_form_page(
+                visit, draft, visit.form, status=422, matches_nothing=True
+            )
         if draft.rule_id:
             content = draft.content()
-            changes = {one.name: getattr(content, one.name) for one in fields(content)}
+            changes = {
+                field.name: getattr(content, field.name) for field in fields(content)
+            }
             rule = editor.change(rule_id_of(draft.rule_id), **changes)
         else:
             rule = editor.add(draft.content())
     except RuleError as error:
-        return _form(visit, draft, visit.form, status=422, error=error)
+        return _rule_form_page(visit, draft, visit.form, status=422, error=error)
     except UnknownRuleError as error:
-        raise _missing() from error
+        raise _no_such_rule() from error
     visit.refresh_store()
     return visit.redirect(
         MERCHANDISING_PATH, f"“{title_of(visit, rule)}” is saved. {AT_ONCE}"
@@ -305,41 +313,43 @@ def save_rule(visit: Visit) -> Reply:
 def preview_rule(visit: Visit) -> Reply:
     """Show a list before and after an unsaved rule."""
     draft = RuleDraft.of_form(visit.form)
-    return visit.render("rule_preview.html", preview=_preview(visit, draft, visit.form))
+    return visit.render(
+        "rule_preview.html", preview=_rule_preview(visit, draft, visit.form)
+    )
 
 
-def show_effect(visit: Visit) -> Reply:
+def show_search_effect(visit: Visit) -> Reply:
     """Show what an unsaved rule does to the query set of search."""
     draft = RuleDraft.of_form(visit.form)
     try:
         content = validate_rule(draft.in_force(), visit.store.settings.zone)
     except RuleError as error:
-        return _form(visit, draft, visit.form, status=422, error=error)
+        return _rule_form_page(visit, draft, visit.form, status=422, error=error)
     number = rule_id_of(draft.rule_id) if draft.rule_id else _UNSAVED
     rule = Rule(number, content, visit.now_ms, visit.now_ms)
-    stored = editor_of(visit).all()
-    others = [one for one in stored if one.rule_id != number]
-    now, changed = (
+    stored_rules = editor_of(visit).all()
+    others = [stored_rule for stored_rule in stored_rules if stored_rule.rule_id != number]
+    present_store, changed_store = (
         searchable_store(replace(visit.opened, state=with_rules(visit, rules)))
-        for rules in (stored, [*others, rule])
+        for rules in (stored_rules, [*others, rule])
     )
-    effect = effect_on_queries(visit, now, changed)
-    return _form(visit, draft, visit.form, effect=effect)
+    effect = effect_on_queries(visit, present_store, changed_store)
+    return _rule_form_page(visit, draft, visit.form, effect=effect)
 
 
-def _stored(visit: Visit, text: str) -> Rule:
+def _find_rule(visit: Visit, text: str) -> Rule:
     rule_id = rule_id_of(text)
     for rule in editor_of(visit).all():
         if rule.rule_id == rule_id:
             return rule
-    raise _missing()
+    raise _no_such_rule()
 
 
-def _missing() -> NotFoundError:
+def _no_such_rule() -> NotFoundError:
     return NotFoundError("This rule is not there any more. The history may bring it back.")
 
 
-def _form(
+def _rule_form_page(
     visit: Visit,
     draft: RuleDraft,
     sent: Form,
@@ -363,38 +373,46 @@ def _form(
         actions=list(ACTIONS.items()),
         places=list(PLACES.items()),
         placements=sorted(
-            {*visit.opened.placements.by_name, *_variants(visit), *draft.placements}
+            {
+                *visit.opened.placements.by_name,
+                *_experiment_variant_names(visit),
+                *draft.placements,
+            }
         ),
         strength_hint=STRENGTHS,
         matches_nothing=matches_nothing,
         effect=effect,
         sources=[*((name, title) for name, title, _ in SOURCES), (TRENDING, "Trending")],
-        preview=_preview(visit, draft, sent),
+        preview=_rule_preview(visit, draft, sent),
     )
 
 
-def _preview(visit: Visit, draft: RuleDraft, sent: Form) -> RulePreview:
+def _rule_preview(visit: Visit, draft: RuleDraft, sent: Form) -> RulePreview:
     """Return the preview: both lists, or the problem."""
     state = visit.opened.state
-    known = {name for name, _, _ in SOURCES} | {TRENDING}
-    source = sent["source"] if sent["source"] in known else SOURCES[0][0]
-    shown = RulePreview(sent["on"] or _typical_page(visit, draft), source)
-    if source != TRENDING and state.catalog.number(shown.on) is None:
+    source_names = {name for name, _, _ in SOURCES} | {TRENDING}
+    source = sent["source"] if sent["source"] in source_names else SOURCES[0][0]
+    preview = RulePreview(sent["on"] or _typical_page(visit, draft), source)
+    if source != TRENDING and state.catalog.number(preview.on) is None:
         problem = "Choose a product on whose page the list is shown."
-        return replace(shown, problem=problem)
-    before = make_list(visit, state, source, shown.on)
-    shown = replace(shown, before=before)
+        return replace(preview, problem=problem)
+    before = explain_source_list(visit, state, source, preview.on)
+    preview = replace(preview, before=before)
     try:
         content = validate_rule(draft.in_force(), visit.store.settings.zone)
     except RuleError as error:
         text = str(error)
-        return replace(shown, problem=f"{text[:1].upper()}{text[1:]}.")
+        return replace(preview, problem=f"{text[:1].upper()}{text[1:]}.")
     number = rule_id_of(draft.rule_id) if draft.rule_id else _UNSAVED
     rule = Rule(number, content, visit.now_ms, visit.now_ms)
-    others = [one for one in editor_of(visit).all() if one.rule_id != number]
-    imagined = with_rules(visit, [*others, rule])
-    after = make_list(visit, imagined, source, shown.on, before.ids)
-    return replace(shown, after=after, selected=_selected(imagined, number))
+    others = [
+        stored_rule
+        for stored_rule in editor_of(visit).all()
+        if stored_rule.rule_id != number
+    ]
+    state_with_rule = with_rules(visit, [*others, rule])
+    after = explain_source_list(visit, state_with_rule, source, preview.on, before.ids)
+    return replace(preview, after=after, selected=_selected_count(state_with_rule, number))
 
 
 def _matches_nothing(visit: Visit, draft: RuleDraft) -> bool:
@@ -405,7 +423,7 @@ def _matches_nothing(visit: Visit, draft: RuleDraft) -> bool:
     """
     content = validate_rule(draft.in_force(), visit.store.settings.zone)
     imagined = with_rules(visit, [Rule(_UNSAVED, content, visit.now_ms, visit.now_ms)])
-    return not _selected(imagined, _UNSAVED)
+    return not _selected_count(imagined, _UNSAVED)
 
 
 def _typical_page(visit: Visit, draft: RuleDraft) -> str:
@@ -421,11 +439,11 @@ def _typical_page(visit: Visit, draft: RuleDraft) -> str:
     return ""
 
 
-def _selected(state: StoreState, number: int) -> int:
+def _selected_count(state: StoreState, number: int) -> int:
     return 0 if state.book is None else len(state.book.selected.get(number, ()))
 
 
-def _variants(visit: Visit) -> Iterator[str]:
+def _experiment_variant_names(visit: Visit) -> Iterator[str]:
     """Yield the names by which rules know the variants of tests that have not ended."""
     editor = ExperimentEditor(visit.database, visit.store, visit.context.clock, "")
     for test in editor.all():
@@ -459,12 +477,17 @@ PAGES: Final = (
         action="Undid a change of a rule",
     ),
     Page(
-        RULE_PATH, "Rule", show_rule, save_rule, shows_pictures=True, action="Saved a rule"
+        RULE_PATH,
+        "Rule",
+        show_rule_form,
+        save_rule,
+        shows_pictures=True,
+        action="Saved a rule",
     ),
     Page(
         f"{RULE_PATH}/effect",
         "Rule",
-        change=show_effect,
+        change=show_search_effect,
         is_audited=False,
         shows_pictures=True,
     ),

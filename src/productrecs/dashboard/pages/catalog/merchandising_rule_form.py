@@ -133,15 +133,15 @@ class RuleDraft:
                 items=self.items,
                 categories=lines_of(self.categories),
                 title_words=tuple(self.title_words.split()),
-                price_min=_number(self.price_min, "price_min", float),
-                price_max=_number(self.price_max, "price_max", float),
+                price_min=_parse_number(self.price_min, "price_min", float),
+                price_max=_parse_number(self.price_max, "price_max", float),
                 attributes=tuple(
                     parse_attribute(line) for line in lines_of(self.attributes)
                 ),
             )
         strength = None
         if action in {RuleAction.BOOST, RuleAction.BURY}:
-            strength = _number(self.strength, "strength", float)
+            strength = _parse_number(self.strength, "strength", float)
         return RuleContent(
             action=action,
             target=target,
@@ -153,10 +153,10 @@ class RuleDraft:
             ),
             starts=self.starts or None,
             ends=self.ends or None,
-            priority=_number(self.priority, "priority", int) or 0,
+            priority=_parse_number(self.priority, "priority", int) or 0,
             enabled=self.enabled,
             strength=strength,
-            position=_number(self.position, "position", int) if is_pin else None,
+            position=_parse_number(self.position, "position", int) if is_pin else None,
         )
 
     def in_force(self) -> RuleContent:
@@ -177,11 +177,11 @@ def _text(value: float | None) -> str:
     return "" if value is None else f"{value:g}"
 
 
-def _number(text: str, field: str, read: Callable[[str], _Value]) -> _Value | None:
+def _parse_number(text: str, field: str, parse: Callable[[str], _Value]) -> _Value | None:
     if not text:
         return None
     try:
-        return read(text.replace(",", "."))
+        return parse(text.replace(",", "."))
     except ValueError:
         example = "3" if field in _WHOLE else "19.90"
         message = f"{text[:40]!r} is not a number; write it as {example}"

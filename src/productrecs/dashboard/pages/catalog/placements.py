@@ -19,7 +19,7 @@ from productrecs.dashboard.page import (
     Reply,
     Visit,
 )
-from productrecs.dashboard.pages.catalog.suggestions import filter_label
+from productrecs.dashboard.pages.catalog.field_suggestions import filter_label
 from productrecs.features.recommendations.explain import explain_placement
 from productrecs.features.recommendations.placement_lists import place_requests
 from productrecs.features.recommendations.recommendation_request import (
@@ -97,7 +97,7 @@ class PlacementDraft:
         )
 
     @classmethod
-    def of(cls, placement: Placement) -> Self:
+    def of_placement(cls, placement: Placement) -> Self:
         """Return the form of a stored placement."""
         content = placement.content
         numbers = {name: getattr(content, name) for name in _NUMBERS}
@@ -121,7 +121,7 @@ class PlacementDraft:
         Raises:
             PlacementError: when a number is none.
         """
-        numbers = {name: self._number(name) for name in _NUMBERS}
+        numbers = {name: self._parse_number(name) for name in _NUMBERS}
         minimum = numbers.pop("minimum")
         return PlacementContent(
             strategy=Strategy(self.strategy),
@@ -133,7 +133,7 @@ class PlacementDraft:
             **numbers,
         )
 
-    def _number(self, name: str) -> int | None:
+    def _parse_number(self, name: str) -> int | None:
         text = self.numbers.get(name, "")
         if not text:
             return None
@@ -170,12 +170,12 @@ def editor_of(visit: Visit) -> PlacementEditor:
 
 def show_placements(visit: Visit) -> Reply:
     """Show every placement with its embed code."""
-    return _list(visit)
+    return _placements_page(visit)
 
 
-def _list(visit: Visit, error: str = "") -> Reply:
+def _placements_page(visit: Visit, error: str = "") -> Reply:
     rows = [
-        (one, STRATEGIES[one.content.strategy], _limits(visit, one.content))
+        (one, STRATEGIES[one.content.strategy], _limit_texts(visit, one.content))
         for one in editor_of(visit).all()
     ]
     return visit.render(
@@ -187,7 +187,7 @@ def _list(visit: Visit, error: str = "") -> Reply:
     )
 
 
-def show_placement(visit: Visit) -> Reply:
+def show_placement_form(visit: Visit) -> Reply:
     """Show the form of a stored placement, or of a new one.
 
     Raises:
@@ -195,12 +195,12 @@ def show_placement(visit: Visit) -> Reply:
     """
     name = visit.query["placement"]
     if not name:
-        return _form(visit, PlacementDraft(), visit.query)
+        return _placement_form_page(visit, PlacementDraft(), visit.query)
     try:
         stored = editor_of(visit).find(name)
     except UnknownPlacementError as error:
         raise NotFoundError(_sentence(error)) from error
-    return _form(visit, PlacementDraft.of(stored), visit.query)
+    return _placement_form_page(visit, PlacementDraft.of_placement(stored), visit.query)
 
 
 def save_placement(visit: Visit) -> Reply:
@@ -209,13 +209,13 @@ def save_placement(visit: Visit) -> Reply:
     try:
         content = draft.content()
         if "anyway" not in visit.form and _matches_nothing(visit, content):
-            return _form(visit, draft, visit.form, matches_nothing=True)
+            return _placement_form_page(visit, draft, visit.form, matches_nothing=True)
         if draft.is_stored:
             editor.put(draft.name, content)
         else:
             editor.add(draft.name, content)
     except PlacementError as error:
-        return _form(visit, draft, visit.form, error)
+        return _placement_form_page(visit, draft, visit.form, error)
     visit.refresh_store()
     message = f"“{draft.name}” is saved. Its lists follow within a second."
     return visit.redirect(PLACEMENTS_PATH, message)
@@ -228,7 +228,7 @@ def remove_placement(visit: Visit) -> Reply:
     except UnknownPlacementError as error:
         raise NotFoundError(_sentence(error)) from error
     except PlacementError as error:
-        return _list(visit, _sentence(error))
+        return _placements_page(visit, _sentence(error))
     visit.refresh_store()
     message = f"“{removed.name}” is removed. Pages that name it show nothing there now."
     return visit.redirect(PLACEMENTS_PATH, message)
@@ -236,7 +236,7 @@ def remove_placement(visit: Visit) -> Reply:
 
 def preview_placement(visit: Visit) -> Reply:
     """Show the list of an unsaved placement."""
-    preview = _preview(visit, PlacementDraft.of_form(visit.form), visit.form)
+    preview = _placement_preview(visit, PlacementDraft.of_form(visit.form), visit.form)
     return visit.render("placement_preview.html", preview=preview)
 
 
@@ -249,14 +249,14 @@ def _matches_nothing(visit: Visit, content: PlacementContent) -> bool:
     filters = validate_placement(_UNSAVED, content).filters
     catalog = visit.opened.state.catalog
     buyable = catalog.visible(visit.now_ms, hide_sold_out=True)
-    passed = catalog.present()
+    passing = catalog.present()
     for mask in filter_masks(catalog, parse_filters(list(filters)), buyable).values():
-        size = min(len(mask), len(passed))
-        passed = passed[:size] & mask[:size]
-    return bool(filters) and not passed.any()
+        size = min(len(mask), len(passing))
+        passing = passing[:size] & mask[:size]
+    return bool(filters) and not passing.any()
 
 
-def _form(
+def _placement_form_page(
     visit: Visit,
     draft: PlacementDraft,
     sent: Form,
@@ -274,23 +274,23 @@ def _form(
         strategies=[(key.value, text) for key, text in STRATEGIES.items()],
         relative=[(key.value, text) for key, text in RELATIVE.items()],
         usual=visit.store.settings.rec_num,
-        preview=_preview(visit, draft, sent),
+        preview=_placement_preview(visit, draft, sent),
     )
 
 
-def _preview(visit: Visit, draft: PlacementDraft, sent: Form) -> PlacementPreview:
+def _placement_preview(visit: Visit, draft: PlacementDraft, sent: Form) -> PlacementPreview:
     state, now_ms = visit.opened.state, visit.now_ms
-    on, shopper = sent["on"], sent["shopper"]
+    item_id, shopper = sent["on"], sent["shopper"]
     name = draft.name or _UNSAVED
-    shown = PlacementPreview(on, shopper, draft.name)
-    if on and state.catalog.number(on) is None:
+    preview = PlacementPreview(item_id, shopper, draft.name)
+    if item_id and state.catalog.number(item_id) is None:
         problem = "There is no product with this id. Choose another, or leave it empty."
-        return PlacementPreview(on, shopper, draft.name, problem=problem)
+        return PlacementPreview(item_id, shopper, draft.name, problem=problem)
     try:
         # A name is needed to save, not to look.
         content = validate_placement(_UNSAVED, draft.content())
     except PlacementError as error:
-        return PlacementPreview(on, shopper, draft.name, problem=_sentence(error))
+        return PlacementPreview(item_id, shopper, draft.name, problem=_sentence(error))
     histories = []
     if shopper:
         reader = visit.database.raw_reader()
@@ -298,20 +298,22 @@ def _preview(visit: Visit, draft: PlacementDraft, sent: Form) -> PlacementPrevie
             histories.append(visit.opened.histories.of(shopper, reader))
         finally:
             reader.close()
-    call = RecommendationRequest(Source.MIX, 0, on or None, identities=(shopper,))
-    placed = place_requests(state, Placement(name, content, 0, 0, 0), call, histories)
-    explanation = explain_placement(state, placed, histories, now_ms)
+    call = RecommendationRequest(Source.MIX, 0, item_id or None, identities=(shopper,))
+    placed_requests = place_requests(
+        state, Placement(name, content, 0, 0, 0), call, histories
+    )
+    explanation = explain_placement(state, placed_requests, histories, now_ms)
     return PlacementPreview(
-        on,
+        item_id,
         shopper,
-        shown.name,
-        title=placed.title(state),
+        preview.name,
+        title=placed_requests.title(state),
         found=explained_list(visit, explanation),
         hidden_below=explanation.hidden_below,
     )
 
 
-def _limits(visit: Visit, content: PlacementContent) -> list[str]:
+def _limit_texts(visit: Visit, content: PlacementContent) -> list[str]:
     """Return what shapes the list, for the table."""
     found = [filter_label(visit, one) for one in content.filters]
     found += [RELATIVE[one] for one in content.relative]
@@ -332,7 +334,7 @@ PAGES: Final = (
     Page(
         _PLACEMENT_PATH,
         "Placement",
-        show_placement,
+        show_placement_form,
         save_placement,
         shows_pictures=True,
         action="Saved a placement",

@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode
 from productrecs.dashboard.list_explanations import (
     SOURCES,
     ExplainedList,
-    make_list,
+    explain_source_list,
     with_rules,
     with_sold_out,
 )
@@ -47,24 +47,34 @@ def show_products(visit: Visit) -> Reply:
     state, query = visit.opened.state, visit.query["q"]
     chosen = visit.query["show"] if visit.query["show"] in FILTERS else ""
     number = page_number(visit.query["page"])
-    among = _among(visit, chosen)
+    filter_mask = _filter_mask(visit, chosen)
     first = (number - 1) * PAGE_SIZE
-    found = search_catalog(
-        state.catalog, visit.opened.index, query, among, slice(first, first + PAGE_SIZE)
+    matches = search_catalog(
+        state.catalog,
+        visit.opened.index,
+        query,
+        filter_mask,
+        slice(first, first + PAGE_SIZE),
     )
-    ids = [one for item in found.items if (one := state.catalog.ids[item]) is not None]
+    ids = [
+        item_id
+        for item in matches.items
+        if (item_id := state.catalog.ids[item]) is not None
+    ]
     return visit.render(
         "products_table.html" if visit.is_partial else "products.html",
         rows=product_rows(visit, ids),
         q=query,
         chosen=chosen,
         filters=list(FILTERS.items()),
-        total=found.total,
-        is_cut=found.is_cut,
+        total=matches.total,
+        is_cut=matches.is_cut,
         first=first,
-        before=_address(query, chosen, number - 1) if number > 1 else "",
+        before=_table_address(query, chosen, number - 1) if number > 1 else "",
         after=(
-            _address(query, chosen, number + 1) if first + PAGE_SIZE < found.total else ""
+            _table_address(query, chosen, number + 1)
+            if first + PAGE_SIZE < matches.total
+            else ""
         ),
         catalog_size=len(state.catalog.numbers),
         has_forecast=visit.store.settings.demand_forecast,
@@ -96,21 +106,21 @@ def page_number(text: str) -> int:
     return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) < 7 else 1  # noqa: PLR2004 - digits of a page
 
 
-def _among(visit: Visit, chosen: str) -> Mask:
+def _filter_mask(visit: Visit, chosen: str) -> Mask:
     """Return the mask of a filter, by item number."""
     state, now_ms = visit.opened.state, visit.now_ms
     if chosen == "shown":
         return state.visible(now_ms)
     open_now = state.catalog.visible(now_ms, hide_sold_out=False)
     if chosen == "sold_out":
-        return open_now & ~_fitted(
+        return open_now & ~_resized_mask(
             state.catalog.visible(now_ms, hide_sold_out=True), open_now
         )
     present = state.catalog.present()
-    return present & ~_fitted(open_now, present) if chosen == "hidden" else present
+    return present & ~_resized_mask(open_now, present) if chosen == "hidden" else present
 
 
-def _fitted(mask: Mask, other: Mask) -> Mask:
+def _resized_mask(mask: Mask, other: Mask) -> Mask:
     """Return a mask padded to the length of another: the catalog may have grown."""
     fitted = other.copy()
     fitted[:] = False
@@ -119,7 +129,7 @@ def _fitted(mask: Mask, other: Mask) -> Mask:
     return fitted
 
 
-def _address(query: str, chosen: str, number: int) -> str:
+def _table_address(query: str, chosen: str, number: int) -> str:
     fields = {"q": query, "show": chosen, "page": str(number) if number > 1 else ""}
     text = urlencode({name: value for name, value in fields.items() if value})
     return f"{PRODUCTS_PATH}?{text}" if text else PRODUCTS_PATH
@@ -150,7 +160,7 @@ def item_address(item_id: str) -> str:
     return f"{ITEM_PATH}?id={quote(item_id, safe='')}"
 
 
-def show_item(visit: Visit) -> Reply:
+def show_product_and_lists(visit: Visit) -> Reply:
     """Show one product and its lists, now, filtered, or with a what-if change.
 
     Raises:
@@ -162,13 +172,14 @@ def show_item(visit: Visit) -> Reply:
         message = "There is no product with this id in your catalog."
         raise NotFoundError(message)
     row, state = rows[0], visit.opened.state
-    what_if, without = visit.query["show"], visit.query["item"]
-    other = _imagined(visit, what_if, without)
-    if other is None:
-        what_if = without = ""
-    filters, filter_error = _filters(visit.query["filter"])
+    what_if, excluded_id = visit.query["show"], visit.query["item"]
+    what_if_state = _what_if_state(visit, what_if, excluded_id)
+    if what_if_state is None:
+        what_if = excluded_id = ""
+    filters, filter_error = _filters_and_error(visit.query["filter"])
     lists = [
-        _source(visit, state, other or state, one, (item_id, filters)) for one in SOURCES
+        _source_list(visit, state, what_if_state or state, source, (item_id, filters))
+        for source in SOURCES
     ]
     return visit.render(
         "product_item.html",
@@ -176,19 +187,21 @@ def show_item(visit: Visit) -> Reply:
         row=row,
         lists=lists,
         what_if=what_if,
-        without=without,
+        without=excluded_id,
         filter=visit.query["filter"],
         filter_error=filter_error,
         is_filtered=filters != NO_FILTERS,
-        choices=_choices(state),
+        choices=_category_choices(state),
         here=item_address(item_id),
-        shop_link=_link(visit, row.item.product_url),
-        rank=_rank(state, row.number),
-        listed=[(parse_list_name(one.name).currency, one) for one in row.item.prices],
+        shop_link=_shop_link(visit, row.item.product_url),
+        rank=_trending_rank(state, row.number),
+        listed=[
+            (parse_list_name(source.name).currency, source) for source in row.item.prices
+        ],
     )
 
 
-def _source(
+def _source_list(
     visit: Visit,
     state: StoreState,
     other: StoreState,
@@ -197,13 +210,13 @@ def _source(
 ) -> SourceList:
     name, title, meaning = source
     item_id, filters = wanted
-    now = made = make_list(visit, state, name, item_id)
+    now = made = explain_source_list(visit, state, name, item_id)
     if other is not state or filters != NO_FILTERS:
-        made = make_list(visit, other, name, item_id, now.ids, filters)
+        made = explain_source_list(visit, other, name, item_id, now.ids, filters)
     return SourceList(name, title, meaning, made, now)
 
 
-def _filters(text: str) -> tuple[Filters, str]:
+def _filters_and_error(text: str) -> tuple[Filters, str]:
     """Return the typed filters, one per line, and what is wrong with them."""
     try:
         return parse_filters([one.strip() for one in text.splitlines() if one.strip()]), ""
@@ -211,14 +224,14 @@ def _filters(text: str) -> tuple[Filters, str]:
         return NO_FILTERS, f"{str(error)[:1].upper()}{str(error)[1:]}."
 
 
-def _choices(state: StoreState) -> list[tuple[str, str]]:
+def _category_choices(state: StoreState) -> list[tuple[str, str]]:
     hidden = state.settings.hide_out_of_stock
     stock = ("stock", "With products out of stock" if hidden else "Without them")
     found = [("", "As shoppers see them now"), stock]
     return [*found, ("rules", "Without your rules")] if state.book is not None else found
 
 
-def _imagined(visit: Visit, what_if: str, without: str) -> StoreState | None:
+def _what_if_state(visit: Visit, what_if: str, without: str) -> StoreState | None:
     """Return the store with the page's what-if change; None without one."""
     state = visit.opened.state
     if without and state.catalog.number(without) is not None:
@@ -231,12 +244,12 @@ def _imagined(visit: Visit, what_if: str, without: str) -> StoreState | None:
     return with_rules(visit, []) if what_if == "rules" else None
 
 
-def _link(visit: Visit, product_url: str | None) -> str:
+def _shop_link(visit: Visit, product_url: str | None) -> str:
     url = safe_url(product_url)
     return absolute_url(url, visit.store.domain) if url else ""
 
 
-def _rank(state: StoreState, number: int) -> int | None:
+def _trending_rank(state: StoreState, number: int) -> int | None:
     ranks, trending = state.models.ranks, len(state.models.trending)
     if number >= len(ranks) or ranks[number] >= trending:
         return None
@@ -258,5 +271,5 @@ PAGES: Final = (
         retry_pictures,
         action="Fetched pictures again",
     ),
-    Page(ITEM_PATH, "Product", show_item, shows_pictures=True),
+    Page(ITEM_PATH, "Product", show_product_and_lists, shows_pictures=True),
 )

@@ -90,51 +90,51 @@ class HistoryRow:
 
 def show_imports(visit: Visit) -> Reply:
     """Show the form and the history."""
-    return _imports(visit)
+    return _imports_page(visit)
 
 
-def send_file(visit: Visit) -> Reply:
+def store_uploaded_file(visit: Visit) -> Reply:
     """Store an uploaded file, and enqueue its check."""
     file, kind = visit.file, visit.form["kind"]
     if file is None or not file.size:
         message = (
             "Choose a file." if file is None else "The file is empty. Export it again."
         )
-        return _imports(visit, status=422, error=message)
-    chosen = ImportChoices(kind=kind if kind in {"orders", "items"} else "")
-    new = NewFileImport(
+        return _imports_page(visit, status=422, error=message)
+    choices = ImportChoices(kind=kind if kind in {"orders", "items"} else "")
+    new_import = NewFileImport(
         import_id=new_upload_id(),
         file_name=file.name,
         size=file.size,
         sent_by=visit.user.email or "",
         submitted_ms=visit.now_ms,
-        choices=chosen,
+        choices=choices,
     )
     try:
-        _store(visit, file, new)
+        _store_file_and_enqueue_check(visit, file, new_import)
     except TooManyImportsError as error:
-        return _imports(visit, status=422, error=str(error))
-    return visit.redirect(f"{FILE_PATH}?file={new.import_id}")
+        return _imports_page(visit, status=422, error=str(error))
+    return visit.redirect(f"{FILE_PATH}?file={new_import.import_id}")
 
 
-def show_file(visit: Visit) -> Reply:
+def show_import(visit: Visit) -> Reply:
     """Show the status of one import; htmx requests only that part."""
-    one = _find(visit, visit.query["file"])
+    file_import = _find_import(visit, visit.query["file"])
     template = "import_state.html" if visit.is_partial else "import.html"
     return visit.render(
         template,
-        one=one,
-        is_moving=one.is_in_progress,
-        preview=one.preview,
-        result=one.result,
-        may_undo=_may_undo(visit, one),
-        state=state_of(one),
-        counts=_counts(one),
-        lines=_lines(one),
-        skipped=int(one.preview.get("counts", {}).get("skipped", 0)),
+        one=file_import,
+        is_moving=file_import.is_in_progress,
+        preview=file_import.preview,
+        result=file_import.result,
+        may_undo=_may_undo(visit, file_import),
+        state=state_of(file_import),
+        counts=_count_columns(file_import),
+        lines=_order_line_count(file_import),
+        skipped=int(file_import.preview.get("counts", {}).get("skipped", 0)),
         kinds=_KINDS[1:],
         times=_TIMES,
-        title=one.file_name,
+        title=file_import.file_name,
     )
 
 
@@ -147,7 +147,7 @@ def state_of(one: FileImport) -> tuple[str, str]:
     return _STATES[one.status]
 
 
-def _lines(one: FileImport) -> int:
+def _order_line_count(one: FileImport) -> int:
     """Return how many order lines the rows have; 0 where a row is a line."""
     is_checked = one.status is ImportStatus.CHECKED
     counts = (one.preview if is_checked else one.result).get("counts", {})
@@ -155,7 +155,7 @@ def _lines(one: FileImport) -> int:
     return int(total) if total != counts.get("rows", total) else 0
 
 
-def _counts(one: FileImport) -> list[tuple[str, str, str]]:
+def _count_columns(one: FileImport) -> list[tuple[str, str, str]]:
     """Return the counts that apply to this kind of file; rare ones only if above zero."""
     is_checked = one.status is ImportStatus.CHECKED
     report = one.preview if is_checked else one.result
@@ -172,25 +172,29 @@ def _counts(one: FileImport) -> list[tuple[str, str, str]]:
 
 def check_again(visit: Visit) -> Reply:
     """Check a file again with other options."""
-    one = _find(visit, visit.form["file"])
-    _move(visit, one, ImportStatus.CHECKING, choices=_choices(visit, one), progress=0.0)
+    one = _find_import(visit, visit.form["file"])
+    _change_status_and_enqueue_job(
+        visit, one, ImportStatus.CHECKING, choices=_read_choices(visit, one), progress=0.0
+    )
     return visit.redirect(f"{FILE_PATH}?file={one.import_id}")
 
 
 def start_import(visit: Visit) -> Reply:
     """Enqueue the import of a checked file."""
-    one = _find(visit, visit.form["file"])
+    one = _find_import(visit, visit.form["file"])
     path = f"{FILE_PATH}?file={one.import_id}"
     if one.preview.get("problem"):
         return visit.redirect(path, "This file cannot be imported yet: see below.")
     choices = replace(one.choices, kind=str(one.preview.get("kind", "")))
-    _move(visit, one, ImportStatus.QUEUED, choices=choices, progress=0.0)
+    _change_status_and_enqueue_job(
+        visit, one, ImportStatus.QUEUED, choices=choices, progress=0.0
+    )
     return visit.redirect(path)
 
 
 def discard_import(visit: Visit) -> Reply:
     """Delete a file that was checked and not started."""
-    one = _find(visit, visit.form["file"])
+    one = _find_import(visit, visit.form["file"])
     with visit.database.transaction() as transaction:
         repository = FileImportRepository(transaction, visit.store.store_id)
         is_gone = repository.delete(one.import_id)
@@ -201,11 +205,13 @@ def discard_import(visit: Visit) -> Reply:
 
 def undo_import(visit: Visit) -> Reply:
     """Enqueue the undo of an import."""
-    one = _find(visit, visit.form["file"])
+    one = _find_import(visit, visit.form["file"])
     if _may_undo(visit, one):
         result = {**one.result, "undone_by": visit.user.email or ""}
         result.pop("undo_problem", None)
-        _move(visit, one, ImportStatus.UNDOING, result=result, progress=0.0)
+        _change_status_and_enqueue_job(
+            visit, one, ImportStatus.UNDOING, result=result, progress=0.0
+        )
     return visit.redirect(f"{FILE_PATH}?file={one.import_id}")
 
 
@@ -220,7 +226,7 @@ def _may_undo(visit: Visit, one: FileImport) -> bool:
 
 def download_rejects(visit: Visit) -> Reply:
     """Send the rows that failed, each with its reason."""
-    one = _find(visit, visit.query["file"])
+    one = _find_import(visit, visit.query["file"])
     with visit.database.reading() as connection:
         repository = FileImportRepository(connection, visit.store.store_id)
         rejects = repository.rejects(one.import_id) or "row,reason\n"
@@ -233,14 +239,16 @@ def download_rejects(visit: Visit) -> Reply:
     )
 
 
-def _imports(visit: Visit, *, status: int = 200, error: str = "") -> Reply:
+def _imports_page(visit: Visit, *, status: int = 200, error: str = "") -> Reply:
     store_id = visit.store.store_id
     with visit.database.reading() as connection:
         files = FileImportRepository(connection, store_id).latest(_HISTORY)
-        sent = UploadRepository(connection, store_id).latest(_HISTORY)
-    ended = {one.import_id for one in files}
-    waiting = [one for one in sent if one.upload_id not in ended]
-    rows = [*map(_file_row, files), *map(_upload_row, waiting)]
+        uploads = UploadRepository(connection, store_id).latest(_HISTORY)
+    import_ids = {file_import.import_id for file_import in files}
+    waiting = [
+        file_import for file_import in uploads if file_import.upload_id not in import_ids
+    ]
+    rows = [*map(_row_of_import, files), *map(_row_of_upload, waiting)]
     rows.sort(key=lambda row: row.sent_ms, reverse=True)
     return visit.render(
         "imports.html",
@@ -253,24 +261,24 @@ def _imports(visit: Visit, *, status: int = 200, error: str = "") -> Reply:
     )
 
 
-def _file_row(one: FileImport) -> HistoryRow:
-    counts = one.result.get("counts", {})
-    kind = str(one.result.get("kind") or one.choices.kind)
-    path = f"{FILE_PATH}?file={one.import_id}"
-    state = state_of(one)
+def _row_of_import(file_import: FileImport) -> HistoryRow:
+    counts = file_import.result.get("counts", {})
+    kind = str(file_import.result.get("kind") or file_import.choices.kind)
+    path = f"{FILE_PATH}?file={file_import.import_id}"
+    state = state_of(file_import)
     return HistoryRow(
-        one.file_name,
+        file_import.file_name,
         kind,
-        one.submitted_ms,
-        one.sent_by,
-        one.ended_ms,
+        file_import.submitted_ms,
+        file_import.sent_by,
+        file_import.ended_ms,
         state,
         counts,
         path,
     )
 
 
-def _upload_row(one: Upload) -> HistoryRow:
+def _row_of_upload(one: Upload) -> HistoryRow:
     counts = {
         "inserted": one.lines_imported,
         "overwritten": one.lines_updated,
@@ -282,27 +290,29 @@ def _upload_row(one: Upload) -> HistoryRow:
     )
 
 
-def _store(visit: Visit, file: SentFile, new: NewFileImport) -> None:
+def _store_file_and_enqueue_check(
+    visit: Visit, file: SentFile, new_import: NewFileImport
+) -> None:
     """Store the file with its import and the job that checks it.
 
     Raises:
         TooManyImportsError: when too many imports are open.
     """
-    kept = file.path.rename(visit.services.uploads / new.import_id)
-    with kept.open("rb") as stored:
+    path = file.path.rename(visit.services.uploads / new_import.import_id)
+    with path.open("rb") as stored:
         os.fsync(stored.fileno())
-    visit.services.upload_folder.share(new.import_id)
+    visit.services.upload_folder.share(new_import.import_id)
     store_id = visit.store.store_id
     try:
         with visit.database.transaction() as transaction:
-            FileImportRepository(transaction, store_id).add(new)
+            FileImportRepository(transaction, store_id).add(new_import)
             visit.services.queue.enqueue(transaction, NewJob(store_id, CHECK_JOB))
     except TooManyImportsError:
-        visit.services.upload_folder.remove(new.import_id)
+        visit.services.upload_folder.remove(new_import.import_id)
         raise
 
 
-def _find(visit: Visit, import_id: str) -> FileImport:
+def _find_import(visit: Visit, import_id: str) -> FileImport:
     with visit.database.reading() as connection:
         one = FileImportRepository(connection, visit.store.store_id).find(import_id)
     if one is None:
@@ -311,7 +321,9 @@ def _find(visit: Visit, import_id: str) -> FileImport:
     return one
 
 
-def _move(visit: Visit, one: FileImport, after: ImportStatus, **values: object) -> None:
+def _change_status_and_enqueue_job(
+    visit: Visit, one: FileImport, after: ImportStatus, **values: object
+) -> None:
     """Change an import's status and enqueue its job, unless already changed."""
     store_id = visit.store.store_id
     job = CHECK_JOB if after is ImportStatus.CHECKING else IMPORT_JOB
@@ -322,33 +334,37 @@ def _move(visit: Visit, one: FileImport, after: ImportStatus, **values: object) 
             visit.services.queue.enqueue(transaction, NewJob(store_id, job))
 
 
-def _choices(visit: Visit, one: FileImport) -> ImportChoices:
+def _read_choices(visit: Visit, file_import: FileImport) -> ImportChoices:
     """Return the form's options for a file, limited to those that its dry run offered."""
-    form, preview = visit.form, one.preview
+    form, preview = visit.form, file_import.preview
     kind = form["kind"] if form["kind"] in {"orders", "items"} else ""
     if kind != preview.get("kind"):
         return ImportChoices(kind=kind)
-    columns, before = set(preview.get("columns", ())), preview.get("mapping", {})
+    columns, previous_mapping = set(preview.get("columns", ())), preview.get("mapping", {})
     mapping = {
         name: form[f"map-{name}"]
         for name in preview.get("fields", ())
         if form[f"map-{name}"] in columns
     }
-    is_moved = bool(columns) and f"map-{_first(preview)}" in form and mapping != before
+    is_mapping_changed = (
+        bool(columns)
+        and f"map-{_first_field(preview)}" in form
+        and mapping != previous_mapping
+    )
     formats = {key for key, _ in preview.get("formats", ())}
-    chosen = form["format"] if form["format"] in {*formats, BY_COLUMNS} else ""
-    if is_moved:
-        chosen = BY_COLUMNS
+    chosen_format = form["format"] if form["format"] in {*formats, BY_COLUMNS} else ""
+    if is_mapping_changed:
+        chosen_format = BY_COLUMNS
     return ImportChoices(
         kind=kind,
-        format=chosen,
-        mapping=mapping if chosen == BY_COLUMNS else {},
+        format=chosen_format,
+        mapping=mapping if chosen_format == BY_COLUMNS else {},
         time_format=form["time_format"] if form["time_format"] in dict(_TIMES) else "",
         ordered_today="ordered_today" in form,
     )
 
 
-def _first(preview: Any) -> str:
+def _first_field(preview: Any) -> str:
     return next(iter(preview.get("fields", ())), "")
 
 
@@ -357,12 +373,12 @@ PAGES: Final = (
         IMPORTS_PATH,
         "Imports",
         show_imports,
-        send_file,
+        store_uploaded_file,
         group=Group.CONNECT,
         file_limit=MAX_UPLOAD_BYTES,
         action="Sent a file to import",
     ),
-    Page(FILE_PATH, "Imports", show_file, check_again, is_audited=False),
+    Page(FILE_PATH, "Imports", show_import, check_again, is_audited=False),
     Page(
         f"{IMPORTS_PATH}/start", "Imports", None, start_import, action="Started an import"
     ),

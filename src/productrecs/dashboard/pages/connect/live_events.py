@@ -27,7 +27,7 @@ _KINDS: Final = (*EVENT_KINDS, ORDER)
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class VerdictDisplay:
     """The display of a verdict: its badge, the remedy, and a link."""
 
     label: str
@@ -37,10 +37,10 @@ class Judgement:
     path: str = ""
 
 
-JUDGEMENTS: Final[Mapping[Verdict, Judgement]] = MappingProxyType(
+JUDGEMENTS: Final[Mapping[Verdict, VerdictDisplay]] = MappingProxyType(
     {
-        Verdict.ACCEPTED: Judgement("Accepted", "good"),
-        Verdict.UNKNOWN_ITEM: Judgement(
+        Verdict.ACCEPTED: VerdictDisplay("Accepted", "good"),
+        Verdict.UNKNOWN_ITEM: VerdictDisplay(
             "Unknown product",
             "warn",
             "Stored, but the product is not in your catalog. Send the product, or let "
@@ -48,7 +48,7 @@ JUDGEMENTS: Final[Mapping[Verdict, Judgement]] = MappingProxyType(
             "Import products",
             "/dashboard/imports",
         ),
-        Verdict.NO_ORDER_ID: Judgement(
+        Verdict.NO_ORDER_ID: VerdictDisplay(
             "No order id",
             "warn",
             "Stored, but a purchase without order_id is not used for products bought "
@@ -56,14 +56,14 @@ JUDGEMENTS: Final[Mapping[Verdict, Judgement]] = MappingProxyType(
             "Guide: orders",
             "/guides/orders",
         ),
-        Verdict.DUPLICATE: Judgement(
+        Verdict.DUPLICATE: VerdictDisplay(
             "Duplicate",
             "",
             "Its event_id came before, so it counts once. Give each event its own id.",
             "Guide: events",
             "/guides/events",
         ),
-        Verdict.NO_SHOPPER: Judgement(
+        Verdict.NO_SHOPPER: VerdictDisplay(
             "No shopper",
             "warn",
             "Stored, but an order without user_id and session_id follows no "
@@ -71,7 +71,7 @@ JUDGEMENTS: Final[Mapping[Verdict, Judgement]] = MappingProxyType(
             "Guide: orders",
             "/guides/orders",
         ),
-        Verdict.ORDER_AGAIN: Judgement(
+        Verdict.ORDER_AGAIN: VerdictDisplay(
             "Duplicate",
             "",
             "An order of this id came in the last seven days, so it counts once. If it is "
@@ -79,7 +79,7 @@ JUDGEMENTS: Final[Mapping[Verdict, Judgement]] = MappingProxyType(
             "Guide: orders",
             "/guides/orders",
         ),
-        Verdict.FOREIGN_ORIGIN: Judgement(
+        Verdict.FOREIGN_ORIGIN: VerdictDisplay(
             "Other origin",
             "warn",
             "Stored, but the page is not on your list of origins, so it may not read "
@@ -87,14 +87,14 @@ JUDGEMENTS: Final[Mapping[Verdict, Judgement]] = MappingProxyType(
             "Origins",
             f"{_ACCOUNT}#origins",
         ),
-        Verdict.BOT: Judgement(
+        Verdict.BOT: VerdictDisplay(
             "Bot",
             "",
             "Stored, but left out of learning, statistics and quotas.",
             "Guide: bots",
             "/guides/events#bots",
         ),
-        Verdict.IDENTITY: Judgement(
+        Verdict.IDENTITY: VerdictDisplay(
             "Identity refused",
             "warn",
             "Stored, as if it were not signed. Sign the id exactly as it is sent, with the "
@@ -102,7 +102,7 @@ JUDGEMENTS: Final[Mapping[Verdict, Judgement]] = MappingProxyType(
             "Guide: sign an id",
             "/guides/keys#sign-a-customers-id",
         ),
-        Verdict.CLOCK: Judgement(
+        Verdict.CLOCK: VerdictDisplay(
             "Clock differs",
             "warn",
             "Stored with the time of its arrival. Send events at once; past events are "
@@ -110,23 +110,23 @@ JUDGEMENTS: Final[Mapping[Verdict, Judgement]] = MappingProxyType(
             "Guide: events",
             "/guides/events",
         ),
-        Verdict.INVALID: Judgement(
+        Verdict.INVALID: VerdictDisplay(
             "Invalid", "bad", "Not stored. Correct this:", "Fields", "/guides/events"
         ),
-        Verdict.NOT_STORED: Judgement(
+        Verdict.NOT_STORED: VerdictDisplay(
             "Not stored",
             "bad",
             "Another event of the same request is invalid, so none was stored. Correct "
             "that one and send all again.",
         ),
-        Verdict.KEY_REFUSED: Judgement(
+        Verdict.KEY_REFUSED: VerdictDisplay(
             "Key refused",
             "bad",
             "Your page sent a key that no store has, or none. Copy your publishable key.",
             "Keys",
             f"{_ACCOUNT}#keys",
         ),
-        Verdict.REFUSED: Judgement("Refused", "bad", "Not stored. Send it again."),
+        Verdict.REFUSED: VerdictDisplay("Refused", "bad", "Not stored. Send it again."),
     }
 )
 
@@ -140,23 +140,23 @@ _VERDICTS: Final = [
 
 
 @dataclass(frozen=True, slots=True)
-class StreamRow:
+class LiveEventRow:
     """One event in the page's table."""
 
     event: LiveEvent
     time: str
-    shown: Judgement
+    shown: VerdictDisplay
 
 
-def show_events(visit: Visit) -> Reply:
+def show_live_events(visit: Visit) -> Reply:
     """Show the last events; htmx polls for newer ones."""
     store_id = visit.store.store_id
     visit.context.event_watch.open(store_id)
     agent = visit.request.headers.get("user-agent", "")
-    mark = client_hash(store_id, visit.client, agent)
-    query, asked = visit.query, _asked(visit)
-    filters = {name: asked[name] for name in ("verdict", "kind", "session", "item")}
-    filters["client"] = mark if asked["mine"] else ""
+    own_client = client_hash(store_id, visit.client, agent)
+    query, page_filters = visit.query, _read_filters(visit)
+    filters = {name: page_filters[name] for name in ("verdict", "kind", "session", "item")}
+    filters["client"] = own_client if page_filters["mine"] else ""
     after = query["after"] if visit.is_partial else ""
     with visit.database.reading() as connection:
         repository = LiveEventRepository(connection, store_id)
@@ -167,16 +167,17 @@ def show_events(visit: Visit) -> Reply:
         )
     shown_until = _shown_until(visit, events)
     if visit.is_partial:
-        events = [one for one in events if not _is_shown(one, shown_until)]
+        events = [event for event in events if not _is_shown(event, shown_until)]
     cursor = max((event.entry_id for event in events), default=after)
-    told = {name: value for name, value in asked.items() if value}
+    set_filters = {name: value for name, value in page_filters.items() if value}
+    position = {"after": cursor, "until": shown_until}
     return visit.render(
         "events_more.html" if visit.is_partial else "events.html",
-        rows=[_row(visit, event) for event in events],
-        poll=f"{EVENTS_PATH}?{urlencode({**told, 'after': cursor, 'until': shown_until})}",
-        address=f"{EVENTS_PATH}?{urlencode(told)}",
-        asked=asked,
-        is_filtered=bool(told.keys() - {"pause"}),
+        rows=[_stream_row(visit, event) for event in events],
+        poll=f"{EVENTS_PATH}?{urlencode({**set_filters, **position})}",
+        address=f"{EVENTS_PATH}?{urlencode(set_filters)}",
+        asked=page_filters,
+        is_filtered=bool(set_filters.keys() - {"pause"}),
         verdicts=[("", "Any"), *_VERDICTS],
         kinds=[("", "Any"), *((kind, kind) for kind in _KINDS)],
         most=MAX_EVENTS,
@@ -197,7 +198,7 @@ def _is_shown(event: LiveEvent, until_ms: int) -> bool:
     return is_stored and event.at_ms <= until_ms
 
 
-def _asked(visit: Visit) -> dict[str, str]:
+def _read_filters(visit: Visit) -> dict[str, str]:
     """Return the filters of the query; unknown values are ignored."""
     query = visit.query
     verdict = query["verdict"]
@@ -211,12 +212,12 @@ def _asked(visit: Visit) -> dict[str, str]:
     }
 
 
-def _row(visit: Visit, event: LiveEvent) -> StreamRow:
+def _stream_row(visit: Visit, event: LiveEvent) -> LiveEventRow:
     moment = datetime.fromtimestamp(event.at_ms / 1000, UTC)
     time = f"{moment.astimezone(visit.store.settings.zone):%H:%M:%S}"
     if visit.now_ms - event.at_ms >= DAY_MS:
         time = visit.formats.time(event.at_ms)
-    return StreamRow(event, time, JUDGEMENTS[event.verdict])
+    return LiveEventRow(event, time, JUDGEMENTS[event.verdict])
 
 
-PAGES: Final = (Page(EVENTS_PATH, "Events", show_events, group=Group.CONNECT),)
+PAGES: Final = (Page(EVENTS_PATH, "Events", show_live_events, group=Group.CONNECT),)

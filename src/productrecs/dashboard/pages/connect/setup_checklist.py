@@ -95,17 +95,17 @@ class Step:
 
 def show_start(visit: Visit) -> Reply:
     """Show every step; htmx polls only the list."""
-    return _page(visit)
+    return _checklist_page(visit)
 
 
 def create_secret(visit: Visit) -> Reply:
     """Create the store's first secret key and show it once; a key in use stays."""
     store = find_store(visit.database, visit.store.domain)
     if store.secrets.active(visit.system_ms):
-        return _page(visit)
+        return _checklist_page(visit)
     secret = rotate_secret(visit.database, store, visit.system_ms)
     visit.refresh_accounts()
-    return _page(visit, secret)
+    return _checklist_page(visit, secret)
 
 
 def setup_progress(visit: Visit) -> tuple[int, int]:
@@ -114,7 +114,7 @@ def setup_progress(visit: Visit) -> tuple[int, int]:
     return sum(step.is_done for step in steps), len(steps)
 
 
-def _page(visit: Visit, secret: str = "") -> Reply:
+def _checklist_page(visit: Visit, secret: str = "") -> Reply:
     steps = _steps(visit)
     done = sum(step.is_done for step in steps)
     first = next((step.name for step in steps if not step.is_done), "")
@@ -126,7 +126,7 @@ def _page(visit: Visit, secret: str = "") -> Reply:
         first=first,
         platforms=PLATFORMS,
         downloads=_DOWNLOADS,
-        platform=_platform(visit),
+        platform=_chosen_platform(visit),
         secret=secret,
         has_secret=bool(store.secrets.active(visit.system_ms)),
         is_owner=visit.user.role is Role.OWNER,
@@ -134,7 +134,7 @@ def _page(visit: Visit, secret: str = "") -> Reply:
     )
 
 
-def _platform(visit: Visit) -> str:
+def _chosen_platform(visit: Visit) -> str:
     """Return the chosen shop system, else the connected one; "" if neither is known."""
     chosen = visit.query["platform"] or visit.form["platform"]
     if chosen in PLATFORMS:
@@ -144,15 +144,15 @@ def _platform(visit: Visit) -> str:
     return found.platform.value if found.platform else ""
 
 
-def _seen(store: Store, host: str | None) -> tuple[str, str]:
+def _seen_text_and_warning(store: Store, host: str | None) -> tuple[str, str]:
     """Return where the script ran last, and what is wrong with that place."""
     if host is None:
         return "Seen", ""
-    known = {
+    known_hosts = {
         store.domain,
-        *(one.partition("://")[2].partition(":")[0] for one in store.origins),
+        *(origin.partition("://")[2].partition(":")[0] for origin in store.origins),
     }
-    if host.removeprefix("www.") in {one.removeprefix("www.") for one in known}:
+    if host.removeprefix("www.") in {origin.removeprefix("www.") for origin in known_hosts}:
         return f"Seen on {host}", ""
     if _is_local(host):
         return f"Seen on {host}", (
@@ -186,7 +186,7 @@ def _steps(visit: Visit) -> list[Step]:
     is_connected = bool(items or activity.events or usage.calls)
     tags = list(live_tags(base, store.domain))
     widget = f"{tags[0]}\n{widget_element()}"
-    seen, warning = _seen(store, uses.get(PAGES_KEY_ID))
+    seen, warning = _seen_text_and_warning(store, uses.get(PAGES_KEY_ID))
     return [
         Step(
             "key",
@@ -204,8 +204,8 @@ def _steps(visit: Visit) -> list[Step]:
             "Send your products",
             is_done=items > 0,
             told=f"{fmt.number(items)} received",
-            help=_how_products_come(_platform(visit)),
-            snippet=_push(base),
+            help=_product_source_text(_chosen_platform(visit)),
+            snippet=_push_snippet(base),
             language="shell",
         ),
         Step(
@@ -225,7 +225,7 @@ def _steps(visit: Visit) -> list[Step]:
             is_done=activity.events > 0,
             told=_events_text(visit, recent, activity.events),
             help="Open a product page of your shop. The script sends the page view.",
-            snippet=_event(base, store.publishable_key),
+            snippet=_event_snippet(base, store.publishable_key),
             language="shell",
         ),
         Step(
@@ -235,7 +235,7 @@ def _steps(visit: Visit) -> list[Step]:
             told=f"{fmt.number(activity.orders)} in 30 days",
             help="Past orders make lists good from the first day; each new order keeps "
             "them good.",
-            snippet=_order(base),
+            snippet=_order_snippet(base),
             language="shell",
         ),
         Step(
@@ -259,7 +259,7 @@ def _events_text(visit: Visit, recent: int, of_a_month: int) -> str:
     return "Received" if of_a_month else "None yet"
 
 
-def _how_products_come(platform: str) -> str:
+def _product_source_text(platform: str) -> str:
     if platform in _DOWNLOADS:
         kind = _DOWNLOADS[platform].kind
         return f"The {kind} sends them when it is connected. A file can add what it lacks."
@@ -269,7 +269,7 @@ def _how_products_come(platform: str) -> str:
     )
 
 
-def _push(base: str) -> str:
+def _push_snippet(base: str) -> str:
     item = {"id": "sku-1", "title": "Your product", "price": 19.9, "categories": ["All"]}
     return (
         f'curl {base}/v1/items -H "X-API-Key: YOUR_SECRET_KEY" \\\n'
@@ -277,7 +277,7 @@ def _push(base: str) -> str:
     )
 
 
-def _event(base: str, key: str) -> str:
+def _event_snippet(base: str, key: str) -> str:
     event = {"event": "detail-page-view", "item_id": "sku-1", "session_id": "s_test"}
     return (
         f'curl "{base}/v1/events?key={key}" -H "Content-Type: text/plain" \\\n'
@@ -285,7 +285,7 @@ def _event(base: str, key: str) -> str:
     )
 
 
-def _order(base: str) -> str:
+def _order_snippet(base: str) -> str:
     order = {
         "order_id": "1001",
         "session_id": "s_test",

@@ -76,7 +76,7 @@ _ON, _OFF = "on", "off"
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class FormField:
     """One field: its value, and the default while it is empty."""
 
     name: str
@@ -90,20 +90,20 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class WidgetDraft:
     """A parsed form: the change of the saved settings, and the errors."""
 
     change: ConfigChange
     errors: Mapping[str, str]
 
 
-def read_form(form: Form) -> Draft:
+def read_settings_form(form: Form) -> WidgetDraft:
     """Return the parsed form; invalid fields are not in the change."""
     settings: dict[str, object] = {}
     errors: dict[str, str] = {}
     for setting in WIDGET_SETTINGS:
         try:
-            settings[setting.name] = _read(setting, form)
+            settings[setting.name] = _parse_field(setting, form)
         except ValueError as error:
             errors[setting.name] = str(error)
     css = form.as_typed(CSS).replace("\r\n", "\n").strip()
@@ -114,7 +114,7 @@ def read_form(form: Form) -> Draft:
     }
     while True:
         try:
-            return Draft(parse_widget_config(body), errors)
+            return WidgetDraft(parse_widget_config(body), errors)
         except BodyError as error:
             for problem in error.problems:
                 name = str(problem.loc[-1] if len(problem.loc) < 3 else problem.loc[2])  # noqa: PLR2004
@@ -123,29 +123,33 @@ def read_form(form: Form) -> Draft:
                 body.pop(name, None)
 
 
-def fields_of(
+def grouped_form_fields(
     widget_type: str,
     saved: WidgetConfig,
     store: StoreSettings,
     form: Form | None = None,
     errors: Mapping[str, str] = MappingProxyType({}),
-) -> list[tuple[str, list[Field]]]:
+) -> list[tuple[str, list[FormField]]]:
     """Return the fields in their groups: as typed in `form`, else as saved."""
-    chosen = saved.settings
-    usual = resolved_settings(widget_type, {}, store)
+    saved_settings = saved.settings
+    defaults = resolved_settings(widget_type, {}, store)
 
-    def field(name: str) -> Field:
+    def field(name: str) -> FormField:
         setting = BY_NAME[name]
-        typed = _written(setting, chosen.get(name)) if form is None else form.as_typed(name)
-        return Field(
+        typed = (
+            _field_text(setting, saved_settings.get(name))
+            if form is None
+            else form.as_typed(name)
+        )
+        return FormField(
             name,
             _WORDS[name][0],
-            _kind(setting),
+            _field_kind(setting),
             typed,
-            _shown(setting, usual[name]),
+            _default_text(setting, defaults[name]),
             _WORDS[name][1],
             errors.get(name, ""),
-            _choices(setting, typed),
+            _field_choices(setting, typed),
         )
 
     return [(title, [field(name) for name in names]) for title, names in _GROUPS]
@@ -156,32 +160,34 @@ def has_no_title(saved: WidgetConfig, form: Form | None) -> bool:
     return saved.settings.get("title") == "" if form is None else _NO_TITLE in form
 
 
-def differences(
+def changed_settings(
     saved: WidgetConfig, draft: WidgetConfig, widget_type: str, store: StoreSettings
 ) -> list[tuple[str, str, str]]:
     """Return the changed settings, each with its saved and its new value."""
-    usual = resolved_settings(widget_type, {}, store)
-    found = []
+    defaults = resolved_settings(widget_type, {}, store)
+    changes = []
     for name in {**saved.settings, **draft.settings}:
         before, after = saved.settings.get(name), draft.settings.get(name)
         if before != after:
-            default = f"default ({_short(usual.get(name))})"
-            found.append(
+            default = f"default ({_value_text(defaults.get(name))})"
+            changes.append(
                 (
                     _WORDS[name][0] if name in _WORDS else name,
-                    default if before is None else _short(before),
-                    default if after is None else _short(after),
+                    default if before is None else _value_text(before),
+                    default if after is None else _value_text(after),
                 )
             )
     if saved.custom_css != draft.custom_css:
         before_css, after_css = saved.custom_css or "", draft.custom_css or ""
-        found.append(("Custom CSS", _size(before_css), _size(after_css)))
+        changes.append(
+            ("Custom CSS", _css_size_text(before_css), _css_size_text(after_css))
+        )
     if saved.scoped != draft.scoped:
-        found.append(("Custom CSS reaches", _reach(saved), _reach(draft)))
-    return found
+        changes.append(("Custom CSS reaches", _scope_text(saved), _scope_text(draft)))
+    return changes
 
 
-def reset_of(saved: WidgetConfig) -> ConfigChange:
+def change_to_defaults(saved: WidgetConfig) -> ConfigChange:
     """Return the change that resets every setting to its default."""
     return ConfigChange(dict.fromkeys(saved.settings), None, None)
 
@@ -191,7 +197,7 @@ def _remedy(name: str) -> str:
     return "" if setting is None else _REMEDIES.get(setting.kind, "")
 
 
-def _kind(setting: WidgetSetting) -> str:
+def _field_kind(setting: WidgetSetting) -> str:
     if setting.name in _CHOICES:
         return "select"
     kinds = {
@@ -202,12 +208,12 @@ def _kind(setting: WidgetSetting) -> str:
     return kinds.get(setting.kind, "text")
 
 
-def _choices(setting: WidgetSetting, typed: str) -> Sequence[str]:
+def _field_choices(setting: WidgetSetting, typed: str) -> Sequence[str]:
     known = _CHOICES.get(setting.name, ())
     return (*known, typed) if known and typed and typed not in known else known
 
 
-def _read(setting: WidgetSetting, form: Form) -> object:
+def _parse_field(setting: WidgetSetting, form: Form) -> object:
     """Return the value of a field as JSON; None for the default.
 
     Raises:
@@ -240,7 +246,7 @@ def _read_lines(text: str) -> dict[str, str]:
     return found
 
 
-def _written(setting: WidgetSetting, value: object) -> str:
+def _field_text(setting: WidgetSetting, value: object) -> str:
     """Return a saved value as the text of its field."""
     if value is None:
         return ""
@@ -251,13 +257,13 @@ def _written(setting: WidgetSetting, value: object) -> str:
     return str(value)
 
 
-def _shown(setting: WidgetSetting, value: object) -> str:
+def _default_text(setting: WidgetSetting, value: object) -> str:
     if setting.kind is SettingType.TEXTS:
         return ""
-    return "the page's own" if value is None else _short(value)
+    return "the page's own" if value is None else _value_text(value)
 
 
-def _short(value: object) -> str:
+def _value_text(value: object) -> str:
     if isinstance(value, bool):
         return _ON if value else _OFF
     if isinstance(value, Mapping):
@@ -265,10 +271,10 @@ def _short(value: object) -> str:
     return str(value)[:120] if value not in (None, "") else "none"
 
 
-def _size(css: str) -> str:
+def _css_size_text(css: str) -> str:
     lines = css.count("\n") + 1
     return f"{lines} line{'' if lines == 1 else 's'}" if css else "none"
 
 
-def _reach(config: WidgetConfig) -> str:
+def _scope_text(config: WidgetConfig) -> str:
     return "the whole page" if config.scoped is False else "the widget only"

@@ -8,12 +8,12 @@ import msgspec
 
 from productrecs.dashboard.page import Group, NotFoundError, Page, Reply, Visit
 from productrecs.dashboard.pages.connect.widget_settings_form import (
-    Draft,
-    differences,
-    fields_of,
+    WidgetDraft,
+    change_to_defaults,
+    changed_settings,
+    grouped_form_fields,
     has_no_title,
-    read_form,
-    reset_of,
+    read_settings_form,
 )
 from productrecs.features.guides.developer_guide_rendering import (
     EmbedSnippet,
@@ -50,7 +50,7 @@ _PLATFORMS: Final = (
     ("opencart", "OpenCart"),
 )
 _SHOWN: Final = 24
-_SEARCHED: Final = 200
+_READ_LIMIT: Final = 200
 # The shop's pictures are on any host, and the merchant's CSS is inline.
 _PREVIEW_POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
@@ -61,34 +61,38 @@ _PREVIEW_POLICY: Final = (
 
 def show_widgets(visit: Visit) -> Reply:
     """Show the form of one widget type with its preview."""
-    widget_type = _type_of(visit.query["type"])
-    return _widgets(visit, widget_type, _saved(visit, widget_type))
+    widget_type = _check_widget_type(visit.query["type"])
+    return _widgets_page(visit, widget_type, _read_saved_config(visit, widget_type))
 
 
-def save_widget(visit: Visit) -> Reply:
+def save_widget_settings(visit: Visit) -> Reply:
     """Save the settings of a widget type."""
-    widget_type = _type_of(visit.form["type"])
-    draft = read_form(visit.form)
+    widget_type = _check_widget_type(visit.form["type"])
+    draft = read_settings_form(visit.form)
     if draft.errors:
-        return _widgets(visit, widget_type, _saved(visit, widget_type), draft)
+        return _widgets_page(
+            visit, widget_type, _read_saved_config(visit, widget_type), draft
+        )
     try:
         with visit.database.transaction() as transaction:
             repository = WidgetRepository(transaction, visit.store.store_id)
             repository.change(widget_type, draft.change, visit.now_ms)
     except (WidgetConfigTooLargeError, TooManyWidgetTypesError) as error:
-        too_large = Draft(draft.change, {"strings": f"{str(error).capitalize()}."})
-        return _widgets(visit, widget_type, _saved(visit, widget_type), too_large)
+        too_large = WidgetDraft(draft.change, {"strings": f"{str(error).capitalize()}."})
+        return _widgets_page(
+            visit, widget_type, _read_saved_config(visit, widget_type), too_large
+        )
     return visit.redirect(
         f"{WIDGETS_PATH}?type={widget_type}", "Saved. Your shop shows it within a minute."
     )
 
 
-def reset_widget(visit: Visit) -> Reply:
+def reset_widget_settings(visit: Visit) -> Reply:
     """Reset a widget type to its defaults."""
-    widget_type = _type_of(visit.form["type"])
+    widget_type = _check_widget_type(visit.form["type"])
     with visit.database.transaction() as transaction:
         repository = WidgetRepository(transaction, visit.store.store_id)
-        change = reset_of(repository.find(widget_type))
+        change = change_to_defaults(repository.find(widget_type))
         repository.change(widget_type, change, visit.now_ms)
     return visit.redirect(
         f"{WIDGETS_PATH}?type={widget_type}", "Every setting has its default again."
@@ -97,70 +101,84 @@ def reset_widget(visit: Visit) -> Reply:
 
 def show_draft(visit: Visit) -> Reply:
     """Answer the form while it is edited: the changes, and the preview's settings."""
-    widget_type = _type_of(visit.form["type"])
-    saved, draft = _saved(visit, widget_type), read_form(visit.form)
-    return visit.render("widget_draft.html", **_live(visit, widget_type, saved, draft))
+    widget_type = _check_widget_type(visit.form["type"])
+    saved, draft = _read_saved_config(visit, widget_type), read_settings_form(visit.form)
+    return visit.render(
+        "widget_draft.html", **_live_form_values(visit, widget_type, saved, draft)
+    )
 
 
 def show_preview(visit: Visit) -> Reply:
     """Show the saved appearance on the shop's own products."""
-    widget_type = _type_of(visit.query["type"])
-    return _preview(visit, widget_type, _saved(visit, widget_type))
+    widget_type = _check_widget_type(visit.query["type"])
+    return _preview_page(visit, widget_type, _read_saved_config(visit, widget_type))
 
 
 def preview_draft(visit: Visit) -> Reply:
     """Show the unsaved form on the shop's own products."""
-    widget_type = _type_of(visit.form["type"])
-    changed = _changed(_saved(visit, widget_type), read_form(visit.form))
-    return _preview(visit, widget_type, changed)
+    widget_type = _check_widget_type(visit.form["type"])
+    changed = _apply_draft(
+        _read_saved_config(visit, widget_type), read_settings_form(visit.form)
+    )
+    return _preview_page(visit, widget_type, changed)
 
 
-def _widgets(
-    visit: Visit, widget_type: str, saved: WidgetConfig, draft: Draft | None = None
+def _widgets_page(
+    visit: Visit, widget_type: str, saved: WidgetConfig, draft: WidgetDraft | None = None
 ) -> Reply:
     form = None if draft is None else visit.form
     errors = {} if draft is None else draft.errors
     with visit.database.reading() as connection:
-        others = WidgetRepository(connection, visit.store.store_id).all()
+        stored_types = WidgetRepository(connection, visit.store.store_id).all()
     store = visit.store.settings
-    live = _live(visit, widget_type, saved, draft)
+    live_values = _live_form_values(visit, widget_type, saved, draft)
     css = form.as_typed("custom_css") if form is not None else saved.custom_css or ""
     return visit.render(
         "widgets.html",
         status=422 if errors else 200,
-        types=_titles([*TYPES, *(one for one in others if one not in TYPES)]),
-        groups=fields_of(widget_type, saved, store, form, errors),
+        types=_titles_of_types(
+            [
+                *TYPES,
+                *(
+                    widget_type_name
+                    for widget_type_name in stored_types
+                    if widget_type_name not in TYPES
+                ),
+            ]
+        ),
+        groups=grouped_form_fields(widget_type, saved, store, form, errors),
         no_title=has_no_title(saved, form),
         css=css,
         css_error=errors.get("custom_css", ""),
         everywhere="everywhere" in form if form is not None else saved.scoped is False,
         is_default=saved == WidgetConfig(),
-        platforms=_platform_snippets(visit, widget_type),
-        **live,
+        platforms=_platform_embed_snippets(visit, widget_type),
+        **live_values,
     )
 
 
-def _live(
-    visit: Visit, widget_type: str, saved: WidgetConfig, draft: Draft | None
+def _live_form_values(
+    visit: Visit, widget_type: str, saved: WidgetConfig, draft: WidgetDraft | None
 ) -> dict[str, Any]:
     """Return the live parts of the form: changes, contrast and the preview's settings."""
     store = visit.store.settings
-    config = saved if draft is None else _changed(saved, draft)
-    shown = config.resolved(widget_type, store)
-    accent = str(shown.settings.get("accent_color") or "")
-    checks = check_accent(accent, str(shown.settings["theme"])) if accent else []
+    config = saved if draft is None else _apply_draft(saved, draft)
+    resolved = config.resolved(widget_type, store)
+    accent = str(resolved.settings.get("accent_color") or "")
+    checks = check_accent(accent, str(resolved.settings["theme"])) if accent else []
     return {
         "widget_type": widget_type,
         "accent": accent,
-        "checks": checks and [(one.where, one.ratio, one.is_readable) for one in checks],
+        "checks": checks
+        and [(check.where, check.ratio, check.is_readable) for check in checks],
         "enough": MIN_CONTRAST,
-        "differences": differences(saved, config, widget_type, store),
+        "differences": changed_settings(saved, config, widget_type, store),
         "errors": {} if draft is None else draft.errors,
-        "told": json.dumps(_told(widget_type, shown)),
+        "told": json.dumps(_preview_settings(widget_type, resolved)),
     }
 
 
-def _changed(saved: WidgetConfig, draft: Draft) -> WidgetConfig:
+def _apply_draft(saved: WidgetConfig, draft: WidgetDraft) -> WidgetConfig:
     """Return the saved settings with a draft's changes, unless they are too large."""
     try:
         return saved.changed(draft.change)
@@ -168,7 +186,7 @@ def _changed(saved: WidgetConfig, draft: Draft) -> WidgetConfig:
         return saved
 
 
-def _told(widget_type: str, shown: WidgetConfig) -> dict[str, Any]:
+def _preview_settings(widget_type: str, shown: WidgetConfig) -> dict[str, Any]:
     return {
         "type": widget_type,
         "settings": dict(shown.settings),
@@ -179,35 +197,35 @@ def _told(widget_type: str, shown: WidgetConfig) -> dict[str, Any]:
 
 def look_preview(visit: Visit, look: Look) -> Reply:
     """Show a look, published or not, with the saved appearance of looks."""
-    return _preview(visit, "look", _saved(visit, "look"), look)
+    return _preview_page(visit, "look", _read_saved_config(visit, "look"), look)
 
 
-def _preview(
+def _preview_page(
     visit: Visit,
     widget_type: str,
     config: WidgetConfig,
     look: Look | None = None,
 ) -> Reply:
-    products = _products(visit)
-    shown = config.resolved(widget_type, visit.store.settings)
-    first = products[0]["id"] if products else ""
+    products = _sample_cards(visit)
+    resolved = config.resolved(widget_type, visit.store.settings)
+    item_id = products[0]["id"] if products else ""
     if widget_type == "look" and look is None:
         look = next(reversed(visit.opened.looks.newest.values()), None)
     if look is not None:
-        first = look.content.item_id
-    scripts = dict(zip(("recs", "search", "look"), _addresses(visit), strict=True))
+        item_id = look.content.item_id
+    scripts = dict(zip(("recs", "search", "look"), _script_addresses(visit), strict=True))
     reply = visit.render(
         "widget_preview.html",
         kind=widget_type if widget_type in scripts else "recs",
         widget_type=widget_type,
         script=scripts.get(widget_type, scripts["recs"]),
-        item=first,
+        item=item_id,
         word=(products[0]["title"].split() or [""])[0] if products else "",
-        language=str(shown.settings["locale"]).partition("-")[0],
+        language=str(resolved.settings["locale"]).partition("-")[0],
         told={
-            "config": _told(widget_type, shown),
+            "config": _preview_settings(widget_type, resolved),
             "products": products,
-            "look": None if look is None else _drawn(visit, look),
+            "look": None if look is None else _look_json(visit, look),
         },
     )
     headers = {
@@ -217,7 +235,7 @@ def _preview(
     return Reply(reply.status, reply.template, reply.values, headers=headers)
 
 
-def _drawn(visit: Visit, look: Look) -> Any:
+def _look_json(visit: Visit, look: Look) -> Any:
     """Return the service's reply for a look; its cards are encoded bytes."""
     content = look.content
     address = safe_url(content.image_url)
@@ -229,7 +247,7 @@ def _drawn(visit: Visit, look: Look) -> Any:
     return json.loads(msgspec.json.encode(reply))
 
 
-def _addresses(visit: Visit) -> list[str]:
+def _script_addresses(visit: Visit) -> list[str]:
     """Return the paths of the scripts, on the dashboard's host."""
     return [
         tag.partition('src="')[2].partition('"')[0]
@@ -237,11 +255,11 @@ def _addresses(visit: Visit) -> list[str]:
     ]
 
 
-def _products(visit: Visit) -> list[dict[str, Any]]:
+def _sample_cards(visit: Visit) -> list[dict[str, Any]]:
     """Return some of the shop's products as cards, those with a picture first."""
     with visit.database.reading() as connection:
-        page = CatalogRepository(connection, visit.store.store_id).page(-1, _SEARCHED)
-    items = sorted((one.item for one in page), key=lambda item: not item.image_url)
+        page = CatalogRepository(connection, visit.store.store_id).page(-1, _READ_LIMIT)
+    items = sorted((row.item for row in page), key=lambda item: not item.image_url)
     return [
         {
             "id": item.item_id,
@@ -255,23 +273,23 @@ def _products(visit: Visit) -> list[dict[str, Any]]:
     ]
 
 
-def _platform_snippets(
+def _platform_embed_snippets(
     visit: Visit, widget_type: str
 ) -> list[tuple[str, str, list[EmbedSnippet]]]:
     """Return the platforms: name, guide and snippets."""
     base, domain = visit.base_url, visit.store.domain
     recs, search, look = live_tags(base, domain)
-    place = "Where it should stand"
-    code = {
+    where = "Where it should stand"
+    snippets_by_type = {
         "search": [EmbedSnippet("In the head of your pages", search)],
         "look": [
             EmbedSnippet("In the head of your pages", look),
-            EmbedSnippet(place, widget_element("look")),
+            EmbedSnippet(where, widget_element("look")),
         ],
     }
-    html = code.get(widget_type) or [
+    html = snippets_by_type.get(widget_type) or [
         EmbedSnippet("In the head of your pages", recs),
-        EmbedSnippet(place, widget_element(widget_type)),
+        EmbedSnippet(where, widget_element(widget_type)),
     ]
     woo = [
         EmbedSnippet(
@@ -287,16 +305,16 @@ def _platform_snippets(
     ]
 
 
-def _titles(types: list[str]) -> list[tuple[str, str]]:
+def _titles_of_types(types: list[str]) -> list[tuple[str, str]]:
     return [(one, WIDGET_NAMES.get(one, one)) for one in types]
 
 
-def _saved(visit: Visit, widget_type: str) -> WidgetConfig:
+def _read_saved_config(visit: Visit, widget_type: str) -> WidgetConfig:
     with visit.database.reading() as connection:
         return WidgetRepository(connection, visit.store.store_id).find(widget_type)
 
 
-def _type_of(text: str) -> str:
+def _check_widget_type(text: str) -> str:
     """Return a widget type; the default if none is named.
 
     Raises:
@@ -313,7 +331,7 @@ PAGES: Final = (
         WIDGETS_PATH,
         "Widgets",
         show_widgets,
-        save_widget,
+        save_widget_settings,
         group=Group.CONNECT,
         action="Changed a widget's appearance",
     ),
@@ -321,7 +339,7 @@ PAGES: Final = (
         f"{WIDGETS_PATH}/reset",
         "Widgets",
         None,
-        reset_widget,
+        reset_widget_settings,
         action="Reset a widget's appearance",
     ),
     Page(f"{WIDGETS_PATH}/draft", "Widgets", None, show_draft, is_audited=False),

@@ -5,7 +5,7 @@ from typing import Final
 from productrecs.dashboard.page import Page, Reply, Visit
 from productrecs.dashboard.pages.catalog.merchandising import (
     editor_of,
-    named_products,
+    titles_of_rule_products,
 )
 from productrecs.dashboard.product_table import matching_products
 from productrecs.features.privacy.shopper_export import exported_shopper, shopper_names
@@ -21,7 +21,11 @@ def find_anything(visit: Visit) -> Reply:
     """Show what matches the typed text; htmx requests only the results."""
     text = truncate_query(visit.query["q"])
     folded = text.casefold()
-    rules = [one for one in _rules(visit) if folded in one[1].casefold()] if text else []
+    rules = (
+        [one for one in _matching_rules(visit) if folded in one[1].casefold()]
+        if text
+        else []
+    )
     return visit.render(
         "find_results.html" if visit.is_partial else "find.html",
         q=text,
@@ -31,10 +35,10 @@ def find_anything(visit: Visit) -> Reply:
     )
 
 
-def _rules(visit: Visit) -> list[tuple[int, str]]:
+def _matching_rules(visit: Visit) -> list[tuple[int, str]]:
     """Return each rule's id and title."""
     stored = editor_of(visit).all()
-    titles = named_products(visit, stored)
+    titles = titles_of_rule_products(visit, stored)
     return [
         (one.rule_id, one.content.name or describe_rule(one.content, titles))
         for one in stored

@@ -7,17 +7,17 @@ from productrecs.core.report import Report, ReportQuery, ReportValue, share_of
 from productrecs.dashboard.alerts import find_alerts
 from productrecs.dashboard.charts import (
     Chart,
-    bar_chart,
     days_between,
+    stacked_bar_chart,
 )
 from productrecs.dashboard.page import HOME_PATH, Group, Page, Reply, Visit
 from productrecs.dashboard.pages.connect.setup_checklist import setup_progress
 from productrecs.dashboard.report_period import (
     as_number,
-    change_of,
     chosen_period,
-    every_row,
-    figures_of,
+    figures_by_name,
+    relative_change,
+    with_every_row,
 )
 from productrecs.features.reports.tracking_health.tracking_health_report import (
     recent_events,
@@ -40,23 +40,23 @@ class Tile:
 def show_home(visit: Visit) -> Reply:
     """Show the chosen days at a glance; the last 30 if none are chosen."""
     period = chosen_period(visit)
-    asked = period.asked
-    impact = figures_of(make_report(visit.services, visit.store, "attribution", asked))
-    days = (asked.first_day, asked.last_day)
+    query = period.asked
+    impact = figures_by_name(make_report(visit.services, visit.store, "attribution", query))
+    days = (query.first_day, query.last_day)
     searches = count_searches(visit.database, visit.store, days)
     health = {
-        one.definition.name: one.value
-        for one in recent_events(visit.database, visit.store, visit.now_ms)
+        figure.definition.name: figure.value
+        for figure in recent_events(visit.database, visit.store, visit.now_ms)
     }
-    by_day = every_row(period.by("day"))
+    by_day = with_every_row(period.by("day"))
     sales = make_report(visit.services, visit.store, "attribution", by_day)
     is_empty = not health["events_24h"] and not impact["shown"]
     return visit.render(
         "home.html",
         period=period,
-        tiles=_tiles(visit, impact, searches, health),
+        tiles=_headline_tiles(visit, impact, searches, health),
         alerts=find_alerts(visit),
-        chart=None if is_empty else _sales_by_day(visit, sales, asked),
+        chart=None if is_empty else _daily_sales_chart(visit, sales, query),
         is_empty=is_empty,
         setup=setup_progress(visit),
         orders=visit.context.activity.of(visit.store.store_id).orders,
@@ -64,7 +64,7 @@ def show_home(visit: Visit) -> Reply:
     )
 
 
-def _tiles(
+def _headline_tiles(
     visit: Visit,
     impact: dict[str, ReportValue],
     searches: tuple[int, int],
@@ -80,7 +80,7 @@ def _tiles(
             f"{fmt.money(as_number(impact['revenue_seen']))} only seen",
             "Sales of products that the same shopper clicked on, or was shown, in a list "
             "at most 30 days before. Not proof of cause: the holdout test is.",
-            change_of(impact["revenue"], impact["revenue_before"]),
+            relative_change(impact["revenue"], impact["revenue_before"]),
         ),
         Tile(
             "Click rate",
@@ -88,7 +88,7 @@ def _tiles(
             f"{fmt.count(as_number(impact['clicked']), 'click')} on "
             f"{fmt.count(as_number(impact['shown']), 'product')} shown",
             "Clicks on recommended products divided by recommended products shown.",
-            change_of(impact["click_rate"], impact["click_rate_before"]),
+            relative_change(impact["click_rate"], impact["click_rate_before"]),
         ),
         Tile(
             "Searches",
@@ -108,7 +108,7 @@ def _tiles(
     ]
 
 
-def _sales_by_day(visit: Visit, report: Report, asked: ReportQuery) -> Chart:
+def _daily_sales_chart(visit: Visit, report: Report, query: ReportQuery) -> Chart:
     names = [column.name for column in report.columns]
     day_at, revenue_at, currency_at = map(names.index, ("day", "revenue", "currency"))
     found = {
@@ -116,9 +116,9 @@ def _sales_by_day(visit: Visit, report: Report, asked: ReportQuery) -> Chart:
         for row in report.rows
         if row[currency_at] == visit.store.settings.currency
     }
-    days = days_between(asked.first_day, asked.last_day)
+    days = days_between(query.first_day, query.last_day)
     sales = [found.get(day, 0.0) for day in days]
-    return bar_chart(days, {"Sales": sales}, visit.formats)
+    return stacked_bar_chart(days, {"Sales": sales}, visit.formats)
 
 
 PAGES: Final = (Page(HOME_PATH, "Home", show_home, group=Group.OVERVIEW),)

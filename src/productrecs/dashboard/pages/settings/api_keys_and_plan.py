@@ -97,7 +97,7 @@ def replace_secret(visit: Visit) -> Reply:
     return _account_page(visit, secret=secret)
 
 
-def revoke(visit: Visit) -> Reply:
+def revoke_secret_key(visit: Visit) -> Reply:
     """Revoke the secret key, or the previous one."""
     is_old = visit.form["key"] == "old"
     revoke_secret(visit.database, visit.store, old_only=is_old)
@@ -114,15 +114,24 @@ def add_origin(visit: Visit) -> Reply:
         before = find_store(visit.database, visit.store.domain).origins
         after = change_origins(visit.database, visit.store, add=[text])
     except OriginError as error:
-        said = f"{str(error)[:1].upper()}{str(error)[1:]}."
-        return _account_page(visit, status=422, origin=text, origin_error=said)
+        error_text = f"{str(error)[:1].upper()}{str(error)[1:]}."
+        return _account_page(visit, status=422, origin=text, origin_error=error_text)
     visit.refresh_accounts()
     added = next(iter(after - before), None)
     message = "Origin added." if added else "This origin is on the list already."
-    others = [] if added is None else [one for one in _twins(added) if one not in after]
-    if others:
-        are = "is another origin" if len(others) == 1 else "are other origins"
-        message += f" {' and '.join(others)} {are}: add each that your shop answers at."
+    missing_variants = (
+        []
+        if added is None
+        else [variant for variant in _origin_variants(added) if variant not in after]
+    )
+    if missing_variants:
+        predicate = (
+            "is another origin" if len(missing_variants) == 1 else "are other origins"
+        )
+        message += (
+            f" {' and '.join(missing_variants)} {predicate}: add each that your shop "
+            "answers at."
+        )
     return visit.redirect(f"{ACCOUNT_PATH}#origins", message)
 
 
@@ -133,21 +142,23 @@ def remove_origin(visit: Visit) -> Reply:
     return visit.redirect(f"{ACCOUNT_PATH}#origins", "Origin removed.")
 
 
-def ask_for_plan(visit: Visit) -> Reply:
+def ask_operator_for_plan(visit: Visit) -> Reply:
     """Tell the operator, in the log and by e-mail, that the store wants a plan."""
     store, limits = visit.store, visit.context.login_limits
-    counted = f"plan request {store.store_id}"
-    limits.check(counted)
-    limits.failed(counted)  # each request counts
+    limit_key = f"plan request {store.store_id}"
+    limits.check(limit_key)
+    limits.failed(limit_key)  # each request counts
     remedy = f"productrecs store set-plan {store.domain} PLAN"
     facts = {"store": store.store_id, "domain": store.domain, "remedy": remedy}
     _log.warning("plan requested", extra={**facts, "plan": store.subscription.plan})
     smtp = visit.services.settings.smtp
     if smtp is not None:
-        asked = (
+        request_text = (
             f"{store.domain} has the plan {store.subscription.plan} and asks for another."
         )
-        text = f"{asked}\n\nAsked by: {visit.user.email or 'the owner'}\n\n{remedy}\n"
+        text = (
+            f"{request_text}\n\nAsked by: {visit.user.email or 'the owner'}\n\n{remedy}\n"
+        )
         operator, subject = parseaddr(smtp.sender)[1], f"A plan for {store.domain}"
         contact = store.settings.contact_email or visit.user.email or ""
         with contextlib.suppress(MailError):  # it is logged
@@ -157,15 +168,18 @@ def ask_for_plan(visit: Visit) -> Reply:
     )
 
 
-def _twins(origin: str) -> list[str]:
+def _origin_variants(origin: str) -> list[str]:
     """Return the same site with or without `www.`, and with the other scheme."""
     scheme, _, host = origin.partition("://")
     other = host.removeprefix(_WWW) if host.startswith(_WWW) else _WWW + host
     return [f"{scheme}://{other}", f"{_SCHEMES.get(scheme, scheme)}://{host}"]
 
 
-def _keys(
-    store: Store, uses: Mapping[str, int], addresses: Mapping[str, str], now_ms: int
+def _secret_key_rows(
+    store: Store,
+    last_uses: Mapping[str, int],
+    last_addresses: Mapping[str, str],
+    now_ms: int,
 ) -> list[SecretKeyRow]:
     """Return the valid secret keys, the newest first."""
     prefix = SECRET_PREFIX + (TEST_KEY_PREFIX if store.is_sandbox else "")
@@ -173,8 +187,8 @@ def _keys(
         SecretKeyRow(
             f"{prefix}…{key.end}",
             key.made_at,
-            uses.get(key.key_id),
-            addresses.get(key.key_id, ""),
+            last_uses.get(key.key_id),
+            last_addresses.get(key.key_id, ""),
             key.expires_at,
         )
         for key in store.secrets.active(now_ms)
@@ -192,15 +206,15 @@ def _account_page(
     store = find_store(visit.database, visit.store.domain)
     with visit.database.reading() as connection:
         items = CatalogRepository(connection, store.store_id).size()
-        used = KeyUseRepository(connection, store.store_id)
-        uses, addresses = used.last_uses(), used.last_addresses()
+        key_uses = KeyUseRepository(connection, store.store_id)
+        uses, addresses = key_uses.last_uses(), key_uses.last_addresses()
     plans = visit.services.settings.plans
     usage = read_plan_usage(visit.database, store, plans, visit.now_ms)
     return visit.render(
         "account.html",
         status=status,
         secret=secret,
-        keys=_keys(store, uses, addresses, visit.system_ms),
+        keys=_secret_key_rows(store, uses, addresses, visit.system_ms),
         overlaps=list(OVERLAPS.items()),
         origin=origin,
         origin_error=origin_error,
@@ -227,7 +241,7 @@ PAGES: Final = (
         f"{ACCOUNT_PATH}/secret/revoke",
         "Keys and plan",
         None,
-        revoke,
+        revoke_secret_key,
         may_change=Role.OWNER,
         action="Revoked a secret key",
     ),
@@ -235,7 +249,7 @@ PAGES: Final = (
         f"{ACCOUNT_PATH}/plan/ask",
         "Keys and plan",
         None,
-        ask_for_plan,
+        ask_operator_for_plan,
         action="Asked for a plan",
     ),
     Page(

@@ -52,7 +52,7 @@ def undo_removal(visit: Visit) -> Reply:
         raise NotFoundError(message)
     removed = removed_rows_of(entry.undo)
     try:
-        _restore(visit, removed, entry.entry_id)
+        _restore_rows_and_mark_undone(visit, removed, entry.entry_id)
     except NotRestorableError as error:
         return visit.redirect(_PLACES[removed.table], sentence(error))
     visit.refresh_store()
@@ -61,14 +61,16 @@ def undo_removal(visit: Visit) -> Reply:
     return visit.redirect(_PLACES[removed.table], message)
 
 
-def _restore(visit: Visit, removed: RemovedRows, entry_id: str) -> None:
+def _restore_rows_and_mark_undone(
+    visit: Visit, removed: RemovedRows, entry_id: str
+) -> None:
     store_id = visit.store.store_id
     if removed.table == "rules":  # their own history must record the undo too
         rule_id = removed.rows[0]["rule_id"]
         editor = RuleEditor(
             visit.database, visit.store, visit.context.clock, visit.user.email or ""
         )
-        last = next(one for one in editor.history() if one.rule.rule_id == rule_id)
+        last = next(change for change in editor.history() if change.rule.rule_id == rule_id)
         if last.what != "removed":
             message = "this was undone already"
             raise NotRestorableError(message)

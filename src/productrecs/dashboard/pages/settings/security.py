@@ -9,7 +9,7 @@ from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.dashboard.formats import sentence
 from productrecs.dashboard.page import LOGIN_PATH, Group, NotFoundError, Page, Reply, Visit
-from productrecs.dashboard.pages.account.login import safe_path, start_session
+from productrecs.dashboard.pages.account.login import safe_path, start_session_and_redirect
 from productrecs.tenancy.users.dashboard_user import (
     DashboardUser,
     Role,
@@ -66,16 +66,16 @@ def show_security(visit: Visit) -> Reply:
     return security_page(visit)
 
 
-def new_password(visit: Visit) -> Reply:
+def save_new_password(visit: Visit) -> Reply:
     """Replace the password; every other session of the user ends."""
     old, new = visit.form.as_typed("old_password"), visit.form.as_typed("new_password")
-    counted = f"user {visit.user.login_key}"
+    limit_key = f"user {visit.user.login_key}"
     limits = visit.context.login_limits
     try:
-        limits.check(counted)
+        limits.check(limit_key)
         change_password(visit.database, session_of(visit), old, new)
     except WrongPasswordError as error:
-        limits.failed(counted)
+        limits.failed(limit_key)
         return security_page(visit, status=422, old_error=sentence(error))
     except WeakPasswordError as error:
         return security_page(visit, status=422, new_error=sentence(error))
@@ -107,7 +107,7 @@ def session_of(visit: Visit) -> Session:
 def security_page(visit: Visit, status: int = 200, **errors: str) -> Reply:
     """Return the page, with errors next to its fields."""
     session = session_of(visit)
-    shown = {"old_error": "", "new_error": "", **errors}
+    field_errors = {"old_error": "", "new_error": "", **errors}
     return visit.render(
         "security.html",
         status=status,
@@ -118,7 +118,7 @@ def security_page(visit: Visit, status: int = 200, **errors: str) -> Reply:
         has_factor=has_second_factor(visit.database, session.user),
         browser_name=browser_name,
         domain_of=lambda store_id: _domain_of(visit, store_id),
-        **shown,
+        **field_errors,
     )
 
 
@@ -134,33 +134,35 @@ _ISSUER: Final = "ProductRecs"
 
 def show_two_factor(visit: Visit) -> Reply:
     """Show the status of the second factor, and how to change it."""
-    return _page(visit)
+    return _two_factor_page(visit)
 
 
-def set_up(visit: Visit) -> Reply:
+def begin_two_factor(visit: Visit) -> Reply:
     """Create a secret and show its QR code; a code has to confirm it."""
     try:
         begin_factor(visit.database, visit.services.cipher, visit.user)
     except FactorError as error:
-        return _page(visit, status=422, error=sentence(error))
+        return _two_factor_page(visit, status=422, error=sentence(error))
     return visit.redirect(TWO_FACTOR_PATH)
 
 
-def turn_on(visit: Visit) -> Reply:
+def turn_on_two_factor(visit: Visit) -> Reply:
     """Turn it on with the first code; show the recovery codes once."""
     try:
-        codes = _limited(visit, visit.user, lambda: _confirm(visit))
+        codes = _attempt_code_rate_limited(
+            visit, visit.user, lambda: _confirm_factor(visit)
+        )
     except (WrongCodeError, TooManyAttemptsError) as error:
-        return _page(visit, status=422, error=sentence(error))
-    return _page(visit, codes=codes)
+        return _two_factor_page(visit, status=422, error=sentence(error))
+    return _two_factor_page(visit, codes=codes)
 
 
-def turn_off(visit: Visit) -> Reply:
+def turn_off_two_factor(visit: Visit) -> Reply:
     """Turn it off with a code."""
     try:
-        _limited(visit, visit.user, lambda: _use(visit, visit.user))
+        _attempt_code_rate_limited(visit, visit.user, lambda: _use_code(visit, visit.user))
     except (WrongCodeError, TooManyAttemptsError) as error:
-        return _page(visit, status=422, error=sentence(error))
+        return _two_factor_page(visit, status=422, error=sentence(error))
     remove_factor(visit.database, visit.user)
     return visit.redirect(TWO_FACTOR_PATH, "Two-factor login is off.")
 
@@ -173,7 +175,7 @@ def log_in_with_code(visit: Visit) -> Reply:
         message = "That took over five minutes. Log in again."
         return visit.redirect(LOGIN_PATH, message)
     try:
-        _limited(visit, user, lambda: _use(visit, user))
+        _attempt_code_rate_limited(visit, user, lambda: _use_code(visit, user))
     except (WrongCodeError, TooManyAttemptsError) as error:
         return visit.render(
             "login_code.html",
@@ -184,21 +186,21 @@ def log_in_with_code(visit: Visit) -> Reply:
         )
     if not complete_challenge(visit.database, user, token):
         return visit.redirect(LOGIN_PATH)
-    return start_session(visit, user, safe_path(visit.form["next"]))
+    return start_session_and_redirect(visit, user, safe_path(visit.form["next"]))
 
 
-def _confirm(visit: Visit) -> list[str]:
+def _confirm_factor(visit: Visit) -> list[str]:
     cipher, code = visit.services.cipher, visit.form["code"]
     return confirm_factor(visit.database, cipher, visit.user, code, visit.system_ms)
 
 
-def _use(visit: Visit, user: DashboardUser) -> list[str]:
+def _use_code(visit: Visit, user: DashboardUser) -> list[str]:
     cipher, code = visit.services.cipher, visit.form["code"]
     use_code(visit.database, cipher, user, code, visit.system_ms)
     return []
 
 
-def _limited(
+def _attempt_code_rate_limited(
     visit: Visit, user: DashboardUser, attempt: Callable[[], list[str]]
 ) -> list[str]:
     """Return the result of an attempt with a code; wrong codes are limited by user.
@@ -207,18 +209,18 @@ def _limited(
         WrongCodeError: the code is wrong.
         TooManyAttemptsError: too many codes were wrong.
     """
-    counted, limits = f"code {user.login_key}", visit.context.login_limits
-    limits.check(counted)
+    limit_key, limits = f"code {user.login_key}", visit.context.login_limits
+    limits.check(limit_key)
     try:
-        done = attempt()
+        codes = attempt()
     except WrongCodeError:
-        limits.failed(counted)
+        limits.failed(limit_key)
         raise
-    limits.succeeded(counted)
-    return done
+    limits.succeeded(limit_key)
+    return codes
 
 
-def _page(
+def _two_factor_page(
     visit: Visit, status: int = 200, error: str = "", codes: Sequence[str] = ()
 ) -> Reply:
     secret = pending_secret(visit.database, visit.services.cipher, visit.user)
@@ -258,7 +260,7 @@ PAGES: Final = (
         f"{SECURITY_PATH}/password",
         "Login and security",
         None,
-        new_password,
+        save_new_password,
         may_change=Role.VIEWER,
         is_of_login=True,
         action="Changed the own password",
@@ -276,7 +278,7 @@ PAGES: Final = (
         TWO_FACTOR_PATH,
         "Two-factor login",
         show_two_factor,
-        set_up,
+        begin_two_factor,
         may_change=Role.VIEWER,
         is_of_login=True,
         action="Began to set up two-factor login",
@@ -285,7 +287,7 @@ PAGES: Final = (
         f"{TWO_FACTOR_PATH}/on",
         "Two-factor login",
         None,
-        turn_on,
+        turn_on_two_factor,
         may_change=Role.VIEWER,
         is_of_login=True,
         action="Turned two-factor login on",
@@ -294,7 +296,7 @@ PAGES: Final = (
         f"{TWO_FACTOR_PATH}/off",
         "Two-factor login",
         None,
-        turn_off,
+        turn_off_two_factor,
         may_change=Role.VIEWER,
         is_of_login=True,
         action="Turned two-factor login off",

@@ -5,7 +5,9 @@ from typing import Final
 
 from productrecs.dashboard.formats import Formats, currency_options, language_options
 from productrecs.dashboard.page import Group, Page, Reply, Visit
-from productrecs.dashboard.pages.catalog.list_settings import setting_errors
+from productrecs.dashboard.pages.catalog.recommendation_and_search_settings import (
+    setting_errors,
+)
 from productrecs.features.attribution.event_purge import retention_days
 from productrecs.storage.sql.stored_bytes import DataSize, newest_sizes
 from productrecs.tenancy.accounts.known_codes import known_codes
@@ -33,10 +35,10 @@ def show_settings(visit: Visit) -> Reply:
         return visit.render(
             "store_settings_preview.html",
             errors=errors,
-            prices=_prices(visit, sent, errors),
+            prices=_price_previews(visit, sent, errors),
         )
     stored = asdict(find_store(visit.database, visit.store.domain).settings)
-    return _page(visit, {name: str(stored[name]) for name in LABELS})
+    return _store_settings_page(visit, {name: str(stored[name]) for name in LABELS})
 
 
 def save_settings(visit: Visit) -> Reply:
@@ -44,7 +46,7 @@ def save_settings(visit: Visit) -> Reply:
     sent = {name: visit.form[name] for name in LABELS}
     errors = setting_errors(sent, LABELS)
     if errors:
-        return _page(visit, sent, errors, status=422)
+        return _store_settings_page(visit, sent, errors, status=422)
     change_settings(visit.database, visit.store, sent)
     visit.refresh_accounts()
     return visit.redirect(
@@ -52,7 +54,9 @@ def save_settings(visit: Visit) -> Reply:
     )
 
 
-def _prices(visit: Visit, sent: dict[str, str], errors: dict[str, str]) -> list[str]:
+def _price_previews(
+    visit: Visit, sent: dict[str, str], errors: dict[str, str]
+) -> list[str]:
     """Return sample prices as widgets write them with these settings."""
     if errors:
         return []
@@ -70,36 +74,36 @@ def _is_place(timezone: str) -> bool:
     return timezone == "UTC" or ("/" in timezone and not timezone.startswith("Etc/"))
 
 
-def _sizes(visit: Visit) -> list[DataSize]:
+def _data_sizes(visit: Visit) -> list[DataSize]:
     """Return what the store's data took last night."""
     with visit.database.reading() as connection:
         return newest_sizes(connection, visit.store.store_id)
 
 
-def _page(
+def _store_settings_page(
     visit: Visit,
-    sent: dict[str, str],
+    texts: dict[str, str],
     errors: dict[str, str] | None = None,
     status: int = 200,
 ) -> Reply:
-    known, errors, sizes = known_codes(), errors or {}, _sizes(visit)
-    zones = sorted({*filter(_is_place, known.timezones), sent["timezone"]})
+    codes, errors, sizes = known_codes(), errors or {}, _data_sizes(visit)
+    zones = sorted({*filter(_is_place, codes.timezones), texts["timezone"]})
     currencies = currency_options()
-    if sent["currency"] not in known.currencies:  # stored before only known ones were
-        currencies.insert(0, (sent["currency"], sent["currency"]))
+    if texts["currency"] not in codes.currencies:  # stored before only known ones were
+        currencies.insert(0, (texts["currency"], texts["currency"]))
     return visit.render(
         "store_settings.html",
         status=status,
-        sent=sent,
+        sent=texts,
         errors=errors,
         currencies=currencies,
-        languages=language_options(sent["language"]),
+        languages=language_options(texts["language"]),
         timezones=[(zone, zone.replace("_", " ")) for zone in zones],
         weekdays=[(name, name.capitalize()) for name in WEEKDAYS],
-        prices=_prices(visit, sent, errors),
+        prices=_price_previews(visit, texts, errors),
         may_change=visit.user.role is Role.OWNER,
         sizes=sizes,
-        old_bytes=sum(one.old_bytes for one in sizes),
+        old_bytes=sum(size.old_bytes for size in sizes),
         retention_days=retention_days(visit.store, visit.services.settings.retention_days),
     )
 

@@ -5,9 +5,9 @@ from typing import Final
 from productrecs.dashboard.formats import sentence
 from productrecs.dashboard.page import Group, NotFoundError, Page, Reply, Visit
 from productrecs.dashboard.pages.account.login import (
-    enter,
-    opened_logins,
-    start_session,
+    start_session_and_redirect,
+    start_session_or_ask_for_code,
+    verify_password_rate_limited,
 )
 from productrecs.mail import MailError, send_mail
 from productrecs.storage.sql.database import Database
@@ -67,18 +67,20 @@ def send_invitation(visit: Visit) -> Reply:
     """Create an invitation and show its link once."""
     email = visit.form["email"]
     try:
-        token = invite(visit.database, visit.user, email, _role(visit), visit.system_ms)
+        token = invite(
+            visit.database, visit.user, email, _submitted_role(visit), visit.system_ms
+        )
     except (EmailError, MemberError) as error:
         return _team_page(visit, status=422, email=email, error=sentence(error))
     path = f"{INVITATION_PATH}?token={token}"
-    if _mailed(visit, email, path):
+    if _mail_invitation(visit, email, path):
         mark_mailed(visit.database, token)
         message = f"{email} is invited; we have sent the link by e-mail."
         return visit.redirect(TEAM_PATH, message)
     return _team_page(visit, link=visit.base_url + path, invited=email)
 
 
-def _mailed(visit: Visit, email: str, path: str) -> bool:
+def _mail_invitation(visit: Visit, email: str, path: str) -> bool:
     """Mail an invitation; return whether the mail was sent."""
     settings = visit.services.settings
     if settings.smtp is None:
@@ -107,7 +109,7 @@ def set_role(visit: Visit) -> Reply:
     """Change a member's role."""
     store_id, member = visit.store.store_id, visit.form["member"]
     try:
-        role = _role(visit)
+        role = _submitted_role(visit)
         before = change_role(visit.database, store_id, member, role)
     except UnknownMemberError as error:
         raise NotFoundError(sentence(error)) from error
@@ -129,7 +131,7 @@ def remove(visit: Visit) -> Reply:
     return visit.redirect(TEAM_PATH, f"{name} is removed, and logged out of this store.")
 
 
-def _role(visit: Visit) -> Role:
+def _submitted_role(visit: Visit) -> Role:
     try:
         return Role[visit.form["role"].upper()]
     except KeyError:
@@ -142,8 +144,8 @@ def _team_page(visit: Visit, status: int = 200, **values: object) -> Reply:
     with visit.database.reading() as connection:
         users = UserRepository(connection, store_id).all()
         invitations = InvitationRepository(connection, store_id).all(visit.system_ms)
-    empty = {"email": "", "error": "", "member_error": "", "link": "", "invited": ""}
-    shown: dict[str, object] = {**empty, **values}
+    defaults = {"email": "", "error": "", "member_error": "", "link": "", "invited": ""}
+    values_to_show: dict[str, object] = {**defaults, **values}
     return visit.render(
         "team.html",
         status=status,
@@ -152,50 +154,60 @@ def _team_page(visit: Visit, status: int = 200, **values: object) -> Reply:
         makers={user.user_id: user.email or "the owner" for user in users},
         roles=ROLES,
         labels=[(name, name.capitalize()) for name, _ in ROLES],
-        **shown,
+        **values_to_show,
     )
 
 
 def show_invitation(visit: Visit) -> Reply:
     """Show the invitation, and the form for a password."""
-    return _page(visit, visit.query["token"])
+    return _invitation_page(visit, visit.query["token"])
 
 
-def join(visit: Visit) -> Reply:
+def join_team(visit: Visit) -> Reply:
     """Let the invited person in: a new login, or one that has other stores already."""
     token = visit.form["token"]
-    found = find_invitation(visit.database, token, visit.system_ms)
-    if found is None or _shop_of(visit, found) is None:
-        return _page(visit, "")
-    newcomer = DashboardUser(found.store_id, "", found.email, found.role, None)
-    log = visit.recording("Joined the team", f"as {found.role.label}", newcomer)
+    invitation = find_invitation(visit.database, token, visit.system_ms)
+    if invitation is None or _domain_of_invitation(visit, invitation) is None:
+        return _invitation_page(visit, "")
+    newcomer = DashboardUser(
+        invitation.store_id, "", invitation.email, invitation.role, None
+    )
+    audited_database = visit.recording(
+        "Joined the team", f"as {invitation.role.label}", newcomer
+    )
     try:
-        user = _new_member(visit, found, log, token)
+        user = _accept_invitation(visit, invitation, audited_database, token)
     except (InvitationError, LoginGoneError):
-        return _page(visit, "")
+        return _invitation_page(visit, "")
     except (WeakPasswordError, WrongPasswordError, EmailTakenError) as error:
-        return _page(visit, token, status=422, error=sentence(error))
+        return _invitation_page(visit, token, status=422, error=sentence(error))
     except TooManyAttemptsError as error:
-        return _page(visit, token, status=429, error=sentence(error))
-    begin = start_session if _is_own(visit, found) else enter
-    return begin(visit, user, message="Welcome to the team.")
+        return _invitation_page(visit, token, status=429, error=sentence(error))
+    start = (
+        start_session_and_redirect
+        if _is_own(visit, invitation)
+        else start_session_or_ask_for_code
+    )
+    return start(visit, user, message="Welcome to the team.")
 
 
-def _new_member(
-    visit: Visit, found: Invitation, log: Database, token: str
+def _accept_invitation(
+    visit: Visit, invitation: Invitation, audited_database: Database, token: str
 ) -> DashboardUser:
     """Add the invited person; one who has a login proves it by session or password."""
     password, now_ms = visit.form.as_typed("password"), visit.system_ms
-    if _is_own(visit, found):
-        return accept_with_login(log, token, visit.user, now_ms)
-    named = find_logins(visit.database, found.email, None)
-    if not named:
-        return accept(log, token, password, now_ms)
-    logins = opened_logins(visit, named, password, found.email or "")
+    if _is_own(visit, invitation):
+        return accept_with_login(audited_database, token, visit.user, now_ms)
+    candidates = find_logins(visit.database, invitation.email, None)
+    if not candidates:
+        return accept(audited_database, token, password, now_ms)
+    logins = verify_password_rate_limited(
+        visit, candidates, password, invitation.email or ""
+    )
     if not logins:
         message = "this is not the password of your login"
         raise WrongPasswordError(message)
-    return accept_with_login(log, token, logins[0], now_ms)
+    return accept_with_login(audited_database, token, logins[0], now_ms)
 
 
 def _is_own(visit: Visit, found: Invitation) -> bool:
@@ -205,24 +217,24 @@ def _is_own(visit: Visit, found: Invitation) -> bool:
     return visit.user.email is not None and visit.user.email == found.email
 
 
-def _page(visit: Visit, token: str, status: int = 200, error: str = "") -> Reply:
-    found = find_invitation(visit.database, token, visit.system_ms)
-    shop = _shop_of(visit, found)
-    if found is None or shop is None:
+def _invitation_page(visit: Visit, token: str, status: int = 200, error: str = "") -> Reply:
+    invitation = find_invitation(visit.database, token, visit.system_ms)
+    domain = _domain_of_invitation(visit, invitation)
+    if invitation is None or domain is None:
         return visit.render("invitation.html", status=404, found=None)
     return visit.render(
         "invitation.html",
         status=status,
-        found=found,
-        shop=shop,
+        found=invitation,
+        shop=domain,
         token=token,
         error=error,
-        is_own=_is_own(visit, found),
-        has_login=bool(find_logins(visit.database, found.email, None)),
+        is_own=_is_own(visit, invitation),
+        has_login=bool(find_logins(visit.database, invitation.email, None)),
     )
 
 
-def _shop_of(visit: Visit, found: Invitation | None) -> str | None:
+def _domain_of_invitation(visit: Visit, found: Invitation | None) -> str | None:
     if found is None or found.store_id == NEW_STORE:
         return None
     store = visit.context.accounts.by_id(found.store_id)
@@ -263,5 +275,5 @@ PAGES: Final = (
         may_change=Role.OWNER,
         action="Removed a member",
     ),
-    Page(INVITATION_PATH, "Join the team", show_invitation, join, is_public=True),
+    Page(INVITATION_PATH, "Join the team", show_invitation, join_team, is_public=True),
 )

@@ -1,4 +1,4 @@
-"""Suggestions: what the fields of forms offer while somebody types, and what they show.
+"""Field suggestions: what fields of forms offer while somebody types, and what they show.
 
 A field names a kind: `product`, `category`, `attribute` or `filter`. The reply has the
 options that match the typed text, or those of the values that the field already has.
@@ -59,75 +59,79 @@ def show_options(visit: Visit) -> Reply:
     return visit.render("suggestions.html", options=found)
 
 
-def _products(visit: Visit, item_ids: tuple[str, ...]) -> list[Option]:
+def _product_options(visit: Visit, item_ids: tuple[str, ...]) -> list[Option]:
     with visit.database.reading() as connection:
         stored = CatalogRepository(connection, visit.store.store_id).find(item_ids)
-    present = {one: row.item for one, row in stored.items() if row.present}
+    present = {item_id: row.item for item_id, row in stored.items() if row.present}
     return [
         Option(
-            one,
-            present[one].title or one,
-            one,
-            visit.pictures.address(present[one].image_url),
+            item_id,
+            present[item_id].title or item_id,
+            item_id,
+            visit.pictures.address(present[item_id].image_url),
             has_picture=True,
         )
-        if one in present
-        else _unknown(one)
-        for one in item_ids
+        if item_id in present
+        else _unknown_option(item_id)
+        for item_id in item_ids
     ]
 
 
-def _matching_products(visit: Visit, text: str) -> list[Option]:
+def _matching_product_options(visit: Visit, text: str) -> list[Option]:
     ids = [one for one, _ in matching_products(visit, text, _MOST)] if text else []
-    return _products(visit, tuple(ids))
+    return _product_options(visit, tuple(ids))
 
 
-def _categories(visit: Visit, names: tuple[str, ...]) -> list[Option]:
-    return [_category(visit, name, name) for name in names]
+def _category_options(visit: Visit, names: tuple[str, ...]) -> list[Option]:
+    return [_category_option(visit, name, name) for name in names]
 
 
-def _category(visit: Visit, name: str, value: str, before: str = "") -> Option:
+def _category_option(visit: Visit, name: str, value: str, before: str = "") -> Option:
     count = int(category_mask(visit.opened.state.catalog, (name,)).sum())
-    return Option(value, f"{before}{name}", _count(visit, count), is_known=count > 0)
+    return Option(
+        value, f"{before}{name}", _product_count_text(visit, count), is_known=count > 0
+    )
 
 
-def _matching_categories(visit: Visit, text: str) -> list[Option]:
+def _matching_category_options(visit: Visit, text: str) -> list[Option]:
     return [
-        Option(one.value, one.value, _count(visit, one.count))
-        for _, one in _matches(text, _all_categories(visit))
+        Option(one.value, one.value, _product_count_text(visit, one.count))
+        for _, one in _matching_values(text, _all_categories(visit))
     ]
 
 
-def _attributes(visit: Visit, lines: tuple[str, ...]) -> list[Option]:
-    return [_attribute(visit, *parse_attribute(line), line) for line in lines]
+def _attribute_options(visit: Visit, lines: tuple[str, ...]) -> list[Option]:
+    return [_attribute_option(visit, *parse_attribute(line), line) for line in lines]
 
 
-def _attribute(visit: Visit, name: str, text: str, value: str) -> Option:
+def _attribute_option(visit: Visit, name: str, text: str, value: str) -> Option:
     count = len(set(visit.opened.state.catalog.attributes.items(name, [text]).tolist()))
-    label = f"{_title(name)}: {text}"
-    return Option(value, label, _count(visit, count), is_known=count > 0)
+    label = f"{_attribute_title(name)}: {text}"
+    return Option(value, label, _product_count_text(visit, count), is_known=count > 0)
 
 
-def _matching_attributes(visit: Visit, text: str) -> list[Option]:
+def _matching_attribute_options(visit: Visit, text: str) -> list[Option]:
     values = visit.opened.state.catalog.attributes.values()
     return [
         Option(
-            f"{name}: {one.value}", f"{_title(name)}: {one.value}", _count(visit, one.count)
+            f"{name}: {one.value}",
+            f"{_attribute_title(name)}: {one.value}",
+            _product_count_text(visit, one.count),
         )
-        for name, one in _matches(text, values)
+        for name, one in _matching_values(text, values)
     ]
 
 
-def _filters(visit: Visit, texts: tuple[str, ...]) -> list[Option]:
-    return [_filter(visit, text) for text in texts]
+def _filter_options(visit: Visit, texts: tuple[str, ...]) -> list[Option]:
+    return [_filter_option(visit, text) for text in texts]
 
 
 def filter_label(visit: Visit, text: str) -> str:
     """Return a filter in words, such as `Brand: Acme`."""
-    return _filter(visit, text).label
+    return _filter_option(visit, text).label
 
 
-def _filter(visit: Visit, text: str) -> Option:
+def _filter_option(visit: Visit, text: str) -> Option:
     if text in _SWITCHES:
         return Option(text, _SWITCHES[text])
     try:
@@ -136,9 +140,9 @@ def _filter(visit: Visit, text: str) -> Option:
         return Option(text, text, "Not a filter: choose one from the list", is_known=False)
     value = text.partition(":")[2].strip()
     if parsed.categories:
-        return _category(visit, value, text, "Category: ")
+        return _category_option(visit, value, text, "Category: ")
     if parsed.attributes:
-        return _attribute(visit, *parsed.attributes[0], text)
+        return _attribute_option(visit, *parsed.attributes[0], text)
     low, _, high = value.partition("..")
     is_open, high = high.startswith("<"), high.removeprefix("<")
     upto = f"{'below' if is_open else 'up to'} {high}" if high else ""
@@ -147,9 +151,9 @@ def _filter(visit: Visit, text: str) -> Option:
     )
 
 
-def _matching_filters(visit: Visit, text: str) -> list[Option]:
+def _matching_filter_options(visit: Visit, text: str) -> list[Option]:
     folded = fold_text(text)
-    found = [
+    options = [
         Option(value, label)
         for value, label in _SWITCHES.items()
         if folded and folded in fold_text(label)
@@ -157,15 +161,18 @@ def _matching_filters(visit: Visit, text: str) -> list[Option]:
     number = text.replace(",", ".")
     if number.isascii() and number.replace(".", "", 1).isdigit():
         price = number.strip(".")
-        found += [_filter(visit, f"price:..{price}"), _filter(visit, f"price:{price}..")]
-    found += [
-        Option(f"categories:{one.value}", f"Category: {one.value}", one.note)
-        for one in _matching_categories(visit, text)
+        options += [
+            _filter_option(visit, f"price:..{price}"),
+            _filter_option(visit, f"price:{price}.."),
+        ]
+    options += [
+        Option(f"categories:{option.value}", f"Category: {option.value}", option.note)
+        for option in _matching_category_options(visit, text)
     ]
-    for one in _matching_attributes(visit, text):
-        name, value = parse_attribute(one.value)
-        found.append(Option(f"{attribute_kind(name)}:{value}", one.label, one.note))
-    return found[: 2 * _MOST]
+    for option in _matching_attribute_options(visit, text):
+        name, value = parse_attribute(option.value)
+        options.append(Option(f"{attribute_kind(name)}:{value}", option.label, option.note))
+    return options[: 2 * _MOST]
 
 
 def _all_categories(visit: Visit) -> Iterator[tuple[str, ValueCount]]:
@@ -173,34 +180,38 @@ def _all_categories(visit: Visit) -> Iterator[tuple[str, ValueCount]]:
         yield "", ValueCount(name, len(items))
 
 
-def _matches(
+def _matching_values(
     text: str, values: Iterator[tuple[str, ValueCount]]
 ) -> list[tuple[str, ValueCount]]:
     """Return the values that hold the text: those that begin with it first."""
     folded = fold_text(text)
 
-    def rank(found: tuple[str, ValueCount]) -> tuple[bool, int, str]:
-        _, one = found
-        return not fold_text(one.value).startswith(folded), -one.count, one.value
+    def rank(name_and_value: tuple[str, ValueCount]) -> tuple[bool, int, str]:
+        _, value = name_and_value
+        return not fold_text(value.value).startswith(folded), -value.count, value.value
 
-    def holds(name: str, one: ValueCount) -> bool:
-        return one.count > 0 and folded in fold_text(f"{name}: {one.value}")
+    def holds(name: str, value: ValueCount) -> bool:
+        return value.count > 0 and folded in fold_text(f"{name}: {value.value}")
 
-    return nsmallest(_MOST, (found for found in values if holds(*found)), key=rank)
+    return nsmallest(
+        _MOST,
+        (name_and_value for name_and_value in values if holds(*name_and_value)),
+        key=rank,
+    )
 
 
-def _title(name: str) -> str:
+def _attribute_title(name: str) -> str:
     """Return an attribute's name as a label: those of its own fields with a capital."""
     return name.capitalize() if name in ATTRIBUTE_FIELDS else name
 
 
-def _count(visit: Visit, count: int) -> str:
+def _product_count_text(visit: Visit, count: int) -> str:
     if not count:
         return "Not in your catalog"
     return visit.formats.count(count, "product")
 
 
-def _unknown(value: str) -> Option:
+def _unknown_option(value: str) -> Option:
     return Option(value, value, "Not in your catalog", is_known=False)
 
 
@@ -213,10 +224,10 @@ _KINDS: Final[
         ],
     ]
 ] = {
-    "product": (_products, _matching_products),
-    "category": (_categories, _matching_categories),
-    "attribute": (_attributes, _matching_attributes),
-    "filter": (_filters, _matching_filters),
+    "product": (_product_options, _matching_product_options),
+    "category": (_category_options, _matching_category_options),
+    "attribute": (_attribute_options, _matching_attribute_options),
+    "filter": (_filter_options, _matching_filter_options),
 }
 
 PAGES: Final = (Page(SUGGEST_PATH, "Suggestions", show_options),)

@@ -1,4 +1,4 @@
-"""List settings page: the settings of lists, trending and search, applied at once."""
+"""Settings of lists, trending and search: the page that changes them, applied at once."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -173,33 +173,35 @@ GROUPS: Final = (
 
 def show_settings(visit: Visit) -> Reply:
     """Show the effective settings."""
-    return _settings_page(visit, _stored_values(visit), {})
+    return _settings_page(visit, _stored_texts(visit), {})
 
 
 def save_list_settings(visit: Visit) -> Reply:
     """Store all settings, or none; each error is shown next to its field."""
-    before = _stored_values(visit)
-    sent = {field.name: _sent_value(visit, field) for field in _fields()}
-    errors = setting_errors(sent, {field.name: field.label for field in _fields()})
+    before = _stored_texts(visit)
+    texts = {field.name: _submitted_text(visit, field) for field in _every_field()}
+    errors = setting_errors(texts, {field.name: field.label for field in _every_field()})
     if errors:
-        return _settings_page(visit, sent, errors, status=422)
-    store = change_settings(visit.database, visit.store, sent)
+        return _settings_page(visit, texts, errors, status=422)
+    store = change_settings(visit.database, visit.store, texts)
     visit.refresh_accounts()
-    changed = {name for name, text in sent.items() if text != before[name]}
+    changed_names = {
+        name for name, value_text in texts.items() if value_text != before[name]
+    }
     message = "Saved. Every list and search follows within a second."
-    if changed & _TRENDING:
+    if changed_names & _TRENDING:
         with visit.database.transaction() as transaction:
             visit.services.queue.enqueue(transaction, NewJob(store.store_id, "train"))
         message += " Trending is counted anew now, which takes up to some minutes."
-    if not changed:
+    if not changed_names:
         message = "Nothing was changed."
     return visit.redirect(SETTINGS_PATH, message)
 
 
 def show_effect(visit: Visit) -> Reply:
     """Show what unsaved settings of search do to the query set."""
-    sent = {field.name: _sent_value(visit, field) for field in _fields()}
-    errors = setting_errors(sent, {field.name: field.label for field in _fields()})
+    sent = {field.name: _submitted_text(visit, field) for field in _every_field()}
+    errors = setting_errors(sent, {field.name: field.label for field in _every_field()})
     if errors:
         return _settings_page(visit, sent, errors, status=422)
     stored = find_store(visit.database, visit.store.domain).settings
@@ -209,7 +211,7 @@ def show_effect(visit: Visit) -> Reply:
     return _settings_page(visit, sent, {}, effect=effect_on_queries(visit, now, then))
 
 
-def _sent_value(visit: Visit, field: SettingField) -> str:
+def _submitted_text(visit: Visit, field: SettingField) -> str:
     value = visit.form[field.name]
     if field.kind == "check":
         return "true" if field.name in visit.form else "false"
@@ -228,29 +230,29 @@ def setting_errors(sent: Mapping[str, str], labels: Mapping[str, str]) -> dict[s
     return errors
 
 
-def _fields() -> list[SettingField]:
+def _every_field() -> list[SettingField]:
     return [field for group in GROUPS for field in group.fields]
 
 
-def _stored_values(visit: Visit) -> dict[str, str]:
+def _stored_texts(visit: Visit) -> dict[str, str]:
     settings = find_store(visit.database, visit.store.domain).settings
-    found = {}
-    for field in _fields():
+    texts = {}
+    for field in _every_field():
         value = getattr(settings, field.name)
         is_switch = isinstance(value, bool)
-        found[field.name] = (
+        texts[field.name] = (
             str(value).lower()
             if is_switch
             else f"{value:g}"
             if isinstance(value, float)
             else str(value)
         )
-    return found
+    return texts
 
 
 def _settings_page(
     visit: Visit,
-    values: dict[str, str],
+    texts: dict[str, str],
     errors: dict[str, str],
     *,
     status: int = 200,
@@ -260,7 +262,7 @@ def _settings_page(
         "list_settings.html",
         status=status,
         groups=GROUPS,
-        values=values,
+        values=texts,
         errors=errors,
         effect=effect,
         notes={
