@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -21,6 +22,7 @@ import pytest
 
 from productrecs.features.guides.developer_guide_index import GUIDES
 from tests.support.guides import Block, blocks
+from tests.support.nursery import nursery
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,6 +37,7 @@ CATALOG = (
     {"id": "stove", "title": "Gas stove", "price": 39.5, "categories": ["Camping"]},
     {"id": "rope", "title": "Rope, 60 m", "price": 89, "categories": ["Climbing"]},
 )
+PLAIN_COMMAND = re.compile(r"^(productrecs [^|&;<>$`\\\n]+\n)", re.MULTILINE)
 CURL = 'set -euo pipefail\ncurl() { command curl --fail-with-body --max-time 20 "$@"; }\n'
 
 
@@ -57,12 +60,35 @@ class Links(HTMLParser):
 
 
 def run(block: Block, environment: Mapping[str, str], folder: Path) -> str:
-    commands = {
-        "sh": ["bash", "-c", CURL + block.text],
-        "python": [sys.executable, "-c", block.text],
-        "js": ["node", "--input-type=module", "-e", block.text],
-    }
-    command = commands[block.language]
+    if block.language == "sh":
+        return "".join(run_part(part, environment, folder) for part in parts(block.text))
+    interpreter = {
+        "python": [sys.executable, "-c"],
+        "js": ["node", "--input-type=module", "-e"],
+    }[block.language]
+    return run_program([*interpreter, block.text], environment, folder)
+
+
+def parts(script: str) -> list[str]:
+    """Split a script into plain `productrecs` commands and what stands around them."""
+    return [part for part in PLAIN_COMMAND.split(script) if part.strip()]
+
+
+def run_part(part: str, environment: Mapping[str, str], folder: Path) -> str:
+    """Run a plain command as a fork of the nursery, anything else by a shell."""
+    if not PLAIN_COMMAND.fullmatch(part):
+        return run_program(["bash", "-c", CURL + part], environment, folder)
+    printed, errors = folder / "printed.txt", folder / "errors.txt"
+    for file in (printed, errors):
+        file.unlink(missing_ok=True)
+    words = shlex.split(part)[1:]
+    program = nursery().start(words, environment, printed, errors, folder=folder)
+    status = program.wait(120)
+    assert status == 0, f"{part}\n{printed.read_text()}{errors.read_text()}"
+    return printed.read_text()
+
+
+def run_program(command: list[str], environment: Mapping[str, str], folder: Path) -> str:
     if shutil.which(command[0]) is None:
         pytest.skip(f"{command[0]} is not installed")
     done = subprocess.run(
@@ -74,7 +100,7 @@ def run(block: Block, environment: Mapping[str, str], folder: Path) -> str:
         check=False,
         timeout=120,
     )
-    assert done.returncode == 0, f"{block.text}\n{done.stdout}{done.stderr}"
+    assert done.returncode == 0, f"{command[-1]}\n{done.stdout}{done.stderr}"
     return done.stdout
 
 
