@@ -26,6 +26,7 @@ from benchmarks.speed.stores import BENCH, SHAPES, CommandError, digest
 from productrecs.core.clock import DAY_MS, system_ms
 from productrecs.engines.partition_jobs import HERE
 from productrecs.records.events.event import EventKind
+from productrecs.records.events.event_log.repository import EventLogRepository
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.dialects import raw_connection
 from productrecs.storage.sql.migrations.schema_upgrade import migrate
@@ -39,7 +40,6 @@ from productrecs.tenancy.accounts.store_settings import resolve_settings
 from productrecs.training.dask_cluster import open_cluster
 from productrecs.training.fit_models import fit
 from productrecs.training.repository import TrainingRepository
-from productrecs.training.search.repository import SearchEventRepository
 from productrecs.training.training_inputs import FitCache, TrainingInputs
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ def _read(data: Path, size: int) -> TrainingInputs:
     with database.reading() as connection:
         repository = TrainingRepository(connection, store.store_id)
         seq = repository.existing_head().seq
-        searches = SearchEventRepository(connection, store.store_id)
+        searches = EventLogRepository(connection, store.store_id)
         inputs.read_on(repository, seq, searches=searches)
     database.close()
     return inputs

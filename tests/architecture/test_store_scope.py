@@ -92,6 +92,7 @@ OWN_TRANSACTIONS = {
     "serving/writes/background_writes.py",
 }
 FACT_OWNERS = {
+    "events": "productrecs/records/events/",
     "purchase_lines": "productrecs/records/purchases/",
 }
 """The room that holds a fact's SQL; others ask it. Storage may read every table."""

@@ -18,6 +18,7 @@ from productrecs.engines.registry import BROWSE
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push_items import upsert_items
 from productrecs.records.events.event import EventKind, NewEvent
+from productrecs.records.events.event_log.repository import EventLogRepository
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
@@ -25,7 +26,6 @@ from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training import training_inputs as inputs_module
 from productrecs.training.fit_models import fit
 from productrecs.training.repository import TrainingRepository
-from productrecs.training.search.repository import SearchEventRepository
 from productrecs.training.trained_models import TrainedModels
 from productrecs.training.training_inputs import Purchases, TrainingInputs
 from tests.records.orders.import_support import NOON, import_text, new_store
@@ -174,7 +174,7 @@ def read_on(database: Database, store: StoreId, inputs: TrainingInputs) -> int:
         repository = TrainingRepository(connection, store)
         head = repository.head()
         assert head is not None
-        searches = SearchEventRepository(connection, store)
+        searches = EventLogRepository(connection, store)
         inputs.read_on(repository, head.seq, searches=searches)
     return head.numbers
 

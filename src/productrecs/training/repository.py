@@ -8,22 +8,19 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.records.events.event import EventKind
-from productrecs.records.events.repository import EventRepository
+from productrecs.records.events.event_log.repository import EventLogRepository
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
 from productrecs.storage.files.snapshots import MODELS, PICTURES, SEARCH, SnapshotName
-from productrecs.storage.sql.dialects import RawReader, raw_connection
+from productrecs.storage.sql.dialects import RawReader
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 from productrecs.storage.sql.tables import (
-    event_session,
-    event_shopper,
     items,
     models,
     store_heads,
 )
 from productrecs.tenancy.accounts.repository import AccountRepository
 
-# Rows that stay in the cache of the processor: half the time of 50,000.
-_PAGE: Final = 2_000
+_PAGE: Final = 2_000  # rows that stay in the cache of the processor
 TRAINING_KINDS: Final = (
     EventKind.DETAIL_PAGE_VIEW,
     EventKind.ADD_TO_CART,
@@ -33,14 +30,6 @@ TRAINING_KINDS: Final = (
 )
 SIGNAL_KINDS = (EventKind.CATEGORY_VIEW, EventKind.METADATA_PREF)
 """Kinds without a product, which count as interest signals."""
-_KINDS: Final = ", ".join(str(int(kind)) for kind in (*TRAINING_KINDS, *SIGNAL_KINDS))
-# Raw driver access: ten million rows in a third of the time.
-_LOG: Final = (
-    f"SELECT ts, kind, item, COALESCE({event_session()}, {event_shopper()}), term, seq "  # noqa: S608 - our own numbers
-    "FROM events "
-    f"WHERE store_id = ? AND seq > ? AND seq <= ? AND kind IN ({_KINDS}) "
-    "AND NOT excess ORDER BY seq LIMIT ?"
-)
 _VERSIONS_SQL: Final = (
     "SELECT store_id, catalog_seq, model_id, rules_seq, search_seq, visual_id, index_id, "
     "looks_seq, placements_seq FROM store_heads WHERE store_id IN ({})"
@@ -154,10 +143,9 @@ class TrainingRepository:
 
         Interest signals have a term and no item; other events have an item.
         """
-        reader, after = raw_connection(self._transaction), after_seq
-        while page := reader.all(_LOG, (self._store_id, after, up_to_seq, _PAGE)):
-            yield page
-            after = page[-1][-1]
+        kinds = (*TRAINING_KINDS, *SIGNAL_KINDS)
+        log = EventLogRepository(self._transaction, self._store_id)
+        yield from log.events_of_visitors(after_seq, up_to_seq, kinds)
 
     def purchases(self, after_seq: int, up_to_seq: int) -> Iterator[list[tuple[Any, ...]]]:
         """Yield pages of lines, as `SoldLineRepository.training_lines` does."""
@@ -204,7 +192,7 @@ class TrainingRepository:
         None if the next thousand facts have no live one: the rest comes from an import.
         """
         sold_lines = SoldLineRepository(self._transaction, self._store_id)
-        log = EventRepository(self._transaction, self._store_id)
+        log = EventLogRepository(self._transaction, self._store_id)
         times = (log.first_live_at(applied_seq), sold_lines.first_live_at(applied_seq))
         return min((time_ms for time_ms in times if time_ms is not None), default=None)
 

@@ -17,6 +17,7 @@ from productrecs.engines.arrays import Arrays, Items
 from productrecs.engines.copurchase import VariantGroups
 from productrecs.engines.engine import Fingerprint
 from productrecs.records.catalog.title_words import size_in_title, variant_key
+from productrecs.records.events.event_log.repository import EventLogRepository
 from productrecs.training.interest_signals import IndicatorInputs
 from productrecs.training.partitioned_shopper_events import (
     Behaviour,
@@ -25,7 +26,6 @@ from productrecs.training.partitioned_shopper_events import (
 )
 from productrecs.training.repository import TrainingHead, TrainingRepository
 from productrecs.training.search.click_boost_inputs import SearchInputs, SearchRows
-from productrecs.training.search.repository import SearchEventRepository
 
 Ints = npt.NDArray[np.int64]
 
@@ -251,7 +251,7 @@ class TrainingInputs:
         repository: TrainingRepository,
         up_to_seq: int,
         events_after: int = 0,
-        searches: SearchEventRepository | None = None,
+        searches: EventLogRepository | None = None,
     ) -> int:
         """Read the log after `applied_seq`; of its events only those after `events_after`.
 

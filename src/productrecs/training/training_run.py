@@ -20,6 +20,7 @@ from productrecs.core.idle_priority import run_at_idle_priority
 from productrecs.core.ids import StoreId
 from productrecs.engines.copurchase import CopurchaseOptions
 from productrecs.engines.partition_jobs import HERE, Runner
+from productrecs.records.events.event_log.repository import EventLogRepository
 from productrecs.storage.files.model_files import publish_arrays, remove_other_models
 from productrecs.storage.files.snapshot_cache import SnapshotCache
 from productrecs.storage.files.snapshots import MODELS, SnapshotName
@@ -36,7 +37,6 @@ from productrecs.training.repository import (
     TrainingRepository,
     training_progress,
 )
-from productrecs.training.search.repository import SearchEventRepository
 from productrecs.training.trained_models import models_folder
 from productrecs.training.training_inputs import TrainingInputs
 from productrecs.training.tuning.repository import HyperparameterRepository
@@ -137,7 +137,7 @@ def _read_new_log(
         repository = TrainingRepository(connection, store.store_id)
         head = repository.existing_head()
         inputs.follow(head.removals)
-        searches = SearchEventRepository(connection, store.store_id)
+        searches = EventLogRepository(connection, store.store_id)
         inputs.read_on(repository, head.seq, searches=searches)
         tuned = HyperparameterRepository(connection, store.store_id).options()
     return head, tuned

@@ -17,6 +17,7 @@ from productrecs.features.live_events.repository import LiveEventRepository
 from productrecs.features.privacy.shopper_export import shopper_names, shopper_records
 from productrecs.features.reports.tracking_health.repository import DiagnosisRepository
 from productrecs.records.events.event import INHUMAN_RATE, EventKind, NewEvent
+from productrecs.records.events.event_log.repository import EventLogRepository
 from productrecs.records.events.repository import (
     EventRepository,
     facts_after,
@@ -27,7 +28,6 @@ from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from productrecs.storage.sql.tables import bot_events, event_columns, events, shopper_links
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.repository import TrainingRepository
-from productrecs.training.search.repository import SearchEventRepository
 
 if TYPE_CHECKING:
     from productrecs.core.ids import StoreId
@@ -80,6 +80,7 @@ def read(database: Database, store: StoreId) -> dict[str, list[Any]]:
     names = [name for name in {*CUSTOMERS, *SESSIONS} if name]
     with closing(database.raw_reader()) as raw, database.reading() as connection:
         attribution = AttributionRepository(connection, store)
+        log = EventLogRepository(connection, store)
         return {
             "log": EventRepository(connection, store).page(-1, LAST),
             "is customer": [
@@ -91,10 +92,10 @@ def read(database: Database, store: StoreId) -> dict[str, list[Any]]:
             ),
             "histories": [facts_of_person(raw, store, name) for name in names],
             "training": list(TrainingRepository(connection, store).behaviour(-1, LAST)),
-            "searches": list(SearchEventRepository(connection, store).events(-1, LAST)),
+            "searches": list(log.events_of_searches(-1, LAST, tuple(EventKind))),
             "touchpoints": list(attribution.touchpoints(-1, LAST)),
-            "carts": attribution.carts(-1, LAST),
-            "hours": sorted(attribution.hours(-1, LAST)),
+            "carts": log.carts(-1, LAST),
+            "hours": sorted(log.hours(-1, LAST)),
             "bots": sorted(ExperimentResultRepository(connection, store).bots(0)),
             "diagnosis": DiagnosisRepository(connection, store).touchpoints(),
             "live": [

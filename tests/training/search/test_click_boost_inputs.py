@@ -17,7 +17,7 @@ from productrecs.training.training_inputs import Purchases, bought_rows
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from productrecs.training.search.repository import SearchEventRepository
+    from productrecs.records.events.event_log.repository import EventLogRepository
 
 MINUTE_MS = 60_000
 NOW = 1_000 * DAY_MS
@@ -32,7 +32,9 @@ class Log:
     def __init__(self, rows: list[tuple[Any, ...]]) -> None:
         self._rows = rows
 
-    def events(self, _after: int, _up_to: int) -> Iterator[list[tuple[Any, ...]]]:
+    def events_of_searches(
+        self, _after: int, _up_to: int, _kinds: object
+    ) -> Iterator[list[tuple[Any, ...]]]:
         """Give one page."""
         yield [(seq, *row) for seq, row in enumerate(self._rows)]
 
@@ -66,7 +68,7 @@ def chosen(
 ) -> list[tuple[str, int, float]]:
     """Return (query, item, weight) of every choice, sorted."""
     inputs = SearchInputs()
-    inputs.read_on(cast("SearchEventRepository", Log(rows)), 0, 1)
+    inputs.read_on(cast("EventLogRepository", Log(rows)), 0, 1)
     found = inputs.interactions(NOW, bought(lines or []))
     return sorted(
         (inputs.terms[query], item, weight)

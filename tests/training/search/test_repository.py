@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from productrecs.engines.click_boosts import CART, CLICK, PURCHASE
 from productrecs.records.events.event import EventKind, NewEvent
+from productrecs.records.events.event_log.repository import EventLogRepository
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.repository import TrainingRepository
-from productrecs.training.search.repository import SearchEventRepository
 from productrecs.training.training_inputs import TrainingInputs, bought_rows
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def test_searches_carts_and_purchases_are_read_in_the_order_of_the_log(
     )
     inputs = TrainingInputs()
     with database.reading() as connection:
-        searches = SearchEventRepository(connection, store.store_id)
+        searches = EventLogRepository(connection, store.store_id)
         log = TrainingRepository(connection, store.store_id)
         inputs.read_on(log, 100, searches=searches)
 

@@ -1,32 +1,21 @@
 """Doctor repository: bounded SQL reads of a store's newest records."""
 
 from dataclasses import dataclass
-from typing import Final
 
 import sqlalchemy as sa
 
 from productrecs.core.ids import INSTALLATION, StoreId
 from productrecs.records.catalog.availability import Availability
+from productrecs.records.events.newest_events.repository import NewestEventRepository
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
 from productrecs.storage.jobs.job_queue import JobState
 from productrecs.storage.sql.tables import (
     dashboard_second_factors,
-    events,
     items,
     jobs,
     store_heads,
 )
 from productrecs.storage.sql.tables.account_tables import duties
-
-_EVENTS: Final = 20_000
-
-
-@dataclass(frozen=True, slots=True)
-class EventSample:
-    """A sample of a store's newest events that name a product."""
-
-    identified: int
-    newest_ts: int | None  # the latest timestamp
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,43 +83,13 @@ class StoreSampler:
         found: str | None = self._connection.execute(query).scalar()
         return found
 
-    def newest_live_event(self) -> int | None:
-        """Return the time of the newest event that was not imported, or None."""
-        query = (
-            sa.select(events.c.ts)
-            .where(events.c.store_id == self._store_id, events.c.imported.is_(False))
-            .order_by(events.c.seq.desc())
-            .limit(1)
-        )
-        found: int | None = self._connection.execute(query).scalar()
-        return found
-
-    def events(self) -> EventSample:
-        """Return a sample of the newest events."""
-        newest = (
-            sa.select(events.c.ts)
-            .where(events.c.store_id == self._store_id, events.c.item.is_not(None))
-            .order_by(events.c.seq.desc())
-            .limit(_EVENTS)
-            .subquery()
-        )
-        query = sa.select(sa.func.count(), sa.func.max(newest.c.ts))
-        return EventSample(*self._connection.execute(query).one())
-
     def purchases(self) -> PurchaseSample:
         """Return how the newest purchases are identified."""
         lines = SoldLineRepository(self._connection, self._store_id)
         buys, without_order, shoppers = lines.identification()
-        without_events = sum(not self._has_events(shopper) for shopper in shoppers)
+        newest = NewestEventRepository(self._connection, self._store_id)
+        without_events = sum(not newest.has_events_of(one) for one in shoppers)
         return PurchaseSample(buys, without_order, len(shoppers), without_events)
-
-    def _has_events(self, person: str) -> bool:
-        query = (
-            sa.select(events.c.seq)
-            .where(events.c.store_id == self._store_id, events.c.person == person)
-            .limit(1)
-        )
-        return self._connection.execute(query).first() is not None
 
 
 def failed_jobs(connection: sa.Connection) -> list[FailedJob]:

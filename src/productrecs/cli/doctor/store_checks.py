@@ -10,7 +10,6 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from productrecs.cli.doctor.check_result import CheckResult, notice, ok, problem
 from productrecs.cli.doctor.machine_checks import SET_CLOCK
 from productrecs.cli.doctor.repository import (
-    EventSample,
     ItemGaps,
     PurchaseSample,
     StoreSampler,
@@ -23,6 +22,10 @@ from productrecs.features.reports.tracking_health.tracking_issues import (
     find_data_issues,
 )
 from productrecs.records.catalog.repository import CatalogRepository
+from productrecs.records.events.newest_events.repository import (
+    EventSample,
+    NewestEventRepository,
+)
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
 from productrecs.services import Services
 from productrecs.storage.files.model_files import BrokenModelError, open_arrays
@@ -247,7 +250,8 @@ def _check_store(services: Services, store: Store) -> Iterator[CheckResult]:
         size = CatalogRepository(connection, store.store_id).size()
         checks = StoreSampler(connection, store.store_id)
         sold = SoldLineRepository(connection, store.store_id)
-        newest, sample = checks.newest_live_event(), checks.events()
+        events = NewestEventRepository(connection, store.store_id)
+        newest, sample = events.newest_live_at(), events.sample()
         purchases, model_id = checks.purchases(), checks.model_id()
         gaps, delay_ms = checks.gaps(), sold.order_delay_ms()
     if size == 0:

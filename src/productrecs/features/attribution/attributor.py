@@ -40,7 +40,6 @@ from productrecs.features.attribution.repository import (
     ReachKey,
     Row,
     TouchpointColumns,
-    TouchpointPlace,
     log_positions,
 )
 from productrecs.features.attribution.search_clicks import (
@@ -53,6 +52,7 @@ from productrecs.features.attribution.touchpoint_index import (
     TouchpointIndex,
 )
 from productrecs.records.events.event import EventKind
+from productrecs.records.events.event_log.repository import TouchpointPlace
 from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
@@ -274,8 +274,8 @@ def _compute_step(
         searches = searches.since(settled.before_ms)
     days = LocalDays(zone, settled.first_open_day)
     intents = Intents(position.language)
-    carts = repository.carts(position.seq, up_to)
-    lines = repository.lines(position.seq, up_to)
+    carts = repository.log.carts(position.seq, up_to)
+    lines = repository.sold_lines.changed_lines(position.seq, up_to)
     changed = [row[0] for row in lines if row[0] <= position.seq or settled.before_ms]
     stored_outcomes = repository.outcomes_of(changed) if changed else []
     outcome_rows = [(CART, *row, None) for row in carts]
@@ -302,7 +302,7 @@ def _compute_step(
         searches=count_search_clicks(repository, searches, index.codes, days, intents),
         hours=[
             row
-            for row in repository.hours(position.seq, up_to)
+            for row in repository.log.hours(position.seq, up_to)
             if row[0] >= settled.first_open_hour
         ],
     )
@@ -351,8 +351,10 @@ def _attribute_outcomes(
     owners = np.array([owner for owner, _ in rows_with_owner])
     touchpoints = attribute_last_touch(index.segments, queries).best_of(owners)
     search_clicks = last_search_clicks(index.segments, queries).best_of(owners)
-    places = repository.touchpoint_places(touchpoints.seqs[touchpoints.seqs >= 0].tolist())
-    terms = repository.terms(search_clicks.seqs[search_clicks.seqs >= 0].tolist())
+    places = repository.log.touchpoint_places(
+        touchpoints.seqs[touchpoints.seqs >= 0].tolist()
+    )
+    terms = repository.log.terms(search_clicks.seqs[search_clicks.seqs >= 0].tolist())
     intent_by_search = {seq: intents[term] for seq, term in terms.items()}
     columns = zip(
         outcome_rows, _touchpoints_of(touchpoints), search_clicks.seqs.tolist(), strict=True

@@ -13,6 +13,7 @@ from productrecs.features.attribution.daily_sums import (
     SettledDays,
 )
 from productrecs.records.events.event import EventKind
+from productrecs.records.events.event_log.repository import EventLogRepository
 from productrecs.records.events.repository import EventRepository, OtherId
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
 from productrecs.storage.sql.database import Database
@@ -21,7 +22,6 @@ from productrecs.storage.sql.tables import (
     attribution_marks,
     credit_days,
     event_hours,
-    event_shopper,
     insights,
     item_credit_days,
     look_days,
@@ -35,50 +35,7 @@ from productrecs.storage.sql.tables import (
 )
 from productrecs.tenancy.accounts.repository import AccountRepository
 
-_LIVE: Final = "FROM events WHERE store_id = ? AND seq > ? AND seq <= ? AND NOT imported"
-# Impressions and clicks of lists (9, 10), clicks on search results (6; 7 by photo). A look
-# also shows the product of its own page, which is not a recommendation: for source `look`,
-# the product of the shopper's last page view (1) within half an hour is excluded.
-_TOUCHPOINTS_SQL: Final = (
-    f"SELECT seq, ts, kind, item, {event_shopper('touch')}, "  # noqa: S608 - own words
-    "widget, source, position, term FROM events AS touch "
-    "WHERE store_id = ? AND seq > ? AND seq <= ? AND NOT imported "
-    "AND kind IN (6, 7, 9, 10) AND NOT (kind IN (9, 10) AND widget = 'look' "
-    "AND COALESCE(item = (SELECT seen.item FROM events AS seen "
-    "WHERE seen.store_id = touch.store_id AND seen.person = touch.person "
-    f"AND {event_shopper('seen')} = {event_shopper('touch')} "
-    "AND seen.kind = 1 AND seen.seq < touch.seq "
-    "AND seen.ts >= touch.ts - 1800000 ORDER BY seen.seq DESC LIMIT 1), false)) "
-    "ORDER BY seq"
-)
-_CARTS: Final = (
-    f"SELECT seq, ts, item, {event_shopper()}, quantity, value, currency "
-    f"{_LIVE} AND kind = 2 ORDER BY seq"
-)
-# An impression has a row for each product, with one time; it is one event.
-_HOURS: Final = (
-    "SELECT ts / 3600000, kind, count(DISTINCT CASE WHEN kind = 9 "
-    f"THEN CAST(ts AS TEXT) || ' ' || {event_shopper()} || ' ' || COALESCE(widget, '') "
-    f"ELSE CAST(seq AS TEXT) END) {_LIVE} GROUP BY 1, 2"
-)
-_LAST: Final = (
-    "SELECT seq, ts FROM events WHERE store_id = ? AND seq > ? AND seq <= ? "
-    "ORDER BY seq DESC LIMIT 1"
-)
-# A live event of before a time that is not read yet.
-_UNREAD: Final = (
-    "SELECT 1 FROM events WHERE store_id = ? AND seq > ? AND ts < ? AND NOT imported "
-    "LIMIT 1"
-)
 _GIVEN_SEQS: Final = f"(SELECT CAST(given.value ->> 0 AS BIGINT) FROM {ROWS_PLACEHOLDER})"  # noqa: S608 - own words
-_PLACES: Final = (
-    "SELECT seq, widget, source, position, term FROM events "  # noqa: S608 - own words
-    f"WHERE store_id = ? AND seq IN {_GIVEN_SEQS}"
-)
-_TERMS: Final = (
-    "SELECT seq, term FROM events "  # noqa: S608 - own words
-    f"WHERE store_id = ? AND seq IN {_GIVEN_SEQS}"
-)
 _COLUMNS: Final = ", ".join(AttributedOutcome._fields)
 _OF_FACTS: Final = (
     f"SELECT {_COLUMNS} FROM outcomes "  # noqa: S608 - own words
@@ -149,7 +106,6 @@ _PURGE_NAME: Final = "retention"  # of the last purge among the insights
 _RECOMMENDED: Final = frozenset({EventKind.REC_IMPRESSION, EventKind.REC_CLICK})
 
 Row = tuple[Any, ...]
-TouchpointPlace = tuple[str | None, str | None, int | None, str | None]
 ReachKey = tuple[str, str, str]  # day, widget, source
 SearchKey = tuple[str, str]  # day, intent
 
@@ -246,7 +202,8 @@ class AttributionRepository:
         self._transaction = transaction
         self._raw = raw_connection(transaction)
         self._store_id = store_id
-        self._sold_lines = SoldLineRepository(transaction, store_id)
+        self.log = EventLogRepository(transaction, store_id)
+        self.sold_lines = SoldLineRepository(transaction, store_id)
 
     def progress(self) -> AttributionProgress | None:
         """Return the position up to which the log was read; None before the first time."""
@@ -274,8 +231,8 @@ class AttributionRepository:
 
         The position must still be `progress`. Earlier settled days stay settled.
         """
-        values = (self._store_id, progress.seq, days.before_ms)
-        if self._raw.all(_UNREAD, values) or self._sold_lines.has_unread(*values[1:]):
+        values = (progress.seq, days.before_ms)
+        if self.log.has_unread(*values) or self.sold_lines.has_unread(*values):
             return False
         marks = attribution_marks.c
         query = attribution_marks.update().where(
@@ -317,7 +274,7 @@ class AttributionRepository:
         self, after_seq: int, up_to_seq: int
     ) -> tuple[TouchpointColumns, SearchColumns]:
         """Return live touchpoints and search clicks of a range of the log."""
-        rows = self._raw.all(_TOUCHPOINTS_SQL, (self._store_id, after_seq, up_to_seq))
+        rows = self.log.touchpoints(after_seq, up_to_seq)
         shown = [row for row in rows if row[2] in _RECOMMENDED]
         found = [(*row[:5], *row[7:]) for row in rows if row[2] not in _RECOMMENDED]
         return (
@@ -325,36 +282,9 @@ class AttributionRepository:
             SearchColumns(*zip(*found, strict=True)) if found else SearchColumns(),
         )
 
-    def carts(self, after_seq: int, up_to_seq: int) -> list[Row]:
-        """Return (seq, ts, item, shopper, quantity, value, currency) of each cart."""
-        return self._raw.all(_CARTS, (self._store_id, after_seq, up_to_seq))
-
-    def lines(self, after_seq: int, up_to_seq: int) -> list[Row]:
-        """Return the lines that changed, as `SoldLineRepository.changed_lines` does."""
-        return self._sold_lines.changed_lines(after_seq, up_to_seq)
-
-    def hours(self, after_seq: int, up_to_seq: int) -> list[Row]:
-        """Return (hour, kind, count) of the live events."""
-        return self._raw.all(_HOURS, (self._store_id, after_seq, up_to_seq))
-
-    def last_event(self, after_seq: int, up_to_seq: int) -> tuple[int, int]:
-        """Return (seq, ts) of the last event of a range, which identifies the log."""
-        rows = self._raw.all(_LAST, (self._store_id, after_seq, up_to_seq))
-        return (int(rows[0][0]), int(rows[0][1])) if rows else (0, 0)
-
-    def touchpoint_places(self, seqs: Iterable[int]) -> dict[int, TouchpointPlace]:
-        """Return (widget, source, position, look) of impressions and clicks."""
-        rows = self._raw.all(_PLACES, (self._store_id, [[seq] for seq in seqs]))
-        return {int(row[0]): (row[1], row[2], row[3], row[4]) for row in rows}
-
     def other_ids(self, names: Iterable[str]) -> dict[str, list[OtherId]]:
         """Return the customers' other ids, as the shop's server said."""
         return EventRepository(self._transaction, self._store_id).other_ids(names)
-
-    def terms(self, seqs: Iterable[int]) -> dict[int, str]:
-        """Return the queries behind these clicks on search results."""
-        rows = self._raw.all(_TERMS, (self._store_id, [[seq] for seq in seqs]))
-        return {int(row[0]): row[1] or "" for row in rows}
 
     def outcomes_of(self, facts: Iterable[int]) -> list[AttributedOutcome]:
         """Return the stored outcomes of these records."""

@@ -7,25 +7,17 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
+from productrecs.records.events.event_log.repository import EventLogRepository
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
 from productrecs.storage.sql.dialects import raw_connection, upsert
 from productrecs.storage.sql.tables import experiment_days, exposures
 
-_PAGE: Final = 50_000
 _EXPOSURES_SQL: Final = (
     "SELECT identity, arm, unit, first_at FROM exposures "
     "WHERE store_id = ? AND test = ? ORDER BY first_at, arm, identity"
 )
 _LINKS: Final = "SELECT session, customer FROM shopper_links WHERE store_id = ?"
 _COSTS: Final = "SELECT number, cost FROM items WHERE store_id = ? AND cost IS NOT NULL"
-_EVENTS: Final = (
-    "SELECT seq, kind, ts, person FROM events "
-    "WHERE store_id = ? AND seq > ? AND kind IN (?, ?) ORDER BY seq LIMIT ?"
-)
-_BOTS: Final = (
-    "SELECT DISTINCT person, COALESCE(NULLIF(session, ''), person) FROM bot_events "
-    "WHERE store_id = ? AND ts >= ?"
-)
 
 Row = tuple[Any, ...]
 
@@ -69,19 +61,14 @@ class ExperimentResultRepository:
 
     def events(self, kinds: tuple[int, ...], since_seq: int) -> Iterator[list[Row]]:
         """Yield pages of (person, kind, ts) of events of two kinds; without kinds none."""
-        after, raw = since_seq, raw_connection(self._transaction)
-        while kinds and (
-            page := raw.all(_EVENTS, (self._store_id, after, *map(int, kinds), _PAGE))
-        ):
+        log = EventLogRepository(self._transaction, self._store_id)
+        for page in log.events_of_kinds(kinds, since_seq):
             yield [(person, kind, ts) for _, kind, ts, person in page]
-            after = page[-1][0]
 
     def bots(self, since_ms: int) -> Iterator[str]:
         """Yield the names of recognised bots since then."""
-        for names in raw_connection(self._transaction).all(
-            _BOTS, (self._store_id, since_ms)
-        ):
-            yield from names
+        log = EventLogRepository(self._transaction, self._store_id)
+        yield from log.names_of_bots(since_ms)
 
     def tests(self) -> list[tuple[str, int]]:
         """Return every test with assigned visitors, and its start; newest first."""

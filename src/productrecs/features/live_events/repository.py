@@ -11,16 +11,12 @@ from productrecs.core.clock import HOUR_MS
 from productrecs.core.ids import StoreId, random_text
 from productrecs.features.live_events.live_event import ORDER, LiveEvent, Verdict
 from productrecs.records.events.event import EventKind, event_fields
+from productrecs.records.events.newest_events.repository import NewestEventRepository
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
 from productrecs.storage.sql.dialects import RawReader, upsert
 from productrecs.storage.sql.tables import (
-    event_columns,
     event_receipts,
-    event_session,
-    event_shopper,
     event_watches,
-    events,
-    items,
     live_events,
 )
 
@@ -153,28 +149,10 @@ class LiveEventRepository:
 
     def _stored(self, kind: str = "", session: str = "", item: str = "") -> list[LiveEvent]:
         """Return the newest events of the log; an impression is one event."""
-        item_id = items.c.item_id
-        query = (
-            sa.select(*event_columns(events), item_id, items.c.present)
-            .outerjoin(
-                items,
-                (items.c.store_id == events.c.store_id) & (items.c.number == events.c.item),
-            )
-            .where(events.c.store_id == self._store_id, ~events.c.imported)
-            .order_by(events.c.seq.desc())
-            .limit(MAX_EVENTS)
-        )
-        if kind:
-            number = {one.wire_name: int(one) for one in EventKind}.get(kind, -1)
-            query = query.where(events.c.kind == number)
-        if session:
-            query = query.where(
-                (sa.literal_column(event_session(), sa.Text) == session)
-                | (sa.literal_column(event_shopper(), sa.Text) == session)
-            )
-        if item:
-            query = query.where((item_id == item) | (events.c.term == item))
-        return list(_stored_events(self._transaction.execute(query).mappings().all()))
+        number = {one.wire_name: int(one) for one in EventKind}.get(kind, -1)
+        newest = NewestEventRepository(self._transaction, self._store_id)
+        rows = newest.latest(MAX_EVENTS, number if kind else None, session, item)
+        return list(_stored_events(rows))
 
     def _newest_sent_orders(
         self, kind: str = "", session: str = "", item: str = ""

@@ -20,7 +20,6 @@ from productrecs.storage.sql.dialects import (
     raw_connection,
     upsert,
 )
-from productrecs.storage.sql.sequence_and_item_numbers import first_live_at
 from productrecs.storage.sql.shopper_rows import ShopperRows, chunks
 from productrecs.storage.sql.tables import (
     bot_events,
@@ -254,15 +253,6 @@ class EventRepository:
             .limit(limit)
         )
         return [row._asdict() for row in self._transaction.execute(query)]
-
-    def first_live_at(self, after_seq: int) -> int | None:
-        """Return when the first live event after a number was received.
-
-        None if the next thousand events have no live one.
-        """
-        return first_live_at(
-            self._transaction, self._store_id, events, events.c.ts, after_seq
-        )
 
     def queries_of(self, names: Sequence[str]) -> set[str]:
         """Return the queries of a shopper as typed."""

@@ -21,11 +21,12 @@ from productrecs.engines.text.language_detection_and_stemming import (
     LanguageAnalyzer,
 )
 from productrecs.records.events.event import EventKind
-from productrecs.training.search.repository import SearchEventRepository
+from productrecs.records.events.event_log.repository import EventLogRepository
 
 Ints = npt.NDArray[np.int64]
 Columns = tuple[Ints, ...]
 
+_KINDS: Final = (EventKind.SEARCH_PREF, EventKind.SEARCH_CLICK, EventKind.ADD_TO_CART)
 _CART_WINDOW_MS: Final = 24 * HOUR_MS
 _BUY_WINDOW_MS: Final = 7 * DAY_MS
 _SESSION_MS: Final = 30 * 60_000
@@ -85,10 +86,10 @@ class SearchInputs:
         return len(self.searches.times) + len(self._carts.whole().times)
 
     def read_on(
-        self, repository: SearchEventRepository, after_seq: int, up_to_seq: int
+        self, repository: EventLogRepository, after_seq: int, up_to_seq: int
     ) -> None:
         """Read the facts after `after_seq`, up to `up_to_seq`."""
-        for page in repository.events(after_seq, up_to_seq):
+        for page in repository.events_of_searches(after_seq, up_to_seq, _KINDS):
             searches, carts = self._events(page)
             self._searches.add(searches)
             if self.terms:  # else there is no search to attribute them to

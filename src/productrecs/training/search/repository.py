@@ -1,17 +1,13 @@
 """Catalog changes: SQL of the searchable texts that changed."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import sqlalchemy as sa
-
 from productrecs.core.ids import StoreId
 from productrecs.engines.text.index_schema import MAX_DESCRIPTION, ProductText
-from productrecs.records.events.event import EventKind
-from productrecs.storage.sql.dialects import RawReader, raw_connection
-from productrecs.storage.sql.tables import event_session, event_shopper
+from productrecs.storage.sql.dialects import RawReader
 
 _HEADS_SQL: Final = "SELECT store_id, catalog_seq, catalog_size FROM store_heads"
 _CHANGES_SQL: Final = (
@@ -93,34 +89,3 @@ def _product(row: Sequence[Any]) -> ProductText:
         categories=(*json.loads(categories), *((brand,) if brand else ())),
         description=f"{(description or '')[:_PROSE]}\n\n{' ; '.join(texts)}".strip(),
     )
-
-
-# Rows that stay in the cache of the processor: half the time of 50,000.
-_PAGE: Final = 2_000
-_KINDS: Final = ", ".join(
-    str(int(kind))
-    for kind in (EventKind.SEARCH_PREF, EventKind.SEARCH_CLICK, EventKind.ADD_TO_CART)
-)
-_EVENTS_SQL: Final = (
-    f"SELECT seq, ts, kind, item, term, {event_shopper()}, {event_session()} FROM events "  # noqa: S608 - our own numbers
-    f"WHERE store_id = ? AND seq > ? AND seq <= ? AND kind IN ({_KINDS}) "
-    "AND NOT excess ORDER BY seq LIMIT ?"
-)
-
-
-class SearchEventRepository:
-    """The search events of one store's log, in one transaction."""
-
-    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
-        """Access `store_id`'s rows only."""
-        self._reader = raw_connection(transaction)
-        self._store_id = store_id
-
-    def events(self, after_seq: int, up_to_seq: int) -> Iterator[list[tuple[Any, ...]]]:
-        """Yield pages of (seq, ts, kind, item, term, shopper, session) in log order."""
-        after = after_seq
-        while page := self._reader.all(
-            _EVENTS_SQL, (self._store_id, after, up_to_seq, _PAGE)
-        ):
-            yield page
-            after = page[-1][0]

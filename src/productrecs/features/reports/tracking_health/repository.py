@@ -9,16 +9,14 @@ import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
-from productrecs.records.events.event import EventKind
+from productrecs.records.events.newest_events.repository import (
+    NewestEventRepository,
+    UnknownProducts,
+)
 from productrecs.records.purchases.sold_lines.repository import SoldLine, SoldLineRepository
-from productrecs.storage.sql.dialects import Row, raw_connection, upsert
+from productrecs.storage.sql.dialects import raw_connection, upsert
 from productrecs.storage.sql.tables import (
-    bot_events,
     event_hours,
-    event_session,
-    event_shopper,
-    events,
-    items,
     outcome_days,
     refused_identities,
     store_heads,
@@ -29,14 +27,6 @@ from productrecs.tenancy.accounts.shopper_identity import IdentityCheck
 _SAMPLE: Final = 20_000
 _MAX_ENTRIES: Final = 50_000  # log entries
 _REFUSED_DAYS: Final = 30  # how long refused identities stay counted
-
-
-class UnknownProducts(NamedTuple):
-    """Counts of the newest events with a product."""
-
-    references: int
-    unknown: int  # events whose product is not in the catalog
-    example: str = ""  # the id of one such product
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,56 +96,18 @@ class HealthRepository:
 
     def unknown(self) -> UnknownProducts:
         """Return how many of the newest live events name products outside the catalog."""
-        query = sa.select(
-            sa.func.count(), sa.func.count().filter(items.c.present.is_(False))
-        ).select_from(self._products(self._newest()))
-        references, unknown = self._connection.execute(query).one()
-        return UnknownProducts(int(references), int(unknown))
+        return self._newest_events().unknown_products(self._since(), _SAMPLE)
 
     def unknown_items(self, limit: int) -> list[tuple[str, int]]:
         """Return the non-catalog products with most of the newest live events."""
-        count = sa.func.count()
-        query = (
-            sa.select(items.c.item_id, count)
-            .select_from(self._products(self._newest()))
-            .where(items.c.present.is_(False))
-            .group_by(items.c.item_id)
-            .order_by(count.desc(), items.c.item_id)
-            .limit(limit)
-        )
-        return [(row[0], int(row[1])) for row in self._connection.execute(query)]
-
-    def _newest(self) -> sa.Subquery:
-        """Return the product numbers of the newest live events, one row per event."""
-        return (
-            sa.select(events.c.item)
-            .where(
-                events.c.store_id == self._store_id,
-                events.c.seq > self._since(),
-                events.c.item.is_not(None),
-                events.c.imported.is_(False),
-            )
-            .order_by(events.c.seq.desc())
-            .limit(_SAMPLE)
-            .subquery()
-        )
-
-    def _products(self, named: sa.Subquery) -> sa.FromClause:
-        """Return the store's products with the numbers in `references`."""
-        return named.join(
-            items, (items.c.store_id == self._store_id) & (items.c.number == named.c.item)
-        )
+        return self._newest_events().unknown_items(self._since(), _SAMPLE, limit)
 
     def bots(self, since_ms: int) -> list[tuple[str, int]]:
         """Return the bots with the number of their events since then, most first."""
-        count = sa.func.count()
-        query = (
-            sa.select(bot_events.c.bot, count)
-            .where(bot_events.c.store_id == self._store_id, bot_events.c.ts > since_ms)
-            .group_by(bot_events.c.bot)
-            .order_by(count.desc(), bot_events.c.bot)
-        )
-        return [(row[0], int(row[1])) for row in self._connection.execute(query)]
+        return self._newest_events().bots(since_ms)
+
+    def _newest_events(self) -> NewestEventRepository:
+        return NewestEventRepository(self._connection, self._store_id)
 
     def refused_identities(self, since_ms: int) -> list[tuple[str, int]]:
         """Return the reasons with the number of calls since that day, most first."""
@@ -183,44 +135,7 @@ class HealthRepository:
         return int(self._connection.execute(query).scalar() or 0) - _MAX_ENTRIES
 
 
-_EVENTS: Final = 20_000
-_MAX_TOUCHPOINTS: Final = 5_000
-_OF_ONE_BUYER: Final = 300
 _PRODUCT_EVENTS: Final = 2_000
-# Raw SQL: Home and Impact read tens of thousands of rows and ask hundreds of short queries.
-_TOUCHPOINTS: Final = (
-    f"SELECT {event_shopper()}, {event_session()}, "  # noqa: S608 - own words
-    "widget <> '' AND source <> '' FROM events "
-    "WHERE store_id = ? AND seq > ? AND NOT imported AND kind IN (9, 10) "
-    f"ORDER BY seq DESC LIMIT {_MAX_TOUCHPOINTS}"
-)
-_TIMES: Final = (
-    "SELECT ts FROM events WHERE store_id = ? AND seq > ? AND NOT imported "  # noqa: S608 - own words
-    f"ORDER BY seq DESC LIMIT {_EVENTS}"
-)
-_EXCESS_EVENTS: Final = (
-    "SELECT count(*), count(*) FILTER (WHERE excess) FROM (SELECT excess FROM events "  # noqa: S608 - own words
-    "WHERE store_id = ? AND seq > ? AND NOT imported "
-    f"ORDER BY seq DESC LIMIT {_EVENTS}) AS newest"
-)
-_PRODUCTS: Final = (
-    "SELECT count(*), count(*) FILTER (WHERE NOT items.present), "  # noqa: S608 - own words
-    "max(items.item_id) FILTER (WHERE NOT items.present) FROM ("
-    "SELECT item FROM events WHERE store_id = ? AND seq > ? AND NOT imported "
-    f"AND item IS NOT NULL ORDER BY seq DESC LIMIT {_PRODUCT_EVENTS}) AS newest "
-    "JOIN items ON items.store_id = ? AND items.number = newest.item"
-)
-_PRODUCT_VIEW: Final = (
-    "SELECT 1 FROM events JOIN items "  # noqa: S608 - own words
-    "ON items.store_id = events.store_id AND items.number = events.item "
-    "WHERE events.store_id = ? AND events.seq > ? AND NOT events.imported "
-    f"AND events.kind = {int(EventKind.DETAIL_PAGE_VIEW)} AND items.present LIMIT 1"
-)
-_SHOWN_TO: Final = (
-    f"SELECT DISTINCT {event_shopper()} FROM events WHERE store_id = ? AND seq IN ("  # noqa: S608 - own words
-    "SELECT seq FROM events WHERE store_id = ? AND person = ? AND kind IN (9, 10) "
-    f"ORDER BY seq DESC LIMIT {_OF_ONE_BUYER})"
-)
 _CUSTOMER: Final = "SELECT customer FROM shopper_links WHERE store_id = ? AND session = ?"
 
 
@@ -259,20 +174,21 @@ class DiagnosisRepository:
         self._connection = connection
         self._raw = raw_connection(connection)
         self._store_id = store_id
+        self._newest_events = NewestEventRepository(connection, store_id)
 
     def touchpoints(self) -> list[Touchpoint]:
         """Return the newest clicks and impressions of recommendations."""
-        rows = self._raw.all(_TOUCHPOINTS, (self._store_id, self._since()))
+        rows = self._newest_events.touchpoints(self._since())
         return [Touchpoint(row[0], row[1], bool(row[2])) for row in rows]
 
     def has_product_view(self) -> bool:
         """Return whether the newest live events hold a view of a product of the catalog."""
-        return bool(self._raw.all(_PRODUCT_VIEW, (self._store_id, self._since())))
+        return self._newest_events.has_product_view(self._since())
 
     def unconfirmed(self) -> UnconfirmedShares:
         """Return how many of the newest live records anybody may have invented."""
         since = self._since()
-        ((seen, crowded),) = self._raw.all(_EXCESS_EVENTS, (self._store_id, since))
+        seen, crowded = self._newest_events.excess_counts(since)
         lines, unconfirmed, excess = self._sold_lines().unconfirmed_counts(since)
         query = sa.select(store_heads.c.confirmed_order_at)
         query = query.where(store_heads.c.store_id == self._store_id)
@@ -286,9 +202,7 @@ class DiagnosisRepository:
 
     def unknown_products(self) -> UnknownProducts:
         """Return how many of the newest live events name products outside the catalog."""
-        parameters = (self._store_id, self._since(), self._store_id)
-        ((references, unknown, example),) = self._raw.all(_PRODUCTS, parameters)
-        return UnknownProducts(references, unknown, example or "")
+        return self._newest_events.unknown_products(self._since(), _PRODUCT_EVENTS)
 
     def newest_lines(self, since_ms: int) -> list[SoldLine]:
         """Return the newest live order lines since then, among the newest lines of all."""
@@ -313,14 +227,14 @@ class DiagnosisRepository:
 
     def event_times(self) -> list[int]:
         """Return the times of the newest live events, in the order of receipt."""
-        rows = self._raw.all(_TIMES, (self._store_id, self._since()))
-        return [row[0] for row in reversed(rows)]
+        return self._newest_events.times(self._since())
 
     def _shown_to(self, persons: set[str]) -> set[str]:
-        rows: list[Row] = []
-        for person in sorted(persons):
-            rows += self._raw.all(_SHOWN_TO, (self._store_id, self._store_id, person))
-        return {row[0] for row in rows}
+        return {
+            shopper
+            for person in sorted(persons)
+            for shopper in self._newest_events.shoppers_shown_to(person)
+        }
 
     def _customer(self, session: str) -> list[str]:
         return [row[0] for row in self._raw.all(_CUSTOMER, (self._store_id, session))]

@@ -15,10 +15,10 @@ from productrecs.core.report import (
 )
 from productrecs.features.reports.tracking_health.repository import (
     HealthRepository,
-    UnknownProducts,
 )
 from productrecs.features.reports.tracking_health.tracking_issues import find_data_issues
 from productrecs.records.events.event import EventKind
+from productrecs.records.events.newest_events.repository import UnknownProducts
 from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.shopper_identity import IdentityCheck
 from productrecs.tenancy.accounts.store import Store

@@ -16,8 +16,8 @@ from productrecs.features.reports.tracking_health.repository import (
     HealthRepository,
     Touchpoint,
     UnconfirmedShares,
-    UnknownProducts,
 )
+from productrecs.records.events.newest_events.repository import UnknownProducts
 from productrecs.records.pictures.picture_fetch_states import PictureCounts
 from productrecs.records.pictures.repository import PictureRepository
 from productrecs.records.purchases.sold_lines.repository import SoldLine

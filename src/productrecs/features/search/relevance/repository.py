@@ -17,6 +17,7 @@ from productrecs.features.search.relevance.relevance_measure import (
     QueryScore,
 )
 from productrecs.records.events.event import EventKind
+from productrecs.records.events.event_log.repository import EventLogRepository
 from productrecs.storage.sql.dialects import raw_connection, upsert
 from productrecs.storage.sql.tables import (
     items,
@@ -30,13 +31,6 @@ from productrecs.storage.sql.tables import (
 TOP, TAIL, HAND, REMOVED = "top", "tail", "hand", "removed"
 """Where a query of the set comes from; a removed one is not added again."""
 
-_PAGE: Final = 10_000
-_CLICKS_SQL: Final = (
-    "SELECT seq, term, item, person, position FROM events "  # noqa: S608 - our own numbers
-    f"WHERE store_id = ? AND seq > ? AND kind = {int(EventKind.SEARCH_CLICK)} "
-    "AND ts >= ? AND term IS NOT NULL AND item IS NOT NULL AND NOT excess "
-    "ORDER BY seq LIMIT ?"
-)
 _OUTCOMES_SQL: Final = (
     "SELECT search, kind FROM outcomes "
     "WHERE store_id = ? AND day >= ? AND search IS NOT NULL"
@@ -233,10 +227,9 @@ class RelevanceRepository:
 
     def clicks(self, since_ms: int) -> Iterator[list[ClickRow]]:
         """Yield the clicks on search results since a time, in pages in log order."""
-        reader, after = raw_connection(self._transaction), 0
-        while page := reader.all(_CLICKS_SQL, (self._store_id, after, since_ms, _PAGE)):
+        log = EventLogRepository(self._transaction, self._store_id)
+        for page in log.result_clicks(since_ms):
             yield [ClickRow._make(row) for row in page]
-            after = int(page[-1][0])
 
     def interactions(self, since_day: str) -> dict[int, float]:
         """Return the strongest cart or purchase after each click, by the click's seq."""

@@ -1,0 +1,1 @@
+"""Event log: what training, attribution, tests and relevance read of a log."""

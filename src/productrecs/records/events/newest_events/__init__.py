@@ -1,0 +1,1 @@
+"""Newest events: what reports, checks and the live view read at the end of a log."""
