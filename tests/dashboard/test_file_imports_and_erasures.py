@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 import sqlalchemy as sa
 
-from productrecs.features.imports.dashboard_file_import import DashboardFiles
+from productrecs.features.imports.dashboard_file_import import DashboardFileImporter
 from productrecs.features.privacy.repository import ShopperRepository
 from productrecs.records.uploads.file_import import CHECK_JOB
 from productrecs.services import build_eraser
@@ -149,15 +149,15 @@ def test_what_is_left_is_imported_with_its_row_numbers(
     assert orders == ["B", "C", "D", "E"]
 
 
-def erases_meanwhile(services: Services) -> DashboardFiles:
+def erases_meanwhile(services: Services) -> DashboardFileImporter:
     """Return a checker during whose first check a shopper is erased."""
 
-    class ErasesMeanwhile(DashboardFiles):
-        def check(
+    class ErasesMeanwhile(DashboardFileImporter):
+        def drop_erased_and_dry_run(
             self, store: Store, one: FileImport, path: Path, on_share: OnShare
         ) -> Mapping[str, Any]:
             """Check as ever, then erase."""
-            preview = super().check(store, one, path, on_share)
+            preview = super().drop_erased_and_dry_run(store, one, path, on_share)
             eraser = build_eraser(services)
             if not eraser.all(store.store_id):
                 eraser.request(store.store_id, ME)

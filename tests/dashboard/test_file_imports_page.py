@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.core.ids import INSTALLATION
-from productrecs.features.imports.dashboard_file_import import DashboardFiles
+from productrecs.features.imports.dashboard_file_import import DashboardFileImporter
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.uploads.file_import import OPEN_LIMIT
 from productrecs.records.uploads.repository import (
@@ -51,7 +51,7 @@ def send(member: Member, content: str | bytes, name: str, kind: str = "") -> str
 
 def work(office: Office) -> None:
     """Let the workers do what is due."""
-    files = DashboardFiles(office.services.imports)
+    files = DashboardFileImporter(office.services.imports)
     for worker in (
         build_file_checker(office.services, files),
         build_file_importer(office.services, files),
@@ -396,7 +396,7 @@ def test_interruptions_do_not_count_as_attempts(
 ) -> None:
     member = office.member(store)
     path = send(member, PRODUCTS, "a.csv")
-    files, stops = DashboardFiles(office.services.imports), []
+    files, stops = DashboardFileImporter(office.services.imports), []
 
     def stopped(*_: object) -> None:
         stops.append(1)
@@ -404,7 +404,7 @@ def test_interruptions_do_not_count_as_attempts(
         raise JobInterruptedError(message)
 
     with monkeypatch.context() as patched:
-        patched.setattr(DashboardFiles, "check", stopped)
+        patched.setattr(DashboardFileImporter, "drop_erased_and_dry_run", stopped)
         checker = build_file_checker(office.services, files)
         for _ in range(MAX_ATTEMPTS + 1):
             assert checker.run_one()
@@ -420,7 +420,9 @@ def started(office: Office, store: Store, rows: int) -> str:
     member = office.member(store)
     lines = "".join(f"p{number},Product {number}\n" for number in range(rows))
     path = send(member, f"id,title\n{lines}", "a.csv")
-    checker = build_file_checker(office.services, DashboardFiles(office.services.imports))
+    checker = build_file_checker(
+        office.services, DashboardFileImporter(office.services.imports)
+    )
     while checker.run_one():
         pass
     press(member, path, "start")
@@ -431,7 +433,7 @@ def test_an_interrupted_import_of_products_goes_on_where_it_stopped(
     office: Office, store: Store
 ) -> None:
     path = started(office, store, 4_500)
-    files = DashboardFiles(office.services.imports)
+    files = DashboardFileImporter(office.services.imports)
     file = office.services.uploads / id_of(path)
 
     def stop(share: float) -> None:
@@ -439,7 +441,7 @@ def test_an_interrupted_import_of_products_goes_on_where_it_stopped(
             raise KeyError
 
     with pytest.raises(KeyError):
-        files.run(store, find_import(office, store, path), file, stop)
+        files.import_file(store, find_import(office, store, path), file, stop)
     first = find_import(office, store, path).mark
     work(office)
     done = find_import(office, store, path)
@@ -454,7 +456,7 @@ def test_imports_of_several_stores_take_turns(office: Office, store: Store) -> N
     other = add_store(office.services, f"small-{office.now_ms}.example")
     long, short = started(office, store, 4_500), started(office, other, 2)
     importer = build_file_importer(
-        office.services, DashboardFiles(office.services.imports), slice_seconds=0.0
+        office.services, DashboardFileImporter(office.services.imports), slice_seconds=0.0
     )
 
     states = []

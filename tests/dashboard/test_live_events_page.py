@@ -292,7 +292,9 @@ def test_so_many_are_stored_and_no_more(
         with office.services.database.transaction() as transaction:
             repository = LiveEventRepository(transaction, store.store_id)
             end = min(total, start + per_batch)
-            repository.add([event_at(now + one) for one in range(start, end)])
+            repository.add_and_delete_old(
+                [event_at(now + one) for one in range(start, end)]
+            )
 
     with office.services.database.reading() as connection:
         repository = LiveEventRepository(connection, store.store_id)
@@ -309,7 +311,7 @@ def test_nothing_is_missed_between_two_polls_of_one_millisecond(
     for earlier in (0, 0, 5, 0, 900):
         with office.services.database.transaction() as transaction:
             repository = LiveEventRepository(transaction, store.store_id)
-            repository.add([event_at(office.now_ms - earlier)])
+            repository.add_and_delete_old([event_at(office.now_ms - earlier)])
             came = repository.latest(office.now_ms, after)
         counts.append(len(came))
         after = came[0].entry_id

@@ -314,7 +314,7 @@ def _live(filled: Filled, texts: Sequence[str]) -> None:
         for text, verdict in zip(texts, itertools.cycle(Verdict), strict=False)
     ]
     with filled.database.transaction() as transaction:
-        LiveEventRepository(transaction, filled.store.store_id).add(events)
+        LiveEventRepository(transaction, filled.store.store_id).add_and_delete_old(events)
     filled.held["live events"] += len(events)
 
 

@@ -17,7 +17,7 @@ from productrecs.core.clock import DAY_MS
 from productrecs.core.errors import ProductRecsError, StorageError
 from productrecs.core.ids import StoreId
 from productrecs.features.imports.dashboard_file_import import (
-    DashboardFiles,
+    DashboardFileImporter,
     OnShare,
 )
 from productrecs.records.uploads.file_import import (
@@ -84,7 +84,7 @@ class FileImportJobs:
     def __init__(
         self,
         services: Services,
-        importer: DashboardFiles,
+        importer: DashboardFileImporter,
         slice_seconds: float = SLICE_SECONDS,
     ) -> None:
         """Import for the stores of `services`; if others wait, each for `slice_seconds`."""
@@ -109,7 +109,9 @@ class FileImportJobs:
             share = self._progress_callback(store, one, progress, job)
             erasures = self._erasures(store)
             try:
-                preview = self._importer.check(store, one, self._path(one), share)
+                preview = self._importer.drop_erased_and_dry_run(
+                    store, one, self._path(one), share
+                )
             except (FileNotFoundError, ProductRecsError) as error:
                 preview = {"problem": self._problem(store, one, error)}
             self._end_check(store, one, preview, erasures)
@@ -126,7 +128,7 @@ class FileImportJobs:
                 continue
             share = self._progress_callback(store, one, progress, job)
             try:
-                is_finished = self._importer.run(store, one, self._path(one), share)
+                is_finished = self._importer.import_file(store, one, self._path(one), share)
             except (FileNotFoundError, ProductRecsError) as error:
                 problem = {"problem": self._problem(store, one, error)}
                 self._finish(store, one, ImportStatus.FAILED, problem)
@@ -298,7 +300,7 @@ class FileImportJobs:
         self._services.upload_folder.remove(one.import_id)
 
 
-def build_file_checker(services: Services, importer: DashboardFiles) -> JobWorker:
+def build_file_checker(services: Services, importer: DashboardFileImporter) -> JobWorker:
     """Return the worker of dry runs."""
     files = FileImportJobs(services, importer)
     task = PeriodicJob(CHECK_JOB, every=timedelta(seconds=30), stores=files.stores_to_check)
@@ -306,7 +308,9 @@ def build_file_checker(services: Services, importer: DashboardFiles) -> JobWorke
 
 
 def build_file_importer(
-    services: Services, importer: DashboardFiles, slice_seconds: float = SLICE_SECONDS
+    services: Services,
+    importer: DashboardFileImporter,
+    slice_seconds: float = SLICE_SECONDS,
 ) -> JobWorker:
     """Return the worker that imports the files that merchants have started."""
     files = FileImportJobs(services, importer, slice_seconds)

@@ -81,7 +81,7 @@ def test_the_live_view_of_a_store_is_emptied(database: Database) -> None:
     event = LiveEvent(NOON, Verdict.ACCEPTED, "buy", "me", "tent", "c", "", "{}")
     with database.transaction() as transaction:
         for store_id in stores:
-            LiveEventRepository(transaction, store_id).add([event])
+            LiveEventRepository(transaction, store_id).add_and_delete_old([event])
         ShopperRepository(transaction, stores[0]).delete_live_events()
 
     with database.reading() as connection:

@@ -18,7 +18,7 @@ from productrecs.features.imports.feeds.column_mapping import read_mapping
 from productrecs.features.imports.import_source import ImportSource, open_import_source
 from productrecs.features.imports.order_file_reader import (
     OrderFileFormat,
-    open_orders,
+    inspect_order_file,
 )
 from productrecs.features.imports.order_import import OrderDryRun, OrderImport
 from productrecs.records.orders.order_history_import import (
@@ -71,7 +71,7 @@ def import_orders(  # noqa: PLR0913 - one argument for each option
         store = find_store(services.database, domain)
         with open_import_source(file, services.settings.data) as source:
             chosen = OrderFileFormat(kind) if kind else None
-            orders = open_orders(
+            orders = inspect_order_file(
                 services.imports, store, source.file, chosen, columns, pattern
             )
             with progress("orders", orders.csv_format.size) as on_bytes:

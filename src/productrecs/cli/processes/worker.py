@@ -119,7 +119,7 @@ def _build(lane: str, services: "Services", fd: int | None) -> "BackgroundLoop":
 
 def _build_file_workers(services: "Services") -> "BackgroundLoop":
     from productrecs.features.imports.dashboard_file_import import (  # noqa: PLC0415
-        DashboardFiles,
+        DashboardFileImporter,
     )
     from productrecs.worker.file_import_jobs import (  # noqa: PLC0415
         build_file_checker,
@@ -129,7 +129,7 @@ def _build_file_workers(services: "Services") -> "BackgroundLoop":
         ParallelLoops,
     )
 
-    files = DashboardFiles(services.imports)
+    files = DashboardFileImporter(services.imports)
     return ParallelLoops(
         build_file_checker(services, files), build_file_importer(services, files)
     )

@@ -17,7 +17,7 @@ from productrecs.features.imports.import_preview import (
     chosen_mapping,
     describe_file,
     kind_of,
-    layout_of,
+    shopper_table_layout,
     table_columns,
     table_of,
 )
@@ -28,7 +28,7 @@ from productrecs.features.imports.import_report import (
     item_counts,
     merchant_notes,
     merchant_text,
-    rejected_rows,
+    rejected_rows_csv,
     shown_errors,
 )
 from productrecs.features.imports.import_services import ImportServices
@@ -40,7 +40,7 @@ from productrecs.features.imports.item_import import (
 from productrecs.features.imports.order_file_reader import (
     OrderFile,
     OrderFileFormat,
-    open_orders,
+    inspect_order_file,
 )
 from productrecs.features.imports.order_import import OrderDryRun, OrderImport
 from productrecs.records.orders.order_history_import import (
@@ -76,83 +76,93 @@ class ImportedFile:
 
 
 @dataclass(frozen=True, slots=True)
-class DashboardFiles:
+class DashboardFileImporter:
     """Checks and imports files of merchants."""
 
     services: ImportServices
 
-    def check(
-        self, store: Store, one: FileImport, path: Path, on_share: OnShare
+    def drop_erased_and_dry_run(
+        self, store: Store, file_import: FileImport, path: Path, on_share: OnShare
     ) -> Mapping[str, Any]:
         """Return the result of a dry run, with the mapping of the columns.
 
         Raises:
             UnreadableSourceError: when it is neither a table nor a feed nor JSON.
         """
-        dropped = self._drop_erased(store, one, path)
-        with self._open_source(one, path) as source:
-            kind = one.choices.kind or kind_of(source)
-            preview = describe_file(source, kind, one)
+        erasure_notes = self._drop_erased(store, file_import, path)
+        with self._open_source(file_import, path) as source:
+            kind = file_import.choices.kind or kind_of(source)
+            preview = describe_file(source, kind, file_import)
             try:
-                check_rows = self._check_orders if kind == ORDERS else self._check_items
-                found = check_rows(store, one, source, on_share)
+                dry_run_rows = (
+                    self._dry_run_orders if kind == ORDERS else self._dry_run_items
+                )
+                dry_run = dry_run_rows(store, file_import, source, on_share)
             except _ABOUT_THE_FILE as error:
                 return {**preview, "problem": merchant_text(error)}
-        problem = {} if found["counts"]["rows"] else {"problem": _NO_ROWS}
-        return {**preview, **found, **problem, "notes": [*dropped, *found["notes"]]}
+        problem = {} if dry_run["counts"]["rows"] else {"problem": _NO_ROWS}
+        return {
+            **preview,
+            **dry_run,
+            **problem,
+            "notes": [*erasure_notes, *dry_run["notes"]],
+        }
 
-    def staged_share(self, one: FileImport) -> float:
+    def staged_share(self, file_import: FileImport) -> float:
         """Return the progress of an import at which it starts to store."""
-        return _STAGED if one.choices.kind == ITEMS else 0.0
+        return _STAGED if file_import.choices.kind == ITEMS else 0.0
 
-    def run(
-        self, store: Store, one: FileImport, path: Path, on_share: OnShare
+    def import_file(
+        self, store: Store, file_import: FileImport, path: Path, on_share: OnShare
     ) -> ImportedFile:
         """Import the file.
 
         Raises:
-            UnreadableSourceError: as `check`.
+            UnreadableSourceError: as `drop_erased_and_dry_run`.
             RefusedFileError: when nothing in it can be imported.
         """
-        with self._open_source(one, path) as source:
-            kind = one.choices.kind or kind_of(source)
-            check_rows = self._run_orders if kind == ORDERS else self._run_items
+        with self._open_source(file_import, path) as source:
+            kind = file_import.choices.kind or kind_of(source)
+            import_rows = self._import_orders if kind == ORDERS else self._import_items
             try:
-                result, report = check_rows(store, one, source, on_share)
+                result, report = import_rows(store, file_import, source, on_share)
             except _ABOUT_THE_FILE as error:
                 raise RefusedFileError(merchant_text(error)) from error
             is_table = bool(table_columns(source.file))
-            rejects = rejected_rows(source.file, report.errors, is_table=is_table)
+            rejects = rejected_rows_csv(source.file, report.errors, is_table=is_table)
         errors = shown_errors(report.errors)
         stored = {"kind": kind, "errors": errors, "kept": len(report.errors)}
         return ImportedFile({**result, **stored}, rejects)
 
-    def _drop_erased(self, store: Store, one: FileImport, path: Path) -> list[str]:
+    def _drop_erased(self, store: Store, file_import: FileImport, path: Path) -> list[str]:
         """Drop the orders of shoppers erased since the file was sent; return a note."""
-        is_erased = erased_since(self.services, store, one.submitted_ms)
+        is_erased = erased_since(self.services, store, file_import.submitted_ms)
         if is_erased is None:
             return []
-        with self._open_source(one, path) as source:
-            layout = layout_of(source, one)
+        with self._open_source(file_import, path) as source:
+            layout = shopper_table_layout(source, file_import)
             rows = layout and ErasedRows(source.file, layout, is_erased)
             if not rows or not rows.count:
                 return []
-            with self.services.uploads.rewrite(one.import_id) as file:
-                rows.write_others(file)
+            with self.services.uploads.rewrite(file_import.import_id) as file:
+                rows.write_other_rows(file)
         return [f"{rows.count:,} rows of orders of erased customers were dropped."]
 
     @contextlib.contextmanager
-    def _open_source(self, one: FileImport, path: Path) -> Iterator[ImportSource]:
+    def _open_source(self, file_import: FileImport, path: Path) -> Iterator[ImportSource]:
         folder = self.services.folder
         with open_import_source(
-            one.file_name or "the file", folder, stored=path, max_bytes=MAX_UPLOAD_BYTES
+            file_import.file_name or "the file",
+            folder,
+            stored=path,
+            max_bytes=MAX_UPLOAD_BYTES,
         ) as source:
             yield source
 
-    def _check_orders(
-        self, store: Store, one: FileImport, source: ImportSource, on_share: OnShare
+    def _dry_run_orders(
+        self, store: Store, file_import: FileImport, source: ImportSource, on_share: OnShare
     ) -> dict[str, Any]:
-        orders, notes = self._orders(store, one, source), list[str]()
+        orders, notes = self._orders(store, file_import, source), list[str]()
         zone = store.settings.zone
         report = OrderImport(
             self.services,
@@ -160,20 +170,20 @@ class DashboardFiles:
             orders,
             _shares(source.size, on_share),
             notes.append,
-            ordered_today=one.choices.ordered_today,
+            ordered_today=file_import.choices.ordered_today,
         ).dry_run(source.file)
         to_import = report.lines - report.lines_repeated
         return {
             "counts": order_counts(report) | {"inserted": to_import, "deduplicated": 0},
-            "notes": [*_order_notes(report, one, zone), *notes],
-            "rows": table_of([_in_zone(one, zone) for one in report.would]),
+            "notes": [*_order_notes(report, file_import, zone), *notes],
+            "rows": table_of([_in_zone(row, zone) for row in report.would]),
             "errors": shown_errors(report.errors),
         }
 
-    def _run_orders(
-        self, store: Store, one: FileImport, source: ImportSource, on_share: OnShare
+    def _import_orders(
+        self, store: Store, file_import: FileImport, source: ImportSource, on_share: OnShare
     ) -> tuple[dict[str, Any], RowReport]:
-        orders, notes = self._orders(store, one, source), list[str]()
+        orders, notes = self._orders(store, file_import, source), list[str]()
         report = OrderImport(
             self.services,
             store,
@@ -181,27 +191,29 @@ class DashboardFiles:
             _shares(source.size, on_share),
             notes.append,
             MAX_REJECTED_ROWS,
-            one.choices.ordered_today,
-            ImportChanges(one.import_id),
+            file_import.choices.ordered_today,
+            ImportChanges(file_import.import_id),
         ).run(source.file)
-        notes += _time_notes(report, one)
+        notes += _time_notes(report, file_import)
         return {"counts": order_counts(report), "notes": notes}, report
 
-    def _orders(self, store: Store, one: FileImport, source: ImportSource) -> OrderFile:
-        choices = one.choices
-        mapping = chosen_mapping(ORDERS, one)
+    def _orders(
+        self, store: Store, file_import: FileImport, source: ImportSource
+    ) -> OrderFile:
+        choices = file_import.choices
+        mapping = chosen_mapping(ORDERS, file_import)
         kind = None
         if mapping is None and choices.format in set(OrderFileFormat):
             kind = OrderFileFormat(choices.format)
         times = choices.time_format or None
-        return open_orders(self.services, store, source.file, kind, mapping, times)
+        return inspect_order_file(self.services, store, source.file, kind, mapping, times)
 
-    def _check_items(
-        self, store: Store, one: FileImport, source: ImportSource, on_share: OnShare
+    def _dry_run_items(
+        self, store: Store, file_import: FileImport, source: ImportSource, on_share: OnShare
     ) -> dict[str, Any]:
-        options = _item_options(one, dry_run=True)
-        shown = _steps(on_share)
-        report = import_items(self.services, store, source, options, shown)
+        options = _item_options(file_import, dry_run=True)
+        show_progress = _steps(on_share)
+        report = import_items(self.services, store, source, options, show_progress)
         samples = [
             {"row": sample.row, "change": sample.change, "id": sample.id, **sample.fields}
             for sample in report.would
@@ -213,20 +225,20 @@ class DashboardFiles:
             "errors": shown_errors(report.errors),
         }
 
-    def _run_items(
-        self, store: Store, one: FileImport, source: ImportSource, on_share: OnShare
+    def _import_items(
+        self, store: Store, file_import: FileImport, source: ImportSource, on_share: OnShare
     ) -> tuple[dict[str, Any], RowReport]:
 
-        def note(transaction: Any, progress_mark: ItemMark) -> None:
+        def store_mark(transaction: Any, progress_mark: ItemMark) -> None:
             FileImportRepository(transaction, store.store_id).set_mark(
-                one.import_id, progress_mark
+                file_import.import_id, progress_mark
             )
 
         options = replace(
-            _item_options(one, dry_run=False),
-            progress=one.mark,
-            on_stored=note,
-            changes=ImportChanges(one.import_id),
+            _item_options(file_import, dry_run=False),
+            progress=file_import.mark,
+            on_stored=store_mark,
+            changes=ImportChanges(file_import.import_id),
         )
         report = import_items(self.services, store, source, options, _steps(on_share))
         return {
@@ -235,11 +247,11 @@ class DashboardFiles:
         }, report
 
 
-def _item_options(one: FileImport, *, dry_run: bool) -> ItemImportOptions:
-    chosen = one.choices.format
+def _item_options(file_import: FileImport, *, dry_run: bool) -> ItemImportOptions:
+    chosen = file_import.choices.format
     return ItemImportOptions(
         kind=ItemFileFormat(chosen) if chosen in set(ItemFileFormat) else None,
-        mapping=chosen_mapping(ITEMS, one),
+        mapping=chosen_mapping(ITEMS, file_import),
         dry_run=dry_run,
         max_errors=SHOWN_ERRORS if dry_run else MAX_REJECTED_ROWS,
     )
@@ -289,7 +301,7 @@ def _day(time_text: str, zone: tzinfo) -> str:
     return f"{moment.day} {moment:%b %Y}"
 
 
-def _order_notes(report: OrderDryRun, one: FileImport, zone: tzinfo) -> list[str]:
+def _order_notes(report: OrderDryRun, file_import: FileImport, zone: tzinfo) -> list[str]:
     notes = []
     if report.first and report.last:
         days = (_day(report.first, zone), _day(report.last, zone))
@@ -306,15 +318,15 @@ def _order_notes(report: OrderDryRun, one: FileImport, zone: tzinfo) -> list[str
             f"the catalog: {named}{more}. Orders of such products are stored, and count "
             "once you send the products."
         )
-    return notes + _time_notes(report, one)
+    return notes + _time_notes(report, file_import)
 
 
-def _time_notes(report: HistoryReport, one: FileImport) -> list[str]:
+def _time_notes(report: HistoryReport, file_import: FileImport) -> list[str]:
     notes = [
         f"{count:,} rows of orders that are not purchases are left out: {reason}."
         for reason, count in report.not_bought.items()
     ]
-    if report.rows_undated and one.choices.ordered_today:
+    if report.rows_undated and file_import.choices.ordered_today:
         notes.append(
             f"{report.rows_undated:,} rows have no readable time: as you said, their "
             "orders are of today."

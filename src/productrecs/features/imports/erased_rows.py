@@ -43,18 +43,18 @@ class ErasedRows:
         self._file = file
         self._format = inspect_csv(file, replace(layout, required=()))
         self._is_erased = is_erased
-        self._customer = _place(self._format, _CUSTOMER)
-        self._order = _place(self._format, _ORDER)
+        self._customer_index = _place(self._format, _CUSTOMER)
+        self._order_index = _place(self._format, _ORDER)
         self._orders: set[str] = set()
         self.count = 0
         for cells, is_ours in self._rows():
             self.count += is_ours
-            if is_ours and self._order is not None:
-                self._orders.add(_cell(cells, self._order))
+            if is_ours and self._order_index is not None:
+                self._orders.add(_cell(cells, self._order_index))
         self._orders.discard("")
         self.count = sum(is_ours for _, is_ours in self._rows())
 
-    def write_others(self, target: BinaryIO) -> None:
+    def write_other_rows(self, target: BinaryIO) -> None:
         """Write the file without them; blank lines keep the numbers of the other rows."""
         text = io.TextIOWrapper(
             target, self._format.encoding, self._format.errors, newline=""
@@ -79,10 +79,13 @@ class ErasedRows:
                 yield cells, self._is_ours(cells)
 
     def _is_ours(self, cells: list[str]) -> bool:
-        if self._order is not None and _cell(cells, self._order) in self._orders:
+        if (
+            self._order_index is not None
+            and _cell(cells, self._order_index) in self._orders
+        ):
             return True
-        if self._customer is not None:
-            return self._is_erased(_cell(cells, self._customer))
+        if self._customer_index is not None:
+            return self._is_erased(_cell(cells, self._customer_index))
         return any(
             self._is_erased(cell) for cell in map(str.strip, cells) if _is_name(cell)
         )

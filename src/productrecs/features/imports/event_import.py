@@ -63,16 +63,16 @@ def import_event_file(
         if number <= imported or not line.strip():
             continue
         report.rows += 1
-        events = _read(line, number, store, report)
+        events = _read_events(line, number, store, report)
         if events is not None:
             chunk.append((number, events))
         if len(chunk) == CHUNK:
-            report.events_stored += _store(
+            report.events_stored += _store_chunk(
                 services, store, chunk, _FilePosition(digest, number)
             )
             chunk = []
     if number > imported:
-        report.events_stored += _store(
+        report.events_stored += _store_chunk(
             services, store, chunk, _FilePosition(digest, number)
         )
     return report
@@ -89,7 +89,7 @@ def _lines(file: BinaryIO, on_bytes: Callable[[int], None]) -> Iterator[bytes]:
             on_bytes(len(line))
 
 
-def _read(
+def _read_events(
     line: bytes, number: int, store: Store, report: EventImportReport
 ) -> list[NewEvent] | None:
     try:
@@ -99,18 +99,18 @@ def _read(
         return None
 
 
-def _store(
-    services: ImportServices, store: Store, chunk: Iterable[_Line], place: _FilePosition
+def _store_chunk(
+    services: ImportServices, store: Store, chunk: Iterable[_Line], position: _FilePosition
 ) -> int:
     now_ms = services.clock()
     with services.database.transaction() as transaction:
         log = StoreLog(services.database, transaction, store.store_id, services.numbers)
         log.take_seqs(0)  # a concurrent import of the same file waits here
         repository = EventRepository(transaction, store.store_id)
-        imported = repository.lines_imported(_KIND, place.digest) or 0
+        imported = repository.lines_imported(_KIND, position.digest) or 0
         new_events = [events for number, events in chunk if number > imported]
         stored = ingest_events(log, new_events, now_ms, imported=True)
-        far = max(imported, place.line)
-        repository.set_lines_imported(_KIND, place.digest, far, now_ms)
+        last_line = max(imported, position.line)
+        repository.set_lines_imported(_KIND, position.digest, last_line, now_ms)
     log.committed()
     return stored

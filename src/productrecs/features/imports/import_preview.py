@@ -11,7 +11,7 @@ from productrecs.features.imports.feeds.column_mapping import (
     FIELDS,
     REQUIRED,
     ColumnMapping,
-    mapping_of,
+    mapping_from_choices,
 )
 from productrecs.features.imports.feeds.column_names import FIELD_GROUPS, field_title
 from productrecs.features.imports.feeds.format_detection import (
@@ -81,14 +81,14 @@ def kind_of(source: ImportSource) -> str:
     return ORDERS
 
 
-def layout_of(source: ImportSource, one: FileImport) -> CsvLayout | None:
+def shopper_table_layout(source: ImportSource, file_import: FileImport) -> CsvLayout | None:
     """Return the layout of a table that may name shoppers; None for products."""
-    kind = one.choices.kind or kind_of(source)
+    kind = file_import.choices.kind or kind_of(source)
     names = table_columns(source.file)
-    if mapping := chosen_mapping(kind, one) if names else None:
+    if mapping := chosen_mapping(kind, file_import) if names else None:
         return mapping.layout if kind == ORDERS else None
     known_formats = set(ItemFileFormat) - {ItemFileFormat.CSV}  # CSV is also the default
-    if not names or (kind == ITEMS and _detected(source, ITEMS) in known_formats):
+    if not names or (kind == ITEMS and _detect_format_key(source, ITEMS) in known_formats):
         return None
     with contextlib.suppress(MissingColumnsError):
         return ORDER_LAYOUTS[detect_order_format(source.file)]
@@ -98,11 +98,13 @@ def layout_of(source: ImportSource, one: FileImport) -> CsvLayout | None:
     return NO_LAYOUT
 
 
-def describe_file(source: ImportSource, kind: str, one: FileImport) -> dict[str, Any]:
+def describe_file(
+    source: ImportSource, kind: str, file_import: FileImport
+) -> dict[str, Any]:
     """Return the format of a file, and the mapping of its columns."""
     names = table_columns(source.file)
     titles = _ORDER_TITLES if kind == ORDERS else _ITEM_TITLES
-    chosen = one.choices.format or _detected(source, kind)
+    chosen = file_import.choices.format or _detect_format_key(source, kind)
     preview: dict[str, Any] = {
         "kind": kind,
         "format": chosen,
@@ -111,7 +113,7 @@ def describe_file(source: ImportSource, kind: str, one: FileImport) -> dict[str,
         "fields": list(FIELDS[kind]) if names else [],
         "groups": _groups(kind) if names else [],
         "required": list(REQUIRED[kind]),
-        "mapping": dict(one.choices.mapping),
+        "mapping": dict(file_import.choices.mapping),
         "samples": _first_values(source.file, names),
     }
     if names and chosen != BY_COLUMNS:
@@ -145,7 +147,7 @@ def _first_values(file: BinaryIO, names: Sequence[str]) -> dict[str, list[str]]:
     return found
 
 
-def _detected(source: ImportSource, kind: str) -> str:
+def _detect_format_key(source: ImportSource, kind: str) -> str:
     try:
         if kind == ORDERS:
             return detect_order_format(source.file).value
@@ -167,16 +169,16 @@ def _head(file: BinaryIO) -> bytes:
     return file.read(HEAD_BYTES)
 
 
-def chosen_mapping(kind: str, one: FileImport) -> ColumnMapping | None:
+def chosen_mapping(kind: str, file_import: FileImport) -> ColumnMapping | None:
     """Return the mapping that the merchant chose; None without one.
 
     Raises:
         MappingError: when a required field has no column.
     """
-    choices = one.choices
+    choices = file_import.choices
     if choices.format != BY_COLUMNS:
         return None
-    return mapping_of(kind, choices.mapping, choices.time_format)
+    return mapping_from_choices(kind, choices.mapping, choices.time_format)
 
 
 def table_of(samples: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -86,26 +86,31 @@ def missing_titles_error(reading: FeedReading) -> UntitledTableError:
     )
 
 
-def limit_error(
-    services: ImportServices, store: Store, size: int, new: int
+def catalog_limit_error(
+    services: ImportServices, store: Store, catalog_size: int, new_count: int
 ) -> CatalogLimitError:
     """Return the error for a file with too many new products, with the remedy."""
     plans = services.plans
     with services.database.reading() as connection:
         plan = plans[AccountRepository(connection).subscription(store.store_id).plan]
-    fitting = [
-        one
-        for one in plans.values()
-        if one.catalog_items is None or one.catalog_items >= size + new
+    fitting_plans = [
+        candidate
+        for candidate in plans.values()
+        if candidate.catalog_items is None
+        or candidate.catalog_items >= catalog_size + new_count
     ]
-    larger = min(fitting, key=lambda one: one.catalog_items or float("inf"), default=None)
+    larger = min(
+        fitting_plans,
+        key=lambda candidate: candidate.catalog_items or float("inf"),
+        default=None,
+    )
     remedy = "import fewer products"
     if larger is not None:
         remedy = f"productrecs store set-plan {store.domain} {larger.name}"
     return CatalogLimitError(
-        f"the file has {new:,} new products and the catalog holds {size:,}; the plan "
-        f"{plan.name} allows {plan.catalog_items:,}. Nothing was imported; choose a plan "
-        f"that fits: {remedy}"
+        f"the file has {new_count:,} new products and the catalog holds {catalog_size:,}; "
+        f"the plan {plan.name} allows {plan.catalog_items:,}. Nothing was imported; choose "
+        f"a plan that fits: {remedy}"
     )
 
 
@@ -200,7 +205,7 @@ _MAX_CHARACTERS: Final = 2_000_000
 _ANY_TABLE: Final = CsvLayout(MappingProxyType({}), (), "", prose=True)
 
 
-def rejected_rows(file: BinaryIO, errors: Sequence[RowError], *, is_table: bool) -> str:
+def rejected_rows_csv(file: BinaryIO, errors: Sequence[RowError], *, is_table: bool) -> str:
     """Return the rejected rows with reasons; rows of a table have their original cells."""
     if not errors:
         return ""

@@ -209,7 +209,7 @@ class JsonArray:
         if self._peek() == "]":
             return
         while True:
-            start, end = self._value()
+            start, end = self._next_value_bounds()
             yield self._text[start:end]
             if self._expect(",]") == "]":
                 return
@@ -219,16 +219,16 @@ class JsonArray:
         if self._expect("[{") == "[":
             return
         while True:
-            start, end = self._value()
+            start, end = self._next_value_bounds()
             is_items = self._text[start:end] == '"items"'
             self._expect(":")
             if is_items:
                 self._expect("[")
                 return
-            self._value()
+            self._next_value_bounds()
             self._expect(",")
 
-    def _value(self) -> tuple[int, int]:
+    def _next_value_bounds(self) -> tuple[int, int]:
         """Return the bounds of the next value, and skip it."""
         self._peek()
         while True:

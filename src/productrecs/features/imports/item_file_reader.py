@@ -14,7 +14,7 @@ from productrecs.features.imports.feeds.format_detection import (
 )
 from productrecs.features.imports.feeds.product_file_reader import (
     note_columns,
-    read_products,
+    read_provided_fields_and_products,
 )
 from productrecs.features.imports.feeds.product_grouping import FeedProduct, RejectedRow
 from productrecs.features.imports.feeds.value_parsing import FeedReading
@@ -135,29 +135,31 @@ def read_items(
         MappingError: when the mapping names a column that the table lacks.
     """
     if reading.mapping is not None:
-        yield from _mapped(source.file, reading.mapping, reading, on_bytes)
+        yield from _read_mapped_table(source.file, reading.mapping, reading, on_bytes)
         return
     chosen = kind or detect_format(source.file, source.ending)
     own_reader = _OWN_READERS.get(chosen)
     if own_reader is not None:
         yield from own_reader(source.file, reading, on_bytes)
         return
-    provided, found = read_products(source.file, chosen, reading, folder, on_bytes)
-    for product in found:
+    provided, products = read_provided_fields_and_products(
+        source.file, chosen, reading, folder, on_bytes
+    )
+    for product in products:
         if isinstance(product, RejectedRow):
             yield ReadItem(product.row, RejectedItem(product.message))
         else:
-            yield _product(product, provided)
+            yield _to_read_item(product, provided)
 
 
-def _product(product: FeedProduct, provided: frozenset[str]) -> ReadItem:
+def _to_read_item(product: FeedProduct, provided: frozenset[str]) -> ReadItem:
     item: ItemPatch | RejectedItem
     if product.item_id is None:
         item = RejectedItem(
             f"a variation of {product.name[:80]}, which is not in this file"
         )
     else:
-        fields = dict.fromkeys(provided) | product.fields()
+        fields = dict.fromkeys(provided) | product.item_fields()
         if product.is_hidden:
             fields["availability"] = Availability.DISCONTINUED
         text = fields.get("description")
@@ -171,7 +173,7 @@ def _csv(file: BinaryIO, reading: FeedReading, on_bytes: OnBytes) -> Iterator[Re
     csv_format = inspect_csv(file, _with_price_lists(file))
     reading.is_untitled = "title" not in csv_format.columns
     note_columns(file, csv_format, reading)
-    return _table(file, csv_format, dict, on_bytes)
+    return _read_table(file, csv_format, dict, on_bytes)
 
 
 def _with_price_lists(file: BinaryIO) -> CsvLayout:
@@ -183,38 +185,38 @@ def _with_price_lists(file: BinaryIO) -> CsvLayout:
     return replace(NAMED_CATALOG, columns=columns)
 
 
-def _mapped(
+def _read_mapped_table(
     file: BinaryIO, mapping: ColumnMapping, reading: FeedReading, on_bytes: OnBytes
 ) -> Iterator[ReadItem]:
-    mapping.check(file)
+    mapping.check_columns(file)
     csv_format = inspect_csv(file, mapping.layout)
     note_columns(file, csv_format, reading)
-    return _table(file, csv_format, mapping.translated, on_bytes)
+    return _read_table(file, csv_format, mapping.translated, on_bytes)
 
 
-def _table(
+def _read_table(
     file: BinaryIO,
     csv_format: CsvFormat,
-    translated: Callable[[dict[str, str]], dict[str, str]],
+    translate: Callable[[dict[str, str]], dict[str, str]],
     on_bytes: OnBytes,
 ) -> Iterator[ReadItem]:
     for number, cells in read_rows(file, csv_format, on_bytes):
         if isinstance(cells, BrokenRow):
             yield ReadItem(number, RejectedItem(cells.message))
             continue
-        row = translated(
+        row = translate(
             {
-                name: cells[place]
-                for name, place in csv_format.columns.items()
-                if place < len(cells)
+                name: cells[index]
+                for name, index in csv_format.columns.items()
+                if index < len(cells)
             }
         )
-        for name in [one for one in row if one.partition(":")[0] in _NUMBERS]:
+        for name in [column for column in row if column.partition(":")[0] in _NUMBERS]:
             row[name] = normalise_number(row[name], csv_format.separator)
         yield ReadItem(number, _read_patch(parse_item_row, row))
 
 
-def _json_lines(
+def _read_json_lines(
     file: BinaryIO, reading: FeedReading, on_bytes: OnBytes
 ) -> Iterator[ReadItem]:
     file.seek(0)
@@ -273,6 +275,6 @@ _OWN_READERS: Final[
     {
         ItemFileFormat.CSV: _csv,
         ItemFileFormat.JSON: _json,
-        ItemFileFormat.JSONL: _json_lines,
+        ItemFileFormat.JSONL: _read_json_lines,
     }
 )

@@ -19,8 +19,8 @@ from productrecs.features.imports.feeds.value_parsing import FeedReading
 from productrecs.features.imports.import_report import (
     DryRunSample,
     ItemImportReport,
+    catalog_limit_error,
     import_notes,
-    limit_error,
     missing_titles_error,
 )
 from productrecs.features.imports.import_services import ImportServices
@@ -95,7 +95,7 @@ def import_items(
     store: Store,
     source: ImportSource,
     options: ItemImportOptions | None = None,
-    shown: ProgressFactory = _no_progress,
+    show_progress: ProgressFactory = _no_progress,
 ) -> ItemImportReport:
     """Store every item of a file; return the result. Repeating it changes nothing.
 
@@ -123,22 +123,22 @@ def import_items(
     report = ItemImportReport(max_errors=chosen.max_errors)
     with tempfile.TemporaryFile(dir=services.folder) as file:
         staging = _ItemStaging(services, store, reading, report, file)
-        with shown("reading", source.size) as on_bytes:
+        with show_progress("reading", source.size) as on_bytes:
             folder = services.folder
             items = read_items(source, chosen.kind, reading, folder, on_bytes)
             if chosen.price_list:
                 items = _prices_in(chosen.price_list, items, reading)
-            staging.add(items)
-        staging.check()
+            staging.stage(items)
+        staging.check_titles_and_limit()
         # Without titles the result depends on the catalog, so the import starts again.
         progress = ItemMark() if reading.is_untitled else chosen.progress
         writer = _ItemWriter(services, store, report, progress, chosen)
-        pushing = _DryRun(services, store, report) if chosen.dry_run else writer
-        with shown("items", staging.items) as advance:
+        pusher = _DryRun(services, store, report) if chosen.dry_run else writer
+        with show_progress("items", staging.items) as advance:
             for chunk in staging.chunks():
-                pushing.push(chunk)
+                pusher.push(chunk)
                 advance(len(chunk))
-            pushing.push(())
+            pusher.push(())
     report.name_columns(reading.titles)
     report.errors.sort(key=lambda error: error.row)
     report.ignored_columns = list(reading.ignored)
@@ -206,29 +206,29 @@ class _ItemStaging:
         self._reading = reading
         self._report = report
         self._file = file
-        self._new: set[int] = set()  # hashes of ids: a file may hold a million
-        self._seen: set[int] = set()
+        self._new_ids: set[int] = set()  # hashes of ids: a file may hold a million
+        self._seen_ids: set[int] = set()
         self._known_count = 0
 
-    def add(self, items: Iterable[ReadItem]) -> None:
+    def stage(self, items: Iterable[ReadItem]) -> None:
         """Stage the valid items."""
         report = self._report
         chunk: list[ReadItem] = []
         for item in items:
             report.rows += item.rows
             if isinstance(item.item, RejectedItem):
-                one = item.item
-                report.skipped(item.row, one.problem, one.column, one.value)
+                rejected = item.item
+                report.skipped(item.row, rejected.problem, rejected.column, rejected.value)
                 report.rows_skipped += item.rows - 1
                 continue
             report.folded += item.rows - 1
             chunk.append(item)
             if len(chunk) == MAX_ITEMS:
-                self._write_chunk(chunk)
+                self._count_and_write_chunk(chunk)
                 chunk = []
-        self._write_chunk(chunk)
+        self._count_and_write_chunk(chunk)
 
-    def check(self) -> None:
+    def check_titles_and_limit(self) -> None:
         """Check that the items may be stored.
 
         Raises:
@@ -242,8 +242,8 @@ class _ItemStaging:
             size = CatalogRepository(connection, store.store_id).size()
             accounts = AccountRepository(connection)
             limit = catalog_limit(accounts, store.store_id, services.plans)
-        if limit is not None and self._new and size + len(self._new) > limit:
-            raise limit_error(services, store, size, len(self._new))
+        if limit is not None and self._new_ids and size + len(self._new_ids) > limit:
+            raise catalog_limit_error(services, store, size, len(self._new_ids))
 
     def chunks(self) -> Iterator[Sequence[ReadItem]]:
         """Yield the staged items."""
@@ -254,7 +254,7 @@ class _ItemStaging:
             remaining -= len(chunk)
             yield [_unstaged(item) for item in chunk]
 
-    def _write_chunk(self, chunk: Sequence[ReadItem]) -> None:
+    def _count_and_write_chunk(self, chunk: Sequence[ReadItem]) -> None:
         with self._services.database.reading() as connection:
             stored = _stored_items(
                 CatalogRepository(connection, self._store.store_id), chunk
@@ -269,20 +269,20 @@ class _ItemStaging:
                 self._report.rows_skipped += item.rows - 1
                 self._report.folded -= item.rows - 1
                 continue
-            is_repeated = hash(patch.item_id) in self._seen
-            self._seen.add(hash(patch.item_id))
+            is_repeated = hash(patch.item_id) in self._seen_ids
+            self._seen_ids.add(hash(patch.item_id))
             self._report.repeated += is_repeated
             staged.append(replace(item, is_repeated=is_repeated))
             self._known_count += not is_new
-            if is_new and not item.is_hidden and hash(patch.item_id) not in self._new:
-                self._new.add(hash(patch.item_id))
+            if is_new and not item.is_hidden and hash(patch.item_id) not in self._new_ids:
+                self._new_ids.add(hash(patch.item_id))
                 self._report.untitled += not patch.fields.get("title")
                 self._report.unpriced += patch.fields.get("price") is None
             stock = patch.fields.get("stock_qty")
             self._report.below_zero += isinstance(stock, int) and stock < 0
         self.items += len(staged)
         if staged:
-            staged_item = [
+            staged_items = [
                 _StagedItem(
                     item.row,
                     _patch(item).item_id,
@@ -293,7 +293,7 @@ class _ItemStaging:
                 )
                 for item in staged
             ]
-            self._file.write(msgspec.json.encode(staged_item) + b"\n")
+            self._file.write(msgspec.json.encode(staged_items) + b"\n")
 
 
 class _ItemWriter:
@@ -330,13 +330,13 @@ class _ItemWriter:
             patches = [_patch(item) for item in accepted]
             accounts = AccountRepository(transaction)
             limit = catalog_limit(accounts, store_id, services.plans)
-            pushed = self._upsert(log, patches, limit, chunk)
-            _count(self.report, pushed, chunk, accepted)
+            pushed = self._upsert_with_undo_changes(log, patches, limit, chunk)
+            _count_chunk(self.report, pushed, chunk, accepted)
             if chunk and self._on_stored is not None:
                 self._on_stored(transaction, self._progress())
         log.committed()
 
-    def _upsert(
+    def _upsert_with_undo_changes(
         self,
         log: StoreLog,
         patches: Sequence[ItemPatch],
@@ -353,11 +353,11 @@ class _ItemWriter:
         first = {_patch(item).item_id for item in chunk if not item.is_repeated}
         before = list[Before]()
 
-        def note(old: StoredItem | None, new: StoredItem) -> None:
+        def collect_before(old: StoredItem | None, new: StoredItem) -> None:
             if new.item.item_id in first:
                 before.append(item_before(old, new))
 
-        pushed = upsert_items(log, patches, now_ms, limit, note)
+        pushed = upsert_items(log, patches, now_ms, limit, collect_before)
         if pushed.seq:
             self._changes.add_items(log, pushed.seq, before)
         return pushed
@@ -393,7 +393,7 @@ class _DryRun:
             created += is_new
             self._show(item, "create" if is_new else "update")
         pushed = PushResult(created, 0, size + len(self._created))
-        _count(self.report, pushed, chunk, accepted)
+        _count_chunk(self.report, pushed, chunk, accepted)
 
     def _show(self, item: ReadItem, change: Literal["create", "update"]) -> None:
         if len(self.report.would) < MAX_SAMPLES:
@@ -420,7 +420,7 @@ def _patch(item: ReadItem) -> ItemPatch:
     return item.item
 
 
-def _count(
+def _count_chunk(
     report: ItemImportReport,
     pushed: PushResult,
     chunk: Sequence[ReadItem],

@@ -17,8 +17,8 @@ from productrecs.features.imports.feeds.column_names import order_column_names
 from productrecs.features.imports.feeds.order_export_reader import (
     ItemMatcher,
     OrderExportReader,
-    ShopifyOrders,
-    WooCommerceOrders,
+    ShopifyOrderReader,
+    WooCommerceOrderReader,
     reason_not_bought,
 )
 from productrecs.features.imports.import_services import ImportServices
@@ -94,8 +94,8 @@ ORDER_LAYOUTS: Final[Mapping[OrderFileFormat, CsvLayout]] = MappingProxyType(
 _EXPORTS: Final[Mapping[OrderFileFormat | None, type[OrderExportReader]]] = (
     MappingProxyType(
         {
-            OrderFileFormat.SHOPIFY: ShopifyOrders,
-            OrderFileFormat.WOOCOMMERCE: WooCommerceOrders,
+            OrderFileFormat.SHOPIFY: ShopifyOrderReader,
+            OrderFileFormat.WOOCOMMERCE: WooCommerceOrderReader,
         }
     )
 )
@@ -139,19 +139,19 @@ class OrderFile:
         Raises:
             NoOrderTimesError: when none has one.
         """
-        place, undated = time_column(self.csv_format), HistoryReport()
+        time_index, undated = time_column(self.csv_format), HistoryReport()
         reader = self.reader()
         for row in read_rows(file, self.csv_format):
-            lines = read_lines(reader, row, place, undated)
+            lines = read_lines(reader, row, time_index, undated)
             if lines and lines[0].ts_ms is not None:
                 return
         if not undated.rows_undated:
             return
-        if place is None:
+        if time_index is None:
             names = ", ".join(filter(None, self._titles(file)))
             reason = f"No column says when the orders were placed (it has {names})"
             raise NoOrderTimesError(reason)
-        title = self._titles(file)[place]
+        title = self._titles(file)[time_index]
         example = "it is empty in all rows"
         if undated.undated:
             example = f"row {undated.undated[0].row}: {undated.undated[0].message}"
@@ -163,7 +163,7 @@ class OrderFile:
         return column_names(file.read(HEAD_BYTES), self.csv_format.separator)
 
 
-def open_orders(
+def inspect_order_file(
     services: ImportServices,
     store: Store,
     file: BinaryIO,
@@ -186,14 +186,14 @@ def open_orders(
     is_own = chosen is OrderFileFormat.CSV and _has_our_names(file)
     layout = NAMED_HISTORY if is_own else ORDER_LAYOUTS[chosen or OrderFileFormat.CSV]
     if mapping is not None:
-        mapping.check(file)
+        mapping.check_columns(file)
         layout = mapping.layout
     csv_format = inspect_csv(file, layout)
     if mapping is not None or pattern is not None:
         csv_format = _with_mapping(csv_format, f"{mapping!r}{pattern or ''}")
     pattern = pattern or (None if mapping is None else mapping.time_format)
     column = "created" if chosen in _EXPORTS else "timestamp"
-    times = (
+    time_format = (
         detect_time_format(file, csv_format, column)
         if pattern is None
         else TimeFormat(pattern)
@@ -201,21 +201,24 @@ def open_orders(
     if is_own:
         columns, separator = csv_format.columns, csv_format.separator
         return OrderFile(
-            csv_format, lambda: HistoryLineReader(columns, separator, zone, times)
+            csv_format, lambda: HistoryLineReader(columns, separator, zone, time_format)
         )
-    names = ItemMatcher(_catalog_items(services, store.store_id))
+    item_matcher = ItemMatcher(_catalog_items(services, store.store_id))
     export = _EXPORTS.get(chosen)
     if export is None:
         return OrderFile(
-            csv_format, lambda: TableReader(csv_format, zone, times, names, mapping)
+            csv_format,
+            lambda: TableReader(csv_format, zone, time_format, item_matcher, mapping),
         )
-    if names.is_empty and "item" not in csv_format.columns:
+    if item_matcher.is_empty and "item" not in csv_format.columns:
         message = (
             "this export names products by SKU and title, and the catalog is empty; "
             f"first: productrecs import-items {store.domain} PRODUCTS"
         )
         raise EmptyCatalogError(message)
-    return OrderFile(csv_format, lambda: export(csv_format, zone, names, times))
+    return OrderFile(
+        csv_format, lambda: export(csv_format, zone, item_matcher, time_format)
+    )
 
 
 def _has_our_names(file: BinaryIO) -> bool:
@@ -248,7 +251,7 @@ class TableReader:
         columns = {name: place for place, name in enumerate(self._places)}
         self._reader = HistoryLineReader(columns, csv_format.separator, zone, times)
 
-    def lines(self, cells: list[str]) -> Sequence[HistoryLine]:
+    def read_lines_of_row(self, cells: list[str]) -> Sequence[HistoryLine]:
         """Return the line of a row.
 
         Raises:
@@ -256,15 +259,15 @@ class TableReader:
             NotAPurchaseError: when its order was cancelled, refunded or never paid.
         """
         fields = {
-            name: cells[place] if place < len(cells) else ""
-            for name, place in self._places.items()
+            name: cells[index] if index < len(cells) else ""
+            for name, index in self._places.items()
         }
         if reason := reason_not_bought(fields.get("status", "").strip()):
             raise NotAPurchaseError(reason)
         if self._mapping is not None:
             fields = self._mapping.translated(fields)
         line = self._reader.read(list(fields.values()))
-        item_id = self._names.item_of(line.item_id, line.item_id, line.item_id)
+        item_id = self._names.find_item_id(line.item_id, line.item_id, line.item_id)
         return (line if item_id is None else line._replace(item_id=item_id),)
 
 
@@ -277,7 +280,7 @@ def detect_order_format(file: BinaryIO) -> OrderFileFormat:
     is_own = _has_our_names(file)
     file.seek(0)
     head = file.read(HEAD_BYTES)
-    is_woocommerce = order_export_reader.is_export(head)
+    is_woocommerce = order_export_reader.is_woocommerce_export(head)
     # One WooCommerce export has an `item_id` too: the line number.
     if is_own and not is_woocommerce:
         return OrderFileFormat.CSV

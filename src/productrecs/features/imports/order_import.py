@@ -96,7 +96,7 @@ class OrderImport:
             NoOrderTimesError: as `run`.
         """
         self._check_times(file)
-        report, seen = OrderDryRun(max_errors=self.max_errors), set[int]()
+        report, line_keys = OrderDryRun(max_errors=self.max_errors), set[int]()
         orders_seen, items, times = set[int](), set[str](), set[int]()
         reader, time_index = self.orders.reader(), time_column(self.orders.csv_format)
         for number, line in (
@@ -105,21 +105,21 @@ class OrderImport:
             for line in read_lines(reader, row, time_index, report, self._times())
         ):
             key = hash((line.order_id, line.item_id))
-            report.lines_repeated += key in seen
+            report.lines_repeated += key in line_keys
             report.returns += line.quantity is not None and line.quantity < 0
-            if len(seen) < _MAX_COMPARED:
-                seen.add(key)
+            if len(line_keys) < _MAX_COMPARED:
+                line_keys.add(key)
             orders_seen.add(hash(line.order_id))  # a file may hold millions
             items.add(line.item_id)
             if line.ts_ms is not None:
                 times = {min((*times, line.ts_ms)), max((*times, line.ts_ms))}
             if len(report.would) < _MAX_SAMPLES:
-                report.would.append({"row": number, **_shown(line)})
+                report.would.append({"row": number, **_sample_row(line)})
         if times:
             report.first, report.last = iso(min(times)), iso(max(times))
         with self.services.database.reading() as connection:
             stored = CatalogRepository(connection, self.store.store_id).find(items)
-        known = {item_id for item_id, one in stored.items() if one.present}
+        known = {item_id for item_id, item in stored.items() if item.present}
         report.orders, report.items = len(orders_seen), len(items)
         report.unknown_items = report.items - len(known)
         report.unknown = sorted(items - known)[:_NAMED]
@@ -148,7 +148,7 @@ class OrderImport:
             self.on_note(note)
 
 
-def _shown(line: HistoryLine) -> dict[str, object]:
+def _sample_row(line: HistoryLine) -> dict[str, object]:
     fields = line._asdict()
     time_index = fields.pop("ts_ms")
     fields["timestamp"] = None if time_index is None else iso(time_index)

@@ -98,19 +98,19 @@ def client_hash(store_id: StoreId, address: str, agent: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def events_of_request(received: ReceivedRequest) -> list[LiveEvent]:
+def live_events_of_request(received: ReceivedRequest) -> list[LiveEvent]:
     """Return the events of a request, judged by the request alone."""
     if received.refusal or -1 in received.problems:
         verdict = Verdict.KEY_REFUSED if received.is_key_refused else Verdict.REFUSED
         if not received.refusal:
             verdict = Verdict.INVALID
         detail = received.refusal or received.problems[-1]
-        shown = received.data[:MAX_BODY].decode("utf-8", "replace")
-        return [_event(received, {}, verdict, detail, shown)]
+        body_text = received.data[:MAX_BODY].decode("utf-8", "replace")
+        return [_to_live_event(received, {}, verdict, detail, body_text)]
     events = []
-    for place, body in enumerate(_bodies(received.data)):
-        verdict, detail = _verdict(received, place, body)
-        events.append(_event(received, body, verdict, detail, ""))
+    for index, body in enumerate(_bodies(received.data)):
+        verdict, detail = _verdict_with_problem(received, index, body)
+        events.append(_to_live_event(received, body, verdict, detail, ""))
     return events
 
 
@@ -122,11 +122,11 @@ def with_catalog_verdict(event: LiveEvent, known_items: Collection[str]) -> Verd
     return Verdict.UNKNOWN_ITEM if unknown else event.verdict
 
 
-def _verdict(
-    received: ReceivedRequest, place: int, body: Mapping[str, Any]
+def _verdict_with_problem(
+    received: ReceivedRequest, index: int, body: Mapping[str, Any]
 ) -> tuple[Verdict, str]:
-    if place in received.problems:
-        return Verdict.INVALID, received.problems[place]
+    if index in received.problems:
+        return Verdict.INVALID, received.problems[index]
     if received.is_order:
         return _order_verdict(received, body)
     if received.problems:
@@ -189,18 +189,18 @@ def _skew_minutes(text: object, at_ms: int) -> int:
         return 0
 
 
-def _event(
+def _to_live_event(
     received: ReceivedRequest,
     body: Mapping[str, Any],
     verdict: Verdict,
     detail: str,
-    shown: str,
+    body_text: str,
 ) -> LiveEvent:
     items = _lines(body) if received.is_order else _items(body)
     order_id = body.get("order_id") if received.is_order else None
     detail = f"Order {order_id}. {detail}" if order_id else detail
     subject = ", ".join(items) or str(body.get("search_query") or body.get("item_id") or "")
-    text = shown or json.dumps(body, ensure_ascii=False, indent=1)
+    text = body_text or json.dumps(body, ensure_ascii=False, indent=1)
     return LiveEvent(
         at_ms=received.at_ms,
         verdict=verdict,

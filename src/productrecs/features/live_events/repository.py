@@ -52,15 +52,15 @@ class LiveEventRepository:
             row.on_conflict_do_update(index_elements=["store_id"], set_={"until": until_ms})
         )
 
-    def add(self, events: Sequence[LiveEvent]) -> None:
+    def add_and_delete_old(self, events: Sequence[LiveEvent]) -> None:
         """Store events, and delete those beyond the last 500 or older than an hour."""
         if not events:
             return
-        order = self._next_order(events[0].at_ms)
+        order = self._lock_and_next_order(events[0].at_ms)
         rows = [
             {
                 "store_id": self._store_id,
-                "entry_id": f"{order:013d}{place:04d}{random_text(8)}",
+                "entry_id": f"{order:013d}{index:04d}{random_text(8)}",
                 "at": event.at_ms,
                 "verdict": event.verdict,
                 "kind": event.kind,
@@ -70,12 +70,12 @@ class LiveEventRepository:
                 "detail": event.detail,
                 "body": event.body,
             }
-            for place, event in enumerate(events[-MAX_EVENTS:])
+            for index, event in enumerate(events[-MAX_EVENTS:])
         ]
         self._transaction.execute(live_events.insert(), rows)
         self._delete_old(events[-1].at_ms - RETENTION_MS)
 
-    def _next_order(self, at_ms: int) -> int:
+    def _lock_and_next_order(self, at_ms: int) -> int:
         """Return a number above that of every stored entry.
 
         A client requests the entries after its last one, so entries are ordered by the
@@ -134,25 +134,34 @@ class LiveEventRepository:
         The latter are known from what is stored alone, so their browser is not known, and
         every product in the catalog makes them accepted.
         """
-        found = self.latest(now_ms, **filters)
+        recorded_matches = self.latest(now_ms, **filters)
         verdict = filters.pop("verdict", "")
         if filters.pop("client", ""):
-            return found
+            return recorded_matches
         recorded = self.latest(now_ms)
         stored = (
-            one
-            for one in (*self._stored(**filters), *self._newest_sent_orders(**filters))
-            if verdict in {"", one.verdict} and not _is_among(one, recorded)
+            event
+            for event in (
+                *self._newest_logged_events(**filters),
+                *self._newest_sent_orders(**filters),
+            )
+            if verdict in {"", event.verdict} and not _is_among(event, recorded)
         )
-        both = sorted([*found, *stored], key=lambda one: one.at_ms, reverse=True)
+        both = sorted(
+            [*recorded_matches, *stored], key=lambda event: event.at_ms, reverse=True
+        )
         return both[:MAX_EVENTS]
 
-    def _stored(self, kind: str = "", session: str = "", item: str = "") -> list[LiveEvent]:
+    def _newest_logged_events(
+        self, kind: str = "", session: str = "", item: str = ""
+    ) -> list[LiveEvent]:
         """Return the newest events of the log; an impression is one event."""
-        number = {one.wire_name: int(one) for one in EventKind}.get(kind, -1)
+        number = {event_kind.wire_name: int(event_kind) for event_kind in EventKind}.get(
+            kind, -1
+        )
         newest = NewestEventRepository(self._transaction, self._store_id)
         rows = newest.latest(MAX_EVENTS, number if kind else None, session, item)
-        return list(_stored_events(rows))
+        return list(_to_live_events(rows))
 
     def _newest_sent_orders(
         self, kind: str = "", session: str = "", item: str = ""
@@ -164,7 +173,7 @@ class LiveEventRepository:
         rows = lines.newest_order_lines(session, MAX_EVENTS)
         orders = [list(group) for _, group in groupby(rows, _order_key)]
         return [
-            _stored_order(order[::-1])
+            _order_to_live_event(order[::-1])
             for order in orders
             if not item or any(row["item_id"] == item for row in order)
         ]
@@ -183,23 +192,27 @@ class LiveEventRepository:
         return found
 
 
-def _stored_events(rows: Sequence[sa.RowMapping]) -> Iterator[LiveEvent]:
+def _to_live_events(rows: Sequence[sa.RowMapping]) -> Iterator[LiveEvent]:
     for (at_ms, kind, shopper, widget, _), group in groupby(rows, _event_key):
-        some = list(group)
-        shown = [str(row["item_id"]) for row in reversed(some) if row["item_id"]]
-        is_known = all(row["present"] is not False for row in some)
+        rows_of_event = list(group)
+        item_ids = [
+            str(row["item_id"]) for row in reversed(rows_of_event) if row["item_id"]
+        ]
+        is_known = all(row["present"] is not False for row in rows_of_event)
         verdict = Verdict.ACCEPTED if is_known else Verdict.UNKNOWN_ITEM
-        fields = event_fields(dict(some[-1]), {row["item"]: row["item_id"] for row in some})
+        fields = event_fields(
+            dict(rows_of_event[-1]), {row["item"]: row["item_id"] for row in rows_of_event}
+        )
         if kind == EventKind.REC_IMPRESSION:
-            fields |= {"item_ids": shown, "widget": widget}
+            fields |= {"item_ids": item_ids, "widget": widget}
             for name in ("source", "position"):
-                fields[f"{name}s"] = [row[name] for row in reversed(some)]
+                fields[f"{name}s"] = [row[name] for row in reversed(rows_of_event)]
         yield LiveEvent(
             at_ms=at_ms,
             verdict=verdict,
             kind=EventKind(kind).wire_name,
-            session=some[0]["session"] or shopper,
-            item=", ".join(shown) or some[0]["term"] or "",
+            session=rows_of_event[0]["session"] or shopper,
+            item=", ".join(item_ids) or rows_of_event[0]["term"] or "",
             client="",
             detail="",
             body=json.dumps(fields, ensure_ascii=False, indent=1),
@@ -217,7 +230,7 @@ def _order_key(row: sa.RowMapping) -> tuple[str | None, int, int]:
     return row["order_id"], row["receipt"], row["seq"] if row["order_id"] is None else 0
 
 
-def _stored_order(lines: Sequence[sa.RowMapping]) -> LiveEvent:
+def _order_to_live_event(lines: Sequence[sa.RowMapping]) -> LiveEvent:
     first = lines[0]
     is_known = all(row["present"] for row in lines)
     body = {

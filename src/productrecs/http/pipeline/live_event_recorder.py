@@ -20,7 +20,7 @@ from productrecs.features.live_events.live_event import (
     ReceivedRequest,
     Verdict,
     client_hash,
-    events_of_request,
+    live_events_of_request,
     with_catalog_verdict,
 )
 from productrecs.features.live_events.repository import (
@@ -178,7 +178,7 @@ def _identity_refusal(sender: Sender) -> Callable[[Mapping[str, Any]], str] | No
 def _store(database: Database, batch: Sequence[ReceivedRequest]) -> None:
     ordered = sorted(batch, key=lambda one: one.store_id)
     for store_id, group in groupby(ordered, key=lambda one: one.store_id):
-        events = [event for one in group for event in events_of_request(one)]
+        events = [event for one in group for event in live_events_of_request(one)]
         with database.transaction(synced=False) as transaction:
             repository = LiveEventRepository(transaction, store_id)
             known_ids = CatalogRepository(transaction, store_id).find(
@@ -188,7 +188,9 @@ def _store(database: Database, batch: Sequence[ReceivedRequest]) -> None:
             received = repository.receipts(
                 [event.event_id for event in events if event.event_id]
             )
-            repository.add([_final(one, present, received) for one in events])
+            repository.add_and_delete_old(
+                [_final(one, present, received) for one in events]
+            )
 
 
 _LIVE_EVENTS: Final = RecordKind(

@@ -215,7 +215,7 @@ class RowReader(Protocol):
 
     sums: bool
 
-    def lines(self, cells: list[str]) -> Sequence[HistoryLine]:
+    def read_lines_of_row(self, cells: list[str]) -> Sequence[HistoryLine]:
         """Return a row's lines; of the lines of one order and item the last counts.
 
         Raises:
@@ -413,7 +413,7 @@ def read_lines(
         report.skipped(number, cells.message)
         return ()
     try:
-        lines = reader.lines(cells)
+        lines = reader.read_lines_of_row(cells)
     except UnreadableRowError as error:
         report.skipped(number, error.problem, error.column, error.value)
         return ()

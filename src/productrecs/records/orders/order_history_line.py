@@ -182,7 +182,7 @@ class HistoryLineReader:
             None if currency is None else self._read_currency(cells[currency]),
         )
 
-    def lines(self, cells: list[str]) -> Sequence[HistoryLine]:
+    def read_lines_of_row(self, cells: list[str]) -> Sequence[HistoryLine]:
         """Return the one line of a row.
 
         Raises:

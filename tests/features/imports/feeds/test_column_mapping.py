@@ -15,7 +15,7 @@ def test_the_first_name_that_the_table_has_counts() -> None:
 
     assert mapping.layout.columns["title"] == ("Langtext", "Bezeichnung")
     with (SAMPLES / "table.csv").open("rb") as file:
-        mapping.check(file)
+        mapping.check_columns(file)
 
 
 def test_words_are_translated_whatever_their_case() -> None:
@@ -71,4 +71,4 @@ def test_a_missing_column_is_an_error_that_lists_the_tables_columns(
         (SAMPLES / "table.csv").open("rb") as file,
         pytest.raises(MappingError, match=r"'EK netto'.*it has Artikelnr\., Bezeichnung"),
     ):
-        mapping.check(file)
+        mapping.check_columns(file)

@@ -40,7 +40,7 @@ def offers(count: int, variants: int) -> list[Offer]:
 def fields_by_id(
     found: Iterator[FeedProduct | RejectedRow],
 ) -> dict[str | None, dict[str, object]]:
-    return {one.item_id: one.fields() for one in found if isinstance(one, FeedProduct)}
+    return {one.item_id: one.item_fields() for one in found if isinstance(one, FeedProduct)}
 
 
 @pytest.mark.parametrize("size", [1, 1 << 30])
@@ -122,9 +122,9 @@ def test_a_card_shows_what_can_be_had(
 ) -> None:
     product = FeedProduct("p", 2)
     for row, part in enumerate(parts):
-        product.add(Offer(row, "p", "p", variant=part))
+        product.merge_offer(Offer(row, "p", "p", variant=part))
 
-    fields = product.fields()
+    fields = product.item_fields()
 
     names = ("price", "cost", "stock_qty", "availability")
     assert tuple(fields.get(name) for name in names) == expected
@@ -143,6 +143,6 @@ def test_a_card_shows_what_can_be_had(
 def test_variants_share_what_their_titles_begin_with(titles: list[str], title: str) -> None:
     product = FeedProduct("p", 2)
     for row, one in enumerate(titles):
-        product.add(Offer(row, "p", "p", fields={"title": one}))
+        product.merge_offer(Offer(row, "p", "p", fields={"title": one}))
 
-    assert product.fields()["title"] == title
+    assert product.item_fields()["title"] == title

@@ -74,7 +74,7 @@ class ColumnMapping:
                 cells[column] = words.get(cells[column].strip().casefold(), cells[column])
         return cells
 
-    def check(self, file: BinaryIO) -> None:
+    def check_columns(self, file: BinaryIO) -> None:
         """Check that the table has every mapped column.
 
         Raises:
@@ -122,12 +122,12 @@ def read_mapping(path: Path, kind: str) -> ColumnMapping:
     return ColumnMapping(
         name=str(path),
         layout=_layout(kind, columns),
-        values=_values(path, kind, table.get(_VALUES, {})),
+        values=_read_value_translations(path, kind, table.get(_VALUES, {})),
         time_format=_check_time_format(path, columns, table.get(_TIME_FORMAT)),
     )
 
 
-def mapping_of(
+def mapping_from_choices(
     kind: str, chosen: Mapping[str, str], time_format: str = ""
 ) -> ColumnMapping:
     """Return the mapping that gives each of our fields one column of a file.
@@ -176,9 +176,11 @@ def _check_time_format(
     raise MappingError(message)
 
 
-def _values(path: Path, kind: str, parsed: object) -> Mapping[str, Mapping[str, str]]:
+def _read_value_translations(
+    path: Path, kind: str, parsed: object
+) -> Mapping[str, Mapping[str, str]]:
     tables = parsed if isinstance(parsed, dict) else {"values": parsed}
-    found: dict[str, Mapping[str, str]] = {}
+    translations: dict[str, Mapping[str, str]] = {}
     for name, words in tables.items():
         _check_column(path, kind, name)
         if not isinstance(words, dict) or not all(
@@ -186,10 +188,10 @@ def _values(path: Path, kind: str, parsed: object) -> Mapping[str, Mapping[str, 
         ):
             message = f'{path}: [{kind}.values.{name}] must hold words: "theirs" = "ours"'
             raise MappingError(message)
-        found[name] = {
+        translations[name] = {
             their_word.casefold(): our_word for their_word, our_word in words.items()
         }
-    return MappingProxyType(found)
+    return MappingProxyType(translations)
 
 
 def _check_column(path: Path, kind: str, name: str) -> None:

@@ -112,19 +112,19 @@ def detect_format(file: BinaryIO, ending: str) -> ItemFileFormat:
         return _ENDINGS[ending]
     file.seek(0)
     head = file.read(HEAD_BYTES)
-    start = _start(head)
+    start = _first_character(head)
     if start in ("[", "{"):
         return ItemFileFormat.JSONL if _is_lines(head) else ItemFileFormat.JSON
-    return ItemFileFormat.GOOGLE if start == "<" else _table(head)
+    return ItemFileFormat.GOOGLE if start == "<" else _detect_table_format(head)
 
 
 def is_xml(file: BinaryIO) -> bool:
     """Return whether the file starts like XML."""
     file.seek(0)
-    return _start(file.read(HEAD_BYTES)) == "<"
+    return _first_character(file.read(HEAD_BYTES)) == "<"
 
 
-def _start(head: bytes) -> str:
+def _first_character(head: bytes) -> str:
     """Return the first character that is not a blank."""
     return decode_head(head).lstrip()[:1]
 
@@ -138,13 +138,13 @@ def _is_lines(head: bytes) -> bool:
     return isinstance(value, dict) and "id" in value
 
 
-def _table(head: bytes) -> ItemFileFormat:
+def _detect_table_format(head: bytes) -> ItemFileFormat:
     """Return the format with most known columns of a table; on a tie, the first."""
-    if woocommerce_products.columns_by_place(head) is not None:
+    if woocommerce_products.columns_by_position(head) is not None:
         return ItemFileFormat.WOOCOMMERCE
-    found = {kind: _known_columns(head, kind) for kind in _SIGNS}
-    best = max(found, key=lambda kind: found[kind])
-    if found[best]:
+    known_counts = {kind: _known_column_count(head, kind) for kind in _SIGNS}
+    best = max(known_counts, key=lambda kind: known_counts[kind])
+    if known_counts[best]:
         return best
     try:
         read_header(head, NAMED_CATALOG)
@@ -158,17 +158,17 @@ def _table(head: bytes) -> ItemFileFormat:
     return ItemFileFormat.CSV
 
 
-def _known_columns(head: bytes, kind: ItemFileFormat) -> int:
+def _known_column_count(head: bytes, kind: ItemFileFormat) -> int:
     """Return how many columns of a table a format knows; 0 if it cannot be that format."""
     layout, signs = _SIGNS[kind]
     try:
         header = read_header(head, layout)
     except MissingColumnsError:
         return 0
-    found = header.columns
+    columns = header.columns
     if kind is ItemFileFormat.WOOCOMMERCE:
-        if not woocommerce_products.names_products(found):
+        if not woocommerce_products.names_products(columns):
             return 0
-        if len(found) == header.width >= _MIN_KNOWN_COLUMNS:
-            return len(found)
-    return len(found) if found.keys() & signs else 0
+        if len(columns) == header.width >= _MIN_KNOWN_COLUMNS:
+            return len(columns)
+    return len(columns) if columns.keys() & signs else 0

@@ -95,7 +95,7 @@ def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> Offe
         row=row,
         product=item_id,
         item_id=item_id,
-        fields=_fields(cells),
+        fields=_item_fields(cells),
         variant=_variant(cells, reading),
         attributes=collect_attributes(
             ((name.capitalize(), cells.get(name, "")) for name in _ATTRIBUTES), "/"
@@ -103,7 +103,7 @@ def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> Offe
     )
 
 
-def _fields(cells: Mapping[str, str]) -> dict[str, Value]:
+def _item_fields(cells: Mapping[str, str]) -> dict[str, Value]:
     category = cells.get("category", "").strip()
     path = cells.get("type", "").strip() or ("" if category.isdigit() else category)
     return {

@@ -126,7 +126,7 @@ def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> Offe
         is_main=not is_variation,
         is_hidden=is_disabled
         or cells.get("visibility", "").strip().lower() == _NOT_VISIBLE,
-        fields=_fields(cells, sku, reading),
+        fields=_item_fields(cells, sku, reading),
         variant=None if is_composed or (is_variation and is_disabled) else sold,
         product_values=sold if is_composed else None,
         attributes={} if is_variation and is_disabled else _attributes(cells),
@@ -144,7 +144,9 @@ def _attributes(cells: Mapping[str, str]) -> dict[str, list[str]]:
     return collect_attributes(attributes, "|")
 
 
-def _fields(cells: Mapping[str, str], sku: str, reading: FeedReading) -> dict[str, Value]:
+def _item_fields(
+    cells: Mapping[str, str], sku: str, reading: FeedReading
+) -> dict[str, Value]:
     long, short = cells.get("description", ""), cells.get("short", "")
     path = cells.get("path", "").strip()
     return {

@@ -66,7 +66,7 @@ class ItemMatcher:
         """Whether the catalog has no products."""
         return not self._ids
 
-    def item_of(self, sku: str, title: str, item_id: str = "") -> str | None:
+    def find_item_id(self, sku: str, title: str, item_id: str = "") -> str | None:
         """Return the id of the product, or None without a match.
 
         An order names a variant as `Trail shirt - M`: the product's title and its
@@ -115,16 +115,16 @@ class OrderExportReader:
         self,
         csv_format: CsvFormat,
         zone: tzinfo,
-        names: ItemMatcher,
-        times: TimeFormat | None = None,
+        item_matcher: ItemMatcher,
+        time_format: TimeFormat | None = None,
     ) -> None:
         """Read a file whose format is `csv_format`.
 
         Times without an offset are in `zone`.
         """
         self._places = csv_format.columns
-        self._names = names
-        self._reader = HistoryLineReader(_COLUMNS, csv_format.separator, zone, times)
+        self._item_matcher = item_matcher
+        self._reader = HistoryLineReader(_COLUMNS, csv_format.separator, zone, time_format)
         self._order = ExportedOrder()
         self._lines: dict[str, HistoryLine] = {}  # of this order
         self.unmatched = 0  # lines without a matching product
@@ -134,11 +134,11 @@ class OrderExportReader:
         """Return the order of a row; a row without an id continues the previous order."""
         raise NotImplementedError
 
-    def sold(self, cells: list[str]) -> Sequence[ExportedLine]:
+    def exported_lines(self, cells: list[str]) -> Sequence[ExportedLine]:
         """Return the lines in a row."""
         raise NotImplementedError
 
-    def lines(self, cells: list[str]) -> Sequence[HistoryLine]:
+    def read_lines_of_row(self, cells: list[str]) -> Sequence[HistoryLine]:
         """Return the lines of a row.
 
         Raises:
@@ -148,7 +148,10 @@ class OrderExportReader:
         self._begin_order(self.order_of(cells))
         if self._order.not_bought:
             raise NotAPurchaseError(self._order.not_bought)
-        order_lines = [self._line(one) for one in self.sold(cells)]
+        order_lines = [
+            self._to_history_line(exported_line)
+            for exported_line in self.exported_lines(cells)
+        ]
         if not order_lines:
             message = "it names no product"
             raise UnreadableRowError(message)
@@ -179,8 +182,8 @@ class OrderExportReader:
         if order.status and not order.not_bought:
             self.statuses[order.status] += 1
 
-    def _line(self, sold: ExportedLine) -> HistoryLine:
-        item_id = self._names.item_of(sold.sku, sold.title, sold.item_id)
+    def _to_history_line(self, sold: ExportedLine) -> HistoryLine:
+        item_id = self._item_matcher.find_item_id(sold.sku, sold.title, sold.item_id)
         if item_id is None:
             item_id = sold.item_id or sold.sku or sold.title
             self.unmatched += 1
@@ -193,9 +196,9 @@ class OrderExportReader:
             sold.quantity,
             sold.price,
         ]
-        return self._merged_line(self._reader.read(row))
+        return self._merge_into_order(self._reader.read(row))
 
-    def _merged_line(self, line: HistoryLine) -> HistoryLine:
+    def _merge_into_order(self, line: HistoryLine) -> HistoryLine:
         """Return a line with the units of other variants of its product in the order added.
 
         For one order and item the last row counts, so it has to include all of them.
@@ -203,14 +206,14 @@ class OrderExportReader:
         before = self._lines.get(line.item_id)
         if before is not None and before.quantity and line.quantity:
             units = before.quantity + line.quantity
-            paid = [
-                one.price * one.quantity
-                for one in (before, line)
-                if one.price is not None and one.quantity
+            amounts = [
+                merged_line.price * merged_line.quantity
+                for merged_line in (before, line)
+                if merged_line.price is not None and merged_line.quantity
             ]
             price = (
-                round(sum(paid) / units, 6)
-                if len(paid) == _SEVERAL_PRODUCTS and units
+                round(sum(amounts) / units, 6)
+                if len(amounts) == _SEVERAL_PRODUCTS and units
                 else None
             )
             line = line._replace(quantity=units or None, price=price)
@@ -248,7 +251,7 @@ _RETURNED_STATUSES: Final = frozenset({"voided", "refunded"})
 _OFFSET: Final = re.compile(r"^(\S+) (\S+) ([+-]\d{2}):?(\d{2})$")
 
 
-class ShopifyOrders(OrderExportReader):
+class ShopifyOrderReader(OrderExportReader):
     """Shopify orders: the first row has the order's fields; customers have e-mails."""
 
     def order_of(self, cells: list[str]) -> ExportedOrder:
@@ -263,7 +266,7 @@ class ShopifyOrders(OrderExportReader):
             not_bought=not_bought,
         )
 
-    def sold(self, cells: list[str]) -> Sequence[ExportedLine]:
+    def exported_lines(self, cells: list[str]) -> Sequence[ExportedLine]:
         """Return the line of a row."""
         return (
             ExportedLine(
@@ -370,7 +373,7 @@ WOOCOMMERCE_ONLY: Final = CsvLayout(
 """Columns that only exports of WooCommerce have; `SKU` or `Order Date` may be anybody's."""
 
 
-def is_export(head: bytes) -> bool:
+def is_woocommerce_export(head: bytes) -> bool:
     """Return whether a file's first bytes are those of a WooCommerce order export."""
     try:
         read_header(head, WOOCOMMERCE_ONLY)
@@ -385,10 +388,12 @@ def is_export(head: bytes) -> bool:
 def reason_not_bought(status: str) -> str:
     """Return why an order with this status is not a purchase; "" if it is one."""
     simplified = status.casefold().removeprefix("wc-")
-    return next((one for one, words in _NOT_BOUGHT.items() if simplified in words), "")
+    return next(
+        (reason for reason, words in _NOT_BOUGHT.items() if simplified in words), ""
+    )
 
 
-class WooCommerceOrders(OrderExportReader):
+class WooCommerceOrderReader(OrderExportReader):
     """WooCommerce orders in any format; customers have user ids, guests have none."""
 
     def order_of(self, cells: list[str]) -> ExportedOrder:
@@ -403,7 +408,7 @@ class WooCommerceOrders(OrderExportReader):
             status=status.removeprefix("wc-"),
         )
 
-    def sold(self, cells: list[str]) -> Sequence[ExportedLine]:
+    def exported_lines(self, cells: list[str]) -> Sequence[ExportedLine]:
         """Return the lines of a row.
 
         Raises:
@@ -412,12 +417,14 @@ class WooCommerceOrders(OrderExportReader):
         """
         cells_of_lines = list(self._lines_of_row(cells))
         bought = [
-            one for one in cells_of_lines if one.get("quantity", "1") not in {"0", "0.0"}
+            cells_of_line
+            for cells_of_line in cells_of_lines
+            if cells_of_line.get("quantity", "1") not in {"0", "0.0"}
         ]
         if cells_of_lines and not bought:
             reason = "refunded"
             raise NotAPurchaseError(reason)
-        return [_sold(one) for one in bought]
+        return [_to_exported_line(cells_of_line) for cells_of_line in bought]
 
     def _lines_of_row(self, cells: list[str]) -> Iterator[Mapping[str, str]]:
         """Yield each line's fields, by our names."""
@@ -448,7 +455,7 @@ class WooCommerceOrders(OrderExportReader):
             yield _net(fields)
 
 
-def _sold(fields: Mapping[str, str]) -> ExportedLine:
+def _to_exported_line(fields: Mapping[str, str]) -> ExportedLine:
     price = fields.get("price", "")
     if not price:
         price = _unit_price(fields.get("total", ""), fields.get("quantity", ""))

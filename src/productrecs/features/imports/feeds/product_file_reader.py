@@ -24,7 +24,7 @@ from productrecs.features.imports.feeds.product_grouping import (
     group_by_product,
 )
 from productrecs.features.imports.feeds.value_parsing import FeedReading, InvalidOfferError
-from productrecs.features.imports.feeds.xml_feed import MAX_ITEM_BYTES, read_feed
+from productrecs.features.imports.feeds.xml_feed import MAX_ITEM_BYTES, read_feed_items
 from productrecs.records.orders.csv_reader import (
     HEAD_BYTES,
     BrokenRow,
@@ -64,7 +64,7 @@ PLATFORMS: Final[Mapping[ItemFileFormat, PlatformFormat]] = MappingProxyType(
             woocommerce_products.read_offer,
             woocommerce_products.PROVIDED_FIELDS,
             "name",
-            woocommerce_products.collect_file_facts,
+            woocommerce_products.collect_parents_and_price_facts,
         ),
         ItemFileFormat.SHOPIFY: PlatformFormat(
             shopify_products.LAYOUT,
@@ -89,7 +89,7 @@ PLATFORMS: Final[Mapping[ItemFileFormat, PlatformFormat]] = MappingProxyType(
 )
 
 
-def read_products(
+def read_provided_fields_and_products(
     file: BinaryIO,
     kind: ItemFileFormat,
     reading: FeedReading,
@@ -112,8 +112,8 @@ def read_products(
         rows = _xml_rows(file, reading, on_bytes)
         provided = frozenset(platform.provided_fields)
     else:
-        csv_format = _format(file, kind, platform.layout)
-        _note_columns(file, csv_format, kind, reading)
+        csv_format = _inspect_product_table(file, kind, platform.layout)
+        _note_unused_and_missing_columns(file, csv_format, kind, reading)
         reading.separator = csv_format.separator
         if platform.collect is not None:
             platform.collect(lambda: _readable_rows(file, csv_format), reading)
@@ -126,13 +126,15 @@ def read_products(
     return provided, group_by_product(_offers(rows, platform, reading), size, folder)
 
 
-def _format(file: BinaryIO, kind: ItemFileFormat, layout: CsvLayout) -> CsvFormat:
+def _inspect_product_table(
+    file: BinaryIO, kind: ItemFileFormat, layout: CsvLayout
+) -> CsvFormat:
     csv_format = inspect_csv(file, layout)
     if kind is not ItemFileFormat.WOOCOMMERCE:
         return csv_format
     if not csv_format.columns.keys() >= {"name", "regular_price"}:
         file.seek(0)
-        columns = woocommerce_products.columns_by_place(file.read(HEAD_BYTES))
+        columns = woocommerce_products.columns_by_position(file.read(HEAD_BYTES))
         if columns is not None:
             return replace(
                 csv_format, columns=MappingProxyType({**csv_format.columns, **columns})
@@ -146,7 +148,7 @@ def _format(file: BinaryIO, kind: ItemFileFormat, layout: CsvLayout) -> CsvForma
     return csv_format
 
 
-def _note_columns(
+def _note_unused_and_missing_columns(
     file: BinaryIO, csv_format: CsvFormat, kind: ItemFileFormat, reading: FeedReading
 ) -> None:
     """Record unused columns, and what missing columns mean."""
@@ -207,9 +209,9 @@ def _table_rows(file: BinaryIO, csv_format: CsvFormat, on_bytes: OnBytes) -> Ite
             yield (
                 number,
                 {
-                    name: cells[place]
-                    for name, place in csv_format.columns.items()
-                    if place < len(cells)
+                    name: cells[index]
+                    for name, index in csv_format.columns.items()
+                    if index < len(cells)
                 },
             )
 
@@ -219,8 +221,8 @@ def _xml_rows(file: BinaryIO, reading: FeedReading, on_bytes: OnBytes) -> Iterat
         column: tuple(name.replace("_", "") for name in synonyms)
         for column, synonyms in google_merchant_products.LAYOUT.columns.items()
     }
-    known_columns = {name for found in names.values() for name in found}
-    for number, item in read_feed(file, on_bytes):
+    known_columns = {name for synonyms in names.values() for name in synonyms}
+    for number, item in read_feed_items(file, on_bytes):
         if item is None:
             message = f"it is longer than {MAX_ITEM_BYTES} characters"
             yield number, RejectedRow(number, message)
@@ -232,9 +234,9 @@ def _xml_rows(file: BinaryIO, reading: FeedReading, on_bytes: OnBytes) -> Iterat
         yield (
             number,
             {
-                column: next(simplified[name] for name in found if name in simplified)
-                for column, found in names.items()
-                if any(name in simplified for name in found)
+                column: next(simplified[name] for name in synonyms if name in simplified)
+                for column, synonyms in names.items()
+                if any(name in simplified for name in synonyms)
             },
         )
 

@@ -115,7 +115,7 @@ class FeedProduct:
     _is_counted: bool = False
     _has_uncounted: bool = False
 
-    def add(self, offer: Offer) -> None:
+    def merge_offer(self, offer: Offer) -> None:
         """Merge one more row."""
         self.rows += 1
         self.item_id = self.item_id or offer.item_id
@@ -132,33 +132,35 @@ class FeedProduct:
         if offer.variant is not None:
             self._add_variant(offer.variant)
 
-    def fields(self) -> dict[str, object]:
+    def item_fields(self) -> dict[str, object]:
         """Return the item of all rows, by field; empty fields are omitted.
 
         Its price is that of the cheapest variant with the best availability; its stock
         is the sum over all variants, if the stock of every available one is tracked.
         """
-        found: dict[str, object] = {
+        fields: dict[str, object] = {
             **attribute_fields(self.attributes),
             **self._other_fields,
             **self._main_fields,
         }
         title = self._title.rstrip(_JOINTS)
         if self._main_offers > 1 and len(title) >= _SHORTEST:
-            found["title"] = title  # "Shirt - Red, M" and "Shirt - Red, L": "Shirt - Red"
+            fields["title"] = title  # "Shirt - Red, M" and "Shirt - Red, L": "Shirt - Red"
         shown = self._shown or self._product or Variant()
         is_counted = self._is_counted and not self._has_uncounted
         stock = self._stock if is_counted else None
         if self._product is not None and self._product.stock is not None:
             stock = self._product.stock
-        sold: dict[str, object] = {
+        sale_fields: dict[str, object] = {
             "price": shown.price,
             "list_price": shown.list_price,
             "cost": shown.cost,
             "stock_qty": stock,
             "availability": shown.availability,
         }
-        return found | {name: value for name, value in sold.items() if value is not None}
+        return fields | {
+            name: value for name, value in sale_fields.items() if value is not None
+        }
 
     def _apply_main_offer(self, offer: Offer) -> None:
         title = offer.fields.get("title")
@@ -204,33 +206,33 @@ _SHORT_HOUR: Final = re.compile(r"^(\d{4}-\d{2}-\d{2})[ T](\d):")
 
 def attribute_fields(attributes: Mapping[str, Sequence[str]]) -> dict[str, object]:
     """Return attributes, by the names that shops give them, as the fields of an item."""
-    found: dict[str, object] = {}
+    fields: dict[str, object] = {}
     other_attributes: dict[str, list[str]] = {}
     for name, texts in attributes.items():
         field_name = _ATTRIBUTE_FIELDS.get(name.casefold())
         values = [text[:MAX_VALUE] for text in texts]
         if field_name in {"brand", "gtin"}:
-            found.setdefault(field_name, values[0])
+            fields.setdefault(field_name, values[0])
         elif field_name is not None:
-            found.setdefault(field_name, values)
+            fields.setdefault(field_name, values)
         elif len(other_attributes) < MAX_ATTRIBUTES:
             simplified = " ".join(name.translate(_SEPARATORS).split())
             other_attributes.setdefault(simplified[:MAX_ATTRIBUTE_NAME], values)
-    return found | ({"attributes": other_attributes} if other_attributes else {})
+    return fields | ({"attributes": other_attributes} if other_attributes else {})
 
 
 def current_price(
     cells: Mapping[str, str],
     reading: FeedReading,
     as_iso: Callable[[str], str] = str.strip,
-    read: Callable[[str, FeedReading], Price | None] | None = None,
+    parse: Callable[[str, FeedReading], Price | None] | None = None,
 ) -> Price | None:
     """Return the sale price while it is valid, else the regular one, or None.
 
     A valid sale price names the regular one.
 
     `as_iso` converts a date of the file to a form that `normalise_timestamp` reads, and
-    `read` parses a price. With an unreadable date the regular price applies and the
+    `parse` parses a price. With an unreadable date the regular price applies and the
     reading records it.
 
     Raises:
@@ -238,8 +240,8 @@ def current_price(
     """
     regular, sale = (
         parse_price(cells.get(name, ""), reading.separator)
-        if read is None
-        else read(cells.get(name, ""), reading)
+        if parse is None
+        else parse(cells.get(name, ""), reading)
         for name in ("regular_price", "sale_price")
     )
     if sale is None:
@@ -285,7 +287,7 @@ def group_by_product(
     """
     partitions = min(size // PARTITION_BYTES + 1, _MAX_PARTITIONS)
     if partitions == 1:
-        yield from _folded(offers)
+        yield from _merge_offers(offers)
         return
     with contextlib.ExitStack() as stack:
         files: list[BinaryIO] = [
@@ -296,15 +298,17 @@ def group_by_product(
             if isinstance(offer, RejectedRow):
                 yield offer
                 continue
-            variant = crc32(offer.product.encode("utf-8", "surrogatepass")) % partitions
-            files[variant].write(msgspec.json.encode(offer) + b"\n")
+            partition = crc32(offer.product.encode("utf-8", "surrogatepass")) % partitions
+            files[partition].write(msgspec.json.encode(offer) + b"\n")
         for file in files:
             file.seek(0)
-            yield from _folded(msgspec.json.decode(line, type=Offer) for line in file)
+            yield from _merge_offers(msgspec.json.decode(line, type=Offer) for line in file)
             file.close()
 
 
-def _folded(offers: Iterable[Offer | RejectedRow]) -> Iterator[FeedProduct | RejectedRow]:
+def _merge_offers(
+    offers: Iterable[Offer | RejectedRow],
+) -> Iterator[FeedProduct | RejectedRow]:
     found: dict[str, FeedProduct] = {}
     for offer in offers:
         if isinstance(offer, RejectedRow):
@@ -313,5 +317,5 @@ def _folded(offers: Iterable[Offer | RejectedRow]) -> Iterator[FeedProduct | Rej
         product = found.get(offer.product)
         if product is None:
             product = found[offer.product] = FeedProduct(offer.product, offer.row)
-        product.add(offer)
+        product.merge_offer(offer)
     yield from found.values()

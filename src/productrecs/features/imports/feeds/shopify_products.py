@@ -109,11 +109,13 @@ def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> Offe
         is_hidden=_is_hidden(cells),
         fields=fields,
         variant=_variant(cells, reading),
-        attributes=_attributes(cells, reading, is_main=bool(title)),
+        attributes=_note_options_and_collect_attributes(
+            cells, reading, is_main=bool(title)
+        ),
     )
 
 
-def _attributes(
+def _note_options_and_collect_attributes(
     cells: Mapping[str, str], reading: FeedReading, *, is_main: bool
 ) -> dict[str, list[str]]:
     """Return the vendor, the colour and the options by which variants differ.

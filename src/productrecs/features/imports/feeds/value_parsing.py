@@ -57,16 +57,16 @@ def html_to_text(markup: str) -> str:
     dropped with their content, entities become their characters. `5 < 6` stays.
     """
     if "<" not in markup and "&" not in markup:
-        return _tidied(markup)
+        return _collapse_blanks(markup)
     parts: list[str] = []
     at = 0
     while (tag_start := markup.find("<", at)) >= 0:
         parts.append(markup[at:tag_start])
-        words, at = _after_tag(markup, tag_start)
+        words, at = _tag_text_and_end(markup, tag_start)
         parts.append(words)
     parts.append(markup[at:])
     blocks = (block.strip() for block in html.unescape("".join(parts)).split(_BREAK))
-    return _tidied("\n".join(block for block in blocks if block))
+    return _collapse_blanks("\n".join(block for block in blocks if block))
 
 
 def html_to_title(markup: str) -> str:
@@ -92,8 +92,8 @@ def parse_price(text: str, separator: str) -> Price | None:
     stripped = text.strip()
     if not stripped:
         return None
-    found = _NUMBER.search(stripped)
-    numeral = normalise_number(found.group(), separator) if found else ""
+    match = _NUMBER.search(stripped)
+    numeral = normalise_number(match.group(), separator) if match else ""
     if not _NUMERAL.fullmatch(numeral):
         message = f"{stripped[:40]!r} is not a price"
         raise InvalidOfferError(message)
@@ -139,7 +139,7 @@ def parse_stock(text: str) -> int | None:
         return None
 
 
-def _after_tag(markup: str, tag_start: int) -> tuple[str, int]:
+def _tag_text_and_end(markup: str, tag_start: int) -> tuple[str, int]:
     """Return the text that the tag at `tag_start` becomes, and where the text continues."""
     if markup.startswith("<!--", tag_start):
         return "", _end_of(markup, "-->", tag_start)
@@ -161,7 +161,7 @@ def _end_of(markup: str, end: str, start: int) -> int:
     return len(markup) if found < 0 else found + len(end)
 
 
-def _tidied(text: str) -> str:
+def _collapse_blanks(text: str) -> str:
     lines = [_BLANKS.sub(" ", line).strip() for line in text.split("\n")]
     return _BLANK_LINES.sub("\n\n", "\n".join(lines)).strip()
 

@@ -214,34 +214,34 @@ _WITHOUT_DECIMALS: Final = frozenset(
 _THREE_DECIMALS: Final = frozenset({"BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"})
 
 
-def collect_file_facts(
+def collect_parents_and_price_facts(
     read_rows: Callable[[], Iterable[Mapping[str, str]]], reading: FeedReading
 ) -> None:
     """Record facts that need the whole file: parents, decimal marks, group prices."""
     parent_ids = set[str]()
     for cells in read_rows():
-        own_id, sku = cells.get("id", "").strip(), _unescaped(cells.get("sku", "")).strip()
+        own_id, sku = cells.get("id", "").strip(), _unescape(cells.get("sku", "")).strip()
         kind = _kind(cells)
         if own_id and sku and kind.startswith("variable"):
             reading.parents[sku] = _BY_ID + own_id
         if kind == "grouped":
-            parent_ids.update(_listed(cells.get("grouped", "")))
+            parent_ids.update(_split_list(cells.get("grouped", "")))
         for name in ("regular_price", "sale_price"):
             separator = _decimal_separator(_without_currency(cells.get(name, "")))
             if separator is not None:
                 reading.decimals.add(separator)
     if parent_ids:
-        _collect_children(read_rows(), parent_ids, reading)
+        _collect_lowest_child_prices(read_rows(), parent_ids, reading)
 
 
-def _collect_children(
+def _collect_lowest_child_prices(
     rows: Iterable[Mapping[str, str]], parent_ids: set[str], reading: FeedReading
 ) -> None:
     """Record the lowest price of each child of a grouped product."""
     by_product = {reading.parents.get(name, name): name for name in parent_ids}
     for cells in rows:
-        own_id, sku = cells.get("id", "").strip(), _unescaped(cells.get("sku", "")).strip()
-        parent = _unescaped(cells.get("parent", "")).strip()
+        own_id, sku = cells.get("id", "").strip(), _unescape(cells.get("sku", "")).strip()
+        parent = _unescape(cells.get("parent", "")).strip()
         names = {sku, _BY_ID + own_id}
         if _is_variation(cells):
             names = {parent, reading.parents.get(parent, parent)}
@@ -251,7 +251,7 @@ def _collect_children(
         if child is None or _is_hidden(cells):
             continue
         try:
-            price = current_price(cells, reading, read=price_as_written)
+            price = current_price(cells, reading, parse=parse_woocommerce_price)
         except InvalidOfferError:
             continue  # its own row is rejected
         before = reading.lowest.get(child)
@@ -259,7 +259,7 @@ def _collect_children(
             reading.lowest[child] = price.amount
 
 
-def price_as_written(text: str, reading: FeedReading) -> Price | None:
+def parse_woocommerce_price(text: str, reading: FeedReading) -> Price | None:
     """Return a price of a WooCommerce export; the reading records how it was decided.
 
     WooCommerce writes a decimal mark, comma or point, and no thousands separators. Other
@@ -270,11 +270,11 @@ def price_as_written(text: str, reading: FeedReading) -> Price | None:
         InvalidOfferError: when it is not a price.
     """
     number = _without_currency(text)
-    found = _NUMBER.fullmatch(number)
-    if found is None or _decimal_separator(number) is not None:
+    match = _NUMBER.fullmatch(number)
+    if match is None or _decimal_separator(number) is not None:
         return parse_price(text, ";")
-    separator = found.group(2)
-    separates_thousands, reason = _separator_reason(separator, reading)
+    separator = match.group(2)
+    separates_thousands, reason = _decide_thousands_separator(separator, reading)
     amount = float(number.replace(separator, "" if separates_thousands else "."))
     if reason:
         note = f"Prices such as {number!r} were read as {amount:g}: {reason}."
@@ -282,7 +282,7 @@ def price_as_written(text: str, reading: FeedReading) -> Price | None:
     return Price(amount, None)
 
 
-def _separator_reason(separator: str, reading: FeedReading) -> tuple[bool, str]:
+def _decide_thousands_separator(separator: str, reading: FeedReading) -> tuple[bool, str]:
     """Return whether a mark before three digits separates thousands, and why."""
     other_separator = ({".", ","} - {separator}).pop()
     if reading.decimals == {other_separator}:
@@ -312,10 +312,10 @@ def _decimal_separator(number: str) -> str | None:
     for separator, other_separator in (".,", ",."):
         if number.count(separator) > 1:
             return other_separator  # 1,299,000 separates thousands
-    found = _NUMBER.fullmatch(number)
-    if found is None:
+    match = _NUMBER.fullmatch(number)
+    if match is None:
         return None
-    units, separator, decimals = found.groups()
+    units, separator, decimals = match.groups()
     may_be_thousands = (
         len(decimals) == _THOUSAND and 0 < len(units) <= _THOUSAND and units[0] != "0"
     )
@@ -328,7 +328,7 @@ def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> Offe
     Raises:
         InvalidOfferError: when it names no product, or its price is invalid.
     """
-    own_id, sku = cells.get("id", "").strip(), _unescaped(cells.get("sku", "")).strip()
+    own_id, sku = cells.get("id", "").strip(), _unescape(cells.get("sku", "")).strip()
     is_variation = _is_variation(cells)
     if not is_variation and not (own_id or sku):
         message = "the row has no ID and no SKU" if "sku" in cells else "the row has no ID"
@@ -338,14 +338,14 @@ def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> Offe
     sold = _variant(cells, reading)
     has_variants = kind.startswith("variable")
     if kind == "grouped":
-        sold = _grouped(cells, sold, reading)
+        sold = _variant_of_grouped_product(cells, sold, reading)
     return Offer(
         row=row,
         product=_parent(cells, reading) if is_variation else _product(own_id, sku),
         item_id=None if is_variation else own_id or sku,
         is_main=not is_variation,
         is_hidden=is_hidden,
-        fields=_fields(cells, sku, own_id, reading),
+        fields=_item_fields(cells, sku, own_id, reading),
         variant=None if has_variants or (is_variation and is_hidden) else sold,
         product_values=sold if has_variants else None,
         attributes={} if is_variation and is_hidden else _attributes(cells),
@@ -367,9 +367,11 @@ def _product(own_id: str, sku: str) -> str:
     return _BY_ID + own_id if own_id else sku
 
 
-def _grouped(cells: Mapping[str, str], sold: Variant, reading: FeedReading) -> Variant:
+def _variant_of_grouped_product(
+    cells: Mapping[str, str], sold: Variant, reading: FeedReading
+) -> Variant:
     """Return the variant of a grouped product: its price is that of its cheapest part."""
-    children = _listed(cells.get("grouped", ""))
+    children = _split_list(cells.get("grouped", ""))
     prices = [price for name in children if (price := reading.lowest.get(name)) is not None]
     return Variant(
         price=min(prices, default=sold.price),
@@ -383,7 +385,7 @@ def _grouped(cells: Mapping[str, str], sold: Variant, reading: FeedReading) -> V
 def _attributes(cells: Mapping[str, str]) -> dict[str, list[str]]:
     attributes = [("Brand", cells.get("brands", ""))]
     attributes += (
-        (cells[f"attribute{number}"], _unescaped(cells.get(f"value{number}", "")))
+        (cells[f"attribute{number}"], _unescape(cells.get(f"value{number}", "")))
         for number in range(1, MAX_ATTRIBUTES + 1)
         if f"attribute{number}" in cells
     )
@@ -395,7 +397,7 @@ def names_products(columns: Container[str]) -> bool:
     return "id" in columns or "sku" in columns
 
 
-def columns_by_place(head: bytes) -> Mapping[str, int] | None:
+def columns_by_position(head: bytes) -> Mapping[str, int] | None:
     """Map the columns of a full export in another language by their order, or None.
 
     An export names its columns in the language of the person who made it, but always in
@@ -404,8 +406,8 @@ def columns_by_place(head: bytes) -> Mapping[str, int] | None:
     """
     names, first = _first_rows(head)
     kind = first[1].split(",")[0].strip() if len(first) > 1 else ""
-    visible_columns = [place for place, cell in enumerate(first) if cell in _VISIBILITY]
-    weights = [place for place, name in enumerate(names) if _WEIGHT.search(name)]
+    visible_columns = [index for index, cell in enumerate(first) if cell in _VISIBILITY]
+    weights = [index for index, name in enumerate(names) if _WEIGHT.search(name)]
     if kind not in TYPES or not visible_columns or not weights:
         return None
     visible, weight = visible_columns[0], weights[0]
@@ -431,16 +433,16 @@ def _first_rows(head: bytes) -> tuple[list[str], list[str]]:
         return [], []
 
 
-def _fields(
+def _item_fields(
     cells: Mapping[str, str], sku: str, own_id: str, reading: FeedReading
 ) -> dict[str, Value]:
     long, short = cells.get("description", ""), cells.get("short", "")
-    text = _unescaped(long if long.strip() else short).replace("\\n", "\n")
-    images = _listed(cells.get("images", ""))
+    text = _unescape(long if long.strip() else short).replace("\\n", "\n")
+    images = _split_list(cells.get("images", ""))
     return {
         "sku": sku,
-        "gtin": parse_gtin(_unescaped(cells.get("gtin", ""))),
-        "title": html_to_title(_unescaped(cells.get("name", ""))),
+        "gtin": parse_gtin(_unescape(cells.get("gtin", ""))),
+        "title": html_to_title(_unescape(cells.get("name", ""))),
         "description": html_to_text(text),
         "product_url": reading.page(f"/?p={own_id}") if own_id else "",
         "image_url": images[0] if images else "",
@@ -449,8 +451,8 @@ def _fields(
 
 
 def _variant(cells: Mapping[str, str], reading: FeedReading) -> Variant:
-    price = current_price(cells, reading, read=price_as_written)
-    cost = price_as_written(cells.get("cost", ""), reading)
+    price = current_price(cells, reading, parse=parse_woocommerce_price)
+    cost = parse_woocommerce_price(cells.get("cost", ""), reading)
     return Variant(
         price=None if price is None else price.amount,
         list_price=None if price is None else price.regular,
@@ -462,7 +464,7 @@ def _variant(cells: Mapping[str, str], reading: FeedReading) -> Variant:
 
 def _parent(cells: Mapping[str, str], reading: FeedReading) -> str:
     """Return the parent of a variation: `Parent` holds its SKU, or `id:44`."""
-    parent = _unescaped(cells.get("parent", "")).strip()
+    parent = _unescape(cells.get("parent", "")).strip()
     if not parent:
         message = "a variation without a parent"
         raise InvalidOfferError(message)
@@ -477,14 +479,16 @@ def _is_hidden(cells: Mapping[str, str]) -> bool:
 
 def _categories(cell: str) -> list[str]:
     return list(
-        dict.fromkeys(level for path in _listed(cell) for level in category_levels(path))
+        dict.fromkeys(
+            level for path in _split_list(cell) for level in category_levels(path)
+        )
     )
 
 
-def _listed(cell: str) -> list[str]:
-    parts = (part.replace("\\,", ",").strip() for part in _COMMA.split(_unescaped(cell)))
+def _split_list(cell: str) -> list[str]:
+    parts = (part.replace("\\,", ",").strip() for part in _COMMA.split(_unescape(cell)))
     return [part for part in parts if part]
 
 
-def _unescaped(cell: str) -> str:
+def _unescape(cell: str) -> str:
     return _FORMULA.sub("", cell)

@@ -28,7 +28,7 @@ class NotAFeedError(ProductRecsError):
     """The XML has no items, so it is not a product feed."""
 
 
-def read_feed(
+def read_feed_items(
     file: BinaryIO, on_bytes: Callable[[int], None]
 ) -> Iterator[tuple[int, Mapping[str, str] | None]]:
     """Yield each item with its number (from 1): the first text under each of its names.
@@ -47,9 +47,9 @@ def read_feed(
         block = file.read(BLOCK)
         broken = feed.feed(block)
         on_bytes(len(block))
-        while feed.found:
+        while feed.items:
             count += 1
-            yield count, feed.found.popleft()
+            yield count, feed.items.popleft()
         if broken is not None:
             raise broken
     if count == 0:
@@ -61,12 +61,12 @@ class _FeedParser:
     """The parser, and the item that it is reading."""
 
     def __init__(self) -> None:
-        self.found: deque[Mapping[str, str] | None] = deque()
+        self.items: deque[Mapping[str, str] | None] = deque()
         self.is_over = False
         self._fed = 0
         self._path: list[str] = []
         self._item: dict[str, str] | None = None
-        self._at = 0  # depth of the item's element
+        self._item_depth = 0  # depth of the item's element
         self._text: list[str] = []
         self._length = 0
         self._parser = expat.ParserCreate(namespace_separator=" ")
@@ -103,7 +103,7 @@ class _FeedParser:
             raise BrokenFeedError(message)
         self._path.append(_short(name))
         if self._item is None and self._path[-1] in _ITEMS:
-            self._item, self._at, self._length = {}, len(self._path), 0
+            self._item, self._item_depth, self._length = {}, len(self._path), 0
         elif self._is_attribute():
             self._text = []
             if "href" in attributes and attributes.get("rel", "alternate") == "alternate":
@@ -117,9 +117,9 @@ class _FeedParser:
 
     def _end_element(self, _name: str) -> None:
         if self._item is not None:
-            if len(self._path) == self._at:
+            if len(self._path) == self._item_depth:
                 too_long = self._length > MAX_ITEM_BYTES
-                self.found.append(None if too_long else self._item)
+                self.items.append(None if too_long else self._item)
                 self._item = None
             elif self._is_attribute():
                 value = "".join(self._text)
@@ -129,7 +129,7 @@ class _FeedParser:
 
     def _is_attribute(self) -> bool:
         # Deeper elements belong to something else, such as the price of a shipping method.
-        return self._item is not None and len(self._path) == self._at + 1
+        return self._item is not None and len(self._path) == self._item_depth + 1
 
 
 def _short(name: str) -> str:
