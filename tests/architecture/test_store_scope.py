@@ -81,7 +81,7 @@ SEVERAL_STORES = {
     "training/repository.py: training_progress": READS_ALL,
     "training/repository.py: serving_snapshots": READS_ALL,
     "tuning/repository.py: tuning_statuses": READS_ALL,
-    "search/repository.py: text of _HEADS_SQL": READS_ALL,
+    "storage/sql/store_heads.py: text of _CATALOGS": READS_ALL,
 }
 """Each by its module's end and its function."""
 OWN_TRANSACTIONS = {
@@ -94,6 +94,7 @@ OWN_TRANSACTIONS = {
 FACT_OWNERS = {
     "events": "productrecs/records/events/",
     "purchase_lines": "productrecs/records/purchases/",
+    "store_heads": "productrecs/storage/sql/store_heads.py",
 }
 """The room that holds a fact's SQL; others ask it. Storage may read every table."""
 SQL_STATEMENT = re.compile(

@@ -24,6 +24,7 @@ from productrecs.serving.cached_store import apply_changes, load_store
 from productrecs.serving.open_stores import MAX_PRELOADED, OpenStores
 from productrecs.settings import Settings
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.store_heads import store_versions
 from productrecs.storage.sql.tables import store_heads
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store_management import (
@@ -31,7 +32,6 @@ from productrecs.tenancy.accounts.store_management import (
     change_settings,
     register_store,
 )
-from productrecs.training.repository import store_versions
 from tests.support.service import Service, eventually
 
 if TYPE_CHECKING:

@@ -35,9 +35,10 @@ from productrecs.storage.files.model_files import BrokenModelError
 from productrecs.storage.files.snapshots import MODELS, PICTURES, SEARCH, SnapshotName
 from productrecs.storage.jobs.job_queue import NewJob
 from productrecs.storage.sql.dialects import RawReader
+from productrecs.storage.sql.store_heads import store_versions
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
-from productrecs.training.repository import reject_snapshot, store_versions
+from productrecs.training.repository import reject_snapshot
 from productrecs.training.search.served_index import (
     QueryEmbedders,
     ServedIndex,

@@ -23,9 +23,9 @@ from productrecs.services import Services
 from productrecs.serving.cached_store import CachedStore, apply_changes, load_store
 from productrecs.storage.sql.dialects import RawReader
 from productrecs.storage.sql.storage_health import OutageNotes
+from productrecs.storage.sql.store_heads import store_versions
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
-from productrecs.training.repository import store_versions
 from productrecs.training.search.multilingual_text_model import MultilingualEmbedder
 from productrecs.training.search.served_index import (
     QueryEmbedder,

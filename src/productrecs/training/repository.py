@@ -1,6 +1,6 @@
 """Training repository: SQL of new log entries and the serving models."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -11,12 +11,17 @@ from productrecs.records.events.event import EventKind
 from productrecs.records.events.event_log.repository import EventLogRepository
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
 from productrecs.storage.files.snapshots import MODELS, PICTURES, SEARCH, SnapshotName
-from productrecs.storage.sql.dialects import RawReader
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
+from productrecs.storage.sql.store_heads import (
+    head_fields,
+    heads_of_all_stores,
+    lock_head,
+    replace_in_head,
+    set_head,
+)
 from productrecs.storage.sql.tables import (
     items,
     models,
-    store_heads,
 )
 from productrecs.tenancy.accounts.repository import AccountRepository
 
@@ -30,11 +35,6 @@ TRAINING_KINDS: Final = (
 )
 SIGNAL_KINDS = (EventKind.CATEGORY_VIEW, EventKind.METADATA_PREF)
 """Kinds without a product, which count as interest signals."""
-_VERSIONS_SQL: Final = (
-    "SELECT store_id, catalog_seq, model_id, rules_seq, search_seq, visual_id, index_id, "
-    "looks_seq, placements_seq FROM store_heads WHERE store_id IN ({})"
-)
-_QUERY_SIZES: Final = (1, 8, 64, 512)  # few texts, which the drivers prepare once
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,17 +71,18 @@ class TrainingProgress(NamedTuple):
 
 def training_progress(connection: sa.Connection) -> list[TrainingProgress]:
     """Return the training progress of every store."""
-    serving = (models.c.store_id == store_heads.c.store_id) & (
-        models.c.model_id == store_heads.c.model_id
+    heads = heads_of_all_stores("seq", "model_id")
+    serving = (models.c.store_id == heads.c.store_id) & (
+        models.c.model_id == heads.c.model_id
     )
     query = sa.select(
-        store_heads.c.store_id,
-        store_heads.c.seq,
+        heads.c.store_id,
+        heads.c.seq,
         models.c.applied_seq,
         models.c.settings_hash,
         models.c.trained_at,
-    ).select_from(store_heads.outerjoin(models, serving))
-    query = query.order_by(store_heads.c.store_id)
+    ).select_from(heads.outerjoin(models, serving))
+    query = query.order_by(heads.c.store_id)
     return [TrainingProgress(*row) for row in connection.execute(query)]
 
 
@@ -116,15 +117,12 @@ class TrainingRepository:
 
     def head(self) -> TrainingHead | None:
         """Return the store's head; None if it was deleted."""
-        query = sa.select(
-            store_heads.c.seq,
-            store_heads.c.catalog_seq,
-            store_heads.c.next_number,
-            store_heads.c.model_id,
-            store_heads.c.erasures + store_heads.c.bots,
-        ).where(store_heads.c.store_id == self._store_id)
-        row = self._transaction.execute(query).first()
-        return None if row is None else TrainingHead(*row)
+        names = ("seq", "catalog_seq", "next_number", "model_id", "erasures", "bots")
+        row = head_fields(self._transaction, self._store_id, *names)
+        if row is None:
+            return None
+        seq, catalog_seq, numbers, model_id, erasures, bots = row
+        return TrainingHead(seq, catalog_seq, numbers, model_id, erasures + bots)
 
     def existing_head(self) -> TrainingHead:
         """Return the store's head.
@@ -168,6 +166,7 @@ class TrainingRepository:
 
     def serving(self) -> TrainedModel | None:
         """Return the serving model's record; None before the first training."""
+        heads = heads_of_all_stores("model_id")
         query = (
             sa.select(
                 models.c.model_id,
@@ -177,9 +176,9 @@ class TrainingRepository:
                 models.c.trained_at,
             )
             .join(
-                store_heads,
-                (store_heads.c.store_id == models.c.store_id)
-                & (store_heads.c.model_id == models.c.model_id),
+                heads,
+                (heads.c.store_id == models.c.store_id)
+                & (heads.c.model_id == models.c.model_id),
             )
             .where(models.c.store_id == self._store_id)
         )
@@ -204,8 +203,7 @@ class TrainingRepository:
         """
         AccountRepository(self._transaction).lock(self._store_id)
         own_model = models.c.store_id == self._store_id
-        head = store_heads.update().where(store_heads.c.store_id == self._store_id)
-        self._transaction.execute(head.values(seq=store_heads.c.seq))  # takes the row lock
+        lock_head(self._transaction, self._store_id)
         serving = self.serving()
         if serving is not None and serving.applied_seq > model.applied_seq:
             return
@@ -220,26 +218,7 @@ class TrainingRepository:
                 trained_at=model.trained_at,
             )
         )
-        pointed = store_heads.update().where(store_heads.c.store_id == self._store_id)
-        self._transaction.execute(pointed.values(model_id=model.model_id))
-
-
-def store_versions(
-    reader: RawReader, store_ids: Sequence[StoreId]
-) -> dict[StoreId, tuple[Any, ...]]:
-    """Return the version of each view of these stores; stores that are gone are missing.
-
-    The catalog's seq, the model's id, the rules' seq, the searches' seq, the id of the
-    visual index, the id of the search index, the looks' seq, the placements' seq.
-    """
-    found: dict[StoreId, tuple[Any, ...]] = {}
-    for start in range(0, len(store_ids), _QUERY_SIZES[-1]):
-        chosen = list(store_ids[start : start + _QUERY_SIZES[-1]])
-        size = next(size for size in _QUERY_SIZES if size >= len(chosen))
-        chosen += chosen[:1] * (size - len(chosen))
-        query = _VERSIONS_SQL.format(", ".join("?" * size))
-        found |= {StoreId(row[0]): row[1:] for row in reader.all(query, chosen)}
-    return found
+        set_head(self._transaction, self._store_id, model_id=model.model_id)
 
 
 class ServingSnapshots(NamedTuple):
@@ -262,9 +241,8 @@ class ServingSnapshots(NamedTuple):
 
 def serving_snapshots(connection: sa.Connection) -> list[ServingSnapshots]:
     """Return the snapshots that serve each store."""
-    heads = store_heads.c
-    query = sa.select(heads.store_id, heads.model_id, heads.visual_id, heads.index_id)
-    rows = connection.execute(query.order_by(heads.store_id))
+    heads = heads_of_all_stores("model_id", "visual_id", "index_id")
+    rows = connection.execute(sa.select(heads).order_by(heads.c.store_id))
     return [ServingSnapshots(StoreId(row[0]), *row[1:]) for row in rows]
 
 
@@ -272,18 +250,13 @@ def move_index(
     transaction: sa.Connection, store_id: StoreId, before: str | None, after: str | None
 ) -> bool:
     """Let another search index serve a store; return False if `before` does not serve."""
-    query = store_heads.update().where(
-        store_heads.c.store_id == store_id,
-        store_heads.c.index_id.is_not_distinct_from(before),
-    )
-    return transaction.execute(query.values(index_id=after)).rowcount == 1
+    return replace_in_head(transaction, store_id, {"index_id": before}, index_id=after)
 
 
 def reject_snapshot(transaction: sa.Connection, name: SnapshotName) -> None:
     """Stop pointing to a lost or damaged visual model or index: it is built again."""
-    store = store_heads.c.store_id == name.store_id
     if name.kind == SEARCH:
         move_index(transaction, name.store_id, name.name, None)
     elif name.kind == PICTURES:
-        query = store_heads.update().where(store, store_heads.c.visual_id == name.name)
-        transaction.execute(query.values(visual_id=None, visual_seq=0))
+        before = {"visual_id": name.name}
+        replace_in_head(transaction, name.store_id, before, visual_id=None, visual_seq=0)

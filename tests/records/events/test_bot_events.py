@@ -9,11 +9,11 @@ from productrecs.records.events.event import INHUMAN_RATE, EventKind, NewEvent
 from productrecs.records.events.repository import (
     BOT_RETENTION_MS,
     EventRepository,
-    log_head,
 )
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.store_heads import log_head
 from productrecs.storage.sql.tables import bot_events, event_columns, events
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.repository import TrainingRepository

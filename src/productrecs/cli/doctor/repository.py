@@ -9,11 +9,13 @@ from productrecs.records.catalog.availability import Availability
 from productrecs.records.events.newest_events.repository import NewestEventRepository
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
 from productrecs.storage.jobs.job_queue import JobState
+from productrecs.storage.sql.store_heads import (
+    head_fields,
+)
 from productrecs.storage.sql.tables import (
     dashboard_second_factors,
     items,
     jobs,
-    store_heads,
 )
 from productrecs.storage.sql.tables.account_tables import duties
 
@@ -78,10 +80,8 @@ class StoreSampler:
 
     def model_id(self) -> str | None:
         """Return the active model, or None before the first one."""
-        query = sa.select(store_heads.c.model_id)
-        query = query.where(store_heads.c.store_id == self._store_id)
-        found: str | None = self._connection.execute(query).scalar()
-        return found
+        row = head_fields(self._connection, self._store_id, "model_id")
+        return None if row is None else row[0]
 
     def purchases(self) -> PurchaseSample:
         """Return how the newest purchases are identified."""

@@ -18,6 +18,10 @@ from productrecs.records.events.repository import EventRepository, OtherId
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.dialects import ROWS_PLACEHOLDER, raw_connection, upsert
+from productrecs.storage.sql.store_heads import (
+    heads_of_all_stores,
+    log_seq,
+)
 from productrecs.storage.sql.tables import (
     attribution_marks,
     credit_days,
@@ -30,7 +34,6 @@ from productrecs.storage.sql.tables import (
     search_credit_days,
     search_days,
     shopper_days,
-    store_heads,
     touch_days,
 )
 from productrecs.tenancy.accounts.repository import AccountRepository
@@ -172,18 +175,18 @@ def last_purges(connection: sa.Connection) -> dict[StoreId, int]:
 
 def log_positions(connection: sa.Connection) -> list[LogPosition]:
     """Return the log positions of every store."""
-    heads, progress_columns = store_heads.c, attribution_marks.c
+    heads, progress_columns = heads_of_all_stores("seq"), attribution_marks.c
     progress = (
         progress_columns.seq,
         progress_columns.zone,
         progress_columns.version,
         progress_columns.language,
     )
-    query = sa.select(heads.store_id, heads.seq, *progress)
-    joined = store_heads.outerjoin(
-        attribution_marks, progress_columns.store_id == heads.store_id
+    query = sa.select(heads.c.store_id, heads.c.seq, *progress)
+    joined = heads.outerjoin(
+        attribution_marks, progress_columns.store_id == heads.c.store_id
     )
-    rows = connection.execute(query.select_from(joined).order_by(heads.store_id))
+    rows = connection.execute(query.select_from(joined).order_by(heads.c.store_id))
     return [
         LogPosition(
             StoreId(row[0]),
@@ -266,9 +269,7 @@ class AttributionRepository:
 
     def head(self) -> int:
         """Return the last sequence number of the log; 0 when the store was deleted."""
-        query = sa.select(store_heads.c.seq)
-        query = query.where(store_heads.c.store_id == self._store_id)
-        return int(self._transaction.execute(query).scalar() or 0)
+        return log_seq(self._transaction, self._store_id)
 
     def touchpoints(
         self, after_seq: int, up_to_seq: int

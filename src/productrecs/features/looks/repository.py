@@ -17,7 +17,11 @@ from productrecs.features.looks.look import (
 )
 from productrecs.storage.sql.dialects import RawReader, upsert
 from productrecs.storage.sql.sequence_and_item_numbers import next_counter_value
-from productrecs.storage.sql.tables import look_pictures, look_versions, looks, store_heads
+from productrecs.storage.sql.tables import (
+    look_pictures,
+    look_versions,
+    looks,
+)
 
 _PUBLISHED_SQL: Final = (
     "SELECT look_id, item_id, image_url, title, hotspots, state, published_at, "
@@ -55,9 +59,7 @@ class LookRepository:
         Raises:
             StoreDeletedError: when the store was deleted.
         """
-        return next_counter_value(
-            self._transaction, self._store_id, store_heads.c.looks_seq
-        )
+        return next_counter_value(self._transaction, self._store_id, "looks_seq")
 
     def all(self) -> list[Look]:
         """Return every look, the oldest first."""

@@ -11,6 +11,9 @@ from productrecs.core.ids import StoreId
 from productrecs.records.events.repository import shopper_bot_events, shopper_events
 from productrecs.records.purchases.repository import shopper_lines
 from productrecs.storage.sql.shopper_rows import ShopperRows, chunks
+from productrecs.storage.sql.store_heads import (
+    increment,
+)
 from productrecs.storage.sql.tables import (
     attribution_marks,
     erasures,
@@ -21,7 +24,6 @@ from productrecs.storage.sql.tables import (
     live_events,
     search_days,
     shopper_links,
-    store_heads,
     uploads,
 )
 
@@ -313,8 +315,7 @@ class ErasureRepository:
         self._transaction.execute(changed.values(done_at=now_ms))
 
     def _notify(self) -> None:
-        head = store_heads.update().where(store_heads.c.store_id == self._store_id)
-        self._transaction.execute(head.values(erasures=store_heads.c.erasures + 1))
+        increment(self._transaction, self._store_id, "erasures")
 
 
 def stores_in_progress(connection: sa.Connection) -> list[StoreId]:

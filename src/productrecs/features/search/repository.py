@@ -16,10 +16,12 @@ from productrecs.engines.hyperloglog import (
 from productrecs.features.search.search_rules import SearchRule, SearchRuleAction, Synonym
 from productrecs.storage.sql.dialects import ROWS_PLACEHOLDER, RawReader, raw_connection
 from productrecs.storage.sql.sequence_and_item_numbers import next_counter_value
+from productrecs.storage.sql.store_heads import (
+    log_seq,
+)
 from productrecs.storage.sql.tables import (
     attribution_marks,
     search_rules,
-    store_heads,
     synonyms,
 )
 
@@ -200,12 +202,11 @@ class SearchFigureRepository:
 
     def uncounted(self) -> int:
         """Return the number of log entries that are not counted yet."""
-        head = sa.select(store_heads.c.seq).where(store_heads.c.store_id == self._store_id)
         counted_seq = sa.select(attribution_marks.c.seq).where(
             attribution_marks.c.store_id == self._store_id
         )
         counted = int(self._transaction.execute(counted_seq).scalar() or 0)
-        return int(self._transaction.execute(head).scalar() or 0) - max(0, counted)
+        return log_seq(self._transaction, self._store_id) - max(0, counted)
 
 
 class SearchRuleRepository:
@@ -222,9 +223,7 @@ class SearchRuleRepository:
         Raises:
             StoreDeletedError: when the store was deleted.
         """
-        return next_counter_value(
-            self._transaction, self._store_id, store_heads.c.search_seq
-        )
+        return next_counter_value(self._transaction, self._store_id, "search_seq")
 
     def synonyms(self) -> dict[int, Synonym]:
         """Return the synonyms by id, the oldest first."""

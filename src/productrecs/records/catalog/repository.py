@@ -18,7 +18,14 @@ from productrecs.records.catalog.item import (
 from productrecs.records.catalog.price_lists import as_list_prices
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.dialects import RawReader
-from productrecs.storage.sql.tables import items, store_heads
+from productrecs.storage.sql.store_heads import (
+    head_fields,
+    move_catalog,
+    set_head,
+)
+from productrecs.storage.sql.tables import (
+    items,
+)
 
 _CHUNK: Final = 500
 _FIELDS: Final = tuple(FIELD_DEFAULTS)
@@ -121,27 +128,24 @@ class CatalogRepository:
 
     def size(self) -> int:
         """Return the number of items in the catalog."""
-        query = sa.select(store_heads.c.catalog_size)
-        query = query.where(store_heads.c.store_id == self._store_id)
-        return int(self._transaction.execute(query).scalar() or 0)
+        row = head_fields(self._transaction, self._store_id, "catalog_size")
+        return 0 if row is None else int(row[0])
 
     def next_number(self) -> int:
         """Return the next free product number."""
-        query = sa.select(store_heads.c.next_number)
-        query = query.where(store_heads.c.store_id == self._store_id)
-        return int(self._transaction.execute(query).scalar() or 0)
+        row = head_fields(self._transaction, self._store_id, "next_number")
+        return 0 if row is None else int(row[0])
 
     def last_changed_at(self) -> int | None:
         """Return the time of the catalog's last change or push (UTC ms), or None."""
-        synced = sa.select(store_heads.c.synced_at)
-        synced = synced.where(store_heads.c.store_id == self._store_id)
+        synced = head_fields(self._transaction, self._store_id, "synced_at")
         newest = (
             sa.select(items.c.updated_at)
             .where(items.c.store_id == self._store_id, items.c.change_seq > 0)
             .order_by(items.c.change_seq.desc())
             .limit(1)
         )
-        moments = [self._transaction.execute(query).scalar() for query in (synced, newest)]
+        moments = [*(synced or ()), self._transaction.execute(newest).scalar()]
         return max((moment for moment in moments if moment is not None), default=None)
 
     def add(
@@ -201,30 +205,21 @@ class CatalogRepository:
 
     def record_sync(self, now_ms: int) -> None:
         """Record that the whole catalog was pushed again."""
-        query = store_heads.update().where(store_heads.c.store_id == self._store_id)
-        self._transaction.execute(query.values(synced_at=now_ms))
+        set_head(self._transaction, self._store_id, synced_at=now_ms)
 
     def price_lists(self) -> dict[str, int]:
         """Return the store's price lists, each with the number of its items."""
-        query = sa.select(store_heads.c.price_lists)
-        query = query.where(store_heads.c.store_id == self._store_id)
-        return dict(json.loads(self._transaction.execute(query).scalar() or "{}"))
+        row = head_fields(self._transaction, self._store_id, "price_lists")
+        return {} if row is None else dict(json.loads(row[0]))
 
     def set_price_lists(self, counts: Mapping[str, int]) -> None:
         """Store the number of items in each price list."""
-        query = store_heads.update().where(store_heads.c.store_id == self._store_id)
         text = json.dumps(dict(sorted(counts.items())))
-        self._transaction.execute(query.values(price_lists=text))
+        set_head(self._transaction, self._store_id, price_lists=text)
 
     def move_heads(self, seq: int, added: int) -> int:
         """Record a change at `seq` that added `added` items; return the catalog's size."""
-        query = (
-            store_heads.update()
-            .where(store_heads.c.store_id == self._store_id)
-            .values(catalog_seq=seq, catalog_size=store_heads.c.catalog_size + added)
-            .returning(store_heads.c.catalog_size)
-        )
-        return int(self._transaction.execute(query).scalar_one())
+        return move_catalog(self._transaction, self._store_id, seq, added)
 
 
 def _changing(one: StoredItem, seq: int, now_ms: int) -> dict[str, object]:

@@ -21,6 +21,9 @@ from productrecs.storage.sql.dialects import (
     upsert,
 )
 from productrecs.storage.sql.shopper_rows import ShopperRows, chunks
+from productrecs.storage.sql.store_heads import (
+    increment,
+)
 from productrecs.storage.sql.tables import (
     bot_events,
     event_columns,
@@ -29,7 +32,6 @@ from productrecs.storage.sql.tables import (
     events,
     imports,
     shopper_links,
-    store_heads,
 )
 
 RETRY_WINDOW_MS: Final = 7 * DAY_MS
@@ -241,8 +243,7 @@ class EventRepository:
         self._count_lost_events()
 
     def _count_lost_events(self) -> None:
-        own = store_heads.update().where(store_heads.c.store_id == self._store_id)
-        self._transaction.execute(own.values(bots=store_heads.c.bots + 1))
+        increment(self._transaction, self._store_id, "bots")
 
     def page(self, after_seq: int, limit: int) -> list[dict[str, Any]]:
         """Return up to `limit` log rows after `after_seq`, in order."""
@@ -332,7 +333,6 @@ _SHOWN_ONLY: Final = int(EventKind.REC_IMPRESSION)
 _BOUGHT_LIMIT: Final = 20_000
 SHOWN_LIMIT: Final = 100  # impressions of a shopper that are kept
 ACTION_LIMIT: Final = 300  # later actions after which an impression is dropped
-_HEAD_SQL: Final = "SELECT seq, erasures + bots FROM store_heads WHERE store_id = ?"
 # If `line_seq` differs from `seq`, an old line was changed.
 _AFTER_SQL: Final = f"""
     SELECT {LINK} AS kind, since_seq AS seq, 0 AS ts, 0 AS item, session, customer, 0, NULL
@@ -381,12 +381,6 @@ def shopper_bot_events(transaction: sa.Connection, store_id: StoreId) -> Shopper
     """Return the events of bots as rows of shoppers."""
     columns = event_columns(bot_events)
     return ShopperRows(transaction, store_id, bot_events, columns=columns)
-
-
-def log_head(reader: RawReader, store_id: StoreId) -> tuple[int, int]:
-    """Return a store's newest sequence number, and how often its log lost events."""
-    rows = reader.all(_HEAD_SQL, (store_id,))
-    return rows[0] if rows else (-1, 0)
 
 
 def facts_after(reader: RawReader, store_id: StoreId, seq: int, limit: int) -> list[Fact]:

@@ -24,10 +24,10 @@ from productrecs.records.events.repository import (
     customer_of_session,
     facts_after,
     facts_of_person,
-    log_head,
     term_of_event,
 )
 from productrecs.storage.sql.dialects import RawReader
+from productrecs.storage.sql.store_heads import log_head
 
 HALF_LIFE_MS: Final = 7 * DAY_MS  # since the product's last impression
 _MIN_IMPRESSIONS: Final = 2  # impressions; products with fewer are not reported

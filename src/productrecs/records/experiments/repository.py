@@ -22,11 +22,13 @@ from productrecs.records.experiments.experiment import (
 from productrecs.records.placements.placement import Placement
 from productrecs.records.placements.repository import StorePlacements
 from productrecs.storage.sql.dialects import RawReader, upsert
+from productrecs.storage.sql.store_heads import (
+    log_seq,
+)
 from productrecs.storage.sql.tables import (
     experiment_days,
     experiments,
     exposures,
-    store_heads,
 )
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store_settings import SettingValue
@@ -155,9 +157,7 @@ class ExperimentRepository:
 
     def log_head(self) -> int:
         """Return the sequence number of the store's newest record."""
-        query = sa.select(store_heads.c.seq)
-        query = query.where(store_heads.c.store_id == self._store_id)
-        return int(self._transaction.execute(query).scalar_one())
+        return log_seq(self._transaction, self._store_id)
 
     def add(self, experiment: Experiment) -> None:
         """Store a new test."""

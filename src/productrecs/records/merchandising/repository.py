@@ -17,7 +17,10 @@ from productrecs.records.merchandising.rule import (
 )
 from productrecs.storage.sql.dialects import RawReader
 from productrecs.storage.sql.sequence_and_item_numbers import next_counter_value
-from productrecs.storage.sql.tables import rule_changes, rules, store_heads
+from productrecs.storage.sql.tables import (
+    rule_changes,
+    rules,
+)
 
 MAX_STORED_CHANGES: Final = 1_000
 _PAGE: Final = 10_000
@@ -80,9 +83,7 @@ class RuleRepository:
         Raises:
             StoreDeletedError: when the store was deleted.
         """
-        return next_counter_value(
-            self._transaction, self._store_id, store_heads.c.rules_seq
-        )
+        return next_counter_value(self._transaction, self._store_id, "rules_seq")
 
     def all(self) -> list[Rule]:
         """Return every rule, oldest first."""

@@ -26,12 +26,29 @@ from productrecs.storage.sql.sequence_and_item_numbers import (
     StoreDeletedError,
     next_counter_value,
 )
-from productrecs.storage.sql.tables import items, pictures, store_heads, stores
+from productrecs.storage.sql.store_heads import (
+    head_fields,
+    heads_of_all_stores,
+    set_head,
+)
+from productrecs.storage.sql.tables import (
+    items,
+    pictures,
+    stores,
+)
 
 
 def stores_with_due_pictures(connection: sa.Connection, now_ms: int) -> list[StoreId]:
     """Return the stores with pictures to fetch, to index or to learn from."""
-    heads = store_heads.c
+    heads = heads_of_all_stores(
+        "catalog_seq",
+        "pictured_seq",
+        "picture_seq",
+        "visual_seq",
+        "visual_id",
+        "visual_taught_seq",
+        "seq",
+    ).c
     unread = sa.select(heads.store_id).where(
         sa.or_(
             heads.catalog_seq > heads.pictured_seq,
@@ -93,17 +110,17 @@ class PictureRepository:
         Raises:
             StoreDeletedError: when the store was deleted.
         """
-        heads = store_heads.c
-        query = sa.select(
-            heads.catalog_seq,
-            heads.pictured_seq,
-            heads.picture_seq,
-            heads.visual_seq,
-            heads.visual_id,
-            heads.seq,
-            heads.visual_taught_seq,
-        ).where(heads.store_id == self._store_id)
-        row = self._transaction.execute(query).first()
+        row = head_fields(
+            self._transaction,
+            self._store_id,
+            "catalog_seq",
+            "pictured_seq",
+            "picture_seq",
+            "visual_seq",
+            "visual_id",
+            "seq",
+            "visual_taught_seq",
+        )
         if row is None:
             raise _store_deleted()
         return PictureProgress(*row)
@@ -396,13 +413,10 @@ class PictureRepository:
 
     def _next_change(self) -> int:
         """Increment and return the change number of the store's pictures."""
-        return next_counter_value(
-            self._transaction, self._store_id, store_heads.c.picture_seq
-        )
+        return next_counter_value(self._transaction, self._store_id, "picture_seq")
 
     def _set_head(self, **values: object) -> None:
-        query = store_heads.update().where(store_heads.c.store_id == self._store_id)
-        if not self._transaction.execute(query.values(values)).rowcount:
+        if not set_head(self._transaction, self._store_id, **values):
             raise _store_deleted()
 
 

@@ -17,7 +17,11 @@ from productrecs.records.placements.placement import (
 )
 from productrecs.storage.sql.dialects import RawReader
 from productrecs.storage.sql.sequence_and_item_numbers import next_counter_value
-from productrecs.storage.sql.tables import bundles, experiments, placements, store_heads
+from productrecs.storage.sql.tables import (
+    bundles,
+    experiments,
+    placements,
+)
 
 _COLUMNS: Final = ("name", "content", "version", "created_at", "updated_at")
 _ALL_SQL: Final = (
@@ -73,9 +77,7 @@ class PlacementRepository:
         Raises:
             StoreDeletedError: when the store was deleted.
         """
-        return next_counter_value(
-            self._transaction, self._store_id, store_heads.c.placements_seq
-        )
+        return next_counter_value(self._transaction, self._store_id, "placements_seq")
 
     def all(self) -> list[Placement]:
         """Return every placement, by name."""

@@ -19,11 +19,14 @@ from productrecs.storage.sql.dialects import (
     upsert,
 )
 from productrecs.storage.sql.shopper_rows import ShopperRows, chunks
+from productrecs.storage.sql.store_heads import (
+    head_fields,
+    record_confirmed_order,
+)
 from productrecs.storage.sql.tables import (
     imports,
     order_receipts,
     purchase_lines,
-    store_heads,
 )
 
 IDEMPOTENCY_WINDOW_MS: Final = 7 * DAY_MS
@@ -161,20 +164,12 @@ class PurchaseRepository:
 
     def confirmed_order_at(self) -> int | None:
         """Return about when the last order came with the secret key; None: never."""
-        query = sa.select(store_heads.c.confirmed_order_at).where(
-            store_heads.c.store_id == self._store_id
-        )
-        found: int | None = self._transaction.execute(query).scalar()
-        return found
+        row = head_fields(self._transaction, self._store_id, "confirmed_order_at")
+        return None if row is None else row[0]
 
     def record_confirmed_order(self, now_ms: int, if_before_ms: int) -> None:
         """Record the time of such an order, unless a time after `if_before_ms` is known."""
-        at = store_heads.c.confirmed_order_at
-        query = store_heads.update().where(
-            store_heads.c.store_id == self._store_id,
-            sa.or_(at.is_(None), at < if_before_ms),
-        )
-        self._transaction.execute(query.values(confirmed_order_at=now_ms))
+        record_confirmed_order(self._transaction, self._store_id, now_ms, if_before_ms)
 
     def unconfirmed_lines(self, *, void: bool, limit: int) -> list[PurchaseLine]:
         """Return up to `limit` unconfirmed lines that count, or that do not (`void`)."""

@@ -31,7 +31,13 @@ from productrecs.records.uploads.order_upload import (
 from productrecs.storage.jobs.job_queue import JobQueue, NewJob
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
-from productrecs.storage.sql.tables import file_imports, store_heads, uploads
+from productrecs.storage.sql.store_heads import (
+    lock_head,
+)
+from productrecs.storage.sql.tables import (
+    file_imports,
+    uploads,
+)
 
 _UNFINISHED: Final = (UploadStatus.QUEUED, UploadStatus.RUNNING)
 
@@ -267,8 +273,7 @@ class FileImportRepository:
         Raises:
             TooManyImportsError: when the store has too many unfinished ones.
         """
-        head = store_heads.update().where(store_heads.c.store_id == self._store_id)
-        self._transaction.execute(head.values(seq=store_heads.c.seq))  # locks it
+        lock_head(self._transaction, self._store_id)
         if status in OPEN:
             self._check_limit()
         last = sa.select(sa.func.coalesce(sa.func.max(_COLUMNS.number), 0)).where(

@@ -10,7 +10,9 @@ import sqlalchemy as sa
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
 from productrecs.storage.sql.sequence_and_item_numbers import next_counter_value
-from productrecs.storage.sql.tables import metadata, store_heads
+from productrecs.storage.sql.tables import (
+    metadata,
+)
 
 
 class NotRestorableError(ProductRecsError):
@@ -57,7 +59,7 @@ class RemovedRows:
             NotRestorableError: when others have their keys.
         """
         table = metadata.tables[self.table]
-        next_counter_value(transaction, store_id, store_heads.c[self.counter])
+        next_counter_value(transaction, store_id, self.counter)
         keys = [column.name for column in table.primary_key if column.name != "store_id"]
         for row in self.rows:
             taken = sa.select(sa.func.count()).where(

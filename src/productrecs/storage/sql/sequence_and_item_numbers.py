@@ -6,7 +6,7 @@ numbers are dense, never change and are never reused.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Final
 
 import sqlalchemy as sa
 
@@ -14,7 +14,12 @@ from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.dialects import raw_connection
-from productrecs.storage.sql.tables import items, store_heads
+from productrecs.storage.sql.store_heads import (
+    increment,
+)
+from productrecs.storage.sql.tables import (
+    items,
+)
 
 _TAKE_SEQS: Final = (
     "UPDATE store_heads SET seq = seq + ? WHERE store_id = ? RETURNING seq, erasures"
@@ -28,24 +33,18 @@ class StoreDeletedError(ProductRecsError):
 
 
 def next_counter_value(
-    transaction: sa.Connection, store_id: StoreId, counter: sa.Column[Any]
+    transaction: sa.Connection, store_id: StoreId, counter: str, count: int = 1
 ) -> int:
-    """Lock a store's head and return the next number of one of its counters.
+    """Lock a store's head, add to one of its counters, and return it.
 
     Raises:
         StoreDeletedError: when the store was deleted.
     """
-    query = (
-        store_heads.update()
-        .where(store_heads.c.store_id == store_id)
-        .values({counter: counter + 1})
-        .returning(counter)
-    )
-    found = transaction.execute(query).scalar()
+    found = increment(transaction, store_id, counter, count)
     if found is None:
         message = "this store was deleted"
         raise StoreDeletedError(message)
-    return int(found)
+    return found
 
 
 class ItemNumbers:
@@ -122,13 +121,8 @@ class StoreLog:
 
     def take_numbers(self, count: int) -> int:
         """Return the first of `count` new product numbers; lock the head first."""
-        query = (
-            store_heads.update()
-            .where(store_heads.c.store_id == self.store_id)
-            .values(next_number=store_heads.c.next_number + count)
-            .returning(store_heads.c.next_number)
-        )
-        return int(self.transaction.execute(query).scalar_one()) - count
+        numbers = (self.transaction, self.store_id, "next_number", count)
+        return next_counter_value(*numbers) - count
 
     def remember_numbers(self, numbers: dict[str, int]) -> None:
         """Record numbers that this transaction assigned itself."""

@@ -16,13 +16,15 @@ from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
 from productrecs.storage.sql.dialects import RawReader, upsert
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
+from productrecs.storage.sql.store_heads import (
+    add_head,
+)
 from productrecs.storage.sql.tables import (
     counters,
     key_uses,
     metadata,
     sightings,
     store_connections,
-    store_heads,
     stores,
 )
 from productrecs.tenancy.accounts.api_keys import KeyUse, SecretKeys
@@ -155,7 +157,7 @@ class AccountRepository:
         except sa.exc.IntegrityError as error:
             message = f"{store.domain} is already registered; `store show` shows it"
             raise DomainTakenError(message) from error
-        self._connection.execute(store_heads.insert().values(store_id=store.store_id))
+        add_head(self._connection, store.store_id)
         self._increment_version()
 
     def set_secrets(self, store_id: StoreId, secrets: SecretKeys) -> None:

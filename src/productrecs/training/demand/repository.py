@@ -12,13 +12,16 @@ from productrecs.core.ids import StoreId
 from productrecs.records.catalog.availability import Availability
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.dialects import upsert
+from productrecs.storage.sql.store_heads import (
+    lock_head,
+    log_seq,
+)
 from productrecs.storage.sql.tables import (
     forecast_drafts,
     forecast_runs,
     item_forecasts,
     items,
     stock_outs,
-    store_heads,
 )
 from productrecs.tenancy.accounts.store import Store, is_nightly_run_due
 
@@ -85,13 +88,11 @@ class DemandRepository:
 
     def exists(self) -> bool:
         """Return whether the store exists; locks it against deletion."""
-        query = sa.select(store_heads.c.seq).where(store_heads.c.store_id == self._store_id)
-        return self._transaction.execute(query.with_for_update()).first() is not None
+        return lock_head(self._transaction, self._store_id)
 
     def seq(self) -> int:
         """Return the sequence number of the store's log."""
-        query = sa.select(store_heads.c.seq).where(store_heads.c.store_id == self._store_id)
-        return int(self._transaction.execute(query).scalar() or 0)
+        return log_seq(self._transaction, self._store_id)
 
     def catalog(self) -> list[ItemFacts]:
         """Return the facts of every product id of the store, present and past."""

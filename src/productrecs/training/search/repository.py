@@ -8,8 +8,10 @@ from typing import Any, Final
 from productrecs.core.ids import StoreId
 from productrecs.engines.text.index_schema import MAX_DESCRIPTION, ProductText
 from productrecs.storage.sql.dialects import RawReader
+from productrecs.storage.sql.store_heads import (
+    catalog_heads,
+)
 
-_HEADS_SQL: Final = "SELECT store_id, catalog_seq, catalog_size FROM store_heads"
 _CHANGES_SQL: Final = (
     "SELECT change_seq, number, present, item_id, sku, title, categories, description, "
     "brand, gtin, color, size, material, attributes FROM items "
@@ -52,7 +54,7 @@ class CatalogChanges:
 
 def read_catalog_heads(reader: RawReader) -> list[CatalogHead]:
     """Return the head of every store's catalog."""
-    rows = reader.all(_HEADS_SQL, ())
+    rows = catalog_heads(reader)
     return [CatalogHead(StoreId(row[0]), int(row[1]), int(row[2])) for row in rows]
 
 

@@ -8,7 +8,12 @@ import sqlalchemy as sa
 from productrecs.core.ids import StoreId
 from productrecs.engines.copurchase import CopurchaseOptions
 from productrecs.storage.sql.dialects import upsert
-from productrecs.storage.sql.tables import insights, store_heads
+from productrecs.storage.sql.store_heads import (
+    heads_of_all_stores,
+)
+from productrecs.storage.sql.tables import (
+    insights,
+)
 from productrecs.training.tuning.hyperparameter_search import changes_of, with_changes
 
 TUNED_INSIGHT: Final = "constants"
@@ -34,16 +39,17 @@ class TuningStatus(NamedTuple):
 
 def tuning_statuses(connection: sa.Connection) -> list[TuningStatus]:
     """Return the tuning status of every store."""
-    own_insight = (insights.c.store_id == store_heads.c.store_id) & (
+    heads = heads_of_all_stores("seq")
+    own_insight = (insights.c.store_id == heads.c.store_id) & (
         insights.c.name == TUNED_INSIGHT
     )
     query = sa.select(
-        store_heads.c.store_id,
-        store_heads.c.seq,
+        heads.c.store_id,
+        heads.c.seq,
         insights.c.computed_at,
         insights.c.applied_seq,
-    ).select_from(store_heads.outerjoin(insights, own_insight))
-    rows = connection.execute(query.order_by(store_heads.c.store_id))
+    ).select_from(heads.outerjoin(insights, own_insight))
+    rows = connection.execute(query.order_by(heads.c.store_id))
     return [TuningStatus(*row) for row in rows]
 
 

@@ -10,8 +10,11 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.engines.arrays import Floats
+from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.storage.sql.dialects import RawReader, raw_connection, upsert
-from productrecs.storage.sql.tables import insights, store_heads
+from productrecs.storage.sql.tables import (
+    insights,
+)
 
 _INDEX: Final = "earning-index"
 _REPLAY: Final = "earnings-replay"
@@ -65,9 +68,7 @@ class EarningsRepository:
 
         A price is the mean paid in 90 days before the last forecast, else the usual one.
         """
-        heads = sa.select(store_heads.c.next_number)
-        heads = heads.where(store_heads.c.store_id == self._store_id)
-        size = int(self._transaction.execute(heads).scalar() or 0)
+        size = CatalogRepository(self._transaction, self._store_id).next_number()
         prices, costs = np.full(size, np.nan), np.full(size, np.nan)
         numbers: dict[str, int] = {}
         for number, item_id, price, cost in raw_connection(self._transaction).all(

@@ -8,7 +8,13 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.storage.sql.dialects import upsert
-from productrecs.storage.sql.tables import insights, store_heads
+from productrecs.storage.sql.store_heads import (
+    heads_of_all_stores,
+    log_seq,
+)
+from productrecs.storage.sql.tables import (
+    insights,
+)
 
 CUSTOMERS: Final = "customers"
 
@@ -32,12 +38,12 @@ class SegmentsProgress(NamedTuple):
 
 def segments_progress(connection: sa.Connection) -> list[SegmentsProgress]:
     """Return the progress of every store of the installation."""
-    heads, own_columns = store_heads.c, insights.c
+    heads, own_columns = heads_of_all_stores("seq"), insights.c
     query = sa.select(
-        heads.store_id, heads.seq, own_columns.computed_at, own_columns.applied_seq
+        heads.c.store_id, heads.c.seq, own_columns.computed_at, own_columns.applied_seq
     )
-    same = sa.and_(own_columns.store_id == heads.store_id, own_columns.name == CUSTOMERS)
-    rows = connection.execute(query.select_from(store_heads.outerjoin(insights, same)))
+    same = sa.and_(own_columns.store_id == heads.c.store_id, own_columns.name == CUSTOMERS)
+    rows = connection.execute(query.select_from(heads.outerjoin(insights, same)))
     return [
         SegmentsProgress(StoreId(row[0]), int(row[1]), row[2], int(row[3] or 0))
         for row in rows
@@ -54,9 +60,7 @@ class CustomerRepository:
 
     def head(self) -> int:
         """Return the last sequence number of the log."""
-        query = sa.select(store_heads.c.seq)
-        query = query.where(store_heads.c.store_id == self._store_id)
-        return int(self._transaction.execute(query).scalar() or 0)
+        return log_seq(self._transaction, self._store_id)
 
     def store(self, found: StoredSegments) -> None:
         """Store a result, replacing the last one."""

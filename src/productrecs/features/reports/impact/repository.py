@@ -11,6 +11,9 @@ from productrecs.core.report import ReportQuery
 from productrecs.engines.hyperloglog import cardinality, merge
 from productrecs.records.events.event import EventKind
 from productrecs.records.purchases.sold_lines.repository import orders_of_lines
+from productrecs.storage.sql.store_heads import (
+    log_seq,
+)
 from productrecs.storage.sql.tables import (
     attribution_marks,
     credit_days,
@@ -20,7 +23,6 @@ from productrecs.storage.sql.tables import (
     outcome_days,
     outcomes,
     shopper_days,
-    store_heads,
     touch_days,
 )
 
@@ -140,12 +142,11 @@ class ImpactRepository:
 
     def unread(self) -> int:
         """Return how many log entries attribution has not processed yet."""
-        head = sa.select(store_heads.c.seq).where(store_heads.c.store_id == self._store_id)
         progress = sa.select(attribution_marks.c.seq).where(
             attribution_marks.c.store_id == self._store_id
         )
         read = int(self._connection.execute(progress).scalar() or 0)
-        return int(self._connection.execute(head).scalar() or 0) - max(0, read)
+        return log_seq(self._connection, self._store_id) - max(0, read)
 
     def touchpoint_counts(
         self, period: ReportQuery, by: Sequence[str]

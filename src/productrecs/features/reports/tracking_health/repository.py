@@ -13,13 +13,16 @@ from productrecs.records.events.newest_events.repository import (
     NewestEventRepository,
     UnknownProducts,
 )
+from productrecs.records.purchases.repository import PurchaseRepository
 from productrecs.records.purchases.sold_lines.repository import SoldLine, SoldLineRepository
 from productrecs.storage.sql.dialects import raw_connection, upsert
+from productrecs.storage.sql.store_heads import (
+    log_seq,
+)
 from productrecs.storage.sql.tables import (
     event_hours,
     outcome_days,
     refused_identities,
-    store_heads,
 )
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.shopper_identity import IdentityCheck
@@ -130,9 +133,7 @@ class HealthRepository:
         return len(orders), sum(order is None for order in orders)
 
     def _since(self) -> int:
-        query = sa.select(store_heads.c.seq)
-        query = query.where(store_heads.c.store_id == self._store_id)
-        return int(self._connection.execute(query).scalar() or 0) - _MAX_ENTRIES
+        return log_seq(self._connection, self._store_id) - _MAX_ENTRIES
 
 
 _PRODUCT_EVENTS: Final = 2_000
@@ -190,14 +191,13 @@ class DiagnosisRepository:
         since = self._since()
         seen, crowded = self._newest_events.excess_counts(since)
         lines, unconfirmed, excess = self._sold_lines().unconfirmed_counts(since)
-        query = sa.select(store_heads.c.confirmed_order_at)
-        query = query.where(store_heads.c.store_id == self._store_id)
+        purchases = PurchaseRepository(self._connection, self._store_id)
         return UnconfirmedShares(
             records=seen + lines,
             excess=crowded + excess,
             lines=lines,
             unconfirmed=unconfirmed,
-            confirmed_at=self._connection.execute(query).scalar(),
+            confirmed_at=purchases.confirmed_order_at(),
         )
 
     def unknown_products(self) -> UnknownProducts:
@@ -240,6 +240,4 @@ class DiagnosisRepository:
         return [row[0] for row in self._raw.all(_CUSTOMER, (self._store_id, session))]
 
     def _since(self) -> int:
-        query = sa.select(store_heads.c.seq)
-        query = query.where(store_heads.c.store_id == self._store_id)
-        return int(self._connection.execute(query).scalar() or 0) - _MAX_ENTRIES
+        return log_seq(self._connection, self._store_id) - _MAX_ENTRIES

@@ -42,8 +42,8 @@ from productrecs.features.search.relevance.repository import (
 from productrecs.features.search.search_insights import search_insights
 from productrecs.records.search_counts.search_counter import search_intent
 from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.store_heads import store_versions
 from productrecs.tenancy.accounts.store import Store, is_nightly_run_due
-from productrecs.training.repository import store_versions
 
 ALARM_LOSS: Final = 0.03
 """The relative loss of NDCG that raises an alarm."""

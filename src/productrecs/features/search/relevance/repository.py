@@ -19,13 +19,15 @@ from productrecs.features.search.relevance.relevance_measure import (
 from productrecs.records.events.event import EventKind
 from productrecs.records.events.event_log.repository import EventLogRepository
 from productrecs.storage.sql.dialects import raw_connection, upsert
+from productrecs.storage.sql.store_heads import (
+    heads_of_all_stores,
+)
 from productrecs.storage.sql.tables import (
     items,
     relevance_judgements,
     relevance_measures,
     relevance_queries,
     search_counts,
-    store_heads,
 )
 
 TOP, TAIL, HAND, REMOVED = "top", "tail", "hand", "removed"
@@ -297,7 +299,8 @@ class RelevanceProgress(NamedTuple):
 
 def relevance_progress(connection: sa.Connection) -> dict[StoreId, RelevanceProgress]:
     """Return the progress of every store that has a search log or a query set."""
-    measures, heads = relevance_measures.c, store_heads.c
+    measures = relevance_measures.c
+    heads = heads_of_all_stores("search_seq", "rules_seq")
     newest = (
         sa.select(measures.store_id, sa.func.max(measures.measured_at).label("at"))
         .group_by(measures.store_id)
@@ -310,10 +313,10 @@ def relevance_progress(connection: sa.Connection) -> dict[StoreId, RelevanceProg
     rows = connection.execute(query.join(newest, last))
     measured = {row[0]: (int(row[1]), json.loads(row[2])) for row in rows}
     has_queries = (
-        sa.exists().where(owner == heads.store_id)
+        sa.exists().where(owner == heads.c.store_id)
         for owner in (search_counts.c.store_id, relevance_queries.c.store_id)
     )
-    query = sa.select(heads.store_id, heads.search_seq, heads.rules_seq)
+    query = sa.select(heads)
     return {
         StoreId(row[0]): RelevanceProgress(
             *measured.get(row[0], (0, {})), int(row[1]), int(row[2])
