@@ -22,12 +22,12 @@ from productrecs.features.attribution.attributor import Attributor
 from productrecs.features.attribution.search_clicks import Intents
 from productrecs.features.reports.impact.attribution_report import attribution_report
 from productrecs.features.reports.impact.sales_reports import (
-    items_report,
+    credited_items_report,
     sales_report,
-    widgets_report,
+    widget_funnel_report,
 )
 from productrecs.features.reports.tracking_health.tracking_health_report import (
-    health_report,
+    tracking_health_report,
 )
 from productrecs.features.search.search_insights import QueryFilter, search_report
 from productrecs.records.search_counts.repository import SearchCount, SearchCountRepository
@@ -295,14 +295,14 @@ def _reports(report: Report, database: Database, store: Store) -> None:
 def _items(report: Report, database: Database, store: Store) -> None:
     wanted = report_query(system_ms(), store.settings.zone)
     reports: dict[str, Callable[[], object]] = {
-        "credited-items": lambda: items_report(database, store, wanted),
+        "credited-items": lambda: credited_items_report(database, store, wanted),
         "credited-sales": lambda: sales_report(database, store, wanted),
-        "widgets": lambda: widgets_report(database, store, wanted),
+        "widgets": lambda: widget_funnel_report(database, store, wanted),
         "search": lambda: search_report(database, store, wanted),
         "search-no-clicks": lambda: search_report(
             database, store, wanted, QueryFilter.NO_CLICKS
         ),
-        "health": lambda: health_report(database, store, wanted, system_ms()),
+        "health": lambda: tracking_health_report(database, store, wanted, system_ms()),
     }
     for name, make in reports.items():
         times = []

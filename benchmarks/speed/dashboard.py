@@ -32,7 +32,9 @@ from benchmarks.speed.stores import DOMAIN, copy_of, productrecs
 from productrecs.core.clock import DAY_MS, system_ms
 from productrecs.dashboard.page_registry import navigation
 from productrecs.features.attribution.attributor import Attributor
-from productrecs.features.reports.customers.customer_report import compute_customers
+from productrecs.features.reports.customers.customer_report import (
+    compute_and_store_segments,
+)
 from productrecs.features.reports.customers.repository import CustomerRepository
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.tables import events
@@ -128,7 +130,7 @@ def _grow(data: Path) -> None:
             index.create(transaction)
     search_daily(database, store)
     Attributor(database, data / "trails").catch_up(store)
-    compute_customers(database, store, system_ms())
+    compute_and_store_segments(database, store, system_ms())
     database.close()
 
 

@@ -26,21 +26,21 @@ from productrecs.features.forecast.demand_reports import (
 )
 from productrecs.features.recommendations.earning_index.earnings_replay import (
     earnings_report,
-    replay_earnings,
+    replay_and_store_earnings,
 )
 from productrecs.features.reports.customers.customer_report import (
-    compute_customers,
+    compute_and_store_segments,
     customer_list_report,
     customer_segments_report,
 )
 from productrecs.features.reports.impact.attribution_report import attribution_report
 from productrecs.features.reports.impact.sales_reports import (
-    items_report,
+    credited_items_report,
     sales_report,
-    widgets_report,
+    widget_funnel_report,
 )
 from productrecs.features.reports.tracking_health.tracking_health_report import (
-    health_report,
+    tracking_health_report,
 )
 from productrecs.features.search.search_insights import QueryFilter, search_report
 from productrecs.records.experiments.repository import ExperimentRepository
@@ -83,7 +83,9 @@ REPORT_TYPES: Final[Mapping[str, ReportType]] = MappingProxyType(
         ),
         "credited-items": ReportType(
             "which products were sold that way",
-            lambda services, store, query: items_report(services.database, store, query),
+            lambda services, store, query: credited_items_report(
+                services.database, store, query
+            ),
         ),
         **{
             name: ReportType(summary, _searches(query_filter))
@@ -95,7 +97,9 @@ REPORT_TYPES: Final[Mapping[str, ReportType]] = MappingProxyType(
         },
         "widgets": ReportType(
             "what lists show and what follows: clicks, carts, sales, revenue",
-            lambda services, store, query: widgets_report(services.database, store, query),
+            lambda services, store, query: widget_funnel_report(
+                services.database, store, query
+            ),
         ),
         EXPERIMENT: ReportType(
             "the result of the holdout test, or of another test (--test)",
@@ -117,7 +121,7 @@ REPORT_TYPES: Final[Mapping[str, ReportType]] = MappingProxyType(
         ),
         "health": ReportType(
             "events by the hour, unknown products, and problems with ids and clocks",
-            lambda services, store, query: health_report(
+            lambda services, store, query: tracking_health_report(
                 services.database, store, query, services.clock()
             ),
         ),
@@ -159,9 +163,9 @@ def refresh_report_counts(
     if name == EXPERIMENT:
         _measure(services, store, query.test)
     elif name == EARNINGS:
-        replay_earnings(services.database, store, services.clock())
+        replay_and_store_earnings(services.database, store, services.clock())
     elif name in CUSTOMERS:
-        compute_customers(services.database, store, services.clock())
+        compute_and_store_segments(services.database, store, services.clock())
     elif name not in FORECASTS:  # the nightly run computes them
         Attributor(services.database, services.touchpoint_folder).catch_up(store)
 

@@ -11,7 +11,7 @@ import json
 import numpy as np
 
 from productrecs.engines.registry import NAMES
-from productrecs.features.recommendations.backtest import Task, backtest
+from productrecs.features.recommendations.backtest import Task, run_backtest
 from productrecs.features.recommendations.explain import explain_recommendations
 from productrecs.features.recommendations.recommend import recommend
 from productrecs.features.recommendations.recommendation_request import (
@@ -72,7 +72,9 @@ def trial() -> dict[str, object]:
     request = RecommendationRequest(Source.MIX, 3, "mat")
     explanation = explain_recommendations(shop, request, (), NOW)
     (order,) = (
-        one for one in backtest(inputs, len(ITEMS), settings, 90) if one.task is Task.ORDER
+        one
+        for one in run_backtest(inputs, len(ITEMS), settings, 90)
+        if one.task is Task.ORDER
     )
     return {
         "names": NAMES,

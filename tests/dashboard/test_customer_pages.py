@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.features.reports.customers.customer_report import compute_customers
+from productrecs.features.reports.customers.customer_report import (
+    compute_and_store_segments,
+)
 from productrecs.services import build_eraser
 from productrecs.storage.sql.audit_log import AuditRepository
 from productrecs.tenancy.users.dashboard_user import Role
@@ -43,7 +45,7 @@ def buying(office: Office) -> Store:
         {"event": "detail-page-view", "item_id": "lamp", "user_id": "anna"}
     )
     assert sent.status < 300
-    compute_customers(services.database, made.store, services.clock())
+    compute_and_store_segments(services.database, made.store, services.clock())
     return made.store
 
 

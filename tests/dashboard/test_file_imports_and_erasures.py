@@ -68,7 +68,9 @@ def erase(office: Office, store: Store, name: str) -> None:
 def waits(office: Office, store: Store) -> int:
     """Return for how many files an erasure of this moment waits."""
     with office.services.database.reading() as connection:
-        return ShopperRepository(connection, store.store_id).uploads_before(office.now_ms)
+        return ShopperRepository(connection, store.store_id).unfinished_upload_count(
+            office.now_ms
+        )
 
 
 def kept(office: Office, path: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from productrecs.features.search.relevance.relevance_history import (
-    measure_store,
+    measure_and_store_relevance,
     read_measures,
 )
 from productrecs.features.search.relevance.relevance_measure import Grade
@@ -73,7 +73,7 @@ def measure(office: Office, store: Store) -> None:
     """Measure as the worker's child process does."""
     services = office.services
     search = searchable_store(load_store(services, store))
-    measure_store(services.database, store, search, services.clock())
+    measure_and_store_relevance(services.database, store, search, services.clock())
 
 
 def grades(office: Office, store: Store) -> dict[str, Grade]:

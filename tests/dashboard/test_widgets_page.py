@@ -15,7 +15,7 @@ from productrecs.features.widgets.widget_settings import (
     BLACK,
     WHITE,
     WIDGET_SETTINGS,
-    check_accent,
+    accent_contrasts,
     contrast_ratio,
     read_colour,
 )
@@ -208,7 +208,7 @@ def test_contrast_is_that_of_wcag(one: str, other: str, ratio: float) -> None:
 
 
 def test_colours_that_only_a_page_knows_are_not_judged() -> None:
-    assert check_accent("var(--brand)", "auto") is None
+    assert accent_contrasts("var(--brand)", "auto") is None
     assert read_colour("black") == BLACK
     assert read_colour("#FFF") == WHITE
-    assert len(check_accent("#0f766e", "light") or []) == 2
+    assert len(accent_contrasts("#0f766e", "light") or []) == 2

@@ -18,7 +18,9 @@ from demo_store.looks import LOOKS
 from demo_store.pictures.colours import COLOURS
 from demo_store.storefront.picture_files import pictures_folder
 from productrecs.features.attribution.attributor import Attributor
-from productrecs.features.reports.customers.customer_report import compute_customers
+from productrecs.features.reports.customers.customer_report import (
+    compute_and_store_segments,
+)
 from productrecs.services import build_services
 from productrecs.settings import Settings
 from tests.support.service import Service
@@ -65,7 +67,7 @@ def _make_demo(folder: Path) -> None:
         )
         store = command.prepare_store(services).store
     Attributor(services.database, services.touchpoint_folder).catch_up(store)
-    compute_customers(services.database, store, services.clock())
+    compute_and_store_segments(services.database, store, services.clock())
     services.close()
     for verb in ("forecast", "tune"):
         service.run(verb, DOMAIN)

@@ -18,7 +18,7 @@ from productrecs.core.clock import iso
 from productrecs.core.errors import ProductRecsError
 from productrecs.features.live_events.live_event import LiveEvent, Verdict
 from productrecs.features.live_events.repository import LiveEventRepository
-from productrecs.features.looks.look import Hotspot, LookContent, checked_look
+from productrecs.features.looks.look import Hotspot, LookContent, validate_look
 from productrecs.features.looks.look_editor import LookEditor
 from productrecs.features.search.relevance.query_set import (
     RelevanceError,
@@ -280,7 +280,7 @@ def _looks(filled: Filled, texts: Sequence[str]) -> None:
         spots = (Hotspot(text[:100], _BOX, item),)
         content = LookContent(item, "/look.jpg", text[:200], spots)
         with contextlib.suppress(ProductRecsError):
-            plain.append(checked_look(content))
+            plain.append(validate_look(content))
         with contextlib.suppress(ProductRecsError):
             editor.add([replace(content, image_url=text)], publish=True)
             filled.held["look pictures"] += 1

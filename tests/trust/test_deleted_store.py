@@ -18,7 +18,9 @@ from productrecs.features.experiments.experiment_result import (
     holdout_test,
     measure_and_store_test,
 )
-from productrecs.features.reports.customers.customer_report import compute_customers
+from productrecs.features.reports.customers.customer_report import (
+    compute_and_store_segments,
+)
 from productrecs.storage.jobs.job_queue import JobQueue, NewJob
 from productrecs.storage.jobs.recurring_jobs import PeriodicTasks
 from productrecs.storage.sql.postgres import PostgresDialect
@@ -68,7 +70,7 @@ def work(database: Database, folder: Path, store: Store) -> list[Callable[[], ob
     return [
         lambda: train_store(workshop, store, TrainingInputs(), lambda _share: None),
         lambda: Attributor(database, folder / "trails").catch_up(store),
-        lambda: compute_customers(database, store, NOON),
+        lambda: compute_and_store_segments(database, store, NOON),
         lambda: measure_and_store_test(
             database, store, holdout_test(store, "a-test"), NOON
         ),

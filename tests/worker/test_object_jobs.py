@@ -12,7 +12,10 @@ import pytest
 from productrecs.cli.doctor.installation_checks import check_objects
 from productrecs.core.clock import fixed_clock
 from productrecs.core.ids import StoreId
-from productrecs.features.privacy.erasure import append_erasure, read_erasures
+from productrecs.features.privacy.erasure import (
+    append_to_erasure_ledger,
+    read_erasure_ledger,
+)
 from productrecs.http.pipeline.readiness_checks import Dependencies
 from productrecs.http.routes.public.widget_scripts import archive_builds
 from productrecs.records.uploads.order_upload import UploadFolder, new_upload_id
@@ -184,13 +187,13 @@ def test_machines_share_builds_and_erasures(tmp_path: Path, objects: ObjectStore
     archive_builds(one, objects)
     (one / "old.js").write_bytes(b"old")
     archive_builds(one, objects)
-    append_erasure(one, StoreId("st_1"), {"a" * 32: 5}, objects)
+    append_to_erasure_ledger(one, StoreId("st_1"), {"a" * 32: 5}, objects)
 
     archive_builds(other, objects)
 
     assert (other / "old.js").read_bytes() == b"old"
-    assert read_erasures(other, objects) == {"st_1": {"a" * 32: 5}}
-    assert read_erasures(other) == {}
+    assert read_erasure_ledger(other, objects) == {"st_1": {"a" * 32: 5}}
+    assert read_erasure_ledger(other) == {}
 
 
 class Unreachable(ObjectStore):

@@ -78,7 +78,7 @@ class CachedStore:
             PriceListNameError: when the name has an invalid form.
             UnknownPriceListError: when no item has a price in the list.
         """
-        return replace(self, state=self.state.priced(name))
+        return replace(self, state=self.state.with_price_list(name))
 
     def memory_bytes(self) -> int:
         """Return the approximate memory that an eviction frees, in bytes."""

@@ -26,12 +26,12 @@ from productrecs.features.forecast.repository import ForecastRepository
 from productrecs.features.forecast.stock_actions import StockAlert, plan_stock_actions
 from productrecs.features.privacy.repository import stores_in_progress
 from productrecs.features.recommendations.earning_index.earnings_replay import (
-    replay_earnings,
+    replay_and_store_earnings,
 )
 from productrecs.features.recommendations.earning_index.repository import EarningsRepository
-from productrecs.features.recommendations.reranking import earning_index
+from productrecs.features.recommendations.reranking import compute_earning_index
 from productrecs.features.reports.customers.customer_report import (
-    compute_customers,
+    compute_and_store_segments,
     stores_due_for_segments,
 )
 from productrecs.records.catalog.push_items import resync_catalog
@@ -147,7 +147,7 @@ class StoreJobs:
     def segment_customers(self, job: Job, _progress: JobProgress) -> None:
         """Compute the store's customers and segments."""
         store, services = self._store(job), self._services
-        compute_customers(services.database, store, services.clock())
+        compute_and_store_segments(services.database, store, services.clock())
 
     def stores_with_ending_plans(self) -> Sequence[StoreId]:
         """Return the stores whose plan ends within three days, or ended recently."""
@@ -194,7 +194,7 @@ class StoreJobs:
         """Compute what the store earns by each product, from margin and forecast."""
         store, services = self._store(job), self._services
         with services.database.reading() as connection:
-            items = EarningsRepository(connection, job.store_id).items()
+            items = EarningsRepository(connection, job.store_id).priced_items()
             forecasts = ForecastRepository(connection, job.store_id)
             run = forecasts.newest_run() if store.settings.demand_forecast else None
             stocked = None if run is None else forecasts.stocked_items()
@@ -206,7 +206,7 @@ class StoreJobs:
             [items.numbers[one.item_id] for one in actions if one.alert is alert]
             for alert in (StockAlert.RUNS_OUT, StockAlert.OVERSTOCK)
         )
-        index = earning_index(items.prices, items.costs, short, surplus)
+        index = compute_earning_index(items.prices, items.costs, short, surplus)
         with services.database.transaction() as transaction:
             earnings = EarningsRepository(transaction, job.store_id)
             earnings.store_index(index, services.clock())
@@ -214,7 +214,7 @@ class StoreJobs:
     def replay_earnings(self, job: Job, _progress: JobProgress) -> None:
         """Replay the store's past orders at several weights of earnings."""
         services = self._services
-        replay_earnings(services.database, self._store(job), services.clock())
+        replay_and_store_earnings(services.database, self._store(job), services.clock())
 
     def stores_with_order_policy(self) -> Sequence[StoreId]:
         """Return the stores whose setting for unconfirmed orders is not applied yet."""

@@ -15,7 +15,11 @@ from productrecs.engines.visual.visual_similarity import (
     MatchConfidence,
     NeighbourTable,
 )
-from productrecs.features.looks.photo_analysis import MAX_PRODUCTS, PhotoSpot, find_spots
+from productrecs.features.looks.photo_analysis import (
+    MAX_PRODUCTS,
+    PhotoSpot,
+    find_photo_spots,
+)
 from productrecs.training.visual.photo_matcher import Box, RegionMatch
 
 if TYPE_CHECKING:
@@ -64,7 +68,7 @@ def spots(
     )
     alike = model.similar_to_vectors(np.array([[1.0, 0.0]]), MAX_PRODUCTS)[0]
     seen = RegionMatch((0.1, 0.1, 0.3, 0.3), label, confidence, alike)
-    return find_spots(sureness, catalog, [seen])
+    return find_photo_spots(sureness, catalog, [seen])
 
 
 TEE, SHIRT = ("Everything", "Tops", "Tops > Tees"), ("Everything", "Tops", "Tops > Shirts")
@@ -129,7 +133,7 @@ def test_of_two_spots_on_one_thing_the_surer_stays(
         RegionMatch(box, "thing", sure, alike) for box, sure in ((one, 0.9), (other, 0.8))
     ]
 
-    boxes = [spot.box for spot in find_spots(TRUSTING, catalog, places)]
+    boxes = [spot.box for spot in find_photo_spots(TRUSTING, catalog, places)]
 
     assert boxes == ([one, other] if stays else [one])
 
@@ -147,6 +151,6 @@ def test_beside_garments_only_what_is_more_certain_is_a_spot(
         for box, confidence in ((coat, 0.8), (shoes, 0.5), (aside, sure))
     ]
 
-    boxes = {spot.box for spot in find_spots(TRUSTING, catalog, places)}
+    boxes = {spot.box for spot in find_photo_spots(TRUSTING, catalog, places)}
 
     assert boxes == {coat, shoes} | ({aside} if stays else set())

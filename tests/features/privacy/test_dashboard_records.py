@@ -47,11 +47,15 @@ def test_reports_that_quote_a_name_are_deleted(database: Database, name: str) ->
     )
 
     with database.transaction() as transaction:
-        ShopperRepository(transaction, store_id).delete_upload_errors(["somebody-else"])
+        ShopperRepository(transaction, store_id).delete_names_from_uploads_and_imports(
+            ["somebody-else"]
+        )
     with database.reading() as connection:
         kept = FileImportRepository(connection, store_id).find(FILE)
     with database.transaction() as transaction:
-        ShopperRepository(transaction, store_id).delete_upload_errors([name])
+        ShopperRepository(transaction, store_id).delete_names_from_uploads_and_imports(
+            [name]
+        )
     with database.reading() as connection:
         repository = FileImportRepository(connection, store_id)
         gone, rejects = repository.find(FILE), repository.rejects(FILE)
@@ -72,8 +76,8 @@ def test_an_erasure_waits_for_files_that_were_sent_before_and_are_being_read(
 
     with database.transaction() as transaction:
         shoppers = ShopperRepository(transaction, store_id)
-        assert shoppers.uploads_before(NOON) == waits
-        assert shoppers.uploads_before(NOON - 1) == 0
+        assert shoppers.unfinished_upload_count(NOON) == waits
+        assert shoppers.unfinished_upload_count(NOON - 1) == 0
 
 
 def test_the_live_view_of_a_store_is_emptied(database: Database) -> None:

@@ -14,9 +14,9 @@ from productrecs.features.recommendations.backtest import (
     RankingVerdict,
     Task,
     TaskResult,
-    backtest,
     method_metrics,
     paired_difference,
+    run_backtest,
 )
 from productrecs.records.events.event import EventKind
 from productrecs.tenancy.accounts.store_settings import StoreSettings
@@ -70,7 +70,7 @@ def families(rng: np.random.Generator, count: int) -> list[list[int]]:
 
 
 def results_by_task(inputs: TrainingInputs) -> dict[Task, TaskResult]:
-    outcomes = backtest(inputs, N_ITEMS, StoreSettings(), limit=2_000)
+    outcomes = run_backtest(inputs, N_ITEMS, StoreSettings(), limit=2_000)
     return {outcome.task: outcome for outcome in outcomes}
 
 

@@ -14,7 +14,7 @@ from productrecs.engines.registry import BUNDLE, BUY, COMPLEMENTARY
 from productrecs.features.recommendations.bundles import offer_of_list, propose_bundles
 from productrecs.features.recommendations.explain import explain_placement
 from productrecs.features.recommendations.placement_lists import (
-    place_requests,
+    placement_requests,
     recommend_placement,
 )
 from productrecs.features.recommendations.recommendation_request import (
@@ -112,7 +112,7 @@ def listed(
     identities = tuple(history.person for history in histories)
     request = RecommendationRequest(Source.MIX, call.pop("num", 0), identities=identities)
     place = Placement("here", replace(content, **placement), 1, 0, 0)
-    requests = place_requests(shop, place, request._replace(**call), histories)
+    requests = placement_requests(shop, place, request._replace(**call), histories)
     picks = recommend_placement(shop, requests, histories, NOW)
     explanation = explain_placement(shop, requests, histories, NOW)
     assert [one.item_id for one in explanation.products] == [

@@ -17,7 +17,7 @@ from productrecs.features.recommendations.explain import (
     explain_recommendations,
     explain_trending,
 )
-from productrecs.features.recommendations.recommend import decide, recommend
+from productrecs.features.recommendations.recommend import decide_list, recommend
 from productrecs.features.recommendations.recommendation_request import (
     EngineName,
     RecommendationRequest,
@@ -111,10 +111,10 @@ def test_control_a_second_implementation_would_be_noticed(
     shop: StoreState, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def otherwise(*arguments: Any) -> Any:
-        decision = decide(*arguments)
+        decision = decide_list(*arguments)
         return decision._replace(picks=decision.picks[::-1])
 
-    monkeypatch.setattr(module, "decide", otherwise)
+    monkeypatch.setattr(module, "decide_list", otherwise)
 
     with pytest.raises(AssertionError):
         test_what_is_explained_is_what_is_served(shop, ())

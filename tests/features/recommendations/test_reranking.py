@@ -13,7 +13,7 @@ from productrecs.core.report import report_query
 from productrecs.features.recommendations.earning_index.earnings_replay import (
     WEIGHTS,
     earnings_report,
-    replay_earnings,
+    replay_and_store_earnings,
 )
 from productrecs.features.recommendations.earning_index.repository import (
     EarningsRepository,
@@ -30,7 +30,7 @@ from productrecs.features.recommendations.recommendation_request import (
 from productrecs.features.recommendations.reranking import (
     MAX_MOVES,
     RELEVANCE_LOSS,
-    earning_index,
+    compute_earning_index,
     rank_by_earnings,
 )
 from productrecs.records.catalog.item import ItemPatch
@@ -208,7 +208,7 @@ def test_the_index_compares_margins_with_the_stores_median() -> None:
     prices = np.array([20.0, 40.0, 80.0, 12.5, UNKNOWN, 50.0, 10.0])
     costs = np.array([10.0, 20.0, 0.0, 10.0, 5.0, UNKNOWN, 12.0])
 
-    index = earning_index(prices, costs, (), ())
+    index = compute_earning_index(prices, costs, (), ())
 
     # Margins of 10, 20, 80 and 2.50: the median of those above 0 is 15.
     assert index == pytest.approx([-0.292, 0.208, 1.0, -1.0, 0.0, 0.0, -1.0], abs=0.001)
@@ -218,11 +218,18 @@ def test_what_runs_out_steps_back_and_overstock_forward() -> None:
     prices = np.full(4, 20.0)
     costs = np.array([10.0, 10.0, 10.0, UNKNOWN])
 
-    assert earning_index(prices, costs, [1], [2, 3]).tolist() == [0.0, -1.0, 0.5, 0.5]
+    assert compute_earning_index(prices, costs, [1], [2, 3]).tolist() == [
+        0.0,
+        -1.0,
+        0.5,
+        0.5,
+    ]
 
 
 def test_without_costs_and_alerts_every_index_is_0() -> None:
-    assert not earning_index(np.array([5.0, 9.0]), np.full(2, UNKNOWN), (), ()).any()
+    assert not compute_earning_index(
+        np.array([5.0, 9.0]), np.full(2, UNKNOWN), (), ()
+    ).any()
 
 
 @pytest.mark.parametrize(
@@ -321,9 +328,9 @@ def test_the_index_survives_the_database(shop: ReportedStore) -> None:
     store_id = shop.store.store_id
     with shop.database.transaction() as transaction:
         repository = EarningsRepository(transaction, store_id)
-        found = repository.items()
+        found = repository.priced_items()
         assert repository.computed_at() == 0
-        index = earning_index(found.prices, found.costs, (), ())
+        index = compute_earning_index(found.prices, found.costs, (), ())
         repository.store_index(index, NOON)
         repository.store_index(index, NOON + 1)
     reader = shop.database.raw_reader()
@@ -344,7 +351,7 @@ def test_a_replay_shows_margin_against_relevance(shop: ReportedStore) -> None:
         "The store's past was not replayed yet.",
     )
 
-    replay_earnings(database, store, NOON)
+    replay_and_store_earnings(database, store, NOON)
 
     made = earnings_report(database, store, query)
     names = [column.name for column in made.columns]
@@ -357,7 +364,7 @@ def test_a_replay_shows_margin_against_relevance(shop: ReportedStore) -> None:
 def test_a_replay_without_costs_says_what_is_missing(database: Database) -> None:
     store = register_store(database, Registration("shop.example"), lambda: NOON)[0]
 
-    replay_earnings(database, store, NOON)
+    replay_and_store_earnings(database, store, NOON)
 
     made = earnings_report(database, store, report_query(NOON, store.settings.zone))
     assert made.rows == ()

@@ -255,10 +255,10 @@ def test_a_boost_takes_products_up_and_changes_nothing_else(
 
 CONTROLS: dict[str, tuple[object, str, Any]] = {
     "exclusions are forgotten": (ListRules, "shown", lambda _, visible: visible),
-    "pins are forgotten": (recommend, "with_pins", lambda picks, *_: picks),
+    "pins are forgotten": (recommend, "place_pins", lambda picks, *_: picks),
     "pins come on top": (
         recommend,
-        "with_pins",
+        "place_pins",
         lambda picks, pinned, num: [*(pick for _, pick in pinned), *picks][:num],
     ),
     "scores rise": (reranking, "_score_before", lambda *_: 1e9),
@@ -287,7 +287,7 @@ def test_control_trending_without_its_rules_is_noticed(
 ) -> None:
     rules = [RuleContent(RuleAction.PIN, RuleTarget(items=("15",)), position=1)]
     assert check_trending(rules, 5, 0.0) == []
-    monkeypatch.setattr(trending, "with_pins", lambda picks, *_: picks)
+    monkeypatch.setattr(trending, "place_pins", lambda picks, *_: picks)
 
     assert check_trending(rules, 5, 0.0)
 

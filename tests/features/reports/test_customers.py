@@ -10,7 +10,7 @@ import pytest
 from productrecs.core.clock import DAY_MS, MINUTE_MS
 from productrecs.core.report import ReportError, ReportQuery
 from productrecs.features.reports.customers.customer_report import (
-    compute_customers,
+    compute_and_store_segments,
     customer_list_report,
     customer_segments_report,
     stores_due_for_segments,
@@ -132,7 +132,7 @@ def test_only_orders_that_carry_a_customer_count(shop: ReportedStore) -> None:
         "order_id,item_id,customer_id,quantity,price,timestamp\n"
         "B-1,tent,anna,1,10,2026-02-01\nB-2,tent,,1,10,2026-02-01\n"
     )
-    compute_customers(shop.database, shop.store, NOON)
+    compute_and_store_segments(shop.database, shop.store, NOON)
 
     people = customer_list_report(shop.database, shop.store, report_query())
 
@@ -150,7 +150,7 @@ def test_segments_sum_to_all_customers(shop: ReportedStore) -> None:
                 user=f"c-{number}",
                 at=NOON - gone * DAY_MS,
             )
-    compute_customers(shop.database, shop.store, NOON)
+    compute_and_store_segments(shop.database, shop.store, NOON)
 
     made = customer_segments_report(
         shop.database, shop.store, report_query("segment", "value")
@@ -171,7 +171,7 @@ def test_who_is_due_next_comes_first(shop: ReportedStore) -> None:
                 user=name,
                 at=NOON - gone * DAY_MS,
             )
-    compute_customers(shop.database, shop.store, NOON)
+    compute_and_store_segments(shop.database, shop.store, NOON)
 
     made = customer_list_report(shop.database, shop.store, report_query("next"))
 
@@ -199,11 +199,11 @@ def test_customers_are_worked_out_at_night_and_when_a_shop_has_grown(
         )
 
     assert is_due(0)
-    compute_customers(shop.database, shop.store, NOON)
+    compute_and_store_segments(shop.database, shop.store, NOON)
     assert not is_due(5)
     shop.order("A-1", NewOrderLine("tent", 1, 30.0), user="anna")
     assert is_due(5)
-    compute_customers(shop.database, shop.store, NOON)
+    compute_and_store_segments(shop.database, shop.store, NOON)
     assert not is_due(13.9)  # 01:54, their time
     assert is_due(14)
 

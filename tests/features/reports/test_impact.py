@@ -12,9 +12,9 @@ from productrecs.core.report import Report, ReportQuery
 from productrecs.features.attribution.attributor import Attributor
 from productrecs.features.reports.impact.attribution_report import attribution_report
 from productrecs.features.reports.impact.sales_reports import (
-    items_report,
+    credited_items_report,
     sales_by_look,
-    widgets_report,
+    widget_funnel_report,
 )
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.order_and_purchase_ledger import NewOrderLine
@@ -58,7 +58,7 @@ def test_a_shopper_who_comes_again_counts_once_in_each_list_and_in_all(
     Attributor(database, tmp_path).catch_up(shop.store)
 
     period = ReportQuery("2026-02-24", "2026-03-01", by=("widget",))
-    made = widgets_report(database, shop.store, period)
+    made = widget_funnel_report(database, shop.store, period)
 
     names = [column.name for column in made.columns]
     rows = [dict(zip(names, row, strict=True)) for row in made.rows]
@@ -67,7 +67,7 @@ def test_a_shopper_who_comes_again_counts_once_in_each_list_and_in_all(
         ("fbt", 1, 1.0),
     ]
     assert [one.value for one in made.figures] == [2, 1, 0.5]
-    by_position = widgets_report(
+    by_position = widget_funnel_report(
         database, shop.store, ReportQuery("2026-02-24", "2026-03-01")
     )
     assert "shoppers" not in {column.name for column in by_position.columns}
@@ -117,10 +117,10 @@ def test_sales_after_a_click_are_separate_from_sales_after_an_impression(
     assert [figures[f"revenue_share{part}"] for part in parts] == [0.875, 0.375, 0.5]
 
     totals = {"attribution": ("carts", "sales"), "widgets": ("carted", "bought")}
-    widgets = widgets_report(database, shop.store, PERIOD)
-    items = items_report(database, shop.store, PERIOD)
+    widgets = widget_funnel_report(database, shop.store, PERIOD)
+    items = credited_items_report(database, shop.store, PERIOD)
     in_one_widget = replace(PERIOD, where=(("widget", "recs"),))
-    filtered_items = items_report(database, shop.store, in_one_widget)
+    filtered_items = credited_items_report(database, shop.store, in_one_widget)
     for report in (made, widgets, items, filtered_items):
         (row,) = table(report)
         carts, lines = totals.get(report.name, ("carts", "sales"))

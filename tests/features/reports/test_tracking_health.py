@@ -9,13 +9,13 @@ import pytest
 from productrecs.core.clock import DAY_MS, HOUR_MS
 from productrecs.core.report import Report, ReportQuery, ReportValue
 from productrecs.features.attribution.attributor import Attributor
-from productrecs.features.reports.impact.sales_reports import widgets_report
+from productrecs.features.reports.impact.sales_reports import widget_funnel_report
 from productrecs.features.reports.tracking_health.repository import (
     RefusedIdentity,
-    store_refused_identities,
+    count_refused_identities,
 )
 from productrecs.features.reports.tracking_health.tracking_health_report import (
-    health_report,
+    tracking_health_report,
 )
 from productrecs.features.reports.tracking_health.tracking_issues import find_data_issues
 from productrecs.tenancy.accounts.shopper_identity import IdentityCheck
@@ -34,7 +34,7 @@ def shop(database: Database, tmp_path: Path) -> ReportedStore:
 
 def counted(shop: ReportedStore) -> Report:
     Attributor(shop.database, shop.folder).catch_up(shop.store)
-    return health_report(shop.database, shop.store, ASKED, NOON)
+    return tracking_health_report(shop.database, shop.store, ASKED, NOON)
 
 
 def figures(report: Report) -> dict[str, ReportValue]:
@@ -80,7 +80,7 @@ def test_many_refused_identities_are_an_issue_until_the_next_day(
     def refuse(check: IdentityCheck, calls: int, at_ms: int) -> None:
         one = RefusedIdentity(shop.store.store_id, check, at_ms)
         with shop.database.transaction() as transaction:
-            store_refused_identities(transaction, [one] * calls)
+            count_refused_identities(transaction, [one] * calls)
 
     def issues(now_ms: int) -> list[str]:
         found = find_data_issues(shop.database, shop.store, now_ms)
@@ -113,7 +113,7 @@ def test_the_funnel_of_a_list(shop: ReportedStore) -> None:
     shop.send(buy("tent", currency="USD"))
     Attributor(shop.database, shop.folder).catch_up(shop.store)
 
-    made = widgets_report(shop.database, shop.store, ASKED)
+    made = widget_funnel_report(shop.database, shop.store, ASKED)
 
     names = [column.name for column in made.columns]
     (row,) = [dict(zip(names, row, strict=True)) for row in made.rows]

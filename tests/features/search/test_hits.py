@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from productrecs.features.search.hits import Hit, collapse
+from productrecs.features.search.hits import Hit, collapse_variants
 from productrecs.features.search.product_search import SearchRequest, find_products
 from productrecs.features.search.results_page import (
     ResultsPageRequest,
@@ -185,4 +185,4 @@ def test_the_best_variant_takes_the_place_of_the_first() -> None:
     groups = CatalogVariants([7, 7, 0, 7, 8], [1, 2, 0, 3, 1])
     hits = [Hit(2, 9.0), Hit(0, 5.0), Hit(4, 4.0), Hit(1, 6.0), Hit(3, 6.0)]
 
-    assert collapse(groups, hits) == [Hit(2, 9.0), Hit(1, 6.0), Hit(4, 4.0)]
+    assert collapse_variants(groups, hits) == [Hit(2, 9.0), Hit(1, 6.0), Hit(4, 4.0)]

@@ -16,7 +16,7 @@ from productrecs.features.search.product_search import (
     SearchableStore,
     SearchRequest,
     find_products,
-    read_and_find,
+    read_filters_and_find,
     resolve_query,
 )
 from productrecs.features.search.query_filters import ALL_FIELDS, FilterField
@@ -154,7 +154,7 @@ def test_queries_are_read_into_filters_and_the_words_that_remain(
 def _read(store: SearchableStore, query: str) -> tuple[str, str, str]:
     """Return a query, its filters and the words that remain; it finds what they say."""
     request = SearchRequest(f"{query} ", 12)
-    resolved, hits = read_and_find(
+    resolved, hits = read_filters_and_find(
         store,
         resolve_query(store, request, NOW),
         request,

@@ -148,7 +148,7 @@ def test_an_item_without_a_price_falls_back_in_the_same_currency(
     )
     view = seen(database, store_id)
 
-    listed = view.priced(name, "EUR")
+    listed = view.with_price_list(name, "EUR")
 
     cards = [json.loads((listed.cards[number] or b"") + b"}") for number in range(3)]
     assert [card["price"] for card in cards] == prices
@@ -168,4 +168,4 @@ def test_a_catalog_without_lists_holds_no_array_for_them(
     assert view.price_lists.memory_bytes() == 0
     for name in ("USD", "EUR", "group:x"):
         with pytest.raises(UnknownPriceListError):
-            view.priced(name, "EUR")
+            view.with_price_list(name, "EUR")

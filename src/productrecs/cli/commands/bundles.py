@@ -56,7 +56,7 @@ def list_(domain: str, *, as_json: bool, data: Path | None) -> None:
         state = load_store(services, store).state
         rows = bundle_rows(services.database, state, services.clock())
     if as_json:
-        print_json([one.fields() for one in rows])
+        print_json([one.as_fields() for one in rows])
         return
     if not rows:
         click.echo(

@@ -19,7 +19,7 @@ from productrecs.features.recommendations.backtest import (
     RankingVerdict,
     Task,
     TaskResult,
-    backtest,
+    run_backtest,
 )
 from productrecs.services import Services
 from productrecs.tenancy.accounts.store import Store
@@ -88,7 +88,7 @@ def _outcomes(services: Services, store: Store, questions: int) -> Iterator[Task
     with services.database.reading() as connection:
         inputs, head = read_log(TrainingRepository(connection, store.store_id))
     warm_up()
-    yield from backtest(inputs, head.numbers, store.settings, questions)
+    yield from run_backtest(inputs, head.numbers, store.settings, questions)
 
 
 def _lines(outcome: TaskResult) -> Iterator[str]:

@@ -21,7 +21,7 @@ from productrecs.features.recommendations.explain import (
     explain_recommendations,
     explain_trending,
 )
-from productrecs.features.recommendations.placement_lists import place_requests
+from productrecs.features.recommendations.placement_lists import placement_requests
 from productrecs.features.recommendations.recommendation_request import (
     RecommendationRequest,
     Source,
@@ -174,7 +174,7 @@ def _explained(services: Services, store: Store, call: _ExplainOptions) -> _Expl
         placement=call["placement"] or "",
     )
     if placement is not None:
-        placed = place_requests(state, placement, request, histories)
+        placed = placement_requests(state, placement, request, histories)
         explanation = explain_placement(state, placed, histories, now_ms)
     elif is_trending:
         explanation = explain_trending(state, num, now_ms, filters)

@@ -17,12 +17,12 @@ from productrecs.features.looks.look import (
     Look,
     LookContent,
     LookError,
-    checked_box,
+    validate_box,
 )
 from productrecs.features.looks.look_editor import LookEditor
 from productrecs.features.looks.photo_analysis import (
     HotspotProposal,
-    look_picture,
+    load_or_fetch_look_picture,
     propose_hotspots,
     spots_in_picture,
 )
@@ -98,7 +98,7 @@ def _proposals(
     cached_store = load_store(services, store)
     state = cached_store.state
     visible = state.eligible(services.clock(), ListKind.PRODUCT).visible
-    data = look_picture(editor, look, store.domain, settings.image_hosts)
+    data = load_or_fetch_look_picture(editor, look, store.domain, settings.image_hosts)
     path = None if model is None else model.path
     with SandboxedDecoder(BATCH_CPU_SECONDS, settings.image_detector, path) as viewer:
         photo_matcher = PhotoMatcher(viewer, cached_store.pictures, embedding)
@@ -355,7 +355,7 @@ def _contents(
             one.image_url,
             one.title,
             tuple(
-                Hotspot(spot.label, checked_box(spot.bbox), spot.item_id)
+                Hotspot(spot.label, validate_box(spot.bbox), spot.item_id)
                 for spot in one.hotspots
             ),
             next(picture_ids) if one.image else "",
@@ -387,7 +387,7 @@ def _parse_hotspot(text: str) -> Hotspot:
     numbers, _, named = text.partition("=")
     item_id, _, label = named.partition(":")
     try:
-        box = checked_box([float(one) for one in numbers.split(",")])
+        box = validate_box([float(one) for one in numbers.split(",")])
     except ValueError as error:
         message = f"--hotspot {text!r} is not X,Y,WIDTH,HEIGHT=ITEM"
         raise LookError(message) from error

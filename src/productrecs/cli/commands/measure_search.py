@@ -10,7 +10,9 @@ from productrecs.cli.open_services import open_services
 from productrecs.cli.options import data_option, json_option, parent_option
 from productrecs.cli.output import print_json
 from productrecs.core.clock import iso
-from productrecs.features.search.relevance.relevance_history import measure_store
+from productrecs.features.search.relevance.relevance_history import (
+    measure_and_store_relevance,
+)
 from productrecs.features.search.relevance.repository import StoredMeasure
 from productrecs.processes.process_messages import ParentConnection
 from productrecs.services import Services
@@ -56,7 +58,9 @@ def measure_search(
 
 def _measure(services: Services, store: Store) -> StoredMeasure:
     searchable = searchable_store(load_store(services, store, query_embedders(services)))
-    return measure_store(services.database, store, searchable, services.clock())
+    return measure_and_store_relevance(
+        services.database, store, searchable, services.clock()
+    )
 
 
 def _measure_fields(measure: StoredMeasure) -> dict[str, object]:

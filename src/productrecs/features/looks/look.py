@@ -89,7 +89,7 @@ class LookVersion:
     updated_by: str
 
 
-def checked_look(content: LookContent) -> LookContent:
+def validate_look(content: LookContent) -> LookContent:
     """Return a validated look in its stored form.
 
     Raises:
@@ -101,21 +101,21 @@ def checked_look(content: LookContent) -> LookContent:
     if len(content.hotspots) > MAX_HOTSPOTS:
         message = f"a look may have at most {MAX_HOTSPOTS} hotspots"
         raise LookError(message)
-    for number, one in enumerate(content.hotspots):
+    for number, hotspot in enumerate(content.hotspots):
         where = f"hotspots.{number}"
-        _check_text(f"{where}.label", one.label, LONGEST_LABEL)
-        _check_id(f"{where}.item_id", one.item_id)
-        checked_box(one.box, f"{where}.bbox")
+        _check_text(f"{where}.label", hotspot.label, LONGEST_LABEL)
+        _check_id(f"{where}.item_id", hotspot.item_id)
+        validate_box(hotspot.box, f"{where}.bbox")
     return content
 
 
-def checked_box(box: Sequence[float], where: str = "bbox") -> Box:
+def validate_box(box: Sequence[float], where: str = "bbox") -> Box:
     """Return a validated box.
 
     Raises:
         LookError: when it is not within the picture.
     """
-    if len(box) == _SIDES and all(math.isfinite(one) for one in box):
+    if len(box) == _SIDES and all(math.isfinite(side) for side in box):
         x, y, width, height = box
         ends = x + width <= 1 + _SLACK and y + height <= 1 + _SLACK
         if x >= 0 and y >= 0 and width > 0 and height > 0 and ends:

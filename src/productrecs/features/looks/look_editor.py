@@ -15,8 +15,8 @@ from productrecs.features.looks.look import (
     LookVersion,
     SanitizedPicture,
     UnknownLookError,
-    checked_look,
     sanitize_picture,
+    validate_look,
 )
 from productrecs.features.looks.repository import LookRepository
 from productrecs.records.pictures.decode_picture import MAX_BYTES, PictureTooLargeError
@@ -49,7 +49,10 @@ class LookEditor:
             LookError: when one is invalid, or there are too many.
             StoreDeletedError: when the store was deleted.
         """
-        checked, now_ms = [checked_look(one) for one in contents], self._clock()
+        checked, now_ms = (
+            [validate_look(content_to_check) for content_to_check in contents],
+            self._clock(),
+        )
         state = LookState.PUBLISHED if publish else LookState.DRAFT
         added: list[Look] = []
         with self._database.transaction() as transaction:
@@ -66,7 +69,7 @@ class LookEditor:
                 raise LookError(message)
         return added
 
-    def store_picture(self, data: bytes, viewer: SandboxedDecoder) -> SanitizedPicture:
+    def store_picture(self, data: bytes, decoder: SandboxedDecoder) -> SanitizedPicture:
         """Store a merchant's picture for a look; unused pictures are deleted after a day.
 
         `LookContent.picture_id` refers to it.
@@ -79,11 +82,11 @@ class LookEditor:
         if len(data) > MAX_BYTES:
             message = f"a picture may have at most {MAX_BYTES >> 20} MiB"
             raise PictureTooLargeError(message)
-        picture, now_ms = sanitize_picture(data, viewer), self._clock()
+        picture, now_ms = sanitize_picture(data, decoder), self._clock()
         with self._database.transaction() as transaction:
             repository = LookRepository(transaction, self._store_id)
             repository.next_id()
-            repository.delete_pictures("", now_ms - DAY_MS)
+            repository.delete_unused_pictures("", now_ms - DAY_MS)
             repository.store_picture(picture, now_ms)
         return picture
 
@@ -116,11 +119,11 @@ class LookEditor:
 
         def change(current: LookContent) -> LookContent:
             if content.image_url or content.picture_id:
-                return checked_look(content)
+                return validate_look(content)
             picture_id, url = current.picture_id, current.image_url
-            return checked_look(replace(content, image_url=url, picture_id=picture_id))
+            return validate_look(replace(content, image_url=url, picture_id=picture_id))
 
-        return self._changed(look_id, change=change)
+        return self._apply_change(look_id, change=change)
 
     def add_hotspots(self, look_id: int, hotspots: Sequence[Hotspot]) -> Look:
         """Add hotspots to a look, such as accepted proposals.
@@ -129,9 +132,9 @@ class LookEditor:
             LookError: when one is invalid, or there are too many.
             UnknownLookError: when there is no look with this id.
         """
-        return self._changed(
+        return self._apply_change(
             look_id,
-            change=lambda content: checked_look(
+            change=lambda content: validate_look(
                 replace(content, hotspots=(*content.hotspots, *hotspots))
             ),
         )
@@ -144,7 +147,7 @@ class LookEditor:
             UnknownLookError: when there is no look with this id.
         """
         picture_id = picture.picture_id
-        return self._changed(
+        return self._apply_change(
             look_id,
             change=lambda content: replace(content, image_url="", picture_id=picture_id),
         )
@@ -164,7 +167,7 @@ class LookEditor:
         if not found:
             message = f"look {look_id} has no version {version}"
             raise UnknownLookError(message)
-        return self._changed(look_id, change=lambda _content: found[0].content)
+        return self._apply_change(look_id, change=lambda _content: found[0].content)
 
     def publish(self, look_id: int) -> Look:
         """Publish a look; it becomes the newest of its product.
@@ -172,7 +175,7 @@ class LookEditor:
         Raises:
             UnknownLookError: when there is no look with this id.
         """
-        return self._changed(look_id, LookState.PUBLISHED)
+        return self._apply_change(look_id, LookState.PUBLISHED)
 
     def unpublish(self, look_id: int) -> Look:
         """Unpublish a look; it becomes a draft again.
@@ -180,7 +183,7 @@ class LookEditor:
         Raises:
             UnknownLookError: when there is no look with this id.
         """
-        return self._changed(look_id, LookState.DRAFT)
+        return self._apply_change(look_id, LookState.DRAFT)
 
     def archive(self, look_id: int) -> Look:
         """Archive a look.
@@ -188,7 +191,7 @@ class LookEditor:
         Raises:
             UnknownLookError: when there is no look with this id.
         """
-        return self._changed(look_id, LookState.ARCHIVED)
+        return self._apply_change(look_id, LookState.ARCHIVED)
 
     def remove(self, look_id: int) -> None:
         """Delete a look, and its picture unless another look uses it.
@@ -203,9 +206,11 @@ class LookEditor:
             if current is None:
                 raise _unknown(look_id)
             repository.remove(look_id)
-            repository.delete_pictures(current.content.picture_id, self._clock() - DAY_MS)
+            repository.delete_unused_pictures(
+                current.content.picture_id, self._clock() - DAY_MS
+            )
 
-    def _changed(
+    def _apply_change(
         self,
         look_id: int,
         state: LookState | None = None,
@@ -229,13 +234,15 @@ class LookEditor:
                 updated_by=self._by,
             )
             if changed.content != current.content:
-                repository.add_version(current, version, MAX_VERSIONS)
-            is_another = changed.content.picture_id != current.content.picture_id
-            if is_another:
+                repository.add_version_and_delete_oldest(current, version, MAX_VERSIONS)
+            has_other_picture = changed.content.picture_id != current.content.picture_id
+            if has_other_picture:
                 _check_pictures(repository, changed.content)
             repository.change(changed)
-            if is_another:
-                repository.delete_pictures(current.content.picture_id, now_ms - DAY_MS)
+            if has_other_picture:
+                repository.delete_unused_pictures(
+                    current.content.picture_id, now_ms - DAY_MS
+                )
         return changed
 
 

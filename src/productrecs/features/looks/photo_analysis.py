@@ -49,8 +49,8 @@ class PhotoSpot:
     scores: tuple[float, ...]
 
 
-def find_spots(
-    sureness: MatchConfidence, catalog: CatalogView, places: Sequence[RegionMatch]
+def find_photo_spots(
+    match_confidence: MatchConfidence, catalog: CatalogView, regions: Sequence[RegionMatch]
 ) -> list[PhotoSpot]:
     """Return up to eight spots, most certain first; none below the minimum evidence.
 
@@ -61,7 +61,9 @@ def find_spots(
     places, other regions only count if they are more certain than each of these.
     """
     spots = [
-        spot for place in places if (spot := _spot(sureness, catalog, place)) is not None
+        spot
+        for region in regions
+        if (spot := _spot_of_region(match_confidence, catalog, region)) is not None
     ]
     garments = [spot.confidence for spot in spots if spot.box in _USUAL_GARMENTS]
     spots = [
@@ -73,33 +75,41 @@ def find_spots(
     distinct: list[PhotoSpot] = []
     for spot in spots:
         if len(distinct) < MAX_HOTSPOTS and not any(
-            _is_same(spot, one) for one in distinct
+            _show_same_object(spot, other) for other in distinct
         ):
             distinct.append(spot)
     return distinct
 
 
-def _spot(
-    sureness: MatchConfidence, catalog: CatalogView, place: RegionMatch
+def _spot_of_region(
+    match_confidence: MatchConfidence, catalog: CatalogView, region: RegionMatch
 ) -> PhotoSpot | None:
-    found = place.alike
-    if not len(found.items):
+    similar = region.alike
+    if not len(similar.items):
         return None
-    items, scores = tuple(found.items.tolist()), tuple(found.scores.tolist())
-    label, share, label_share = _vote(catalog, items)
-    if place.confidence is not None:
-        return PhotoSpot(place.label or label, place.box, place.confidence, items, scores)
-    evidence = sureness.evidence_of(scores[0], share)
+    items, scores = tuple(similar.items.tolist()), tuple(similar.scores.tolist())
+    label, share, label_share = _agreed_category_and_shares(catalog, items)
+    if region.confidence is not None:
+        return PhotoSpot(
+            region.label or label, region.box, region.confidence, items, scores
+        )
+    evidence = match_confidence.evidence_of(scores[0], share)
     if evidence < _MIN_EVIDENCE:
         return None
     # Applied twice: both whether the region is a thing and its category are uncertain.
-    confidence = sureness.chance_of(evidence) ** 2
-    if sureness.chance_of(sureness.evidence_of(scores[0], label_share)) ** 2 < _LIKELY:
+    confidence = match_confidence.chance_of(evidence) ** 2
+    if (
+        match_confidence.chance_of(match_confidence.evidence_of(scores[0], label_share))
+        ** 2
+        < _LIKELY
+    ):
         label = ""
-    return PhotoSpot(label, place.box, round(confidence, 4), items, scores)
+    return PhotoSpot(label, region.box, round(confidence, 4), items, scores)
 
 
-def _vote(catalog: CatalogView, items: Sequence[int]) -> tuple[str, float, float]:
+def _agreed_category_and_shares(
+    catalog: CatalogView, items: Sequence[int]
+) -> tuple[str, float, float]:
     """Return the narrowest category that the nearest items agree on, and two shares.
 
     The first share is the largest of any narrowest category, the second the label's. The
@@ -133,15 +143,15 @@ def _is_informative(catalog: CatalogView, category: str) -> bool:
     return total < _SMALL_CATALOG or count <= _MAX_CATEGORY_SHARE * total
 
 
-def _is_same(one: PhotoSpot, other: PhotoSpot) -> bool:
+def _show_same_object(spot: PhotoSpot, other: PhotoSpot) -> bool:
     """Return whether two spots show the same thing, or one a part of the other.
 
     A spot within one that covers most of the photo is separate if their labels differ: a
     bag next to a coat.
     """
-    if intersection_over_union(one.box, other.box) > _OVERLAP:
+    if intersection_over_union(spot.box, other.box) > _OVERLAP:
         return True
-    x, y, width, height = one.box
+    x, y, width, height = spot.box
     left, top = max(x, other.box[0]), max(y, other.box[1])
     right = min(x + width, other.box[0] + other.box[2])
     bottom = min(y + height, other.box[1] + other.box[3])
@@ -149,7 +159,7 @@ def _is_same(one: PhotoSpot, other: PhotoSpot) -> bool:
         return False
     smaller, larger = sorted((width * height, other.box[2] * other.box[3]))
     is_part = (right - left) * (bottom - top) > _INSIDE * smaller
-    return is_part and (larger < _LARGE_SHARE or one.label == other.label)
+    return is_part and (larger < _LARGE_SHARE or spot.label == other.label)
 
 
 def spots_in_picture(
@@ -164,7 +174,7 @@ def spots_in_picture(
         PictureTooLargeError: when it has too many pixels.
     """
     seen = photo_search.around(data, MAX_PRODUCTS, visible)
-    return find_spots(seen.confidence, catalog, seen.places)
+    return find_photo_spots(seen.confidence, catalog, seen.places)
 
 
 _SAME: Final = 0.4  # intersection over union from which two boxes show one thing
@@ -184,7 +194,7 @@ class HotspotProposal:
         return Hotspot(self.label, self.box, item_id or self.products[0][0])
 
 
-def look_picture(
+def load_or_fetch_look_picture(
     looks: LookEditor, look: Look, domain: str, trusted: Collection[str]
 ) -> bytes:
     """Return the picture of a look: the stored one, or fetched from its address.
@@ -195,11 +205,11 @@ def look_picture(
     """
     content = look.content
     if content.picture_id:
-        found = looks.picture(content.picture_id)
-        if found is None:
+        stored = looks.picture(content.picture_id)
+        if stored is None:
             message = "the look's picture is no longer stored here; upload it again"
             raise LookError(message)
-        return found
+        return stored
     url = absolute_url(content.image_url, domain)
     return fetch_picture(url, trusted=trusted).content or b""
 
@@ -208,7 +218,7 @@ def propose_hotspots(
     spots: Sequence[PhotoSpot], catalog: CatalogView, existing: Sequence[Hotspot]
 ) -> list[HotspotProposal]:
     """Return proposals that do not overlap existing hotspots, most certain first."""
-    found = []
+    proposals = []
     for spot in spots:
         box = _within(spot.box)
         products = tuple(
@@ -217,11 +227,13 @@ def propose_hotspots(
             if (item_id := catalog.ids[item]) is not None
         )
         if products and not any(
-            intersection_over_union(box, one.box) > _SAME for one in existing
+            intersection_over_union(box, hotspot.box) > _SAME for hotspot in existing
         ):
             label = spot.label[:LONGEST_LABEL]
-            found.append(HotspotProposal(label, box, round(spot.confidence, 4), products))
-    return found
+            proposals.append(
+                HotspotProposal(label, box, round(spot.confidence, 4), products)
+            )
+    return proposals
 
 
 def _within(

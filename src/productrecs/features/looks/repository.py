@@ -63,12 +63,12 @@ class LookRepository:
 
     def all(self) -> list[Look]:
         """Return every look, the oldest first."""
-        query = self._select().order_by(looks.c.look_id)
+        query = self._select_looks().order_by(looks.c.look_id)
         return [_look(row) for row in self._transaction.execute(query)]
 
     def find(self, look_id: int) -> Look | None:
         """Return one look."""
-        query = self._select().where(looks.c.look_id == look_id)
+        query = self._select_looks().where(looks.c.look_id == look_id)
         row = self._transaction.execute(query).first()
         return None if row is None else _look(row)
 
@@ -84,7 +84,7 @@ class LookRepository:
                 store_id=self._store_id,
                 look_id=look.look_id,
                 created_at=look.updated_at,
-                **_values(look),
+                **_look_columns(look),
             )
         )
 
@@ -93,7 +93,7 @@ class LookRepository:
         query = looks.update().where(
             looks.c.store_id == self._store_id, looks.c.look_id == look.look_id
         )
-        self._transaction.execute(query.values(_values(look)))
+        self._transaction.execute(query.values(_look_columns(look)))
 
     def remove(self, look_id: int) -> None:
         """Delete a look."""
@@ -116,16 +116,16 @@ class LookRepository:
             for row in self._transaction.execute(query)
         ]
 
-    def add_version(self, look: Look, version: int, limit: int) -> None:
+    def add_version_and_delete_oldest(self, look: Look, version: int, limit: int) -> None:
         """Store a look before its change; delete the oldest versions above `limit`."""
-        values = _values(look)
+        values = _look_columns(look)
         row = {name: values[name] for name in look_versions.c.keys() if name in values}  # noqa: SIM118 - no mapping
         self._transaction.execute(
             look_versions.insert().values(
                 store_id=self._store_id, look_id=look.look_id, version=version, **row
             )
         )
-        old = [one.version for one in self.versions(look.look_id)[limit:]]
+        old = [old_version.version for old_version in self.versions(look.look_id)[limit:]]
         columns = look_versions.c
         deletion = look_versions.delete().where(
             columns.store_id == self._store_id,
@@ -164,7 +164,7 @@ class LookRepository:
             )
         )
 
-    def delete_pictures(self, picture_id: str, before_ms: int) -> None:
+    def delete_unused_pictures(self, picture_id: str, before_ms: int) -> None:
         """Delete a picture, and all pictures older than a time, unless looks use them."""
         columns = look_pictures.c
         named = sa.union(
@@ -187,7 +187,7 @@ class LookRepository:
         columns = look_pictures.c
         return sa.and_(columns.store_id == self._store_id, columns.picture_id == picture_id)
 
-    def _select(self) -> sa.Select[Any]:
+    def _select_looks(self) -> sa.Select[Any]:
         columns = looks.c
         return sa.select(
             columns.look_id,
@@ -203,9 +203,9 @@ class LookRepository:
         ).where(columns.store_id == self._store_id)
 
 
-def _values(look: Look) -> dict[str, Any]:
+def _look_columns(look: Look) -> dict[str, Any]:
     content = look.content
-    spots = [[one.label, *one.box, one.item_id] for one in content.hotspots]
+    spots = [[hotspot.label, *hotspot.box, hotspot.item_id] for hotspot in content.hotspots]
     return {
         "item_id": content.item_id,
         "image_url": content.image_url,

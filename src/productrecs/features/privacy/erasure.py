@@ -23,7 +23,7 @@ from productrecs.features.privacy.repository import (
     Erasure,
     ErasureRepository,
     ShopperRepository,
-    all_names,
+    all_shopper_names,
 )
 from productrecs.records.erasures.repository import ErasedNameRepository, name_digest
 from productrecs.records.events.repository import (
@@ -46,7 +46,7 @@ _ERASED: Final = "erased"  # the folder of objects, one for each call
 LEDGER_FILE: Final = "erased.jsonl"
 
 
-def append_erasure(
+def append_to_erasure_ledger(
     folder: Path,
     store_id: StoreId,
     erased_at: Mapping[str, int],
@@ -94,8 +94,8 @@ def share_erasures(folder: Path, objects: ObjectStore | None, place: ObjectStore
         place.put(f"{_ERASED}/{LEDGER_FILE}", content)
 
 
-def read_erasures(
-    folder: Path, *places: ObjectStore | None
+def read_erasure_ledger(
+    folder: Path, *object_stores: ObjectStore | None
 ) -> dict[StoreId, dict[str, int]]:
     """Return the erasures by store and digest; empty without any.
 
@@ -104,18 +104,18 @@ def read_erasures(
 
     Raises:
         OSError: when the file exists and cannot be read.
-        ObjectStoreUnavailableError: when one of `places` does not answer.
+        ObjectStoreUnavailableError: when one of `object_stores` does not answer.
     """
-    found: dict[StoreId, dict[str, int]] = {}
-    for line in _lines(folder, *places):
+    erasures: dict[StoreId, dict[str, int]] = {}
+    for line in _lines(folder, *object_stores):
         try:
             entry = json.loads(line)
         except ValueError:
             continue
-        erased_at = found.setdefault(StoreId(entry["store_id"]), {})
+        erased_at = erasures.setdefault(StoreId(entry["store_id"]), {})
         name, erased_ms = str(entry["name"]), int(entry["erased_at"])
         erased_at[name] = max(erased_ms, erased_at.get(name, erased_ms))
-    return found
+    return erasures
 
 
 def _lines(folder: Path, *places: ObjectStore | None) -> list[str]:
@@ -166,7 +166,9 @@ class Eraser:
             log = StoreLog(self.database, transaction, store_id)
             erasure_id, now_ms = log.take_seqs(1), self.clock()
             names = ShopperRepository(transaction, store_id).names_of(name)
-            erased_at = {name_digest(store_id, one): now_ms for one in names}
+            erased_at = {
+                name_digest(store_id, name_of_shopper): now_ms for name_of_shopper in names
+            }
             ErasedNameRepository(transaction, store_id).add(erased_at)
             ErasureRepository(transaction, store_id).add(erasure_id, now_ms, names)
         return Erasure(erasure_id, now_ms, names, 0, 0, None, None)
@@ -182,19 +184,21 @@ class Eraser:
         """
         for erasure in self._in_progress(store_id):
             if erasure.cleared_seq is None:
-                if not self._clear(store_id, erasure, is_over):
+                if not self._delete_records(store_id, erasure, is_over):
                     break
                 _log.info(
                     "shopper erased",
                     extra={"store": store_id, "erasure": erasure.erasure_id},
                 )
-        waiting = [
-            one for one in self._in_progress(store_id) if one.cleared_seq is not None
+        cleared = [
+            erasure
+            for erasure in self._in_progress(store_id)
+            if erasure.cleared_seq is not None
         ]
-        if waiting and not is_over() and self._purge_derived_data(store_id, waiting):
+        if cleared and not is_over() and self._purge_derived_data(store_id, cleared):
             now_ms = self.clock()
             with self.database.transaction() as transaction:
-                for erasure in waiting:
+                for erasure in cleared:
                     ErasureRepository(transaction, store_id).finish(
                         erasure.erasure_id, now_ms
                     )
@@ -208,15 +212,15 @@ class Eraser:
     def _in_progress(self, store_id: StoreId) -> list[Erasure]:
         return [one for one in self.all(store_id) if one.done_at is None]
 
-    def _clear(
+    def _delete_records(
         self, store_id: StoreId, erasure: Erasure, is_over: Callable[[], bool]
     ) -> bool:
         """Delete all records of a shopper; return False if interrupted."""
         names = erasure.names
-        append_erasure(
+        append_to_erasure_ledger(
             self.data,
             store_id,
-            {name_digest(store_id, one): erasure.asked_at for one in names},
+            {name_digest(store_id, name): erasure.asked_at for name in names},
             self.objects,
             self.backups,
         )
@@ -232,8 +236,8 @@ class Eraser:
             SearchCountRepository(transaction, store_id).delete_rare(
                 sorted(texts), intents, MAX_RARE_SEARCHES
             )
-            shoppers.delete_experiment_rows(names)
-            shoppers.delete_upload_errors(names)
+            shoppers.delete_test_arms(names)
+            shoppers.delete_names_from_uploads_and_imports(names)
             shoppers.delete_live_events()
         while self._delete_batch(store_id, erasure):
             if is_over():
@@ -244,7 +248,7 @@ class Eraser:
             seq = StoreLog(self.database, transaction, store_id).take_seqs(1)
             shoppers = ShopperRepository(transaction, store_id)
             shoppers.unlink(names)
-            shoppers.reset_views(MAX_RARE_SEARCHES)
+            shoppers.reset_attribution_and_segments(MAX_RARE_SEARCHES)
             ErasureRepository(transaction, store_id).clear(erasure.erasure_id, seq)
         return True
 
@@ -276,11 +280,13 @@ class Eraser:
         must have been computed again.
         """
         shutil.rmtree(self.touchpoint_folder / store_id, ignore_errors=True)
-        needed = max(one.cleared_seq or 0 for one in cleared)
+        needed = max(erasure.cleared_seq or 0 for erasure in cleared)
         with self.database.reading() as connection:
             serving = TrainingRepository(connection, store_id).serving()
             shoppers = ShopperRepository(connection, store_id)
-            files = shoppers.uploads_before(max(one.asked_at for one in cleared))
+            files = shoppers.unfinished_upload_count(
+                max(erasure.asked_at for erasure in cleared)
+            )
             is_counted = shoppers.views_caught_up(needed)
         if serving is None or serving.applied_seq < needed or files or not is_counted:
             return False
@@ -289,25 +295,25 @@ class Eraser:
         return self.database.overwrite_deleted()
 
 
-def replay_erasures(eraser: Eraser, *places: ObjectStore | None) -> int:
+def replay_erasures(eraser: Eraser, *object_stores: ObjectStore | None) -> int:
     """Erase again every shopper in the ledger who has records in the database.
 
-    `places` are further stores that hold a ledger, such as that of the backups. Return
-    the number of erased ids. The service must not run: its next start continues
+    `object_stores` are further stores that hold a ledger, such as that of the backups.
+    Return the number of erased ids. The service must not run: its next start continues
     unfinished erasures.
 
     Raises:
         OSError, StorageError: call it again.
     """
     count = 0
-    erasures = read_erasures(eraser.data, eraser.objects, *places)
+    erasures = read_erasure_ledger(eraser.data, eraser.objects, *object_stores)
     for store in all_stores(eraser.database):
         if store.store_id in erasures:
-            count += _erase_of(eraser, store.store_id, erasures[store.store_id])
+            count += _erase_again(eraser, store.store_id, erasures[store.store_id])
     return count
 
 
-def _erase_of(eraser: Eraser, store_id: StoreId, erasures: Mapping[str, int]) -> int:
+def _erase_again(eraser: Eraser, store_id: StoreId, erasures: Mapping[str, int]) -> int:
     with eraser.database.reading() as connection:
         stored = ErasedNameRepository(connection, store_id).all_erased_at()
         missing = {
@@ -319,7 +325,7 @@ def _erase_of(eraser: Eraser, store_id: StoreId, erasures: Mapping[str, int]) ->
             return 0
         names = {
             name
-            for name in all_names(connection, store_id)
+            for name in all_shopper_names(connection, store_id)
             if name_digest(store_id, name) in missing
         }
     for name in sorted(names):

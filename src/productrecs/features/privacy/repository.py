@@ -83,22 +83,22 @@ class ShopperRepository:
             "test": ShopperRows(*own, exposures, shopper="identity"),
         }
 
-    def delete_experiment_rows(self, names: Sequence[str]) -> None:
+    def delete_test_arms(self, names: Sequence[str]) -> None:
         """Delete the shopper's test arms.
 
         A unit that another customer shares with them is renamed to that customer's id.
         """
-        for some in chunks(names):
+        for name_chunk in chunks(names):
             deletion = exposures.delete().where(
-                exposures.c.store_id == self._store_id, exposures.c.identity.in_(some)
+                exposures.c.store_id == self._store_id, exposures.c.identity.in_(name_chunk)
             )
             self._transaction.execute(deletion)
             other_rows = exposures.update().where(
-                exposures.c.store_id == self._store_id, exposures.c.unit.in_(some)
+                exposures.c.store_id == self._store_id, exposures.c.unit.in_(name_chunk)
             )
             self._transaction.execute(other_rows.values(unit=exposures.c.identity))
 
-    def delete_upload_errors(self, names: Sequence[str]) -> None:
+    def delete_names_from_uploads_and_imports(self, names: Sequence[str]) -> None:
         """Delete entries of upload reports that quote one of the names."""
         columns = uploads.c
         query = sa.select(columns.upload_id, columns.errors).where(
@@ -106,14 +106,16 @@ class ShopperRepository:
         )
         for upload_id, errors in self._transaction.execute(query).all():
             before = json.loads(errors)
-            after = [one for one in before if not any(name in one[1] for name in names)]
+            after = [
+                error for error in before if not any(name in error[1] for name in names)
+            ]
             if len(after) < len(before):
                 changed = uploads.update().where(
                     columns.store_id == self._store_id, columns.upload_id == upload_id
                 )
                 self._transaction.execute(changed.values(errors=json.dumps(after)))
         self._delete_import_reports(names)
-        self._unname_import_changes(names)
+        self._clear_names_of_import_changes(names)
 
     def _delete_import_reports(self, names: Sequence[str]) -> None:
         """Delete dry runs and rejected rows of dashboard imports that quote a name."""
@@ -132,7 +134,7 @@ class ShopperRepository:
             )
             self._transaction.execute(deletion.values({column: empty}))
 
-    def _unname_import_changes(self, names: Sequence[str]) -> None:
+    def _clear_names_of_import_changes(self, names: Sequence[str]) -> None:
         """Clear the names in the earlier values with which an import can be undone."""
         columns = import_changes.c
         quoting = sa.or_(
@@ -167,14 +169,14 @@ class ShopperRepository:
     def unlink(self, names: Sequence[str]) -> None:
         """Delete the links between the names; the last step of an erasure."""
         links = shopper_links.c
-        for some in chunks(names):
+        for name_chunk in chunks(names):
             deletion = shopper_links.delete().where(
                 links.store_id == self._store_id,
-                links.session.in_(some) | links.customer.in_(some),
+                links.session.in_(name_chunk) | links.customer.in_(name_chunk),
             )
             self._transaction.execute(deletion)
 
-    def reset_views(self, max_count: int) -> None:
+    def reset_attribution_and_segments(self, max_count: int) -> None:
         """Reset attribution and customers, so that they are recomputed from the log.
 
         Settled days are not. Their queries from fewer shoppers than `max_count` go, as the
@@ -215,7 +217,7 @@ class ShopperRepository:
         )
         self._transaction.execute(checked.values(status=_CHECKING))
 
-    def uploads_before(self, moment_ms: int) -> int:
+    def unfinished_upload_count(self, moment_ms: int) -> int:
         """Return how many files uploaded until then are still checked or imported.
 
         A checked file has lost the shopper's rows, and may wait for the merchant.
@@ -232,7 +234,8 @@ class ShopperRepository:
             columns.submitted_at <= moment_ms,
         )
         return sum(
-            int(self._transaction.execute(one).scalar_one()) for one in (query, sent)
+            int(self._transaction.execute(count_query).scalar_one())
+            for count_query in (query, sent)
         )
 
 
@@ -329,7 +332,7 @@ def stores_in_progress(connection: sa.Connection) -> list[StoreId]:
     return [StoreId(store_id) for store_id in connection.execute(query).scalars()]
 
 
-def all_names(connection: sa.Connection, store_id: StoreId) -> Iterator[str]:
+def all_shopper_names(connection: sa.Connection, store_id: StoreId) -> Iterator[str]:
     """Yield every name in a store's records; names may repeat."""
     rows = ShopperRepository(connection, store_id).rows_by_kind()
     for kind, column in (

@@ -113,15 +113,15 @@ class CaseMetrics:
         """Return the metrics of lists; of each the first 20 products count."""
         lists = [ranked[:LENGTH] for ranked in lists]
         metrics = np.zeros((3, len(lists)))
-        for number, (case, ranked) in enumerate(zip(cases, lists, strict=True)):
-            places = [rank for rank, item in enumerate(ranked) if item in case.answers]
-            if places:
+        for case_index, (case, ranked) in enumerate(zip(cases, lists, strict=True)):
+            ranks = [rank for rank, item in enumerate(ranked) if item in case.answers]
+            if ranks:
                 best_gain = _DISCOUNTS[: len(case.answers)].sum()
-                head_places = [rank for rank in places if rank < HEAD]
-                metrics[:, number] = (
-                    len(places) / len(case.answers),
-                    1.0 / (places[0] + 1),
-                    _DISCOUNTS[head_places].sum() / best_gain,
+                head_ranks = [rank for rank in ranks if rank < HEAD]
+                metrics[:, case_index] = (
+                    len(ranks) / len(case.answers),
+                    1.0 / (ranks[0] + 1),
+                    _DISCOUNTS[head_ranks].sum() / best_gain,
                 )
         shown = [item for ranked in lists for item in ranked]
         nonempty_count = sum(bool(ranked) for ranked in lists)
@@ -233,7 +233,7 @@ def first_test_group(groups: ItemGroups) -> int:
     return count - int(count * share)
 
 
-def backtest(
+def run_backtest(
     inputs: TrainingInputs, n_items: int, settings: StoreSettings, limit: int
 ) -> Iterator[TaskResult]:
     """Yield each task's result; at most `limit` cases are evaluated."""
@@ -256,11 +256,11 @@ def backtest(
             if _has_enough(cases):
                 page_type = _PAGE_TYPES[task]
                 lists = _lists_by_method(_Engines(models, settings, page_type, since_ms))
-                scores = _method_scores(cases, lists, popularity)
+                scores = _metrics_by_method(cases, lists, popularity)
             yield _task_result(task, groups, first, cases, scores)
 
 
-def replayed_orders(
+def replay_orders(
     inputs: TrainingInputs, n_items: int, settings: StoreSettings, limit: int
 ) -> tuple[list[EvaluationCase], list[list[Pick]]]:
     """Return later orders as cases, and the mix list of each from the earlier data.
@@ -277,7 +277,7 @@ def replayed_orders(
         "", fit(inputs.before(since_ms), n_items, settings, since_ms)
     )
     engines = _Engines(models, settings, PageType.PRODUCT, since_ms)
-    return cases, [engines.picks(case.context) for case in cases]
+    return cases, [engines.fused_picks(case.context) for case in cases]
 
 
 def _cases(task: Task, groups: ItemGroups, first: int, limit: int) -> list[EvaluationCase]:
@@ -328,7 +328,7 @@ def _popularity(inputs: TrainingInputs, n_items: int) -> Floats:
     return (event_counts + line_counts).astype(np.float64)
 
 
-def _method_scores(
+def _metrics_by_method(
     cases: list[EvaluationCase], methods: Mapping[str, Lists], popularity: Floats
 ) -> tuple[MethodMetrics, ...]:
     metrics = {
@@ -383,9 +383,9 @@ class _Engines:
 
     def mix(self, items: tuple[int, ...]) -> list[int]:
         """Return the fused list, filled up with trending products."""
-        return [pick.item for pick in self.picks(items)]
+        return [pick.item for pick in self.fused_picks(items)]
 
-    def picks(self, items: tuple[int, ...]) -> list[Pick]:
+    def fused_picks(self, items: tuple[int, ...]) -> list[Pick]:
         """Return the fused list with its scores; each filled place has nine tenths."""
         recipe, context = self._recipe, self._context(items)
         candidates = {name: self._engine_items(name, context) for name in EVALUATED}

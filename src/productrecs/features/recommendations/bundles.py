@@ -198,7 +198,7 @@ class BundleRow:
             return None
         return round(self.price.price - self.cost, 2)
 
-    def fields(self) -> dict[str, object]:
+    def as_fields(self) -> dict[str, object]:
         """Return the bundle's fields, as the API and the command line name them."""
         bundle, content = self.bundle, self.content
         return {
@@ -237,12 +237,12 @@ def bundle_rows(database: Database, store: StoreState, now_ms: int) -> list[Bund
     rows = []
     for bundle, content in zip_longest(stored, contents):
         orders, lift = evidence.get(frozenset(content.items), (None, None))
-        row = describe_bundle(store, items, content, now_ms)
+        row = build_bundle_row(store, items, content, now_ms)
         rows.append(replace(row, bundle=bundle, orders=orders, lift=lift))
     return rows
 
 
-def describe_bundle(
+def build_bundle_row(
     store: StoreState, items: Mapping[str, Item], content: BundleContent, now_ms: int
 ) -> BundleRow:
     """Return the titles, price and cost of a bundle, from the catalog's items by id."""

@@ -24,7 +24,7 @@ from productrecs.features.recommendations.placement_lists import (
     decide_placement,
 )
 from productrecs.features.recommendations.recipes import PageType
-from productrecs.features.recommendations.recommend import Decision, decide
+from productrecs.features.recommendations.recommend import Decision, decide_list
 from productrecs.features.recommendations.recommendation_request import (
     EngineName,
     Pick,
@@ -159,7 +159,9 @@ def explain_recommendations(
     now_ms: int,
 ) -> Explanation:
     """Return the list that `recommend` returns for the same arguments, with its reasons."""
-    return _explain(store, request, decide(store, request, histories, now_ms), now_ms)
+    return _explain_list(
+        store, request, decide_list(store, request, histories, now_ms), now_ms
+    )
 
 
 def explain_placement(
@@ -174,7 +176,7 @@ def explain_placement(
     """
     placement_decisions = decide_placement(store, placed, histories, now_ms)
     explanations = [
-        _explain(store, *request_and_decision, now_ms)
+        _explain_list(store, *request_and_decision, now_ms)
         for request_and_decision in placement_decisions.decisions
     ]
     products = {
@@ -199,7 +201,7 @@ def explain_placement(
     )
 
 
-def _explain(
+def _explain_list(
     store: StoreState, request: RecommendationRequest, decision: Decision, now_ms: int
 ) -> Explanation:
     explainer = _Explainer(store, decision, request, now_ms)
@@ -213,7 +215,7 @@ def _explain(
     return Explanation(
         source=request.source,
         page_type=context.page_type,
-        products=tuple(explainer.product(pick) for pick in decision.picks),
+        products=tuple(explainer.explain_product(pick) for pick in decision.picks),
         struck=hidden,
         weights={engine.value: weight for engine, weight in decision.weights.items()},
         proposals={
@@ -283,10 +285,10 @@ class _Explainer:
         self._unfiltered = store.eligible(now_ms, page_type, ruled, plan=unfiltered)
         self._explainers: dict[str, Explainer] = {}
 
-    def product(self, pick: Pick) -> ExplainedProduct:
+    def explain_product(self, pick: Pick) -> ExplainedProduct:
         """Return the evidence for one product of the list."""
         rules = self._rules_about(pick.item)
-        votes = self._votes(pick.item)
+        votes = self._engine_votes(pick.item)
         evidence = self._evidence(pick, votes)
         ids, pair = self._store.catalog.ids, evidence.goes_with
         return ExplainedProduct(
@@ -354,7 +356,7 @@ class _Explainer:
                 ids = self._store.catalog.ids
                 item_id = ids[item] if item < len(ids) else None
                 applied = _applied_rules(self._rules_about(item))
-                yield HiddenProduct(item_id, reason, self._votes(item), applied)
+                yield HiddenProduct(item_id, reason, self._engine_votes(item), applied)
 
     def may_show(self, item: int) -> bool:
         """Return whether an item could be in the list."""
@@ -383,7 +385,7 @@ class _Explainer:
         book = self._store.book
         return [] if book is None else book.about(item, *self._places)
 
-    def _votes(self, item: int) -> tuple[EngineVote, ...]:
+    def _engine_votes(self, item: int) -> tuple[EngineVote, ...]:
         decision = self._decision
         is_single = len(decision.candidates) == 1
         return tuple(

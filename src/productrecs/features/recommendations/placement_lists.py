@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from productrecs.features.recommendations.recommend import (
     Decision,
-    decide,
+    decide_list,
 )
 from productrecs.features.recommendations.recommendation_request import (
     ListPlan,
@@ -13,7 +13,7 @@ from productrecs.features.recommendations.recommendation_request import (
     RecommendationRequest,
     Source,
 )
-from productrecs.features.recommendations.reranking import within_limits
+from productrecs.features.recommendations.reranking import picks_within_limits
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.records.catalog.item_filters import (
     NO_FILTERS,
@@ -61,7 +61,7 @@ class PlacedDecisions(NamedTuple):
     decisions: tuple[tuple[RecommendationRequest, Decision], ...]
 
 
-def place_requests(
+def placement_requests(
     store: StoreState,
     placement: Placement,
     call: RecommendationRequest,
@@ -108,10 +108,10 @@ def decide_placement(
         ids = [store.catalog.ids[pick.item] or "" for pick in picks]
         excluded = (*request.excluded, *ids)
         request = request._replace(excluded=excluded)  # noqa: PLW2901 - the next list's
-        decision = decide(store, request, histories, now_ms)
+        decision = decide_list(store, request, histories, now_ms)
         new_picks = decision.picks
         if picks and request.plan is not None and request.plan.is_limited:
-            new_picks = within_limits(
+            new_picks = picks_within_limits(
                 new_picks, decision.call.eligible, request.plan, picks
             )
         picks = _append_picks(picks, new_picks, num)

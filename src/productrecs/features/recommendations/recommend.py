@@ -43,9 +43,9 @@ from productrecs.features.recommendations.reranking import (
     DiversityFilter,
     diverse_backfill,
     order_by_earnings,
+    picks_within_limits,
+    place_pins,
     reserve_count,
-    with_pins,
-    within_limits,
 )
 from productrecs.features.recommendations.serving_state import (
     EligibleItems,
@@ -87,10 +87,10 @@ def recommend(
     by a rule. `buy` may return fewer, even none; other sources return fewer only if the
     catalog has no more.
     """
-    return decide(store, request, histories, now_ms).picks
+    return decide_list(store, request, histories, now_ms).picks
 
 
-def decide(
+def decide_list(
     store: StoreState,
     request: RecommendationRequest,
     histories: Sequence[ShopperHistory],
@@ -105,7 +105,7 @@ def decide(
     if recipe.is_whole:
         picks = _eligible_picks(call, fused, num, is_varied=False)
         return Decision(call, weights, candidates, fused, picks)
-    ranking = _with_rules_and_fatigue(call, fused)
+    ranking = _apply_rules_and_fatigue(call, fused)
     is_limited = plan is not None and plan.is_limited
     reach = _REACH * num if is_limited else num + reserve_count(store)
     picks = _eligible_picks(call, ranking, reach, is_varied=recipe.is_varied)
@@ -114,13 +114,13 @@ def decide(
         by_engine = dict(zip(weights, candidates, strict=True))
         visit = by_engine.get(EngineName.BROWSE, NO_RANKED)
         ranked = rank_replacements(store, eligible, sold_out, visit, now_ms)
-        ordered = _with_rules_and_fatigue(call, FusedCandidates(ENGINES, *ranked))
+        ordered = _apply_rules_and_fatigue(call, FusedCandidates(ENGINES, *ranked))
         replacements = _replacement_picks(call, ordered, picks)
         picks = merge_leads(replacements, picks, reach)
-    picks += _backfill(call, picks, reach)
+    picks += _backfill_picks(call, picks, reach)
     picks = order_by_earnings(store, picks, len(replacements))
     if plan is not None and plan.is_limited:
-        picks = within_limits(picks, eligible, plan)
+        picks = picks_within_limits(picks, eligible, plan)
     picks = picks[:num]
     if eligible.rules is not None and eligible.rules.pins:
         picks = _apply_pins(call, ranking, picks)
@@ -136,7 +136,9 @@ def _list_request(
 ) -> StoreListRequest:
     """Return what a call asks of the engines and of every later step."""
     recipe = recipe_of(effective_source(store, request), store.settings, request.plan)
-    context, eligible = _context_and_eligible(store, request, recipe, histories, now_ms)
+    context, eligible = _context_and_eligible_items(
+        store, request, recipe, histories, now_ms
+    )
     excluded = store.catalog.numbers_of(request.excluded)
     return StoreListRequest(
         store=store,
@@ -158,7 +160,7 @@ def _list_request(
     )
 
 
-def _context_and_eligible(
+def _context_and_eligible_items(
     store: StoreState,
     request: RecommendationRequest,
     recipe: Recipe,
@@ -183,7 +185,7 @@ def _context_and_eligible(
     return context, eligible
 
 
-def _with_rules_and_fatigue(
+def _apply_rules_and_fatigue(
     call: StoreListRequest, ranking: FusedCandidates
 ) -> FusedCandidates:
     """Return the order after the rules' boosts and impression fatigue.
@@ -211,25 +213,25 @@ def _eligible_picks(
     items: list[int] = ranking.items.tolist()
     if is_varied:
         diversity = DiversityFilter(eligible, num, context.anchors, context.page_type)
-        places = diversity.choose(items, not_listable, context.cooldown)
+        indexes = diversity.choose_positions(items, not_listable, context.cooldown)
     else:
-        eligible_places = (
-            place
-            for place, item in enumerate(items)
+        eligible_indexes = (
+            index
+            for index, item in enumerate(items)
             if item not in not_listable
             and eligible.may_show(item)
             and eligible.narrowest[item] not in context.cooldown
         )
-        places = list(islice(eligible_places, num))
-    end = max(places, default=-1) + 1
+        indexes = list(islice(eligible_indexes, num))
+    end = max(indexes, default=-1) + 1
     scores: list[float] = ranking.scores[:end].tolist()
     leaders, engines = ranking.leaders[:end].tolist(), ranking.engines
     picks: list[Pick] = []
     lowest = math.inf
-    for place in places:
-        score = scores[place]
+    for index in indexes:
+        score = scores[index]
         lowest = score if score < lowest else lowest
-        picks.append(Pick(items[place], engines[leaders[place]], lowest))
+        picks.append(Pick(items[index], engines[leaders[index]], lowest))
     return picks
 
 
@@ -247,7 +249,7 @@ def _replacement_picks(
     ]
 
 
-def _backfill(call: StoreListRequest, picks: list[Pick], num: int) -> list[Pick]:
+def _backfill_picks(call: StoreListRequest, picks: list[Pick], num: int) -> list[Pick]:
     """Return the backfill of `picks`, up to `num` items together."""
     recipe, context, eligible = call.recipe, call.context, call.eligible
     if len(picks) >= num or not recipe.backfill:
@@ -301,7 +303,7 @@ def _apply_pins(
         zip(ranking.items.tolist(), ranking.leaders.tolist(), strict=True)
     )
     pins: list[tuple[int, Pick]] = []
-    for place, item in eligible.rules.pins if eligible.rules is not None else ():
+    for position, item in eligible.rules.pins if eligible.rules is not None else ():
         if item in call.not_listable or not eligible.may_show(item):
             continue
         if item in leader_by_item:
@@ -310,5 +312,5 @@ def _apply_pins(
             engine = engines.get(item, EngineName.TRENDING)
         else:
             continue
-        pins.append((place, Pick(item, engine, BACKFILL_SCORE)))
-    return with_pins(picks, pins, call.num)
+        pins.append((position, Pick(item, engine, BACKFILL_SCORE)))
+    return place_pins(picks, pins, call.num)

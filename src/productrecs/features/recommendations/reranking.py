@@ -64,7 +64,7 @@ class DiversityFilter:
             eligible.models.copurchase if page_type is PageType.CART else None
         )
 
-    def admits(self, item: int, *, ignore_categories: bool = False) -> bool:
+    def list_if_allowed(self, item: int, *, ignore_categories: bool = False) -> bool:
         """Return whether an item is within the limits; if so, count it as listed.
 
         With `ignore_categories` only variants are limited, not categories.
@@ -83,9 +83,9 @@ class DiversityFilter:
     def add_listed(self, items: Sequence[int]) -> None:
         """Count the items that are already in the list."""
         for item in items:
-            self.admits(item, ignore_categories=True)
+            self.list_if_allowed(item, ignore_categories=True)
 
-    def choose(
+    def choose_positions(
         self, items: Sequence[int], not_listable: Container[int], cooldown: Container[str]
     ) -> list[int]:
         """Return the positions of the listed items, and of those above a limit.
@@ -95,14 +95,14 @@ class DiversityFilter:
         a product and no variant of an anchor is listed, and a narrowest category gets a
         limited share of the list.
         """
-        # Inlines `admits` for speed: this runs for a dozen items of every list.
+        # Inlines `list_if_allowed` for speed: this runs for a dozen items of every list.
         visible, variants, narrowest = self._visible, self._variants, self._narrowest
         listed_variants = self._listed_variants
         shares = self._shares
         max_per_category = self._max_per_category
         num = self._num
         size = len(visible)
-        places: list[int] = []
+        listed_positions: list[int] = []
         deferred: list[int] = []
         for index, item in enumerate(items):
             if item in not_listable or item >= size or not visible[item]:
@@ -115,7 +115,7 @@ class DiversityFilter:
                 variant
                 and variant in listed_variants
                 and not self._is_bought_with_variant(
-                    item, [items[place] for place in places]
+                    item, [items[position] for position in listed_positions]
                 )
             ):
                 deferred.append(index)
@@ -123,10 +123,10 @@ class DiversityFilter:
             if variant:
                 listed_variants.add(variant)
             shares[category] = share + 1
-            places.append(index)
-            if len(places) == num:
-                return places
-        return places + deferred[: num - len(places)]
+            listed_positions.append(index)
+            if len(listed_positions) == num:
+                return listed_positions
+        return listed_positions + deferred[: num - len(listed_positions)]
 
     def _may_repeat_category(self, item: int) -> bool:
         """Return whether a cart's list may show an item of a category on cooldown."""
@@ -160,12 +160,14 @@ def diverse_backfill(
     """
     if ignore_categories:
         yield from (
-            item for item in items if diversity.admits(item, ignore_categories=True)
+            item
+            for item in items
+            if diversity.list_if_allowed(item, ignore_categories=True)
         )
         return
     deferred = []
     for item in islice(items, _DIVERSIFIED_ITEMS):
-        if diversity.admits(item):
+        if diversity.list_if_allowed(item):
             yield item
         else:
             deferred.append(item)
@@ -173,7 +175,7 @@ def diverse_backfill(
     yield from items
 
 
-def within_limits(
+def picks_within_limits(
     picks: Sequence[Pick],
     eligible: EligibleItems,
     plan: ListPlan,
@@ -217,7 +219,7 @@ _SURPLUS: Final = 0.5
 _DOUBLINGS: Final = 2.0  # margins of four times the median have the index 1
 
 
-def earning_index(
+def compute_earning_index(
     prices: Floats, costs: Floats, runs_out: Sequence[int], surplus: Sequence[int]
 ) -> Floats:
     """Return how much the store earns by each item, from -1 to 1; 0 where unknown.
@@ -271,28 +273,31 @@ def rank_by_earnings(
 ) -> list[Pick]:
     """Return the picks, those that earn more before others of similar relevance.
 
-    `earnings` is the `earning_index`. The first `fixed` keep their places. Scores are
-    reassigned by place.
+    `earnings` is the `compute_earning_index`. The first `fixed` keep their places. Scores
+    are reassigned by place.
     """
     max_moves, min_score_share = _max_moves(weight), 1.0 - RELEVANCE_LOSS * weight
     remaining = list(enumerate(picks))[fixed:]
     ordered = list(picks[:fixed])
     while remaining:
-        place = len(ordered)
+        position = len(ordered)
         first_rank, first_pick = remaining[0]
         best_index, best_value = 0, -math.inf
         for index, (rank, pick) in enumerate(remaining):
-            if rank > place + max_moves or pick.score < min_score_share * first_pick.score:
+            if (
+                rank > position + max_moves
+                or pick.score < min_score_share * first_pick.score
+            ):
                 break
             value = pick.score * (
                 1.0 + weight * _STRENGTH * _earning_index_of(pick, earnings)
             )
             if value > best_value:
                 best_index, best_value = index, value
-            if first_rank + max_moves <= place:  # the first cannot wait longer
+            if first_rank + max_moves <= position:  # the first cannot wait longer
                 break
         pick = remaining.pop(best_index)[1]
-        ordered.append(pick._replace(score=picks[place].score))
+        ordered.append(pick._replace(score=picks[position].score))
     return ordered
 
 
@@ -307,7 +312,7 @@ def _earning_index_of(pick: Pick, earnings: Floats) -> float:
 BACKFILL_SCORE: Final = 1e-3  # score of a backfill item
 
 
-def with_pins(
+def place_pins(
     picks: Sequence[Pick], pinned: Iterable[tuple[int, Pick]], num: int
 ) -> list[Pick]:
     """Return up to `num` picks with the pins at their positions, by falling score.
@@ -317,27 +322,27 @@ def with_pins(
     list's end it is last; beyond `num` it is dropped. The other picks keep their
     order; no item occurs twice.
     """
-    places: dict[int, Pick] = {}
-    for place, pick in pinned:
-        while place in places:
-            place += 1  # noqa: PLW2901 - the next free position
-        if place < num:
-            places[place] = pick
-    pinned_items = {pick.item for pick in places.values()}
+    picks_by_position: dict[int, Pick] = {}
+    for position, pick in pinned:
+        while position in picks_by_position:
+            position += 1  # noqa: PLW2901 - the next free position
+        if position < num:
+            picks_by_position[position] = pick
+    pinned_items = {pick.item for pick in picks_by_position.values()}
     others = [pick for pick in picks if pick.item not in pinned_items]
     result: list[Pick] = []
     used_others = 0
-    for place in range(num):
-        if place in places:
-            pick = places.pop(place)
+    for position in range(num):
+        if position in picks_by_position:
+            pick = picks_by_position.pop(position)
             result.append(pick._replace(score=_score_before(result, others[used_others:])))
         elif used_others < len(others):
             result.append(others[used_others])
             used_others += 1
         else:
             break
-    for place in sorted(places):
-        result.append(places[place]._replace(score=_score_before(result, ())))
+    for position in sorted(picks_by_position):
+        result.append(picks_by_position[position]._replace(score=_score_before(result, ())))
     return result
 
 

@@ -215,7 +215,7 @@ class StoreState:
         default_factory=lambda: BoundedCache(Cache.PRICE_LISTS)
     )
 
-    def priced(self, name: str) -> "StoreState":
+    def with_price_list(self, name: str) -> "StoreState":
         """Return this store with the prices of one list; cached until the catalog changes.
 
         Raises:
@@ -229,7 +229,7 @@ class StoreState:
             or state.catalog.version != version
             or state.settings.currency != self.settings.currency
         ):
-            catalog = self.catalog.priced(name, self.settings.currency)
+            catalog = self.catalog.with_price_list(name, self.settings.currency)
             state = StoreState(catalog, self.models, self.settings, self.rules)
             self._priced.put(name, state)
         state.models, state.settings = self.models, self.settings
@@ -282,7 +282,9 @@ class StoreState:
             eligible = EligibleItems(self.catalog, models, visible, rules)
             cache.by_rules.put(rules, eligible)
         planned = () if plan is None else plan.filters
-        conditions = tuple(one for one in (filters, *planned) if one != NO_FILTERS)
+        conditions = tuple(
+            condition for condition in (filters, *planned) if condition != NO_FILTERS
+        )
         if not conditions:
             return eligible
         filtered = cache.by_filters.get((rules, conditions))

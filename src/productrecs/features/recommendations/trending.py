@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from productrecs.features.recommendations.recommendation_request import EngineName, Pick
-from productrecs.features.recommendations.reranking import with_pins
+from productrecs.features.recommendations.reranking import place_pins
 from productrecs.features.recommendations.serving_state import EligibleItems, StoreState
 from productrecs.records.catalog.catalog_view import Mask
 from productrecs.records.catalog.item_filters import NO_FILTERS, Filters
@@ -44,7 +44,7 @@ def trending_list(
         for pin in pins
         if eligible.may_show(pin.item) and visible[pin.item]
     ]
-    return with_pins(picks, pinned_picks, num)
+    return place_pins(picks, pinned_picks, num)
 
 
 def trending_picks(store: StoreState, visible: Mask, num: int) -> list[Pick]:

@@ -11,7 +11,7 @@ from productrecs.training.search.served_index import ServedIndex
 _SHORT_CODE: Final = 3  # letters and digits: may be a size or a quantity
 
 
-def without_other_products(
+def narrow_to_code_matches(
     index: ServedIndex, text: str, visible: Mask, hits: IndexHits
 ) -> IndexHits:
     """Return the products with the code `text` alone; all hits if it may be more than it.
@@ -30,9 +30,12 @@ def without_other_products(
         is_common = key.isdecimal() or len(key) <= _SHORT_CODE
         if is_common and hits.with_every_word > hits.exact:
             return hits
-        found = set(hits.items[: hits.exact])
+        exact_items = set(hits.items[: hits.exact])
         titled = index.titled(frozenset({text})).tolist()
-        if any(one < len(visible) and visible[one] and one not in found for one in titled):
+        if any(
+            item < len(visible) and visible[item] and item not in exact_items
+            for item in titled
+        ):
             return hits
     return replace(
         hits,

@@ -25,19 +25,19 @@ def filter_items(items: Items, masks: Iterable[Mask]) -> Items:
     return items
 
 
-def collapse(groups: CatalogVariants, hits: Sequence[Hit]) -> list[Hit]:
+def collapse_variants(groups: CatalogVariants, hits: Sequence[Hit]) -> list[Hit]:
     """Return the best hit of each group, at the place of the group's first one."""
     if groups.is_empty:
         return list(hits)
-    places: dict[int, int] = {}
+    index_by_group: dict[int, int] = {}
     kept: list[Hit] = []
     labels = groups.of(np.array([hit.item for hit in hits], np.int64)).tolist()
     for hit, group in zip(hits, labels, strict=True):
-        place = places.setdefault(group, len(kept)) if group else len(kept)
-        if place == len(kept):
+        index = index_by_group.setdefault(group, len(kept)) if group else len(kept)
+        if index == len(kept):
             kept.append(hit)
-        elif hit.score > kept[place].score:
-            kept[place] = hit
+        elif hit.score > kept[index].score:
+            kept[index] = hit
     return kept
 
 

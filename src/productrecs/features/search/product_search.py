@@ -18,16 +18,16 @@ from productrecs.engines.text.language_detection_and_stemming import (
 )
 from productrecs.engines.text.query_interpreter import Synonyms
 from productrecs.engines.text.search_index import IndexHits, IndexQuery, Relaxed
-from productrecs.features.search.code_search import without_other_products
-from productrecs.features.search.hits import Hit, collapse, with_variant_counts
+from productrecs.features.search.code_search import narrow_to_code_matches
+from productrecs.features.search.hits import Hit, collapse_variants, with_variant_counts
 from productrecs.features.search.query_filters import (
     ALL_FIELDS,
-    AsWords,
     FilterContext,
     FilterField,
-    Reading,
+    QueryAsWords,
+    QueryReading,
     WordFilter,
-    readings,
+    possible_readings,
 )
 from productrecs.features.search.search_rule_book import (
     SearchRuleBook,
@@ -152,7 +152,7 @@ class ResolvedQuery:
     factors: Floats | None  # score factors of the merchant's rules, by item
     buyable: Mask | None  # set if sold-out products come last
     filters: tuple[WordFilter, ...] = ()  # that words of the query name
-    as_words: AsWords | None = None  # with its brands, colours and materials as words
+    as_words: QueryAsWords | None = None  # with its brands, colours and materials as words
 
     def factor(self, item: int) -> float:
         """Return the score factor of click boosts, rules and stock."""
@@ -223,21 +223,21 @@ def find_products(
     """
     resolved = resolve_query(store, request, now_ms)
     groups = store.groups_for(request)
-    for share in (1,) if groups.is_empty else _CANDIDATE_SHARES:
-        query, index_hits = read_and_find(
+    for candidate_factor in (1,) if groups.is_empty else _CANDIDATE_SHARES:
+        query, index_hits = read_filters_and_find(
             store,
             resolved,
             request,
-            partial(_index_query, store, request, share),
+            partial(_index_query, store, request, candidate_factor),
         )
-        found = _rank_hits(store, query, request.num, index_hits, groups)
-        limit = share * query.candidate_limit(request.num)
-        if len(found.hits) >= request.num or len(index_hits.items) < limit:
+        results = _rank_hits(store, query, request.num, index_hits, groups)
+        limit = candidate_factor * query.candidate_limit(request.num)
+        if len(results.hits) >= request.num or len(index_hits.items) < limit:
             break
-    return found
+    return results
 
 
-def read_and_find(
+def read_filters_and_find(
     store: SearchableStore,
     query: ResolvedQuery,
     request: SearchRequest,
@@ -256,17 +256,21 @@ def read_and_find(
     context = FilterContext(
         store.catalog, store.index, query.visible, store.currency, fields
     )
-    ways = readings(context, request.query, query.query.words)
-    for way in ways[:-1]:
-        read = _as_read(store, query, way)
-        index_hits = find_as_read(store, read, index_query(read), request.num)
-        if index_hits.with_every_word or (index_hits.items and not way.needs_every_word):
+    possible = possible_readings(context, request.query, query.query.words)
+    for reading in possible[:-1]:
+        read = _resolve_reading(store, query, reading)
+        index_hits = find_with_filters(store, read, index_query(read), request.num)
+        if index_hits.with_every_word or (
+            index_hits.items and not reading.needs_every_word
+        ):
             return read, index_hits
-    read = _as_read(store, query, ways[-1])
-    return read, find_as_read(store, read, index_query(read), request.num)
+    read = _resolve_reading(store, query, possible[-1])
+    return read, find_with_filters(store, read, index_query(read), request.num)
 
 
-def _as_read(store: SearchableStore, query: ResolvedQuery, way: Reading) -> ResolvedQuery:
+def _resolve_reading(
+    store: SearchableStore, query: ResolvedQuery, way: QueryReading
+) -> ResolvedQuery:
     if not way.filters:
         return query
     words = store.index.analyse(way.text)
@@ -275,7 +279,7 @@ def _as_read(store: SearchableStore, query: ResolvedQuery, way: Reading) -> Reso
     )
 
 
-def find_as_read(
+def find_with_filters(
     store: SearchableStore, query: ResolvedQuery, index_query: IndexQuery, num: int
 ) -> IndexHits:
     """Return the hits of a query; all items of its filters if no words remain.
@@ -305,7 +309,7 @@ def find_as_read(
         return hits  # the catalog's texts do not have all of the words
     if hits.with_every_word < min(num, by_words.complete):
         return IndexHits([], [])
-    return _added_scores(hits, by_words, query.visible)
+    return _add_scores_of_words(hits, by_words, query.visible)
 
 
 def _find(
@@ -314,7 +318,7 @@ def _find(
     hits = store.index.find(index_query)
     if not hits.exact:
         return hits
-    return without_other_products(store.index, query.query.text, query.visible, hits)
+    return narrow_to_code_matches(store.index, query.query.text, query.visible, hits)
 
 
 def _most_popular(store: SearchableStore, visible: Mask, limit: int) -> IndexHits:
@@ -326,18 +330,26 @@ def _most_popular(store: SearchableStore, visible: Mask, limit: int) -> IndexHit
     return IndexHits(items.tolist(), scores, with_every_word=len(items))
 
 
-def _added_scores(hits: IndexHits, others: IndexHits, visible: Mask) -> IndexHits:
+def _add_scores_of_words(hits: IndexHits, others: IndexHits, visible: Mask) -> IndexHits:
     """Return the hits with every word by the sum of two searches' relative scores."""
-    every, top = hits.with_every_word, max(hits.scores[:1], default=1.0)
-    scores = dict(zip(hits.items[:every], hits.scores[:every], strict=True))
-    least = hits.scores[every - 1] if every else 0.0
+    every_word_count, top = hits.with_every_word, max(hits.scores[:1], default=1.0)
+    scores = dict(
+        zip(hits.items[:every_word_count], hits.scores[:every_word_count], strict=True)
+    )
+    least = hits.scores[every_word_count - 1] if every_word_count else 0.0
     share = top / max(others.scores[:1], default=1.0)
     for item, score in zip(others.items, others.scores, strict=True):
         if visible[item]:
             scores[item] = scores.get(item, least) + share * score
-    ranked = sorted(scores.items(), key=lambda one: (-one[1], one[0]))
-    partial = zip(hits.items[every:], hits.scores[every:], strict=True)
-    ranked += [one for one in partial if one[0] not in scores]
+    ranked = sorted(
+        scores.items(), key=lambda item_and_score: (-item_and_score[1], item_and_score[0])
+    )
+    partial = zip(
+        hits.items[every_word_count:], hits.scores[every_word_count:], strict=True
+    )
+    ranked += [
+        item_and_score for item_and_score in partial if item_and_score[0] not in scores
+    ]
     return replace(
         hits,
         items=[item for item, _ in ranked],
@@ -347,10 +359,13 @@ def _added_scores(hits: IndexHits, others: IndexHits, visible: Mask) -> IndexHit
 
 
 def _index_query(
-    store: SearchableStore, request: SearchRequest, share: int, query: ResolvedQuery
+    store: SearchableStore,
+    request: SearchRequest,
+    candidate_factor: int,
+    query: ResolvedQuery,
 ) -> IndexQuery:
-    """Return the query for the index, with `share` times as many candidates as usual."""
-    candidate_limit = share * query.candidate_limit(request.num)
+    """Return the query for the index, with `candidate_factor` times the usual hits."""
+    candidate_limit = candidate_factor * query.candidate_limit(request.num)
     return IndexQuery(
         query.query,
         candidate_limit,
@@ -384,7 +399,7 @@ def _rank_hits(
     if groups.is_empty:
         other_hits = other_hits[:num]
     hits = [*exact_hits, *(Hit(item, -score) for score, item in other_hits)]
-    hits = collapse(groups, with_pins(query.pinned, hits))[:num]
+    hits = collapse_variants(groups, put_pinned_first(query.pinned, hits))[:num]
     return SearchResults(
         with_variant_counts(groups, hits, [query.visible]),
         index_hits.relaxed,
@@ -463,7 +478,7 @@ def _pinned_items(
     return [number for number in dict.fromkeys(known) if visible[number]]
 
 
-def with_pins(pinned: list[int], hits: list[Hit]) -> list[Hit]:
+def put_pinned_first(pinned: list[int], hits: list[Hit]) -> list[Hit]:
     """Return the pinned products followed by the others, scores falling."""
     if not pinned:
         return hits

@@ -64,24 +64,24 @@ class WordFilter:
     high: float | None = None
 
 
-class AsWords(NamedTuple):
+class QueryAsWords(NamedTuple):
     """A query whose brands, colours and materials are words, and the items left."""
 
     text: str
     visible: Mask
 
 
-class Reading(NamedTuple):
+class QueryReading(NamedTuple):
     """One way to read a query: its filters, the words that remain, and the items left."""
 
     text: str
     filters: tuple[WordFilter, ...]
     visible: Mask
-    as_words: AsWords | None  # with its brands, colours and materials, if it has any
+    as_words: QueryAsWords | None  # with its brands, colours and materials, if it has any
     needs_every_word: bool  # whether it needs a product with every word that remains
 
 
-class _Found(NamedTuple):
+class _FoundFilter(NamedTuple):
     """A filter, where the query names it, and the items that it leaves."""
 
     filter: WordFilter
@@ -89,7 +89,7 @@ class _Found(NamedTuple):
     mask: Mask
     is_clear: bool  # whether the words can hardly mean anything else
 
-    def named(self, text: str, span: Span) -> "_Found":
+    def named(self, text: str, span: Span) -> "_FoundFilter":
         """Return this filter as a query names it, by `text` at `span`."""
         return self._replace(filter=replace(self.filter, text=text), span=span)
 
@@ -105,7 +105,9 @@ class FilterContext:
     fields: Collection[FilterField] = ALL_FIELDS
 
 
-def readings(context: FilterContext, text: str, words: Sequence[str]) -> list[Reading]:
+def possible_readings(
+    context: FilterContext, text: str, words: Sequence[str]
+) -> list[QueryReading]:
     """Return the ways to read a query, the one with most filters first; often only one.
 
     The last has no filters, except if the query is one value alone: then its words come
@@ -115,42 +117,64 @@ def readings(context: FilterContext, text: str, words: Sequence[str]) -> list[Re
     Raises:
         BrokenIndexError: when the index is damaged.
     """
-    plain = Reading(text, (), context.visible, None, needs_every_word=False)
+    plain = QueryReading(text, (), context.visible, None, needs_every_word=False)
     found = _found_filters(context, text, words)
     if not found or context.index.has_code(text):
         return [plain]
-    found.sort(key=lambda one: (not one.is_clear, _ORDER[one.filter.field]))
+    found.sort(
+        key=lambda filter_or_reading: (
+            not filter_or_reading.is_clear,
+            _ORDER[filter_or_reading.filter.field],
+        )
+    )
     filtered = [
-        _reading(context, text, found[:count]) for count in range(len(found), 0, -1)
+        _reading_with_filters(context, text, found[:count])
+        for count in range(len(found), 0, -1)
     ]
     if len(found) == 1 and not found[0].is_clear and not filtered[0].text:
         return [plain._replace(needs_every_word=True), filtered[0]]
-    return [*(one for one in filtered if one.visible.any()), plain]
+    return [
+        *(
+            filter_or_reading
+            for filter_or_reading in filtered
+            if filter_or_reading.visible.any()
+        ),
+        plain,
+    ]
 
 
-def _reading(context: FilterContext, text: str, found: Sequence[_Found]) -> Reading:
-    named = [one for one in found if one.filter.field not in _WORD_FIELDS]
+def _reading_with_filters(
+    context: FilterContext, text: str, found: Sequence[_FoundFilter]
+) -> QueryReading:
+    named = [
+        found_filter
+        for found_filter in found
+        if found_filter.filter.field not in _WORD_FIELDS
+    ]
     visible = _masked(context.visible, named)
-    as_words = AsWords(_text_without(text, named), visible)
+    as_words = QueryAsWords(_text_without(text, named), visible)
     remaining = _text_without(text, found)
     if context.index.language.are_stop_words(query_words(remaining)):
         remaining = ""
-    return Reading(
+    return QueryReading(
         remaining,
-        tuple(one.filter for one in sorted(found, key=lambda one: one.span)),
+        tuple(
+            found_filter.filter
+            for found_filter in sorted(found, key=lambda found_filter: found_filter.span)
+        ),
         _masked(context.visible, found),
         as_words if len(named) < len(found) else None,
-        not all(one.is_clear for one in found),
+        not all(found_filter.is_clear for found_filter in found),
     )
 
 
-def _masked(visible: Mask, found: Sequence[_Found]) -> Mask:
+def _masked(visible: Mask, found: Sequence[_FoundFilter]) -> Mask:
     for one in found:
         visible = visible & one.mask
     return visible
 
 
-def _text_without(text: str, found: Sequence[_Found]) -> str:
+def _text_without(text: str, found: Sequence[_FoundFilter]) -> str:
     """Return a query without some filters; its last word is complete if that goes."""
     end = len(text)
     parts = []
@@ -163,28 +187,31 @@ def _text_without(text: str, found: Sequence[_Found]) -> str:
     return remaining if is_typing and not text.endswith(" ") else f"{remaining} "
 
 
-def _found_filters(context: FilterContext, text: str, words: Sequence[str]) -> list[_Found]:
+def _found_filters(
+    context: FilterContext, text: str, words: Sequence[str]
+) -> list[_FoundFilter]:
     """Return the filters of a query that leave results, each with its place."""
-    found: list[_Found] = []
+    found: list[_FoundFilter] = []
     if FilterField.PRICE in context.fields and may_name_price(text, words):
-        found += _prices(context, text)
+        found += _price_filters(context, text)
     attributes = context.catalog.attributes
     if attributes.has_fields:
         if FilterField.SIZE in context.fields and may_name_size(words):
-            found += _sizes(context, text, found)
+            found += _size_filters(context, text, found)
         known = first_attribute_words(context.index.language.code)
         if not known.isdisjoint(words) or attributes.may_begin_with(words):
-            found += _values(context, text, found)
+            found += _value_filters(context, text, found)
     # Two colours may be alternatives or both meant: they stay words.
-    counts = [one.filter.field for one in found]
+    counts = [found_filter.filter.field for found_filter in found]
     return [
-        one
-        for one in found
-        if one.filter.field is FilterField.PRICE or counts.count(one.filter.field) == 1
+        found_filter
+        for found_filter in found
+        if found_filter.filter.field is FilterField.PRICE
+        or counts.count(found_filter.filter.field) == 1
     ]
 
 
-def _prices(context: FilterContext, text: str) -> Iterator[_Found]:
+def _price_filters(context: FilterContext, text: str) -> Iterator[_FoundFilter]:
     for one in prices_in(text, context.currency, context.index.language.code):
         low = -np.inf if one.low is None else one.low
         high = np.inf if one.high is None else one.high
@@ -192,7 +219,7 @@ def _prices(context: FilterContext, text: str) -> Iterator[_Found]:
         if (mask & context.visible).any():
             typed = text[one.span.start : one.span.end]
             named = WordFilter(FilterField.PRICE, typed, low=one.low, high=one.high)
-            yield _Found(named, one.span, mask, is_clear=True)
+            yield _FoundFilter(named, one.span, mask, is_clear=True)
 
 
 def _sized(mask: Mask, context: FilterContext) -> Mask:
@@ -201,23 +228,27 @@ def _sized(mask: Mask, context: FilterContext) -> Mask:
     return mask[:size] if len(mask) >= size else np.pad(mask, (0, size - len(mask)))
 
 
-def _sizes(context: FilterContext, text: str, found: Sequence[_Found]) -> Iterator[_Found]:
-    taken = [one.span for one in found]
+def _size_filters(
+    context: FilterContext, text: str, found: Sequence[_FoundFilter]
+) -> Iterator[_FoundFilter]:
+    taken = [size_phrase.span for size_phrase in found]
     words = query_words(text)
-    for one in sizes_in(text):
-        if any(one.span.overlaps(other) for other in taken):
+    for size_phrase in sizes_in(text):
+        if any(size_phrase.span.overlaps(other) for other in taken):
             continue
-        ids = _size_ids(context.catalog, one)
-        titles = _size_titles(one)
-        if not _have_system(context.catalog, ids, one) and (
-            same := _shoe_sizes(one, words)
+        ids = _size_ids(context.catalog, size_phrase)
+        titles = _size_titles(size_phrase)
+        if not _have_system(context.catalog, ids, size_phrase) and (
+            same := _shoe_sizes(size_phrase, words)
         ):
             ids |= {other for size in same for other in _converted(context.catalog, size)}
             titles = titles.union(*(_size_titles(size) for size in same))
-        named = _attribute(context, FilterField.SIZE, ids, titles, is_clear=one.is_marked)
+        named = _attribute_filter(
+            context, FilterField.SIZE, ids, titles, is_clear=size_phrase.is_marked
+        )
         if named is not None:
-            typed = text[one.span.start : one.span.end]
-            yield named.named(typed, one.span)
+            typed = text[size_phrase.span.start : size_phrase.span.end]
+            yield named.named(typed, size_phrase.span)
 
 
 def _size_ids(catalog: CatalogView, size: SizePhrase) -> set[int]:
@@ -276,14 +307,14 @@ def _size_titles(size: SizePhrase) -> frozenset[str]:
     return frozenset({value, counted})
 
 
-def _attribute(
+def _attribute_filter(
     context: FilterContext,
     field: FilterField,
     ids: Collection[int],
     titles: frozenset[str],
     *,
     is_clear: bool,
-) -> _Found | None:
+) -> _FoundFilter | None:
     """Return a filter on values of an attribute; None if it is none of the catalog's.
 
     Items pass that have one of the values, or one of `titles` in their title.
@@ -296,9 +327,9 @@ def _attribute(
     if not is_clear and not _mean_values(context.catalog, field, frozenset(ids), titled):
         return None
     mask[titled[titled < size]] = True
-    counts = [attributes.value(one)[1] for one in ids]
-    value = max(counts, key=lambda one: (one.count, -len(one.value))).value
-    return _Found(WordFilter(field, "", value), Span(0, 0), mask, is_clear)
+    counts = [attributes.value(value_id)[1] for value_id in ids]
+    value = max(counts, key=lambda value_id: (value_id.count, -len(value_id.value))).value
+    return _FoundFilter(WordFilter(field, "", value), Span(0, 0), mask, is_clear)
 
 
 def _mean_values(
@@ -322,18 +353,20 @@ _LINKS: Final = frozenset(_PREPOSITIONS.split())
 _PIECE: Final = re.compile(r"[^\s.,;:!?()\[\]\"]+(?:[.,:][^\s.,;:!?()\[\]\"]+)*")
 
 
-class _Piece(NamedTuple):
+class _QueryWord(NamedTuple):
     """A piece of a query between blanks: its folded text, and its place."""
 
     text: str
     span: Span
 
 
-def _values(context: FilterContext, text: str, found: Sequence[_Found]) -> Iterator[_Found]:
+def _value_filters(
+    context: FilterContext, text: str, found: Sequence[_FoundFilter]
+) -> Iterator[_FoundFilter]:
     """Yield the brands, colours and materials of a query; long names before short ones."""
-    taken = [one.span for one in found]
+    taken = [piece.span for piece in found]
     pieces = [
-        _Piece(fold_text(match.group()).strip(), Span(*match.span()))
+        _QueryWord(fold_text(match.group()).strip(), Span(*match.span()))
         for match in _PIECE.finditer(text)
     ]
     meanings = attribute_words(context.index.language.code)
@@ -344,12 +377,14 @@ def _values(context: FilterContext, text: str, found: Sequence[_Found]) -> Itera
             if not ids and phrase not in meanings:
                 continue
             span = Span(pieces[first].span.start, pieces[first + size - 1].span.end)
-            if any(span.overlaps(one) for one in taken) or _is_stop_word(context, phrase):
+            if any(span.overlaps(piece) for piece in taken) or _is_stop_word(
+                context, phrase
+            ):
                 continue
-            named = _value(context, phrase, ids, meanings.get(phrase, ()))
+            named = _filter_of_phrase(context, phrase, ids, meanings.get(phrase, ()))
             if named is None:
                 continue
-            before = [one for one in pieces[:first] if one.text in _LINKS][-1:]
+            before = [piece for piece in pieces[:first] if piece.text in _LINKS][-1:]
             if before and before[0] == pieces[first - 1]:
                 span = Span(before[0].span.start, span.end)
             taken.append(span)
@@ -360,29 +395,31 @@ def _is_stop_word(context: FilterContext, phrase: str) -> bool:
     return context.index.language.are_stop_words([phrase])
 
 
-def _value(
+def _filter_of_phrase(
     context: FilterContext,
     phrase: str,
     ids: Sequence[int],
     meanings: Sequence[Meaning],
-) -> _Found | None:
+) -> _FoundFilter | None:
     """Return the filter of one word or name, by the attribute with most items."""
     attributes = context.catalog.attributes
     by_field: dict[str, set[int]] = {}
     titles: dict[str, frozenset[str]] = {}
-    for one in ids:
-        by_field.setdefault(attributes.value(one)[0], set()).add(one)
+    for value_id in ids:
+        by_field.setdefault(attributes.value(value_id)[0], set()).add(value_id)
     for name, words, all_words in meanings:
         if phrase not in words and len(context.index.titled(frozenset({phrase}))):
             continue  # a word of a third language that titles of this store have
         titles[name] = words
         for word in all_words:
             same = (*attributes.with_text(word), *attributes.with_word(name, word))
-            of_name = {one for one in same if attributes.value(one)[0] == name}
+            of_name = {
+                value_id for value_id in same if attributes.value(value_id)[0] == name
+            }
             by_field.setdefault(name, set()).update(of_name)
-    best: _Found | None = None
+    best: _FoundFilter | None = None
     for name in by_field.keys() & _WORD_FIELDS & set(context.fields):
-        found = _attribute(
+        found = _attribute_filter(
             context,
             FilterField(name),
             by_field[name],

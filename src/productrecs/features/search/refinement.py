@@ -72,11 +72,11 @@ def choose_refinement(
         (_keys(catalog, item), (1.0 + _CHOSEN * chosen.get(item, 0.0)) / math.log2(rank))
         for rank, item in enumerate(items[:_DEPTH].tolist(), 2)
     ]
-    answers = _answers(catalog, weighted, known)
-    questions = _questions(weighted, answers)
+    answers = _answers_by_question(catalog, weighted, known)
+    questions = _halving_questions(weighted, answers)
     if not questions:
         return None
-    best = min(questions, key=lambda one: (-round(one.gain, 6), one.kind))
+    best = min(questions, key=lambda question: (-round(question.gain, 6), question.kind))
     return _refinement(catalog, best, items)
 
 
@@ -84,7 +84,7 @@ def _keys(catalog: CatalogView, item: int) -> tuple[_Key, ...]:
     return (*catalog.attributes.ids_of(item), *catalog.categories[item])
 
 
-def _answers(
+def _answers_by_question(
     catalog: CatalogView,
     weighted: Iterable[tuple[tuple[_Key, ...], float]],
     known: Collection[str],
@@ -102,17 +102,17 @@ def _answers(
     for key, weight in sums.items():
         if counts[key] >= _MIN_PRODUCTS and weight <= _MOST * total:
             by_kind[_kind(catalog, key)].append(key)
-    found: dict[str, dict[_Key, float]] = {}
+    answers: dict[str, dict[_Key, float]] = {}
     for kind, kind_keys in by_kind.items():
         labels = {key: _label(catalog, key) for key in kind_keys}
         if kind in known or _SWITCHES.issuperset(map(fold_text, labels.values())):
             continue
         ranked = sorted(labels, key=lambda key: (-round(sums[key], 6), labels[key]))
-        found[kind] = {key: sums[key] / total for key in ranked[:MAX_ANSWERS]}
-    return found
+        answers[kind] = {key: sums[key] / total for key in ranked[:MAX_ANSWERS]}
+    return answers
 
 
-def _questions(
+def _halving_questions(
     weighted: Iterable[tuple[tuple[_Key, ...], float]],
     answers: Mapping[str, Mapping[_Key, float]],
 ) -> list[_Question]:

@@ -18,7 +18,7 @@ from productrecs.engines.text.query_suggestions import QuerySuggestions, Suggest
 from productrecs.engines.text.search_index import IndexHits, IndexQuery, Relaxed
 from productrecs.features.search.hits import (
     Hit,
-    collapse,
+    collapse_variants,
     filter_items,
     with_variant_counts,
 )
@@ -27,12 +27,12 @@ from productrecs.features.search.product_search import (
     ResolvedQuery,
     SearchableStore,
     SearchRequest,
-    find_as_read,
+    find_with_filters,
     paginate,
-    read_and_find,
+    put_pinned_first,
+    read_filters_and_find,
     resolve_query,
     weigh_scores,
-    with_pins,
 )
 from productrecs.features.search.query_filters import FilterField, WordFilter
 from productrecs.features.search.refinement import Refinement, choose_refinement
@@ -229,18 +229,18 @@ def results_page(
     Raises:
         BrokenIndexError: when the index is damaged.
     """
-    typed = resolve_query(store, listing.request, now_ms)
+    resolved = resolve_query(store, listing.request, now_ms)
     buyable = store.visible(now_ms, in_stock=True)
     masks = filter_masks(store.catalog, listing.filters, buyable)
-    if typed.has_words:
-        query, results = _search_words(store, typed, listing, masks)
+    if resolved.has_words:
+        query, results = _search_words(store, resolved, listing, masks)
     else:
-        query, results = typed, _list_trending(typed, trending)
+        query, results = resolved, _list_trending(resolved, trending)
     matches = results.filter_by(masks.values())
     hits = _with_falling_scores(_page_hits(store, query, listing, matches, masks))
     groups = store.groups_for(listing.request)
     hits = with_variant_counts(groups, hits, [query.visible, *masks.values()])
-    suggestions = _suggestions(store, typed, query.filters, listing.suggest)
+    suggestions = _suggestions(store, resolved, query.filters, listing.suggest)
     return ResultsPage(
         hits=hits,
         relaxed=results.relaxed,
@@ -269,7 +269,7 @@ def _search_words(
     Partial matches are among them if filters leave few.
     """
     num = listing.request.num
-    query, index_hits = read_and_find(
+    query, index_hits = read_filters_and_find(
         store, query, listing.request, lambda query: _index_query(store, query, num)
     )
     results = _as_results(index_hits)
@@ -280,7 +280,7 @@ def _search_words(
         and results.filter_by(masks.values()).complete < num
     ):
         everything = _index_query(store, query, MAX_FILTERED)
-        index_hits = find_as_read(store, query, everything, num)
+        index_hits = find_with_filters(store, query, everything, num)
         results = _as_results(index_hits)
     return query, results
 
@@ -358,7 +358,7 @@ def _page_hits(
         items = np.concatenate([_sort_items(store, listing.sort, tier) for tier in tiers])
         items = items[groups.firsts(items)]
         ranked = enumerate(items[: offset + num].tolist())
-        return [Hit(item, 1.0 / (1.0 + place)) for place, item in ranked][offset:]
+        return [Hit(item, 1.0 / (1.0 + rank)) for rank, item in ranked][offset:]
     pins = filter_items(
         np.array(query.pinned, dtype=np.int64), list(masks.values())
     ).tolist()
@@ -371,7 +371,7 @@ def _page_hits(
     if query.has_words or query.filters:
         exact = int(groups.firsts(page_results.items[: page_results.exact]).sum())
         hits = paginate(hits, exact, pages, until)
-    return collapse(groups, with_pins(pins, hits))[offset : offset + num]
+    return collapse_variants(groups, put_pinned_first(pins, hits))[offset : offset + num]
 
 
 def _first_hits(
@@ -387,7 +387,7 @@ def _first_hits(
         items, scores = results.items[:end].tolist(), results.scores[:end].tolist()
         if query.has_words or query.filters:
             scores = weigh_scores(store, query, items, scores)
-        hits = collapse(groups, list(map(Hit, items, scores)))
+        hits = collapse_variants(groups, list(map(Hit, items, scores)))
         if len(hits) >= num or end >= len(results.items):
             return hits
         end *= 4

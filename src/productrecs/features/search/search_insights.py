@@ -132,7 +132,7 @@ def search_insights(
 
     Both are days in the store's time zone. The most frequent searches come first.
     """
-    return _insights(database, store, days, (query_filter,), limit)[query_filter]
+    return _insights_by_filter(database, store, days, (query_filter,), limit)[query_filter]
 
 
 def count_searches(
@@ -147,10 +147,10 @@ def every_search_insight(
     database: Database, store: Store, days: tuple[str, str], limit: int = 100
 ) -> dict[QueryFilter, SearchInsights]:
     """Return the same for each filter, from one reading."""
-    return _insights(database, store, days, tuple(QueryFilter), limit)
+    return _insights_by_filter(database, store, days, tuple(QueryFilter), limit)
 
 
-def _insights(
+def _insights_by_filter(
     database: Database,
     store: Store,
     days: tuple[str, str],
@@ -265,7 +265,7 @@ class _FiguresByIntent:
 
     def insight(self, intent: str, text: str) -> QueryInsight:
         """Return the figures of one intent."""
-        return _insight(
+        return _to_query_insight(
             text,
             self.counts.get(intent, _NO_COUNT),
             self._clicks_of(intent),
@@ -278,26 +278,26 @@ class _FiguresByIntent:
         """The sums of all intents."""
         counts, clicks = self.counts.values(), self.clicks.values()
         sales = self.sales.values()
-        return _insight(
+        return _to_query_insight(
             "",
             QueryCount(
                 "",
-                sum(one.searches for one in counts),
-                sum(one.empty for one in counts),
-                sum(one.searchers for one in counts),
+                sum(count.searches for count in counts),
+                sum(count.empty for count in counts),
+                sum(count.searchers for count in counts),
             ),
             QueryClicks(
                 "",
-                sum(one.clicks for one in clicks),
-                sum(one.shoppers for one in clicks),
-                sum(one.positions for one in clicks),
-                sum(one.position_sum for one in clicks),
+                sum(click.clicks for click in clicks),
+                sum(click.shoppers for click in clicks),
+                sum(click.positions for click in clicks),
+                sum(click.position_sum for click in clicks),
             ),
             QuerySales(
-                sum(one.carts for one in sales),
-                sum(one.lines for one in sales),
-                sum(one.units for one in sales),
-                math.fsum(one.revenue for one in sales),
+                sum(sale.carts for sale in sales),
+                sum(sale.lines for sale in sales),
+                sum(sale.units for sale in sales),
+                math.fsum(sale.revenue for sale in sales),
             ),
             sum(self.searchers_clicked.values()),
         )
@@ -306,7 +306,7 @@ class _FiguresByIntent:
         return self.clicks.get(intent, _NO_CLICKS)
 
 
-def _insight(
+def _to_query_insight(
     text: str, count: QueryCount, clicks: QueryClicks, sales: QuerySales, clicked: int
 ) -> QueryInsight:
     return QueryInsight(
@@ -411,7 +411,7 @@ def search_report(
         raise ReportError(message)
     days = (period.first_day, period.last_day)
     insights = search_insights(database, store, days, query_filter, period.limit)
-    return _report(period, query_filter, insights)
+    return _build_search_report(period, query_filter, insights)
 
 
 def every_search_report(
@@ -421,13 +421,13 @@ def every_search_report(
     days = (period.first_day, period.last_day)
     insights = every_search_insight(database, store, days, period.limit)
     reports = [
-        _report(period, query_filter, insights_of_filter)
+        _build_search_report(period, query_filter, insights_of_filter)
         for query_filter, insights_of_filter in insights.items()
     ]
     return {report.name: report for report in reports}
 
 
-def _report(
+def _build_search_report(
     period: ReportQuery, query_filter: QueryFilter, insights: SearchInsights
 ) -> Report:
     name, title = TITLES[query_filter]

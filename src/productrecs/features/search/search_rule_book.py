@@ -73,10 +73,13 @@ class SearchRuleBook:
             for rule in self.rules.values():
                 key = AnalysedQuery.of(rule.query, language).stems
                 by_query.setdefault(key, []).append(rule)
-            cached = self._by_language[language.code] = (self._synonyms(language), by_query)
+            cached = self._by_language[language.code] = (
+                self._synonyms_by_stems(language),
+                by_query,
+            )
         return cached
 
-    def _synonyms(self, language: LanguageAnalyzer) -> Synonyms:
+    def _synonyms_by_stems(self, language: LanguageAnalyzer) -> Synonyms:
         if not self.synonyms:
             return NO_SYNONYMS
         synonyms: dict[Words, list[Words]] = {}

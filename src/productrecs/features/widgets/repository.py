@@ -75,14 +75,16 @@ class WidgetRepository:
             TooManyWidgetTypesError: when there are too many widget types.
         """
         AccountRepository(self._transaction).lock(self._store_id)
-        config = self.find(widget_type).changed(change)
+        config = self.find(widget_type).merged_with(change)
         if config == WidgetConfig():
             self._delete(widget_type)
         else:
-            self._put(widget_type, config, now_ms)
+            self._check_limit_and_put(widget_type, config, now_ms)
         return config
 
-    def _put(self, widget_type: str, config: WidgetConfig, now_ms: int) -> None:
+    def _check_limit_and_put(
+        self, widget_type: str, config: WidgetConfig, now_ms: int
+    ) -> None:
         query = sa.select(widget_configs.c.type)
         query = query.where(widget_configs.c.store_id == self._store_id)
         types = set(self._transaction.execute(query).scalars()) | {widget_type}

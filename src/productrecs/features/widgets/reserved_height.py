@@ -11,7 +11,7 @@ from string import Template
 from typing import Final
 
 from productrecs.features.widgets.widget_config import WidgetConfig
-from productrecs.features.widgets.widget_settings import DEFAULT_TYPE, resolved_settings
+from productrecs.features.widgets.widget_settings import DEFAULT_TYPE, resolve_settings
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 
 BUILT_IN: Final = ("fbt", "cart", "trending")
@@ -26,10 +26,10 @@ _LINE: Final = re.compile(r"^\s*//.*\n|^\s+", re.MULTILINE)
 
 def reserve_css(store: StoreSettings, configs: Mapping[str, WidgetConfig]) -> str:
     """Return a store's stylesheet; `configs` are the saved settings by widget type."""
-    base = _variables(DEFAULT_TYPE, store, configs)
+    base = _css_variables(DEFAULT_TYPE, store, configs)
     types = []
     for widget_type in dict.fromkeys((*BUILT_IN, *configs)):
-        own = _variables(widget_type, store, configs)
+        own = _css_variables(widget_type, store, configs)
         changed = {name: value for name, value in own.items() if value != base[name]}
         if changed:
             types.append(_rule(_selector(widget_type), changed))
@@ -66,11 +66,11 @@ def head_tags(store: StoreSettings, configs: Mapping[str, WidgetConfig]) -> str:
     return f"<style>{reserve_css(store, configs)}</style>\n<script>{release_js()}</script>"
 
 
-def _variables(
+def _css_variables(
     widget_type: str, store: StoreSettings, configs: Mapping[str, WidgetConfig]
 ) -> dict[str, str]:
     chosen = configs.get(widget_type, WidgetConfig()).settings
-    settings = resolved_settings(widget_type, chosen, store)
+    settings = resolve_settings(widget_type, chosen, store)
     layout, ratio = str(settings["layout"]), str(settings["image_ratio"])
     ratio = ratio if _RATIO.fullmatch(ratio) else "1"
     return {

@@ -371,7 +371,7 @@ BY_NAME: Final[Mapping[str, WidgetSetting]] = MappingProxyType(
 )
 
 
-def resolved_settings(
+def resolve_settings(
     widget_type: str, chosen: Mapping[str, object], store: StoreSettings, lang: str = ""
 ) -> dict[str, object]:
     """Return every setting of a widget: the saved value, else its default.
@@ -453,7 +453,7 @@ def contrast_ratio(one: Colour, other: Colour) -> float:
     return (lighter + 0.05) / (darker + 0.05)
 
 
-def check_accent(text: str, theme: str) -> list[ContrastCheck] | None:
+def accent_contrasts(text: str, theme: str) -> list[ContrastCheck] | None:
     """Return the ratios of an accent colour where a widget uses it; None if unknown."""
     accent = read_colour(text)
     if accent is None:

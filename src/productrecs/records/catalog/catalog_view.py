@@ -197,7 +197,7 @@ class CatalogView:
         """This catalog with its usual prices, in the store's currency."""
         return self if self.priced_from is None else self.priced_from
 
-    def priced(self, name: str, currency: str) -> "CatalogView":
+    def with_price_list(self, name: str, currency: str) -> "CatalogView":
         """Return this catalog, as it is at this version, with the prices of one list.
 
         It shares everything else with this one. `currency` is the store's.

@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 from productrecs.core.errors import StorageError, operator_text
 from productrecs.features.reports.tracking_health.repository import (
     RefusedIdentity,
-    store_refused_identities,
+    count_refused_identities,
 )
 from productrecs.records.experiments.arm_assignment import Exposure
 from productrecs.records.experiments.repository import (
@@ -246,7 +246,7 @@ _KINDS: Final[dict[type[Record], RecordKind]] = {
     KeyUse: RecordKind("key uses", _in_one_transaction(store_key_uses), 10),
     RefusedIdentity: RecordKind(
         "refused identities",
-        _in_one_transaction(store_refused_identities),
+        _in_one_transaction(count_refused_identities),
         4,
         is_loss_logged=False,  # the report only counts fewer
     ),

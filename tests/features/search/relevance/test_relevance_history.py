@@ -27,7 +27,7 @@ from productrecs.features.search.relevance.query_set import (
 from productrecs.features.search.relevance.relevance_history import (
     MIN_JUDGED,
     alarm_text,
-    measure_store,
+    measure_and_store_relevance,
     open_alarm,
     read_measures,
     stores_to_measure,
@@ -188,7 +188,9 @@ class RelevanceStore:
 
     def measure(self, now_ms: int = NOON) -> StoredMeasure:
         """Measure the live search."""
-        return measure_store(self.services.database, self.store, self.search(), now_ms)
+        return measure_and_store_relevance(
+            self.services.database, self.store, self.search(), now_ms
+        )
 
     def queries(self) -> Mapping[str, SetQuery]:
         """Return the set by its texts, also removed queries."""

@@ -17,8 +17,8 @@ from productrecs.dashboard.pages.catalog.merchandising_rule_form import lines_of
 from productrecs.dashboard.product_table import titles_of
 from productrecs.features.recommendations.bundles import (
     BundleRow,
+    build_bundle_row,
     bundle_rows,
-    describe_bundle,
 )
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.placements.bundle import (
@@ -263,7 +263,7 @@ def _preview_row_and_problem(
         stored = CatalogRepository(connection, visit.store.store_id).find(content.items)
     items = {item_id: one.item for item_id, one in stored.items() if one.present}
     state = visit.opened.state
-    return describe_bundle(state, items, replace(content), visit.now_ms), ""
+    return build_bundle_row(state, items, replace(content), visit.now_ms), ""
 
 
 def _is_rejected(row: BundleRow) -> bool:

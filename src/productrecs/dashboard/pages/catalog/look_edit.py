@@ -35,7 +35,7 @@ from productrecs.features.looks.look import (
 )
 from productrecs.features.looks.photo_analysis import (
     HotspotProposal,
-    look_picture,
+    load_or_fetch_look_picture,
     propose_hotspots,
     spots_in_picture,
 )
@@ -341,7 +341,7 @@ def _propose_hotspots(visit: Visit, look: Look) -> tuple[HotspotDraft, ...]:
     state, stored_hotspots = opened.state, look.content.hotspots
     visible = state.eligible(visit.now_ms, ListKind.PRODUCT).visible
     trusted = settings.image_hosts
-    data = look_picture(editor_of(visit), look, visit.store.domain, trusted)
+    data = load_or_fetch_look_picture(editor_of(visit), look, visit.store.domain, trusted)
 
     def search(worker: PhotoWorkerClient) -> tuple[HotspotDraft, ...]:
         pictures = worker.over(opened.pictures)

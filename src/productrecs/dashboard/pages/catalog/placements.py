@@ -21,7 +21,7 @@ from productrecs.dashboard.page import (
 )
 from productrecs.dashboard.pages.catalog.field_suggestions import filter_label
 from productrecs.features.recommendations.explain import explain_placement
-from productrecs.features.recommendations.placement_lists import place_requests
+from productrecs.features.recommendations.placement_lists import placement_requests
 from productrecs.features.recommendations.recommendation_request import (
     RecommendationRequest,
     Source,
@@ -299,7 +299,7 @@ def _placement_preview(visit: Visit, draft: PlacementDraft, sent: Form) -> Place
         finally:
             reader.close()
     call = RecommendationRequest(Source.MIX, 0, item_id or None, identities=(shopper,))
-    placed_requests = place_requests(
+    placed_requests = placement_requests(
         state, Placement(name, content, 0, 0, 0), call, histories
     )
     explanation = explain_placement(state, placed_requests, histories, now_ms)

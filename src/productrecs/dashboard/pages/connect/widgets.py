@@ -30,7 +30,7 @@ from productrecs.features.widgets.widget_config import (
 from productrecs.features.widgets.widget_settings import (
     DEFAULT_TYPE,
     MIN_CONTRAST,
-    check_accent,
+    accent_contrasts,
     default_title,
 )
 from productrecs.http.pipeline.route_declaration import LOOK_PICTURE_PATH
@@ -165,7 +165,7 @@ def _live_form_values(
     config = saved if draft is None else _apply_draft(saved, draft)
     resolved = config.resolved(widget_type, store)
     accent = str(resolved.settings.get("accent_color") or "")
-    checks = check_accent(accent, str(resolved.settings["theme"])) if accent else []
+    checks = accent_contrasts(accent, str(resolved.settings["theme"])) if accent else []
     return {
         "widget_type": widget_type,
         "accent": accent,
@@ -181,7 +181,7 @@ def _live_form_values(
 def _apply_draft(saved: WidgetConfig, draft: WidgetDraft) -> WidgetConfig:
     """Return the saved settings with a draft's changes, unless they are too large."""
     try:
-        return saved.changed(draft.change)
+        return saved.merged_with(draft.change)
     except WidgetConfigTooLargeError:
         return saved
 

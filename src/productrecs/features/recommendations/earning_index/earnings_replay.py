@@ -18,11 +18,14 @@ from productrecs.features.recommendations.backtest import (
     MIN_GROUPS,
     EvaluationCase,
     confidence_interval,
-    replayed_orders,
+    replay_orders,
 )
 from productrecs.features.recommendations.earning_index.repository import EarningsRepository
 from productrecs.features.recommendations.recommendation_request import Pick
-from productrecs.features.recommendations.reranking import earning_index, rank_by_earnings
+from productrecs.features.recommendations.reranking import (
+    compute_earning_index,
+    rank_by_earnings,
+)
 from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.store import Store
 from productrecs.training.repository import TrainingRepository
@@ -51,7 +54,7 @@ class _Lists(NamedTuple):
     shown: float  # mean margin of all products shown
 
 
-def replay_earnings(database: Database, store: Store, now_ms: int) -> None:
+def replay_and_store_earnings(database: Database, store: Store, now_ms: int) -> None:
     """Replay a store's past orders at each weight, and store the result.
 
     Stock is left out: its past is not known. It trains on the earlier part of the store's
@@ -60,9 +63,9 @@ def replay_earnings(database: Database, store: Store, now_ms: int) -> None:
     store_id = store.store_id
     with database.reading() as connection:
         inputs, head = read_log(TrainingRepository(connection, store_id))
-        items = EarningsRepository(connection, store_id).items()
-    cases, lists = replayed_orders(inputs, head.numbers, store.settings, _MAX_CASES)
-    index = earning_index(items.prices, items.costs, (), ())
+        items = EarningsRepository(connection, store_id).priced_items()
+    cases, lists = replay_orders(inputs, head.numbers, store.settings, _MAX_CASES)
+    index = compute_earning_index(items.prices, items.costs, (), ())
     margins = items.prices - items.costs
     result: dict[str, Any] = {
         "cases": len(cases),
@@ -94,10 +97,10 @@ def replay_earnings(database: Database, store: Store, now_ms: int) -> None:
 def earnings_report(database: Database, store: Store, query: ReportQuery) -> Report:
     """Return the last replay of a store; without rows before the first."""
     with database.reading() as connection:
-        found = EarningsRepository(connection, store.store_id).replay()
-    result: Any = {} if found is None else found.result
+        stored = EarningsRepository(connection, store.store_id).replay()
+    result: Any = {} if stored is None else stored.result
     rows, notes = result.get("rows", []), []
-    if found is None:
+    if stored is None:
         notes.append("The store's past was not replayed yet.")
     elif not result["costs"]:
         notes.append("No product has a cost: send `cost` with your products.")
@@ -110,7 +113,7 @@ def earnings_report(database: Database, store: Store, query: ReportQuery) -> Rep
         )
     figures = (
         ()
-        if found is None
+        if stored is None
         else (
             Figure(
                 Definition("orders", "count", "later orders replayed"), result["orders"]
@@ -120,7 +123,7 @@ def earnings_report(database: Database, store: Store, query: ReportQuery) -> Rep
                 Definition("costs", "count", "products with a price and a cost"),
                 result["costs"],
             ),
-            Figure(Definition("replayed_at", "time", "when"), iso(found.computed_at)),
+            Figure(Definition("replayed_at", "time", "when"), iso(stored.computed_at)),
         )
     )
     return Report(

@@ -63,7 +63,7 @@ class EarningsRepository:
         self._transaction = transaction
         self._store_id = store_id
 
-    def items(self) -> PricedItems:
+    def priced_items(self) -> PricedItems:
         """Return the prices and costs of the catalog.
 
         A price is the mean paid in 90 days before the last forecast, else the usual one.

@@ -79,7 +79,9 @@ _CUSTOMER_COLUMNS: Final = (
 )
 
 
-def compute_customers(database: Database, store: Store, now_ms: int) -> StoredSegments:
+def compute_and_store_segments(
+    database: Database, store: Store, now_ms: int
+) -> StoredSegments:
     """Compute and store the store's customer segments; reads all order lines.
 
     Raises:
@@ -90,9 +92,11 @@ def compute_customers(database: Database, store: Store, now_ms: int) -> StoredSe
     with database.reading() as connection:
         head = CustomerRepository(connection, store.store_id).head()
         lines = SoldLineRepository(connection, store.store_id).lines_of_customers()
-        found = segment_customers(lines, store.settings.currency, zone, today)
+        customers = segment_customers(lines, store.settings.currency, zone, today)
     result = StoredSegments(
-        now_ms, head, {"sums": _summed(found), "people": _listed(found)}
+        now_ms,
+        head,
+        {"sums": _segment_sums(customers), "people": _customer_rows(customers)},
     )
     with database.transaction(synced=False) as transaction:
         AccountRepository(transaction).lock(store.store_id)
@@ -112,13 +116,13 @@ def customer_segments_report(
     if set(by) - set(_GROUPS) or len(set(by)) != len(by):
         message = f"group by any of {', '.join(_GROUPS)}, each once"
         raise ReportError(message)
-    found = _last(database, store)
-    sums = [] if found is None else found.result["sums"]
-    count, revenue = sum(one[2] for one in sums), sum(one[4] for one in sums)
+    stored = _last_computed_segments(database, store)
+    sums = [] if stored is None else stored.result["sums"]
+    count, revenue = sum(row[2] for row in sums), sum(row[4] for row in sums)
     groups: dict[tuple[str, ...], list[Any]] = defaultdict(lambda: [0, 0, 0.0])
     for segment, value, customers, orders, segment_revenue in sums:
-        filters = {"segment": segment, "value": value}
-        group = groups[tuple(filters[name] for name in by)]
+        group_values = {"segment": segment, "value": value}
+        group = groups[tuple(group_values[name] for name in by)]
         group[0] += customers
         group[1] += orders
         group[2] += segment_revenue
@@ -134,7 +138,11 @@ def customer_segments_report(
         )
         for key, (customers, orders, segment_revenue) in sorted(groups.items(), key=_order)
     ]
-    meanings = [f"{one.value}: {MEANINGS[one]}." for one in Segment if "segment" in by]
+    meanings = [
+        f"{customer_segment.value}: {MEANINGS[customer_segment]}."
+        for customer_segment in Segment
+        if "segment" in by
+    ]
     return Report(
         name="customers",
         title="Customers by recency, frequency and revenue (RFM)",
@@ -142,12 +150,12 @@ def customer_segments_report(
             Figure(Definition("customers", "count", "customers who ever bought"), count),
             Figure(
                 Definition("worked_out", "time", "when this was computed"),
-                None if found is None else iso(found.computed_at),
+                None if stored is None else iso(stored.computed_at),
             ),
         ),
         columns=(*(_GROUPS[name] for name in by), *_SUMS),
         rows=tuple(rows[: query.limit]),
-        notes=(RULE, *meanings, *_unfinished(found)),
+        notes=(RULE, *meanings, *_not_computed_notes(stored)),
     )
 
 
@@ -161,29 +169,30 @@ def customer_list_report(database: Database, store: Store, query: ReportQuery) -
     if by not in {("value",), ("next",)}:
         message = "list customers by value, or by next: whose next order is due first"
         raise ReportError(message)
-    found = _last(database, store)
-    customers = [] if found is None else found.result["people"]
+    stored = _last_computed_segments(database, store)
+    customers = [] if stored is None else stored.result["people"]
     if by == ("next",):
         customers = sorted(
-            (one for one in customers if one[7]), key=lambda one: (one[7], one[0])
+            (customer for customer in customers if customer[7]),
+            key=lambda customer: (customer[7], customer[0]),
         )
     else:
-        customers = sorted(customers, key=lambda one: (-one[4], one[0]))
+        customers = sorted(customers, key=lambda customer: (-customer[4], customer[0]))
     return Report(
         name="customer-list",
         title="Customers by name",
         columns=_CUSTOMER_COLUMNS,
-        rows=tuple(tuple(one) for one in customers[: query.limit]),
-        notes=(RULE, *_unfinished(found)),
+        rows=tuple(tuple(customer) for customer in customers[: query.limit]),
+        notes=(RULE, *_not_computed_notes(stored)),
     )
 
 
-def _last(database: Database, store: Store) -> StoredSegments | None:
+def _last_computed_segments(database: Database, store: Store) -> StoredSegments | None:
     with database.reading() as connection:
         return CustomerRepository(connection, store.store_id).last()
 
 
-def _unfinished(found: StoredSegments | None) -> list[str]:
+def _not_computed_notes(found: StoredSegments | None) -> list[str]:
     return (
         []
         if found
@@ -196,7 +205,7 @@ def _order(group: tuple[tuple[str, ...], Any]) -> list[int]:
     return [places.index(name) for name in group[0]]
 
 
-def _summed(found: Sequence[Customer]) -> list[list[Any]]:
+def _segment_sums(found: Sequence[Customer]) -> list[list[Any]]:
     """Return [segment, value, customers, orders, revenue] of each group."""
     groups: dict[tuple[str, str], list[Any]] = defaultdict(lambda: [0, 0, 0.0])
     for one in found:
@@ -207,27 +216,31 @@ def _summed(found: Sequence[Customer]) -> list[list[Any]]:
     return [[*key, *group] for key, group in sorted(groups.items())]
 
 
-def _listed(found: Sequence[Customer]) -> list[list[Any]]:
+def _customer_rows(customers: Sequence[Customer]) -> list[list[Any]]:
     due = sorted(
-        (one for one in found if one.next_day is not None),
-        key=lambda one: (one.next_day or date.max, -one.revenue, one.name),
+        (customer for customer in customers if customer.next_day is not None),
+        key=lambda customer: (
+            customer.next_day or date.max,
+            -customer.revenue,
+            customer.name,
+        ),
     )
-    chosen = {one.name: one for one in (*found[:LISTED], *due[:LISTED])}
+    listed = {customer.name: customer for customer in (*customers[:LISTED], *due[:LISTED])}
     return [
         [
-            one.name,
-            one.segment.value,
-            one.value,
-            one.orders,
-            one.revenue,
-            one.first_day.isoformat(),
-            one.last_day.isoformat(),
-            None if one.next_day is None else one.next_day.isoformat(),
-            one.recency,
-            one.frequency,
-            one.money,
+            customer.name,
+            customer.segment.value,
+            customer.value,
+            customer.orders,
+            customer.revenue,
+            customer.first_day.isoformat(),
+            customer.last_day.isoformat(),
+            None if customer.next_day is None else customer.next_day.isoformat(),
+            customer.recency,
+            customer.frequency,
+            customer.money,
         ]
-        for one in chosen.values()
+        for customer in listed.values()
     ]
 
 
@@ -243,11 +256,11 @@ def stores_due_for_segments(
     They were never computed, the nightly run is due, or the log has doubled since.
     """
     with database.reading() as connection:
-        found = {row.store_id: row for row in segments_progress(connection)}
+        progress_by_store = {row.store_id: row for row in segments_progress(connection)}
     return [
         store.store_id
         for store in stores
-        if _is_due(found.get(store.store_id), store.settings.zone, now_ms)
+        if _is_due(progress_by_store.get(store.store_id), store.settings.zone, now_ms)
     ]
 
 

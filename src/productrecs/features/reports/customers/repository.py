@@ -62,12 +62,12 @@ class CustomerRepository:
         """Return the last sequence number of the log."""
         return log_seq(self._transaction, self._store_id)
 
-    def store(self, found: StoredSegments) -> None:
+    def store(self, segments: StoredSegments) -> None:
         """Store a result, replacing the last one."""
         values = {
-            "computed_at": found.computed_at,
-            "applied_seq": found.applied_seq,
-            "result": json.dumps(found.result, allow_nan=False),
+            "computed_at": segments.computed_at,
+            "applied_seq": segments.applied_seq,
+            "result": json.dumps(segments.result, allow_nan=False),
         }
         added = upsert(self._transaction, insights).values(
             store_id=self._store_id, name=CUSTOMERS, **values

@@ -111,13 +111,13 @@ def segment_customers(
     recency, frequency, money = map(
         _fifths, (histories.last, histories.orders, histories.revenue)
     )
-    found = []
+    customers = []
     for rank, row in enumerate(order):
         last_day = date.fromordinal(int(histories.last[row]))
         purchase_days = int(histories.purchase_days[row])
         span = int(histories.last[row] - histories.first[row])
         rhythm = expected_gap(purchase_days, span, histories.usual_gap)
-        found.append(
+        customers.append(
             Customer(
                 name=names[row],
                 orders=int(histories.orders[row]),
@@ -132,7 +132,7 @@ def segment_customers(
                 next_day=expected_next_day(last_day, rhythm, today),
             )
         )
-    return found
+    return customers
 
 
 def expected_gap(purchase_days: int, span: int, usual_gap: float | None) -> float | None:
@@ -173,7 +173,9 @@ def purchase_histories(
     """Return all customers' purchases until `today`; holds about 30 bytes a line."""
     codes: dict[str, int] = {}
     days: dict[int, int] = {}
-    lines = _concatenated(_columns(page, currency, zone, codes, days) for page in pages)
+    lines = _concatenate_lines(
+        _order_line_columns(page, currency, zone, codes, days) for page in pages
+    )
     # Group the lines of an order, the earliest first.
     row = np.lexsort((lines.days, lines.orders, lines.persons))
     row = row[lines.days[row] <= today.toordinal()]  # a file may have future dates
@@ -184,10 +186,12 @@ def purchase_histories(
         return PurchaseHistories((), none, np.zeros(0), none, none, none, None)
     spent = np.add.reduceat(lines.values[row], starts)
     is_bought = np.maximum.reduceat(lines.bought[row], starts) > 0
-    return _summed(list(codes), persons[starts], lines.days[row][starts], spent, is_bought)
+    return _sum_by_customer(
+        list(codes), persons[starts], lines.days[row][starts], spent, is_bought
+    )
 
 
-def _concatenated(pages: Iterable[OrderLines]) -> OrderLines:
+def _concatenate_lines(pages: Iterable[OrderLines]) -> OrderLines:
     none = np.zeros(0, np.int64)
     all_pages = [OrderLines(none, none, none, np.zeros(0), np.zeros(0, np.bool_)), *pages]
     return OrderLines(
@@ -199,7 +203,7 @@ def _concatenated(pages: Iterable[OrderLines]) -> OrderLines:
     )
 
 
-def _summed(
+def _sum_by_customer(
     names: Sequence[str], persons: Ints, days: Ints, spent: Floats, is_bought: Flags
 ) -> PurchaseHistories:
     """Return the sums of orders of customers; an order is a person and a day."""
@@ -212,7 +216,7 @@ def _summed(
     buyers = distinct_days[starts, 0]
     gaps = np.diff(distinct_days[:, 1])[np.diff(distinct_days[:, 0]) == 0]
     return PurchaseHistories(
-        [names[one] for one in buyers.tolist()],
+        [names[buyer] for buyer in buyers.tolist()],
         orders[buyers],
         revenue[buyers],
         distinct_days[starts, 1],
@@ -222,7 +226,7 @@ def _summed(
     )
 
 
-def _columns(
+def _order_line_columns(
     page: Sequence[Row],
     currency: str,
     zone: tzinfo,
@@ -245,7 +249,7 @@ def _columns(
     for quarter in set(quarters) - days.keys():
         days[quarter] = _day(quarter * _QUARTER_MS, zone).toordinal()
     return OrderLines(
-        np.array([codes.setdefault(one, len(codes)) for one in persons], np.int64),
+        np.array([codes.setdefault(person, len(codes)) for person in persons], np.int64),
         np.array(orders, np.int64),
         np.array([days[quarter] for quarter in quarters], np.int64),
         np.array(values, np.float64),

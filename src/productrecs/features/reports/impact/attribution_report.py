@@ -110,16 +110,18 @@ def attribution_report(database: Database, store: Store, period: ReportQuery) ->
         repository = ImpactRepository(connection, store.store_id)
         unread, currency = repository.unread(), store.settings.currency
         groups = _groups(repository, period, by, currency)
-        reach = repository.reach(period, ())[()]
+        reach = repository.shopper_reach(period, ())[()]
         figures = [*_reach_figures(reach)]
-        figures += _figures(groups, repository.totals(period), currency)
+        figures += _attribution_figures(groups, repository.totals(period), currency)
         earlier = _period_before(period)
         if earlier is not None:
             before = _groups(repository, earlier, by, currency)
             figures += _previous_figures(
-                _figures(before, repository.totals(earlier), currency)
+                _attribution_figures(before, repository.totals(earlier), currency)
             )
-    rows = tuple(_row(one) for one in _ordered(groups, by)[: period.limit])
+    rows = tuple(
+        _impact_row(impact) for impact in _sort_impacts(groups, by)[: period.limit]
+    )
     return Report(
         name="attribution",
         title=f"Carts and sales after recommendations, {period.first_day} to "
@@ -143,7 +145,7 @@ def _reach_figures(reach: ShopperReach) -> Iterable[Figure]:
 def _groups(
     repository: ImpactRepository, period: ReportQuery, by: Sequence[str], currency: str
 ) -> list[Impact]:
-    return joined(
+    return join_touchpoints_and_credits(
         repository.touchpoint_counts(period, by), repository.credits(period, by), currency
     )
 
@@ -170,20 +172,23 @@ def _previous_figures(figures: Iterable[Figure]) -> Iterable[Figure]:
             yield _figure(f"{definition.name}_before", definition.unit, one.value, meaning)
 
 
-def joined(
+def join_touchpoints_and_credits(
     touchpoints: Mapping[Key, tuple[int, int]],
     credited: Mapping[Key, GroupCurrencyTotals],
     own_currency: str,
 ) -> list[Impact]:
     """Return every group with impressions or attributed sums, in each of its currencies."""
     grouped: dict[tuple[Key, str], list[GroupCurrencyTotals]] = defaultdict(list)
-    for place, found in credited.items():
-        grouped[place[:-1], place[-1] or own_currency].append(found)
+    for group, totals in credited.items():
+        grouped[group[:-1], group[-1] or own_currency].append(totals)
     for key in touchpoints:
         grouped.setdefault((key, own_currency), [])
     return [
         _impact(
-            key, currency, touchpoints if currency == own_currency else None, total(parts)
+            key,
+            currency,
+            touchpoints if currency == own_currency else None,
+            sum_totals(parts),
         )
         for (key, currency), parts in grouped.items()
     ]
@@ -201,18 +206,18 @@ def _impact(
     return Impact(key, currency, shown, clicked, credited)
 
 
-def total(parts: Iterable[GroupCurrencyTotals]) -> GroupCurrencyTotals:
+def sum_totals(parts: Iterable[GroupCurrencyTotals]) -> GroupCurrencyTotals:
     """Return the sum of attributed totals in one currency."""
     carts, carts_clicked, value, lines, lines_clicked, units, revenue, clicked = NO_TOTALS
-    for one in parts:
-        carts += one.carts
-        carts_clicked += one.carts_clicked
-        value += one.cart_value
-        lines += one.lines
-        lines_clicked += one.lines_clicked
-        units += one.units
-        revenue += one.revenue
-        clicked += one.revenue_clicked
+    for part in parts:
+        carts += part.carts
+        carts_clicked += part.carts_clicked
+        value += part.cart_value
+        lines += part.lines
+        lines_clicked += part.lines_clicked
+        units += part.units
+        revenue += part.revenue
+        clicked += part.revenue_clicked
     return GroupCurrencyTotals(
         carts, carts_clicked, value, lines, lines_clicked, units, revenue, clicked
     )
@@ -228,7 +233,7 @@ def attribution_notes(omitted: int, unread: int) -> list[str]:
     return notes
 
 
-def _ordered(groups: Iterable[Impact], by: Sequence[str]) -> list[Impact]:
+def _sort_impacts(groups: Iterable[Impact], by: Sequence[str]) -> list[Impact]:
     if by[0] in {"day", "position"}:
         return sorted(groups, key=lambda one: (one.key, one.currency))
     return sorted(
@@ -243,14 +248,14 @@ def _ordered(groups: Iterable[Impact], by: Sequence[str]) -> list[Impact]:
     )
 
 
-def _row(one: Impact) -> tuple[ReportValue, ...]:
-    credits_ = one.credits
-    rate = None if one.shown is None else share_of(one.clicked or 0, one.shown)
+def _impact_row(impact: Impact) -> tuple[ReportValue, ...]:
+    credits_ = impact.credits
+    rate = None if impact.shown is None else share_of(impact.clicked or 0, impact.shown)
     return (
-        *(value or None for value in one.key),
-        one.currency,
-        one.shown,
-        one.clicked,
+        *(value or None for value in impact.key),
+        impact.currency,
+        impact.shown,
+        impact.clicked,
         rate,
         *by_touchpoint(credits_.carts, credits_.carts_clicked),
         credits_.cart_value,
@@ -260,15 +265,15 @@ def _row(one: Impact) -> tuple[ReportValue, ...]:
     )
 
 
-def _figures(
+def _attribution_figures(
     groups: Sequence[Impact], totals: Sequence[StoreTotals], own_currency: str
 ) -> Iterable[Figure]:
-    shown = sum(one.shown or 0 for one in groups)
-    clicked = sum(one.clicked or 0 for one in groups)
+    shown = sum(group.shown or 0 for group in groups)
+    clicked = sum(group.clicked or 0 for group in groups)
     yield _figure("shown", "count", shown, "recommended products shown, live")
     yield _figure("clicked", "count", clicked, "clicks on them")
     yield _figure("click_rate", "share", share_of(clicked, shown), "clicked / shown")
-    bought = sum(one.credits.lines_clicked for one in groups)
+    bought = sum(group.credits.lines_clicked for group in groups)
     yield _figure(
         "conversion",
         "share",
@@ -276,48 +281,50 @@ def _figures(
         "order lines after a click / clicked",
     )
     by_currency: dict[str, list[GroupCurrencyTotals]] = defaultdict(list)
-    for one in groups:
-        by_currency[one.currency].append(one.credits)
-    totals_by_currency = _by_currency(totals, own_currency)
+    for group in groups:
+        by_currency[group.currency].append(group.credits)
+    totals_by_currency = _sum_by_currency(totals, own_currency)
     for currency in sorted(
         totals_by_currency, key=lambda name: (name != own_currency, name)
     ):
-        credits_ = total(by_currency[currency])
+        credits_ = sum_totals(by_currency[currency])
         suffix = "" if currency == own_currency else f"_{currency.lower()}"
-        yield from _in_currency(credits_, totals_by_currency[currency], currency, suffix)
+        yield from _currency_figures(
+            credits_, totals_by_currency[currency], currency, suffix
+        )
 
 
-def _in_currency(
-    credits_: GroupCurrencyTotals, all_of_it: StoreTotals, currency: str, suffix: str
+def _currency_figures(
+    credits_: GroupCurrencyTotals, store_totals: StoreTotals, currency: str, suffix: str
 ) -> Iterable[Figure]:
-    carts, orders = credits_.carts, all_of_it.orders_credited
+    carts, orders = credits_.carts, store_totals.orders_credited
     parts = by_touchpoint(carts, credits_.carts_clicked)
     yield from _split(("carts", suffix), "count", parts, "credited add-to-carts")
     yield _figure(
         f"carts_share{suffix}",
         "share",
-        share_of(carts, all_of_it.carts),
+        share_of(carts, store_totals.carts),
         "credited add-to-carts / all live add-to-carts",
     )
-    parts = by_touchpoint(orders, all_of_it.orders_clicked)
+    parts = by_touchpoint(orders, store_totals.orders_clicked)
     meaning = "live orders with a credited line"
     yield from _split(("orders", suffix), "count", parts, meaning)
     yield _figure(
         f"orders_share{suffix}",
         "share",
-        share_of(orders, all_of_it.orders),
+        share_of(orders, store_totals.orders),
         "live orders with a credited line / all live orders",
     )
     parts = by_touchpoint(credits_.revenue, credits_.revenue_clicked)
     meaning = f"credited revenue in {currency}"
     yield from _split(("revenue", suffix), "money", parts, meaning)
-    shares = [share_of(part, all_of_it.revenue) for part in parts]
+    shares = [share_of(part, store_totals.revenue) for part in parts]
     meaning = f"credited revenue / all live revenue in {currency}"
     yield from _split(("revenue_share", suffix), "share", shares, meaning)
     yield _figure(
         f"order_value{suffix}",
         "money",
-        share_of(all_of_it.revenue, all_of_it.orders),
+        share_of(store_totals.revenue, store_totals.orders),
         f"all live revenue / all live orders in {currency}",
     )
 
@@ -331,25 +338,25 @@ def _split(
         yield _figure(f"{name[0]}{part}{name[1]}", unit, value, f"{meaning}{shares}")
 
 
-def _by_currency(
+def _sum_by_currency(
     totals: Sequence[StoreTotals], own_currency: str
 ) -> dict[str, StoreTotals]:
-    found = {own_currency: _none(own_currency)}
-    for one in totals:
-        currency = one.currency or own_currency
-        before = found.get(currency, _none(currency))
-        found[currency] = StoreTotals(
+    sums = {own_currency: _none(own_currency)}
+    for part in totals:
+        currency = part.currency or own_currency
+        before = sums.get(currency, _none(currency))
+        sums[currency] = StoreTotals(
             currency,
-            before.carts + one.carts,
-            before.cart_value + one.cart_value,
-            before.lines + one.lines,
-            before.units + one.units,
-            before.revenue + one.revenue,
-            before.orders + one.orders,
-            before.orders_credited + one.orders_credited,
-            before.orders_clicked + one.orders_clicked,
+            before.carts + part.carts,
+            before.cart_value + part.cart_value,
+            before.lines + part.lines,
+            before.units + part.units,
+            before.revenue + part.revenue,
+            before.orders + part.orders,
+            before.orders_credited + part.orders_credited,
+            before.orders_clicked + part.orders_clicked,
         )
-    return found
+    return sums
 
 
 def _none(currency: str) -> StoreTotals:

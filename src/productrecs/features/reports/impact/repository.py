@@ -159,7 +159,9 @@ class ImpactRepository:
         rows = self._connection.execute(query.group_by(*groups))
         return {tuple(row[:-2]): (int(row[-2] or 0), int(row[-1] or 0)) for row in rows}
 
-    def reach(self, period: ReportQuery, by: Sequence[str]) -> dict[Key, ShopperReach]:
+    def shopper_reach(
+        self, period: ReportQuery, by: Sequence[str]
+    ) -> dict[Key, ShopperReach]:
         """Return the distinct shoppers, by day, widget or source; the total at ().
 
         A shopper in several groups counts once in each of them, and once in the total.
@@ -205,7 +207,7 @@ class ImpactRepository:
 
     def look_counts(self, period: ReportQuery) -> dict[LookSpot, LookSums]:
         """Return what each product did in each look, by look and item id."""
-        days, one = look_days.c, outcomes.c
+        days, outcome = look_days.c, outcomes.c
         seen = (
             sa.select(
                 days.look.label("look"),
@@ -216,37 +218,37 @@ class ImpactRepository:
             .where(days.store_id == self._store_id, *_in_period(look_days, period))
             .group_by(days.look, days.item)
         )
-        is_sale = one.kind == _SALE
+        is_sale = outcome.kind == _SALE
         sold = (
             sa.select(
-                one.look.label("look"),
-                one.item.label("item"),
+                outcome.look.label("look"),
+                outcome.item.label("item"),
                 _sum(~is_sale, 1),
-                _sum(is_sale & (one.units > 0), 1),
-                _sum(is_sale, one.value),
-                _sum(is_sale & one.clicked, one.value),
+                _sum(is_sale & (outcome.units > 0), 1),
+                _sum(is_sale, outcome.value),
+                _sum(is_sale & outcome.clicked, outcome.value),
             )
             .where(
-                one.store_id == self._store_id,
-                one.widget == "look",
-                one.look != "",
-                one.currency.in_(("", self._currency)),
+                outcome.store_id == self._store_id,
+                outcome.widget == "look",
+                outcome.look != "",
+                outcome.currency.in_(("", self._currency)),
                 *_in_period(outcomes, period),
             )
-            .group_by(one.look, one.item)
+            .group_by(outcome.look, outcome.item)
         )
-        found: dict[LookSpot, LookSums] = {}
+        sums_by_spot: dict[LookSpot, LookSums] = {}
         for key, (shown, clicked) in self._by_look(seen):
-            found[key] = LookSums(int(shown), int(clicked))
+            sums_by_spot[key] = LookSums(int(shown), int(clicked))
         for key, (carts, sales, revenue, after_click) in self._by_look(sold):
-            sums = found.get(key, LookSums())
-            found[key] = sums._replace(
+            sums = sums_by_spot.get(key, LookSums())
+            sums_by_spot[key] = sums._replace(
                 carts=int(carts),
                 sales=int(sales),
                 revenue=float(revenue),
                 clicked_revenue=float(after_click),
             )
-        return found
+        return sums_by_spot
 
     def _by_look(self, sums: sa.Select[Any]) -> Iterator[tuple[LookSpot, Sequence[Any]]]:
         """Yield sums of looks and item numbers by the item's id instead."""
@@ -258,10 +260,14 @@ class ImpactRepository:
         for look, item_id, *values in self._connection.execute(query):
             yield (str(look), str(item_id)), values
 
-    def items(self, period: ReportQuery) -> list[AttributedItem]:
+    def top_attributed_items(self, period: ReportQuery) -> list[AttributedItem]:
         """Return the products with most attributed revenue in the store's own currency."""
         item = items.c
-        summed = self._filtered_items(period) if period.where else self._item_sums(period)
+        summed = (
+            self._select_filtered_item_sums(period)
+            if period.where
+            else self._select_item_sums(period)
+        )
         revenue = summed.selected_columns["revenue"]
         top = summed.order_by(revenue.desc(), summed.selected_columns["item"])
         top_items = top.limit(period.limit).subquery()
@@ -278,7 +284,7 @@ class ImpactRepository:
             for row in self._connection.execute(query)
         ]
 
-    def _item_sums(self, period: ReportQuery) -> sa.Select[Any]:
+    def _select_item_sums(self, period: ReportQuery) -> sa.Select[Any]:
         """Select the sums of each product from the daily sums."""
         days = item_credit_days.c
         return (
@@ -293,61 +299,66 @@ class ImpactRepository:
             .group_by(days.item)
         )
 
-    def _filtered_items(self, period: ReportQuery) -> sa.Select[Any]:
+    def _select_filtered_item_sums(self, period: ReportQuery) -> sa.Select[Any]:
         """Select the same from the outcomes: daily sums have no placements."""
-        one = outcomes.c
-        is_sale, is_line = one.kind == _SALE, (one.kind == _SALE) & (one.units > 0)
+        outcome = outcomes.c
+        is_sale, is_line = (
+            outcome.kind == _SALE,
+            (outcome.kind == _SALE) & (outcome.units > 0),
+        )
         sums = (
             _sum(~is_sale, 1),
-            _sum(~is_sale & one.clicked, 1),
+            _sum(~is_sale & outcome.clicked, 1),
             _sum(is_line, 1),
-            _sum(is_line & one.clicked, 1),
-            _sum(is_sale, one.units),
-            _sum(is_sale, one.value),
-            _sum(is_sale & one.clicked, one.value),
+            _sum(is_line & outcome.clicked, 1),
+            _sum(is_sale, outcome.units),
+            _sum(is_sale, outcome.value),
+            _sum(is_sale & outcome.clicked, outcome.value),
         )
         labels = zip(sums, _ITEM_SUMS, strict=True)
         return (
-            sa.select(one.item, *(part.label(name) for part, name in labels))
+            sa.select(outcome.item, *(part.label(name) for part, name in labels))
             .where(
-                one.store_id == self._store_id,
-                one.touch.is_not(None),
-                one.currency.in_(("", self._currency)),
+                outcome.store_id == self._store_id,
+                outcome.touch.is_not(None),
+                outcome.currency.in_(("", self._currency)),
                 *_in_period(outcomes, period),
                 *_filters(period),
             )
-            .group_by(one.item)
+            .group_by(outcome.item)
         )
 
-    def sales(self, period: ReportQuery) -> list[AttributedSale]:
+    def newest_sales(self, period: ReportQuery) -> list[AttributedSale]:
         """Return the newest attributed sales of a period, newest first."""
         orders = orders_of_lines(self._store_id)
-        one, item = outcomes.c, items.c
+        outcome, item = outcomes.c, items.c
         query = (
             sa.select(
-                one.ts,
+                outcome.ts,
                 orders.c.order_id,
                 item.item_id,
                 item.title,
-                one.units,
-                one.value,
-                one.currency,
-                one.clicked,
-                one.touched_at,
-                one.widget,
-                one.source,
-                one.position,
+                outcome.units,
+                outcome.value,
+                outcome.currency,
+                outcome.clicked,
+                outcome.touched_at,
+                outcome.widget,
+                outcome.source,
+                outcome.position,
             )
-            .join(orders, orders.c.line_seq == one.fact)
-            .join(items, (item.store_id == one.store_id) & (item.number == one.item))
+            .join(orders, orders.c.line_seq == outcome.fact)
+            .join(
+                items, (item.store_id == outcome.store_id) & (item.number == outcome.item)
+            )
             .where(
-                one.store_id == self._store_id,
-                one.kind == _SALE,
-                one.touch.is_not(None),
+                outcome.store_id == self._store_id,
+                outcome.kind == _SALE,
+                outcome.touch.is_not(None),
                 *_in_period(outcomes, period),
                 *_filters(period),
             )
-            .order_by(one.day.desc(), one.fact.desc())
+            .order_by(outcome.day.desc(), outcome.fact.desc())
             .limit(period.limit)
         )
         return [AttributedSale._make(row) for row in self._connection.execute(query)]

@@ -21,7 +21,7 @@ from productrecs.features.reports.impact.attribution_report import (
     attribution_notes,
     by_touchpoint,
     definitions,
-    joined,
+    join_touchpoints_and_credits,
 )
 from productrecs.features.reports.impact.repository import (
     AttributedItem,
@@ -39,12 +39,12 @@ def sales_report(database: Database, store: Store, period: ReportQuery) -> Repor
     """Return the newest attributed sales: the orders behind the figures."""
     with database.reading() as connection:
         repository = ImpactRepository(connection, store.store_id)
-        sales, unread = repository.sales(period), repository.unread()
+        sales, unread = repository.newest_sales(period), repository.unread()
     return Report(
         name="credited-sales",
         title=f"Sales after recommendations, {period.first_day} to {period.last_day}",
         columns=_SALE_COLUMNS,
-        rows=tuple(_sale(one, store.settings.currency) for one in sales),
+        rows=tuple(_sale_row(one, store.settings.currency) for one in sales),
         notes=(RULE, *attribution_notes(0, unread)),
     )
 
@@ -75,18 +75,18 @@ def sales_by_look(
         return repository.look_counts(period)
 
 
-def items_report(database: Database, store: Store, period: ReportQuery) -> Report:
+def credited_items_report(database: Database, store: Store, period: ReportQuery) -> Report:
     """Return the products sold after recommendations, most revenue first."""
     own_currency = store.settings.currency
     with database.reading() as connection:
         repository = ImpactRepository(connection, store.store_id, own_currency)
-        found, unread = repository.items(period), repository.unread()
+        attributed, unread = repository.top_attributed_items(period), repository.unread()
     return Report(
         name="credited-items",
         title=f"Products sold after recommendations, {period.first_day} to "
         f"{period.last_day}",
         columns=_ITEM_COLUMNS,
-        rows=tuple(_item(one, own_currency) for one in found),
+        rows=tuple(_item_row(item, own_currency) for item in attributed),
         notes=(RULE, *attribution_notes(0, unread)),
     )
 
@@ -105,32 +105,32 @@ _ITEM_COLUMNS: Final = (
 )
 
 
-def _item(one: AttributedItem, currency: str) -> tuple[ReportValue, ...]:
+def _item_row(item: AttributedItem, currency: str) -> tuple[ReportValue, ...]:
     return (
-        one.item_id,
-        one.title,
-        *by_touchpoint(one.carts, one.carts_clicked),
-        *by_touchpoint(one.lines, one.lines_clicked),
-        one.units,
-        *by_touchpoint(one.revenue, one.revenue_clicked),
+        item.item_id,
+        item.title,
+        *by_touchpoint(item.carts, item.carts_clicked),
+        *by_touchpoint(item.lines, item.lines_clicked),
+        item.units,
+        *by_touchpoint(item.revenue, item.revenue_clicked),
         currency,
     )
 
 
-def _sale(one: AttributedSale, currency: str) -> tuple[ReportValue, ...]:
+def _sale_row(sale: AttributedSale, currency: str) -> tuple[ReportValue, ...]:
     return (
-        iso(one.ts),
-        one.order_id,
-        one.item_id,
-        one.title,
-        one.units,
-        one.value,
-        one.currency or currency,
-        "click" if one.clicked else "impression",
-        iso(one.touched_at),
-        one.widget or None,
-        one.source or None,
-        one.position or None,
+        iso(sale.ts),
+        sale.order_id,
+        sale.item_id,
+        sale.title,
+        sale.units,
+        sale.value,
+        sale.currency or currency,
+        "click" if sale.clicked else "impression",
+        iso(sale.touched_at),
+        sale.widget or None,
+        sale.source or None,
+        sale.position or None,
     )
 
 
@@ -177,7 +177,7 @@ _BY_POSITION: Final = (
 )
 
 
-def widgets_report(database: Database, store: Store, period: ReportQuery) -> Report:
+def widget_funnel_report(database: Database, store: Store, period: ReportQuery) -> Report:
     """Return the funnel of each place, most impressions first, in the store's currency.
 
     Raises:
@@ -192,17 +192,18 @@ def widgets_report(database: Database, store: Store, period: ReportQuery) -> Rep
         repository = ImpactRepository(connection, store.store_id)
         touchpoints = repository.touchpoint_counts(period, by)
         credited = repository.credits(period, by)
-        reach = repository.reach(period, [name for name in by if name != _POSITION])
+        reach = repository.shopper_reach(period, [name for name in by if name != _POSITION])
         unread = repository.unread()
-    groups = joined(touchpoints, credited, own_currency)
-    found = [one for one in groups if one.currency == own_currency]
+    groups = join_touchpoints_and_credits(touchpoints, credited, own_currency)
+    groups_in_currency = [group for group in groups if group.currency == own_currency]
     is_by_position = _POSITION in by
     rows = tuple(
-        _row(one) + (() if is_by_position else _reach_values(reach.get(one.key, _NO_REACH)))
-        for one in _ordered(found, by)[: period.limit]
+        _funnel_row(group)
+        + (() if is_by_position else _reach_values(reach.get(group.key, _NO_REACH)))
+        for group in _sort_impacts(groups_in_currency, by)[: period.limit]
     )
-    notes = attribution_notes(len(found) - len(rows), unread)
-    if len(found) < len(groups):
+    notes = attribution_notes(len(groups_in_currency) - len(rows), unread)
+    if len(groups_in_currency) < len(groups):
         notes.append(
             "Sales in other currencies are not included: see the report attribution."
         )
@@ -226,16 +227,16 @@ def _reach_values(reach: ShopperReach) -> tuple[ReportValue, ...]:
     return (*reach, share_of(reach.clicked, reach.shown))
 
 
-def _ordered(found: Sequence[Impact], by: Sequence[str]) -> list[Impact]:
+def _sort_impacts(found: Sequence[Impact], by: Sequence[str]) -> list[Impact]:
     if by[0] == "day":
         return sorted(found, key=lambda one: one.key)
     return sorted(found, key=lambda one: (-(one.shown or 0), one.key))
 
 
-def _row(one: Impact) -> tuple[ReportValue, ...]:
-    shown, clicked, credited = one.shown or 0, one.clicked or 0, one.credits
+def _funnel_row(impact: Impact) -> tuple[ReportValue, ...]:
+    shown, clicked, credited = impact.shown or 0, impact.clicked or 0, impact.credits
     return (
-        *(value or None for value in one.key),
+        *(value or None for value in impact.key),
         shown,
         clicked,
         share_of(clicked, shown),
@@ -244,6 +245,6 @@ def _row(one: Impact) -> tuple[ReportValue, ...]:
         *by_touchpoint(credited.lines, credited.lines_clicked),
         share_of(credited.lines, shown),
         *by_touchpoint(credited.revenue, credited.revenue_clicked),
-        one.currency,
+        impact.currency,
         share_of(credited.revenue * _THOUSAND, shown),
     )

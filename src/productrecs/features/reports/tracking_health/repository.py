@@ -45,12 +45,12 @@ class RefusedIdentity:
         """Return None: each call counts."""
 
 
-def store_refused_identities(
+def count_refused_identities(
     transaction: sa.Connection, batch: Sequence[RefusedIdentity]
 ) -> None:
     """Count the calls of any stores, by day and reason, and delete old counts."""
     for store_id, calls in AccountRepository(transaction).lock_each(batch):
-        counts = Counter((one.at_ms // DAY_MS, one.check.name.lower()) for one in calls)
+        counts = Counter((call.at_ms // DAY_MS, call.check.name.lower()) for call in calls)
         for (day, reason), count in sorted(counts.items()):
             row = upsert(transaction, refused_identities).values(
                 store_id=store_id, day=day, reason=reason, calls=count
@@ -186,7 +186,7 @@ class DiagnosisRepository:
         """Return whether the newest live events hold a view of a product of the catalog."""
         return self._newest_events.has_product_view(self._since())
 
-    def unconfirmed(self) -> UnconfirmedShares:
+    def unconfirmed_shares(self) -> UnconfirmedShares:
         """Return how many of the newest live records anybody may have invented."""
         since = self._since()
         seen, crowded = self._newest_events.excess_counts(since)

@@ -40,17 +40,17 @@ _COLUMNS: Final = (
 )
 
 
-def health_report(
+def tracking_health_report(
     database: Database, store: Store, query: ReportQuery, now_ms: int
 ) -> Report:
     """Return the live events of the last 48 hours, and problems in the newest ones."""
-    last = now_ms // HOUR_MS
-    first = last - HOURS + 1
+    last_hour = now_ms // HOUR_MS
+    first_hour = last_hour - HOURS + 1
     today = datetime.fromtimestamp(now_ms / 1000, UTC).astimezone(store.settings.zone)
     yesterday = (today.date() - timedelta(days=1)).isoformat()
     with database.reading() as connection:
         repository = HealthRepository(connection, store.store_id)
-        counts = repository.hours(last - _WEEK_HOURS - _DAY_HOURS, last)
+        counts = repository.hours(last_hour - _WEEK_HOURS - _DAY_HOURS, last_hour)
         orders, lines = repository.orders(yesterday, today.date().isoformat())
         unknown = repository.unknown()
         examples = repository.unknown_items(_EXAMPLES)
@@ -58,10 +58,10 @@ def health_report(
         bots = repository.bots(now_ms - _WEEK_HOURS * HOUR_MS)
         refused = repository.refused_identities(now_ms - _WEEK_HOURS * HOUR_MS)
     figures = [
-        *_flow(counts, last),
+        *_event_flow_figures(counts, last_hour),
         _figure("orders", "count", orders, "live orders of today and yesterday"),
         _figure("lines", "count", lines, "lines bought in them"),
-        *_unknown(unknown),
+        *_unknown_product_figures(unknown),
         _figure(
             "lines_without_order",
             "share",
@@ -82,17 +82,17 @@ def health_report(
             "count as unsigned",
         ),
     ]
-    hours = range(last, first - 1, -1)
+    hours = range(last_hour, first_hour - 1, -1)
     return Report(
         name="health",
         title="Data from the store",
         figures=tuple(figures),
         columns=_COLUMNS,
-        rows=tuple(_row(hour, counts) for hour in hours)[: query.limit],
+        rows=tuple(_hour_row(hour, counts) for hour in hours)[: query.limit],
         notes=(
-            *_bots(bots),
-            *_refused(refused),
-            *_notes(database, store, now_ms, examples),
+            *_bot_notes(bots),
+            *_refused_identity_notes(refused),
+            *_issue_and_example_notes(database, store, now_ms, examples),
         ),
     )
 
@@ -103,7 +103,7 @@ def recent_events(database: Database, store: Store, now_ms: int) -> tuple[Figure
     with database.reading() as connection:
         repository = HealthRepository(connection, store.store_id)
         counts = repository.hours(last - _WEEK_HOURS - _DAY_HOURS, last)
-    return tuple(_flow(counts, last))
+    return tuple(_event_flow_figures(counts, last))
 
 
 def events_in_24_hours(database: Database, store: Store, now_ms: int) -> int:
@@ -112,11 +112,15 @@ def events_in_24_hours(database: Database, store: Store, now_ms: int) -> int:
     return int(day.value or 0)
 
 
-def _flow(counts: Mapping[tuple[int, int], int], last: int) -> Iterator[Figure]:
+def _event_flow_figures(
+    counts: Mapping[tuple[int, int], int], last_hour: int
+) -> Iterator[Figure]:
     day = sum(
-        count for (hour, _), count in counts.items() if last - _DAY_HOURS < hour <= last
+        count
+        for (hour, _), count in counts.items()
+        if last_hour - _DAY_HOURS < hour <= last_hour
     )
-    before = last - _WEEK_HOURS
+    before = last_hour - _WEEK_HOURS
     earlier = sum(
         count for (hour, _), count in counts.items() if before - _DAY_HOURS < hour <= before
     )
@@ -129,7 +133,7 @@ def _flow(counts: Mapping[tuple[int, int], int], last: int) -> Iterator[Figure]:
     )
 
 
-def _unknown(found: UnknownProducts) -> Iterator[Figure]:
+def _unknown_product_figures(found: UnknownProducts) -> Iterator[Figure]:
     yield _figure(
         "unknown_items",
         "share",
@@ -139,18 +143,18 @@ def _unknown(found: UnknownProducts) -> Iterator[Figure]:
     )
 
 
-def _row(hour: int, counts: Mapping[tuple[int, int], int]) -> tuple[ReportValue, ...]:
+def _hour_row(hour: int, counts: Mapping[tuple[int, int], int]) -> tuple[ReportValue, ...]:
     kinds = [counts.get((hour, int(kind)), 0) for kind in _KINDS]
     return (iso(hour * HOUR_MS), sum(kinds), *kinds)
 
 
-def _bots(bots: list[tuple[str, int]]) -> Iterator[str]:
+def _bot_notes(bots: list[tuple[str, int]]) -> Iterator[str]:
     if bots:
         examples_text = ", ".join(f"{name} ({count:,})" for name, count in bots[:_EXAMPLES])
         yield f"Bots of the last 7 days: {examples_text}."
 
 
-def _refused(refused: list[tuple[str, int]]) -> Iterator[str]:
+def _refused_identity_notes(refused: list[tuple[str, int]]) -> Iterator[str]:
     if refused:
         reasons = "; ".join(
             f"{IdentityCheck[reason.upper()]} ({count:,})" for reason, count in refused
@@ -158,7 +162,7 @@ def _refused(refused: list[tuple[str, int]]) -> Iterator[str]:
         yield f"Signed identities refused in the last 7 days: {reasons}."
 
 
-def _notes(
+def _issue_and_example_notes(
     database: Database, store: Store, now_ms: int, examples: list[tuple[str, int]]
 ) -> Iterator[str]:
     if examples:

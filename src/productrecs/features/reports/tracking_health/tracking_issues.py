@@ -62,21 +62,21 @@ def find_data_issues(database: Database, store: Store, now_ms: int) -> list[Data
         unmatched = [buyer for buyer in buyers if not repository.was_shown_to(buyer)]
         other_ids = [repository.other_ids(buyer) for buyer in unmatched]
         times, products = repository.event_times(), repository.unknown_products()
-        shares = repository.unconfirmed()
+        shares = repository.unconfirmed_shares()
         pictures = PictureRepository(connection, store.store_id)
         counts, failure = pictures.counts(), pictures.most_frequent_failure()
         health = HealthRepository(connection, store.store_id)
         refused = dict(health.refused_identities(now_ms - DAY_MS))
-    found = list(_identities(touchpoints, buyers, unmatched, other_ids))
+    issues = list(_identity_issues(touchpoints, buyers, unmatched, other_ids))
     without_name = sum(line.shopper is None for line in lines)
-    found += _orders(len(lines), without_name)
-    found += _touchpoint_issues(touchpoints)
-    found += _unknown_products(products)
-    found += _invented(store, shares, now_ms)
-    found += _refused_identities(refused)
-    found += _clocks(times)
-    found += _pictures(store, counts, failure)
-    return found
+    issues += _order_issues(len(lines), without_name)
+    issues += _touchpoint_issues(touchpoints)
+    issues += _unknown_product_issues(products)
+    issues += _invented_record_issues(store, shares, now_ms)
+    issues += _refused_identity_issues(refused)
+    issues += _clock_issues(times)
+    issues += _picture_issues(store, counts, failure)
+    return issues
 
 
 def _newest_buyers(lines: Sequence[SoldLine]) -> list[Buyer]:
@@ -88,7 +88,7 @@ def _newest_buyers(lines: Sequence[SoldLine]) -> list[Buyer]:
     return list(found.values())
 
 
-def _identities(
+def _identity_issues(
     touchpoints: Sequence[Touchpoint],
     buyers: Sequence[Buyer],
     unmatched: Sequence[Buyer],
@@ -106,12 +106,14 @@ def _identities(
         return
     if len(buyers) - len(unmatched) > MIN_MATCHED_SHARE * len(buyers):
         return
-    of = f"none of the newest {len(buyers)} buyers was"
+    subject = f"none of the newest {len(buyers)} buyers was"
     if len(unmatched) < len(buyers):
-        of = f"only {len(buyers) - len(unmatched)} of the newest {len(buyers)} buyers were"
+        subject = (
+            f"only {len(buyers) - len(unmatched)} of the newest {len(buyers)} buyers were"
+        )
     with_other_ids = sum(bool(ids) for ids in other_ids)
     cause = _cause(touchpoints, unmatched)
-    message = f"{of} shown a recommendation under the id they buy by: {cause}"
+    message = f"{subject} shown a recommendation under the id they buy by: {cause}"
     if with_other_ids:
         example = next(
             (buyer, ids) for buyer, ids in zip(unmatched, other_ids, strict=True) if ids
@@ -143,7 +145,7 @@ def _short(name: str) -> str:
     return f"{name[:4]}..." if len(name) > len("s_12") else name
 
 
-def _orders(lines: int, without_name: int) -> Iterator[DataIssue]:
+def _order_issues(lines: int, without_name: int) -> Iterator[DataIssue]:
     if lines >= MIN_RECORDS and without_name > ANONYMOUS_SHARE * lines:
         message = (
             f"{round(100 * without_name / lines)} % of the bought order lines name no "
@@ -181,7 +183,7 @@ def _touchpoint_issues(touchpoints: Sequence[Touchpoint]) -> Iterator[DataIssue]
         )
 
 
-def _unknown_products(found: UnknownProducts) -> Iterator[DataIssue]:
+def _unknown_product_issues(found: UnknownProducts) -> Iterator[DataIssue]:
     if found.references < MIN_RECORDS or found.unknown <= UNKNOWN_SHARE * found.references:
         return
     message = (
@@ -192,7 +194,9 @@ def _unknown_products(found: UnknownProducts) -> Iterator[DataIssue]:
     yield DataIssue("unknown_products", is_serious=True, message=message, remedy=remedy)
 
 
-def _invented(store: Store, shares: UnconfirmedShares, now_ms: int) -> Iterator[DataIssue]:
+def _invented_record_issues(
+    store: Store, shares: UnconfirmedShares, now_ms: int
+) -> Iterator[DataIssue]:
     """Yield unusual shares of what anybody can send with the publishable key."""
     if shares.excess >= MIN_RECORDS and shares.excess > INVENTED_SHARE * shares.records:
         message = (
@@ -231,11 +235,11 @@ def _invented(store: Store, shares: UnconfirmedShares, now_ms: int) -> Iterator[
         )
 
 
-def _refused_identities(refused: Mapping[str, int]) -> Iterator[DataIssue]:
+def _refused_identity_issues(refused: Mapping[str, int]) -> Iterator[DataIssue]:
     calls = sum(refused.values())
     if calls < MIN_RECORDS:
         return
-    reason = max(refused, key=lambda one: refused[one])
+    reason = max(refused, key=lambda refusal: refused[refusal])
     message = (
         f"{calls:,} calls of today and yesterday carry a signed identity that is refused, "
         f"mostly since {IdentityCheck[reason.upper()]}: they count as unsigned"
@@ -247,7 +251,7 @@ def _refused_identities(refused: Mapping[str, int]) -> Iterator[DataIssue]:
     yield DataIssue("identities_refused", is_serious=True, message=message, remedy=remedy)
 
 
-def _pictures(
+def _picture_issues(
     store: Store, counts: PictureCounts, failure: str | None
 ) -> Iterator[DataIssue]:
     total = counts.indexed + counts.pending + counts.failed
@@ -265,7 +269,7 @@ def _pictures(
     yield DataIssue("pictures_fail", is_serious=False, message=message, remedy=remedy)
 
 
-def _clocks(times: Sequence[int]) -> Iterator[DataIssue]:
+def _clock_issues(times: Sequence[int]) -> Iterator[DataIssue]:
     moments = np.array(times, np.int64)
     back = int((np.maximum.accumulate(moments) - moments).max(initial=0))
     if back > MAX_BACKWARD_MS:

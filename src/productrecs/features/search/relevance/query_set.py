@@ -65,27 +65,31 @@ def refresh_query_set(database: Database, store: Store, now_ms: int) -> list[Set
         figures = SearchFigureRepository(connection, store.store_id, days)
         counts = figures.counts()
         stored = RelevanceRepository(connection, store.store_id).queries()
-        present = {one.intent: one for one in stored}
-        sampled = _sample(counts, present, f"{store.store_id} {days[0]}")
+        present = {query.intent: query for query in stored}
+        sampled = _sample_queries(counts, present, f"{store.store_id} {days[0]}")
     with database.transaction() as transaction:
         repository = RelevanceRepository(transaction, store.store_id)
-        present = {one.intent: one for one in repository.queries()}
-        fixed = {intent for intent, one in present.items() if one.origin in {HAND, REMOVED}}
+        present = {query.intent: query for query in repository.queries()}
+        fixed = {
+            intent for intent, query in present.items() if query.origin in {HAND, REMOVED}
+        }
         # A search that was erased since has no text any more.
         figures = SearchFigureRepository(transaction, store.store_id, days)
-        texts = figures.searched_texts({one: counts[one].last_day for one in sampled})
+        texts = figures.searched_texts({query: counts[query].last_day for query in sampled})
         chosen = [
-            replace(one, text=texts[intent] or intent)
-            for intent, one in sampled.items()
+            replace(query, text=texts[intent] or intent)
+            for intent, query in sampled.items()
             if intent in texts and intent not in fixed
         ]
         by_hand = [
-            replace(one, searches=count, weight=float(max(count, 1)))
-            for one in present.values()
-            if one.origin == HAND
-            for count in [_searches(counts, one.intent)]
+            replace(query, searches=count, weight=float(max(count, 1)))
+            for query in present.values()
+            if query.origin == HAND
+            for count in [_searches(counts, query.intent)]
         ]
-        repository.delete_queries(present.keys() - {one.intent for one in chosen} - fixed)
+        repository.delete_queries(
+            present.keys() - {query.intent for query in chosen} - fixed
+        )
         repository.put_queries([*chosen, *by_hand], now_ms)
     return chosen
 
@@ -94,11 +98,11 @@ def _searches(counts: Mapping[str, QueryCount], intent: str) -> int:
     return counts[intent].searches if intent in counts else 0
 
 
-def _sample(
+def _sample_queries(
     counts: Mapping[str, QueryCount], present: Mapping[str, SetQuery], seed: str
 ) -> dict[str, SetQuery]:
     """Return the most frequent queries and a sample of the others, without texts."""
-    fixed = {intent for intent, one in present.items() if one.origin in {HAND, REMOVED}}
+    fixed = {intent for intent, query in present.items() if query.origin in {HAND, REMOVED}}
     ranked = sorted(
         (
             (-count.searches, intent)
@@ -111,7 +115,7 @@ def _sample(
     top, others = ranked[:MAX_TOP], ranked[MAX_TOP:]
     shuffled = random.Random(seed)  # noqa: S311 - a sample, not a secret
     tail = shuffled.sample(others, min(MAX_TAIL, len(others)))
-    share = sum(one[0] for one in others) / (sum(one[0] for one in tail) or 1)
+    share = sum(query[0] for query in others) / (sum(query[0] for query in tail) or 1)
     rows = [
         *((intent, TOP, -searches, 1.0) for searches, intent in top),
         *((intent, TAIL, -searches, share) for searches, intent in sorted(tail)),
@@ -138,11 +142,11 @@ def add_query(database: Database, store: Store, text: str, now_ms: int) -> SetQu
         counts = SearchFigureRepository(connection, store.store_id, days).counts()
     with database.transaction() as transaction:
         repository = RelevanceRepository(transaction, store.store_id)
-        present = {one.intent: one for one in repository.queries()}
+        present = {set_query.intent: set_query for set_query in repository.queries()}
         known = present.get(intent)
         if known is not None and known.origin != REMOVED:
             return known
-        if sum(one.origin == HAND for one in present.values()) >= MAX_BY_HAND:
+        if sum(set_query.origin == HAND for set_query in present.values()) >= MAX_BY_HAND:
             message = f"a store may add {MAX_BY_HAND} queries; remove some first"
             raise RelevanceError(message)
         searches = _searches(counts, intent)
@@ -193,4 +197,4 @@ def judge_by_hand(
         if known is None:
             message = "this query is not in the set; add it first"
             raise RelevanceError(message)
-        repository.judge(known.intent, item, grade, now_ms)
+        repository.store_or_delete_judgement(known.intent, item, grade, now_ms)

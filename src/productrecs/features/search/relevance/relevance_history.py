@@ -27,7 +27,7 @@ from productrecs.features.search.relevance.relevance_measure import (
     RelevanceMeasure,
     measure_relevance,
     of_common_queries,
-    score_results,
+    score_earlier_results,
 )
 from productrecs.features.search.relevance.repository import (
     HAND,
@@ -65,7 +65,7 @@ SEARCH_SETTINGS: Final = (
 )
 
 
-def measure_store(
+def measure_and_store_relevance(
     database: Database, store: Store, searchable: SearchableStore, now_ms: int
 ) -> StoredMeasure:
     """Judge the clicks, measure the live search, and add the measure to the history.
@@ -74,14 +74,16 @@ def measure_store(
         BrokenIndexError: when the index is damaged.
         StoreDeletedError: when the store was deleted.
     """
-    versions = _versions(database, store)
+    versions = _result_versions(database, store)
     queries = _present_queries(database, store, now_ms)
     judge_from_clicks(database, store, now_ms)
     with database.reading() as connection:
         repository = RelevanceRepository(connection, store.store_id)
         judged = judged_queries(queries, repository.judgements())
         last = repository.last_measure()
-        changes = () if last is None else tuple(_changes(repository, last, versions))
+        changes = (
+            () if last is None else tuple(_describe_changes(repository, last, versions))
+        )
     measure = measure_relevance(searchable, judged, now_ms)
     before = _score_last(searchable, queries, judged, now_ms)
     comparable, before = of_common_queries(measure, before)
@@ -123,24 +125,26 @@ def judge_from_clicks(database: Database, store: Store, now_ms: int) -> None:
     with database.reading() as connection:
         repository = RelevanceRepository(connection, store.store_id)
         intents = {one.intent for one in repository.queries() if one.origin != REMOVED}
-        judgements = list(judge_clicks(_clicks(repository, store, intents, now_ms)))
+        judgements = list(
+            judge_clicks(_clicks_of_intents(repository, store, intents, now_ms))
+        )
     with database.transaction() as transaction:
         repository = RelevanceRepository(transaction, store.store_id)
         repository.replace_click_judgements(judgements, now_ms)
         repository.delete_judgements_of_removed_items()
 
 
-def _clicks(
+def _clicks_of_intents(
     repository: RelevanceRepository, store: Store, intents: set[str], now_ms: int
 ) -> Iterator[SearchClick]:
     analyzer = LanguageAnalyzer(store.settings.language)
     weights = repository.interactions(first_log_day(store, now_ms))
-    found: dict[str, str] = {}  # the intent of each text
+    intent_by_text: dict[str, str] = {}  # the intent of each text
     for page in repository.clicks(now_ms - LOG_DAYS * DAY_MS):
         for click in page:
-            intent = found.get(click.term)
+            intent = intent_by_text.get(click.term)
             if intent is None:
-                intent = found[click.term] = search_intent(click.term, analyzer)
+                intent = intent_by_text[click.term] = search_intent(click.term, analyzer)
             if intent in intents:
                 weight = weights.get(click.seq, 1.0)
                 yield SearchClick(intent, click.item, click.shopper, click.position, weight)
@@ -153,7 +157,7 @@ def _score_last(
     now_ms: int,
 ) -> RelevanceMeasure:
     results = {one.intent: one.results for one in queries if one.results is not None}
-    return score_results(searchable, judged, results, now_ms)
+    return score_earlier_results(searchable, judged, results, now_ms)
 
 
 def _is_alarm(now: RelevanceMeasure, ndcg_before: float | None) -> bool:
@@ -174,7 +178,7 @@ def _click_through(database: Database, store: Store, now_ms: int) -> float | Non
     return search_insights(database, store, (first, last), limit=1).total.click_through
 
 
-def _versions(database: Database, store: Store) -> dict[str, Any]:
+def _result_versions(database: Database, store: Store) -> dict[str, Any]:
     """Return the versions of what decides the results."""
     reader = database.raw_reader()
     try:
@@ -191,7 +195,7 @@ def _versions(database: Database, store: Store) -> dict[str, Any]:
     }
 
 
-def _changes(
+def _describe_changes(
     repository: RelevanceRepository, last: StoredMeasure, versions: Mapping[str, Any]
 ) -> Iterator[str]:
     """Yield what changed since the last measure, in words."""
@@ -253,9 +257,9 @@ def open_alarm(measures: Sequence[StoredMeasure], now_ms: int) -> StoredMeasure 
     `measures` are the oldest first.
     """
     alarms = [
-        one
-        for one in measures
-        if one.is_alarm and one.measured_at >= now_ms - ALARM_DAYS * DAY_MS
+        measure
+        for measure in measures
+        if measure.is_alarm and measure.measured_at >= now_ms - ALARM_DAYS * DAY_MS
     ]
     if not alarms:
         return None

@@ -123,12 +123,13 @@ def measure_relevance(
     visible = _sellable(searchable, now_ms) if sellable is None else sellable
     return RelevanceMeasure(
         tuple(
-            _score(one, _results(searchable, one.text, now_ms), visible) for one in queries
+            _score(query, _results(searchable, query.text, now_ms), visible)
+            for query in queries
         )
     )
 
 
-def score_results(
+def score_earlier_results(
     searchable: SearchableStore,
     queries: Iterable[JudgedQuery],
     results: Mapping[str, QueryResults],
@@ -141,9 +142,9 @@ def score_results(
     visible = _sellable(searchable, now_ms)
     return RelevanceMeasure(
         tuple(
-            _score(one, _without_gone(results[one.intent], visible), visible)
-            for one in queries
-            if one.intent in results
+            _score(query, _without_gone(results[query.intent], visible), visible)
+            for query in queries
+            if query.intent in results
         )
     )
 
@@ -253,6 +254,7 @@ def compare_configurations(
     """
     sellable = _sellable(now, now_ms)  # of both: what a change hides is a loss
     before, after = (
-        measure_relevance(one, queries, now_ms, sellable) for one in (now, changed)
+        measure_relevance(configuration, queries, now_ms, sellable)
+        for configuration in (now, changed)
     )
     return RelevanceEffect(before, after)

@@ -112,14 +112,14 @@ class RelevanceRepository:
 
     def put_queries(self, queries: Iterable[SetQuery], now_ms: int) -> None:
         """Add queries, or replace the origin, text and weight of known ones."""
-        for one in queries:
+        for query in queries:
             values = {
-                "text": one.text,
-                "origin": one.origin,
-                "searches": one.searches,
-                "weight": one.weight,
+                "text": query.text,
+                "origin": query.origin,
+                "searches": query.searches,
+                "weight": query.weight,
             }
-            row = {"store_id": self._store_id, "intent": one.intent, "added_at": now_ms}
+            row = {"store_id": self._store_id, "intent": query.intent, "added_at": now_ms}
             added = upsert(self._transaction, relevance_queries).values({**row, **values})
             self._transaction.execute(
                 added.on_conflict_do_update(
@@ -160,7 +160,9 @@ class RelevanceRepository:
             for row in rows
         ]
 
-    def judge(self, intent: str, item: int, grade: Grade | None, now_ms: int) -> None:
+    def store_or_delete_judgement(
+        self, intent: str, item: int, grade: Grade | None, now_ms: int
+    ) -> None:
         """Store a judgement by hand; None deletes it."""
         key = {
             "store_id": self._store_id,
@@ -196,14 +198,14 @@ class RelevanceRepository:
         rows = [
             {
                 "store_id": self._store_id,
-                "intent": one.intent,
-                "item": one.item,
+                "intent": judgement.intent,
+                "item": judgement.item,
                 "by_hand": False,
-                "grade": int(one.grade),
-                "shoppers": one.shoppers,
+                "grade": int(judgement.grade),
+                "shoppers": judgement.shoppers,
                 "judged_at": now_ms,
             }
-            for one in judgements
+            for judgement in judgements
         ]
         if rows:
             self._transaction.execute(relevance_judgements.insert(), rows)
@@ -268,7 +270,7 @@ class RelevanceRepository:
             columns.store_id == self._store_id, columns.measured_at >= since_ms
         )
         rows = self._transaction.execute(query.order_by(columns.measured_at))
-        return [_measure(row) for row in rows]
+        return [_to_stored_measure(row) for row in rows]
 
     def last_measure(self) -> StoredMeasure | None:
         """Return the newest measure; None if there is none."""
@@ -276,7 +278,7 @@ class RelevanceRepository:
         query = sa.select(relevance_measures).where(columns.store_id == self._store_id)
         query = query.order_by(columns.measured_at.desc()).limit(1)
         row = self._transaction.execute(query).first()
-        return None if row is None else _measure(row)
+        return None if row is None else _to_stored_measure(row)
 
     def delete_measures(self, before_ms: int) -> None:
         """Delete the measures before a time."""
@@ -349,7 +351,7 @@ def _set_query(row: Any) -> SetQuery:
     )
 
 
-def _measure(row: Any) -> StoredMeasure:
+def _to_stored_measure(row: Any) -> StoredMeasure:
     return StoredMeasure(
         row.measured_at,
         row.ndcg,

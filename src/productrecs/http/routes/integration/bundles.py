@@ -111,7 +111,7 @@ async def list_bundles(request: Request) -> Response:
     """Return every bundle with its price and margin, and the sets worth offering."""
     exchange: RequestContext = request.scope["productrecs"]
     rows = await _rows(exchange)
-    content = _encode({"bundles": [one.fields() for one in rows]})
+    content = _encode({"bundles": [one.as_fields() for one in rows]})
     return Response(content, media_type="application/json")
 
 
@@ -216,7 +216,7 @@ async def _stored(
         raise BodyError([Problem(location, str(error), "value_error")]) from error
     await exchange.context.stores.refresh(exchange.known_caller.store)
     rows = await _rows(exchange)
-    fields = next(one.fields() for one in rows if one.bundle_id == bundle_id)
+    fields = next(one.as_fields() for one in rows if one.bundle_id == bundle_id)
     return Response(_encode(fields), media_type="application/json")
 
 

@@ -11,7 +11,7 @@ from productrecs.core.ids import control_character
 from productrecs.features.recommendations.bundles import offer_of_list
 from productrecs.features.recommendations.candidates import certain_companions
 from productrecs.features.recommendations.placement_lists import (
-    place_requests,
+    placement_requests,
     recommend_placement,
 )
 from productrecs.features.recommendations.recipes import PageType
@@ -238,7 +238,7 @@ def _making(
     main: RecommendationRequest | None = list_request
     if list_request.placement:
         placement = placement or cached_store.placements.find(list_request.placement)
-        placed = place_requests(state, placement, list_request, usable.for_display)
+        placed = placement_requests(state, placement, list_request, usable.for_display)
         if placement.content.shows_history:
             histories = usable.for_display
         main = placed.main
