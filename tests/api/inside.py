@@ -33,12 +33,12 @@ class _Exchange:
     status: int = 0
     headers: list[tuple[str, str]] | None = None
     sent: bytes = b""
-    asked: bool = False
+    is_received: bool = False
 
     async def receive(self) -> MutableMapping[str, Any]:
-        if self.asked:
+        if self.is_received:
             return {"type": "http.disconnect"}
-        self.asked = True
+        self.is_received = True
         return {"type": "http.request", "body": self.body, "more_body": False}
 
     async def send(self, message: MutableMapping[str, Any]) -> None:

@@ -170,9 +170,9 @@ def test_both_ways_decide_alike(
     # It may have read the store between the two; else it would look again a moment later.
     getattr(gate, "_context").accounts.refresh()  # noqa: B009 - of the process alone
     target = f"/v1/recommendations?key={store.publishable_key}"
-    asked = "/v1/recommendations"
+    tested = "/v1/recommendations"
     if case.key is not None:
-        asked = f"{asked}?key={case.key if '_' in case.key else store.publishable_key}"
+        tested = f"{tested}?key={case.key if '_' in case.key else store.publishable_key}"
     headers = {**somebody(), **case.headers}
     inside.ask("GET", target, headers=somebody())  # opens the meter
     used_up = ({"address": headers}.get(case.over) or somebody() for _ in range(TRIES))
@@ -182,7 +182,9 @@ def test_both_ways_decide_alike(
     admissions.clear()
 
     def both() -> tuple[Reply | None, Reply]:
-        return inside.fast_reply(asked, headers), inside.ask("GET", asked, headers=headers)
+        return inside.fast_reply(tested, headers), inside.ask(
+            "GET", tested, headers=headers
+        )
 
     if case.is_overloaded:
         with overload(gate, store.store_id):

@@ -106,7 +106,7 @@ FREE: Final = {
 
 
 @dataclass
-class Shop:
+class TrialStore:
     """One API process whose clock a test moves, and a store on the trial of 14 days."""
 
     services: Services
@@ -187,7 +187,7 @@ class Shop:
         return self.inside.ask(route[0], target, call.body, {**call.headers, **own})
 
 
-def told(reply: Reply) -> tuple[str | None, ...]:
+def billing_headers(reply: Reply) -> tuple[str | None, ...]:
     """Return the billing headers of a reply."""
     return tuple(reply.header(name) for name in BILLING)
 
@@ -197,7 +197,7 @@ def told(reply: Reply) -> tuple[str | None, ...]:
 )
 def process(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Shop]:
+) -> Iterator[TrialStore]:
     """Give a process on each database; its clock stands until it is moved."""
     folder, url, databases = tmp_path_factory.mktemp("billing"), None, None
     if request.param == "postgres":
@@ -210,13 +210,13 @@ def process(
     )
     with Inside(of_our_own(services)) as inside:
         nobody = Merchant(Account("", "", "", ""), inside)
-        yield Shop(services, inside, nobody, clock)
+        yield TrialStore(services, inside, nobody, clock)
     if databases is not None and url is not None:
         databases.give_back(url)
 
 
 @pytest.fixture
-def shop(process: Shop, request: pytest.FixtureRequest) -> Shop:
+def shop(process: TrialStore, request: pytest.FixtureRequest) -> TrialStore:
     """Give a fresh store on the trial, with three items and an upload, at noon."""
     process.clock[0] = NOON
     domain = f"{abs(hash(request.node.nodeid))}-{time.monotonic_ns()}.example"
@@ -241,7 +241,10 @@ def test_every_route_is_metered_refused_or_free() -> None:
 
 
 def check_every_route(
-    shop: Shop, calls: Mapping[Route, Call], status: str | None, used: int | None = None
+    shop: TrialStore,
+    calls: Mapping[Route, Call],
+    status: str | None,
+    used: int | None = None,
 ) -> None:
     """Check what every route answers in a state: with content, with nothing, or refused."""
     quota = (None, None) if used is None else (str(used), str(QUOTA))
@@ -250,29 +253,29 @@ def check_every_route(
         reply = shop.ask(route, call)
         if route in EMPTY:
             assert (reply.status, reply.json == EMPTY[route]) == (200, is_empty), route
-            assert told(reply) == (status, *quota), route
+            assert billing_headers(reply) == (status, *quota), route
         elif route in REFUSED and status == "suspended":
             assert (reply.status, reply.json.get("code")) == (402, "billing_inactive"), (
                 route
             )
-            assert told(reply) == (None, None, None)
+            assert billing_headers(reply) == (None, None, None)
         else:
             assert reply.status in {200, 202}, (route, reply)
-            assert told(reply) == (None, None, None)
+            assert billing_headers(reply) == (None, None, None)
 
 
-def test_while_all_is_well_nothing_is_told(shop: Shop) -> None:
+def test_within_the_plan_a_reply_has_no_billing_headers(shop: TrialStore) -> None:
     check_every_route(shop, shop.calls(), None)
 
 
 def test_from_80_per_cent_on_metered_replies_warn_and_nothing_else_changes(
-    shop: Shop,
+    shop: TrialStore,
 ) -> None:
     expected = []
     for used in (7_998, 7_999, 9_998, 9_999):
         shop.use(used)
         reply = shop.ask(("GET", "/v1/trending"))
-        expected.append(told(reply))
+        expected.append(billing_headers(reply))
         assert len(reply.ids) == 3
         eventually(lambda used=used: shop.stored() == used + 1)  # type: ignore[misc]
 
@@ -285,7 +288,7 @@ def test_from_80_per_cent_on_metered_replies_warn_and_nothing_else_changes(
 
 
 def test_from_100_per_cent_on_metered_routes_answer_with_nothing_in_their_form(
-    shop: Shop,
+    shop: TrialStore,
 ) -> None:
     calls = shop.calls()
     shop.use(QUOTA)
@@ -296,7 +299,9 @@ def test_from_100_per_cent_on_metered_routes_answer_with_nothing_in_their_form(
 
 
 @pytest.mark.parametrize("how", ["an operator", "the end of the trial"])
-def test_a_suspended_store_gets_nothing_and_its_shop_tells_on(shop: Shop, how: str) -> None:
+def test_a_suspended_store_gets_nothing_and_its_events_are_still_stored(
+    shop: TrialStore, how: str
+) -> None:
     calls = shop.calls()
     if how == "an operator":
         shop.change(suspended_at=NOON)
@@ -311,47 +316,47 @@ def test_a_suspended_store_gets_nothing_and_its_shop_tells_on(shop: Shop, how: s
 
 
 @pytest.mark.parametrize(
-    ("after", "told_by_page", "status"), [(-1, None, 200), (0, "suspended", 402)]
+    ("after", "status_header", "status"), [(-1, None, 200), (0, "suspended", 402)]
 )
 def test_the_trial_ends_after_14_days_to_the_millisecond(
-    shop: Shop, after: int, told_by_page: str | None, status: int
+    shop: TrialStore, after: int, status_header: str | None, status: int
 ) -> None:
     assert shop.merchant.trending().ids != []  # the meter knows the day before, too
     shop.clock[0] = NOON + 14 * DAY_MS + after
 
     reply = shop.merchant.trending()
 
-    assert told(reply)[0] == told_by_page
-    assert (reply.ids == []) is (told_by_page == "suspended")
+    assert billing_headers(reply)[0] == status_header
+    assert (reply.ids == []) is (status_header == "suspended")
     assert shop.merchant.push({"id": "a"}).status == status
 
 
 @pytest.mark.parametrize(("after", "is_over"), [(-1, True), (0, False), (1, False)])
 def test_a_new_month_of_utc_begins_at_nothing(
-    shop: Shop, after: int, *, is_over: bool
+    shop: TrialStore, after: int, *, is_over: bool
 ) -> None:
     shop.change(ends_at=None)
     shop.use(QUOTA)
-    assert told(shop.merchant.trending())[0] == "over_quota"
+    assert billing_headers(shop.merchant.trending())[0] == "over_quota"
     shop.clock[0] = APRIL + after
 
     reply = shop.merchant.trending()
 
-    assert (told(reply)[0] == "over_quota") is is_over
+    assert (billing_headers(reply)[0] == "over_quota") is is_over
     if not is_over:
         eventually(lambda: shop.stored("2026-04") == 1)
         assert (shop.stored(), month_at(shop.clock[0]).name) == (QUOTA, "2026-04")
 
 
-def test_a_larger_plan_and_the_end_of_a_suspension_hold_at_once(shop: Shop) -> None:
+def test_a_larger_plan_and_the_end_of_a_suspension_hold_at_once(shop: TrialStore) -> None:
     shop.use(QUOTA)
     shop.change(suspended_at=NOON)
-    seen = [told(shop.merchant.trending())]
+    seen = [billing_headers(shop.merchant.trending())]
 
     shop.change(suspended_at=None)
-    seen.append(told(shop.merchant.trending()))
+    seen.append(billing_headers(shop.merchant.trending()))
     shop.change("growth")
-    seen.append(told(shop.merchant.trending()))
+    seen.append(billing_headers(shop.merchant.trending()))
 
     assert seen == [
         ("suspended", "10000", "10000"),
@@ -360,7 +365,7 @@ def test_a_larger_plan_and_the_end_of_a_suspension_hold_at_once(shop: Shop) -> N
     ]
 
 
-def test_only_what_was_answered_with_content_is_counted(shop: Shop) -> None:
+def test_only_what_was_answered_with_content_is_counted(shop: TrialStore) -> None:
     key = shop.merchant.account.publishable
     for target in (
         f"/v1/recommendations?num=99&key={key}",
@@ -389,7 +394,7 @@ def test_only_what_was_answered_with_content_is_counted(shop: Shop) -> None:
     eventually(lambda: shop.stored() == len(counted) + 1)
 
 
-def test_both_lanes_tell_the_same(shop: Shop) -> None:
+def test_both_paths_send_the_same_billing_headers(shop: TrialStore) -> None:
     key = shop.merchant.account.publishable
     shop.use(8_500)
 
@@ -397,12 +402,12 @@ def test_both_lanes_tell_the_same(shop: Shop) -> None:
     declared = shop.inside.ask("GET", f"/v1/trending?num=3&num=3&key={key}")
     refused = shop.inside.ask("GET", f"/v1/trending?num=99&key={key}")
 
-    assert told(fast) == ("warn", "8501", "10000")
-    assert told(declared) == ("warn", "8502", "10000")
-    assert (refused.status, told(refused)[0]) == (422, "warn")
+    assert billing_headers(fast) == ("warn", "8501", "10000")
+    assert billing_headers(declared) == ("warn", "8502", "10000")
+    assert (refused.status, billing_headers(refused)[0]) == (422, "warn")
 
 
-def test_a_full_catalog_takes_updates_and_refuses_new_ids_whole(shop: Shop) -> None:
+def test_a_full_catalog_takes_updates_and_refuses_new_ids_whole(shop: TrialStore) -> None:
     push = shop.merchant.push
     assert push(*({"id": f"i{n}"} for n in range(997))).json["total"] == 1_000
 
@@ -426,7 +431,9 @@ def test_a_full_catalog_takes_updates_and_refuses_new_ids_whole(shop: Shop) -> N
 
 
 @pytest.mark.parametrize("state", ["warn", "over_quota", "suspended"])
-def test_pages_of_allowed_origins_can_read_what_is_told(shop: Shop, state: str) -> None:
+def test_pages_of_allowed_origins_can_read_the_billing_headers(
+    shop: TrialStore, state: str
+) -> None:
     change_origins(shop.services.database, shop.store, add=["https://shop.example"])
     shop.change(suspended_at=NOON if state == "suspended" else None)
     shop.use(QUOTA if state == "over_quota" else 9_000)
@@ -436,7 +443,7 @@ def test_pages_of_allowed_origins_can_read_what_is_told(shop: Shop, state: str) 
     mine = shop.ask(("GET", "/v1/trending"), origin="https://shop.example")
     foreign = shop.ask(("GET", "/v1/trending"), origin="https://other.example")
 
-    assert told(mine)[0] == told(foreign)[0] == state
+    assert billing_headers(mine)[0] == billing_headers(foreign)[0] == state
     assert mine.header("access-control-allow-origin") == "https://shop.example"
     exposed = (mine.header("access-control-expose-headers") or "").split(", ")
     assert {"X-Request-Id", "X-Billing-Status", "X-Quota-Used", "X-Quota-Limit"} <= set(
@@ -447,7 +454,7 @@ def test_pages_of_allowed_origins_can_read_what_is_told(shop: Shop, state: str) 
 
 
 def test_control_a_gate_that_forgets_the_plan_is_noticed(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
+    shop: TrialStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = shop.calls()
     shop.change(suspended_at=NOON)
@@ -461,7 +468,7 @@ def test_control_a_gate_that_forgets_the_plan_is_noticed(
 
 
 def test_control_a_gate_that_refuses_all_writes_is_noticed(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
+    shop: TrialStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = shop.calls()
     shop.change(suspended_at=NOON)

@@ -177,10 +177,10 @@ def test_31_requests_with_somebodys_number_move_none_of_their_lists(
     attack(session_id="7")
     attack(user_id="7", session_id="s_x")
     assert counted(service, merchant, bot_events) == 2 * 60  # the control
-    stranger, nobody = {"user_id": "s_x"}, dict[str, str]()
+    stranger, anonymous = {"user_id": "s_x"}, dict[str, str]()
     lists = [
         elsewhere.recommend(num=3, source="browse", **call).ids
-        for call in (nobody, stranger, nobody)
+        for call in (anonymous, stranger, anonymous)
     ]
     assert lists[1] in (lists[0], lists[2])  # a training may come in between
     assert counted(service, merchant, events) == stored

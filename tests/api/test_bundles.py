@@ -192,18 +192,18 @@ def test_other_stores_bundles_and_older_versions_are_refused(
 def test_the_command_line_does_the_same(service: Service, shop: Merchant) -> None:
     def run(verb: str, *words: str, fails: bool = False) -> str:
         call = ["bundles", verb, shop.account.domain, *words, "--data", str(service.folder)]
-        ran = CliRunner().invoke(productrecs, call)
-        assert (ran.exit_code != 0) is fails, ran.output
-        return ran.output
+        result = CliRunner().invoke(productrecs, call)
+        assert (result.exit_code != 0) is fails, result.output
+        return result.output
 
     made = run("add", "tent", "mat", "--name", "Night", "--percent", "10")
     number = made.split()[2]
     assert made == f"Added bundle {number} (Night): tent + mat\n"
     assert "Rejected bundle" in run("reject", "lamp", "mug")
-    told = run("list")
-    assert f"{number} accepted: tent + mat, Night, in 12 orders" in told
-    assert "sum 30.00, price 27.00, margin 15.00" in told
-    assert "rejected: lamp + mug" in told
+    listed = run("list")
+    assert f"{number} accepted: tent + mat, Night, in 12 orders" in listed
+    assert "sum 30.00, price 27.00, margin 15.00" in listed
+    assert "rejected: lamp + mug" in listed
     run("change", number, "--amount", "3", "--item", "tent", "--item", "boat")
     first = json.loads(run("list", "--json"))[0]
     assert (first["item_ids"], first["price"]) == (["tent", "boat"], 57)

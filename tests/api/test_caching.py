@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 TOOK = re.compile(r"total;dur=\d+\.\d")
 
 
-def asked(merchant: Merchant, path: str, **headers: str) -> Reply:
+def get(merchant: Merchant, path: str, **headers: str) -> Reply:
     sent = {name.replace("_", "-"): value for name, value in headers.items()}
     key = f"{'&' if '?' in path else '?'}key={merchant.account.publishable}"
     return merchant.client.ask("GET", path + key, headers=sent)
@@ -32,11 +32,11 @@ def asked(merchant: Merchant, path: str, **headers: str) -> Reply:
 def test_a_browser_that_has_a_reply_gets_no_body_again(
     merchant: Merchant, path: str, cache: str
 ) -> None:
-    first = asked(merchant, path)
+    first = get(merchant, path)
     tag = first.header("etag")
     assert tag is not None
-    again = asked(merchant, path, if_none_match=tag)
-    other = asked(merchant, path, if_none_match='"another"')
+    again = get(merchant, path, if_none_match=tag)
+    other = get(merchant, path, if_none_match='"another"')
 
     assert (first.status, first.header("cache-control")) == (200, cache)
     assert (again.status, again.body) == (304, b"")
@@ -47,27 +47,27 @@ def test_a_browser_that_has_a_reply_gets_no_body_again(
 
 def test_a_changed_look_of_a_widget_is_another_reply(merchant: Merchant) -> None:
     path = "/v1/widget-config?type=recs"
-    tag = asked(merchant, path).header("etag") or ""
+    tag = get(merchant, path).header("etag") or ""
 
     body = json.dumps({"custom_css": ".card { color: red }"}).encode()
     target = "/integration/widget-config?type=recs"
     assert merchant.client.ask("PUT", target, body, merchant.server).status == 200
 
-    assert asked(merchant, path, if_none_match=tag).status == 200
+    assert get(merchant, path, if_none_match=tag).status == 200
 
 
 @pytest.mark.parametrize(
     "path", ["/v1/search?q=tent", "/v1/search?q=tent&page=1", "/v1/looks?item_id=a"]
 )
 def test_what_takes_its_time_says_how_long(merchant: Merchant, path: str) -> None:
-    told = asked(merchant, path)
+    reply = get(merchant, path)
 
-    assert TOOK.fullmatch(told.header("server-timing") or "")
-    assert told.header("timing-allow-origin") == "*"
+    assert TOOK.fullmatch(reply.header("server-timing") or "")
+    assert reply.header("timing-allow-origin") == "*"
 
 
 def test_lists_are_too_quick_to_say_how_long_they_took(merchant: Merchant) -> None:
-    assert asked(merchant, "/v1/recommendations").header("server-timing") is None
+    assert get(merchant, "/v1/recommendations").header("server-timing") is None
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_lists_are_too_quick_to_say_how_long_they_took(merchant: Merchant) -> No
 )
 def test_every_reply_says_its_version(merchant: Merchant, path: str) -> None:
     for _ in range(2):  # the second may come from what lies ready
-        assert asked(merchant, path).header("x-api-version") == "3.0.0"
+        assert get(merchant, path).header("x-api-version") == "3.0.0"
 
 
 def test_large_documents_travel_packed_to_who_reads_that(merchant: Merchant) -> None:

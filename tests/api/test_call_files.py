@@ -29,7 +29,7 @@ NOT_THERE = {
 }
 
 
-class Request(NamedTuple):
+class FileRequest(NamedTuple):
     """One call of a .http file."""
 
     title: str
@@ -45,7 +45,7 @@ def described() -> dict[str, Any]:
     return openapi_document(declared_routes(), "http://shop.test:8000")
 
 
-def requests_in(text: str, **values: str) -> Iterator[Request]:
+def requests_in(text: str, **values: str) -> Iterator[FileRequest]:
     """Yield the calls of a .http file, its variables but `base` replaced by `values`."""
     for name, value in values.items():
         text = text.replace(f"{{{{{name}}}}}", value)
@@ -56,7 +56,7 @@ def requests_in(text: str, **values: str) -> Iterator[Request]:
         method, target = first.split(" ")
         headers = dict(one.split(": ", 1) for one in named)
         sent = body.rstrip("\n").replace("\n", "\r\n").encode()
-        yield Request(title, method, target.removeprefix("{{base}}"), headers, sent)
+        yield FileRequest(title, method, target.removeprefix("{{base}}"), headers, sent)
 
 
 def test_every_call_of_the_http_file_works(

@@ -23,7 +23,7 @@ CUSTOMERS: Final = [str(number) for number in range(1, 9)]
 MODES: Final = ("limited", "signed", "open")
 
 
-class Shop:
+class CustomerShop:
     """A shop whose customers have numbers, and what each of them bought and viewed."""
 
     def __init__(self, merchant: Merchant) -> None:
@@ -87,7 +87,7 @@ class Shop:
 
 
 @pytest.fixture(scope="module")
-def shops(service: Service) -> Mapping[str, Shop]:
+def shops(service: Service) -> Mapping[str, CustomerShop]:
     """Return a shop of each mode."""
     found = {}
     for mode in MODES:
@@ -96,12 +96,12 @@ def shops(service: Service) -> Mapping[str, Shop]:
         for strategy in (Strategy.BUY_AGAIN, Strategy.RECENTLY_VIEWED):
             content = PlacementContent(strategy=strategy, num=20)
             add_placement(merchant.account, strategy.value.replace("_", "-"), content)
-        found[mode] = Shop(merchant)
+        found[mode] = CustomerShop(merchant)
         service.train(merchant)
     return found
 
 
-def left_out(shop: Shop, way: str, customer: str) -> set[str]:
+def left_out(shop: CustomerShop, way: str, customer: str) -> set[str]:
     """Return what a `mix` list of each price leaves out: what the customer bought."""
     listed: set[str] = set()
     for price in PRICES:
@@ -110,11 +110,11 @@ def left_out(shop: Shop, way: str, customer: str) -> set[str]:
     return set(CATALOG) - listed
 
 
-def bought_again(shop: Shop, way: str, customer: str) -> set[str]:
+def bought_again(shop: CustomerShop, way: str, customer: str) -> set[str]:
     return set(shop.ask(way, customer, placement="buy-again").ids)
 
 
-def bought_with(shop: Shop, way: str, customer: str) -> set[str]:
+def bought_with(shop: CustomerShop, way: str, customer: str) -> set[str]:
     return set(shop.ask(way, customer, num=20, source="buy").ids)
 
 
@@ -135,7 +135,9 @@ PROVEN: Final = (
 
 
 def purchases_used(
-    shops: Mapping[str, Shop], use: Callable[[Shop, str, str], set[str]], mode: str
+    shops: Mapping[str, CustomerShop],
+    use: Callable[[CustomerShop, str, str], set[str]],
+    mode: str,
 ) -> dict[str, int]:
     """Return how many purchases of all customers the lists of each way know."""
     shop = shops[mode]
@@ -163,8 +165,8 @@ PURCHASES: Final = 3 * len(CUSTOMERS)
     ],
 )
 def test_lists_know_the_purchases_of_an_unproven_id_as_the_setting_says(
-    shops: Mapping[str, Shop],
-    use: Callable[[Shop, str, str], set[str]],
+    shops: Mapping[str, CustomerShop],
+    use: Callable[[CustomerShop, str, str], set[str]],
     mode: str,
     unproven: int,
 ) -> None:
@@ -174,7 +176,7 @@ def test_lists_know_the_purchases_of_an_unproven_id_as_the_setting_says(
 
 @pytest.mark.parametrize("mode", MODES)
 def test_products_bought_together_have_an_unproven_ids_orders_as_anchors(
-    shops: Mapping[str, Shop], mode: str
+    shops: Mapping[str, CustomerShop], mode: str
 ) -> None:
     shop, customer = shops[mode], CUSTOMERS[0]
     proven = bought_with(shop, "secret key", customer)
@@ -217,7 +219,7 @@ def test_what_a_customer_bought_is_in_no_ordinary_list_of_theirs(
     ],
 )
 def test_what_was_viewed_is_shown_to_who_proves_it(
-    shops: Mapping[str, Shop], mode: str, way: str, *, is_shown: bool
+    shops: Mapping[str, CustomerShop], mode: str, way: str, *, is_shown: bool
 ) -> None:
     shop, customer = shops[mode], CUSTOMERS[1]
     shown = shop.ask(way, customer, placement="recently-viewed").ids
@@ -227,7 +229,7 @@ def test_what_was_viewed_is_shown_to_who_proves_it(
 def test_an_ordinary_list_goes_by_the_visits_of_an_unproven_id_unless_all_need_a_signature(
     service: Service,
 ) -> None:
-    told = {}
+    lists_by_mode = {}
     for mode in MODES:
         shop = service.register(customer_lists=mode)
         shop.push(
@@ -239,15 +241,15 @@ def test_an_ordinary_list_goes_by_the_visits_of_an_unproven_id_unless_all_need_a
         )
         view = {"event": "detail-page-view", "item_id": "tent0"}
         shop.track(view | {"user_id": "7", "session_id": "s_of-7"})
-        told[mode] = [
+        lists_by_mode[mode] = [
             shop.recommend(num=4, **shopper).ids
             for shopper in ({"user_id": "7"}, {"user_id": "s_of-7"}, {})
         ]
 
-    by_id, by_session, anonymous = told["limited"]
+    by_id, by_session, anonymous = lists_by_mode["limited"]
     assert by_id == by_session != anonymous
-    assert told["open"] == told["limited"]
-    assert told["signed"] == [anonymous, by_session, anonymous]
+    assert lists_by_mode["open"] == lists_by_mode["limited"]
+    assert lists_by_mode["signed"] == [anonymous, by_session, anonymous]
 
 
 CLAIMS: Final[Mapping[str, Callable[[Merchant, str, str], list[dict[str, str]]]]] = {
@@ -365,19 +367,19 @@ def test_replies_say_what_is_wrong_with_an_identity_and_are_as_without_it(
     view = {"event": "detail-page-view", "item_id": "tent"} | fields
     replies = [merchant.track(view), merchant.track(view, view)]
     replies.append(merchant.order("A", "tent", **fields))
-    asked = {name: value for name, value in fields.items() if value is not None}
-    lists = [merchant.recommend(**asked), merchant.recommend(item_id="tent", **asked)]
+    query = {name: value for name, value in fields.items() if value is not None}
+    lists = [merchant.recommend(**query), merchant.recommend(item_id="tent", **query)]
     assert [reply.json["recommendations"] for reply in lists] == [
         merchant.recommend(**known).json["recommendations"]
         for known in ({"user_id": "7"}, {"user_id": "7", "item_id": "tent"})
     ]
-    found = [
-        merchant.client.ask("GET", merchant.target("/v1/search", q=query, **asked))
-        for query in ("tent", "tent", "")
+    searches = [
+        merchant.client.ask("GET", merchant.target("/v1/search", q=text, **query))
+        for text in ("tent", "tent", "")
     ]
-    assert all(isinstance(reply.json["results"], list) for reply in found)
+    assert all(isinstance(reply.json["results"], list) for reply in searches)
 
-    for reply in (*replies, *lists, *found):
+    for reply in (*replies, *lists, *searches):
         assert reply.status == 200
         warnings = reply.json.get("warnings", [])
         assert len(warnings) == bool(warned)
@@ -413,7 +415,7 @@ def test_the_health_report_counts_refused_identities_by_reason(
 def test_former_ids_are_linked_to_new_ones_by_the_shops_server(
     service: Service,
 ) -> None:
-    shop = Shop(service.register())
+    shop = CustomerShop(service.register())
     new = {customer: f"c_{hash(customer):032x}" for customer in CUSTOMERS}
     pairs = [{"old": old, "new": new_id} for old, new_id in new.items()]
 

@@ -26,12 +26,12 @@ def view(item_id: str = "a", **fields: object) -> Body:
     return {"event": "detail-page-view", "item_id": item_id, "session_id": "s_1"} | fields
 
 
-def check_taken(reply: Reply, *warnings: str) -> None:
+def check_taken(reply: Reply, *expected: str) -> None:
     assert reply.status == 200, reply
     assert reply.json.pop("ok") is True
-    told = reply.json.get("warnings", [])
-    assert len(told) == len(warnings), told
-    for warning, word in zip(told, warnings, strict=True):
+    received = reply.json.get("warnings", [])
+    assert len(received) == len(expected), received
+    for warning, word in zip(received, expected, strict=True):
         assert word in warning
 
 

@@ -278,9 +278,9 @@ def test_the_command_line_adds_starts_explains_chooses_and_removes(
     domain = shop[0].account.domain
 
     def run(*words: str) -> str:
-        ran = CliRunner().invoke(productrecs, [*words, "--data", str(service.folder)])
-        assert ran.exit_code == 0, ran.output
-        return ran.output
+        result = CliRunner().invoke(productrecs, [*words, "--data", str(service.folder)])
+        assert result.exit_code == 0, result.output
+        return result.output
 
     changes = ("--set", "b.num=3", "--set", "b.filters=price:..50", "--set", "b.filters=")
     shares = ("--placement", "cart", "--variant", "b=90", "--goal", "orders")
@@ -288,10 +288,10 @@ def test_the_command_line_adds_starts_explains_chooses_and_removes(
     run("tests", "start", domain, "size")
 
     place = ("explain", domain, "--placement", "cart", "--shopper")
-    told = [run(*place, one) for one in SHOPPERS[:9]]
+    explanations = [run(*place, one) for one in SHOPPERS[:9]]
 
     assert added == "Added size: placement cart, control 10 %, b 90 %, draft\n"
-    assert any("test size: this shopper gets the variant b" in one for one in told)
+    assert any("test size: this shopper gets the variant b" in one for one in explanations)
     assert "visitors yet" in run("report", domain, "experiment", "--test", "size")
     chosen = run("tests", "choose", domain, "size", "control")
     assert chosen.startswith("Chose control of size")
@@ -300,5 +300,5 @@ def test_the_command_line_adds_starts_explains_chooses_and_removes(
     run("tests", "remove", domain, "size")
     assert "tests add" in run("tests", "list", domain)
     wrong = ["tests", "add", domain, "x", "--variant", "b=half"]
-    ran = CliRunner().invoke(productrecs, [*wrong, "--data", str(service.folder)])
-    assert "NAME=SHARE" in ran.output
+    result = CliRunner().invoke(productrecs, [*wrong, "--data", str(service.folder)])
+    assert "NAME=SHARE" in result.output

@@ -86,34 +86,34 @@ def test_before_the_add_on_all_is_empty_and_well_shaped(merchant: Merchant) -> N
 
 
 def test_the_service_forecasts_a_store_by_itself(forecast: Merchant) -> None:
-    told = summary(forecast)
+    body = summary(forecast)
 
-    assert told["enabled"] is True
-    assert told["target_mode"] == "units"
-    assert told["currency"] == "EUR"
-    assert len(told["forecast"]) == 28
-    made = datetime.fromisoformat(told["generated_at"]).date()
-    assert told["forecast"][0]["date"] == (made + timedelta(days=1)).isoformat()
-    assert set(told["forecast"][0]) == {"date", "mean", "p10", "p50", "p90"}
-    assert set(told["accuracy"]) == {
+    assert body["enabled"] is True
+    assert body["target_mode"] == "units"
+    assert body["currency"] == "EUR"
+    assert len(body["forecast"]) == 28
+    made = datetime.fromisoformat(body["generated_at"]).date()
+    assert body["forecast"][0]["date"] == (made + timedelta(days=1)).isoformat()
+    assert set(body["forecast"][0]) == {"date", "mean", "p10", "p50", "p90"}
+    assert set(body["accuracy"]) == {
         "wape",
         "rmsse",
         "bias",
         "coverage_p10_p90",
         "baseline_rmsse",
     }
-    assert told["totals"]["next_7_days"]["p50"] == pytest.approx(63, rel=0.15)
+    assert body["totals"]["next_7_days"]["p50"] == pytest.approx(63, rel=0.15)
 
 
 def test_an_item_with_a_slash_and_accents_has_its_forecast(forecast: Merchant) -> None:
-    told = item(forecast, "a%2Fb%20%C3%A9").json
+    body = item(forecast, "a%2Fb%20%C3%A9").json
 
-    assert told["item_id"] == "a/b é"
-    assert told["method"] == "statistical"
-    assert len(told["forecast"]) == 28
-    assert told["days_of_cover"] == pytest.approx(10, rel=0.15)
+    assert body["item_id"] == "a/b é"
+    assert body["method"] == "statistical"
+    assert len(body["forecast"]) == 28
+    assert body["days_of_cover"] == pytest.approx(10, rel=0.15)
     tomorrow = datetime.fromtimestamp(system_ms() / 1000, UTC).date() + timedelta(days=1)
-    assert told["stockout_date"] > tomorrow.isoformat()
+    assert body["stockout_date"] > tomorrow.isoformat()
     assert item(forecast, "plain").json["days_of_cover"] is None
 
 
@@ -129,9 +129,9 @@ def test_an_item_that_the_catalog_does_not_hold_is_404(
 def test_an_item_pushed_after_the_run_waits_for_the_next(forecast: Merchant) -> None:
     forecast.push({"id": "new", "stock_qty": 1})
 
-    told = item(forecast, "new").json
+    body = item(forecast, "new").json
 
-    assert (told["forecast"], told["method"], told["stock_qty"]) == ([], None, 1)
+    assert (body["forecast"], body["method"], body["stock_qty"]) == ([], None, 1)
 
 
 def test_the_secret_key_reads_it_too(forecast: Merchant) -> None:

@@ -165,11 +165,11 @@ def test_most_guides_have_examples_that_run(merchant: Merchant) -> None:
 def test_every_link_of_the_index_answers(service: Service) -> None:
     client = service.client()
     text = client.ask("GET", "/llms.txt").body.decode()
-    found = re.findall(r"\((http[^)]+)\)", text)
+    links = re.findall(r"\((http[^)]+)\)", text)
 
-    assert len(found) >= len(SLUGS) + 3
-    assert all(urlsplit(one).netloc == f"127.0.0.1:{service.port}" for one in found)
-    assert {client.ask("GET", urlsplit(one).path).status for one in found} == {200}
+    assert len(links) >= len(SLUGS) + 3
+    assert all(urlsplit(link).netloc == f"127.0.0.1:{service.port}" for link in links)
+    assert {client.ask("GET", urlsplit(link).path).status for link in links} == {200}
 
 
 def test_the_full_text_is_every_guide_in_the_order_of_the_index(service: Service) -> None:
@@ -178,7 +178,7 @@ def test_the_full_text_is_every_guide_in_the_order_of_the_index(service: Service
 
     whole = client.ask("GET", "/llms-full.txt").body
 
-    assert whole == b"\n\n".join(one.rstrip(b"\n") for one in guides) + b"\n"
+    assert whole == b"\n\n".join(guide.rstrip(b"\n") for guide in guides) + b"\n"
 
 
 @pytest.mark.parametrize(
@@ -212,11 +212,11 @@ def test_a_guide_says_where_it_is_as_markdown(client: Client) -> None:
 def test_every_link_of_every_page_leads_somewhere(service: Service) -> None:
     client = service.client()
     pages = ["/", "/docs", "/guides", *(f"/guides/{slug}" for slug in SLUGS)]
-    read = {one: client.ask("GET", one, headers=BROWSER).body.decode() for one in pages}
-    links = {one: Links(html) for one, html in read.items()}
+    read = {page: client.ask("GET", page, headers=BROWSER).body.decode() for page in pages}
+    links = {page: Links(html) for page, html in read.items()}
     dead = []
-    for page, found in links.items():
-        for address in found.addresses:
+    for page, page_links in links.items():
+        for address in page_links.addresses:
             path, _, anchor = address.partition("#")
             where = path or page
             if where.startswith("http"):
@@ -233,14 +233,14 @@ def test_the_index_is_a_page_for_browsers_and_json_for_programs(service: Service
     client = service.client()
 
     page = client.ask("GET", "/", headers=BROWSER)
-    told = client.ask("GET", "/")
+    reply = client.ask("GET", "/")
 
     assert (page.header("content-type"), page.status) == ("text/html; charset=utf-8", 200)
     assert page.header("vary") == "Accept, Accept-Encoding"  # it may travel packed
-    assert told.header("vary") == "Accept"
-    assert page.header("cache-control") == told.header("cache-control") == "no-store"
-    assert told.json["docs"] == "/docs"
-    assert told.json["health"]["ready"] == "/health/ready"
+    assert reply.header("vary") == "Accept"
+    assert page.header("cache-control") == reply.header("cache-control") == "no-store"
+    assert reply.json["docs"] == "/docs"
+    assert reply.json["health"]["ready"] == "/health/ready"
 
 
 @pytest.mark.parametrize(
@@ -273,12 +273,12 @@ def test_what_is_known_already_is_not_sent_again(
     assert first.header("x-content-type-options") == "nosniff"
 
 
-def test_what_is_asked_for_by_its_content_may_be_kept_for_ever(service: Service) -> None:
+def test_assets_with_a_content_hash_are_cached_for_ever(service: Service) -> None:
     client = service.client()
     page = client.ask("GET", "/docs").body.decode()
-    assets = [one for one in Links(page).addresses if "?v=" in one]
+    assets = [address for address in Links(page).addresses if "?v=" in address]
 
-    replies = {one: client.ask("GET", one) for one in assets}
+    replies = {address: client.ask("GET", address) for address in assets}
     stale = client.ask("GET", "/docs/pages.css?v=0")
 
     assert len(assets) == 5
@@ -381,7 +381,7 @@ def test_the_reference_needs_no_other_host(client: Client) -> None:
     page = client.ask("GET", "/docs")
     html, policy = page.body.decode(), page.header("content-security-policy") or ""
 
-    assert all(one[0] in "/#" for one in Links(html).addresses)
+    assert all(address[0] in "/#" for address in Links(html).addresses)
     assert "<script>" not in html
     assert "script-src 'self'; connect-src 'self'" in policy
     assert "http" not in policy
@@ -392,12 +392,12 @@ def test_a_wrong_guide_address_is_a_page_for_people_and_json_for_programs(
     client: Client,
 ) -> None:
     page = client.ask("GET", "/guides/widget", headers=BROWSER)
-    told = client.ask("GET", "/guides/widget")
+    reply = client.ask("GET", "/guides/widget")
 
     assert (page.status, page.header("content-type")) == (404, "text/html; charset=utf-8")
     assert "/guides/widgets" in Links(page.body.decode()).addresses
     assert 'role="search"' in page.body.decode()
-    assert (told.status, told.json["code"]) == (404, "guide_unknown")
+    assert (reply.status, reply.json["code"]) == (404, "guide_unknown")
 
 
 @pytest.mark.parametrize(
@@ -415,14 +415,16 @@ def test_the_guides_are_found_by_the_words_of_the_field(
     client: Client, words: str, slug: str
 ) -> None:
     page = client.ask("GET", f"/guides?q={quote(words)}", headers=BROWSER)
-    asked = {"name": "search_docs", "arguments": {"query": words, "limit": 5}}
-    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": asked}
-    told = client.ask("POST", "/mcp", json.dumps(body).encode()).json
+    call = {"name": "search_docs", "arguments": {"query": words, "limit": 5}}
+    request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+    body = client.ask("POST", "/mcp", json.dumps(request).encode()).json
 
-    found = [one for one in Links(page.body.decode()).addresses if "#" in one]
-    assert any(one.startswith(f"/guides/{slug}#") for one in found[:5])
-    results = told["result"]["structuredContent"]["results"]
-    assert slug in {one["slug"] for one in results}
+    addresses = [
+        address for address in Links(page.body.decode()).addresses if "#" in address
+    ]
+    assert any(address.startswith(f"/guides/{slug}#") for address in addresses[:5])
+    results = body["result"]["structuredContent"]["results"]
+    assert slug in {result["slug"] for result in results}
 
 
 def test_what_was_searched_for_is_shown_as_text(client: Client) -> None:

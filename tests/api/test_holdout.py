@@ -24,7 +24,7 @@ def shop(service: Service) -> list[Merchant]:
 
 def replies(there: Merchant, shopper: str) -> set[bool]:
     """Return whether a shopper's replies are empty, over all endpoints and sources."""
-    asked = [
+    received = [
         there.recommend(user_id=shopper),
         there.recommend(customer_id=shopper),
         there.recommend(user_id=shopper, item_id="a"),
@@ -33,8 +33,8 @@ def replies(there: Merchant, shopper: str) -> set[bool]:
         there.trending(user_id=shopper),
         there.trending(user_id=shopper, num="2"),
     ]
-    assert {reply.status for reply in asked} == {200}
-    return {reply.body == EMPTY for reply in asked}
+    assert {reply.status for reply in received} == {200}
+    return {reply.body == EMPTY for reply in received}
 
 
 def test_a_shopper_is_in_one_arm_on_every_endpoint_and_process(

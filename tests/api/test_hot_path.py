@@ -62,7 +62,7 @@ def _parts(reply: Reply) -> tuple[int, set[tuple[str, str]], bytes]:
 
 
 def _headers(reply: Reply) -> set[tuple[str, str]]:
-    # How long it took is never the same, and not told of what lies ready.
+    # How long it took is never the same, and absent from cached replies.
     untold = {"server-timing", "timing-allow-origin"}
     return {one for one in reply.headers if one[0] not in untold}
 

@@ -31,7 +31,7 @@ def widget(merchant: Merchant, **query: str) -> Any:
 
 
 def shown(merchant: Merchant) -> tuple[int, int]:
-    """Return how many products trend, and how many a widget is told to ask for."""
+    """Return how many products trend, and how many a widget is configured to show."""
     return len(merchant.trending().ids), widget(merchant)["settings"]["num"]
 
 
@@ -95,9 +95,9 @@ def test_connects_through_both_processes_at_once_agree(
         return str(call(there, "POST", "connect", {"platform": platform}).body)
 
     with ThreadPoolExecutor(8) as threads:
-        told = set(threads.map(connect, ["magento", "opencart", "custom"] * 6))
+        bodies = set(threads.map(connect, ["magento", "opencart", "custom"] * 6))
 
-    assert len(told) == 1
+    assert len(bodies) == 1
 
 
 def test_a_store_is_connected_provisioned_synced_and_trained(merchant: Merchant) -> None:
@@ -117,9 +117,9 @@ def test_a_store_is_connected_provisioned_synced_and_trained(merchant: Merchant)
         lambda: merchant.recommend(item_id="tent", source="buy").ids == ["stove"], 30
     )
     eventually(lambda: sum(status(merchant)["jobs"].values()) == 0, 30)
-    told = status(merchant)
-    assert None not in told["last_trained"].values()
-    assert (told["platform"], told["catalog_items"], told["orders_30d"]) == (
+    after = status(merchant)
+    assert None not in after["last_trained"].values()
+    assert (after["platform"], after["catalog_items"], after["orders_30d"]) == (
         "magento",
         2,
         3,
@@ -159,5 +159,5 @@ def test_queued_work_survives_a_power_cut(tmp_path: Path, path: str) -> None:
         service.start()
 
         eventually(lambda: state_of(service, job_id) == "done", 30)
-        told = status(merchant.through(service.client()))
-        assert (told["last_sync"] is None, told["jobs"]["failed"]) == (False, 0)
+        after = status(merchant.through(service.client()))
+        assert (after["last_sync"] is None, after["jobs"]["failed"]) == (False, 0)

@@ -60,7 +60,7 @@ def shown(merchant: Merchant) -> set[str]:
     return set(merchant.trending(num=20).ids)
 
 
-def test_a_push_tells_what_it_created_and_updated(merchant: Merchant) -> None:
+def test_a_push_reports_what_it_created_and_updated(merchant: Merchant) -> None:
     assert counts(merchant.push()) == (0, 0, 0)
     assert counts(merchant.push({"id": "a"}, {"id": "b"})) == (2, 0, 2)
     assert counts(merchant.push({"id": "b"}, {"id": "c"})) == (1, 1, 3)
@@ -274,8 +274,8 @@ def test_a_change_is_what_every_process_shows_within_a_second(
     eventually(lambda: all(shown(there) == {"a"} for there in everywhere), 10)
 
     def prices() -> list[object]:
-        told = [there.trending().json["recommendations"] for there in everywhere]
-        return [one[0]["price"] if one else None for one in told]
+        lists = [there.trending().json["recommendations"] for there in everywhere]
+        return [products[0]["price"] if products else None for products in lists]
 
     changes: list[tuple[dict[str, object], object]] = [
         ({"price": 2.5}, 2.5),
@@ -344,11 +344,11 @@ def test_what_is_deleted_is_not_shown_again_whatever_is_training(
             assert merchant.delete(one).status == 200
             gone[one] = time.monotonic()
             for there in everywhere:
-                for asked in ({"item_id": ids[35]}, {"source": "buy", "item_id": one}, {}):
+                for query in ({"item_id": ids[35]}, {"source": "buy", "item_id": one}, {}):
                     began = time.monotonic()
-                    told = there.recommend(num=20, **asked).ids
+                    listed = there.recommend(num=20, **query).ids
                     late = {old for old, at in gone.items() if began - at > SOON}
-                    seen_again |= late & set(told)
+                    seen_again |= late & set(listed)
             time.sleep(0.1)
     finally:
         over.set()

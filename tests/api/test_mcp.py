@@ -96,11 +96,11 @@ def test_the_older_handshake_is_answered_in_its_version(
     noted = ask(client, {"jsonrpc": "2.0", "method": "notifications/initialized"})
     listed = ask(client, rpc("tools/list"), mcp_protocol_version=version)
 
-    told = reply.json["result"]
+    result = reply.json["result"]
     assert (reply.status, reply.header("content-type")) == (200, "application/json")
-    assert told["protocolVersion"] == version
-    assert told["serverInfo"]["version"]
-    assert told["capabilities"].keys() == {"tools"}
+    assert result["protocolVersion"] == version
+    assert result["serverInfo"]["version"]
+    assert result["capabilities"].keys() == {"tools"}
     assert reply.header("mcp-session-id") is None
     assert (noted.status, noted.body) == (202, b"")
     assert len(listed.json["result"]["tools"]) == 3

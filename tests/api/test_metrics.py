@@ -109,14 +109,14 @@ def make_use_of(one: Merchant) -> None:
     assert one.client.ask("OPTIONS", "/v1/events").status == 200
 
 
-def test_what_happened_is_told_by_whichever_process_is_asked(busy: Service) -> None:
+def test_every_process_reports_the_counts_of_all_processes(busy: Service) -> None:
     merchant = busy.register()
     there = busy.everywhere(merchant)
     before = scrape(there[0].client)
     for one in there:
         make_use_of(one)
-    for asked in there:
-        after = complete_scrape(asked.client)
+    for worker in there:
+        after = complete_scrape(worker.client)
 
         def more(name: str, after: Found = after, **labels: str) -> float:
             return value(after, name, **labels) - value(before, name, **labels)
@@ -157,7 +157,7 @@ def test_a_histogram_counts_each_request_in_every_bucket_that_holds_it(
     assert buckets["+Inf"] == requests(found, "/v1/trending") >= 5
 
 
-def test_jobs_models_and_what_stands_are_told(busy: Service) -> None:
+def test_jobs_models_and_the_current_state_are_reported(busy: Service) -> None:
     merchant = busy.register()
     merchant.push({"id": "a"})
     merchant.track(LIVE)
@@ -227,7 +227,7 @@ def test_no_shopper_product_store_or_key_is_in_a_label(busy: Service) -> None:
         {"x-api-key": METRICS_TOKEN},
     ],
 )
-def test_nobody_reads_without_the_token(service: Service, headers: dict[str, str]) -> None:
+def test_metrics_need_the_token(service: Service, headers: dict[str, str]) -> None:
     reply = service.client().ask("GET", "/metrics", None, headers)
 
     assert reply.status == 401
@@ -236,7 +236,7 @@ def test_nobody_reads_without_the_token(service: Service, headers: dict[str, str
     assert b"# HELP" not in reply.body
 
 
-def test_without_a_token_in_the_settings_nobody_reads(data_folder: Path) -> None:
+def test_without_a_token_in_the_settings_metrics_are_closed(data_folder: Path) -> None:
     Service(data_folder).prepare()
 
     with Inside(of_our_own(build_services(Settings(data=data_folder)))) as inside:
@@ -288,10 +288,12 @@ def test_alerts_and_dashboard_ask_for_figures_that_there_are(busy: Service) -> N
     merchant.push({"id": "a"})
     there = set(scrape(merchant.client))
     for path in (DEPLOY / "alerts.yml", DEPLOY / "grafana.json"):
-        asked = set(NAME.findall(path.read_text("utf-8"))) - {"http_request"}
+        queried = set(NAME.findall(path.read_text("utf-8"))) - {"http_request"}
 
-        assert asked
-        assert asked - there - {"productrecs_jobs", "productrecs_job_wait_seconds"} == set()
+        assert queried
+        assert (
+            queried - there - {"productrecs_jobs", "productrecs_job_wait_seconds"} == set()
+        )
     json.loads((DEPLOY / "grafana.json").read_text("utf-8"))
 
 

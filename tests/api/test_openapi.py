@@ -25,7 +25,7 @@ from tests.api.routes import (
     form,
 )
 from tests.support.openapi import (
-    Operation,
+    ApiOperation,
     examples_of,
     faults,
     operations,
@@ -130,7 +130,7 @@ def test_every_refusal_that_is_shown_has_its_own_status(document: Document) -> N
     assert len({code for _, code in shown}) > 15
 
 
-def test_it_names_the_address_under_which_it_was_asked_for(service: Service) -> None:
+def test_it_names_the_address_of_its_own_request(service: Service) -> None:
     headers = {"host": "recs.example", "x-forwarded-proto": "https"}
     reply = service.client().ask("GET", "/openapi.json", headers=headers)
 
@@ -142,7 +142,7 @@ def test_it_names_the_address_under_which_it_was_asked_for(service: Service) -> 
 # ------------------------------------------------------------- the examples, really sent
 
 
-def targets(operation: Operation) -> list[str]:
+def targets(operation: ApiOperation) -> list[str]:
     """Return the address of an operation with the examples of its parameters."""
     path, query, required = operation.path, dict[str, Any](), dict[str, Any]()
     for parameter in operation.it.get("parameters", []):
@@ -160,7 +160,7 @@ def targets(operation: Operation) -> list[str]:
     return [f"{path}?{urlencode(together, doseq=True)}", *each] if query else [path]
 
 
-def bodies(operation: Operation) -> list[tuple[bytes | None, dict[str, str]]]:
+def bodies(operation: ApiOperation) -> list[tuple[bytes | None, dict[str, str]]]:
     """Return the bodies of an operation's examples, with their content types."""
     content = operation.it.get("requestBody", {}).get("content", {})
     found: list[tuple[bytes | None, dict[str, str]]] = []

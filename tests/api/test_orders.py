@@ -31,7 +31,7 @@ def locs(reply: Reply) -> list[list[str | int]]:
     return [problem["loc"] for problem in reply.json["detail"]]
 
 
-def told(rows: list[Row], *columns: str) -> list[tuple[object, ...]]:
+def values_of(rows: list[Row], *columns: str) -> list[tuple[object, ...]]:
     return [tuple(row[column] for column in columns) for row in rows]
 
 
@@ -45,7 +45,7 @@ def test_an_order_is_received_once_whatever_the_repeat_says(
     check_received(merchant.order("A-1", "lamp", user_id="d"), "A-1", 0)
 
     assert line_rows(service, merchant) == before
-    assert told(before, "item", "order_id", "shopper") == [
+    assert values_of(before, "item", "order_id", "shopper") == [
         ("tent", "A-1", "c"),
         ("stove", "A-1", "c"),
     ]
@@ -85,7 +85,7 @@ def test_two_lines_of_one_item_both_count(service: Service, merchant: Merchant) 
 
     check_received(merchant.order("A-1", *lines), "A-1", 3)
 
-    assert told(line_rows(service, merchant), "item", "line", "quantity", "total") == [
+    assert values_of(line_rows(service, merchant), "item", "line", "quantity", "total") == [
         ("a", 0, 2, 10.0),
         ("a", 1, 1, 4.0),
         ("7", 0, None, 2.5),
@@ -141,7 +141,7 @@ def test_an_order_takes_the_place_of_buy_events_before_and_after_it(
         act()
 
     rows = line_rows(service, merchant)
-    assert sorted(told(rows, "item", "total")) == [
+    assert sorted(values_of(rows, "item", "total")) == [
         ("a", 10.0),
         ("b", 10.0),
         ("only-event", 9.0),
@@ -157,7 +157,7 @@ def test_a_buy_event_sent_twice_for_one_order_counts_once(
     for _ in range(2):
         merchant.track(buy)
 
-    assert told(line_rows(service, merchant), "item", "order_id") == [("a", "A-1")]
+    assert values_of(line_rows(service, merchant), "item", "order_id") == [("a", "A-1")]
 
 
 @pytest.mark.parametrize("count", [1, 100])

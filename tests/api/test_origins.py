@@ -95,7 +95,7 @@ class Expected:
 
 
 @dataclass(frozen=True)
-class Asked:
+class CorsRequest:
     """One way to ask, and the status that it gets."""
 
     status: int
@@ -105,25 +105,25 @@ class Asked:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-def ways(merchant: Merchant) -> list[Asked]:
+def ways(merchant: Merchant) -> list[CorsRequest]:
     """Return calls that end in every status a widget's page can meet."""
     key = f"key={merchant.account.publishable}"
     view = b'{"event": "detail-page-view", "item_id": "a", "session_id": "s_1"}'
     return [
-        Asked(200, "GET", f"/v1/recommendations?{key}"),
-        Asked(200, "GET", f"/v1/trending?{key}"),
-        Asked(200, "POST", f"/v1/events?{key}", view),
-        Asked(
+        CorsRequest(200, "GET", f"/v1/recommendations?{key}"),
+        CorsRequest(200, "GET", f"/v1/trending?{key}"),
+        CorsRequest(200, "POST", f"/v1/events?{key}", view),
+        CorsRequest(
             200, "POST", f"/v1/orders?{key}", b'{"order_id":"A","items":[{"item_id":"a"}]}'
         ),
-        Asked(422, "GET", f"/v1/recommendations?num=0&{key}"),
-        Asked(422, "GET", f"/v1/trending?num=x&{key}"),
-        Asked(422, "POST", f"/v1/events?{key}", b"{"),
-        Asked(422, "POST", f"/v1/orders?{key}", b"{}"),
-        Asked(413, "POST", f"/v1/events?{key}", b'"' + b"x" * 70_000 + b'"'),
-        Asked(413, "POST", f"/v1/orders?{key}", b" " * 1_100_000),
-        Asked(415, "POST", f"/v1/events?{key}", view, {"content-encoding": "gzip"}),
-        Asked(415, "POST", f"/v1/orders?{key}", view, {"content-encoding": "br"}),
+        CorsRequest(422, "GET", f"/v1/recommendations?num=0&{key}"),
+        CorsRequest(422, "GET", f"/v1/trending?num=x&{key}"),
+        CorsRequest(422, "POST", f"/v1/events?{key}", b"{"),
+        CorsRequest(422, "POST", f"/v1/orders?{key}", b"{}"),
+        CorsRequest(413, "POST", f"/v1/events?{key}", b'"' + b"x" * 70_000 + b'"'),
+        CorsRequest(413, "POST", f"/v1/orders?{key}", b" " * 1_100_000),
+        CorsRequest(415, "POST", f"/v1/events?{key}", view, {"content-encoding": "gzip"}),
+        CorsRequest(415, "POST", f"/v1/orders?{key}", view, {"content-encoding": "br"}),
     ]
 
 
@@ -135,11 +135,13 @@ def seen(reply: Reply) -> Expected:
 
 
 def wrong_rows(
-    merchant: Merchant, origins: Mapping[str | None, Expected], asked: Iterable[Asked]
+    merchant: Merchant,
+    origins: Mapping[str | None, Expected],
+    requests: Iterable[CorsRequest],
 ) -> list[str]:
     """Return each row whose reply says something else."""
     wrong = []
-    for one in asked:
+    for one in requests:
         for origin, expected in origins.items():
             headers = dict(one.headers) | ({} if origin is None else {"origin": origin})
             reply = merchant.client.ask(one.method, one.target, one.body, headers)
@@ -187,7 +189,7 @@ def test_without_a_list_any_page_may_read_every_reply(merchant: Merchant) -> Non
     )
 
 
-def test_with_a_list_only_a_listed_page_may_read_and_caches_are_told(
+def test_with_a_list_only_a_listed_page_may_read_and_replies_vary_by_origin(
     careful: Merchant,
 ) -> None:
     assert wrong_rows(careful, with_list(), ways(careful)) == []
@@ -212,7 +214,7 @@ def test_the_server_routes_of_a_store_with_a_list_say_it_too(careful: Merchant) 
     assert (pushed.status, seen(pushed)) == (200, Expected(None, vary=True))
 
 
-def test_a_cache_never_hands_a_page_what_another_page_was_told(careful: Merchant) -> None:
+def test_a_cache_never_gives_a_page_the_reply_to_another_page(careful: Merchant) -> None:
     target, cache = careful.target("/v1/trending"), dict[tuple[str, str | None], Reply]()
     origins = [None, *ECHOED[:3], *REFUSED[:3], "null"]
     for origin in [*origins, *reversed(origins)]:
@@ -226,7 +228,7 @@ def test_a_cache_never_hands_a_page_what_another_page_was_told(careful: Merchant
 
 
 @pytest.mark.parametrize("query", ["key=pk_unknown", "key=", "", "key=sk_secret"])
-def test_a_refused_key_is_told_to_every_page(service: Service, query: str) -> None:
+def test_every_page_may_read_that_its_key_is_refused(service: Service, query: str) -> None:
     client = service.client()
     for (method, path), row in TABLE.items():
         if row.widget:

@@ -36,7 +36,7 @@ def editor(service: Service, shop: Merchant) -> Iterator[PlacementEditor]:
             found.remove(one.name)
 
 
-def asked(shop: Merchant, name: str, **query: Any) -> Any:
+def get_placement(shop: Merchant, name: str, **query: Any) -> Any:
     """Return the reply of a placement once it is known."""
     eventually(lambda: shop.recommend(placement=name).status == 200)
     return shop.recommend(placement=name, **query)
@@ -50,16 +50,16 @@ def test_a_placement_answers_by_its_name(shop: Merchant, editor: PlacementEditor
         ),
     )
 
-    reply = asked(shop, "page", item_id="tent-0", anchor="true")
+    reply = get_placement(shop, "page", item_id="tent-0", anchor="true")
 
     assert len(reply.ids) == 3
     assert reply.json["placement"] == {
         "name": "page", "title": "With tent-0", "num": 3, "minimum": 1,
     }  # fmt: skip
     assert reply.json["anchor"]["id"] == "tent-0"
-    more = asked(shop, "page", item_id="tent-0", exclude=",".join(reply.ids))
+    more = get_placement(shop, "page", item_id="tent-0", exclude=",".join(reply.ids))
     assert not set(more.ids) & {*reply.ids, "tent-0"}
-    filtered = asked(shop, "page", item_id="tent-0", filter="brand:odd", num=2)
+    filtered = get_placement(shop, "page", item_id="tent-0", filter="brand:odd", num=2)
     assert {one.rsplit("-", 1)[1] for one in filtered.ids} <= {"1", "3", "5"}
 
 
@@ -67,8 +67,8 @@ def test_a_change_is_served_at_once_though_lists_are_cached(
     shop: Merchant, editor: PlacementEditor
 ) -> None:
     editor.add("home", PlacementContent(Strategy.NEW, num=2))
-    before = asked(shop, "home").ids
-    assert asked(shop, "home").ids == before
+    before = get_placement(shop, "home").ids
+    assert get_placement(shop, "home").ids == before
 
     editor.change("home", num=4, strategy=Strategy.ON_SALE)
 
@@ -86,12 +86,12 @@ def test_a_shopper_gets_what_they_viewed(shop: Merchant, editor: PlacementEditor
         view = {"event": "detail-page-view", "item_id": item_id, "session_id": "s_eve"}
         assert shop.track(view).status == 200
 
-    assert asked(shop, "seen", user_id="s_eve").ids == ["boot-2", "lamp-1"]
-    assert asked(shop, "seen", user_id="s_eve", item_id="boot-2").ids == ["lamp-1"]
-    because = asked(shop, "why", user_id="s_eve", item_id="boot-2")
+    assert get_placement(shop, "seen", user_id="s_eve").ids == ["boot-2", "lamp-1"]
+    assert get_placement(shop, "seen", user_id="s_eve", item_id="boot-2").ids == ["lamp-1"]
+    because = get_placement(shop, "why", user_id="s_eve", item_id="boot-2")
     assert because.json["placement"]["title"] == "As you saw lamp-1"
     assert not {"boot-2", "lamp-1"} & set(because.ids)
-    assert asked(shop, "why").json["placement"]["title"] is None
+    assert get_placement(shop, "why").json["placement"]["title"] is None
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_wrong_call_says_what_to_do(
     shop: Merchant, editor: PlacementEditor, query: dict[str, str], status: int, said: str
 ) -> None:
     editor.add("cart", PlacementContent())
-    asked(shop, "cart")
+    get_placement(shop, "cart")
 
     reply = shop.recommend(**query)
 
@@ -139,12 +139,14 @@ def test_the_command_line_adds_changes_explains_and_removes(
     changed = placements(
         "change", "cart", "--filter", "brand:Odd", "--fallback", "trending"
     )
-    told = run("explain", shop.account.domain, "--placement", "cart", "--cart", "tent-0")
+    explained = run(
+        "explain", shop.account.domain, "--placement", "cart", "--cart", "tent-0"
+    )
 
     assert changed == f"Changed {line}\n"
     assert placements("list") == f"{line}\n"
-    assert "placement cart\ncomplementary, page type cart, about tent-0" in told
-    assert "filtered" in told
+    assert "placement cart\ncomplementary, page type cart, about tent-0" in explained
+    assert "filtered" in explained
     placements("remove", "cart")
     assert editor.all() == []
     assert "placements add" in placements("list")

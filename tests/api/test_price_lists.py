@@ -49,7 +49,7 @@ def prices(reply: Any) -> dict[str, float | None]:
     return {one["id"]: one["price"] for one in products}
 
 
-def asked(shop: Merchant, path: str, *, secret: bool = False, **query: Any) -> Any:
+def get(shop: Merchant, path: str, *, secret: bool = False, **query: Any) -> Any:
     """Return the reply to a call with either key."""
     target = f"{path}?{urlencode(query)}" if secret else shop.target(path, **query)
     return shop.client.ask("GET", target, None, shop.server if secret else {})
@@ -69,8 +69,8 @@ def test_every_list_shows_the_prices_of_the_named_list(
 ) -> None:
     query: dict[str, Any] = {"user_id": "s_eve"} if path == "/v1/recommendations" else {}
     for _ in range(3):  # computed, cached, and after the usual prices were cached
-        usual = asked(shop, path, **query)
-        reply = asked(shop, path, secret=True, price_list=price_list, **query)
+        usual = get(shop, path, **query)
+        reply = get(shop, path, secret=True, price_list=price_list, **query)
 
         assert prices(usual) == USUAL
         assert prices(reply) == shown
@@ -132,7 +132,7 @@ def test_a_look_and_the_pages_own_product_have_the_lists_price(shop: Merchant) -
 def test_a_wrong_list_says_what_to_do(
     shop: Merchant, path: str, name: str, *, secret: bool, status: int, said: str
 ) -> None:
-    reply = asked(shop, path, secret=secret, price_list=name, item_id="tent")
+    reply = get(shop, path, secret=secret, price_list=name, item_id="tent")
 
     assert reply.status == status, reply.body
     assert said in reply.body.decode().replace("\\'", "'")
@@ -141,8 +141,8 @@ def test_a_wrong_list_says_what_to_do(
 
 
 def test_the_secret_key_reads_nothing_else_that_is_for_pages(shop: Merchant) -> None:
-    assert asked(shop, "/v1/looks", secret=True, item_id="tent").status == 401
-    assert asked(shop, "/v1/widget-config", secret=True, price_list="USD").status == 401
+    assert get(shop, "/v1/looks", secret=True, item_id="tent").status == 401
+    assert get(shop, "/v1/widget-config", secret=True, price_list="USD").status == 401
 
 
 def test_a_setting_makes_a_groups_prices_public(service: Service, shop: Merchant) -> None:

@@ -131,7 +131,7 @@ def test_every_other_call_is_limited(inside: Inside) -> None:
         assert reply.json["code"] == "too_many_requests", path
 
 
-def test_lists_that_lie_ready_are_limited_alike(inside: Inside, merchant: Merchant) -> None:
+def test_cached_lists_have_the_same_rate_limit(inside: Inside, merchant: Merchant) -> None:
     assert merchant.push({"id": "a"}, {"id": "b"}).status == 200
     target = merchant.target("/v1/recommendations", item_id="a")
     replies: dict[str, Reply | None] = {}
@@ -144,14 +144,14 @@ def test_lists_that_lie_ready_are_limited_alike(inside: Inside, merchant: Mercha
     eventually(is_answered_both_ways, 30, 1)  # two calls a second, which the key may do
 
     here = somebody()
-    answered = list(
+    allowed = list(
         itertools.takewhile(
             lambda reply: reply is not None,
             (inside.fast_reply(target, here) for _ in range(TRIES)),
         )
     )
 
-    assert len(answered) < TRIES
+    assert len(allowed) < TRIES
     assert refused(lambda: inside.ask("GET", target, None, here)).status == 429
     names = [
         sorted(k for k, _ in one.headers) for one in replies.values() if one is not None

@@ -195,11 +195,11 @@ def test_every_list_is_whole_and_in_order(shop: Merchant, source: str, num: int)
 @pytest.mark.parametrize("source", ["mix", "browse", "buy", "similar"])
 def test_the_page_and_the_basket_are_never_recommended(shop: Merchant, source: str) -> None:
     for anchor in EVERYTHING:
-        told = shop.recommend(
+        reply = shop.recommend(
             source=source, num=20, item_id=anchor, item_ids="tent-1,lamp-2"
         )
 
-        assert not {anchor, "tent-1", "lamp-2"} & set(told.ids)
+        assert not {anchor, "tent-1", "lamp-2"} & set(reply.ids)
 
 
 def test_buy_returns_what_was_bought_together_and_is_never_padded(shop: Merchant) -> None:
@@ -214,7 +214,7 @@ def test_buy_returns_what_was_bought_together_and_is_never_padded(shop: Merchant
         assert shop.recommend(source="buy", num=20, item_id=lonely).ids == []
 
 
-def test_a_bundle_is_told_which_products_are_certainly_bought_together(
+def test_a_bundle_list_marks_products_that_are_certainly_bought_together(
     service: Service,
 ) -> None:
     merchant = service.register()
@@ -222,16 +222,16 @@ def test_a_bundle_is_told_which_products_are_certainly_bought_together(
     for number in range(12):
         merchant.order(f"o{number}", "tent", "pegs" if number else "mug")
     service.train(merchant)
-    asked = {"source": "buy", "item_id": "tent", "anchor": "true"}
+    query = {"source": "buy", "item_id": "tent", "anchor": "true"}
 
     def certain() -> dict[str, bool | None]:
-        products = merchant.recommend(**asked).json["recommendations"]
+        products = merchant.recommend(**query).json["recommendations"]
         return {one["id"]: one.get("certain") for one in products}
 
     eventually(lambda: certain() == {"pegs": True, "mug": False})
-    asked["anchor"] = "false"
+    query["anchor"] = "false"
     assert certain() == {"pegs": None, "mug": None}
-    asked |= {"anchor": "true", "source": "mix"}
+    query |= {"anchor": "true", "source": "mix"}
     assert set(certain().values()) == {None}
 
 
@@ -241,10 +241,10 @@ def test_buy_without_an_anchor_takes_the_shoppers_own_orders(shop: Merchant) -> 
     shop.order("mine", "boot-0", user_id="own-orders")
 
     signed = shop.identity("own-orders")
-    told = shop.recommend(source="buy", num=20, user_id="own-orders", identity=signed)
+    reply = shop.recommend(source="buy", num=20, user_id="own-orders", identity=signed)
 
-    assert family_of(told.ids) == {"boot"}
-    assert "boot-0" not in told.ids
+    assert family_of(reply.ids) == {"boot"}
+    assert "boot-0" not in reply.ids
 
 
 def test_browse_without_an_identity_is_filled_like_mix(shop: Merchant) -> None:
@@ -257,10 +257,10 @@ def test_similar_needs_an_item_and_fills_like_mix(shop: Merchant) -> None:
 
 
 def test_a_short_list_is_filled_from_the_items_own_category_first(shop: Merchant) -> None:
-    told = shop.recommend(item_id="rare-0", num=5)
+    reply = shop.recommend(item_id="rare-0", num=5)
 
-    assert set(told.ids) == set(FAMILIES["rare"]) - {"rare-0"}
-    assert set(told.sources) == {"category"}
+    assert set(reply.ids) == set(FAMILIES["rare"]) - {"rare-0"}
+    assert set(reply.sources) == {"category"}
 
 
 def test_what_a_shopper_bought_is_not_recommended_again_unless_the_store_wishes(
@@ -270,8 +270,8 @@ def test_what_a_shopper_bought_is_not_recommended_again_unless_the_store_wishes(
 
     def repeats() -> set[str]:
         signed = {"user_id": "buyer", "identity": own_shop.identity("buyer")}
-        told = own_shop.recommend(num=20, item_id="tent-2", **signed).ids
-        return {"tent-0", "tent-1"} & set(told)
+        listed = own_shop.recommend(num=20, item_id="tent-2", **signed).ids
+        return {"tent-0", "tent-1"} & set(listed)
 
     assert repeats() == set()
     with service.database() as database:
@@ -288,9 +288,9 @@ def test_what_was_merely_viewed_may_be_recommended(shop: Merchant) -> None:
     ]
     shop.track(*views)
 
-    told = shop.recommend(num=20, user_id="s_viewer").ids
+    listed = shop.recommend(num=20, user_id="s_viewer").ids
 
-    assert set(FAMILIES["lamp"]) & set(told)
+    assert set(FAMILIES["lamp"]) & set(listed)
 
 
 def test_what_cannot_be_shown_is_not_however_strongly_it_is_recommended(
@@ -306,11 +306,11 @@ def test_what_cannot_be_shown_is_not_however_strongly_it_is_recommended(
 
     for query in ({"item_id": "tent-0"}, {"item_ids": "tent-0"}, {}):
         for source in ("mix", "browse", "buy"):
-            told = own_shop.recommend(num=20, source=source, **query).ids
-            assert not {first, second, third} & set(told)
+            listed = own_shop.recommend(num=20, source=source, **query).ids
+            assert not {first, second, third} & set(listed)
 
 
-def test_the_number_is_the_stores_own_unless_asked(
+def test_the_stores_own_number_applies_unless_the_call_has_one(
     service: Service, shop: Merchant
 ) -> None:
     few = service.register(rec_num="3")
@@ -390,7 +390,7 @@ def test_a_call_excludes_up_to_a_hundred_items(shop: Merchant, path: str) -> Non
     assert locs(ask(101)) == [["query", "exclude"]]
 
 
-def test_the_pages_own_product_stands_beside_the_list_where_it_is_asked_for(
+def test_the_pages_own_product_comes_beside_the_list_on_request(
     own_shop: Merchant,
 ) -> None:
     fields = {"id", "title", "price", "image_url", "product_url"}
@@ -413,7 +413,7 @@ def test_both_identities_of_a_call_count(shop: Merchant) -> None:
     shop.order("as-customer", "tent-0", user_id="id-customer")
     shop.order("as-session", "boot-0", session_id="id-session")
 
-    told = shop.recommend(
+    listed = shop.recommend(
         source="buy",
         num=20,
         customer_id="id-customer",
@@ -421,8 +421,8 @@ def test_both_identities_of_a_call_count(shop: Merchant) -> None:
         identity=shop.identity("id-customer"),
     ).ids
 
-    assert family_of(told) == {"tent", "boot"}
-    assert not {"tent-0", "boot-0"} & set(told)
+    assert family_of(listed) == {"tent", "boot"}
+    assert not {"tent-0", "boot-0"} & set(listed)
 
 
 def test_one_identity_is_the_same_shopper_in_whichever_field_it_comes(
@@ -431,8 +431,8 @@ def test_one_identity_is_the_same_shopper_in_whichever_field_it_comes(
     shop.order("anonymous", "lamp-0", session_id="s_same")
 
     for field in ("user_id", "customer_id"):
-        told = shop.recommend(source="buy", num=20, **{field: "s_same"}).ids
-        assert family_of(told) == {"lamp"}
+        listed = shop.recommend(source="buy", num=20, **{field: "s_same"}).ids
+        assert family_of(listed) == {"lamp"}
 
 
 def test_what_a_session_did_becomes_the_customers_who_it_turns_out_to_be(
@@ -508,7 +508,7 @@ def test_what_a_shopper_looks_for_by_name_brings_what_others_went_on_to(
     assert set(here.recommend(source="browse", num=2).ids) != {"boot-4", "boot-2"}
 
 
-def test_a_category_nobody_taught_anything_about_shows_its_best(
+def test_a_category_without_training_data_shows_its_best_products(
     service: Service, shop: Merchant
 ) -> None:
     shop = service.everywhere(shop)[0]

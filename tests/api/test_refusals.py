@@ -84,12 +84,12 @@ def test_an_address_where_nothing_is_says_so(
 def test_a_method_that_a_path_does_not_answer_is_named_with_those_it_does(
     client: Client, path: str
 ) -> None:
-    answered = {method for method, own in TABLE if own == path}
-    for method in {"GET", "POST", "PUT", "PATCH", "DELETE"} - answered:
+    allowed = {method for method, own in TABLE if own == path}
+    for method in {"GET", "POST", "PUT", "PATCH", "DELETE"} - allowed:
         reply = client.ask(method, path.replace("{item_id}", "a"))
 
         check_refusal(reply, 405, "method_not_allowed")
-        assert set((reply.header("allow") or "").split(", ")) == answered
+        assert set((reply.header("allow") or "").split(", ")) == allowed
 
 
 def test_a_request_id_that_is_valid_comes_back_and_another_is_replaced(

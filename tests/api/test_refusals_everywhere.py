@@ -219,14 +219,14 @@ def shop(inside: Inside, *, is_open: bool, is_suspended: bool) -> Merchant:
 
 def test_every_route_is_refused_in_every_way_it_can_be(inside: Inside) -> None:
     merchant = shop(inside, is_open=True, is_suspended=False)
-    asked = list(refusals_of(merchant, is_suspended=False))
-    asked += refusals_of(merchant, is_suspended=True)
+    refusals = list(refusals_of(merchant, is_suspended=False))
+    refusals += refusals_of(merchant, is_suspended=True)
     with_a_key = {route for route, row in TABLE.items() if row.wants in KEYS}
 
-    assert {one.route for one in asked if one.status == 401} == with_a_key
-    assert {one.route for one in asked if one.status == 402} == NEED_A_PLAN
-    assert {one.status for one in asked} == {401, 402, 413, 422}
-    assert len({one.route for one in asked if one.status == 413}) >= 8
+    assert {refusal.route for refusal in refusals if refusal.status == 401} == with_a_key
+    assert {refusal.route for refusal in refusals if refusal.status == 402} == NEED_A_PLAN
+    assert {refusal.status for refusal in refusals} == {401, 402, 413, 422}
+    assert len({refusal.route for refusal in refusals if refusal.status == 413}) >= 8
 
 
 @pytest.mark.parametrize("is_open", [True, False])

@@ -88,7 +88,7 @@ def test_of_retries_at_once_one_is_carried_out(database: Database) -> None:
     store, _ = register_store(database, Registration("shop.example"), lambda: 1)
     call = identify_call("items", "n", b"body")
     done = list[int]()
-    told = list[tuple[int, bool]]()
+    results = list[tuple[int, bool]]()
 
     def carry_out() -> int:
         done.append(1)
@@ -97,16 +97,16 @@ def test_of_retries_at_once_one_is_carried_out(database: Database) -> None:
     def retry() -> None:
         with database.transaction() as transaction:
             log = StoreLog(database, transaction, store.store_id)
-            told.append(run_once(log, call, 5, carry_out, int))
+            results.append(run_once(log, call, 5, carry_out, int))
 
     retries = [threading.Thread(target=retry) for _ in range(6)]
-    for one in retries:
-        one.start()
-    for one in retries:
-        one.join()
+    for thread in retries:
+        thread.start()
+    for thread in retries:
+        thread.join()
 
     assert done == [1]
-    assert sorted(told) == [(1, False), *[(1, True)] * 5]
+    assert sorted(results) == [(1, False), *[(1, True)] * 5]
 
 
 def test_a_name_is_good_for_a_day_and_one_store(database: Database) -> None:

@@ -19,8 +19,8 @@ def ask(merchant: Merchant, query: str) -> Reply:
 
 
 def figures(merchant: Merchant) -> dict[str, Any]:
-    told = ask(merchant, "name=attribution").json
-    return {one["name"]: one["value"] for one in told["figures"]}
+    report = ask(merchant, "name=attribution").json
+    return {figure["name"]: figure["value"] for figure in report["figures"]}
 
 
 def test_a_sale_after_a_recommendation_is_credited_by_the_background(

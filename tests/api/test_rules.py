@@ -148,7 +148,7 @@ def test_a_boost_holds_where_it_says(everywhere: list[Merchant], rules: RuleEdit
         }
 
 
-def test_a_pin_stands_at_its_place_but_not_in_buy(
+def test_a_pin_is_at_its_position_but_not_in_buy(
     everywhere: list[Merchant], rules: RuleEditor
 ) -> None:
     rules.add(RuleContent(RuleAction.PIN, RuleTarget(items=("lamp-3",)), position=2))
@@ -182,21 +182,21 @@ def test_what_is_explained_on_the_command_line_is_what_is_served(
     words = ("explain", everywhere[0].account.domain, *data, "--num", "9")
 
     def explained(*about: str) -> Any:
-        done = CliRunner().invoke(productrecs, [*words, *about])
-        assert done.exit_code == 0, done.output
-        return json.loads(done.stdout)
+        result = CliRunner().invoke(productrecs, [*words, *about])
+        assert result.exit_code == 0, result.output
+        return json.loads(result.stdout)
 
-    told = explained("--item", "tent-0", "--shopper", "s0")
+    explanation = explained("--item", "tent-0", "--shopper", "s0")
     trending = explained("--source", "trending")
 
-    assert [(one["item_id"], one["source"]) for one in told["products"]] == [
+    assert [(one["item_id"], one["source"]) for one in explanation["products"]] == [
         (one["id"], one["source"]) for one in served["recommendations"]
     ]
-    for one, other in zip(told["products"], served["recommendations"], strict=True):
+    for one, other in zip(explanation["products"], served["recommendations"], strict=True):
         assert float(f"{one['score']:.6g}") == other["score"]
     assert [one["item_id"] for one in trending["products"]] == trends
-    assert told["products"][0]["rules"][0]["title"] == "Tents first"
-    assert told["holdout"] is None
+    assert explanation["products"][0]["rules"][0]["title"] == "Tents first"
+    assert explanation["holdout"] is None
 
 
 def test_each_store_obeys_its_own_rules(

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 def opened(service: Service, merchant: Merchant, *words: str) -> dict[str, Any]:
     """Return what `store sandbox` tells of the store's test store."""
-    told = service.run("store", "sandbox", merchant.account.domain, *words, "--json")
-    found: dict[str, Any] = json.loads(told)
-    return found
+    printed = service.run("store", "sandbox", merchant.account.domain, *words, "--json")
+    sandbox: dict[str, Any] = json.loads(printed)
+    return sandbox
 
 
 def test_what_is_tried_in_a_test_store_is_gone_after_a_reset_and_its_keys_stay(
@@ -24,9 +24,12 @@ def test_what_is_tried_in_a_test_store_is_gone_after_a_reset_and_its_keys_stay(
 ) -> None:
     assert merchant.push({"id": "real", "title": "Real"}).status == 200
     service.run("settings", merchant.account.domain, "rec_num=3")
-    told = opened(service, merchant)
+    sandbox = opened(service, merchant)
     account = Account(
-        told["store_id"], told["domain"], told["publishable_key"], told["secret_key"]
+        sandbox["store_id"],
+        sandbox["domain"],
+        sandbox["publishable_key"],
+        sandbox["secret_key"],
     )
     tried = Merchant(account, merchant.client)
 
@@ -48,14 +51,14 @@ def test_what_is_tried_in_a_test_store_is_gone_after_a_reset_and_its_keys_stay(
 def test_a_test_stores_keys_say_so_and_open_nothing_of_the_store(
     service: Service, merchant: Merchant
 ) -> None:
-    told = opened(service, merchant)
-    assert told["domain"] == f"test.{merchant.account.domain}"
-    assert told["publishable_key"].startswith("pk_test_")
-    assert told["secret_key"].startswith("sk_test_")
+    sandbox = opened(service, merchant)
+    assert sandbox["domain"] == f"test.{merchant.account.domain}"
+    assert sandbox["publishable_key"].startswith("pk_test_")
+    assert sandbox["secret_key"].startswith("sk_test_")
 
-    mixed = replace(merchant.account, publishable=told["publishable_key"])
-    script = merchant.client.ask("GET", f"/widget/v1/{told['domain']}.js")
+    mixed = replace(merchant.account, publishable=sandbox["publishable_key"])
+    script = merchant.client.ask("GET", f"/widget/v1/{sandbox['domain']}.js")
 
     assert merchant.push({"id": "real"}).status == 200
     assert Merchant(mixed, merchant.client).trending().ids == []
-    assert told["publishable_key"].encode() in script.body
+    assert sandbox["publishable_key"].encode() in script.body

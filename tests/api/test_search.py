@@ -109,7 +109,7 @@ def test_mistypings_and_unfinished_words_find_what_was_meant(shop: Merchant) -> 
     assert shop.search("computer").ids == ["l-1"]
 
 
-def test_what_was_given_up_is_told_in_a_header_that_pages_may_read(shop: Merchant) -> None:
+def test_a_header_that_pages_may_read_says_how_a_query_was_relaxed(shop: Merchant) -> None:
     plain, other = shop.search("laptop"), shop.search("gadren tent")
     some = shop.search("laptop tent")
 

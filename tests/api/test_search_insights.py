@@ -37,16 +37,18 @@ def test_what_was_searched_for_is_reported_by_what_it_was_about(
         }
     )
 
-    def told() -> Any:
+    def current_report() -> Any:
         return report(service, merchant)
 
-    def searches(told: Any) -> Any:
-        return next(one["value"] for one in told["figures"] if one["name"] == "searches")
+    def searches(figures_of: Any) -> Any:
+        return next(
+            one["value"] for one in figures_of["figures"] if one["name"] == "searches"
+        )
 
-    # The address of mail is counted, and not told.
-    eventually(lambda: searches(told()) == 4, 30, pause=0.5)
-    found = told()
-    rows = {row["query"]: row for row in found["rows"]}
+    # The address of mail is counted, and not reported.
+    eventually(lambda: searches(current_report()) == 4, 30, pause=0.5)
+    last = current_report()
+    rows = {row["query"]: row for row in last["rows"]}
     assert set(rows) == {"lamp", "garden tents", "xylophone"}
     assert rows["garden tents"]["searches"] == 1
     assert rows["garden tents"]["click_through"] == 1.0
@@ -56,12 +58,12 @@ def test_what_was_searched_for_is_reported_by_what_it_was_about(
     assert [
         row["query"] for row in report(service, merchant, "search-no-results")["rows"]
     ] == ["xylophone"]
-    assert "mail" not in json.dumps(found)
+    assert "mail" not in json.dumps(last)
     table = service.run("report", merchant.account.domain, "search", "--csv")
     assert table.splitlines()[0].startswith('"query","searches",')
 
 
-def test_shoppers_behind_one_address_are_told_apart_by_their_names(
+def test_shoppers_behind_one_address_are_distinguished_by_their_ids(
     service: Service, merchant: Merchant
 ) -> None:
     merchant.push({"id": "t-1", "title": "Garden tent"})

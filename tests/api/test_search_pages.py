@@ -288,7 +288,7 @@ def test_every_suggestion_has_results(shop: Merchant) -> None:
     assert ask(shop, "green t", suggest=5).json["suggestions"] == ["green tent"]
 
 
-def test_a_mistake_is_told_in_the_spelling_of_the_shop(shop: Merchant) -> None:
+def test_a_typo_gets_a_suggestion_in_the_spelling_of_the_shop(shop: Merchant) -> None:
     assert ask(shop, "lantren", suggest=1).json["did_you_mean"] == "lantern"
     assert ask(shop, "greeen tent", suggest=1).json["did_you_mean"] == "green tent"
     assert ask(shop, "lamqp w", suggest=1).json["did_you_mean"] is None  # nothing has both
@@ -440,19 +440,19 @@ def test_a_question_that_halves_the_results_comes_with_its_answers(
     )
     eventually(lambda: len(merchant.search("kiste ").ids) == 10, 30)
 
-    asked = ask(merchant, "kiste ", refine="true", num=3)
+    question = ask(merchant, "kiste ", refine="true", num=3)
 
     options = [
         {"value": "Blau", "count": 5, "filter": "color:Blau"},
         {"value": "Rot", "count": 5, "filter": "color:Rot"},
     ]
-    refine = asked.json["refine"]
+    refine = question.json["refine"]
     assert (refine["attribute"], refine["question"]) == ("color", "Welche Farbe?")
     assert sorted(refine["options"], key=lambda one: one["value"]) == options
-    assert list(asked.json) == ["results", "refine"]
-    answered = ask(merchant, "kiste ", "color:Rot", refine="true")
-    assert len(answered.ids) == answered.json["total"] == 5
-    assert "refine" not in answered.json
+    assert list(question.json) == ["results", "refine"]
+    narrowed = ask(merchant, "kiste ", "color:Rot", refine="true")
+    assert len(narrowed.ids) == narrowed.json["total"] == 5
+    assert "refine" not in narrowed.json
     assert "refine" not in ask(merchant, "kiste rot ", refine="true").json
     assert "refine" not in ask(merchant, "kiste ").json
     assert ask(merchant, "kiste ", refine="perhaps").status == 422

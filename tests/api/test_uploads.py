@@ -50,7 +50,7 @@ def head_of(merchant: Merchant, length: int) -> bytes:
     return f"POST /orders/upload HTTP/1.1\r\n{lines}\r\n".encode()
 
 
-def test_a_history_is_accepted_imported_and_told(merchant: Merchant) -> None:
+def test_a_history_is_accepted_imported_and_its_status_reported(merchant: Merchant) -> None:
     reply = upload(merchant, HISTORY)
 
     assert reply.status == 202
@@ -89,7 +89,7 @@ def test_a_file_is_read_however_it_is_written(
     "content",
     ["", "\n", "order_id\nA\n", "item_id;quantity\na;1\n", "A-1,tent\n", "x" * 100_000],
 )
-def test_a_header_that_lacks_a_column_is_told_at_once(
+def test_a_header_that_lacks_a_column_is_refused_at_once(
     service: Service, merchant: Merchant, content: str
 ) -> None:
     reply = upload(merchant, content)
@@ -187,10 +187,12 @@ def test_a_third_file_at_a_time_must_wait(service: Service, merchant: Merchant) 
     eventually(lambda: upload(merchant, HISTORY).status == 202, 10)
 
 
-def test_an_upload_is_told_to_its_store_only(merchant: Merchant, other: Merchant) -> None:
+def test_only_its_own_store_sees_the_status_of_an_upload(
+    merchant: Merchant, other: Merchant
+) -> None:
     upload_id = upload(merchant, HISTORY).json["upload_id"]
 
-    for store, asked in (
+    for store, asked_id in (
         (other, upload_id),
         (merchant, upload_id[:-1]),
         (merchant, "up_" + "a" * 24),
@@ -198,9 +200,9 @@ def test_an_upload_is_told_to_its_store_only(merchant: Merchant, other: Merchant
         (merchant, "..%5C..%5Cx"),
     ):
         reply = store.client.ask(
-            "GET", f"/orders/upload/{asked}", None, {"x-api-key": store.account.secret}
+            "GET", f"/orders/upload/{asked_id}", None, {"x-api-key": store.account.secret}
         )
-        assert (reply.status, reply.json["code"]) == (404, "upload_unknown"), asked
+        assert (reply.status, reply.json["code"]) == (404, "upload_unknown"), asked_id
     assert state(merchant, upload_id)["upload_id"] == upload_id
 
 

@@ -33,17 +33,17 @@ def test_what_the_tag_names_is_what_is_there(merchant: Merchant, service: Servic
     guide = merchant.client.ask("GET", "/docs-md/widgets.md").body.decode()
     printed = service.run("embed", domain, "--pinned", "--base-url", f"{base}/")
 
-    told, shown = list(TAG.finditer(printed)), list(TAG.finditer(guide))
-    assert [one["kind"] for one in told] == list(KINDS)
-    assert {(one["base"], one["key"]) for one in told} == {
+    tags, guide_tags = list(TAG.finditer(printed)), list(TAG.finditer(guide))
+    assert [tag["kind"] for tag in tags] == list(KINDS)
+    assert {(tag["base"], tag["key"]) for tag in tags} == {
         (base, merchant.account.publishable)
     }
-    assert [one["digest"] for one in told] == [one["digest"] for one in shown]
-    for one in told:
+    assert [tag["digest"] for tag in tags] == [tag["digest"] for tag in guide_tags]
+    for tag in tags:
         headers = {"origin": "https://shop.example", "accept-encoding": "gzip"}
-        reply = merchant.client.ask("GET", one["path"], None, headers)
+        reply = merchant.client.ask("GET", tag["path"], None, headers)
         body = gzip.decompress(reply.body)
-        assert base64.b64encode(hashlib.sha384(body).digest()).decode() == one["digest"]
+        assert base64.b64encode(hashlib.sha384(body).digest()).decode() == tag["digest"]
         assert reply.header("cache-control") == "public, max-age=31536000, immutable"
         assert reply.header("access-control-allow-origin") == "*"
         assert reply.header("cross-origin-resource-policy") == "cross-origin"

@@ -45,8 +45,8 @@ def test_it_knows_its_stores_key_and_no_secret(
 ) -> None:
     text = ask(merchant, kind).body.decode()
 
-    (told,) = re.findall(r"\)\((\{[^()]*\})\);\n$", text)
-    assert json.loads(told)["key"] == merchant.account.publishable
+    (settings,) = re.findall(r"\)\((\{[^()]*\})\);\n$", text)
+    assert json.loads(settings)["key"] == merchant.account.publishable
     assert "sk_" not in text
     assert other.account.publishable not in text
     assert ask(other, kind).body.decode() == text.replace(
@@ -85,7 +85,9 @@ def test_the_best_coding_that_the_browser_reads_is_sent(
 
 
 @pytest.mark.parametrize("coding", ["identity", "gzip", "br"])
-def test_who_has_it_is_told_so_without_a_body(merchant: Merchant, coding: str) -> None:
+def test_a_cached_script_is_answered_304_without_a_body(
+    merchant: Merchant, coding: str
+) -> None:
     tag = ask(merchant, accept_encoding=coding).header("etag") or ""
 
     again = ask(merchant, accept_encoding=coding, if_none_match=tag)
@@ -116,13 +118,13 @@ def test_an_unknown_store_gets_a_script_that_says_so(
 
 
 def test_a_pages_own_tag_gets_the_hint_in_a_way_that_runs(merchant: Merchant) -> None:
-    told = ask(merchant, "", "nobody.example")
+    hint = ask(merchant, "", "nobody.example")
 
     run = ask(merchant, "", "nobody.example", sec_fetch_dest="script")
     looked_at = ask(merchant, "", "nobody.example", sec_fetch_dest="document")
 
-    assert (run.status, looked_at.status, run.body) == (200, 404, told.body)
-    assert run.header("vary") == told.header("vary") == "Sec-Fetch-Dest"
+    assert (run.status, looked_at.status, run.body) == (200, 404, hint.body)
+    assert run.header("vary") == hint.header("vary") == "Sec-Fetch-Dest"
 
 
 def test_the_domain_is_found_in_any_spelling(merchant: Merchant) -> None:

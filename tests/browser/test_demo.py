@@ -21,7 +21,7 @@ from productrecs.tenancy.accounts.store_management import find_store
 from tests.support.browser import (
     BARRIERS,
     WAIT_MS,
-    Watch,
+    PageLog,
     check_tasks_are_short,
     longest_task_of_ours,
     watched,
@@ -95,7 +95,7 @@ def address(shop: Service, path: str) -> str:
     return f"http://{HOST}:{shop.port}{path}"
 
 
-def opened(page: Page, shop: Service, path: str) -> Watch:
+def opened(page: Page, shop: Service, path: str) -> PageLog:
     """Open a page of the shop and scroll through it, so that every widget is asked for."""
     watch = watched(page)
     page.goto(address(shop, path), wait_until="load")

@@ -58,7 +58,7 @@ def test_a_call_can_be_tried_from_the_page(
     expect(status).to_contain_text("200", timeout=WAIT_MS)
     assert '"tent"' in block.locator(".live-responses-table").inner_text()
     assert watch.hosts() == {f"{HOST}:{service.port}"}
-    assert any("/v1/trending?" in address for address in watch.asked)
+    assert any("/v1/trending?" in address for address in watch.requested)
 
 
 @pytest.mark.parametrize(

@@ -254,7 +254,7 @@ EAGER = [(8, 150, "data-eager"), (2, 150, "data-eager"), (0, 150, "data-eager")]
 
 
 @pytest.mark.parametrize(
-    ("wide", "answered"),
+    ("wide", "recs_reply"),
     each_width_in_turn(
         [
             (8, 150, "data-eager"),
@@ -266,9 +266,9 @@ EAGER = [(8, 150, "data-eager"), (2, 150, "data-eager"), (0, 150, "data-eager")]
     indirect=["wide"],
 )
 def test_six_widgets_shift_nothing(
-    wide: Page, front: Storefront, answered: tuple[int, int, str]
+    wide: Page, front: Storefront, recs_reply: tuple[int, int, str]
 ) -> None:
-    count, wait_ms, loading = answered
+    count, wait_ms, loading = recs_reply
     answer(wide, front, count, wait_ms)
     element_with_options = f"<product-recs data-allow-duplicates {loading}"
     element = SIX.replace("<product-recs", element_with_options)

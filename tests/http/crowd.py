@@ -4,7 +4,7 @@ import http.client
 import threading
 
 
-class Crowd:
+class ConstantLoad:
     """Clients that ask without a pause, on kept and on new connections, until refused."""
 
     def __init__(self, port: int) -> None:

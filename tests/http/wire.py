@@ -43,7 +43,7 @@ class Read(NamedTuple):
     body: bytes
 
 
-class Outcome(NamedTuple):
+class ParseOutcome(NamedTuple):
     """What a connection came to."""
 
     requests: list[Read]
@@ -104,7 +104,7 @@ def _config() -> Config:
     return config
 
 
-async def _serve(pieces: Sequence[bytes], *, stock: bool) -> tuple[Outcome, bytes]:
+async def _serve(pieces: Sequence[bytes], *, stock: bool) -> tuple[ParseOutcome, bytes]:
     loop = asyncio.get_running_loop()
     protocol: HttpToolsProtocol = (
         HttpToolsProtocol(_config(), ServerState(), {}, loop)
@@ -125,7 +125,7 @@ async def _serve(pieces: Sequence[bytes], *, stock: bool) -> tuple[Outcome, byte
     replies = transport.written.split(b"HTTP/1.1 ")[1:]
     refusals = [one for one in replies if not one.startswith((b"200", b"100"))]
     refusal = _refusal(refusals[0]) if refusals else ""
-    return Outcome(application.requests, refusal), transport.written
+    return ParseOutcome(application.requests, refusal), transport.written
 
 
 def _refusal(reply: bytes) -> str:
@@ -136,7 +136,7 @@ def _refusal(reply: bytes) -> str:
     return lines[:3].decode() + " " + (json.loads(said)["code"] if said[0] == "{" else said)
 
 
-def served(*pieces: bytes, stock: bool = False) -> Outcome:
+def served(*pieces: bytes, stock: bool = False) -> ParseOutcome:
     """Return what our connection reads; with `stock`, that of uvicorn with httptools."""
     return asyncio.run(_serve(pieces, stock=stock))[0]
 
@@ -146,7 +146,7 @@ def written(*pieces: bytes) -> bytes:
     return asyncio.run(_serve(pieces, stock=False))[1]
 
 
-def by_h11(data: bytes) -> Outcome:
+def by_h11(data: bytes) -> ParseOutcome:
     """Return what h11 reads, as a server that answers each request once it is whole.
 
     An empty line before a request is passed over, which h11 does not do by itself.
@@ -160,8 +160,8 @@ def by_h11(data: bytes) -> Outcome:
             request, data = found
             requests.append(request)
     except h11.RemoteProtocolError as error:
-        return Outcome(requests, str(error) or "refused")
-    return Outcome(requests, "")
+        return ParseOutcome(requests, str(error) or "refused")
+    return ParseOutcome(requests, "")
 
 
 def _one_by_h11(data: bytes) -> tuple[Read, bytes] | None:

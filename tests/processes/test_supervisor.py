@@ -21,7 +21,7 @@ from productrecs.cli.processes.listening_socket import (
 )
 from productrecs.core.errors import ProductRecsError
 from productrecs.processes.child_process import start_program
-from tests.http.crowd import Crowd
+from tests.http.crowd import ConstantLoad
 from tests.support.project import ROOT
 
 
@@ -158,7 +158,7 @@ def test_a_stop_answers_open_requests_and_leaves_no_process(service: ToyService)
 
 def test_a_stop_under_load_fails_no_request(service: ToyService) -> None:
     until(lambda: whole(service))
-    crowd = Crowd(service.port)
+    crowd = ConstantLoad(service.port)
     time.sleep(0.3)
 
     service.process.terminate()
@@ -173,7 +173,7 @@ def test_replacing_processes_one_by_one_under_load_fails_no_request(
     service: ToyService,
 ) -> None:
     until(lambda: whole(service))
-    crowd = Crowd(service.port)
+    crowd = ConstantLoad(service.port)
     before = service.started("api")
 
     for number in before:

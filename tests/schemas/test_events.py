@@ -306,13 +306,13 @@ def test_an_impression_is_one_event_per_product_shown(items: object) -> None:
     } == {(EventKind.REC_IMPRESSION, "s_1", "recs", "e")}
 
 
-def test_an_impression_of_one_product_may_be_told_in_scalars() -> None:
+def test_an_impression_of_one_product_may_have_scalars() -> None:
     event = _one(_event("rec-impression", source="mix", position=4))
 
     assert (event.item_id, event.source, event.position) == ("a", "mix", 4)
 
 
-def test_scalars_tell_nothing_of_several_products() -> None:
+def test_scalars_are_ignored_for_several_products() -> None:
     events, _ = parse_events(_event("rec-impression", item_ids="a,b", source="mix"))
 
     assert [event.source for event in events] == [None, None]

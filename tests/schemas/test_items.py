@@ -280,7 +280,7 @@ def test_no_misshapen_body_is_a_push(body: bytes) -> None:
     assert _refused(parse_json(body))
 
 
-def test_every_problem_of_an_item_is_told() -> None:
+def test_every_problem_of_an_item_is_reported() -> None:
     assert _refused({"items": [{"id": "", "price": "x", "title": 1}]}) == [
         (("body", "items", 0, "id"), "string_too_short"),
         (("body", "items", 0, "title"), "string_type"),

@@ -21,7 +21,7 @@ def type_of(value: object) -> str:
     return type(value).__name__
 
 
-def _told(*problems: Problem) -> list[dict[str, Any]]:
+def _entries(*problems: Problem) -> list[dict[str, Any]]:
     """Return the entries of the reply, read as strictly as a client may."""
     reply = validation_reply(problems)
     assert len(reply) <= 64 * 1024
@@ -32,7 +32,7 @@ def _told(*problems: Problem) -> list[dict[str, Any]]:
 def test_a_problem_has_the_members_of_the_interface() -> None:
     problem = Problem(("body", "items", 3, "price"), "too much", "less_than", 5, {"lt": 3})
 
-    assert _told(problem) == [
+    assert _entries(problem) == [
         {
             "loc": ["body", "items", 3, "price"],
             "msg": "too much",
@@ -43,8 +43,8 @@ def test_a_problem_has_the_members_of_the_interface() -> None:
     ]
 
 
-def test_without_input_or_context_neither_is_told() -> None:
-    assert _told(Problem(("query", "num"), "no", "x")) == [
+def test_without_input_or_context_neither_is_in_the_reply() -> None:
+    assert _entries(Problem(("query", "num"), "no", "x")) == [
         {"loc": ["query", "num"], "msg": "no", "type": "x"}
     ]
 
@@ -52,8 +52,8 @@ def test_without_input_or_context_neither_is_told() -> None:
 @pytest.mark.parametrize(
     "value", [None, True, False, 0, -7, 1.5, "", "Röd €", [], {}, [1, "a", {"b": [None]}]]
 )
-def test_a_short_input_is_told_as_it_is(value: object) -> None:
-    assert _told(Problem((), "", "", value))[0]["input"] == value
+def test_a_short_input_is_repeated_unchanged(value: object) -> None:
+    assert _entries(Problem((), "", "", value))[0]["input"] == value
 
 
 @pytest.mark.parametrize(
@@ -74,14 +74,14 @@ def test_a_short_input_is_told_as_it_is(value: object) -> None:
     ids=type_of,
 )
 def test_a_long_input_is_cut_at_256_bytes(value: object) -> None:
-    told = _told(Problem((), "", "", value))[0]["input"]
+    shown = _entries(Problem((), "", "", value))[0]["input"]
 
-    assert isinstance(told, str)
-    assert 200 <= len(msgspec.json.encode(told)) <= 256
+    assert isinstance(shown, str)
+    assert 200 <= len(msgspec.json.encode(shown)) <= 256
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "shown"),
     [
         (math.nan, "NaN"),
         (math.inf, "Infinity"),
@@ -95,22 +95,24 @@ def test_a_long_input_is_cut_at_256_bytes(value: object) -> None:
     ],
     ids=type_of,
 )
-def test_what_json_cannot_hold_is_told_as_text(value: object, told: object) -> None:
-    assert _told(Problem((), "", "", value))[0]["input"] == told
+def test_values_that_json_cannot_hold_are_written_as_text(
+    value: object, shown: object
+) -> None:
+    assert _entries(Problem((), "", "", value))[0]["input"] == shown
 
 
-def test_an_endlessly_nested_input_is_told_in_part() -> None:
+def test_an_endlessly_nested_input_is_cut() -> None:
     endless: list[object] = []
     endless.append(endless)
 
-    assert len(_told(Problem((), "", "", endless))) == 1
+    assert len(_entries(Problem((), "", "", endless))) == 1
 
 
-def test_at_most_a_hundred_problems_are_told() -> None:
-    assert len(_told(*(Problem(("body", n), "no", "x", n) for n in range(500)))) == 100
+def test_at_most_a_hundred_problems_are_reported() -> None:
+    assert len(_entries(*(Problem(("body", n), "no", "x", n) for n in range(500)))) == 100
 
 
-def test_the_reply_stays_within_64_kib_whatever_it_tells() -> None:
+def test_the_reply_stays_within_64_kib() -> None:
     worst = Problem(
         loc=tuple("\U0001f600" * 200 for _ in range(100)),
         msg="\0" * 5000,
@@ -119,19 +121,19 @@ def test_the_reply_stays_within_64_kib_whatever_it_tells() -> None:
         ctx={"reason": "\0" * 100},
     )
 
-    told = _told(*[worst] * 100)
+    entries = _entries(*[worst] * 100)
 
-    assert 1 <= len(told) < 100
-
-
-def test_a_context_too_long_to_tell_is_left_out() -> None:
-    assert "ctx" not in _told(Problem((), "", "", ctx={"expected": "x" * 2000}))[0]
+    assert 1 <= len(entries) < 100
 
 
-def test_an_error_in_a_context_is_told_in_words() -> None:
-    told = _told(Problem((), "", "", ctx={"error": ValueError("why")}))
+def test_a_context_that_is_too_long_is_left_out() -> None:
+    assert "ctx" not in _entries(Problem((), "", "", ctx={"expected": "x" * 2000}))[0]
 
-    assert told[0]["ctx"] == {"error": "why"}
+
+def test_an_exception_in_a_context_is_its_message() -> None:
+    entries = _entries(Problem((), "", "", ctx={"error": ValueError("why")}))
+
+    assert entries[0]["ctx"] == {"error": "why"}
 
 
 def test_no_problem_is_an_empty_list() -> None:

@@ -17,6 +17,7 @@ from productrecs.serving.activity_counts import (
 from productrecs.settings import Settings
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
+from tests.support.clock import FakeClock
 from tests.support.service import Service
 
 if TYPE_CHECKING:
@@ -38,19 +39,6 @@ def store_id(services: Services) -> StoreId:
     return register_store(services.database, wanted, services.clock)[0].store_id
 
 
-class Stopwatch:
-    """A clock that moves on by `step` seconds whenever it is read."""
-
-    def __init__(self, step: float) -> None:
-        self.now = 0.0
-        self.step = step
-
-    def __call__(self) -> float:
-        """Return what it shows."""
-        self.now += self.step
-        return self.now
-
-
 def view(services: Services, store_id: StoreId) -> None:
     event = NewEvent(EventKind.DETAIL_PAGE_VIEW, item_id="a", session_id="s_1")
     with services.database.transaction() as transaction:
@@ -59,7 +47,7 @@ def view(services: Services, store_id: StoreId) -> None:
 
 
 def test_quick_counting_is_always_fresh(services: Services, store_id: StoreId) -> None:
-    activity = ActivityCounter(services, Stopwatch(0.01))
+    activity = ActivityCounter(services, FakeClock(0.0, step=0.01))
     seen = []
     for _ in range(3):
         seen.append(activity.of(store_id))
@@ -72,7 +60,7 @@ def test_quick_counting_is_always_fresh(services: Services, store_id: StoreId) -
 def test_slow_counting_rests(
     services: Services, store_id: StoreId, took: float, rest: float
 ) -> None:
-    watch = Stopwatch(took)
+    watch = FakeClock(0.0, step=took)
     activity = ActivityCounter(services, watch)
     first = activity.of(store_id)
     view(services, store_id)
@@ -91,7 +79,7 @@ def test_slow_counting_rests(
 
 
 def test_each_store_rests_for_itself(services: Services, store_id: StoreId) -> None:
-    activity = ActivityCounter(services, Stopwatch(1.0))
+    activity = ActivityCounter(services, FakeClock(0.0, step=1.0))
     activity.of(StoreId("st_another"))
     view(services, store_id)
 

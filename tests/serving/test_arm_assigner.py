@@ -46,14 +46,16 @@ def store_id(database: Database) -> StoreId:
 
 
 @pytest.fixture
-def processes(database: Database, store_id: StoreId) -> Iterator[Callable[[], Process]]:
+def processes(
+    database: Database, store_id: StoreId
+) -> Iterator[Callable[[], AssignerProcess]]:
     """Give a function that starts one more API process of the store."""
     reader = database.raw_reader()
-    yield lambda: Process(database, store_id, reader)
+    yield lambda: AssignerProcess(database, store_id, reader)
     reader.close()
 
 
-class Process:
+class AssignerProcess:
     """One API process, as far as tests go."""
 
     def __init__(self, database: Database, store_id: StoreId, reader: RawReader) -> None:
@@ -112,7 +114,7 @@ def two_apart(store_id: StoreId) -> tuple[str, str]:
 def test_a_shopper_stays_in_the_arm_of_the_name_they_were_first_met_by(
     database: Database,
     store_id: StoreId,
-    processes: Callable[[], Process],
+    processes: Callable[[], AssignerProcess],
     *,
     flushed: bool,
     turned: bool,
@@ -133,7 +135,7 @@ def test_a_shopper_stays_in_the_arm_of_the_name_they_were_first_met_by(
 
 
 def test_a_customer_met_before_their_session_keeps_their_own_arm(
-    database: Database, store_id: StoreId, processes: Callable[[], Process]
+    database: Database, store_id: StoreId, processes: Callable[[], AssignerProcess]
 ) -> None:
     session, customer = two_apart(store_id)
     process = processes()
@@ -147,7 +149,7 @@ def test_a_customer_met_before_their_session_keeps_their_own_arm(
 
 
 def test_whoever_is_met_by_two_names_at_once_is_one_from_then_on(
-    store_id: StoreId, processes: Callable[[], Process]
+    store_id: StoreId, processes: Callable[[], AssignerProcess]
 ) -> None:
     session, customer = two_apart(store_id)
     process = processes()
@@ -159,7 +161,7 @@ def test_whoever_is_met_by_two_names_at_once_is_one_from_then_on(
 
 
 def test_every_name_is_stored_once_with_its_arm_and_unit(
-    database: Database, store_id: StoreId, processes: Callable[[], Process]
+    database: Database, store_id: StoreId, processes: Callable[[], AssignerProcess]
 ) -> None:
     session, customer = two_apart(store_id)
     for process in (processes(), processes()):
@@ -176,8 +178,8 @@ def test_every_name_is_stored_once_with_its_arm_and_unit(
     ]
 
 
-def test_while_the_database_is_away_memory_decides_and_nobody_waits_twice(
-    database: Database, store_id: StoreId, processes: Callable[[], Process]
+def test_while_the_database_is_away_memory_decides_and_no_call_waits_twice(
+    database: Database, store_id: StoreId, processes: Callable[[], AssignerProcess]
 ) -> None:
     session, customer = two_apart(store_id)
     process = processes()
@@ -199,7 +201,7 @@ def test_while_the_database_is_away_memory_decides_and_nobody_waits_twice(
 
 
 def test_no_reply_waits_while_storing_hangs(
-    database: Database, processes: Callable[[], Process]
+    database: Database, processes: Callable[[], AssignerProcess]
 ) -> None:
     process = processes()
     process.holds_out("s_0")
@@ -224,7 +226,9 @@ def test_no_reply_waits_while_storing_hangs(
 
 
 def test_what_cannot_be_stored_waits_and_is_stored_later(
-    database: Database, processes: Callable[[], Process], monkeypatch: pytest.MonkeyPatch
+    database: Database,
+    processes: Callable[[], AssignerProcess],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     process = processes()
     process.holds_out("s_0")

@@ -41,12 +41,12 @@ def moment(*shown: int, models: str = "first", settings: object = SETTINGS) -> L
     return ListInputs(np.array(shown or (1, 1, 1), dtype=bool), models, settings)
 
 
-def kept_at(
-    first: ListInputs, asked: object = "a", now: float = 100.0
+def cache_with_list(
+    first: ListInputs, request: object = "a", now: float = 100.0
 ) -> RecommendationCache:
     cache = RecommendationCache()
-    assert cache.get(first, asked, now, written("never"), UNTOLD) is None
-    cache.put(asked, LIST, b"old", now, UNTOLD)
+    assert cache.get(first, request, now, written("never"), UNTOLD) is None
+    cache.put(request, LIST, b"old", now, UNTOLD)
     return cache
 
 
@@ -80,14 +80,14 @@ def written(text: str):  # type: ignore[no-untyped-def]
 
 def test_the_same_moment_gives_the_same_bytes() -> None:
     now = moment()
-    cache = kept_at(now)
+    cache = cache_with_list(now)
 
     assert cache.get(now, "a", 10_000.0, written("new"), UNTOLD) == b"old"
     assert cache.get(now, "b", 10_000.0, written("new"), UNTOLD) is None
 
 
 def test_a_changed_price_is_written_at_once() -> None:
-    cache = kept_at(moment())
+    cache = cache_with_list(moment())
     cache.put("a", LIST, b"old", 100.0, Rests(7))
 
     assert cache.get(moment(), "a", 100.0, written("new price"), Rests(7)) == b"new price"
@@ -96,7 +96,7 @@ def test_a_changed_price_is_written_at_once() -> None:
 @pytest.mark.parametrize("after", [moment(1, 0), moment(1)])
 def test_a_product_that_went_counts_at_once(after: ListInputs) -> None:
     """Lists that are made anew rest, but not where a product of theirs is gone."""
-    cache = kept_at(moment())
+    cache = cache_with_list(moment())
     for other in range(8_192):
         cache.put(other, LIST, b"old", 100.0, Rests(7))
 
@@ -105,7 +105,7 @@ def test_a_product_that_went_counts_at_once(after: ListInputs) -> None:
 
 def test_lists_without_the_product_that_went_stay() -> None:
     before, after = moment(1, 1, 1), moment(1, 1, 0)
-    cache = kept_at(before)
+    cache = cache_with_list(before)
     cache.put("a", LIST, b"old", 100.0, Rests(7))
 
     assert cache.get(after, "a", 130.0, written("again"), Rests(7)) == b"again"
@@ -116,7 +116,7 @@ def test_lists_without_the_product_that_went_stay() -> None:
     [moment(1, 1, 1), moment(1, 1, 0, 1), moment(1, 1, 0, settings=OTHER_SETTINGS)],
 )
 def test_a_product_that_comes_and_other_settings_count_at_once(after: ListInputs) -> None:
-    cache = kept_at(moment(1, 1, 0))
+    cache = cache_with_list(moment(1, 1, 0))
 
     assert cache.get(after, "a", 100.0, written("never"), UNTOLD) is None
     assert cache.size == 0
@@ -124,71 +124,82 @@ def test_a_product_that_comes_and_other_settings_count_at_once(after: ListInputs
 
 def test_new_models_reach_every_list_in_use_within_the_lag_but_not_all_at_once() -> None:
     cache, first, second = RecommendationCache(), moment(), moment(models="second")
-    for asked in range(8_192):
-        cache.get(first, asked, 100.0, written("never"), UNTOLD)
-        cache.put(asked, LIST, b"old", 100.0, UNTOLD)
+    for request in range(8_192):
+        cache.get(first, request, 100.0, written("never"), UNTOLD)
+        cache.put(request, LIST, b"old", 100.0, UNTOLD)
 
     made = [0]
     for step in range(round(REFRESH_WITHIN_SECONDS * 10) + 1):
         now = 120.0 + step / 10
-        made.append(sum(not asked_again(cache, second, one, now) for one in range(8_192)))
+        made.append(
+            sum(
+                not is_served_from_cache(cache, second, request, now)
+                for request in range(8_192)
+            )
+        )
 
     assert max(made[1:-1]) <= 60  # of some ten at once and five hundred a second
     assert sum(made) == 8_192  # what was left when the time was over is made, too
 
 
-def asked_again(
-    cache: RecommendationCache, at: ListInputs, asked: object, now: float
+def is_served_from_cache(
+    cache: RecommendationCache, at: ListInputs, request: object, now: float
 ) -> bool:
     """Ask for a list as everybody does, made anew if need be; tell whether it was kept."""
-    if cache.get(at, asked, now, written("old"), UNTOLD) is not None:
+    if cache.get(at, request, now, written("old"), UNTOLD) is not None:
         return True
-    cache.put(asked, LIST, b"new", now, UNTOLD)
+    cache.put(request, LIST, b"new", now, UNTOLD)
     return False
 
 
 def test_where_very_many_are_kept_a_list_rests_that_was_just_made() -> None:
     cache, first = RecommendationCache(), moment()
     second = first._replace(models="second")
-    for asked in range(8_192):
-        cache.get(first, asked, 100.0, written("never"), UNTOLD)
-        cache.put(asked, LIST, b"old", 100.0, Rests(7))
+    for request in range(8_192):
+        cache.get(first, request, 100.0, written("never"), UNTOLD)
+        cache.put(request, LIST, b"old", 100.0, Rests(7))
 
     just_made = 99.9 + MIN_AGE_SECONDS
     assert cache.get(second, 1, just_made, written("never"), Rests(8)) == b"old"
     assert cache.get(second, 1, 100.0 + MIN_AGE_SECONDS, written("never"), Rests(8)) is None
 
 
-def test_lists_that_nobody_asked_for_before_keep_others_waiting() -> None:
-    cache, second = kept_at(moment(), asked="page", now=100.0), moment(models="second")
+def test_lists_that_are_new_to_the_cache_delay_others() -> None:
+    cache, second = (
+        cache_with_list(moment(), request="page", now=100.0),
+        moment(models="second"),
+    )
     for new in range(1_000):
         assert cache.get(second, new, 101.0, written("never"), UNTOLD) is None
 
-    assert asked_again(cache, second, "page", 101.2)
-    assert not asked_again(cache, second, "page", 102.0)
+    assert is_served_from_cache(cache, second, "page", 101.2)
+    assert not is_served_from_cache(cache, second, "page", 102.0)
 
 
 def test_where_few_lists_are_kept_new_models_reach_them_all_in_a_moment() -> None:
-    cache, second = kept_at(moment(), asked="page", now=100.0), moment(models="second")
+    cache, second = (
+        cache_with_list(moment(), request="page", now=100.0),
+        moment(models="second"),
+    )
 
     assert cache.get(second, "page", 100.01, written("new"), UNTOLD) is None
 
 
-def test_a_list_that_nobody_asked_for_lately_is_made_anew_at_once() -> None:
-    cache = kept_at(moment(), now=100.0)
+def test_a_list_without_recent_requests_is_recomputed_at_once() -> None:
+    cache = cache_with_list(moment(), now=100.0)
 
     assert cache.get(moment(models="second"), "a", 200.0, written("new"), UNTOLD) is None
 
 
 def test_a_list_that_may_be_a_minute_behind_waits_for_no_other() -> None:
     first, second = moment(), moment(models="second")
-    cache = kept_at(first, asked="page", now=100.0)
+    cache = cache_with_list(first, request="page", now=100.0)
     assert cache.get(first, "page", 500.0, written("never"), UNTOLD) == b"old"
     for new in range(1_000):
         cache.get(second, new, 544.0, written("never"), UNTOLD)
 
-    assert asked_again(cache, second, "page", 544.0)
-    assert not asked_again(cache, second, "page", 500.0 + MAX_STALE_SECONDS)
+    assert is_served_from_cache(cache, second, "page", 544.0)
+    assert not is_served_from_cache(cache, second, "page", 500.0 + MAX_STALE_SECONDS)
 
 
 def test_a_list_whose_mark_stays_outlives_new_models_for_minutes() -> None:
@@ -207,7 +218,7 @@ FILLED = [*LIST, Pick(2, EngineName.CATEGORY, 0.1)]
 
 
 def filled() -> RecommendationCache:
-    cache = kept_at(moment())
+    cache = cache_with_list(moment())
     cache.put("a", FILLED, b"old", 100.0, Rests(7, 1))
     return cache
 
@@ -233,16 +244,16 @@ def test_a_list_stays_for_minutes_while_what_fills_it_up_does() -> None:
     assert not kept_on(cache, 100.0 + 41 * 7, filling=2)
 
 
-def test_a_list_that_more_fills_than_marks_tell_is_made_anew_within_a_minute() -> None:
-    cache = kept_at(moment())
+def test_a_list_with_unfingerprinted_backfill_is_recomputed_within_a_minute() -> None:
+    cache = cache_with_list(moment())
     cache.put("a", FILLED, b"old", 100.0, Rests(7))
 
     assert kept_on(cache, 119.0, filling=None)
     assert not kept_on(cache, 141.0, filling=None)
 
 
-def test_what_fills_other_lists_up_is_not_asked() -> None:
-    cache = kept_at(moment())
+def test_the_backfill_of_other_lists_is_not_fingerprinted() -> None:
+    cache = cache_with_list(moment())
     cache.put("a", LIST, b"old", 100.0, Rests(7, 1))
 
     assert kept_on(cache, 141.0, filling=2)
@@ -261,9 +272,9 @@ def test_a_list_whose_mark_is_another_is_made_anew_within_the_lag() -> None:
 
 def test_a_list_stays_when_its_body_had_to_leave() -> None:
     cache, now = RecommendationCache(limit_bytes=4_000), moment()
-    for asked in "abc":
-        cache.get(now, asked, 0.0, written("never"), UNTOLD)
-        cache.put(asked, LIST, b"x" * 600, 0.0, UNTOLD)
+    for request in "abc":
+        cache.get(now, request, 0.0, written("never"), UNTOLD)
+        cache.put(request, LIST, b"x" * 600, 0.0, UNTOLD)
 
     assert cache.get(now, "a", 0.0, written("again"), UNTOLD) == b"again"
     assert cache.get(now, "c", 0.0, written("never"), UNTOLD) == b"x" * 600
@@ -281,17 +292,17 @@ def test_lists_without_products_are_made_anew_too() -> None:
 
 def test_the_least_recently_used_leave_first() -> None:
     cache, now = RecommendationCache(limit_bytes=2_500), moment()
-    for asked in ("a", "b", "c"):
-        cache.get(now, asked, 0.0, written("never"), UNTOLD)
-        cache.put(asked, LIST, b"x" * 200, 0.0, UNTOLD)
+    for request in ("a", "b", "c"):
+        cache.get(now, request, 0.0, written("never"), UNTOLD)
+        cache.put(request, LIST, b"x" * 200, 0.0, UNTOLD)
     cache.get(now, "a", 0.0, written("never"), UNTOLD)
     cache.put("d", LIST, b"x" * 200, 0.0, UNTOLD)
 
-    found = [
-        cache.get(now, asked, 0.0, written("x"), UNTOLD) is not None for asked in "abcd"
+    remaining = [
+        cache.get(now, request, 0.0, written("x"), UNTOLD) is not None for request in "abcd"
     ]
 
-    assert found == [True, False, True, True]
+    assert remaining == [True, False, True, True]
     assert cache.size <= 2_500
 
 
@@ -309,8 +320,10 @@ def shop_where(trending: Sequence[int]) -> StoreState:
     return small_shop(rows, BASKETS, [], trending)
 
 
-def listed(shop: StoreState, asked: RecommendationRequest) -> list[tuple[int, EngineName]]:
-    return [(pick.item, pick.engine) for pick in recommend(shop, asked, [], NOW)]
+def listed(
+    shop: StoreState, request: RecommendationRequest
+) -> list[tuple[int, EngineName]]:
+    return [(pick.item, pick.engine) for pick in recommend(shop, request, [], NOW)]
 
 
 def test_while_what_fills_a_list_up_stays_so_does_the_list() -> None:
@@ -322,16 +335,16 @@ def test_while_what_fills_a_list_up_stays_so_does_the_list() -> None:
         later = [*order]
         one, other = sorted(rng.choice(ITEMS, 2, replace=False).tolist())
         later[one], later[other] = later[other], later[one]
-        for asked in (PAGE, CART):
+        for request in (PAGE, CART):
             before, after = shop_where(order), shop_where(later)
-            engines = {engine for _, engine in listed(before, asked)}
-            marks = [
-                ListFingerprint(shop, asked, NOW).of_backfill(engines)
+            engines = {engine for _, engine in listed(before, request)}
+            fingerprints = [
+                ListFingerprint(shop, request, NOW).of_backfill(engines)
                 for shop in (before, after)
             ]
-            if marks[0] == marks[1]:
+            if fingerprints[0] == fingerprints[1]:
                 stayed += 1
-                assert listed(before, asked) == listed(after, asked)
+                assert listed(before, request) == listed(after, request)
             else:
                 changed += 1
 
@@ -339,7 +352,7 @@ def test_while_what_fills_a_list_up_stays_so_does_the_list() -> None:
     assert changed > 50
 
 
-def test_only_who_filled_the_list_up_is_asked() -> None:
+def test_only_the_backfill_of_this_list_is_fingerprinted() -> None:
     order = list(range(ITEMS))
     # Of another category than the page's, so that it moves what trends alone.
     moved = [*order[3:], *order[:3]]
@@ -351,7 +364,7 @@ def test_only_who_filled_the_list_up_is_asked() -> None:
     assert before.of_backfill({EngineName.BUY}) == after.of_backfill({EngineName.BUY})
 
 
-def test_of_what_a_call_is_about_and_nobody_knows_nothing_is_told() -> None:
+def test_unknown_products_of_a_call_have_no_fingerprint() -> None:
     shop = shop_where(range(ITEMS))
     unknown = RecommendationRequest(Source.MIX, 6, item_id="never pushed")
     nothing = RecommendationRequest(Source.MIX, 6)

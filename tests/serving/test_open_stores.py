@@ -124,7 +124,7 @@ def test_what_a_shop_remembers_later_makes_another_leave(
     shops.close()
 
 
-def test_stores_that_nobody_asks_for_leave_memory(
+def test_unused_stores_leave_memory(
     services: Services, accounts: AccountDirectory, store: Store
 ) -> None:
     passing = itertools.count(step=1_800)  # half an hour passes whenever the cache looks
@@ -142,7 +142,7 @@ def test_stores_that_nobody_asks_for_leave_memory(
     shops.close()
 
 
-def test_a_store_that_nobody_asks_for_follows_its_changes(
+def test_an_unused_store_follows_its_changes(
     services: Services, store: Store, shops: OpenStores
 ) -> None:
     opened = asyncio.run(shops.open(store))

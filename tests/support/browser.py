@@ -55,7 +55,7 @@ _PACE: Final = """() => {
 _HELD_UP: Final = 2.0  # how much longer than at rest work may take, and still tell
 _LOOKS: Final = 12
 # How long the widgets' scripts held the page up at worst, in milliseconds: parts of frames
-# that took more than 50 are told with their script.
+# that took more than 50 are noted with their script.
 _WORST: Final = """() => new Promise(done => {
   let worst = 0;
   new PerformanceObserver(list => {
@@ -165,28 +165,28 @@ def launched() -> Iterator[Browser]:
 
 
 @dataclass
-class Watch:
+class PageLog:
     """What a page did: the addresses it asked for, and what its console says is wrong."""
 
-    asked: list[str] = field(default_factory=list)
+    requested: list[str] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
 
     def hosts(self) -> set[str]:
         """Return the hosts, with their ports, that were asked for anything."""
-        parts = map(urlsplit, self.asked)
+        parts = map(urlsplit, self.requested)
         return {one.netloc for one in parts if one.scheme not in {"data", "blob", "about"}}
 
 
-def watched(page: Page) -> Watch:
+def watched(page: Page) -> PageLog:
     """Note from now on what `page` does."""
-    watch = Watch()
+    log = PageLog()
 
     def listen(message: ConsoleMessage) -> None:
         if message.type in {"error", "warning"}:
-            watch.complaints.append(f"{message.type}: {message.text}")
+            log.complaints.append(f"{message.type}: {message.text}")
 
-    page.on("request", lambda request: watch.asked.append(request.url))
+    page.on("request", lambda request: log.requested.append(request.url))
     page.on("console", listen)
-    page.on("pageerror", lambda error: watch.complaints.append(f"uncaught: {error}"))
+    page.on("pageerror", lambda error: log.complaints.append(f"uncaught: {error}"))
     page.set_default_timeout(WAIT_MS)
-    return watch
+    return log

@@ -27,7 +27,7 @@ from productrecs.tenancy.users.dashboard_user import (
     hash_password,
 )
 from productrecs.tenancy.users.repository import UserRepository
-from tests.support.browser import BARRIERS, WAIT_MS, Watch, watched
+from tests.support.browser import BARRIERS, WAIT_MS, PageLog, watched
 from tests.support.dashboard import PASSWORD
 from tests.support.service import HOST, Service
 
@@ -122,7 +122,7 @@ class LoggedInPage:
 
     dashboard: StoreDashboard
     page: Page
-    watch: Watch
+    watch: PageLog
     views: Views = VIEWS
 
     def open(self, path: str) -> Page:

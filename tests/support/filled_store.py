@@ -322,7 +322,7 @@ def _files(filled: Filled, texts: Sequence[str]) -> None:
     """Store files that were checked, imported and refused, with the texts in each field."""
     moves: list[tuple[ImportStatus, dict[str, object]]] = []
     for text in texts:
-        told = {"columns": ["row", text], "cells": [["2", text]]}
+        problems = {"columns": ["row", text], "cells": [["2", text]]}
         read: dict[str, object] = {
             "kind": "items",
             "format": "columns",
@@ -333,7 +333,7 @@ def _files(filled: Filled, texts: Sequence[str]) -> None:
             "mapping": {"id": text},
             "counts": dict.fromkeys(_TOLD, 1),
             "notes": [text],
-            "rows": told,
+            "rows": problems,
             "errors": [[3, text]],
         }
         done = {"counts": dict.fromkeys(_TOLD, 1), "errors": [[3, text]], "kept": 1}

@@ -29,7 +29,7 @@ _LONGEST_SUMMARY: Final = 80
 _DEEPEST: Final = 5
 
 
-class Operation(NamedTuple):
+class ApiOperation(NamedTuple):
     """One operation, by how people name it, such as `GET /v1/trending`."""
 
     name: str
@@ -37,12 +37,12 @@ class Operation(NamedTuple):
     it: Schema
 
 
-def operations(document: Schema) -> Iterator[Operation]:
+def operations(document: Schema) -> Iterator[ApiOperation]:
     """Yield every operation of a description."""
     for path, methods in document["paths"].items():
         for method in METHODS:
             if method in methods:
-                yield Operation(f"{method.upper()} {path}", path, methods[method])
+                yield ApiOperation(f"{method.upper()} {path}", path, methods[method])
 
 
 def faults(document: Schema) -> list[str]:
@@ -113,7 +113,7 @@ def _components(document: Schema) -> Iterator[str]:
 # ------------------------------------------------------------------------- one operation
 
 
-def _words(_: Schema, operation: Operation) -> Iterator[str]:
+def _words(_: Schema, operation: ApiOperation) -> Iterator[str]:
     summary = operation.it.get("summary", "")
     description = operation.it.get("description", "")
     if not _NAME.fullmatch(operation.it.get("operationId", "")):
@@ -126,7 +126,7 @@ def _words(_: Schema, operation: Operation) -> Iterator[str]:
         yield "a description says more than the summary"
 
 
-def _security(document: Schema, operation: Operation) -> Iterator[str]:
+def _security(document: Schema, operation: ApiOperation) -> Iterator[str]:
     known = document["components"].get("securitySchemes", {})
     if "security" not in operation.it:
         yield "it does not say which key it wants"
@@ -137,7 +137,7 @@ def _security(document: Schema, operation: Operation) -> Iterator[str]:
         yield "it wants a key and never answers 401"
 
 
-def _parameters(document: Schema, operation: Operation) -> Iterator[str]:
+def _parameters(document: Schema, operation: ApiOperation) -> Iterator[str]:
     given = operation.it.get("parameters", [])
     in_path = {one["name"] for one in given if one["in"] == "path"}
     if in_path != set(re.findall(r"\{(\w+)\}", operation.path)):
@@ -152,7 +152,7 @@ def _parameters(document: Schema, operation: Operation) -> Iterator[str]:
             yield from _unfit(document, parameter["schema"], example)
 
 
-def _replies(_: Schema, operation: Operation) -> Iterator[str]:
+def _replies(_: Schema, operation: ApiOperation) -> Iterator[str]:
     statuses = operation.it.get("responses", {})
     if not any(status.startswith("2") for status in statuses):
         yield "it never succeeds"
@@ -167,7 +167,7 @@ def _replies(_: Schema, operation: Operation) -> Iterator[str]:
             yield f"{status} has no Retry-After"
 
 
-def _examples(document: Schema, operation: Operation) -> Iterator[str]:
+def _examples(document: Schema, operation: ApiOperation) -> Iterator[str]:
     bodies = {"its body": operation.it.get("requestBody", {})} | {
         f"its {status}": response
         for status, response in operation.it.get("responses", {}).items()
@@ -204,7 +204,7 @@ _OF_THE_WHOLE: Final[tuple[Callable[[Schema], Iterator[str]], ...]] = (
     _paths,
     _components,
 )
-_OF_AN_OPERATION: Final[tuple[Callable[[Schema, Operation], Iterator[str]], ...]] = (
+_OF_AN_OPERATION: Final[tuple[Callable[[Schema, ApiOperation], Iterator[str]], ...]] = (
     _words,
     _security,
     _parameters,

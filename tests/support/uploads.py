@@ -148,7 +148,7 @@ def write_history(path: Path, size: int, padding: int = 0) -> int:
 
 
 @dataclass
-class Shopper:
+class EventSender:
     """Somebody who goes on shopping: how long each event took, in milliseconds."""
 
     merchant: Merchant

@@ -40,7 +40,7 @@ class Verdict:
     duplicated: frozenset[str]  # more rows than it makes
     torn: frozenset[str]  # some of its rows, not all
     unexpected: frozenset[str]  # there, though refused or never sent
-    recovered: frozenset[str]  # there, though nobody was told
+    recovered: frozenset[str]  # there, though nothing was acknowledged
 
     @property
     def is_clean(self) -> bool:
@@ -49,7 +49,7 @@ class Verdict:
 
     def __str__(self) -> str:
         """Return the counts and some keys of each, for a failed test's message."""
-        told = {
+        kinds = {
             "lost": self.lost,
             "duplicated": self.duplicated,
             "torn": self.torn,
@@ -57,7 +57,7 @@ class Verdict:
             "recovered": self.recovered,
         }
         return "; ".join(
-            f"{word} {len(keys)} {sorted(keys)[:3]}" for word, keys in told.items()
+            f"{word} {len(keys)} {sorted(keys)[:3]}" for word, keys in kinds.items()
         )
 
 

@@ -196,19 +196,19 @@ class Crowd:
         Who is refused honestly waits and asks once more, as a shop does: on a busy machine
         those that were killed may hold the database's lock for seconds after a start.
         """
-        told: dict[str, bool] = {}
+        duplicates: dict[str, bool] = {}
         for shopper in self.shoppers:
             for sending in shopper.unanswered:
                 if sending.may_be_sent_again:
                     shopper.insist(sending)
-            told |= {
+            duplicates |= {
                 key: shopper.duplicates[key]
                 for sending in shopper.unanswered
                 for key in sending.keys
                 if sending.rows == LINES
             }
             shopper.unanswered = []
-        return told
+        return duplicates
 
     @property
     def count(self) -> int:
@@ -218,10 +218,10 @@ class Crowd:
     @property
     def history(self) -> History:
         """What all of them sent."""
-        told = History()
+        combined = History()
         for shopper in self.shoppers:
-            told.note(list(shopper.history.operations.values()))  # it may be busy
-        return told
+            combined.note(list(shopper.history.operations.values()))  # it may be busy
+        return combined
 
 
 def stored(database: Database, store_id: str) -> Counter[str]:

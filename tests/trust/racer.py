@@ -1,8 +1,9 @@
 """Order races: many processes send the same orders at one moment.
 
 `race` starts processes that all have the same list of orders, lets them go at once, and
-returns what each was told of each order. A process reaches the service over HTTP, or is
-itself a process that receives orders into the database; one of these is broken on purpose.
+returns the reply to each of them for each order. A process reaches the service over HTTP,
+or is itself a process that receives orders into the database; one of these is broken on
+purpose.
 All of them are copies of a starter, which has the program loaded and nothing open.
 """
 
@@ -58,27 +59,27 @@ class Way:
 
 @dataclass(frozen=True)
 class Race:
-    """What every process was told: for each order its `duplicate`, and what went wrong."""
+    """What every process received: `duplicate` by order, and what went wrong."""
 
-    told: dict[str, Counter[bool]]
+    duplicates: dict[str, Counter[bool]]
     errors: list[str]
 
     def wrong(self, fresh: int = 1) -> list[str]:
         """Return the orders that were not ingested exactly `fresh` times, and errors."""
         return self.errors + [
-            key for key, told in self.told.items() if told[False] != fresh
+            key for key, replies in self.duplicates.items() if replies[False] != fresh
         ]
 
 
 def race(way: Way, order_ids: Sequence[str], processes: int = 8) -> Race:
-    """Return what `processes` processes were told that all sent the same orders at once."""
-    asked = {"way": asdict(way), "order_ids": list(order_ids), "processes": processes}
+    """Return the replies to `processes` processes that sent the same orders at once."""
+    order = {"way": asdict(way), "order_ids": list(order_ids), "processes": processes}
     starter = _starter()
     assert starter.stdin is not None
     assert starter.stdout is not None
-    starter.stdin.write(json.dumps(asked) + "\n")
+    starter.stdin.write(json.dumps(order) + "\n")
     starter.stdin.flush()
-    told: dict[str, Counter[bool]] = {order_id: Counter() for order_id in order_ids}
+    duplicates: dict[str, Counter[bool]] = {order_id: Counter() for order_id in order_ids}
     errors: list[str] = []
     everybody = json.loads(starter.stdout.readline())
     assert len(everybody) == processes
@@ -88,8 +89,8 @@ def race(way: Way, order_ids: Sequence[str], processes: int = 8) -> Race:
             if error:
                 errors.append(error)
             else:
-                told[order_id][duplicate] += 1
-    return Race(told, errors)
+                duplicates[order_id][duplicate] += 1
+    return Race(duplicates, errors)
 
 
 @functools.cache
@@ -103,32 +104,32 @@ def _starter() -> subprocess.Popen[str]:
 
 
 def _run(line: str) -> str:
-    """Let the processes race that one line asks for; return what they were told."""
-    asked = json.loads(line)
-    way, order_ids = Way(**asked["way"]), asked["order_ids"]
+    """Let the processes race that one line asks for; return their replies."""
+    order = json.loads(line)
+    way, order_ids = Way(**order["way"]), order["order_ids"]
     copies = multiprocessing.get_context("fork")
-    start = copies.Barrier(asked["processes"])
-    ends = [copies.Pipe(duplex=False) for _ in range(asked["processes"])]
+    start = copies.Barrier(order["processes"])
+    ends = [copies.Pipe(duplex=False) for _ in range(order["processes"])]
     racers = []
-    for number, (_, told) in enumerate(ends):
-        here = (way, number, order_ids, start, told)
+    for number, (_, sender) in enumerate(ends):
+        here = (way, number, order_ids, start, sender)
         racers.append(copies.Process(target=_race, args=here))
         racers[-1].start()
-        told.close()
-    heard = [hears.recv() for hears, _ in ends]
+        sender.close()
+    replies = [hears.recv() for hears, _ in ends]
     for racer, (hears, _) in zip(racers, ends, strict=True):
         racer.join()
         hears.close()
-    return json.dumps(heard)
+    return json.dumps(replies)
 
 
 def _race(
-    way: Way, number: int, order_ids: Sequence[str], start: Barrier, told: Connection
+    way: Way, number: int, order_ids: Sequence[str], start: Barrier, sender: Connection
 ) -> None:
     """Be one of the processes."""
     with _receiving(way, number) as receive:
         start.wait(60)
-        told.send([_attempt(receive, order_id) for order_id in order_ids])
+        sender.send([_attempt(receive, order_id) for order_id in order_ids])
 
 
 def _attempt(
@@ -159,14 +160,14 @@ def _receiving(way: Way, number: int) -> Iterator[Callable[[str], bool]]:
 
 
 def _over_http(client: Client, way: Way, order_id: str) -> bool:
-    body = {"order_id": order_id, "items": [{"item_id": item} for item in LINES]}
+    sent = {"order_id": order_id, "items": [{"item_id": item} for item in LINES]}
     target = f"/v1/orders?key={way.key}"
-    reply = client.ask("POST", target, json.dumps(body).encode())
+    reply = client.ask("POST", target, json.dumps(sent).encode())
     assert reply.status == 200, (reply.status, reply.body)
-    told = reply.json
-    assert told["order_id"] == order_id
-    assert told["items_ingested"] == (0 if told["duplicate"] else len(LINES))
-    return bool(told["duplicate"])
+    body = reply.json
+    assert body["order_id"] == order_id
+    assert body["items_ingested"] == (0 if body["duplicate"] else len(LINES))
+    return bool(body["duplicate"])
 
 
 def _receive(database: Database, way: Way, order_id: str) -> bool:

@@ -1,4 +1,4 @@
-"""Load on replicas: shoppers, readers and a merchant, and what they were told when.
+"""Load on replicas: shoppers, readers and a merchant, and which replies they got when.
 
 A shopper sends an order or event through HAProxy again and again until it is acknowledged,
 as a shop's queue does. A merchant raises a price about twice a second. Readers ask for
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
-    from tests.trust.replicas import Cluster, Response
+    from tests.trust.replicas import ReplicaCluster, Response
 
     _Work = Callable[[threading.Event], None]
 
@@ -43,11 +43,11 @@ _Body = dict[str, object]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class TimedReply:
     """One request: when it was sent and answered (monotonic), and with which status."""
 
     sent: float
-    answered: float
+    replied_at: float
     status: int  # 0: nobody answered
     price: float = 0.0  # of the probe, in a list
 
@@ -61,17 +61,19 @@ class Answer:
 class Load:
     """The traffic of one store."""
 
-    cluster: Cluster
+    cluster: ReplicaCluster
     account: Account
     history: History = field(default_factory=History)
-    writes: list[Answer] = field(default_factory=list)
-    lists: list[Answer] = field(default_factory=list)  # through HAProxy
-    watched: dict[str, list[Answer]] = field(default_factory=dict)  # of each API machine
+    writes: list[TimedReply] = field(default_factory=list)
+    lists: list[TimedReply] = field(default_factory=list)  # through HAProxy
+    watched: dict[str, list[TimedReply]] = field(
+        default_factory=dict
+    )  # of each API machine
     raised: list[tuple[float, float]] = field(default_factory=list)  # acknowledged, price
     _price: float = 1.0
 
     @classmethod
-    def begin(cls, cluster: Cluster, domain: str) -> Load:
+    def begin(cls, cluster: ReplicaCluster, domain: str) -> Load:
         """Register a store with one product."""
         wanted = Registration(domain=domain, plan=DEFAULT_PLANS["unlimited"])
         with cluster.database() as database:
@@ -108,8 +110,8 @@ class Load:
             return self.history.judge(stored(database, self.account.store_id))
 
     def stale(
-        self, answers: list[Answer], seconds: float = BOUND_SECONDS
-    ) -> list[tuple[Answer, float]]:
+        self, answers: list[TimedReply], seconds: float = BOUND_SECONDS
+    ) -> list[tuple[TimedReply, float]]:
         """Return the lists that showed less than was acknowledged `seconds` before."""
         found, raised, known = [], sorted(self.raised), 0.0
         place = 0
@@ -121,7 +123,7 @@ class Load:
                 found.append((answer, known))
         return found
 
-    def oldest(self, answers: list[Answer]) -> float:
+    def oldest(self, answers: list[TimedReply]) -> float:
         """Return by how many seconds the stalest list was behind an acknowledgement."""
         worst = 0.0
         for answer in answers:
@@ -176,9 +178,9 @@ class Load:
         try:
             reply = client.ask("POST", target, body, {"content-type": "text/plain"})
         except (OSError, http.client.HTTPException):
-            self.writes.append(Answer(began, time.monotonic(), 0))
+            self.writes.append(TimedReply(began, time.monotonic(), 0))
             return Outcome.INFO
-        self.writes.append(Answer(began, time.monotonic(), reply.status))
+        self.writes.append(TimedReply(began, time.monotonic(), reply.status))
         if reply.status == http.HTTPStatus.OK:
             return Outcome.OK
         # What HAProxy says itself has no Retry-After, and leaves open what was stored.
@@ -199,14 +201,14 @@ class Load:
 
         return work
 
-    def _list(self, client: NetworkClient, more: str) -> Answer:
+    def _list(self, client: NetworkClient, more: str) -> TimedReply:
         target = f"/v1/trending?key={self.account.publishable}{more}"
         began = time.monotonic()
         try:
             reply = client.ask("GET", target)
         except (OSError, http.client.HTTPException):
-            return Answer(began, time.monotonic(), 0)
-        return Answer(began, time.monotonic(), reply.status, _price_in(reply))
+            return TimedReply(began, time.monotonic(), 0)
+        return TimedReply(began, time.monotonic(), reply.status, _price_in(reply))
 
     def _manage(self, until: threading.Event) -> None:
         client = self._proxy()

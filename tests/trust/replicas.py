@@ -253,7 +253,7 @@ class NetworkClient:
 
 
 @dataclass
-class Cluster:
+class ReplicaCluster:
     """Everything that runs."""
 
     hosts: network.Hosts
@@ -351,7 +351,9 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def started(apis: Sequence[str] = APIS, fault: Path | None = None) -> Iterator[Cluster]:
+def started(
+    apis: Sequence[str] = APIS, fault: Path | None = None
+) -> Iterator[ReplicaCluster]:
     """Give a running cluster with a folder of its own; skip where something is missing."""
     if (lacks := missing()) is not None:
         pytest.skip(f"replicas were not tested: {lacks}")
@@ -365,7 +367,9 @@ def started(apis: Sequence[str] = APIS, fault: Path | None = None) -> Iterator[C
 
 
 @contextlib.contextmanager
-def _cluster(folder: Path, apis: Sequence[str], fault: Path | None) -> Iterator[Cluster]:
+def _cluster(
+    folder: Path, apis: Sequence[str], fault: Path | None
+) -> Iterator[ReplicaCluster]:
     """Start the servers, HAProxy and the machines; API machines before the database."""
     binaries = postgres.find_binaries()
     assert binaries is not None
@@ -375,7 +379,7 @@ def _cluster(folder: Path, apis: Sequence[str], fault: Path | None) -> Iterator[
     shutil.chown(files, "postgres", "postgres")
     with network.hosts(names) as found:
         servers = {name: Server(found[name], files, binaries) for name in DATABASES}
-        made = Cluster(found, folder, servers, {})
+        made = ReplicaCluster(found, folder, servers, {})
         for name in (*APIS, *WORKERS):
             made.machines[name] = _machine(made, name, fault)
         made.start_proxy()
@@ -390,7 +394,7 @@ def _cluster(folder: Path, apis: Sequence[str], fault: Path | None) -> Iterator[
         yield made
 
 
-def _machine(made: Cluster, name: str, fault: Path | None) -> Machine:
+def _machine(made: ReplicaCluster, name: str, fault: Path | None) -> Machine:
     kept = ("PATH", "HOME", "LANG", "TMPDIR", "VIRTUAL_ENV")
     environment = {key: os.environ[key] for key in kept if key in os.environ}
     environment |= {

@@ -52,21 +52,21 @@ def merchant(service: Service) -> Merchant:
 
 def allowed_later(before: History, after: History) -> History:
     """Return `before`, and what was sent since as what may be there or not."""
-    told = History(dict(before.operations))
+    combined = History(dict(before.operations))
     for key, sent in after.operations.items():
-        if key not in told.operations:
-            told.operations[key] = replace(sent, outcome=Outcome.INFO)
-    return told
+        if key not in combined.operations:
+            combined.operations[key] = replace(sent, outcome=Outcome.INFO)
+    return combined
 
 
-def judged(told: History, folder: Path, store_id: str) -> Verdict:
-    """Compare what a restored folder holds with what was told."""
+def judged(history: History, folder: Path, store_id: str) -> Verdict:
+    """Compare what a restored folder holds with what was acknowledged."""
     copy = Service(folder)
     with copy.database() as database:
         rows = stored(database, store_id)
         has_receipt = receipts(database, store_id)
     assert has_receipt == {key for key in rows if key.startswith("o-")}
-    return told.judge(rows)
+    return history.judge(rows)
 
 
 def take(merchant: Merchant, crowd: Crowd, copy: Callable[[], Path]) -> Verdict:
@@ -76,8 +76,8 @@ def take(merchant: Merchant, crowd: Crowd, copy: Callable[[], Path]) -> Verdict:
         eventually(lambda: crowd.count >= enough, 60)
         before = crowd.history
         folder = copy()
-    told = allowed_later(before, crowd.history)
-    return judged(told, folder, merchant.account.store_id)
+    history = allowed_later(before, crowd.history)
+    return judged(history, folder, merchant.account.store_id)
 
 
 @pytest.mark.parametrize(
@@ -133,8 +133,10 @@ def test_control_a_copy_of_the_busy_file_is_not_whole(
 
 
 def recommended(merchant: Merchant) -> list[list[str]]:
-    asked = [{"item_id": f"item-{n}", "num": 20} for n in range(0, ITEMS, 5)]
-    return [merchant.recommend(**one).ids for one in asked] + [merchant.trending().ids]
+    queries = [{"item_id": f"item-{n}", "num": 20} for n in range(0, ITEMS, 5)]
+    return [merchant.recommend(**query).ids for query in queries] + [
+        merchant.trending().ids
+    ]
 
 
 def test_a_restored_service_goes_on_where_the_backup_was(

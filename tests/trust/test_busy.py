@@ -65,39 +65,39 @@ def held(
 
 
 def order_at_once(service: Service, merchant: Merchant) -> list[tuple[float, Reply]]:
-    """Return what clients were told that ordered at once, and after how many seconds."""
-    told: list[tuple[float, Reply]] = []
+    """Return the replies to clients that ordered at once, and after how many seconds."""
+    replies: list[tuple[float, Reply]] = []
 
     def order(number: int) -> None:
         began = time.monotonic()
         reply = merchant.through(service.client(60)).order(f"o{number}", "a", "b")
-        told.append((time.monotonic() - began, reply))
+        replies.append((time.monotonic() - began, reply))
 
     threads = [threading.Thread(target=order, args=(n,)) for n in range(CLIENTS)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return told
+    return replies
 
 
 def test_a_lock_held_for_seconds_is_no_error(service: Service) -> None:
     merchant = service.register()
     with held(service, merchant, SHORT):
-        told = order_at_once(service, merchant)
+        replies = order_at_once(service, merchant)
 
-    assert [reply.json for _, reply in told if reply.status != http.HTTPStatus.OK] == []
+    assert [reply.json for _, reply in replies if reply.status != http.HTTPStatus.OK] == []
     with service.database() as database:
         assert len(receipts(database, merchant.account.store_id)) == CLIENTS
 
 
 def check_honest(
-    service: Service, merchant: Merchant, told: list[tuple[float, Reply]]
+    service: Service, merchant: Merchant, replies: list[tuple[float, Reply]]
 ) -> None:
-    assert {reply.status for _, reply in told} == {503}
-    assert {reply.json["code"] for _, reply in told} == {"storage_busy"}
-    assert [wrong for _, reply in told for wrong in violations(reply)] == []
-    assert max(waited for waited, _ in told) < PATIENCE
+    assert {reply.status for _, reply in replies} == {503}
+    assert {reply.json["code"] for _, reply in replies} == {"storage_busy"}
+    assert [wrong for _, reply in replies for wrong in violations(reply)] == []
+    assert max(waited for waited, _ in replies) < PATIENCE
     with service.database() as database:
         assert receipts(database, merchant.account.store_id) == set()
 
@@ -107,10 +107,10 @@ def test_a_lock_held_for_long_is_an_honest_503_for_everybody(service: Service) -
     assert merchant.push({"id": "a"}).status == 200
 
     with held(service, merchant):
-        told = order_at_once(service, merchant)
+        replies = order_at_once(service, merchant)
         assert merchant.trending().ids == ["a"]  # reads go on
 
-    check_honest(service, merchant, told)
+    check_honest(service, merchant, replies)
     assert {reply.status for _, reply in order_at_once(service, merchant)} == {200}
 
 
@@ -121,7 +121,7 @@ def test_control_trying_each_write_again_by_itself_keeps_clients_waiting(
         merchant = service.register()
 
         with held(service, merchant, LONG):
-            told = order_at_once(service, merchant)
+            replies = order_at_once(service, merchant)
 
         with pytest.raises(AssertionError):
-            check_honest(service, merchant, told)
+            check_honest(service, merchant, replies)

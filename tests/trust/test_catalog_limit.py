@@ -40,7 +40,7 @@ class Push:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class PushOutcome:
     """What was pushed, what was answered, and what the catalog then holds by id."""
 
     pushes: list[tuple[Push, Answer]]
@@ -61,7 +61,7 @@ class Outcome:
             elif answer.status == 200 and kept != len(push.new):
                 found.append(f"{push.name} was accepted and {kept} of it stored")
             elif answer.status == 200 and answer.body["total"] > LIMIT:
-                found.append(f"{push.name} was told of {answer.body['total']} items")
+                found.append(f"{push.name} got a total of {answer.body['total']} items")
             elif answer.status == 402 and answer.body["code"] != "plan_limit_catalog":
                 found.append(f"{push.name}: {answer}")
         return found
@@ -83,7 +83,7 @@ def pushes_of(
         yield Push(name, new, (f"known-{process}",))
 
 
-def race(service: Service, merchant: Merchant, rounds: int, most: int) -> Outcome:
+def race(service: Service, merchant: Merchant, rounds: int, most: int) -> PushOutcome:
     """Return what became of the pushes of sixteen processes into a half full catalog."""
     known = [{"id": f"known-{n}", "title": "known"} for n in range(LIMIT // 2)]
     assert merchant.push(*known).status == 200
@@ -101,7 +101,7 @@ def race(service: Service, merchant: Merchant, rounds: int, most: int) -> Outcom
         for its, theirs in zip(pushes, answers, strict=True)
         for pair in zip(its, theirs, strict=True)
     ]
-    return Outcome(pairs, *catalog(service, merchant))
+    return PushOutcome(pairs, *catalog(service, merchant))
 
 
 def catalog(service: Service, merchant: Merchant) -> tuple[dict[str, str], int]:

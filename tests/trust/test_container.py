@@ -205,14 +205,14 @@ def ready(engine: Engine, name: str, port: int, seconds: float = READY_SECONDS) 
 
 def create_store(engine: Engine, name: str, port: int) -> Merchant:
     """Create a store by the command in the container."""
-    done = engine.execute(
+    result = engine.execute(
         name,
         *("productrecs", "store", "create", "--domain", "shop.example.com", "--json"),
     )
-    assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    keys = (told["publishable_key"], told["secret_key"])
-    return Merchant(Account(told["store_id"], told["domain"], *keys), Client(port))
+    assert result.returncode == 0, result.stderr
+    store = json.loads(result.stdout)
+    keys = (store["publishable_key"], store["secret_key"])
+    return Merchant(Account(store["store_id"], store["domain"], *keys), Client(port))
 
 
 def test_the_image_serves_read_only_and_without_rights(engine: Engine) -> None:

@@ -92,7 +92,7 @@ def check_cuts(service: Service, merchant: Merchant, cuts: int, seed: int) -> No
     assert len(rows) == cuts
 
 
-def test_orders_cut_off_anywhere_are_whole_or_absent_and_the_retry_is_told(
+def test_orders_cut_off_anywhere_are_whole_or_absent_and_the_retry_reports_which(
     service: Service, merchant: Merchant
 ) -> None:
     check_cuts(service, merchant, cuts=250, seed=1)

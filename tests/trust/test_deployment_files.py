@@ -147,7 +147,7 @@ def test_requests_are_drained_and_probed_and_the_service_finds_the_pods() -> Non
 
 
 @pytest.mark.parametrize(
-    ("values", "told"),
+    ("values", "message"),
     [
         ({}, "set database.existingSecret or database.url"),
         ({"database": {"url": "sqlite:///x"}}, "does not match pattern"),
@@ -158,8 +158,8 @@ def test_requests_are_drained_and_probed_and_the_service_finds_the_pods() -> Non
         (DATABASE | {"ingress": {"enabled": True}}, "set ingress.host"),
     ],
 )
-def test_wrong_values_are_refused(values: dict[str, Any], told: str) -> None:
-    with pytest.raises(helm.HelmError, match=told):
+def test_wrong_values_are_refused(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(helm.HelmError, match=message):
         rendered(values)
 
 

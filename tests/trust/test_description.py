@@ -191,9 +191,7 @@ def test_control_a_code_that_is_not_shown_is_found() -> None:
     assert undescribed(operation, 400, b'{"code": "key_missing"}') != []
 
 
-def test_control_a_description_that_lies_is_found(
-    service: Service, merchant: Merchant
-) -> None:
+def test_control_a_wrong_description_is_found(service: Service, merchant: Merchant) -> None:
     description = service.client().ask("GET", "/openapi.json").json
     responses = description["paths"]["/v1/trending"]["get"]["responses"]
     product = responses["200"]["content"]["application/json"]["schema"]

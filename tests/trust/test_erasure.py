@@ -79,16 +79,16 @@ def come_in(service: Service, merchant: Merchant) -> None:
 
 def on_disk(folder: Path, names: tuple[str, ...] = NAMES) -> dict[str, list[str]]:
     """Return which of the names stand in which files below a folder."""
-    found = {
+    contents = {
         str(path.relative_to(folder)): path.read_bytes()
         for path in folder.rglob("*")
         if path.is_file()
     }
-    told = {
+    names_by_file = {
         path: [name for name in names if name.encode() in content]
-        for path, content in found.items()
+        for path, content in contents.items()
     }
-    return {path: hits for path, hits in told.items() if hits}
+    return {path: hits for path, hits in names_by_file.items() if hits}
 
 
 def in_tables(service: Service) -> list[str]:
@@ -104,9 +104,11 @@ def in_tables(service: Service) -> list[str]:
 
 
 def erasure_of(service: Service, merchant: Merchant) -> dict[str, object]:
-    told = json.loads(service.run("shopper", "erasures", merchant.account.domain, "--json"))
-    found: dict[str, object] = told[-1]
-    return found
+    erasures = json.loads(
+        service.run("shopper", "erasures", merchant.account.domain, "--json")
+    )
+    last: dict[str, object] = erasures[-1]
+    return last
 
 
 @pytest.fixture
@@ -132,11 +134,11 @@ def test_an_erased_shopper_is_nowhere_also_after_a_restore(
         assert attributor.catch_up(find_store(database, domain))
         store = merchant.account.store_id
         eventually(lambda: is_done(database, store), 60, pause=0.2)
-    told = erasure_of(service, merchant)
+    erasure = erasure_of(service, merchant)
     service.stop()
 
-    assert told["state"] == "done"
-    assert (told["events"], told["lines"]) == (15, 4)
+    assert erasure["state"] == "done"
+    assert (erasure["events"], erasure["lines"]) == (15, 4)
     assert in_tables(service) == []
     assert on_disk(service.folder) == {}
     if service.database_url is None:

@@ -122,7 +122,7 @@ def traces(trap: Trap, folder: Path, write: Write) -> tuple[int, list[int]]:
     for place in range(1, 200):
         trap.seen, trap.at = 0, place
         try:
-            told = write(database, store, "A-1")
+            receipt = write(database, store, "A-1")
         except StorageError:
             trap.at = 0
             if contents(database) != untouched:
@@ -130,7 +130,7 @@ def traces(trap: Trap, folder: Path, write: Write) -> tuple[int, list[int]]:
             continue
         trap.at = 0
         if not left:
-            assert not told.duplicate
+            assert not receipt.duplicate
             assert stored(database, store) == {"before": 3, "A-1": 3}
             assert write(database, store, "A-1").duplicate
         database.close()

@@ -48,8 +48,8 @@ def verdict_of(service: Service, merchant: Merchant, crowd: Crowd) -> Verdict:
 
 def counts(crowd: Crowd) -> tuple[int, int]:
     """Return how many sendings were taken, and how many refused."""
-    told = crowd.history
-    return len(told.having(Outcome.OK)), len(told.having(Outcome.FAILED))
+    history = crowd.history
+    return len(history.having(Outcome.OK)), len(history.having(Outcome.FAILED))
 
 
 def survive(service: Service, disk: Path, times: int) -> Verdict:

@@ -4,41 +4,41 @@ from __future__ import annotations
 
 from tests.trust.history import History, Operation, Outcome
 
-TRUE = {"told": 1, "an order": 2, "nobody knows": 1}
+TRUE = {"acknowledged": 1, "an order": 2, "unanswered": 1}
 
 
 def history() -> History:
     sent = History()
     sent.note(
         [
-            Operation("told", Outcome.OK),
+            Operation("acknowledged", Outcome.OK),
             Operation("an order", Outcome.OK, rows=2),
             Operation("refused", Outcome.FAILED),
-            Operation("nobody knows", Outcome.INFO),
+            Operation("unanswered", Outcome.INFO),
             Operation("cut off", Outcome.INFO),
         ]
     )
     return sent
 
 
-def test_a_true_history_is_clean_whatever_became_of_what_nobody_answered() -> None:
+def test_a_true_history_is_clean_with_or_without_the_unanswered_operations() -> None:
     verdict = history().judge(TRUE)
 
     assert verdict.is_clean
-    assert verdict.recovered == {"nobody knows"}
+    assert verdict.recovered == {"unanswered"}
 
 
 def test_an_acknowledged_event_that_is_gone_is_lost() -> None:
-    verdict = history().judge(TRUE | {"told": 0})
+    verdict = history().judge(TRUE | {"acknowledged": 0})
 
-    assert verdict.lost == {"told"}
+    assert verdict.lost == {"acknowledged"}
     assert not verdict.is_clean
 
 
-def test_an_event_stored_twice_is_duplicated_even_if_nobody_answered_it() -> None:
-    verdict = history().judge(TRUE | {"told": 2, "nobody knows": 2})
+def test_an_unanswered_event_stored_twice_is_duplicated() -> None:
+    verdict = history().judge(TRUE | {"acknowledged": 2, "unanswered": 2})
 
-    assert verdict.duplicated == {"told", "nobody knows"}
+    assert verdict.duplicated == {"acknowledged", "unanswered"}
     assert not verdict.is_clean
 
 
@@ -59,6 +59,6 @@ def test_what_was_refused_or_never_sent_is_unexpected() -> None:
 def test_what_was_acknowledged_once_stays_acknowledged() -> None:
     sent = history()
 
-    sent.note([Operation("told", Outcome.INFO), Operation("cut off", Outcome.OK)])
+    sent.note([Operation("acknowledged", Outcome.INFO), Operation("cut off", Outcome.OK)])
 
-    assert sent.judge({}).lost == {"told", "an order", "cut off"}
+    assert sent.judge({}).lost == {"acknowledged", "an order", "cut off"}

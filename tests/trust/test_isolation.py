@@ -46,7 +46,7 @@ IDS: Final = [f"item-{n}" for n in range(12)]
 ONLY_A: Final = "only-in-a"
 TYPES: Final = ("recs", "search")
 SHOPPERS: Final = ("s_1", "s_2", "customer-1", "only-of-a")
-# What the machinery writes by itself, whoever calls: not what a store told us.
+# What the machinery writes by itself, whoever calls: not what a store sent.
 BACKGROUND: Final = {
     *("jobs", "duties", "models", "pictures", "search_counts"),
     *("attribution_marks", "credit_days", "touch_days", "event_hours", "outcomes"),
@@ -79,7 +79,7 @@ class A:
 def settle(merchant: Merchant) -> A:
     """Let A say the rest of what a store can say: its look, its platform, its past."""
     server, css = merchant.server, f"/* {CANARY} */"
-    told = [
+    calls = [
         *(
             (
                 "PUT",
@@ -91,7 +91,7 @@ def settle(merchant: Merchant) -> A:
         ("POST", "/integration/connect", body(store_url=f"https://{CANARY}.example")),
         ("POST", "/integration/tests", body(name="canarys-test", variants=[VARIANT])),
     ]
-    for method, target, sent in told:
+    for method, target, sent in calls:
         reply = merchant.client.ask(method, target, sent, server)
         assert reply.status == 200, reply
     upload_id = upload(
@@ -139,14 +139,18 @@ def live(merchant: Merchant, mark: str, *, is_a: bool) -> None:
 
 
 def _lists(_a: A) -> Calls:
-    asked = [f"item_id={one}" for one in (*IDS[:4], ONLY_A)]
-    asked += [f"{name}={one}" for name in ("user_id", "customer_id") for one in SHOPPERS]
-    asked += [f"item_ids={','.join(IDS[:5])}", f"item_ids={ONLY_A},{IDS[0]}", "num=20"]
+    queries = [f"item_id={query}" for query in (*IDS[:4], ONLY_A)]
+    queries += [
+        f"{name}={query}" for name in ("user_id", "customer_id") for query in SHOPPERS
+    ]
+    queries += [f"item_ids={','.join(IDS[:5])}", f"item_ids={ONLY_A},{IDS[0]}", "num=20"]
     return [
-        Call(f"/v1/recommendations?num=20&source={source}&{one}")
+        Call(f"/v1/recommendations?num=20&source={source}&{query}")
         for source in ("mix", "buy", "browse")
-        for one in asked
-    ] + [Call(f"/v1/recommendations?num=20&source=similar&{one}") for one in asked[:5]]
+        for query in queries
+    ] + [
+        Call(f"/v1/recommendations?num=20&source=similar&{query}") for query in queries[:5]
+    ]
 
 
 def _events(_a: A) -> Calls:

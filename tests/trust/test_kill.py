@@ -62,7 +62,7 @@ class Ordeal:
         return self.judge()
 
     def judge(self) -> Verdict:
-        """Compare what the clients were told with what is stored."""
+        """Compare the replies to the clients with what is stored."""
         account = self.merchant.account
         with self.service.database() as database:
             rows = stored(database, account.store_id)
@@ -144,14 +144,14 @@ def check_kills(service: Service, kills: int, seed: int) -> list[float]:
 
     verdict = ordeal.judge()
     assert verdict.is_clean, verdict
-    told = ordeal.crowd.history
+    history = ordeal.crowd.history
     print(  # noqa: T201 - the figures of the run
-        f"{kills} kills: {len(told.having(Outcome.OK))} acknowledged, "
+        f"{kills} kills: {len(history.having(Outcome.OK))} acknowledged, "
         f"{ordeal.cut_off} cut off, ready again in {sum(ordeal.restarts) / kills:.2f} s, "
         f"at most {max(ordeal.restarts):.2f} s; sent again and refused: "
         f"{[words for one in ordeal.crowd.shoppers for words in one.refused]}"
     )
-    assert len(told.having(Outcome.OK)) >= AT_LEAST // 2 * kills
+    assert len(history.having(Outcome.OK)) >= AT_LEAST // 2 * kills
     assert ordeal.cut_off >= kills  # it was busy when it was struck
     check_model(ordeal)
     return ordeal.restarts

@@ -58,7 +58,7 @@ class Callers:
     """Sixteen pages of one shop, as many at each API process, each a thread."""
 
     pages: list[Merchant]
-    told: Counter[str | None] = field(default_factory=Counter)  # answered, by status
+    statuses: Counter[str | None] = field(default_factory=Counter)  # answered, by status
     shown: int = 0  # of them, with products
     shown_at: list[float] = field(default_factory=list)  # when, by the monotonic clock
     noting: threading.Lock = field(default_factory=threading.Lock)
@@ -81,7 +81,7 @@ class Callers:
                 return
             assert len(reply.ids) in {0, 2}
             with self.noting:
-                self.told[reply.header("x-billing-status")] += 1
+                self.statuses[reply.header("x-billing-status")] += 1
                 if reply.ids:
                     self.shown += 1
                     self.shown_at.append(time.monotonic())
@@ -121,15 +121,15 @@ def answered_beyond_the_quota(service: Service, left: int) -> float:
 
     callers.call(left // 6)  # those of one process alone could use it up
 
-    assert callers.told.keys() == {"warn", "over_quota"}
-    assert callers.told["warn"] == callers.shown
+    assert callers.statuses.keys() == {"warn", "over_quota"}
+    assert callers.statuses["warn"] == callers.shown
     return (callers.shown - left) / QUOTA
 
 
 @pytest.fixture(
     scope="module", params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
 )
-def house(
+def started_service(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Service]:
     """Give a service with two API processes, on each database."""
@@ -145,11 +145,11 @@ def house(
 
 
 @pytest.fixture
-def service(house: Service) -> Service:
+def service(started_service: Service) -> Service:
     """Return the service, running."""
-    if not house.is_running:
-        house.start()
-    return house
+    if not started_service.is_running:
+        started_service.start()
+    return started_service
 
 
 def test_sixteen_callers_pass_a_quota_by_less_than_one_per_cent(service: Service) -> None:
@@ -230,7 +230,7 @@ def tell_while_suspended(service: Service, arrays: int) -> None:
 
 
 @pytest.mark.trust
-def test_a_suspended_shop_tells_a_hundred_thousand_events(service: Service) -> None:
+def test_a_suspended_shop_sends_a_hundred_thousand_events(service: Service) -> None:
     tell_while_suspended(service, arrays=200)
 
 

@@ -156,9 +156,11 @@ class Store(RuleBasedStateMachine):
         new = NewOrder(order, tuple(NewOrderLine(*line) for line in lines), user, session)
         with self.database.transaction() as transaction:
             log = StoreLog(self.database, transaction, self.store.store_id, self.numbers)
-            told = ingest_order(log, new, self.now)
+            receipt = ingest_order(log, new, self.now)
 
-        assert told.duplicate == self.expected.order(order, lines, user, session, self.now)
+        assert receipt.duplicate == self.expected.order(
+            order, lines, user, session, self.now
+        )
 
     @rule(
         order=ORDERS, item=ITEMS, customer=USERS, quantity=QUANTITIES, dated=st.booleans()

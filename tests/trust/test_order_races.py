@@ -61,10 +61,10 @@ def lines_stored(service: Service, merchant: Merchant) -> dict[str, int]:
 def check_each_ingested_once(
     service: Service, merchant: Merchant, way: Way, orders: Sequence[str]
 ) -> None:
-    told = race(way, orders)
+    outcome = race(way, orders)
 
-    assert told.wrong() == []
-    assert all(answers[True] == 7 for answers in told.told.values())
+    assert outcome.wrong() == []
+    assert all(answers[True] == 7 for answers in outcome.duplicates.values())
     assert lines_stored(service, merchant) == dict.fromkeys(orders, len(LINES))
 
 
@@ -87,9 +87,9 @@ def test_control_looking_first_and_then_inserting_ingests_orders_again(
 ) -> None:
     way = replace(directly(service, merchant), check_then_insert=True)
 
-    told = race(way, FEW)
+    outcome = race(way, FEW)
 
-    assert len(told.wrong()) > len(FEW) // 4
+    assert len(outcome.wrong()) > len(FEW) // 4
     assert lines_stored(service, merchant) != dict.fromkeys(FEW, len(LINES))
 
 
@@ -121,15 +121,15 @@ def test_the_week_is_exact_to_the_millisecond_and_repeats_do_not_prolong_it(
     service: Service, merchant: Merchant
 ) -> None:
     moments = (0, WEEK_MS - 1, WEEK_MS, 2 * WEEK_MS - 1)
-    expected = {0: 1, WEEK_MS: 1}  # how many of the eight are told that it is new
+    expected = {0: 1, WEEK_MS: 1}  # how many of the eight get the reply that it is new
     service.command = "api"  # the half that receives orders: it is started four times
     for after_ms in moments:
         service.now = iso(NOON + after_ms)
         service.start()
 
-        told = race(over_http(service, merchant), ["A-1", "A-2", "A-3"])
+        outcome = race(over_http(service, merchant), ["A-1", "A-2", "A-3"])
 
-        assert told.wrong(fresh=expected.get(after_ms, 0)) == [], after_ms
+        assert outcome.wrong(fresh=expected.get(after_ms, 0)) == [], after_ms
         service.kill()
 
 

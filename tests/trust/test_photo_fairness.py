@@ -59,21 +59,23 @@ def show(merchant: Merchant, service: Service) -> int:
 def check_photos(service: Service) -> None:
     """Every photo of a quiet store is answered beside a crowd of another store's."""
     loud, quiet = opened(service), opened(service)
-    told: Counter[int] = Counter()
+    loud_statuses: Counter[int] = Counter()
 
     def crowd(until: threading.Event) -> None:
         while not until.is_set():
             with contextlib.suppress(OSError, http.client.HTTPException):
-                told[show(loud, service)] += 1
+                loud_statuses[show(loud, service)] += 1
 
     with at_once(*[crowd] * CLIENTS):
-        eventually(lambda: told[503] > CLIENTS, PATIENCE)  # the queue is full
+        eventually(lambda: loud_statuses[503] > CLIENTS, PATIENCE)  # the queue is full
         statuses, taken = Counter[int](), []
         for _ in range(ASKED):
             began = time.monotonic()
             statuses[show(quiet, service)] += 1
             taken.append(time.monotonic() - began)
-    print(f"quiet: {dict(statuses)}, at most {max(taken):.1f} s; loud: {dict(told)}")  # noqa: T201 - the figures
+    print(  # noqa: T201 - the figures
+        f"quiet: {dict(statuses)}, at most {max(taken):.1f} s; loud: {dict(loud_statuses)}"
+    )
     assert statuses == {200: ASKED}
 
 

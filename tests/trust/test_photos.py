@@ -56,7 +56,7 @@ def png(
 ) -> bytes:
     """Return a PNG whose pixels are all there, packed as small as they can be.
 
-    Each row is told in one `way`; 4 takes readers longest.
+    Each row is filtered in one `way`; 4 takes readers longest.
     """
     head = struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, 0)
     channels = {0: 1, 2: 3, 6: 4}[colour]
@@ -90,8 +90,8 @@ def bombs() -> dict[str, bytes]:
         "png of 24 megapixels": png(4_900, 5_000),
         "png of 24 megapixels, 16 bits, alpha": png(4_900, 5_000, depth=16, colour=6),
         "png of 24 megapixels, grey": png(4_900, 5_000, colour=0),
-        "png of 24 megapixels, told by three neighbours": png(4_900, 5_000, way=4),
-        "png of 8 megapixels, told by three neighbours": png(2_890, 2_890, way=4),
+        "png of 24 megapixels, filtered by three neighbours": png(4_900, 5_000, way=4),
+        "png of 8 megapixels, filtered by three neighbours": png(2_890, 2_890, way=4),
         "png with a text bomb": png(64, 64, chunk(b"zTXt", b"a\0\0" + packed)),
         "png with many text bombs": png(64, 64, *[chunk(b"zTXt", b"a\0\0" + packed)] * 9),
         "png with an international text bomb": png(
@@ -136,10 +136,10 @@ def bombs() -> dict[str, bytes]:
 
 
 def _in_passes(picture: Image.Image, count: int) -> bytes:
-    """Return a JPEG whose last pass is told again and again: each draws all of it."""
-    told = encoded(picture, progressive=True)
-    last = told[told.rindex(b"\xff\xda") : -2]
-    return told[:-2] + last * count + told[-2:]
+    """Return a JPEG whose last pass is repeated: each draws all of it."""
+    jpeg = encoded(picture, progressive=True)
+    last = jpeg[jpeg.rindex(b"\xff\xda") : -2]
+    return jpeg[:-2] + last * count + jpeg[-2:]
 
 
 def _webp_head(width: int, height: int) -> bytes:
@@ -179,7 +179,7 @@ def eyes(service: Service) -> list[int]:
     return [pid for pid, said in service.processes().items() if EYE in said]
 
 
-class Watch:
+class PhotoCosts:
     """What each photo costs the child that looks: processor time, as the kernel counts.
 
     By the clock on the wall a busy machine would be measured.
@@ -196,12 +196,12 @@ class Watch:
     def show(self, merchant: Merchant, path: str, data: bytes, name: str) -> int:
         """Show a photo, note what it cost, and return the status of the reply."""
         reply = show(merchant, path, data)
-        told = f"{name}, {path}: {reply.status}"
+        photo = f"{name}, {path}: {reply.status}"
         if b"too long or too much" in reply.body:
-            self.killed.append(told)
+            self.killed.append(photo)
         now = {pid: _spent(pid) for pid in self._spent}
         cost = sum(now[pid] - before for pid, before in self._spent.items() if now[pid])
-        self.costs.append((round(1000 * cost, 1), told))
+        self.costs.append((round(1000 * cost, 1), photo))
         self._spent = now
         if not cost or not all(now.values()):  # another child looks now
             self._note_children()
@@ -211,8 +211,11 @@ class Watch:
         """Return how the costs spread."""
         costs = sorted(self.costs)
         shares = {f"p{share}": len(costs) * share // 100 for share in (50, 90, 99)}
-        told = {name: costs[place][0] for name, place in shares.items()}
-        return f"{len(costs)} files: {told} ms, most {costs[-3:]}; killed {self.killed}\n"
+        percentiles = {name: costs[place][0] for name, place in shares.items()}
+        return (
+            f"{len(costs)} files: {percentiles} ms, most {costs[-3:]}; "
+            f"killed {self.killed}\n"
+        )
 
     def _note_children(self) -> None:
         self._spent = {pid: _spent(pid) for pid in eyes(self._service)}
@@ -257,20 +260,22 @@ def test_forty_bombs_are_answered_in_bounded_time_and_memory(
     assert len(found) >= 40
     assert len(before) == service.workers
     wrong: dict[str, Any] = {}
-    watch = Watch(service)
+    photo_costs = PhotoCosts(service)
     for name, data in found.items():
         for path in paths:
-            status = watch.show(shop, path, data, name)
+            status = photo_costs.show(shop, path, data, name)
             if status not in {200, 413, 422}:
                 wrong[name] = (path, status)
             most = max(map(peak_kb, eyes(service)), default=0)
             if most > PEAK_KB:
                 wrong[name] = (path, most)
-    sys.stdout.write(watch.said())
+    sys.stdout.write(photo_costs.said())
 
     assert wrong == {}
     bounds = {True: 2.5 * LARGEST_MS, False: 2.5 * MOST_MS}
-    slow = [one for one in watch.costs if one[0] > bounds["of 24 megapixels" in one[1]]]
+    slow = [
+        one for one in photo_costs.costs if one[0] > bounds["of 24 megapixels" in one[1]]
+    ]
     assert slow == []
     assert answering(service) == before
     assert show(shop, PATHS[0], encoded(RED_BALL)).ids == ["red-ball"]
@@ -316,7 +321,7 @@ def test_mutated_files_are_seen_or_refused(
     whole += [encoded(small.convert("RGB"), kind, **WAYS[kind]) for kind in KINDS]
     before, statuses = answering(service), Counter[int]()
     assert len(before) == service.workers
-    watch = Watch(service)
+    photo_costs = PhotoCosts(service)
     for number in range(count):
         data = bytearray(whole[number % len(whole)])
         for _ in range(lot.randint(1, 12)):
@@ -325,13 +330,13 @@ def test_mutated_files_are_seen_or_refused(
             del data[lot.randrange(len(data)) :]
         path = PATHS[lot.random() < 0.05]  # the analysis takes some times as long
         name = f"{KINDS[number % len(KINDS)]} {number}"
-        statuses[watch.show(shop, path, bytes(data), name)] += 1
+        statuses[photo_costs.show(shop, path, bytes(data), name)] += 1
     most = max(map(peak_kb, eyes(service)), default=0)
-    sys.stdout.write(watch.said())
+    sys.stdout.write(photo_costs.said())
 
     assert {200, 422} <= set(statuses) <= {200, 413, 422}
-    assert watch.killed == []
-    assert [one for one in watch.costs if one[0] > MOST_MS] == []
+    assert photo_costs.killed == []
+    assert [one for one in photo_costs.costs if one[0] > MOST_MS] == []
     assert most <= PEAK_KB
     assert answering(service) == before
     assert show(shop, PATHS[0], encoded(RED_BALL)).ids == ["red-ball"]

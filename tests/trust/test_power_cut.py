@@ -2,7 +2,8 @@
 
 SQLite writes through a disk that remembers what was not synced. The power goes at some
 write: of what was not synced since, sector by sector, chance decides what had reached the
-disk. What is left is opened as a start after the cut does, and held against what was told.
+disk. What is left is opened as a start after the cut does, and compared with what was
+acknowledged.
 """
 
 from __future__ import annotations
@@ -118,13 +119,13 @@ def verdict_of(folder: Path, disk: Disk, seed: int, tmp_path: Path) -> tuple[boo
     disk.writes, disk.cut_at, disk.unsynced = 0, 0, {}
     database = Database.open(None, data)
     store = new_store(database)
-    told = History()
+    history = History()
     disk.cut_at = disk.writes + chance.randrange(20, 200)
     disk.on_cut = lambda: disk.after_the_cut(data, left, chance)
     for number in range(ORDERS):
         key = f"o-{number}"
         outcome = _sent(database, store, key)
-        told.note([Operation(key, outcome, len(LINES))])
+        history.note([Operation(key, outcome, len(LINES))])
         if outcome is not Outcome.OK:
             break
     if not left.exists():
@@ -137,7 +138,7 @@ def verdict_of(folder: Path, disk: Disk, seed: int, tmp_path: Path) -> tuple[boo
         with survivor.reading() as connection:
             whole = connection.exec_driver_sql("PRAGMA integrity_check").scalar()
         rows = stored(survivor, store)
-        verdict = told.judge(rows)
+        verdict = history.judge(rows)
         is_clean = (
             whole == "ok" and verdict.is_clean and receipts(survivor, store) == set(rows)
         )

@@ -32,14 +32,14 @@ LISTS: Final = 4  # to an event
 
 
 @dataclass(frozen=True)
-class Asking:
+class StoreLoad:
     """One store, and what its shoppers ask: four lists to an event, or so many more."""
 
     service: Service
     merchant: Merchant
 
     @classmethod
-    def prepare(cls, service: Service) -> Asking:
+    def prepare(cls, service: Service) -> StoreLoad:
         """Register the store, let it learn, and write the file."""
         merchant = service.register()
         merchant.push(*({"id": f"i{n}", "price": n} for n in range(ITEMS)))
@@ -50,9 +50,9 @@ class Asking:
     def load(
         self, connections: int, seconds: float, rate: float | None, times: int = 1
     ) -> dict[str, Any]:
-        """Return what a client was told; without a rate it asks as it is answered."""
+        """Return a client's results; without a rate it asks as it is answered."""
         with self.loading(connections, seconds, rate, times) as client:
-            return told_by(client)
+            return result_of(client)
 
     @contextlib.contextmanager
     def loading(
@@ -75,12 +75,12 @@ class Asking:
             client.communicate()
 
 
-def told_by(client: subprocess.Popen[str]) -> dict[str, Any]:
-    """Return what a client was told, once it has ended."""
-    said, errors = client.communicate()
+def result_of(client: subprocess.Popen[str]) -> dict[str, Any]:
+    """Return the results of a client, once it has ended."""
+    printed, errors = client.communicate()
     assert client.returncode == 0, errors[-2_000:]
-    told: dict[str, Any] = json.loads(said)
-    return told
+    result: dict[str, Any] = json.loads(printed)
+    return result
 
 
 def _requests(merchant: Merchant, lists: int) -> Iterator[bytes]:
@@ -99,10 +99,10 @@ def _requests(merchant: Merchant, lists: int) -> Iterator[bytes]:
         yield b"e" + (head + body).encode()
 
 
-def good(told: dict[str, Any]) -> float:
+def good(result: dict[str, Any]) -> float:
     """Return how many lists a second were given."""
-    lists = told["classes"]["r"]
-    return float((lists["count"] - lists["refused"]) / told["seconds"])
+    lists = result["classes"]["r"]
+    return float((lists["count"] - lists["refused"]) / result["seconds"])
 
 
 @dataclass(frozen=True)
@@ -121,11 +121,11 @@ class Promise:
     lists_p99_ms: float
     attempts: int = 1
 
-    def broken(self, peak: dict[str, Any], told: dict[str, Any]) -> list[str]:
+    def broken(self, peak: dict[str, Any], result: dict[str, Any]) -> list[str]:
         """Return in what it was not kept."""
-        lists, events = (told["classes"][of]["given_p99_ms"] for of in "re")
+        lists, events = (result["classes"][of]["given_p99_ms"] for of in "re")
         kept = {
-            "goodput": good(told) >= self.goodput * good(peak) > 0,
+            "goodput": good(result) >= self.goodput * good(peak) > 0,
             "p99 of events": events <= self.p99_ms,
             "p99 of lists": lists <= self.lists_p99_ms,
         }
@@ -139,27 +139,29 @@ WIDE: Final = Promise(4, 60.0, 3_000, 0.8, p99_ms=500, lists_p99_ms=1_000)
 
 
 @pytest.fixture(scope="module")
-def asking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
+def asking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreLoad]:
     with Service(tmp_path_factory.mktemp("pressure")).prepare() as service:
-        yield Asking.prepare(service)
+        yield StoreLoad.prepare(service)
 
 
-def check_overload(asking: Asking, promise: Promise) -> None:
+def check_overload(asking: StoreLoad, promise: Promise) -> None:
     attempts: list[tuple[list[str], dict[str, Any], dict[str, Any]]] = []
     while len(attempts) < promise.attempts and (not attempts or attempts[-1][0]):
         peak = asking.load(16, min(promise.seconds, 10) / 2, None)
-        lists, told_us = (peak["classes"][of]["per_second"] for of in "re")
-        rate = promise.times * lists + told_us
-        told = asking.load(promise.connections, promise.seconds, rate, times=promise.times)
-        assert set(told["statuses"]) <= {"200", "503"}, told
-        assert told["classes"]["e"]["refused"] == 0, told
-        attempts.append((promise.broken(peak, told), peak, told))
+        lists, events = (peak["classes"][of]["per_second"] for of in "re")
+        rate = promise.times * lists + events
+        result = asking.load(
+            promise.connections, promise.seconds, rate, times=promise.times
+        )
+        assert set(result["statuses"]) <= {"200", "503"}, result
+        assert result["classes"]["e"]["refused"] == 0, result
+        attempts.append((promise.broken(peak, result), peak, result))
     assert attempts[-1][0] == [], attempts
     recovered = eventually(lambda: _answers_at_once(asking), 10)
     print(f"{attempts[-1]}; {recovered:.1f} s after")  # noqa: T201 - the figures
 
 
-def _answers_at_once(asking: Asking) -> bool:
+def _answers_at_once(asking: StoreLoad) -> bool:
     began = time.monotonic()
     return asking.merchant.trending().status == 200 and time.monotonic() - began < 2
 
@@ -170,7 +172,7 @@ def _answers_at_once(asking: Asking) -> bool:
     ids=["short", "long", "longer", "wide"],
 )
 def test_beyond_the_peak_events_are_taken_and_as_many_lists_given(
-    asking: Asking, promise: Promise
+    asking: StoreLoad, promise: Promise
 ) -> None:
     check_overload(asking, promise)
 
@@ -196,31 +198,31 @@ QUIET, TIMES = 20.0, 20
     ids=["short", "long"],
 )
 def test_a_store_that_asks_twenty_times_as_much_costs_its_neighbour_little(
-    asking: Asking, promise: Neighbours
+    asking: StoreLoad, promise: Neighbours
 ) -> None:
-    check_neighbours(asking, Asking.prepare(asking.service), promise)
+    check_neighbours(asking, StoreLoad.prepare(asking.service), promise)
 
 
-def check_neighbours(loud: Asking, quiet: Asking, promise: Neighbours) -> None:
+def check_neighbours(loud: StoreLoad, quiet: StoreLoad, promise: Neighbours) -> None:
     wrong: list[object] = []
     for _ in range(promise.attempts):
         alone = quiet.load(8, promise.seconds, QUIET)
         with loud.loading(64, promise.seconds + 1, TIMES * QUIET) as client:
             beside = quiet.load(8, promise.seconds, QUIET)
-            told = told_by(client)
+            crowd = result_of(client)
         times = [one["classes"]["r"]["p99_ms"] for one in (alone, beside)]
         print(f"p99 of lists alone and beside: {times} ms")  # noqa: T201 - the figures
         is_quick = times[1] <= max(promise.slower * times[0], promise.least_ms)
-        if is_quick and set(beside["statuses"]) == set(told["statuses"]) == {"200"}:
+        if is_quick and set(beside["statuses"]) == set(crowd["statuses"]) == {"200"}:
             return
-        wrong.append((times, beside, told))
+        wrong.append((times, beside, crowd))
     raise AssertionError(wrong)
 
 
 def test_control_a_service_that_lets_everybody_go_is_seen(data_folder: Path) -> None:
     broken = BROKEN / "refuses_everybody"
     with Service(data_folder, command="api", broken=broken).prepare() as service:
-        loud, quiet = Asking.prepare(service), Asking.prepare(service)
+        loud, quiet = StoreLoad.prepare(service), StoreLoad.prepare(service)
         with pytest.raises((AssertionError, KeyError)):
             check_overload(loud, replace(SHORT, attempts=1))
         with pytest.raises(AssertionError):

@@ -64,10 +64,10 @@ def checks(service: Service, *, strict: bool = False) -> tuple[int, dict[str, st
 def check_said(service: Service, name: str, words: str) -> None:
     """Readiness names the check in both forms; only the strict one turns requests away."""
     eventually(lambda: checks(service, strict=True)[0] == 503, SAID_WITHIN)
-    status, told = checks(service)
-    assert (status, words in told[name]) == (200, True), told
-    assert checks(service, strict=True)[1][name] == told[name]
-    others = {check: said for check, said in told.items() if check != name}
+    status, named = checks(service)
+    assert (status, words in named[name]) == (200, True), named
+    assert checks(service, strict=True)[1][name] == named[name]
+    others = {check: said for check, said in named.items() if check != name}
     assert set(others.values()) == {"ok"}
 
 
@@ -181,7 +181,7 @@ def spoil(folder: Path, table: str) -> None:
         file.write(bytes(range(1, 256)) * (size // 255))
 
 
-def test_a_damaged_page_is_said_though_nobody_reads_it(
+def test_a_damaged_page_is_reported_though_no_query_reads_it(
     data_folder: Path,
 ) -> None:
     with Service(data_folder).prepare() as service:
@@ -271,7 +271,7 @@ def test_what_cannot_be_read_is_remembered_for_minutes() -> None:
     assert outcomes.failed_read is None
 
 
-def test_a_write_that_nobody_confirmed_is_remembered_until_another_is() -> None:
+def test_an_unconfirmed_write_is_remembered_until_another_is_confirmed() -> None:
     now = [1_000.0]
     outcomes = StorageHealth(lambda: now[0])
     outcomes.write_failed(UnconfirmedWriteError("nobody answers"))

@@ -16,7 +16,7 @@ import pytest
 from tests.support.service import eventually
 from tests.trust.history import Outcome
 from tests.trust.replica_load import BOUND_SECONDS, PROBE, Load
-from tests.trust.replicas import APIS, WORKERS, Cluster, started
+from tests.trust.replicas import APIS, WORKERS, ReplicaCluster, started
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,7 +28,7 @@ SHARE: Final = 0.01
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
+def cluster() -> Iterator[ReplicaCluster]:
     with started() as running:
         yield running
 
@@ -37,15 +37,15 @@ def cluster() -> Iterator[Cluster]:
 class Fault:
     """What happens, how long requests may fail from its begin, and who may be behind."""
 
-    strike: Callable[[Cluster], None]
+    strike: Callable[[ReplicaCluster], None]
     lists_seconds: float
     writes_seconds: float
     cut_off: frozenset[str] = frozenset()  # API machines whose own lists may be old
     memory_seconds: float = 0  # while no machine reaches the database, lists may be as old
 
 
-def kill(name: str) -> Callable[[Cluster], None]:
-    def strike(cluster: Cluster) -> None:
+def kill(name: str) -> Callable[[ReplicaCluster], None]:
+    def strike(cluster: ReplicaCluster) -> None:
         cluster.kill(name)
         time.sleep(2)
         if name == "proxy":
@@ -56,8 +56,8 @@ def kill(name: str) -> Callable[[Cluster], None]:
     return strike
 
 
-def cut(one: str, other: str, seconds: float) -> Callable[[Cluster], None]:
-    def strike(cluster: Cluster) -> None:
+def cut(one: str, other: str, seconds: float) -> Callable[[ReplicaCluster], None]:
+    def strike(cluster: ReplicaCluster) -> None:
         names = [cluster.primary if name == "primary" else name for name in (one, other)]
         names = [cluster.standby if name == "standby" else name for name in names]
         with cluster.hosts.cut(*names):
@@ -66,7 +66,7 @@ def cut(one: str, other: str, seconds: float) -> Callable[[Cluster], None]:
     return strike
 
 
-def restart_primary(cluster: Cluster) -> None:
+def restart_primary(cluster: ReplicaCluster) -> None:
     cluster.kill(cluster.primary)
     time.sleep(1)
     cluster.servers[cluster.primary].start()
@@ -78,9 +78,9 @@ FAULTS: Final = {
     "a worker is killed": Fault(kill("worker1"), 0, 0),
     "HAProxy is killed": Fault(kill("proxy"), 5, 5),
     "the database is killed and starts again": Fault(restart_primary, 0, 10),
-    "the standby is promoted": Fault(Cluster.promote, 0, 12),
+    "the standby is promoted": Fault(ReplicaCluster.promote, 0, 12),
     "the primary vanishes and the standby is promoted": Fault(
-        Cluster.lose_primary, 0, 14, memory_seconds=8
+        ReplicaCluster.lose_primary, 0, 14, memory_seconds=8
     ),
     "an API machine is cut from the database": Fault(
         cut("api3", "primary", 12), 6, 14, frozenset({"api3"})
@@ -103,8 +103,8 @@ def check(load: Load, began: float, fault: Fault, what: str) -> str:
         ("writes", load.writes, fault.writes_seconds),
     ):
         failures = [one for one in answers if one.is_failure]
-        last = max((one.answered for one in failures), default=began) - began
-        slowest = max(one.answered - one.sent for one in answers)
+        last = max((one.replied_at for one in failures), default=began) - began
+        slowest = max(one.replied_at - one.sent for one in answers)
         failed[kind] = (
             f"{len(failures)} of {len(answers)} {kind} failed, until {last:.1f} s, "
             f"the slowest took {slowest:.1f} s"
@@ -125,7 +125,7 @@ def check(load: Load, began: float, fault: Fault, what: str) -> str:
     )
 
 
-def endure(cluster: Cluster, fault: Fault, what: str) -> Load:
+def endure(cluster: ReplicaCluster, fault: Fault, what: str) -> Load:
     """Strike under load, and check all promises."""
     domain = f"{'-'.join(what.lower().split())}.example"
     load = Load.begin(cluster, domain)
@@ -141,7 +141,7 @@ def endure(cluster: Cluster, fault: Fault, what: str) -> Load:
 
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize("what", FAULTS)
-def test_a_fault_under_load_loses_nothing(cluster: Cluster, what: str) -> None:
+def test_a_fault_under_load_loses_nothing(cluster: ReplicaCluster, what: str) -> None:
     endure(cluster, FAULTS[what], what)
 
     if what.endswith("promoted"):
@@ -149,7 +149,7 @@ def test_a_fault_under_load_loses_nothing(cluster: Cluster, what: str) -> None:
 
 
 @pytest.mark.timeout(180)
-def test_a_model_reaches_every_machine(cluster: Cluster) -> None:
+def test_a_model_reaches_every_machine(cluster: ReplicaCluster) -> None:
     load = Load.begin(cluster, "learns.example")
     for number in range(8):
         load.sell(f"o-{number}", PROBE, "other")
@@ -164,8 +164,8 @@ def test_a_model_reaches_every_machine(cluster: Cluster) -> None:
 
 
 @pytest.mark.timeout(240)
-def test_a_release_rolls_through_all_machines(cluster: Cluster) -> None:
-    def roll(_: Cluster) -> None:
+def test_a_release_rolls_through_all_machines(cluster: ReplicaCluster) -> None:
+    def roll(_: ReplicaCluster) -> None:
         for name in (*APIS, *WORKERS):
             machine = cluster.machines[name]
             machine.host.stop()

@@ -31,9 +31,9 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 def rotated(service: Service, merchant: Merchant) -> Merchant:
     """Return the store with its new key, as whoever runs the service makes it."""
-    told = json.loads(service.run("keys", "rotate", merchant.account.domain, "--json"))
+    rotation = json.loads(service.run("keys", "rotate", merchant.account.domain, "--json"))
     old = merchant.account
-    new = Account(old.store_id, old.domain, old.publishable, told["secret_key"])
+    new = Account(old.store_id, old.domain, old.publishable, rotation["secret_key"])
     return Merchant(new, merchant.client)
 
 

@@ -278,7 +278,7 @@ def careless_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
 
 @pytest.mark.trust
 @pytest.mark.parametrize("proxy", PROXIES, ids=lambda proxy: proxy.package)
-def test_nobody_gets_a_reply_of_another(
+def test_no_client_gets_the_reply_to_another(
     proxy: Proxy, service_port: int, tmp_path: Path
 ) -> None:
     with started(proxy, service_port, tmp_path / "proxy") as port:

@@ -273,7 +273,7 @@ def held(service: Service) -> dict[str, Held]:
         except OSError:  # a child that has ended
             continue
         memory, mapped, threads = (
-            int(told[1]) if (told := re.search(rf"{name}:\s+(\d+)", status)) else 0
+            int(match[1]) if (match := re.search(rf"{name}:\s+(\d+)", status)) else 0
             for name in ("VmRSS", "RssFile", "Threads")
         )
         name = _name(said)
@@ -303,8 +303,8 @@ def check_soak(use: Use, soak: Soak) -> None:
     curves = use.go_on(soak)
     for name, curve in curves.items():
         every = curve[:: max(1, len(curve) // 12)]
-        told = " ".join(f"{one.memory / MIB:.0f}" for _, one in [*every, curve[-1]])
-        print(f"{name}: MiB {told}; {curve[-1][1]}")  # noqa: T201 - the figures
+        memory = " ".join(f"{one.memory / MIB:.0f}" for _, one in [*every, curve[-1]])
+        print(f"{name}: MiB {memory}; {curve[-1][1]}")  # noqa: T201 - the figures
     thirds = np.array_split(np.array(use.event_ms), 3)
     _, before, after = (float(np.percentile(third, 99)) for third in thirds)
     print(  # noqa: T201 - the figures
@@ -352,7 +352,7 @@ LEVEL: Final = Soak(3_600.0)
         ),
     ],
 )
-def test_the_rule_tells_a_leak_from_a_cache(
+def test_the_rule_distinguishes_a_leak_from_a_cache(
     memory: Callable[[float], float], files: Callable[[float], float], wrong: str
 ) -> None:
     times = np.arange(0, LEVEL.seconds, LEVEL.pause).tolist()

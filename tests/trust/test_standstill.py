@@ -79,17 +79,17 @@ def ask_all(merchant: Merchant, number: int) -> list[Reply]:
 
 def check_standstill(service: Service, merchant: Merchant, seconds: float) -> int:
     """Return how many calls were answered as they should, while nothing else worked."""
-    until, answered = time.monotonic() + seconds, 0
+    until, replied = time.monotonic() + seconds, 0
     # The lock first: nobody may be stopped who holds it.
     with held(service, merchant, seconds), standing_still(service) as still:
         assert still == len(BEHIND)
         while time.monotonic() < until - 0.2:
-            replies = ask_all(merchant, answered)
+            replies = ask_all(merchant, replied)
             wrong = [reply for reply in replies if reply.status != 200]
-            assert not wrong, (answered, wrong[:2], [violations(one) for one in wrong])
-            answered += len(replies)
+            assert not wrong, (replied, wrong[:2], [violations(one) for one in wrong])
+            replied += len(replies)
             time.sleep(0.05)
-    return answered
+    return replied
 
 
 @pytest.fixture
@@ -117,9 +117,9 @@ def test_shops_show_lists_for_an_hour_though_the_object_store_is_gone_as_well(
         merchant = furnish(service)
         objects.close()
 
-        answered = check_standstill(service, merchant, seconds)
+        replied = check_standstill(service, merchant, seconds)
 
-        print(f"{answered} calls in {seconds} s, all answered")  # noqa: T201 - the figures
+        print(f"{replied} calls in {seconds} s, all answered")  # noqa: T201 - the figures
         eventually(lambda: merchant.order("after", "oak").status == 200, 30)
 
 

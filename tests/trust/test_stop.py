@@ -36,11 +36,11 @@ def stop_under_load(service: Service, seed: int) -> tuple[Verdict, list[str], in
     with crowd.busy():
         eventually(lambda: crowd.count > 100, 30)
         status = service.stop()
-    told = crowd.history
-    assert len(told.having(Outcome.OK)) > 80
+    history = crowd.history
+    assert len(history.having(Outcome.OK)) > 80
     with service.database() as database:
-        verdict = told.judge(stored(database, merchant.account.store_id))
-    return verdict, told.having(Outcome.INFO), status
+        verdict = history.judge(stored(database, merchant.account.store_id))
+    return verdict, history.having(Outcome.INFO), status
 
 
 @pytest.mark.parametrize("seed", [1])

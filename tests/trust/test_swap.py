@@ -43,13 +43,13 @@ WITHIN: Final = 1.0  # seconds in which a deletion reaches every list
 DAMAGES: Final = ("flipped", "cut off", "missing", "another store's")
 
 
-def asked(merchant: Merchant, item: str) -> Reply:
+def lists_about(merchant: Merchant, item: str) -> Reply:
     """Ask as somebody whom nobody met before: no kept reply will do."""
     return merchant.recommend(item_id=item, num=20, session_id=f"s_new{next(SESSIONS)}")
 
 
 def lists(merchant: Merchant) -> dict[str, list[str]]:
-    return {item: asked(merchant, item).ids for item in ASKED}
+    return {item: lists_about(merchant, item).ids for item in ASKED}
 
 
 @dataclass
@@ -75,7 +75,7 @@ class Shoppers:
         for item in itertools.cycle(ASKED):
             if until.is_set():
                 return
-            began, reply = time.monotonic(), asked(merchant, item)
+            began, reply = time.monotonic(), lists_about(merchant, item)
             if reply.status == 200:
                 self.seen.append((began, item, reply.ids))
             else:
@@ -127,7 +127,7 @@ class Stage:
     def serves(self, number: int) -> bool:
         """Return whether a model is what shoppers see by now."""
         item = ASKED[0]
-        return asked(self.merchant, item).ids == self.known[number][item]
+        return lists_about(self.merchant, item).ids == self.known[number][item]
 
     def mixed(self, shoppers: Shoppers) -> list[list[str]]:
         """Return the lists that are neither model's."""
@@ -266,7 +266,7 @@ def test_control_a_service_that_swaps_engine_by_engine_is_seen(data_folder: Path
         eventually(lambda: merchant.trending(session_id="s_new").ids[:2] == ["a", "c"])
 
         # What trends is the new model's, what was bought together the old one's.
-        assert asked(merchant, "a").ids[0] == "b"
+        assert lists_about(merchant, "a").ids[0] == "b"
 
 
 def check_deletions(service: Service, times: int) -> None:

@@ -202,10 +202,10 @@ def test_the_command_trains_on_the_cluster(cluster: LocalCluster, tmp_path: Path
         f"B-{number % 90},item-{number % 7}\n" for number in range(400)
     )
 
-    def shell(*words: str, told: str = "") -> str:
+    def shell(*words: str, stdin: str = "") -> str:
         run = subprocess.run(
             [sys.executable, "-m", "productrecs", *words, "--data", str(data)],
-            input=told,
+            input=stdin,
             capture_output=True,
             check=True,
             text=True,
@@ -213,7 +213,7 @@ def test_the_command_trains_on_the_cluster(cluster: LocalCluster, tmp_path: Path
         return run.stdout
 
     shell("store", "create", "--domain", "shop.example.com")
-    shell("import-orders", "shop.example.com", "-", told=orders)
+    shell("import-orders", "shop.example.com", "-", stdin=orders)
     shell("train", "shop.example.com")
     shell("train", "shop.example.com", "--cluster", cluster.address)
 

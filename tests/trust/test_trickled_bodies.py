@@ -34,14 +34,14 @@ SIZE: Final = 13 << 20  # announced; a trickle of a KiB a second takes 17 minute
 CLOSED_WITHIN: Final = 60.0  # 30 s without 64 KiB are allowed, and a busy machine is slow
 
 
-class Outcome(NamedTuple):
+class ConnectionOutcome(NamedTuple):
     """What became of one connection."""
 
     seconds: float  # until it was closed, or the test gave up
     is_closed: bool
 
 
-def trickle(port: int, begin: bytes, end: threading.Event) -> Outcome:
+def trickle(port: int, begin: bytes, end: threading.Event) -> ConnectionOutcome:
     """Send most of a body at once, then a KiB a second until the service closes."""
     began = time.monotonic()
     with socket.create_connection((HOST, port), CLOSED_WITHIN) as connection:
@@ -50,8 +50,8 @@ def trickle(port: int, begin: bytes, end: threading.Event) -> Outcome:
             while not end.wait(1.0):
                 connection.sendall(b" " * KIB)
         except OSError:  # reset, or nobody reads any more
-            return Outcome(time.monotonic() - began, is_closed=True)
-    return Outcome(time.monotonic() - began, is_closed=False)
+            return ConnectionOutcome(time.monotonic() - began, is_closed=True)
+    return ConnectionOutcome(time.monotonic() - began, is_closed=False)
 
 
 def declared(target: str) -> bytes:
@@ -73,11 +73,11 @@ def is_heard(merchant: Merchant) -> bool:
 
 def check_trickles(
     service: Service, begin: Callable[[str], bytes], count: int
-) -> tuple[int, list[Outcome]]:
+) -> tuple[int, list[ConnectionOutcome]]:
     """Return the bytes that were added, and what became of each connection."""
     merchant, other = service.register(), service.register()
     head = begin(merchant.target("/v1/search/image"))
-    outcomes: list[Outcome] = []
+    outcomes: list[ConnectionOutcome] = []
     end = threading.Event()
     threads = [
         threading.Thread(target=lambda: outcomes.append(trickle(service.port, head, end)))

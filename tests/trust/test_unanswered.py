@@ -42,29 +42,29 @@ SLACK: Final = 5.0  # of a machine that does other things
 ADDED: Final = 200 << 20  # bytes to a process
 
 
-class Told(NamedTuple):
+class CallResult(NamedTuple):
     """A reply, and after how many seconds it came."""
 
     reply: Reply
     seconds: float
 
 
-def at_once(calls: list[Callable[[], Reply]]) -> list[Told]:
-    """Return what each call was told; all are made at the same time."""
-    told: list[Told | None] = [None] * len(calls)
+def at_once(calls: list[Callable[[], Reply]]) -> list[CallResult]:
+    """Return the reply to each call; all are made at the same time."""
+    replies: list[CallResult | None] = [None] * len(calls)
 
     def make(number: int) -> None:
         began = time.monotonic()
         # Who is refused before the body was read may find the connection closed.
         with contextlib.suppress(OSError, http.client.HTTPException):
-            told[number] = Told(calls[number](), time.monotonic() - began)
+            replies[number] = CallResult(calls[number](), time.monotonic() - began)
 
     threads = [threading.Thread(target=make, args=(n,)) for n in range(len(calls))]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return [one for one in told if one is not None]
+    return [reply for reply in replies if reply is not None]
 
 
 def process_named(service: Service, name: str) -> int:
@@ -137,12 +137,12 @@ def check_answers(service: Service, merchant: Merchant) -> None:
     """While nothing can be written everybody hears so in time; then it is written once."""
     calls = sending(service, merchant)
     with held(service, merchant), nobody_writes(service):
-        told = at_once(list(calls.values()))
+        replies = at_once(list(calls.values()))
     codes = {
-        name: one.reply.json.get("code") for name, one in zip(calls, told, strict=True)
+        name: one.reply.json.get("code") for name, one in zip(calls, replies, strict=True)
     }
-    print(codes, f"after {max(one.seconds for one in told):.1f} s")  # noqa: T201 - the figures
-    assert {one.reply.status for one in told} == {503}, codes
+    print(codes, f"after {max(one.seconds for one in replies):.1f} s")  # noqa: T201 - the figures
+    assert {one.reply.status for one in replies} == {503}, codes
     for name in ("event", "array", "order"):
         assert codes[name] == "write_unconfirmed"
     # These are not handed over: their own process had no turn, and says so.
@@ -150,7 +150,7 @@ def check_answers(service: Service, merchant: Merchant) -> None:
         "storage_busy",
         "write_unconfirmed",
     }
-    for one in told:
+    for one in replies:
         assert violations(one.reply) == []
         assert one.reply.header("retry-after")
         assert one.seconds < PROMISED + SLACK
@@ -182,7 +182,7 @@ def service(data_folder: Path, database_url: str | None) -> Iterator[Service]:
         yield service
 
 
-def test_a_write_that_nobody_confirms_is_answered_and_counts_once(
+def test_an_unconfirmed_write_is_answered_and_counts_once(
     service: Service,
 ) -> None:
     merchant = service.register()
@@ -203,8 +203,8 @@ def test_readiness_says_that_writes_are_not_confirmed_until_they_are(
             return reply.status, reply.json["checks"]["writes"]
 
         with nobody_writes(service):
-            told = merchant.through(service.client(60)).track(view(1))
-            assert told.json["code"] == "write_unconfirmed"
+            reply = merchant.through(service.client(60)).track(view(1))
+            assert reply.json["code"] == "write_unconfirmed"
             status, said = strictly()
             assert (status, "not confirmed" in said) == (503, True), said
             assert service.client().ask("GET", "/health/ready").status == 200
@@ -240,14 +240,14 @@ def check_arrays(service: Service, merchant: Merchant, count: int) -> None:
 
     quiet = service.register().through(service.client(60))  # while somebody writes
     with peak_of(process_named(service, "api")) as added, nobody_writes(service):
-        told = at_once([send] * count)
-        heard = at_once([lambda: quiet.track(view(1))])
-    codes = Counter(one.reply.json.get("code") for one in told)
+        replies = at_once([send] * count)
+        quiet_replies = at_once([lambda: quiet.track(view(1))])
+    codes = Counter(one.reply.json.get("code") for one in replies)
     print(f"{added[0] >> 20} MiB for {count} arrays: {dict(codes)}")  # noqa: T201 - the figures
-    assert len(told) == count
+    assert len(replies) == count
     assert codes.keys() == {"overloaded", "write_unconfirmed"}
-    assert all(one.reply.header("retry-after") for one in told)
-    assert [one.reply.json["code"] for one in heard] == [
+    assert all(one.reply.header("retry-after") for one in replies)
+    assert [one.reply.json["code"] for one in quiet_replies] == [
         "write_unconfirmed"
     ]  # it was taken
     assert added[0] <= ADDED
@@ -273,10 +273,10 @@ def check_pushes(service: Service, body: bytes, count: int) -> None:
         return lambda: client.ask("POST", "/v1/items", body, merchant.server)
 
     with peak_of(process_named(service, "api")) as added:
-        told = at_once([sender(one) for one in stores])
+        replies = at_once([sender(one) for one in stores])
         # On a slow disk the pushes that were taken are written for longer than one waits.
         eventually(lambda: quiet.push({"id": "a"}).status == 200, 60)
-    statuses = Counter(one.reply.status for one in told)
+    statuses = Counter(one.reply.status for one in replies)
     print(f"{added[0] >> 20} MiB for {count} pushes of {len(body) >> 20} MiB: {statuses}")  # noqa: T201 - the figures
     assert statuses.keys() <= {200, 503}
     assert added[0] <= ADDED
@@ -292,7 +292,7 @@ def check_pushes(service: Service, body: bytes, count: int) -> None:
 
 @pytest.mark.trust
 @pytest.mark.parametrize("count", [12, 40])
-def test_arrays_of_events_that_nobody_writes_stay_within_the_budget(
+def test_unwritten_arrays_of_events_stay_within_the_memory_budget(
     data_folder: Path, count: int
 ) -> None:
     with Service(data_folder).prepare() as service:

@@ -30,7 +30,7 @@ from tests.records.orders.import_support import (
 from tests.support.project import ROOT
 from tests.support.service import Service
 from tests.support.uploads import (
-    Shopper,
+    EventSender,
     end_leases,
     ended,
     files,
@@ -89,9 +89,9 @@ def check_kills_after_the_answer(service: Service, kills: int) -> None:
     end_leases(service)
     service.start()
     client = service.client()
-    told = [ended(one.through(client), upload, 60 + kills) for one, upload in accepted]
+    states = [ended(one.through(client), upload, 60 + kills) for one, upload in accepted]
 
-    assert {(one["status"], one["lines_imported"]) for one in told} == {("done", 1)}
+    assert {(one["status"], one["lines_imported"]) for one in states} == {("done", 1)}
     with service.database() as database:
         bought = [
             line.order_id
@@ -138,14 +138,14 @@ def check_kills_midway(service: Service, kills: int, rows: int) -> None:
         end_leases(service)
         struck += 1
     there = broken.through(service.client())
-    told = ended(there, upload_id, 300)
+    state = ended(there, upload_id, 300)
 
     assert struck == kills
-    assert told["status"] == "done"
-    assert {name: told[name] for name in COUNTS} == {
+    assert state["status"] == "done"
+    assert {name: state[name] for name in COUNTS} == {
         name: getattr(expected, name) for name in COUNTS
     }
-    assert [one["row"] for one in told["errors"]] == [one.row for one in expected.errors]
+    assert [one["row"] for one in state["errors"]] == [one.row for one in expected.errors]
     with service.database() as database:
         lines = [
             rows_of(database, StoreId(store.account.store_id), purchase_lines)
@@ -216,7 +216,7 @@ class Figures:
 
 def weigh(service: Service, file: Path, rows: int) -> Figures:
     """Hand in a file while somebody shops; return what it cost."""
-    merchant, shopper = service.register(), Shopper(service.register(), [])
+    merchant, shopper = service.register(), EventSender(service.register(), [])
     service.start()
     shopper.merchant = shopper.merchant.through(service.client())
     there = merchant.through(service.client())
@@ -228,8 +228,8 @@ def weigh(service: Service, file: Path, rows: int) -> Figures:
         accepted = time.monotonic()
         assert reply.status == 202, reply
         grown = peak_mib(api) - before
-        told = ended(there, reply.json["upload_id"], 2 * 3600)
-    assert (told["status"], told["rows"], told["rows_skipped"]) == ("done", rows, 0)
+        state = ended(there, reply.json["upload_id"], 2 * 3600)
+    assert (state["status"], state["rows"], state["rows_skipped"]) == ("done", rows, 0)
     return Figures(
         size_mib=file.stat().st_size / MIB,
         rows=rows,

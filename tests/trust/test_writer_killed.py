@@ -53,7 +53,9 @@ def opened(folder: Path) -> Iterator[Database]:
     database.close()
 
 
-def write_on(folder: Path, store: StoreId, told: int, first: int, *, early: bool) -> int:
+def write_on(
+    folder: Path, store: StoreId, acknowledged: int, first: int, *, early: bool
+) -> int:
     """Be the writer: store events numbered from `first` on, and tell which are durable."""
     services = build_services(Settings(data=folder))
     writing = write_handlers(services)[WriteKind.EVENTS]
@@ -64,7 +66,7 @@ def write_on(folder: Path, store: StoreId, told: int, first: int, *, early: bool
             future = commits.submit(writing, store, [[event]])
             if not early:
                 await future
-            os.write(told, _KEY.pack(number))
+            os.write(acknowledged, _KEY.pack(number))
             await future
             number += GIVERS
 
@@ -126,16 +128,16 @@ def lost_in(migrated: Path, folder: Path, kills: int, seed: int, *, early: bool)
     with opened(folder) as database:
         store = new_store(database)
     chance = random.Random(seed)  # noqa: S311 - when to strike, not a key
-    seq = lost = told = 0
+    seq = lost = total = 0
     for kill in range(kills):
         acknowledged = strike(folder, store, kill * 1_000_000, chance, early=early)
         sessions, seq = stored_since(folder, store, seq)
         assert len(set(sessions)) == len(sessions), kill
         lost += len(acknowledged - {int(one.removeprefix("s_")) for one in sessions})
-        told += len(acknowledged)
+        total += len(acknowledged)
         if early and lost:
             break
-    print(f"{kills} kills, {told} acknowledged, {lost} lost")  # noqa: T201 - the figures
+    print(f"{kills} kills, {total} acknowledged, {lost} lost")  # noqa: T201 - the figures
     return lost
 
 

@@ -113,7 +113,7 @@ def reports(progress: JobProgress) -> None:
 
 
 @pytest.mark.parametrize("ask", [polls, reports])
-def test_a_stopping_worker_tells_the_handler_and_gives_the_job_back(
+def test_a_stopping_worker_signals_the_handler_and_releases_the_job(
     sqlite_database: Database, ask: Callable[[JobProgress], None]
 ) -> None:
     begun = threading.Event()
@@ -151,7 +151,7 @@ def test_a_long_job_keeps_its_lease_and_shows_its_progress(
     assert shift.row() == ("done", 1, None, 0.25)
 
 
-def test_a_handler_is_told_when_another_worker_has_taken_its_job_over(
+def test_a_handler_stops_when_another_worker_has_taken_over_its_job(
     sqlite_database: Database,
 ) -> None:
     def robbed(_job: Job, progress: JobProgress) -> None:
@@ -160,14 +160,14 @@ def test_a_handler_is_told_when_another_worker_has_taken_its_job_over(
         deadline = time.monotonic() + 5
         while not progress.stopping and time.monotonic() < deadline:
             time.sleep(0.001)
-        told.append(progress.stopping)
+        seen_stopping.append(progress.stopping)
 
-    told: list[bool] = []
+    seen_stopping: list[bool] = []
     shift = Shift(sqlite_database, robbed)
 
     shift.worker.run_one()
 
-    assert told == [True]
+    assert seen_stopping == [True]
     assert shift.row()[0] == "running"
 
 
@@ -235,14 +235,14 @@ def test_housekeeping_of_many_stores_does_not_fill_the_queue_at_once(
     assert enqueued(sqlite_database) == [("st_0", "train")]
 
 
-def test_the_stores_are_asked_for_at_most_once_a_second(
+def test_the_stores_are_read_at_most_once_a_second(
     sqlite_database: Database,
 ) -> None:
-    asked: list[float] = []
+    read_at: list[float] = []
     now = 100.0
 
     def stores() -> list[StoreId]:
-        asked.append(now)
+        read_at.append(now)
         return []
 
     duties = (PeriodicJob("train", HOURLY, stores=stores),)
@@ -251,7 +251,7 @@ def test_the_stores_are_asked_for_at_most_once_a_second(
         schedule.tick()
         now += 0.25
 
-    assert asked == [100.0, 101.0, 102.0]
+    assert read_at == [100.0, 101.0, 102.0]
 
 
 def test_a_worker_without_jobs_polls_seldom_until_it_finds_one() -> None:

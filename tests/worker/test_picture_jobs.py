@@ -43,17 +43,17 @@ if TYPE_CHECKING:
 HOST = "127.0.0.1"
 
 
-class _Shop(http.server.BaseHTTPRequestHandler):
+class _PictureServer(http.server.BaseHTTPRequestHandler):
     """Gives pictures by their names, and remembers how it was asked."""
 
     files: Mapping[str, bytes]
-    asked: list[tuple[str, str | None]]
+    requests: list[tuple[str, str | None]]
     busy: Set[str] = frozenset()
 
     def do_GET(self) -> None:
         """Answer with the file, or that it is as it was, or that it is gone."""
         name, known = self.path.strip("/"), self.headers.get("If-None-Match")
-        self.asked.append((name, known))
+        self.requests.append((name, known))
         data = self.files.get(name)
         if name in self.busy:
             self.send_error(502)
@@ -75,7 +75,7 @@ class _Shop(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def shop() -> Iterator[Any]:
-    handler = type("_One", (_Shop,), {"files": {}, "asked": []})
+    handler = type("_One", (_PictureServer,), {"files": {}, "requests": []})
     server = http.server.ThreadingHTTPServer((HOST, 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield handler, f"http://{HOST}:{server.server_address[1]}"
@@ -124,13 +124,13 @@ def see(services: Services, duties: PictureJobs, store_id: StoreId) -> PictureCo
         return PictureRepository(connection, store_id).counts()
 
 
-def test_pictures_come_in_are_asked_again_and_failures_are_told(
+def test_pictures_are_fetched_checked_again_and_failures_reported(
     services: Services, duties: PictureJobs, shop: Any
 ) -> None:
     handler, address = shop
     handler.files = {colour: encoded(drawn(colour, "ball")) for colour in COLOURS}
     handler.files["text"] = b"this is no picture"
-    handler.asked.clear()
+    handler.requests.clear()
     store, _ = register_store(services.database, Registration("see.example"), system_ms)
     addresses = {colour: f"{address}/{colour}" for colour in COLOURS}
     say(
@@ -170,15 +170,15 @@ def test_pictures_come_in_are_asked_again_and_failures_are_told(
     assert duties.stores_with_due_pictures() == []
 
     # A changed address is fetched at once, and the others are asked after a week.
-    handler.asked.clear()
+    handler.requests.clear()
     handler.files["other"] = encoded(drawn("red", "cross"))
     say(services, store.store_id, red=f"{address}/other")
     assert see(services, duties, store.store_id).indexed == len(COLOURS)
-    assert handler.asked == [("other", None)]
-    handler.asked.clear()
+    assert handler.requests == [("other", None)]
+    handler.requests.clear()
     _make_due(services, store.store_id)
     assert see(services, duties, store.store_id).indexed == len(COLOURS)
-    known = dict(handler.asked)
+    known = dict(handler.requests)
     assert known["blue"] == f'"{len(handler.files["blue"])}"'
     with services.database.reading() as connection:
         assert PictureRepository(connection, store.store_id).due(system_ms(), 9) == []
@@ -219,9 +219,9 @@ def test_the_very_file_of_a_picture_finds_its_products_first(
     with services.database.transaction() as transaction:
         transaction.execute(pictures.update().values(digest=None))
     _make_due(services, store.store_id)
-    handler.asked.clear()
+    handler.requests.clear()
     see(services, duties, store.store_id)
-    assert {known for _, known in handler.asked} == {None}
+    assert {known for _, known in handler.requests} == {None}
     digest = file_digest(cross)
     assert digests_of(services, store.store_id)[1:] == [digest, digest, digest]
 
@@ -278,7 +278,7 @@ def test_a_push_that_names_no_picture_leaves_the_item_the_one_it_has(
     say(services, store.store_id, red=f"{address}/red", none=None)
     see(services, duties, store.store_id)
     first = model_of(services, store.store_id)
-    handler.asked.clear()
+    handler.requests.clear()
 
     patches = [ItemPatch("red", {"price": 7.0}), ItemPatch("none", {"price": 7.0})]
     with services.database.transaction() as transaction:
@@ -288,7 +288,7 @@ def test_a_push_that_names_no_picture_leaves_the_item_the_one_it_has(
 
     assert see(services, duties, store.store_id) == PictureCounts(1, 0, 0)
     assert model_of(services, store.store_id) == first
-    assert handler.asked == []
+    assert handler.requests == []
     say(services, store.store_id, red=None)  # null takes the picture away
     assert see(services, duties, store.store_id) == PictureCounts(0, 0, 0)
 

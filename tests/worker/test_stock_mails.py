@@ -1,4 +1,4 @@
-"""Stock e-mails: each product to be ordered is told once to those who asked for it."""
+"""Stock e-mails: each product to be ordered is mailed once to those who asked for it."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def turn_on(database: Database, store: Store) -> None:
         users.set_stock_mails(users.all()[0].user_id, is_on=True)
 
 
-def test_a_product_to_order_is_told_once_and_the_next_one_too(
+def test_a_product_to_order_is_mailed_once_and_the_next_one_too(
     sqlite_database: Database, data_folder: Path
 ) -> None:
     del sqlite_database  # it has migrated the folder
@@ -100,9 +100,9 @@ def test_a_product_to_order_is_told_once_and_the_next_one_too(
         stock(services, store, lamp=2, vase=900)
 
         def night() -> int:
-            told = alerted_products(services, store)
+            alerted = alerted_products(services, store)
             forecast(services, store)
-            return mail_stock_alerts(services, store, told)
+            return mail_stock_alerts(services, store, alerted)
 
         unasked = night()
         turn_on(services.database, store)
@@ -128,7 +128,7 @@ def test_a_product_to_order_is_told_once_and_the_next_one_too(
     assert f"{base}/dashboard/demand" in texts[0]
 
 
-def test_what_could_not_be_mailed_is_told_the_next_night(
+def test_a_failed_mail_is_sent_the_next_night(
     sqlite_database: Database, data_folder: Path
 ) -> None:
     del sqlite_database
@@ -142,7 +142,7 @@ def test_what_could_not_be_mailed_is_told_the_next_night(
     forecast(services, store)
 
     sent = mail_stock_alerts(services, store, frozenset())
-    told = alerted_products(services, store)
+    alerted = alerted_products(services, store)
     services.close()
 
-    assert (sent, told) == (0, frozenset())
+    assert (sent, alerted) == (0, frozenset())

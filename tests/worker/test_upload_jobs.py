@@ -41,12 +41,12 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class House:
-    """An installation whose importer does one job at a time, as it is told."""
+class ImportInstallation:
+    """An installation whose importer does one job at each call."""
 
     services: Services
 
-    def hand_in(self, store: StoreId, rows: int) -> str:
+    def upload(self, store: StoreId, rows: int) -> str:
         """Store a file and its upload with the job."""
         self.services.uploads.mkdir(exist_ok=True)
         upload_id = new_upload_id()
@@ -69,10 +69,10 @@ class House:
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
+def installation(tmp_path: Path) -> Iterator[ImportInstallation]:
     bring(tmp_path / "data")
     services = build_services(Settings(data=tmp_path / "data"))
-    yield House(services)
+    yield ImportInstallation(services)
     services.close()
 
 
@@ -84,67 +84,82 @@ def in_small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("in_small_steps")
-def test_a_long_import_lets_another_store_go_before(house: House) -> None:
-    large, small = new_store(house.services.database), new_store(house.services.database)
-    long, short = house.hand_in(large, 2_000), house.hand_in(small, 1)
-    importer = build_importer(house.services)
+def test_a_long_import_lets_another_store_go_before(
+    installation: ImportInstallation,
+) -> None:
+    large, small = (
+        new_store(installation.services.database),
+        new_store(installation.services.database),
+    )
+    long, short = installation.upload(large, 2_000), installation.upload(small, 1)
+    importer = build_importer(installation.services)
 
     assert importer.run_one()
-    status, rows = house.status(large, long)
+    status, rows = installation.status(large, long)
     assert status == UploadStatus.RUNNING
     assert 0 < rows < 2_000
     assert importer.run_one()
-    assert house.status(small, short) == (UploadStatus.DONE, 1)
+    assert installation.status(small, short) == (UploadStatus.DONE, 1)
     while importer.run_one():
         pass
-    assert house.status(large, long) == (UploadStatus.DONE, 2_000)
+    assert installation.status(large, long) == (UploadStatus.DONE, 2_000)
 
 
 @pytest.mark.usefixtures("in_small_steps")
-def test_a_long_import_goes_on_where_nobody_waits(house: House) -> None:
-    store = new_store(house.services.database)
-    upload_id = house.hand_in(store, 500)
+def test_a_long_import_goes_on_while_no_other_store_waits(
+    installation: ImportInstallation,
+) -> None:
+    store = new_store(installation.services.database)
+    upload_id = installation.upload(store, 500)
 
-    assert build_importer(house.services).run_one()
+    assert build_importer(installation.services).run_one()
 
-    assert house.status(store, upload_id) == (UploadStatus.DONE, 500)
+    assert installation.status(store, upload_id) == (UploadStatus.DONE, 500)
 
 
 @pytest.mark.usefixtures("in_small_steps")
-def test_a_worker_that_is_stopped_gives_the_import_back(house: House) -> None:
-    store = new_store(house.services.database)
-    upload_id = house.hand_in(store, 500)
-    stopped = build_importer(house.services)
+def test_a_stopped_worker_releases_the_import(
+    installation: ImportInstallation,
+) -> None:
+    store = new_store(installation.services.database)
+    upload_id = installation.upload(store, 500)
+    stopped = build_importer(installation.services)
     stopped.stop()
 
     assert stopped.run_one()
-    assert house.status(store, upload_id)[0] == UploadStatus.RUNNING
-    assert build_importer(house.services).run_one()
+    assert installation.status(store, upload_id)[0] == UploadStatus.RUNNING
+    assert build_importer(installation.services).run_one()
 
-    assert house.status(store, upload_id) == (UploadStatus.DONE, 500)
+    assert installation.status(store, upload_id) == (UploadStatus.DONE, 500)
 
 
-def test_an_upload_whose_job_is_lost_is_imported_all_the_same(house: House) -> None:
-    database = house.services.database
+def test_an_upload_whose_job_is_lost_is_imported_all_the_same(
+    installation: ImportInstallation,
+) -> None:
+    database = installation.services.database
     store = new_store(database)
-    upload_id = house.hand_in(store, 3)
+    upload_id = installation.upload(store, 3)
     with database.transaction() as transaction:
         transaction.execute(jobs.delete())
 
-    with at_work(house.services):
-        eventually(lambda: house.status(store, upload_id) == (UploadStatus.DONE, 3), 20)
+    with at_work(installation.services):
+        eventually(
+            lambda: installation.status(store, upload_id) == (UploadStatus.DONE, 3), 20
+        )
 
 
-def test_the_file_of_a_deleted_store_is_swept_away(house: House) -> None:
-    database, folder = house.services.database, house.services.uploads
+def test_the_file_of_a_deleted_store_is_swept_away(
+    installation: ImportInstallation,
+) -> None:
+    database, folder = installation.services.database, installation.services.uploads
     registration = Registration("shop.example")
-    store = register_store(database, registration, house.services.clock)[0]
-    house.hand_in(store.store_id, 3)
+    store = register_store(database, registration, installation.services.clock)[0]
+    installation.upload(store.store_id, 3)
     delete_store(database, store)
     for path in folder.iterdir():
         os.utime(path, (NOON / 1000, NOON / 1000))  # long ago
 
-    with at_work(house.services):
+    with at_work(installation.services):
         eventually(lambda: list(folder.iterdir()) == [], 20)
 
 

@@ -27,6 +27,7 @@ from productrecs.tenancy.accounts.store_management import (
     delete_store,
     register_store,
 )
+from tests.support.clock import FakeClock
 from tests.support.pictures import drawn, encoded
 
 if TYPE_CHECKING:
@@ -37,16 +38,6 @@ if TYPE_CHECKING:
 
 URL = "https://i.example/look.jpg"
 MARK = "what the camera said"
-
-
-class FrozenClock:
-    """Stands still until it is told to go on."""
-
-    now = 10 * DAY_MS
-
-    def __call__(self) -> int:
-        """Return the time."""
-        return self.now
 
 
 @pytest.fixture(scope="module")
@@ -61,12 +52,12 @@ def store(database: Database) -> Store:
 
 
 @pytest.fixture
-def clock() -> FrozenClock:
-    return FrozenClock()
+def clock() -> FakeClock[int]:
+    return FakeClock(10 * DAY_MS)
 
 
 @pytest.fixture
-def looks(database: Database, store: Store, clock: FrozenClock) -> LookEditor:
+def looks(database: Database, store: Store, clock: FakeClock[int]) -> LookEditor:
     return LookEditor(database, store, clock)
 
 
@@ -126,7 +117,7 @@ def test_a_picture_goes_with_the_last_look_that_has_or_had_it(
     store: Store,
     looks: LookEditor,
     viewer: SandboxedDecoder,
-    clock: FrozenClock,
+    clock: FakeClock[int],
 ) -> None:
     kept, other = (
         looks.store_picture(encoded(drawn("red", shape)), viewer)

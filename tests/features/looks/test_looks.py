@@ -19,6 +19,7 @@ from productrecs.features.looks.look import (
 from productrecs.features.looks.look_editor import LookEditor
 from productrecs.features.looks.repository import PublishedLooks
 from productrecs.tenancy.accounts.store_management import Registration, register_store
+from tests.support.clock import FakeClock
 
 if TYPE_CHECKING:
     from productrecs.storage.sql.database import Database
@@ -29,18 +30,6 @@ URL = "https://i.example/look.jpg"
 SPOT = Hotspot("Stove", (0.1, 0.2, 0.3, 0.4), "stove")
 
 
-class StepClock:
-    """Goes on by a second each time it is looked at."""
-
-    def __init__(self) -> None:
-        self.now = 1_000_000
-
-    def __call__(self) -> int:
-        """Return the time."""
-        self.now += 1_000
-        return self.now
-
-
 @pytest.fixture
 def store(database: Database) -> Store:
     return register_store(database, Registration("looks.example"), system_ms)[0]
@@ -48,7 +37,7 @@ def store(database: Database) -> Store:
 
 @pytest.fixture
 def looks(database: Database, store: Store) -> LookEditor:
-    return LookEditor(database, store, StepClock())
+    return LookEditor(database, store, FakeClock(1_000_000, step=1_000))
 
 
 def shown(database: Database, store: Store, seq: int = 1) -> dict[str, int]:
@@ -139,7 +128,9 @@ def test_a_look_that_is_not_there_cannot_be_changed(looks: LookEditor) -> None:
 def test_what_a_look_was_is_kept_up_to_a_limit_and_restored(
     database: Database, store: Store
 ) -> None:
-    looks = LookEditor(database, store, StepClock(), "anna@looks.example")
+    looks = LookEditor(
+        database, store, FakeClock(1_000_000, step=1_000), "anna@looks.example"
+    )
     look_id = looks.add([LookContent("tent", URL, "0")])[0].look_id
     for number in range(1, MAX_VERSIONS + 3):
         looks.edit(look_id, LookContent("tent", URL, str(number), (SPOT,)))

@@ -115,7 +115,7 @@ def test_a_quiet_store_whose_calls_come_first_in_a_turn_is_not_refused() -> None
     assert pressure.should_reject("loud")
 
 
-def test_what_was_asked_long_ago_does_not_count() -> None:
+def test_old_requests_do_not_count() -> None:
     turns = Turns()
     turns.grow_old()
     for _ in range(20 * MIN_SERVED):
@@ -161,14 +161,14 @@ def at_once(answer: FastPathHandler, target: str, accept: str) -> Reply:
     return Reply(int(status.split()[1]), named, body)
 
 
-def told(reply: Reply) -> tuple[object, ...]:
+def constant_parts(reply: Reply) -> tuple[object, ...]:
     """Return all of a refusal that does not change from call to call."""
     passing = {"x-request-id", "retry-after"}
     lines = [(name, "" if name in passing else value) for name, value in reply.headers]
     return reply.status, lines, {**reply.json, "request_id": ""}
 
 
-def test_an_unread_call_tells_which_store_it_asks(data_folder: Path) -> None:
+def test_an_unparsed_request_shows_its_store(data_folder: Path) -> None:
     account = Service(data_folder).prepare().register().account
     gate = of_our_own(build_services(Settings(data=data_folder)))
     key, ours = account.publishable, account.store_id
@@ -187,7 +187,7 @@ def test_an_unread_call_tells_which_store_it_asks(data_folder: Path) -> None:
     assert found == heads
 
 
-def test_lists_are_refused_honestly_and_what_stores_tell_is_kept(data_folder: Path) -> None:
+def test_lists_are_refused_with_503_and_writes_are_stored(data_folder: Path) -> None:
     account = Service(data_folder).prepare().register().account
     gate = of_our_own(build_services(Settings(data=data_folder)))
     with Inside(gate) as inside:
@@ -216,8 +216,8 @@ def test_lists_are_refused_honestly_and_what_stores_tell_is_kept(data_folder: Pa
         gate.load_shedder.is_overloaded = False
         after = shop.recommend(item_id="a")
 
-    assert [told(reply) for reply in short.values()] == [
-        told(reply) for reply in by_the_gate.values()
+    assert [constant_parts(reply) for reply in short.values()] == [
+        constant_parts(reply) for reply in by_the_gate.values()
     ]
     for reply in [*refused, *short.values()]:
         assert (reply.status, reply.json["code"]) == (503, "overloaded")

@@ -12,20 +12,11 @@ from productrecs.http.limits.named_customers import (
     NamedCustomers,
 )
 from productrecs.processes.process_slot import SharedMemory
+from tests.support.clock import FakeClock
 
 STORE: Final = StoreId("st_1")
 OTHER: Final = StoreId("st_2")
 HOUR: Final = 3_600.0
-
-
-class Watch:
-    """A clock that a test sets."""
-
-    now = 10_000.0
-
-    def __call__(self) -> float:
-        """Return the seconds."""
-        return self.now
 
 
 def name(named: NamedCustomers, network: str, customers: range) -> None:
@@ -34,7 +25,7 @@ def name(named: NamedCustomers, network: str, customers: range) -> None:
 
 
 def test_the_processes_of_a_machine_count_together() -> None:
-    memory, watch = SharedMemory.create(2), Watch()
+    memory, watch = SharedMemory.create(2), FakeClock(10_000.0)
     ours = NamedCustomers(memory.named_customers, watch)
     theirs = NamedCustomers(SharedMemory(memory.file).named_customers, watch)
 
@@ -49,7 +40,7 @@ def test_the_processes_of_a_machine_count_together() -> None:
 
 
 def test_what_was_named_more_than_an_hour_ago_no_longer_counts() -> None:
-    watch = Watch()
+    watch = FakeClock(10_000.0)
     named = NamedCustomers(SharedMemory.create(1).named_customers, watch)
 
     name(named, "9.9.9.9", range(MAX_CUSTOMERS))
@@ -66,7 +57,7 @@ def test_what_was_named_more_than_an_hour_ago_no_longer_counts() -> None:
 
 
 def test_a_network_takes_the_place_of_the_one_that_was_idle_longest() -> None:
-    watch = Watch()
+    watch = FakeClock(10_000.0)
     four = NamedCustomers(array("d", bytes(8 * 4 * (2 + 2 * MAX_CUSTOMERS))), watch)
     name(four, "anonymous", range(MAX_CUSTOMERS + 1))
     for network in ("idle", "a", "b", "c"):

@@ -13,19 +13,10 @@ from productrecs.http.limits.connection_limits import ConnectionLimiter, Connect
 from productrecs.http.limits.rate_limits import RateLimit, RateLimits, TooManyRequestsError
 from productrecs.processes.process_slot import SharedMemory
 from productrecs.settings import Settings
+from tests.support.clock import FakeClock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-
-class Watch:
-    """A clock that a test sets."""
-
-    now = 0.0
-
-    def __call__(self) -> float:
-        """Return the seconds."""
-        return self.now
 
 
 def taken(limit: RateLimit, caller: str, tries: int) -> int:
@@ -40,13 +31,13 @@ def taken(limit: RateLimit, caller: str, tries: int) -> int:
     return count
 
 
-def told(lines: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+def headers_of(lines: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
     """Return headers as text."""
     return {name.decode(): value.decode() for name, value in lines}
 
 
 def test_so_many_come_at_once_and_then_at_their_pace() -> None:
-    watch = Watch()
+    watch = FakeClock(0.0)
     limit = RateLimit(b"address", 5, 2.0, None, watch)
 
     assert taken(limit, "a", 8) == 5
@@ -58,7 +49,7 @@ def test_so_many_come_at_once_and_then_at_their_pace() -> None:
 
 
 def test_who_is_refused_hears_when_to_come_again() -> None:
-    watch = Watch()
+    watch = FakeClock(0.0)
     limit = RateLimit(b"address", 6, 0.25, None, watch)
     taken(limit, "a", 6)
 
@@ -67,12 +58,12 @@ def test_who_is_refused_hears_when_to_come_again() -> None:
     watch.now = float(refused.value.after)
 
     assert refused.value.after == 4
-    assert told(refused.value.header_lines)["ratelimit"] == '"address";r=0;t=24'
+    assert headers_of(refused.value.header_lines)["ratelimit"] == '"address";r=0;t=24'
     limit.check_and_count("a")
 
 
 def test_where_buckets_run_short_the_one_that_is_empty_first_is_forgotten() -> None:
-    watch = Watch()
+    watch = FakeClock(0.0)
     limit = RateLimit(b"address", 2, 1.0, array("d", bytes(8 * 8)), watch)
     for caller in "abcd":
         taken(limit, caller, 1 if caller == "b" else 2)
@@ -84,7 +75,7 @@ def test_where_buckets_run_short_the_one_that_is_empty_first_is_forgotten() -> N
 
 
 def test_processes_count_together() -> None:
-    memory, watch = SharedMemory.create(2), Watch()
+    memory, watch = SharedMemory.create(2), FakeClock(0.0)
     ours = RateLimit(b"key", 5, 1.0, memory.buckets, watch)
     theirs = RateLimit(b"key", 5, 1.0, SharedMemory(memory.file).buckets, watch)
 
@@ -92,7 +83,7 @@ def test_processes_count_together() -> None:
 
 
 def test_a_reply_says_how_its_callers_stand() -> None:
-    rates = RateLimits(2, 1, array("d", bytes(8 * 1_024)), Watch())
+    rates = RateLimits(2, 1, array("d", bytes(8 * 1_024)), FakeClock(0.0))
     levels = [rates.check_address("9.9.9.9"), rates.check_key("a")]
     again = [rates.check_address("9.9.9.9"), rates.check_key("a")]  # nothing is counted yet
     for level in levels:
@@ -100,7 +91,9 @@ def test_a_reply_says_how_its_callers_stand() -> None:
         level.limit.count(level)
     after = [rates.check_address("9.9.9.9"), rates.check_key("a")]
 
-    lines = [[told(one.header_lines()) for one in both if one] for both in (again, after)]
+    lines = [
+        [headers_of(one.header_lines()) for one in both if one] for both in (again, after)
+    ]
 
     assert lines[0] == [
         {"ratelimit-policy": '"address";q=10;w=10', "ratelimit": '"address";r=9;t=1'},
@@ -131,12 +124,12 @@ def test_a_reply_says_how_its_callers_stand() -> None:
         ("9.9.9.9, 8.8.8.8", None),
     ],
 )
-def test_whom_an_address_stands_for(address: str, network: str | None) -> None:
+def test_which_client_an_address_identifies(address: str, network: str | None) -> None:
     assert network_of(address) == network
 
 
 @pytest.mark.parametrize(
-    ("peer", "told", "address"),
+    ("peer", "forwarded_for", "address"),
     [
         ("2.2.2.2", "", "2.2.2.2"),
         ("2.2.2.2", "198.51.100.1", "2.2.2.2"),  # anybody can write that
@@ -155,8 +148,10 @@ def test_whom_an_address_stands_for(address: str, network: str | None) -> None:
         ("10.0.0.2", "1.2.3.4:x", "1.2.3.4:x"),
     ],
 )
-def test_a_proxy_beside_says_for_whom_it_asks(peer: str, told: str, address: str) -> None:
-    sent = {b"x-forwarded-for": told.encode()}
+def test_a_proxy_beside_says_for_whom_it_asks(
+    peer: str, forwarded_for: str, address: str
+) -> None:
+    sent = {b"x-forwarded-for": forwarded_for.encode()}
 
     assert address_of_client(peer, sent) == address
     assert address_of_client(peer, {}) == peer.removeprefix("::ffff:")
@@ -174,7 +169,7 @@ PUBLIC, OTHER, PROXY = "8.8.8.8", "2606:4700::1111", "10.0.0.7"
 
 
 @dataclass(eq=False)
-class Caller:
+class FakeConnection:
     """A connection."""
 
     is_cut: bool = False
@@ -185,26 +180,15 @@ class Caller:
 
 
 @dataclass
-class Clock:
-    """Seconds, as a test sets them."""
-
-    now: float = 100.0
-
-    def __call__(self) -> float:
-        """Return them."""
-        return self.now
-
-
-@dataclass
 class Door:
     """An admission, and who came through it."""
 
     admission: ConnectionLimiter
-    clock: Clock
+    clock: FakeClock[float]
 
-    def come(self, address: str, *, speaks: bool = False) -> Caller | None:
+    def come(self, address: str, *, speaks: bool = False) -> FakeConnection | None:
         """Connect; return the connection if it may stay."""
-        caller = Caller()
+        caller = FakeConnection()
         if not self.admission.enter(caller, address):
             self.admission.leave(caller, address)
             return None
@@ -215,7 +199,7 @@ class Door:
 
 @pytest.fixture
 def door() -> Door:
-    clock = Clock()
+    clock = FakeClock(100.0)
     return Door(
         ConnectionLimiter(ConnectionLimits(connections=5, per_address=2), clock), clock
     )

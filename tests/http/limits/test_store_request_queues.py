@@ -24,28 +24,28 @@ EACH: Final = 0.001  # seconds that a list takes
 REFUSAL: Final = 0.0001
 
 
-class House:
-    """A line, its clock, and what was read in which order: whose, and whether refused."""
+class QueueSimulation:
+    """A request queue, its clock, and what was read in order: whose, and if refused."""
 
     def __init__(self) -> None:
-        """Begin with nobody, in a young turn."""
+        """Begin with an empty queue, in an iteration that was just started."""
         self.now = 0.0
-        self.pressure = LoadShedder(lambda: self.now)
-        self.line = RequestQueue(self.pressure, store_of, lambda: self.now)
+        self.shedder = LoadShedder(lambda: self.now)
+        self.queue = RequestQueue(self.shedder, store_of, lambda: self.now)
         self.read: list[tuple[str, bytes, bool]] = []
 
-    def grow_old(self) -> None:
-        """Let the turn be old from now on."""
-        self.pressure.slow_iteration_at = self.now
+    def slow_down(self) -> None:
+        """Let the iteration of the event loop be slow from now on."""
+        self.shedder.slow_iteration_at = self.now
 
-    def guests(self, count: int, store: str = "1") -> list[Guest]:
-        """Return so many who ask a store for a list, and whom the line took."""
-        found = [Guest(self, str(number)) for number in range(count)]
-        asked = LIST.replace(b"pk_1", f"pk_{store}".encode())
-        assert all(self.line.hold_back(guest, asked) for guest in found)
-        return found
+    def add_clients(self, count: int, store: str = "1") -> list[QueuedConnection]:
+        """Queue so many requests for lists of a store; return their connections."""
+        clients = [QueuedConnection(self, str(number)) for number in range(count)]
+        request = LIST.replace(b"pk_1", f"pk_{store}".encode())
+        assert all(self.queue.hold_back(client, request) for client in clients)
+        return clients
 
-    def given(self, store: str = "1") -> int:
+    def count_served(self, store: str = "1") -> int:
         """Return how many of a store's calls were answered with a list."""
         return sum(
             not refused and store_of(data) == store for _, data, refused in self.read
@@ -58,15 +58,15 @@ class House:
 
 
 def store_of(data: bytes) -> str:
-    """Return the store that a call asks."""
+    """Return the store of a request."""
     return data.partition(b"pk_")[2].partition(b" ")[0].decode()
 
 
 @dataclass
-class Guest:
+class QueuedConnection:
     """A connection."""
 
-    house: House
+    simulation: QueueSimulation
     name: str = "she"
     waiting: list[bytes] = field(default_factory=list)
     is_between_requests: bool = True
@@ -77,9 +77,9 @@ class Guest:
     def read_waiting(self) -> None:
         """Note that a piece was read."""
         assert not self.fails
-        refused = self.house.pressure.is_full
-        self.house.read.append((self.name, self.waiting.pop(0), refused))
-        self.house.now += REFUSAL if refused else EACH
+        refused = self.simulation.shedder.is_full
+        self.simulation.read.append((self.name, self.waiting.pop(0), refused))
+        self.simulation.now += REFUSAL if refused else EACH
 
     def pause_client(self) -> None:
         """Note that it was stopped."""
@@ -95,38 +95,39 @@ async def turns(count: int) -> None:
         await asyncio.sleep(0)
 
 
-def test_nobody_waits_while_turns_are_short() -> None:
-    house = House()
+def test_no_request_waits_while_iterations_are_short() -> None:
+    simulation = QueueSimulation()
 
-    assert not house.line.hold_back(Guest(house), LIST)
+    assert not simulation.queue.hold_back(QueuedConnection(simulation), LIST)
 
 
 def test_lists_wait_in_their_order_and_events_pass_them() -> None:
     async def read() -> list[str]:
-        house = House()
-        house.grow_old()
-        house.guests(3)
-        assert not house.line.hold_back(Guest(house), EVENT)
+        simulation = QueueSimulation()
+        simulation.slow_down()
+        simulation.add_clients(3)
+        assert not simulation.queue.hold_back(QueuedConnection(simulation), EVENT)
         await turns(2)
-        return [name for name, _, _ in house.read]
+        return [name for name, _, _ in simulation.read]
 
     assert asyncio.run(read()) == ["0", "1", "2"]
 
 
-def test_a_turn_takes_a_spells_worth_and_who_comes_meanwhile_stands_behind() -> None:
+def test_an_iteration_serves_one_batch_and_later_requests_queue_behind() -> None:
     async def read() -> list[int]:
-        house = House()
-        house.grow_old()
+        simulation = QueueSimulation()
+        simulation.slow_down()
         waiting = MIN_SERVED
-        house.guests(waiting)
-        house.pressure.slow_iteration_at = house.now + 10  # the turn is young again
+        simulation.add_clients(waiting)
+        late = simulation.now + 10
+        simulation.shedder.slow_iteration_at = late  # the iteration is not slow again
         taken = []
-        while len(house.line):
+        while len(simulation.queue):
             await turns(1)
-            taken.append(len(house.read))
+            taken.append(len(simulation.read))
             if len(taken) == 1:
-                house.guests(1)
-        assert house.read[-1][0] == "0"
+                simulation.add_clients(1)
+        assert simulation.read[-1][0] == "0"
         return taken
 
     a_spell = round(BATCH_SECONDS / EACH)
@@ -137,76 +138,82 @@ def test_a_turn_takes_a_spells_worth_and_who_comes_meanwhile_stands_behind() -> 
     assert len(taken) >= MIN_SERVED / (a_spell + 1)
 
 
-def test_what_a_connection_sends_after_a_list_that_waits_stands_behind_it() -> None:
+def test_a_connection_sends_later_requests_behind_its_queued_list() -> None:
     async def read() -> list[bytes]:
-        house = House()
-        house.grow_old()
-        guest = house.guests(1)[0]
-        assert house.line.hold_back(guest, EVENT)
-        assert guest.stopped
+        simulation = QueueSimulation()
+        simulation.slow_down()
+        connection = simulation.add_clients(1)[0]
+        assert simulation.queue.hold_back(connection, EVENT)
+        assert connection.stopped
         await turns(2)
-        assert guest.waiting == []
-        return [data for _, data, _ in house.read]
+        assert connection.waiting == []
+        return [data for _, data, _ in simulation.read]
 
     assert asyncio.run(read()) == [LIST, EVENT]
 
 
-def test_what_is_no_beginning_of_a_request_does_not_wait() -> None:
-    house = House()
-    house.grow_old()
+def test_the_rest_of_a_request_does_not_wait() -> None:
+    simulation = QueueSimulation()
+    simulation.slow_down()
 
-    assert not house.line.hold_back(Guest(house, is_between_requests=False), LIST)
+    assert not simulation.queue.hold_back(
+        QueuedConnection(simulation, is_between_requests=False), LIST
+    )
 
 
-async def overloaded() -> House:
-    """Return a line that knows how long a list takes, and has more than can be in time."""
-    house = House()
-    house.grow_old()
-    house.guests(MIN_SERVED)
+async def overloaded() -> QueueSimulation:
+    """Return a queue that knows how long a list takes, and holds too many to be in time."""
+    simulation = QueueSimulation()
+    simulation.slow_down()
+    simulation.add_clients(MIN_SERVED)
     await turns(4)
-    house.grow_old()
-    house.read.clear()
-    house.guests(3 * round(MAX_WAIT_SECONDS / EACH))
-    return house
+    simulation.slow_down()
+    simulation.read.clear()
+    simulation.add_clients(3 * round(MAX_WAIT_SECONDS / EACH))
+    return simulation
 
 
-def test_no_more_are_answered_than_in_time_and_the_others_are_refused() -> None:
-    async def read() -> tuple[House, float]:
-        house = await overloaded()
-        began = house.now
-        while house.given() + house.refused < 3 * round(MAX_WAIT_SECONDS / EACH):
+def test_requests_that_would_wait_too_long_are_refused() -> None:
+    async def read() -> tuple[QueueSimulation, float]:
+        simulation = await overloaded()
+        began = simulation.now
+        while simulation.count_served() + simulation.refused < 3 * round(
+            MAX_WAIT_SECONDS / EACH
+        ):
             await turns(1)
-        return house, house.now - began
+        return simulation, simulation.now - began
 
-    house, lasted = asyncio.run(read())
+    simulation, lasted = asyncio.run(read())
 
-    assert 0.5 < house.given() * EACH / MAX_WAIT_SECONDS < 2
+    assert 0.5 < simulation.count_served() * EACH / MAX_WAIT_SECONDS < 2
     assert lasted < 2 * MAX_WAIT_SECONDS
 
 
-def test_refusing_takes_a_small_part_of_each_turn() -> None:
-    async def read() -> House:
-        house = await overloaded()
+def test_refusing_takes_a_small_part_of_each_iteration() -> None:
+    async def read() -> QueueSimulation:
+        simulation = await overloaded()
         await turns(4)
-        return house
+        return simulation
 
-    house = asyncio.run(read())
+    simulation = asyncio.run(read())
 
-    spells = house.given() // (BATCH_SECONDS / EACH)
-    assert house.given() >= 2 * BATCH_SECONDS / EACH
-    assert 0 < house.refused <= (spells + 1) * (REJECT_SECONDS / REFUSAL + 1)
+    spells = simulation.count_served() // (BATCH_SECONDS / EACH)
+    assert simulation.count_served() >= 2 * BATCH_SECONDS / EACH
+    assert 0 < simulation.refused <= (spells + 1) * (REJECT_SECONDS / REFUSAL + 1)
 
 
 def test_who_waits_for_a_refusal_asks_for_nothing_more() -> None:
     async def read() -> list[int]:
-        house = await overloaded()
-        found, answered = [], 0
+        simulation = await overloaded()
+        refused_so_far, replied = [], 0
         for _ in range(8):
-            house.guests(len(house.read) - answered)  # each asks again once answered
-            answered = len(house.read)
+            simulation.add_clients(
+                len(simulation.read) - replied
+            )  # each asks again once answered
+            replied = len(simulation.read)
             await turns(1)
-            found.append(house.refused)
-        return found
+            refused_so_far.append(simulation.refused)
+        return refused_so_far
 
     refused = asyncio.run(read())
 
@@ -217,45 +224,45 @@ def test_who_waits_for_a_refusal_asks_for_nothing_more() -> None:
 def test_a_quiet_store_passes_what_waits_for_a_loud_one(begins_a_turn: bool) -> None:  # noqa: FBT001
     """Also where it comes first in a turn, with nothing of the loud one counted yet."""
 
-    async def read() -> House:
-        house = await overloaded()
+    async def read() -> QueueSimulation:
+        simulation = await overloaded()
         if begins_a_turn:
-            house.pressure.record_probe(house.now, 0.0)
-        house.guests(3, "2")
+            simulation.shedder.record_probe(simulation.now, 0.0)
+        simulation.add_clients(3, "2")
         await turns(2)
-        return house
+        return simulation
 
-    house = asyncio.run(read())
+    simulation = asyncio.run(read())
 
-    assert house.given("2") == 3
-    assert [store_of(data) for _, data, _ in house.read[:6]] == ["1", "2"] * 3
+    assert simulation.count_served("2") == 3
+    assert [store_of(data) for _, data, _ in simulation.read[:6]] == ["1", "2"] * 3
 
 
 def test_a_process_that_stood_still_for_a_while_is_not_slow() -> None:
     async def read() -> int:
-        house = House()
-        house.grow_old()
-        house.guests(MIN_SERVED)
+        simulation = QueueSimulation()
+        simulation.slow_down()
+        simulation.add_clients(MIN_SERVED)
         await turns(20)
-        house.grow_old()
-        house.guests(1)
-        house.now += 60.0  # somebody else had the processor
+        simulation.slow_down()
+        simulation.add_clients(1)
+        simulation.now += 60.0  # somebody else had the processor
         await turns(2)
-        house.grow_old()
-        house.guests(MIN_SERVED)
+        simulation.slow_down()
+        simulation.add_clients(MIN_SERVED)
         await turns(10)
-        return house.refused
+        return simulation.refused
 
     assert asyncio.run(read()) == 0
 
 
-def test_one_that_fails_is_cut_and_holds_nobody_up() -> None:
+def test_a_connection_that_fails_is_cut_and_delays_no_other() -> None:
     async def read() -> tuple[int, list[str]]:
-        house = House()
-        house.grow_old()
-        first = house.guests(2)[0]
+        simulation = QueueSimulation()
+        simulation.slow_down()
+        first = simulation.add_clients(2)[0]
         first.fails = True
         await turns(2)
-        return first.cuts, [name for name, _, _ in house.read]
+        return first.cuts, [name for name, _, _ in simulation.read]
 
     assert asyncio.run(read()) == (1, ["1"])

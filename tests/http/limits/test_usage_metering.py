@@ -150,12 +150,12 @@ class _Away:
 
     def __init__(self, services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
         self.is_away = True
-        self.asked = 0
+        self.attempts = 0
         transaction = services.database.transaction
 
         @contextmanager
         def refusing(**said: Any) -> Iterator[Any]:
-            self.asked += 1
+            self.attempts += 1
             if self.is_away:
                 message = "the database cannot be reached"
                 raise StorageBusyError(message)
@@ -176,7 +176,7 @@ def test_while_the_database_is_away_counts_gather_and_one_line_says_so(
     away = _Away(services, monkeypatch)
     with caplog.at_level(logging.INFO):
         serve(meter, store, 1_000)
-        eventually(lambda: away.asked >= 3)
+        eventually(lambda: away.attempts >= 3)
         assert kept(services, store.store_id) == 0
 
         away.is_away = False
@@ -220,7 +220,7 @@ def test_a_deleted_stores_meter_is_forgotten_and_leaves_nothing(
     assert kept(services, store.store_id) == 0
 
 
-def test_a_meter_that_nobody_asks_is_forgotten_once_it_is_kept(
+def test_an_unused_meter_is_dropped_once_its_count_is_stored(
     services: Services, metering: UsageMetering, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = store_of(services)
@@ -233,7 +233,7 @@ def test_a_meter_that_nobody_asks_is_forgotten_once_it_is_kept(
     assert opened(metering, services, store).months()[-1].used == 3
 
 
-def test_a_plan_without_content_is_told_in_headers() -> None:
+def test_headers_report_a_plan_without_content() -> None:
     notice = QuotaNotice(BillingStatus.OVER_QUOTA, 10, 9)
 
     assert billing_headers(notice) == (

@@ -100,17 +100,19 @@ def test_an_unknown_error_is_ours() -> None:
 
 @pytest.mark.parametrize("kind", ERROR_CODES)
 def test_codes_are_for_programs(kind: type[ProductRecsError]) -> None:
-    answer = ERROR_CODES[kind]
+    error_code = ERROR_CODES[kind]
 
-    assert answer.code.replace("_", "").isalpha()
-    assert answer.code.islower()
-    told = json.loads(
-        build_error_body(answer, "why", RequestFields("r-1", "https://recs.example")).body
+    assert error_code.code.replace("_", "").isalpha()
+    assert error_code.code.islower()
+    body = json.loads(
+        build_error_body(
+            error_code, "why", RequestFields("r-1", "https://recs.example")
+        ).body
     )
-    assert told == {
+    assert body == {
         "detail": "why",
-        "code": answer.code,
-        "doc_url": f"https://recs.example/docs-md/errors.md#{answer.code}",
+        "code": error_code.code,
+        "doc_url": f"https://recs.example/docs-md/errors.md#{error_code.code}",
         "request_id": "r-1",
     }
 
@@ -140,14 +142,14 @@ def test_retries_are_spread_over_some_seconds() -> None:
     ],
 )
 def test_who_asks_for_problems_gets_them(accept: bytes, is_problem: bool) -> None:  # noqa: FBT001 - a parameter
-    asked = RequestFields("r-1", "https://recs.example", "/v1/items", accept)
+    request = RequestFields("r-1", "https://recs.example", "/v1/items", accept)
 
-    form = build_error_body(ErrorCode(402, "plan_limit_catalog"), "too many", asked)
+    reply = build_error_body(ErrorCode(402, "plan_limit_catalog"), "too many", request)
 
-    told = json.loads(form.body)
-    assert form.content_type == (PROBLEM_JSON if is_problem else JSON)
-    assert {"detail", "code", "doc_url", "request_id"} <= set(told)
-    assert (told.get("type") == told["doc_url"]) is is_problem
+    body = json.loads(reply.body)
+    assert reply.content_type == (PROBLEM_JSON if is_problem else JSON)
+    assert {"detail", "code", "doc_url", "request_id"} <= set(body)
+    assert (body.get("type") == body["doc_url"]) is is_problem
     if is_problem:
-        assert told["title"] == "Payment Required"
-        assert (told["status"], told["instance"]) == (402, "/v1/items")
+        assert body["title"] == "Payment Required"
+        assert (body["status"], body["instance"]) == (402, "/v1/items")

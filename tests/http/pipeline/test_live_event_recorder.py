@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 def test_an_outage_has_a_line_at_its_start_and_one_at_its_end(
     database: Database, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    asked = 0
+    lookups = 0
 
     def lookup(_reader: RawReader, _now_ms: int) -> frozenset[StoreId]:
-        nonlocal asked
-        asked += 1
-        if asked <= 3:
+        nonlocal lookups
+        lookups += 1
+        if lookups <= 3:
             raise StorageBusyError("the database cannot be reached")
         return frozenset()
 
@@ -37,13 +37,13 @@ def test_an_outage_has_a_line_at_its_start_and_one_at_its_end(
 
     async def ask_often() -> None:
         async with watch.run():
-            while asked <= 6:
+            while lookups <= 6:
                 await asyncio.sleep(0)
 
     with caplog.at_level(logging.INFO, live_event_recorder.__name__):
         asyncio.run(ask_often())
 
-    assert [one.message for one in caplog.records] == [
+    assert [record.message for record in caplog.records] == [
         "live view lookup failed",
         "live views read again",
     ]

@@ -20,7 +20,7 @@ CROWD, QUIET = StoreId("crowd"), StoreId("quiet")
 CLIENTS, SECONDS, PHOTO_SECONDS = 80, 1.5, 0.02
 
 
-class Asked:
+class PhotoLoad:
     """What one store's clients got: replies and refusals, and the longest wait."""
 
     def __init__(self) -> None:
@@ -28,9 +28,11 @@ class Asked:
         self.longest = 0.0
 
 
-async def ask_on(seeing: PhotoPool, store: StoreId, clients: int, pause: float) -> Asked:
+async def ask_on(
+    seeing: PhotoPool, store: StoreId, clients: int, pause: float
+) -> PhotoLoad:
     """Let clients of a store show one photo after the other to a slow lookout."""
-    asked, until = Asked(), time.monotonic() + SECONDS
+    outcome, until = PhotoLoad(), time.monotonic() + SECONDS
 
     async def client() -> None:
         while (began := time.monotonic()) < until:
@@ -38,18 +40,18 @@ async def ask_on(seeing: PhotoPool, store: StoreId, clients: int, pause: float) 
                 seeing.check_capacity(store)
                 await asyncio.sleep(0)  # the body is read
                 await seeing.run(store, lambda _: time.sleep(PHOTO_SECONDS))
-                asked.answered += 1
-                asked.longest = max(asked.longest, time.monotonic() - began)
+                outcome.answered += 1
+                outcome.longest = max(outcome.longest, time.monotonic() - began)
             except QueueFullError:
-                asked.refused += 1
+                outcome.refused += 1
                 await asyncio.sleep(0.005)
             await asyncio.sleep(pause)
 
     await asyncio.gather(*(client() for _ in range(clients)))
-    return asked
+    return outcome
 
 
-async def together() -> tuple[Asked, Asked]:
+async def together() -> tuple[PhotoLoad, PhotoLoad]:
     """Return what a crowd of one store got, and a client of another."""
     apart = PhotoPool()
     try:
@@ -90,30 +92,30 @@ def test_control_without_turns_the_crowd_takes_all(monkeypatch: pytest.MonkeyPat
     assert quiet.refused > 0
 
 
-def told_by(
+def outcomes_of(
     act: Callable[[FairQueue, list[str]], Awaitable[None]], most_waiting: int = 4
 ) -> list[str]:
-    turns, told = FairQueue(1, most_waiting), list[str]()
-    asyncio.run(act(turns, told))  # type: ignore[arg-type]  # it is a coroutine
-    return told
+    queue, outcomes = FairQueue(1, most_waiting), list[str]()
+    asyncio.run(act(queue, outcomes))  # type: ignore[arg-type]  # it is a coroutine
+    return outcomes
 
 
-async def wait_for(turns: FairQueue, store: str, name: str, told: list[str]) -> None:
+async def wait_for(queue: FairQueue, store: str, name: str, outcomes: list[str]) -> None:
     """Wait for a turn, say so, and let the next one have it a moment later."""
     try:
-        await turns.acquire(store)
+        await queue.acquire(store)
     except QueueFullError:
-        told.append(f"no {name}")
+        outcomes.append(f"no {name}")
         return
-    told.append(name)
+    outcomes.append(name)
     await asyncio.sleep(0)
-    turns.release()
+    queue.release()
 
 
-async def come(turns: FairQueue, told: list[str], names: str) -> None:
+async def come(queue: FairQueue, outcomes: list[str], names: str) -> None:
     waits = []
     for name in names.split():
-        waits.append(asyncio.create_task(wait_for(turns, name[0], name, told)))
+        waits.append(asyncio.create_task(wait_for(queue, name[0], name, outcomes)))
         await asyncio.sleep(0)
     await asyncio.gather(*waits)
 
@@ -128,15 +130,15 @@ async def come(turns: FairQueue, told: list[str], names: str) -> None:
     ],
 )
 def test_stores_take_turns_and_each_keeps_its_order(names: str, expected: str) -> None:
-    async def act(turns: FairQueue, told: list[str]) -> None:
-        await turns.acquire("x")
-        coming = asyncio.create_task(come(turns, told, names))
+    async def act(queue: FairQueue, outcomes: list[str]) -> None:
+        await queue.acquire("x")
+        coming = asyncio.create_task(come(queue, outcomes, names))
         for _ in range(20):
             await asyncio.sleep(0)
-        turns.release()
+        queue.release()
         await coming
 
-    assert " ".join(told_by(act, 8)) == expected
+    assert " ".join(outcomes_of(act, 8)) == expected
 
 
 @pytest.mark.parametrize(
@@ -150,26 +152,29 @@ def test_stores_take_turns_and_each_keeps_its_order(names: str, expected: str) -
     ],
 )
 def test_of_whoever_has_most_waiting_the_last_leaves(names: str, refused: str) -> None:
-    async def act(turns: FairQueue, told: list[str]) -> None:
-        await turns.acquire("x")
-        coming = asyncio.create_task(come(turns, told, names))
+    async def act(queue: FairQueue, outcomes: list[str]) -> None:
+        await queue.acquire("x")
+        coming = asyncio.create_task(come(queue, outcomes, names))
         for _ in range(20):
             await asyncio.sleep(0)
-        turns.release()
+        queue.release()
         await coming
 
-    assert " ".join(one for one in told_by(act) if one.startswith("no")) == refused
+    assert (
+        " ".join(outcome for outcome in outcomes_of(act) if outcome.startswith("no"))
+        == refused
+    )
 
 
 def test_a_turn_that_came_to_somebody_who_left_goes_to_the_next() -> None:
-    async def act(turns: FairQueue, told: list[str]) -> None:
-        await turns.acquire("x")
-        leaving = asyncio.create_task(wait_for(turns, "a", "a1", told))
-        staying = asyncio.create_task(wait_for(turns, "b", "b1", told))
+    async def act(queue: FairQueue, outcomes: list[str]) -> None:
+        await queue.acquire("x")
+        leaving = asyncio.create_task(wait_for(queue, "a", "a1", outcomes))
+        staying = asyncio.create_task(wait_for(queue, "b", "b1", outcomes))
         await asyncio.sleep(0)
-        turns.release()
+        queue.release()
         leaving.cancel()
         await asyncio.gather(leaving, staying, return_exceptions=True)
-        await wait_for(turns, "c", "c1", told)
+        await wait_for(queue, "c", "c1", outcomes)
 
-    assert told_by(act) == ["b1", "c1"]
+    assert outcomes_of(act) == ["b1", "c1"]

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-class FakeDesk:
-    """A desk with so many writes waiting."""
+class FakeWriteClient:
+    """A writer with so many writes waiting."""
 
     def __init__(self, *, is_staffed: bool = True, depth: int = 0) -> None:
         self.is_writer_available, self.depth = is_staffed, depth
@@ -50,7 +50,7 @@ class FakeContext:
 
     def __init__(self, **parts: object) -> None:
         self.dependencies: Any = self
-        self.write_client: Any = parts.get("desk", FakeDesk())
+        self.write_client: Any = parts.get("write_client", FakeWriteClient())
         self.stores: Any = parts.get("stores", FakeOpenStores())
 
     def current(self) -> Readiness:
@@ -72,10 +72,10 @@ def test_a_process_that_lacks_nothing_is_fit() -> None:
     ("name", "state"),
     [
         ("process", {"draining": True}),
-        ("process", {"desk": FakeDesk(is_staffed=False)}),
+        ("process", {"write_client": FakeWriteClient(is_staffed=False)}),
         ("models", {"preloaded": False}),
         ("database", {"stores": FakeOpenStores(is_current=False)}),
-        ("writes", {"desk": FakeDesk(depth=5_001)}),
+        ("writes", {"write_client": FakeWriteClient(depth=5_001)}),
     ],
 )
 def test_what_keeps_requests_away_is_named(name: str, state: dict[str, Any]) -> None:
@@ -83,10 +83,10 @@ def test_what_keeps_requests_away_is_named(name: str, state: dict[str, Any]) -> 
 
 
 def test_a_damaged_model_is_mentioned_since_the_last_good_one_serves() -> None:
-    told = found(stores=FakeOpenStores(refused_models=2))
+    readiness = found(stores=FakeOpenStores(refused_models=2))
 
-    assert not told.reasons
-    assert "damaged models of 2 stores" in told.checks()["models"]
+    assert not readiness.reasons
+    assert "damaged models of 2 stores" in readiness.checks()["models"]
 
 
 @pytest.fixture
@@ -145,7 +145,7 @@ def test_a_schema_that_is_behind_keeps_requests_away_and_a_newer_one_does_not(
         assert "newer" in around.current().warnings["migrations"]
 
 
-def test_a_queue_that_nobody_works_off_is_mentioned(services: Services) -> None:
+def test_a_queue_without_a_worker_is_reported(services: Services) -> None:
     around = Dependencies(services.database, services.settings.data)
     add_job(services, system_ms() + HOUR_MS)
     around.check()
@@ -158,7 +158,7 @@ def test_a_queue_that_nobody_works_off_is_mentioned(services: Services) -> None:
     assert not around.current().reasons
 
 
-def test_readiness_is_told_by_check_and_strictly_on_request(
+def test_readiness_is_reported_by_check_and_strictly_on_request(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(readiness_checks, "MAX_JOB_WAIT_MS", 0)
@@ -170,9 +170,9 @@ def test_readiness_is_told_by_check_and_strictly_on_request(
         unfit = inside.ask("GET", "/health/ready?strict=perhaps")
 
     assert (gentle.status, strict.status, unfit.status) == (200, 503, 422)
-    told = json.loads(gentle.body)
-    assert told["ok"] is True
-    assert set(told["checks"]) == set(CHECKS)
+    body = json.loads(gentle.body)
+    assert body["ok"] is True
+    assert set(body["checks"]) == set(CHECKS)
     assert strict.json["code"] == "not_ready"
     assert strict.json["reasons"] == [strict.json["checks"]["jobs"]]
     assert strict.header("retry-after") is not None
@@ -188,8 +188,10 @@ def test_a_process_that_is_not_ready_for_long_says_why_once(
     gate = create_application(services, draining=False, write_socket=tmp_path / "nobody")
 
     def said() -> list[str]:
-        told = [one for one in caplog.records if one.message == "readiness failing"]
-        return [str(vars(one)["reasons"]) for one in told]
+        records = [
+            record for record in caplog.records if record.message == "readiness failing"
+        ]
+        return [str(vars(record)["reasons"]) for record in records]
 
     with Inside(gate, ready="/health/live"):
         eventually(said)

@@ -37,11 +37,11 @@ async def application(scope: Any, _receive: Any, send: Any) -> None:
 
 
 @dataclass
-class Line:
+class RecordedConnection:
     """One connection and what was written to it."""
 
     draining: DrainFlag = field(default_factory=DrainFlag)
-    asked: list[bytes] = field(default_factory=list)
+    targets: list[bytes] = field(default_factory=list)
     written: bytes = b""
 
     def __post_init__(self) -> None:
@@ -58,7 +58,7 @@ class Line:
         self.connection.connection_made(self.transport)
 
     def _answer(self, target: bytes, _headers: object, _address: str) -> bytes | None:
-        self.asked.append(target)
+        self.targets.append(target)
         return SHORT if target.startswith((b"/short", b"/v1/list")) else None
 
     def _write(self, data: bytes) -> None:
@@ -74,13 +74,13 @@ class Line:
 
 
 async def bodies_of(*sent: bytes) -> list[bytes]:
-    line = Line()
+    recorded = RecordedConnection()
     for part in sent:
-        bodies = await line.send(part)
+        bodies = await recorded.send(part)
     return bodies
 
 
-def test_a_request_is_answered_before_the_application_is_asked() -> None:
+def test_a_request_is_answered_before_it_reaches_the_application() -> None:
     assert asyncio.run(bodies_of(get(), get("/long"), get())) == [
         b"short",
         b"/long",
@@ -122,82 +122,82 @@ def test_a_request_in_two_parts_is_answered_at_once() -> None:
     ],
 )
 def test_what_is_no_plain_get_is_left_to_the_application(request_: bytes) -> None:
-    async def asked() -> list[bytes]:
-        line = Line()
-        await line.send(request_)
-        return line.asked
+    async def asked_targets() -> list[bytes]:
+        recorded = RecordedConnection()
+        await recorded.send(request_)
+        return recorded.targets
 
-    assert asyncio.run(asked()) == []
+    assert asyncio.run(asked_targets()) == []
 
 
 def test_a_process_that_stops_leaves_it_to_the_application_which_parts() -> None:
     async def after_the_end() -> tuple[list[bytes], bool]:
-        line = Line()
-        await line.send(get())
-        line.draining.begin()
-        line.connection.leave_server()
-        await line.send(get())
-        return line.asked, line.transport.close.called
+        recorded = RecordedConnection()
+        await recorded.send(get())
+        recorded.draining.begin()
+        recorded.connection.leave_server()
+        await recorded.send(get())
+        return recorded.targets, recorded.transport.close.called
 
-    asked, is_closed = asyncio.run(after_the_end())
+    targets, is_closed = asyncio.run(after_the_end())
 
-    assert asked == [b"/short"]
+    assert targets == [b"/short"]
     assert is_closed
 
 
-def long_turn(line: Line) -> None:
+def long_turn(recorded: RecordedConnection) -> None:
     """Let calls for lists wait for the next turn."""
     pressure = LoadShedder()
     pressure.slow_iteration_at = 0.0
-    line.state.line = Waiting(pressure, lambda _: "")
+    recorded.state.line = Waiting(pressure, lambda _: "")
 
 
-def test_calls_that_wait_in_line_are_answered_in_their_order() -> None:
+def test_queued_calls_are_answered_in_their_order() -> None:
     async def waited() -> tuple[int, list[bytes]]:
-        line = Line()
-        long_turn(line)
-        line.connection.data_received(get("/v1/a"))
-        line.connection.data_received(get("/short")[:9])
-        waiting = len(line.connection.waiting)
-        return waiting, await line.send(get("/short")[9:])
+        recorded = RecordedConnection()
+        long_turn(recorded)
+        recorded.connection.data_received(get("/v1/a"))
+        recorded.connection.data_received(get("/short")[:9])
+        waiting = len(recorded.connection.waiting)
+        return waiting, await recorded.send(get("/short")[9:])
 
     assert asyncio.run(waited()) == (2, [b"/v1/a", b"/short"])
 
 
-def test_a_stop_closes_no_connection_whose_call_waits_and_nobody_reads_for_the_gone() -> (
+def test_a_stop_keeps_connections_with_waiting_calls_and_drops_calls_of_closed_ones() -> (
     None
 ):
     async def stopped() -> tuple[bool, list[bytes], list[bytes]]:
-        line = Line()
-        long_turn(line)
-        line.connection.data_received(get("/v1/a"))
-        line.connection.shutdown()
-        was_closed = line.transport.close.called
-        bodies = await line.send(b"")
-        line.connection.data_received(get("/v1/b"))
-        line.transport.is_closing.return_value = True
-        return was_closed, bodies, await line.send(b"")
+        recorded = RecordedConnection()
+        long_turn(recorded)
+        recorded.connection.data_received(get("/v1/a"))
+        recorded.connection.shutdown()
+        was_closed = recorded.transport.close.called
+        bodies = await recorded.send(b"")
+        recorded.connection.data_received(get("/v1/b"))
+        recorded.transport.is_closing.return_value = True
+        return was_closed, bodies, await recorded.send(b"")
 
     assert asyncio.run(stopped()) == (False, [b"/v1/a"], [b"/v1/a"])
 
 
 def test_who_does_not_read_is_not_written_to() -> None:
     async def unread() -> list[bytes]:
-        line = Line()
-        await line.send(get())
-        line.connection.pause_writing()
-        await line.send(get())
-        line.connection.resume_writing()
-        return line.asked
+        recorded = RecordedConnection()
+        await recorded.send(get())
+        recorded.connection.pause_writing()
+        await recorded.send(get())
+        recorded.connection.resume_writing()
+        return recorded.targets
 
     assert asyncio.run(unread()) == [b"/short"]
 
 
 def test_an_idle_connection_is_idle_after_it_too() -> None:
     async def states() -> tuple[bool, bool]:
-        line = Line()
-        await line.send(get())
-        return line.connection.is_answering, line.connection.is_fresh
+        recorded = RecordedConnection()
+        await recorded.send(get())
+        return recorded.connection.is_answering, recorded.connection.is_fresh
 
     assert asyncio.run(states()) == (False, False)
 
@@ -206,7 +206,7 @@ LIST = b"/v1/list"
 
 
 @pytest.mark.parametrize(
-    ("sent", "answered"),
+    ("sent", "bodies"),
     [
         ([get("/v1/list")] * 3, [b"short"] * 3),
         # Another request, and one in two parts, come between two that are alike.
@@ -221,47 +221,49 @@ LIST = b"/v1/list"
     ],
 )
 def test_calls_whose_head_came_before_are_answered_in_their_order(
-    sent: list[bytes], answered: list[bytes]
+    sent: list[bytes], bodies: list[bytes]
 ) -> None:
-    assert asyncio.run(bodies_of(*sent)) == answered
+    assert asyncio.run(bodies_of(*sent)) == bodies
 
 
 def test_a_call_whose_head_came_before_is_not_parsed() -> None:
     async def parsed() -> int:
-        line = Line()
-        await line.send(get("/v1/list"))
+        recorded = RecordedConnection()
+        await recorded.send(get("/v1/list"))
         with mock.patch.object(request_parser, "read_head") as read_head:
-            await line.send(get("/v1/list?more"))
-        assert line.asked == [LIST, LIST + b"?more"]
+            await recorded.send(get("/v1/list?more"))
+        assert recorded.targets == [LIST, LIST + b"?more"]
         return int(read_head.call_count)
 
     assert asyncio.run(parsed()) == 0
 
 
-def test_a_body_that_nobody_waited_for_is_not_taken_for_a_call() -> None:
+def test_the_unread_body_of_a_refused_call_is_not_read_as_a_call() -> None:
     """What was refused unread may still be on its way, and may look like anything."""
 
-    async def asked() -> list[bytes]:
-        line = Line()
-        await line.send(get("/v1/list"))
+    async def asked_targets() -> list[bytes]:
+        recorded = RecordedConnection()
+        await recorded.send(get("/v1/list"))
         inner = get("/v1/list?inner")
         head = get("/refused", f"content-length: {len(inner)}\r\n")
-        await line.send(head.replace(b"GET", b"POST"))
-        assert not line.connection.is_answering
-        await line.send(inner)
-        await line.send(get("/v1/list?after"))
-        return line.asked
+        await recorded.send(head.replace(b"GET", b"POST"))
+        assert not recorded.connection.is_answering
+        await recorded.send(inner)
+        await recorded.send(get("/v1/list?after"))
+        return recorded.targets
 
-    assert asyncio.run(asked()) == [LIST, LIST + b"?after"]
+    assert asyncio.run(asked_targets()) == [LIST, LIST + b"?after"]
 
 
 def test_a_client_whose_call_waits_is_not_late() -> None:
     async def overdue() -> list[bool]:
-        line = Line()
-        long_turn(line)
-        line.connection.data_received(get("/v1/a"))
-        found = [line.connection.is_overdue(now, ClientTimeouts()) for now in (0.0, 60.0)]
-        await line.send(b"")
+        recorded = RecordedConnection()
+        long_turn(recorded)
+        recorded.connection.data_received(get("/v1/a"))
+        found = [
+            recorded.connection.is_overdue(now, ClientTimeouts()) for now in (0.0, 60.0)
+        ]
+        await recorded.send(b"")
         return found
 
     assert asyncio.run(overdue()) == [False, False]

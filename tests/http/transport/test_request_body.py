@@ -33,7 +33,7 @@ def read_event_body(receive: Any, headers: Any) -> Any:
     return read_event_body_with(receive, headers, ByteBudget().claim("shop"))
 
 
-class Client:
+class ChunkSender:
     """Sends chunks as an ASGI server hands them on; counts what was taken of them."""
 
     def __init__(self, chunks: Iterable[bytes], *, leaves: bool = False) -> None:
@@ -56,7 +56,7 @@ class Client:
 
 
 def test_chunks_are_joined_in_their_order() -> None:
-    client = Client([b"ab", b"", b"c"])
+    client = ChunkSender([b"ab", b"", b"c"])
 
     assert asyncio.run(read_body(client.receive, [], 10)) == b"abc"
 
@@ -69,14 +69,14 @@ def test_a_body_of_one_message_is_read_whole() -> None:
 
 
 def test_no_body_at_all_is_an_empty_one() -> None:
-    assert asyncio.run(read_body(Client([]).receive, [], 10)) == b""
+    assert asyncio.run(read_body(ChunkSender([]).receive, [], 10)) == b""
 
 
 @pytest.mark.parametrize(("size", "fits"), [(9, True), (10, True), (11, False)])
 @pytest.mark.parametrize("declared", [True, False])
 def test_the_limit_is_exact(size: int, fits: bool, declared: bool) -> None:  # noqa: FBT001 a table
     headers = [(b"content-length", b"%d" % size)] if declared else []
-    reading = read_body(Client([b"x" * size]).receive, headers, 10)
+    reading = read_body(ChunkSender([b"x" * size]).receive, headers, 10)
 
     if fits:
         assert len(asyncio.run(reading)) == size
@@ -86,7 +86,7 @@ def test_the_limit_is_exact(size: int, fits: bool, declared: bool) -> None:  # n
 
 
 def test_a_declared_gigabyte_is_refused_before_anything_is_read() -> None:
-    client = Client([b"x" * 1024] * 1024)
+    client = ChunkSender([b"x" * 1024] * 1024)
 
     with pytest.raises(BodyTooLargeError):
         asyncio.run(read_body(client.receive, [(b"content-length", b"1073741824")], 65536))
@@ -94,7 +94,7 @@ def test_a_declared_gigabyte_is_refused_before_anything_is_read() -> None:
 
 
 def test_an_endless_body_is_refused_within_128_kib() -> None:
-    client = Client(b"x" * 16_384 for _ in range(65_536))
+    client = ChunkSender(b"x" * 16_384 for _ in range(65_536))
 
     with pytest.raises(BodyTooLargeError):
         asyncio.run(read_body(client.receive, [], 64 * 1024))
@@ -103,14 +103,14 @@ def test_an_endless_body_is_refused_within_128_kib() -> None:
 
 @pytest.mark.parametrize("length", [b"", b"abc", b"-5", b"1e9", b"0x10"])
 def test_a_length_that_is_no_number_is_left_to_the_stream(length: bytes) -> None:
-    reading = read_body(Client([b"ab"]).receive, [(b"content-length", length)], 10)
+    reading = read_body(ChunkSender([b"ab"]).receive, [(b"content-length", length)], 10)
 
     assert asyncio.run(reading) == b"ab"
 
 
 @pytest.mark.parametrize("coding", [b"gzip", b"br", b"deflate", b"GZIP", b"identity, gzip"])
 def test_an_encoded_body_is_refused_unread(coding: bytes) -> None:
-    client = Client([b"x"])
+    client = ChunkSender([b"x"])
 
     with pytest.raises(EncodedBodyError):
         asyncio.run(read_body(client.receive, [(b"content-encoding", coding)], 10))
@@ -119,14 +119,14 @@ def test_an_encoded_body_is_refused_unread(coding: bytes) -> None:
 
 @pytest.mark.parametrize("coding", [b"identity", b"Identity", b"", b" identity , identity"])
 def test_identity_is_no_encoding(coding: bytes) -> None:
-    reading = read_body(Client([b"x"]).receive, [(b"content-encoding", coding)], 10)
+    reading = read_body(ChunkSender([b"x"]).receive, [(b"content-encoding", coding)], 10)
 
     assert asyncio.run(reading) == b"x"
 
 
-def test_a_client_that_leaves_early_is_told_apart_from_a_short_body() -> None:
+def test_a_client_that_leaves_early_differs_from_a_short_body() -> None:
     with pytest.raises(ClientDisconnectedError):
-        asyncio.run(read_body(Client([b"half"], leaves=True).receive, [], 10))
+        asyncio.run(read_body(ChunkSender([b"half"], leaves=True).receive, [], 10))
 
 
 @pytest.mark.parametrize("start", [b"[", b" \r\n\t[", b"\xef\xbb\xbf["])
@@ -152,14 +152,14 @@ def test_a_single_event_of_exactly_64_kib_is_read() -> None:
 
 
 def _in_chunks(body: bytes, size: int) -> Any:
-    return Client([body[at : at + size] for at in range(0, len(body), size)]).receive
+    return ChunkSender([body[at : at + size] for at in range(0, len(body), size)]).receive
 
 
 @pytest.mark.parametrize("declared", [True, False])
 def test_a_body_without_room_is_refused_and_one_declared_is_not_even_read(
     declared: bool,  # noqa: FBT001 a table
 ) -> None:
-    client = Client([b"x" * 65_536] * 200)
+    client = ChunkSender([b"x" * 65_536] * 200)
     budget = ByteBudget(MIB)
     headers = [(b"content-length", b"13107200")] if declared else []
 
@@ -171,7 +171,7 @@ def test_a_body_without_room_is_refused_and_one_declared_is_not_even_read(
 
 
 def test_control_with_more_room_the_same_body_is_read() -> None:
-    client = Client([b"x" * 65_536] * 200)
+    client = ChunkSender([b"x" * 65_536] * 200)
     budget = ByteBudget(64 * MIB)
 
     with budget.claim("shop") as claim:

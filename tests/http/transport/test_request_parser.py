@@ -23,7 +23,7 @@ from productrecs.http.transport.request_parser import (
     RequestParser,
     read_head,
 )
-from tests.http.wire import Outcome, by_h11, served, written
+from tests.http.wire import ParseOutcome, by_h11, served, written
 
 INNER = b"GET /smuggled HTTP/1.1\r\nHost: shop\r\n\r\n"
 AFTER = b"GET /after HTTP/1.1\r\nHost: shop\r\n\r\n"
@@ -316,7 +316,7 @@ def test_whatever_comes_is_read_as_h11_reads_it(sent: bytes, cuts: list[int]) ->
 
 
 # ------------------------------------------------------------ limits
-def key_of(outcome: Outcome) -> list[bytes]:
+def key_of(outcome: ParseOutcome) -> list[bytes]:
     return [value for name, value in outcome.requests[0].headers if name == b"x-api-key"]
 
 

@@ -21,7 +21,7 @@ import pytest
 from productrecs.http.limits.connection_limits import ConnectionLimiter
 from productrecs.http.transport.request_parser import HEAD_LIMIT_BYTES
 from productrecs.http.transport.server import AcceptBalancer
-from tests.http.crowd import Crowd
+from tests.http.crowd import ConstantLoad
 from tests.http.toy_server import PATIENCE
 from tests.support.project import ROOT
 
@@ -100,9 +100,9 @@ def heard(connection: socket.socket) -> bytes:
     return came
 
 
-def crowd_at_a_stop(kind: str) -> Crowd:
+def crowd_at_a_stop(kind: str) -> ConstantLoad:
     toy = Toy(kind)
-    crowd = Crowd(toy.port)
+    crowd = ConstantLoad(toy.port)
     time.sleep(0.3)
     toy.stop()
     crowd.wait()
@@ -111,7 +111,7 @@ def crowd_at_a_stop(kind: str) -> Crowd:
     return crowd
 
 
-def test_a_stop_under_load_fails_nobody() -> None:
+def test_a_stop_under_load_fails_no_request() -> None:
     assert crowd_at_a_stop("ready").failed == 0
 
 
@@ -262,7 +262,7 @@ CLIENTS = 60
 
 
 @dataclass
-class House:
+class PeerCounts:
     """Two processes, as far as they know of each other."""
 
     counts: dict[int, float] = field(default_factory=dict)
@@ -277,21 +277,21 @@ class House:
 class Side:
     """One process's view of the other."""
 
-    house: House
+    peers: PeerCounts
     number: int
 
     def publish(self, connections: int) -> None:
         """Note how many this one has."""
-        self.house.counts[self.number] = connections
+        self.peers.counts[self.number] = connections
 
     def fewest_connections(self) -> float:
         """Return how many the other one has."""
-        others = (n for who, n in self.house.counts.items() if who != self.number)
+        others = (n for who, n in self.peers.counts.items() if who != self.number)
         return min(others, default=math.inf)
 
 
 @dataclass(eq=False)
-class Guest:
+class IdleConnection:
     """A connection."""
 
     def cut(self) -> None:
@@ -308,7 +308,7 @@ async def connected(admissions: list[ConnectionLimiter]) -> list[int]:
         def accepting(admission: ConnectionLimiter) -> AcceptBalancer:
             async def begin(one: socket.socket) -> None:
                 accepted.append(one)
-                admission.enter(Guest(), "127.0.0.1")
+                admission.enter(IdleConnection(), "127.0.0.1")
 
             same = listener.dup()
             same.settimeout(0)
@@ -330,10 +330,10 @@ async def connected(admissions: list[ConnectionLimiter]) -> list[int]:
 
 
 def test_a_burst_is_shared() -> None:
-    house = House()
+    peers = PeerCounts()
     admissions = [ConnectionLimiter(), ConnectionLimiter()]
     for number, one in enumerate(admissions):
-        one.set_peers(house.side(number))
+        one.set_peers(peers.side(number))
 
     counts = asyncio.run(connected(admissions))
 
@@ -348,10 +348,10 @@ def test_control_without_neighbours_one_takes_nearly_all() -> None:
     assert min(counts) < CLIENTS // 3
 
 
-def test_a_process_that_is_stuck_leaves_nobody_waiting() -> None:
-    house = House()
+def test_a_stuck_process_leaves_no_client_waiting() -> None:
+    peers = PeerCounts()
     alone = ConnectionLimiter()
-    alone.set_peers(house.side(0))
-    house.side(1)  # says that it has no connections, and never takes one
+    alone.set_peers(peers.side(0))
+    peers.side(1)  # says that it has no connections, and never takes one
 
     assert asyncio.run(connected([alone])) == [CLIENTS]

@@ -25,6 +25,7 @@ from productrecs.tenancy.accounts.store_management import (
     delete_store,
     register_store,
 )
+from tests.support.clock import FakeClock
 
 if TYPE_CHECKING:
     from productrecs.records.merchandising.rule import Rule
@@ -45,21 +46,9 @@ EVERYTHING = RuleContent(
 )
 
 
-class Moving:
-    """A clock that moves on whenever it is read."""
-
-    def __init__(self) -> None:
-        self.now = NOON
-
-    def __call__(self) -> int:
-        """Return what it shows."""
-        self.now += 1
-        return self.now
-
-
 def rules_of(database: Database, domain: str) -> RuleEditor:
     store = register_store(database, Registration(domain), lambda: NOON)[0]
-    return RuleEditor(database, store, Moving(), "anna@shop.example")
+    return RuleEditor(database, store, FakeClock(NOON, step=1), "anna@shop.example")
 
 
 @pytest.fixture

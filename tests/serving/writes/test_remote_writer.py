@@ -56,20 +56,20 @@ def store(services: Services) -> StoreId:
 @pytest.fixture
 def door(tmp_path: Path) -> Iterator[socket.socket]:
     with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(tmp_path / "office"))
+        listener.bind(str(tmp_path / "writer.sock"))
         listener.listen()
         yield listener
 
 
 @contextlib.contextmanager
 def serving(services: Services, door: socket.socket) -> Iterator[WriteServer]:
-    office = WriteServer(services, door.dup())
-    thread = threading.Thread(target=office.run)
+    server = WriteServer(services, door.dup())
+    thread = threading.Thread(target=server.run)
     thread.start()
     try:
-        yield office
+        yield server
     finally:
-        office.stop()
+        server.stop()
         thread.join(20)
         assert not thread.is_alive()
 
@@ -90,31 +90,31 @@ def stored(services: Services, store: StoreId) -> int:
         return int(connection.execute(query).scalar_one())
 
 
-async def with_desk(path: Path, what: Any, limit: int = 10_000) -> Any:
-    desk = RemoteWriter(path, StorageHealth(), limit)
-    await desk.start()
+async def with_writer(path: Path, act: Any, limit: int = 10_000) -> Any:
+    writer = RemoteWriter(path, StorageHealth(), limit)
+    await writer.start()
     try:
-        return await what(desk)
+        return await act(writer)
     finally:
-        await desk.close()
+        await writer.close()
 
 
 def test_events_and_orders_of_two_processes_are_each_answered(
     services: Services, store: StoreId, door: socket.socket, tmp_path: Path
 ) -> None:
-    async def send(desk: RemoteWriter) -> list[Any]:
+    async def send(writer: RemoteWriter) -> list[Any]:
         sent = [
-            desk.submit(WriteKind.EVENTS, store, [[view(f"i{number}")], [view("again")]])
+            writer.submit(WriteKind.EVENTS, store, [[view(f"i{number}")], [view("again")]])
             for number in range(100)
         ]
         orders = [
-            desk.submit(WriteKind.ORDER, store, an_order(f"A-{n}")) for n in (1, 2, 1)
+            writer.submit(WriteKind.ORDER, store, an_order(f"A-{n}")) for n in (1, 2, 1)
         ]
         return [await asyncio.gather(*sent), await asyncio.gather(*orders)]
 
     async def both() -> list[Any]:
-        path = tmp_path / "office"
-        return list(await asyncio.gather(with_desk(path, send), with_desk(path, send)))
+        path = tmp_path / "writer.sock"
+        return list(await asyncio.gather(with_writer(path, send), with_writer(path, send)))
 
     with serving(services, door):
         first, second = asyncio.run(both())
@@ -130,73 +130,73 @@ def test_events_and_orders_of_two_processes_are_each_answered(
 def test_an_error_comes_back_as_what_it_is(
     services: Services, door: socket.socket, tmp_path: Path
 ) -> None:
-    async def send(desk: RemoteWriter) -> None:
+    async def send(writer: RemoteWriter) -> None:
         with pytest.raises(StoreDeletedError, match="deleted"):
-            await desk.submit(WriteKind.EVENTS, "nobody", [[view("tent")]])
+            await writer.submit(WriteKind.EVENTS, "nobody", [[view("tent")]])
 
     with serving(services, door):
-        asyncio.run(with_desk(tmp_path / "office", send))
+        asyncio.run(with_writer(tmp_path / "writer.sock", send))
 
 
 def test_what_comes_before_the_writer_does_waits_for_it(
     services: Services, store: StoreId, door: socket.socket, tmp_path: Path
 ) -> None:
-    async def send(desk: RemoteWriter) -> object:
-        sent = desk.submit(WriteKind.EVENTS, store, [[view("tent")]])
+    async def send(writer: RemoteWriter) -> object:
+        sent = writer.submit(WriteKind.EVENTS, store, [[view("tent")]])
         await asyncio.sleep(0.05)
         assert not sent.done()
         before = (
-            desk.is_writer_available
+            writer.is_writer_available
         )  # connected, for the door is there; but nobody behind it
         stack.enter_context(serving(services, door))
         done = await asyncio.wait_for(sent, 20)
-        assert (before, desk.is_writer_available) == (False, True)
+        assert (before, writer.is_writer_available) == (False, True)
         return done
 
     with contextlib.ExitStack() as stack:
-        assert asyncio.run(with_desk(tmp_path / "office", send)) is None
+        assert asyncio.run(with_writer(tmp_path / "writer.sock", send)) is None
     assert stored(services, store) == 1
 
 
-def test_what_a_dying_writer_had_been_told_fails_and_what_it_had_not_waits(
+def test_writes_sent_to_a_dying_writer_fail_and_unsent_writes_wait(
     services: Services, store: StoreId, tmp_path: Path
 ) -> None:
     """A writer that takes one question and dies; then a real one comes to the address."""
-    path = tmp_path / "office"
+    path = tmp_path / "writer.sock"
     with socket.socket(socket.AF_UNIX) as deaf:
         deaf.bind(str(path))
         deaf.listen()
 
-        async def send(desk: RemoteWriter) -> list[Any]:
-            told = desk.submit(WriteKind.EVENTS, store, [[view("told")]])
-            heard, _ = await asyncio.to_thread(deaf.accept)
-            await asyncio.to_thread(heard.recv, 1)
+        async def send(writer: RemoteWriter) -> list[Any]:
+            sent = writer.submit(WriteKind.EVENTS, store, [[view("sent")]])
+            connection, _ = await asyncio.to_thread(deaf.accept)
+            await asyncio.to_thread(connection.recv, 1)
             deaf.close()
             path.unlink()
-            heard.close()
+            connection.close()
             with pytest.raises(UnconfirmedWriteError, match="it may be stored"):
-                await asyncio.wait_for(told, 20)
-            late = desk.submit(WriteKind.EVENTS, store, [[view("untold")]])
+                await asyncio.wait_for(sent, 20)
+            second = writer.submit(WriteKind.EVENTS, store, [[view("unsent")]])
             await asyncio.sleep(0.1)
             door = stack.enter_context(socket.socket(socket.AF_UNIX))
             door.bind(str(path))
             door.listen()
             stack.enter_context(serving(services, door))
-            assert not desk.is_writer_available
-            return [await asyncio.wait_for(late, 20)]
+            assert not writer.is_writer_available
+            return [await asyncio.wait_for(second, 20)]
 
         with contextlib.ExitStack() as stack:
-            assert asyncio.run(with_desk(path, send)) == [None]
+            assert asyncio.run(with_writer(path, send)) == [None]
     assert stored(services, store) == 1
 
 
 def test_too_many_waiting_writes_are_refused(store: StoreId, tmp_path: Path) -> None:
     async def send() -> None:
-        desk = RemoteWriter(tmp_path / "nobody", StorageHealth(), limit=2)
+        writer = RemoteWriter(tmp_path / "nobody", StorageHealth(), limit=2)
         for _ in range(2):
-            desk.submit(WriteKind.EVENTS, store, [[view("tent")]])
+            writer.submit(WriteKind.EVENTS, store, [[view("tent")]])
         with pytest.raises(QueueFullError):
-            desk.submit(WriteKind.EVENTS, store, [[view("tent")]])
+            writer.submit(WriteKind.EVENTS, store, [[view("tent")]])
 
     asyncio.run(send())
 
@@ -204,14 +204,14 @@ def test_too_many_waiting_writes_are_refused(store: StoreId, tmp_path: Path) -> 
 def test_a_stop_waits_for_those_who_are_connected(
     services: Services, store: StoreId, door: socket.socket, tmp_path: Path
 ) -> None:
-    async def send(desk: RemoteWriter) -> list[Any]:
-        first = await desk.submit(WriteKind.EVENTS, store, [[view("before")]])
-        office.stop()
+    async def send(writer: RemoteWriter) -> list[Any]:
+        first = await writer.submit(WriteKind.EVENTS, store, [[view("before")]])
+        server.stop()
         await asyncio.sleep(0.2)
-        return [first, await desk.submit(WriteKind.EVENTS, store, [[view("after")]])]
+        return [first, await writer.submit(WriteKind.EVENTS, store, [[view("after")]])]
 
-    with serving(services, door) as office:
-        assert asyncio.run(with_desk(tmp_path / "office", send)) == [None, None]
+    with serving(services, door) as server:
+        assert asyncio.run(with_writer(tmp_path / "writer.sock", send)) == [None, None]
     assert stored(services, store) == 2
 
 

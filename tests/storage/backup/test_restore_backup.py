@@ -271,7 +271,7 @@ def test_a_changed_byte_or_a_missing_end_is_found(
 ) -> None:
     fill(sqlite_database)
     backup = backed_up(sqlite_database, tmp_path / name)
-    content, told = backup.read_bytes(), contents(backup)
+    content, members = backup.read_bytes(), contents(backup)
     if name == "b.tar":  # tar ends in empty blocks that nobody reads
         content = content[: content.index(b"SHA256SUMS") + 1024]
     refused = 0
@@ -282,7 +282,7 @@ def test_a_changed_byte_or_a_missing_end_is_found(
         except BackupError:
             refused += 1
         else:  # padding, or another way to write the same
-            assert contents(tmp_path / "harmed") == told, harm.how
+            assert contents(tmp_path / "harmed") == members, harm.how
 
     assert refused >= 55
 
@@ -295,9 +295,9 @@ def test_a_harmless_copy_would_not_be_found(backup: Path, tmp_path: Path) -> Non
 def rewritten(backup: Path, change: Callable[[dict[str, Any]], None]) -> Path:
     """Return a backup whose manifest says something else; its checksums are right."""
     members = contents(backup)
-    told = json.loads(members["manifest.json"])
-    change(told)
-    members["manifest.json"] = json.dumps(told).encode()
+    manifest = json.loads(members["manifest.json"])
+    change(manifest)
+    members["manifest.json"] = json.dumps(manifest).encode()
     other = backup.with_name("other.tar")
     with tarfile.open(other, "w") as tar:
         for name, content in members.items():
@@ -326,7 +326,7 @@ def test_a_manifest_that_does_not_fit_is_refused(
     refusal: type[BackupError],
     words: str,
 ) -> None:
-    other = rewritten(backup, lambda told: told.update(change))
+    other = rewritten(backup, lambda manifest: manifest.update(change))
 
     with pytest.raises(refusal, match=words):
         verify_backup(other, tmp_path, silently)
@@ -478,7 +478,7 @@ def test_a_server_of_another_schema_is_not_backed_up(
     empty.close()
 
 
-def test_every_stage_is_told_with_its_size(
+def test_every_stage_is_reported_with_its_size(
     sqlite_database: Database, tmp_path: Path
 ) -> None:
     stages: list[tuple[str, int]] = []

@@ -47,7 +47,7 @@ everywhere = pytest.mark.parametrize(
 
 
 @dataclass
-class Machine:
+class SnapshotMachine:
     """A machine with its own data folder."""
 
     folder: Path
@@ -55,7 +55,7 @@ class Machine:
     cache: SnapshotCache
 
     @classmethod
-    def at(cls, folder: Path, objects: ObjectStore) -> Machine:
+    def at(cls, folder: Path, objects: ObjectStore) -> SnapshotMachine:
         """Start a machine whose data folder is `folder`."""
         store = SnapshotStore(objects)
         return cls(
@@ -81,13 +81,13 @@ class Machine:
         return int(arrays["value"][0])
 
 
-def two_machines(tmp_path: Path, address: str) -> tuple[Machine, Machine]:
+def two_machines(tmp_path: Path, address: str) -> tuple[SnapshotMachine, SnapshotMachine]:
     return tuple(  # type: ignore[return-value]  # two
-        Machine.at(tmp_path / name, ObjectStore(address)) for name in ("one", "two")
+        SnapshotMachine.at(tmp_path / name, ObjectStore(address)) for name in ("one", "two")
     )
 
 
-def keys(machine: Machine, prefix: str = "stores") -> dict[str, int]:
+def keys(machine: SnapshotMachine, prefix: str = "stores") -> dict[str, int]:
     return {one.key: one.size for one in machine.store.objects.list(prefix)}
 
 
@@ -165,7 +165,7 @@ def test_a_damaged_object_is_refused(
     assert reader.cache.is_refused(name)
     assert not (reader.folder / MODELS / ONE / name.name).exists()
     objects.put(key, whole)
-    repaired = Machine.at(tmp_path / "two", ObjectStore(object_address))
+    repaired = SnapshotMachine.at(tmp_path / "two", ObjectStore(object_address))
     repaired.cache.wait([name])
     assert repaired.value(name) == 1
 
@@ -207,20 +207,20 @@ def test_an_upload_that_is_cut_leaves_no_snapshot(
     tmp_path: Path, object_address: str, uploads: int
 ) -> None:
     objects = CutObjects(object_address)
-    trainer = Machine.at(tmp_path / "one", objects)
+    trainer = SnapshotMachine.at(tmp_path / "one", objects)
     objects.left = 3
     serving = trainer.train(1)
     objects.left = uploads
 
     with pytest.raises(ObjectStoreUnavailableError):
-        Machine.at(tmp_path / "one", objects).train(2, serving.name)
+        SnapshotMachine.at(tmp_path / "one", objects).train(2, serving.name)
 
     objects.left = 99
     assert set(keys(trainer, f"stores/{ONE}/{MODELS}")) == {serving.key}
     assert [one.name for one in (tmp_path / "one" / MODELS / ONE).iterdir()] == [
         serving.name
     ]
-    reader = Machine.at(tmp_path / "two", ObjectStore(object_address))
+    reader = SnapshotMachine.at(tmp_path / "two", ObjectStore(object_address))
     trainer.store.purge(ONE, {MODELS: serving.name}, grace_seconds=0)
     reader.cache.wait([serving])
     assert reader.value(serving) == 1
@@ -272,7 +272,7 @@ def test_two_workers_that_publish_at_once_both_leave_whole_models(
     serving = one.train(0)
     names = [one.train(1, serving.name), other.train(2, serving.name)]
 
-    reader = Machine.at(tmp_path / "three", ObjectStore(object_address))
+    reader = SnapshotMachine.at(tmp_path / "three", ObjectStore(object_address))
     reader.cache.wait(names)
 
     assert [reader.value(name) for name in names] == [1, 2]
@@ -306,7 +306,7 @@ def test_without_the_object_store_readers_serve_on_and_recover(
         port = closed.getsockname()[1]
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{port}")
     objects = ObjectStore(object_address)
-    reader = Machine.at(tmp_path / "two", objects)
+    reader = SnapshotMachine.at(tmp_path / "two", objects)
     began = time.monotonic()
 
     reader.cache.wait([name], 30)
@@ -372,7 +372,7 @@ def test_an_empty_variable_is_an_unset_one(
     for name in ("AWS_ENDPOINT_URL_S3", "AWS_SESSION_TOKEN"):
         monkeypatch.setenv(name, "")
 
-    Machine.at(tmp_path / "one", ObjectStore(object_address)).train(1)
+    SnapshotMachine.at(tmp_path / "one", ObjectStore(object_address)).train(1)
 
 
 @pytest.mark.parametrize("endpoint", ["localhost:9000", "s3.example.com", "http://"])

@@ -28,6 +28,7 @@ from productrecs.storage.jobs.job_queue import (
 from productrecs.storage.jobs.recurring_jobs import PeriodicTasks
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.tables import jobs
+from tests.support.clock import FakeClock
 from tests.support.stores import add_stores
 
 if TYPE_CHECKING:
@@ -42,17 +43,6 @@ POLICY = RetryPolicy(
 )
 
 
-@dataclass
-class Clock:
-    """A clock that moves when told to."""
-
-    now: int = 1_000_000_000
-
-    def __call__(self) -> int:
-        """Return the time it was set to."""
-        return self.now
-
-
 def queue_on(database: Database, clock: Callable[[], int] = system_ms) -> JobQueue:
     chance = random.Random(7)  # noqa: S311 - spreads retries, keeps no secret
     return JobQueue(database, clock, chance, POLICY)
@@ -63,7 +53,7 @@ class Bench:
     """A queue, its clock, and a look at its rows."""
 
     database: Database
-    clock: Clock = field(default_factory=Clock)
+    clock: FakeClock[int] = field(default_factory=lambda: FakeClock(1_000_000_000))
 
     def __post_init__(self) -> None:
         """Make the queue."""
@@ -112,7 +102,7 @@ def test_a_job_leaves_with_the_callers_transaction(bench: Bench) -> None:
     assert bench.queue.claim(KINDS) is None
 
 
-def test_a_claimed_job_carries_what_was_asked_and_is_done_once(bench: Bench) -> None:
+def test_a_claimed_job_has_its_payload_and_is_done_once(bench: Bench) -> None:
     job_id = bench.enqueue(NewJob(STORE, "import", "import/7", {"file": "lines.csv"}))
 
     job = bench.claim()
@@ -190,7 +180,9 @@ def test_an_abandoned_job_is_taken_over_when_its_lease_ends(bench: Bench) -> Non
     assert taken.attempts == 2
 
 
-def test_what_a_revived_worker_says_changes_nothing_and_it_is_told(bench: Bench) -> None:
+def test_a_revived_worker_changes_nothing_and_learns_that_it_lost_the_job(
+    bench: Bench,
+) -> None:
     job_id = bench.enqueue()
     revived = bench.claim()
     bench.clock.now += POLICY.lease_ms
@@ -425,7 +417,7 @@ def test_a_store_that_is_deleted_has_no_turn(bench: Bench) -> None:
     assert turns.enqueue_due("train", 15_000, [NewJob(INSTALLATION, "train")]) == 1
 
 
-def test_turns_asked_for_at_once_are_taken_once(bench: Bench) -> None:
+def test_turns_requested_at_once_are_taken_once(bench: Bench) -> None:
     counts: list[int] = []
     ready = threading.Barrier(4)
     wanted = [NewJob(StoreId(f"st_{number}"), "train") for number in range(20)]

@@ -89,19 +89,23 @@ def test_one_bad_write_fails_alone(database: Database, writer: GroupCommit) -> N
 
 
 def test_callbacks_run_only_after_a_commit(writer: GroupCommit) -> None:
-    told: list[str] = []
+    notified: list[str] = []
 
-    def tell(work: WriteTransaction, _key: Hashable, names: Sequence[str]) -> Sequence[str]:
-        work.after_commit.extend([lambda: told.append("committed")])
+    def add_with_callback(
+        work: WriteTransaction, _key: Hashable, names: Sequence[str]
+    ) -> Sequence[str]:
+        work.after_commit.extend([lambda: notified.append("committed")])
         return add(work, _key, names)
 
     async def send() -> None:
-        await writer.submit(tell, "a", "same")
-        await asyncio.gather(writer.submit(tell, "a", "same"), return_exceptions=True)
+        await writer.submit(add_with_callback, "a", "same")
+        await asyncio.gather(
+            writer.submit(add_with_callback, "a", "same"), return_exceptions=True
+        )
 
     asyncio.run(send())
 
-    assert told == ["committed"]
+    assert notified == ["committed"]
 
 
 def test_a_full_queue_refuses_and_takes_nothing(database: Database) -> None:

@@ -37,7 +37,7 @@ QUESTIONS = {
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_sqlite_finds_what_is_asked_for_by_its_index(
+def test_sqlite_uses_the_index_of_each_query(
     question: str, sqlite_database: Database
 ) -> None:
     sql, index_use = QUESTIONS[question]

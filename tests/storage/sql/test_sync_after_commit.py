@@ -37,7 +37,7 @@ def stored(database: Database) -> set[str]:
         return set(connection.execute(sa.select(counters.c.name)).scalars())
 
 
-class Disk:
+class ForgetfulDisk:
     """A disk that forgets, at a power cut, whatever of the log was not synced."""
 
     def __init__(self, folder: Path) -> None:
@@ -67,17 +67,17 @@ class Disk:
 @pytest.fixture
 def disk(
     sqlite_database: Database, data_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Disk]:
+) -> Iterator[ForgetfulDisk]:
     connection = apsw.Connection(str(data_folder / "productrecs.db"))
     connection.wal_checkpoint(None, apsw.SQLITE_CHECKPOINT_TRUNCATE)
-    forgetful = Disk(data_folder)
+    forgetful = ForgetfulDisk(data_folder)
     monkeypatch.setattr(sqlite, "fdatasync", forgetful.sync)
     with sqlite_database.reading():  # else the last to close would remove the log
         yield forgetful
     connection.close()
 
 
-def write_one_by_one(database: Database, disk: Disk, tmp_path: Path) -> list[str]:
+def write_one_by_one(database: Database, disk: ForgetfulDisk, tmp_path: Path) -> list[str]:
     """Return the acknowledged names that a power cut right then would have taken."""
     lost = []
 
@@ -94,21 +94,24 @@ def write_one_by_one(database: Database, disk: Disk, tmp_path: Path) -> list[str
 
 
 def test_a_power_cut_takes_nothing_that_was_acknowledged(
-    sqlite_database: Database, disk: Disk, tmp_path: Path
+    sqlite_database: Database, disk: ForgetfulDisk, tmp_path: Path
 ) -> None:
     assert write_one_by_one(sqlite_database, disk, tmp_path) == []
     assert disk.syncs >= WRITES
 
 
 def test_control_without_the_flush_it_takes_all(
-    sqlite_database: Database, disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sqlite_database: Database,
+    disk: ForgetfulDisk,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(Database, "flush", lambda _self: None)
 
     assert len(write_one_by_one(sqlite_database, disk, tmp_path)) == WRITES
 
 
-def test_nobody_is_answered_before_the_flush_though_others_write_on(
+def test_no_write_is_confirmed_before_the_flush_though_others_write_on(
     sqlite_database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     flushing, go_on = threading.Event(), threading.Event()
@@ -129,15 +132,15 @@ def test_nobody_is_answered_before_the_flush_though_others_write_on(
         until = time.monotonic() + 10
         while stored(sqlite_database) != {"first", "second"} and time.monotonic() < until:
             await asyncio.sleep(0.01)
-        answered = [first.done(), second.done()]
+        done_before_flush = [first.done(), second.done()]
         go_on.set()
         results = [await first, await second]
         await asyncio.to_thread(writer.close)
-        return [answered, results, stored(sqlite_database)]
+        return [done_before_flush, results, stored(sqlite_database)]
 
-    answered, results, kept = asyncio.run(send())
+    done_before_flush, results, kept = asyncio.run(send())
 
-    assert answered == [False, False]
+    assert done_before_flush == [False, False]
     assert results == ["first", "second"]
     assert kept == {"first", "second"}
 

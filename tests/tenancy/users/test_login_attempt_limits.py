@@ -13,24 +13,13 @@ from productrecs.tenancy.users.login_attempt_limits import (
     TooManyAttemptsError,
     network_of,
 )
+from tests.support.clock import FakeClock
 
 if TYPE_CHECKING:
     from productrecs.storage.sql.database import Database
 
 
-class ManualClock:
-    """A clock that a test moves."""
-
-    def __init__(self) -> None:
-        """Start at any time."""
-        self.ms = 1_000_000
-
-    def __call__(self) -> int:
-        """Return its time."""
-        return self.ms
-
-
-def limits(database: Database, clock: ManualClock) -> AttemptLimits:
+def limits(database: Database, clock: FakeClock[int]) -> AttemptLimits:
     return AttemptLimits(database, clock, burst=3, seconds=60)
 
 
@@ -43,7 +32,7 @@ def is_open(one: AttemptLimits, *names: str) -> bool:
 
 
 def test_two_processes_count_the_failures_of_a_name_together(database: Database) -> None:
-    clock = ManualClock()
+    clock = FakeClock(1_000_000)
     here, there = limits(database, clock), limits(database, clock)
 
     here.failed("account a", "address 1")
@@ -58,7 +47,7 @@ def test_two_processes_count_the_failures_of_a_name_together(database: Database)
 def test_one_more_attempt_comes_with_time_and_all_after_a_success(
     database: Database,
 ) -> None:
-    clock = ManualClock()
+    clock = FakeClock(1_000_000)
     one = limits(database, clock)
     for _ in range(3):
         one.failed("account a")
@@ -66,7 +55,7 @@ def test_one_more_attempt_comes_with_time_and_all_after_a_success(
         one.check("account a")
     assert 60 <= refusal.value.seconds <= 61
 
-    clock.ms += 60_000
+    clock.now += 60_000
     assert is_open(one, "account a")
     one.failed("account a")
     assert not is_open(one, "account a")
@@ -76,10 +65,10 @@ def test_one_more_attempt_comes_with_time_and_all_after_a_success(
 
 
 def test_full_buckets_are_deleted_and_names_are_not_stored(database: Database) -> None:
-    clock = ManualClock()
+    clock = FakeClock(1_000_000)
     one = limits(database, clock)
     one.failed("account anna@shop.example")
-    clock.ms += 60_001
+    clock.now += 60_001
 
     one.failed("address 203.0.113.7")
 

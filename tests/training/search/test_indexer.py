@@ -32,6 +32,7 @@ from productrecs.tenancy.accounts.store_management import (
 from productrecs.training.search import indexer as following
 from productrecs.training.search.indexer import Indexer, IndexFollower
 from productrecs.training.search.served_index import ServedIndex, index_folder
+from tests.support.clock import FakeClock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,19 +91,7 @@ class IndexerBench:
         """Let another process write, as after a restart."""
         self.indexer.close()
         accounts = AccountDirectory(self.database)
-        self.indexer = Indexer(self.root, accounts, Seconds())
-
-
-class Seconds:
-    """A clock that moves a second at each look, so that nothing is put off."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        """Return a later time than before."""
-        self.now += 1.0
-        return self.now
+        self.indexer = Indexer(self.root, accounts, FakeClock(0.0, step=1.0))
 
 
 @pytest.fixture
@@ -110,7 +99,7 @@ def bench(database: Database, tmp_path: Path) -> Iterator[IndexerBench]:
     store, _ = register_store(database, Registration("a.example"), fixed_clock(0))
     root = tmp_path / "search"
     reader = database.raw_reader()
-    indexer = Indexer(root, AccountDirectory(database), Seconds())
+    indexer = Indexer(root, AccountDirectory(database), FakeClock(0.0, step=1.0))
     served = ServedIndex(index_folder(root, store.store_id))
     yield IndexerBench(database, root, reader, store, indexer, served)
     indexer.close()

@@ -53,7 +53,7 @@ class System:
         return reply.json
 
     def widget(self, **query: str) -> Any:
-        """Return the look that a page's widget is told."""
+        """Return the settings that a page's widget gets."""
         reply = self.inside.ask("GET", self.merchant.target("/v1/widget-config", **query))
         assert reply.status == 200, reply.body
         return reply.json

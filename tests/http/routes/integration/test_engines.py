@@ -168,9 +168,9 @@ def test_a_sync_pushes_the_catalog_again_and_trains(system: System) -> None:
 
 def test_many_at_once_queue_one_job(system: System) -> None:
     with ThreadPoolExecutor(8) as threads:
-        told = list(threads.map(lambda _: system.post("sync-engines"), range(16)))
+        bodies = list(threads.map(lambda _: system.post("sync-engines"), range(16)))
 
-    assert len({one["job_id"] for one in told}) == 1
+    assert len({body["job_id"] for body in bodies}) == 1
     assert jobs(system)["queued"] == 1
 
 

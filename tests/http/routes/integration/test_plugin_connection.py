@@ -108,11 +108,11 @@ def test_of_many_at_once_one_platform_wins_for_good(system: System) -> None:
     platforms = ["woocommerce", "prestashop", "magento", "opencart", "custom"] * 3
 
     def connect(platform: str) -> tuple[str, str]:
-        said = system.post("connect", {"platform": platform})
-        return said["platform"], said["first_connected_at"]
+        body = system.post("connect", {"platform": platform})
+        return body["platform"], body["first_connected_at"]
 
     with ThreadPoolExecutor(8) as threads:
-        told = set(threads.map(connect, platforms))
+        replies = set(threads.map(connect, platforms))
 
-    assert len(told) == 1
-    assert system.get("status")["platform"] == told.pop()[0]
+    assert len(replies) == 1
+    assert system.get("status")["platform"] == replies.pop()[0]

@@ -25,10 +25,10 @@ def test_what_is_not_sent_stays(system: System) -> None:
         "rec_num": 3,
         "allow_repeat_recommendations": False,
     }
-    told = system.put(PATH, {"allow_repeat_recommendations": True})
+    updated = system.put(PATH, {"allow_repeat_recommendations": True})
 
-    assert told == {"rec_num": 3, "allow_repeat_recommendations": True}
-    assert system.get(PATH) == system.put(PATH, {}) == told
+    assert updated == {"rec_num": 3, "allow_repeat_recommendations": True}
+    assert system.get(PATH) == system.put(PATH, {}) == updated
 
 
 def test_null_returns_to_the_default(system: System) -> None:
@@ -57,8 +57,8 @@ def test_a_switch_is_read_as_addresses_say_it(
     system: System, said: object, kept: object
 ) -> None:
     system.put(PATH, {"allow_repeat_recommendations": not kept})
-    told = system.put(PATH, {"allow_repeat_recommendations": said})
-    assert told["allow_repeat_recommendations"] is kept
+    updated = system.put(PATH, {"allow_repeat_recommendations": said})
+    assert updated["allow_repeat_recommendations"] is kept
 
 
 @pytest.mark.parametrize("said", [2, -1, 0.5, "", "perhaps", [True], {}])

@@ -57,7 +57,7 @@ def test_another_stores_facts_are_not_counted(system: System, other: System) -> 
     assert other.get("status") == NOTHING
 
 
-def test_jobs_are_told_by_where_they_stand(system: System) -> None:
+def test_jobs_are_counted_by_state(system: System) -> None:
     database, queue = system.services.database, system.services.queue
     store = find_store(database, system.merchant.account.domain)
     for kind in ("dead", "running", "waiting"):

@@ -29,11 +29,11 @@ def test_an_update_leaves_what_it_does_not_carry(system: System) -> None:
     }
     assert system.put(PATH, first) == {"type": "recs", **first}
 
-    told = system.put(PATH, {"settings": {"columns": 3}})
+    updated = system.put(PATH, {"settings": {"columns": 3}})
 
     settings = {"layout": "grid", "mine": 1, "columns": 3}
-    assert told == {**first, "type": "recs", "settings": settings}
-    assert system.get(PATH) == told
+    assert updated == {**first, "type": "recs", "settings": settings}
+    assert system.get(PATH) == updated
 
 
 @pytest.mark.parametrize("body", [{}, {"settings": None}, {"settings": {}}])
@@ -50,12 +50,14 @@ def test_null_returns_to_the_default(system: System) -> None:
         {"settings": {"layout": "grid", "gap": 3}, "custom_css": "a{}", "scoped": False},
     )
 
-    told = system.put(PATH, {"settings": {"layout": None}})
-    assert told["settings"] == {"gap": 3}
+    updated = system.put(PATH, {"settings": {"layout": None}})
+    assert updated["settings"] == {"gap": 3}
     assert system.widget()["settings"]["layout"] == defaults["settings"]["layout"]
 
-    told = system.put(PATH, {"settings": {"gap": None}, "custom_css": None, "scoped": None})
-    assert told == {"type": "recs", **UNSET}
+    updated = system.put(
+        PATH, {"settings": {"gap": None}, "custom_css": None, "scoped": None}
+    )
+    assert updated == {"type": "recs", **UNSET}
     assert system.widget() == defaults
 
 
@@ -77,23 +79,27 @@ def test_stores_have_their_own(system: System, other: System) -> None:
     assert other.widget()["settings"]["title"] != "Ours"
 
 
-def test_a_widget_is_told_everything(process: Process) -> None:
+def test_a_widget_gets_every_setting(process: Process) -> None:
     system = process.register(language="de", currency="CHF", rec_num="5")
 
-    told = system.widget()
+    config = system.widget()
 
-    assert list(told) == ["type", "settings", "custom_css", "scoped"]
-    assert (told["type"], told["custom_css"], told["scoped"]) == ("recs", None, True)
-    assert {"layout", "title", "columns", "currency", "locale"} <= told["settings"].keys()
-    assert told["settings"]["currency"] == "CHF"
-    assert told["settings"]["locale"] == "de"
-    assert told["settings"]["num"] == 5
-    assert None not in (told["settings"]["layout"], told["settings"]["title"])
+    assert list(config) == ["type", "settings", "custom_css", "scoped"]
+    assert (config["type"], config["custom_css"], config["scoped"]) == ("recs", None, True)
+    assert {"layout", "title", "columns", "currency", "locale"} <= config["settings"].keys()
+    assert config["settings"]["currency"] == "CHF"
+    assert config["settings"]["locale"] == "de"
+    assert config["settings"]["num"] == 5
+    assert None not in (config["settings"]["layout"], config["settings"]["title"])
 
 
-@pytest.mark.parametrize("asked", ["banner", "No%20Such", "%00", "x" * 500, "%F0%9F%99%82"])
-def test_an_unknown_type_has_the_defaults(system: System, asked: str) -> None:
-    target = f"/v1/widget-config?type={asked}&key={system.merchant.account.publishable}"
+@pytest.mark.parametrize(
+    "widget_type", ["banner", "No%20Such", "%00", "x" * 500, "%F0%9F%99%82"]
+)
+def test_an_unknown_type_has_the_defaults(system: System, widget_type: str) -> None:
+    target = (
+        f"/v1/widget-config?type={widget_type}&key={system.merchant.account.publishable}"
+    )
 
     reply = system.inside.ask("GET", target)
 
@@ -112,9 +118,9 @@ def test_the_declared_route_says_what_the_fast_lane_says(system: System) -> None
     assert fast.body == declared.body
 
 
-@pytest.mark.parametrize("asked", ["Recs", "a b", "-a", "x" * 33, "%00", "a%0A"])
-def test_settings_are_kept_under_plain_names_only(system: System, asked: str) -> None:
-    reply = system.call("PUT", PATH, {"settings": {"gap": 1}}, type=asked)
+@pytest.mark.parametrize("widget_type", ["Recs", "a b", "-a", "x" * 33, "%00", "a%0A"])
+def test_settings_are_kept_under_plain_names_only(system: System, widget_type: str) -> None:
+    reply = system.call("PUT", PATH, {"settings": {"gap": 1}}, type=widget_type)
 
     assert reply.status == 422
     assert reply.json["detail"][0]["loc"] == ["query", "type"]

@@ -13,7 +13,7 @@ print([name for name in ("mcp", "mcp_types", "markdown_it", "fastapi_offline")
 """
 
 
-def test_what_only_the_guides_need_is_loaded_when_it_is_asked_for() -> None:
+def test_modules_of_the_guides_are_loaded_on_their_first_use() -> None:
     done = subprocess.run(
         [sys.executable, "-c", LOADED], capture_output=True, text=True, check=True
     )

@@ -120,8 +120,8 @@ def _reference(body: bytes) -> list[NewEvent] | None:
 
 def _disagrees(fast: Callable[[bytes], list[NewEvent] | None], body: bytes) -> bool:
     """Return whether the fast way says something, and the reference another thing."""
-    told = fast(body)
-    return told is not None and told != _reference(body)
+    parsed = fast(body)
+    return parsed is not None and parsed != _reference(body)
 
 
 @pytest.mark.parametrize("event", COMMON.values(), ids=COMMON)

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 
 
-def _told(log: StoreLog, groups: Sequence[Any], now_ms: int, **more: Any) -> int:
+def _log_and_ingest(log: StoreLog, groups: Sequence[Any], now_ms: int, **more: Any) -> int:
     logging.getLogger(__name__).info("events came", extra={"events": str(groups)})
     return ingest_events(log, groups, now_ms, **more)
 
 
-setattr(write_handlers, "ingest_events", _told)  # noqa: B010 - the fault itself
+setattr(write_handlers, "ingest_events", _log_and_ingest)  # noqa: B010 - the fault itself

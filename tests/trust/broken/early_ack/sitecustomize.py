@@ -40,8 +40,8 @@ def _answer_at_once(
         )
         return
     loop = asyncio.get_running_loop()
-    nobody = loop.create_future()
-    loop.call_later(_LATER_SECONDS, lambda: _put(self, handler, key, payload, nobody))
+    ignored = loop.create_future()
+    loop.call_later(_LATER_SECONDS, lambda: _put(self, handler, key, payload, ignored))
     if isinstance(payload, NewOrder):
         receipt = OrderReceipt(payload.order_id, len(payload.lines), duplicate=False)
         loop.call_soon(waiter.set_result, receipt)
