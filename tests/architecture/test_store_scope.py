@@ -93,6 +93,7 @@ OWN_TRANSACTIONS = {
 }
 FACT_OWNERS = {
     "events": "productrecs/records/events/",
+    "items": "productrecs/records/catalog/",
     "purchase_lines": "productrecs/records/purchases/",
     "store_heads": "productrecs/storage/sql/store_heads.py",
 }
@@ -413,8 +414,13 @@ def test_the_sql_of_a_fact_is_in_the_room_that_owns_it() -> None:
     [
         ("from productrecs.storage.sql.tables import purchase_lines", True),
         ("from productrecs.storage.sql.tables import purchase_lines as lines", True),
+        ("from productrecs.storage.sql.tables import events, items", True),
+        ("from productrecs.storage.sql.tables import store_heads", True),
         ("from productrecs.storage.sql.tables import order_receipts", False),
         ("QUERY = f'SELECT {x} FROM purchase_lines WHERE store_id = ?'", True),
+        ("QUERY = 'SELECT 1 FROM a JOIN items i ON i.number = a.item'", True),
+        ("QUERY = 'UPDATE store_heads SET seq = 1'", True),
+        ("QUERY = 'SELECT seq FROM live_events WHERE store_id = ?'", False),
         ("WORDS = 'the purchase_lines of a store'", False),
     ],
 )

@@ -10,10 +10,11 @@ import pytest
 
 from productrecs.engines.copurchase import CopurchaseOptions, fit_copurchase, item_pairs
 from productrecs.engines.partition_jobs import HERE, index_ranges
-from productrecs.training import repository, training_inputs
+from productrecs.records.events.event_log import repository as event_log
+from productrecs.records.purchases.sold_lines import repository as sold_lines
+from productrecs.training import training_inputs
 from productrecs.training.partitioned_shopper_events import Behaviour, ShopperEvents
 from productrecs.training.repository import TrainingRepository
-from productrecs.training.search import repository as search_repository
 from productrecs.training.training_inputs import TrainingInputs, read_log
 from tests.records.orders.import_support import new_store
 from tests.training.test_incremental import Life, read_on, trained
@@ -55,8 +56,8 @@ def test_any_partition_gives_the_model_of_the_whole(
 
     # Parts and pages of the log are as small as they are for a large store.
     monkeypatch.setattr(training_inputs, "_RANGE_ROWS", 97)
-    monkeypatch.setattr(repository, "_PAGE", 11)
-    monkeypatch.setattr(search_repository, "_PAGE", 7)
+    monkeypatch.setattr(event_log, "_SMALL_PAGE", 11)
+    monkeypatch.setattr(sold_lines, "_TRAINING_PAGE", 7)
     for partitions in (1, 2, 7):
         parted = TrainingInputs()
         parted.events = ShopperEvents(tmp_path / "events", 50, partitions)

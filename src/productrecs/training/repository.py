@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
+from productrecs.records.catalog.item_lookups.repository import items_of_store
 from productrecs.records.events.event import EventKind
 from productrecs.records.events.event_log.repository import EventLogRepository
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
@@ -19,10 +20,7 @@ from productrecs.storage.sql.store_heads import (
     replace_in_head,
     set_head,
 )
-from productrecs.storage.sql.tables import (
-    items,
-    models,
-)
+from productrecs.storage.sql.tables import models
 from productrecs.tenancy.accounts.repository import AccountRepository
 
 _PAGE: Final = 2_000  # rows that stay in the cache of the processor
@@ -158,11 +156,9 @@ class TrainingRepository:
 
     def catalog(self, after_seq: int) -> Iterator[list[tuple[Any, ...]]]:
         """Yield pages of (number, present, title, categories, seq) changed since."""
-        one = items.c
-        query = sa.select(
-            one.number, one.present, one.title, one.categories, one.change_seq
-        ).where(one.store_id == self._store_id, one.change_seq > after_seq)
-        yield from self._pages(query)
+        names = ("present", "title", "categories", "change_seq")
+        item = items_of_store(*names, store_id=self._store_id)
+        yield from self._pages(sa.select(item).where(item.c.change_seq > after_seq))
 
     def serving(self) -> TrainedModel | None:
         """Return the serving model's record; None before the first training."""

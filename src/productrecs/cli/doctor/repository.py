@@ -6,17 +6,12 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import INSTALLATION, StoreId
 from productrecs.records.catalog.availability import Availability
+from productrecs.records.catalog.item_lookups.repository import items_of_store
 from productrecs.records.events.newest_events.repository import NewestEventRepository
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
 from productrecs.storage.jobs.job_queue import JobState
-from productrecs.storage.sql.store_heads import (
-    head_fields,
-)
-from productrecs.storage.sql.tables import (
-    dashboard_second_factors,
-    items,
-    jobs,
-)
+from productrecs.storage.sql.store_heads import head_fields
+from productrecs.storage.sql.tables import dashboard_second_factors, jobs
 from productrecs.storage.sql.tables.account_tables import duties
 
 
@@ -59,23 +54,22 @@ class StoreSampler:
 
     def gaps(self) -> ItemGaps:
         """Return the gaps of the catalog's visible items."""
+        names = ("title", "product_url", "image_url")
+        item = items_of_store(*names, "availability", "present", store_id=self._store_id)
         count = sa.func.count
         missing = [
-            count().filter(sa.func.coalesce(column, "") == "")
-            for column in (items.c.title, items.c.product_url, items.c.image_url)
+            count().filter(sa.func.coalesce(item.c[name], "") == "") for name in names
         ]
         query = sa.select(count(), *missing)
-        shown = sa.func.coalesce(items.c.availability, "") != Availability.DISCONTINUED
-        query = query.where(
-            items.c.store_id == self._store_id, items.c.present.is_(True), shown
-        )
+        shown = sa.func.coalesce(item.c.availability, "") != Availability.DISCONTINUED
+        query = query.where(item.c.present.is_(True), shown)
         return ItemGaps(*map(int, self._connection.execute(query).one()))
 
     def has_https_pages(self) -> bool:
         """Return whether the page of any of its items has an https address."""
-        query = sa.select(items.c.number).where(
-            items.c.store_id == self._store_id, items.c.product_url.startswith("https://")
-        )
+        item = items_of_store("product_url", store_id=self._store_id)
+        is_https = item.c.product_url.startswith("https://")
+        query = sa.select(item.c.number).where(is_https)
         return self._connection.execute(query.limit(1)).first() is not None
 
     def model_id(self) -> str | None:

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
+from productrecs.records.catalog.item_lookups.repository import costs_of_items
 from productrecs.records.events.event_log.repository import EventLogRepository
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
 from productrecs.storage.sql.dialects import raw_connection, upsert
@@ -17,7 +18,6 @@ _EXPOSURES_SQL: Final = (
     "WHERE store_id = ? AND test = ? ORDER BY first_at, arm, identity"
 )
 _LINKS: Final = "SELECT session, customer FROM shopper_links WHERE store_id = ?"
-_COSTS: Final = "SELECT number, cost FROM items WHERE store_id = ? AND cost IS NOT NULL"
 
 Row = tuple[Any, ...]
 
@@ -53,8 +53,7 @@ class ExperimentResultRepository:
         A row is (line_seq, person, ts, basket, quantity, total, currency, cost), with the
         present cost of the product.
         """
-        raw = raw_connection(self._transaction)
-        costs: dict[int, float] = dict(raw.all(_COSTS, (self._store_id,)))
+        costs = costs_of_items(self._transaction, self._store_id)
         sold_lines = SoldLineRepository(self._transaction, self._store_id)
         for page in sold_lines.lines_of_persons(since_ms):
             yield [(*row[:-1], costs.get(row[-1])) for row in page]

@@ -12,8 +12,9 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.records.catalog.availability import Availability
+from productrecs.records.catalog.item_lookups.repository import items_of_store, items_sql
 from productrecs.storage.sql.dialects import raw_connection
-from productrecs.storage.sql.tables import forecast_runs, item_forecasts, items
+from productrecs.storage.sql.tables import forecast_runs, item_forecasts
 
 Floats = npt.NDArray[np.float64]
 
@@ -95,11 +96,24 @@ class StockedItems:
     p90s: Floats
 
 
+_ITEM_COLUMNS: Final = (
+    "item_id",
+    "sku",
+    "title",
+    "price",
+    "cost",
+    "stock_qty",
+    "availability",
+    "available_from",
+    "available_until",
+    "created_at",
+    "present",
+)
 _STOCKED_ITEMS: Final = (
-    "SELECT i.item_id, i.sku, i.title, COALESCE(f.paid, i.price), i.cost, i.stock_qty, "
+    "SELECT i.item_id, i.sku, i.title, COALESCE(f.paid, i.price), i.cost, i.stock_qty, "  # noqa: S608 - own names
     "i.availability, i.available_from, i.available_until, f.method, f.spread, f.sold, "
     "f.ahead, CASE WHEN f.ahead IS NULL THEN f.days END FROM item_forecasts f "
-    "JOIN items i ON i.store_id = f.store_id AND i.number = f.item "
+    f"JOIN {items_sql(*_ITEM_COLUMNS)} i ON i.number = f.item "
     "WHERE f.store_id = ? AND i.present"
 )
 
@@ -145,9 +159,7 @@ class ForecastRepository:
 
     def item(self, item_id: str) -> ItemForecast | None:
         """Return a catalog item and its forecast; None when it is not in the catalog."""
-        query = self._select_items_and_forecasts(item_forecasts.c.daily).where(
-            items.c.item_id == item_id
-        )
+        query = self._select_items_and_forecasts([item_id], item_forecasts.c.daily)
         row = self._connection.execute(query).mappings().first()
         if row is None:
             return None
@@ -159,14 +171,14 @@ class ForecastRepository:
 
     def items(self, item_ids: Sequence[str]) -> list[ItemForecast]:
         """Return the given items that are in the catalog, with their forecasts."""
-        query = self._select_items_and_forecasts().where(items.c.item_id.in_(item_ids))
+        query = self._select_items_and_forecasts(item_ids)
         return [
             _to_item_forecast(row) for row in self._connection.execute(query).mappings()
         ]
 
     def stocked_items(self, item_id: str | None = None) -> StockedItems:
         """Return every catalog item that has a forecast, or only the one with this id."""
-        query, values = _STOCKED_ITEMS, [str(self._store_id)]
+        query, values = _STOCKED_ITEMS, [str(self._store_id)] * 2
         if item_id is not None:
             query += " AND i.item_id = ?"
             values.append(item_id)
@@ -181,31 +193,23 @@ class ForecastRepository:
         return StockedItems(items, means_and_p90s[:, 0], means_and_p90s[:, 1])
 
     def _select_items_and_forecasts(
-        self, *columns: sa.ColumnElement[Any]
+        self, item_ids: Sequence[str], *columns: sa.ColumnElement[Any]
     ) -> sa.Select[Any]:
-        joined = items.outerjoin(
+        item = items_of_store(*_ITEM_COLUMNS, store_id=self._store_id)
+        joined = item.outerjoin(
             item_forecasts,
-            (item_forecasts.c.store_id == items.c.store_id)
-            & (item_forecasts.c.item == items.c.number),
+            (item_forecasts.c.store_id == self._store_id)
+            & (item_forecasts.c.item == item.c.number),
         )
         return (
             sa.select(
-                items.c.item_id,
-                items.c.sku,
-                items.c.title,
-                items.c.price,
-                items.c.cost,
-                items.c.stock_qty,
-                items.c.availability,
-                items.c.available_from,
-                items.c.available_until,
-                items.c.created_at,
+                *(item.c[name] for name in _ITEM_COLUMNS),
                 item_forecasts.c.method,
                 item_forecasts.c.days,
                 *columns,
             )
             .select_from(joined)
-            .where(items.c.store_id == self._store_id, items.c.present.is_(True))
+            .where(item.c.present.is_(True), item.c.item_id.in_(item_ids))
         )
 
 

@@ -14,11 +14,7 @@ from productrecs.records.events.event import EventKind, event_fields
 from productrecs.records.events.newest_events.repository import NewestEventRepository
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
 from productrecs.storage.sql.dialects import RawReader, upsert
-from productrecs.storage.sql.tables import (
-    event_receipts,
-    event_watches,
-    live_events,
-)
+from productrecs.storage.sql.tables import event_receipts, event_watches, live_events
 
 MAX_EVENTS: Final = 500
 """The number of events stored per store."""

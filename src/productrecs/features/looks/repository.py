@@ -17,11 +17,7 @@ from productrecs.features.looks.look import (
 )
 from productrecs.storage.sql.dialects import RawReader, upsert
 from productrecs.storage.sql.sequence_and_item_numbers import next_counter_value
-from productrecs.storage.sql.tables import (
-    look_pictures,
-    look_versions,
-    looks,
-)
+from productrecs.storage.sql.tables import look_pictures, look_versions, looks
 
 _PUBLISHED_SQL: Final = (
     "SELECT look_id, item_id, image_url, title, hotspots, state, published_at, "

@@ -1,7 +1,7 @@
 """Search repository: SQL for synonyms, search rules, and the results of searches."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
@@ -16,14 +16,8 @@ from productrecs.engines.hyperloglog import (
 from productrecs.features.search.search_rules import SearchRule, SearchRuleAction, Synonym
 from productrecs.storage.sql.dialects import ROWS_PLACEHOLDER, RawReader, raw_connection
 from productrecs.storage.sql.sequence_and_item_numbers import next_counter_value
-from productrecs.storage.sql.store_heads import (
-    log_seq,
-)
-from productrecs.storage.sql.tables import (
-    attribution_marks,
-    search_rules,
-    synonyms,
-)
+from productrecs.storage.sql.store_heads import log_seq
+from productrecs.storage.sql.tables import attribution_marks, search_rules, synonyms
 
 _SYNONYMS_SQL: Final = (
     "SELECT synonym_id, texts, one_way FROM synonyms WHERE store_id = ? ORDER BY synonym_id"
@@ -31,9 +25,6 @@ _SYNONYMS_SQL: Final = (
 _RULES_SQL: Final = (
     "SELECT rule_id, action, query, items, address, starts, ends FROM search_rules "
     "WHERE store_id = ? ORDER BY rule_id"
-)
-_DESCRIPTIONS_SQL: Final = (
-    "SELECT number, description FROM items WHERE store_id = ? AND number IN ({})"
 )
 # Raw rows: a report reads tens of thousands, and row objects are slow. The spelling of a
 # query is read for the listed queries only.
@@ -78,17 +69,6 @@ _ATTRIBUTED_SALES: Final = (
     "FROM search_credit_days WHERE store_id = ? AND day >= ? AND day <= ? "
     "AND currency IN ('', ?) GROUP BY intent"
 )
-
-
-def read_descriptions(
-    reader: RawReader, store_id: StoreId, numbers: Sequence[int]
-) -> dict[int, str]:
-    """Return the descriptions of a few items, by number."""
-    if not numbers:
-        return {}
-    sql = _DESCRIPTIONS_SQL.format(", ".join("?" * len(numbers)))
-    rows = reader.all(sql, (store_id, *numbers))
-    return {int(number): str(text) for number, text in rows if text}
 
 
 def read_synonyms(reader: RawReader, store_id: StoreId) -> dict[int, Synonym]:

@@ -1,8 +1,8 @@
 """Rule repository: SQL of rules, their history, and titles for matching."""
 
 import json
-from collections.abc import Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Sequence
+from typing import Any, Final
 
 import msgspec
 import sqlalchemy as sa
@@ -17,56 +17,19 @@ from productrecs.records.merchandising.rule import (
 )
 from productrecs.storage.sql.dialects import RawReader
 from productrecs.storage.sql.sequence_and_item_numbers import next_counter_value
-from productrecs.storage.sql.tables import (
-    rule_changes,
-    rules,
-)
+from productrecs.storage.sql.tables import rule_changes, rules
 
 MAX_STORED_CHANGES: Final = 1_000
-_PAGE: Final = 10_000
 _COLUMNS: Final = tuple(column.name for column in rules.c if column.name != "store_id")
 _RULES_SQL: Final = (
     f"SELECT {', '.join(_COLUMNS)} FROM rules "  # noqa: S608 - own names
     "WHERE store_id = ? ORDER BY rule_id"
 )
-_TITLES_SQL: Final = (
-    "SELECT number, title, present, change_seq FROM items "  # noqa: S608 - own names
-    f"WHERE store_id = ? AND number > ? ORDER BY number LIMIT {_PAGE}"
-)
-_CHANGED_TITLES_SQL: Final = (
-    "SELECT number, title, present, change_seq FROM items "
-    "WHERE store_id = ? AND change_seq > ?"
-)
-
-
-class ItemTitle(NamedTuple):
-    """An item's title, whether it is in the catalog, and its last change number."""
-
-    number: int
-    title: str
-    present: bool
-    change_seq: int
 
 
 def read_rules(reader: RawReader, store_id: StoreId) -> tuple[Rule, ...]:
     """Return a store's current rules, oldest first."""
     return tuple(_rule(row) for row in reader.all(_RULES_SQL, (store_id,)))
-
-
-def read_titles(reader: RawReader, store_id: StoreId) -> Iterator[Sequence[ItemTitle]]:
-    """Yield every title of a catalog in batches."""
-    after = -1
-    while page := reader.all(_TITLES_SQL, (store_id, after)):
-        after = int(page[-1][0])
-        yield [_title(row) for row in page]
-
-
-def read_changed_titles(
-    reader: RawReader, store_id: StoreId, after_seq: int
-) -> Sequence[ItemTitle]:
-    """Return the titles of items that changed in a catalog after `after_seq`."""
-    rows = reader.all(_CHANGED_TITLES_SQL, (store_id, after_seq))
-    return [_title(row) for row in rows]
 
 
 class RuleRepository:
@@ -192,7 +155,3 @@ def _rule(row: Sequence[Any]) -> Rule:
         position=row[10],
     )
     return Rule(int(row[0]), content, created_at=int(row[11]), updated_at=int(row[12]))
-
-
-def _title(row: Sequence[Any]) -> ItemTitle:
-    return ItemTitle(int(row[0]), row[1], bool(row[2]), int(row[3]))

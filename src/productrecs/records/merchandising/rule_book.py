@@ -16,12 +16,14 @@ import numpy as np
 from productrecs.core.ids import StoreId
 from productrecs.engines.arrays import Bools, Floats, Ints
 from productrecs.records.catalog.catalog_view import CatalogView
-from productrecs.records.catalog.title_words import fold_text, folded_words
-from productrecs.records.merchandising.repository import (
+from productrecs.records.catalog.item_lookups.repository import (
     ItemTitle,
     read_changed_titles,
-    read_rules,
     read_titles,
+)
+from productrecs.records.catalog.title_words import fold_text, folded_words
+from productrecs.records.merchandising.repository import (
+    read_rules,
 )
 from productrecs.records.merchandising.rule import (
     ListKind,

@@ -7,6 +7,7 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.engines.visual.image_transforms import Descriptor
+from productrecs.records.catalog.item_lookups.repository import items_of_store
 from productrecs.records.pictures.fetch_picture import REJECTED, absolute_url
 from productrecs.records.pictures.picture_fetch_states import (
     MIN_NEW_FACTS,
@@ -26,16 +27,8 @@ from productrecs.storage.sql.sequence_and_item_numbers import (
     StoreDeletedError,
     next_counter_value,
 )
-from productrecs.storage.sql.store_heads import (
-    head_fields,
-    heads_of_all_stores,
-    set_head,
-)
-from productrecs.storage.sql.tables import (
-    items,
-    pictures,
-    stores,
-)
+from productrecs.storage.sql.store_heads import head_fields, heads_of_all_stores, set_head
+from productrecs.storage.sql.tables import pictures, stores
 
 
 def stores_with_due_pictures(connection: sa.Connection, now_ms: int) -> list[StoreId]:
@@ -138,21 +131,21 @@ class PictureRepository:
         The address is None for items without one, and for deleted items.
         """
         seq, number = after
+        item = items_of_store("change_seq", "present", "image_url", store_id=self._store_id)
         query = (
             sa.select(
-                items.c.change_seq,
-                items.c.number,
-                sa.case((items.c.present.is_(True), items.c.image_url), else_=None),
+                item.c.change_seq,
+                item.c.number,
+                sa.case((item.c.present.is_(True), item.c.image_url), else_=None),
             )
             .where(
-                items.c.store_id == self._store_id,
-                items.c.change_seq > 0,
+                item.c.change_seq > 0,
                 sa.or_(
-                    items.c.change_seq > seq,
-                    sa.and_(items.c.change_seq == seq, items.c.number > number),
+                    item.c.change_seq > seq,
+                    sa.and_(item.c.change_seq == seq, item.c.number > number),
                 ),
             )
-            .order_by(items.c.change_seq, items.c.number)
+            .order_by(item.c.change_seq, item.c.number)
             .limit(limit)
         )
         rows = self._transaction.execute(query)
@@ -283,25 +276,20 @@ class PictureRepository:
 
     def described_items(self, embedder: str) -> list[DescribedItem]:
         """Return the catalog items that this embedder has described, by number."""
+        item = items_of_store("price", "categories", "present", store_id=self._store_id)
         query = (
             sa.select(
                 pictures.c.number,
                 pictures.c.seq,
-                items.c.price,
-                items.c.categories,
+                item.c.price,
+                item.c.categories,
                 pictures.c.digest,
             )
-            .join(
-                items,
-                sa.and_(
-                    items.c.store_id == pictures.c.store_id,
-                    items.c.number == pictures.c.number,
-                ),
-            )
+            .join(item, item.c.number == pictures.c.number)
             .where(
                 pictures.c.store_id == self._store_id,
                 pictures.c.embedder == embedder,
-                items.c.present.is_(True),
+                item.c.present.is_(True),
             )
             .order_by(pictures.c.number)
         )
@@ -388,20 +376,16 @@ class PictureRepository:
     def failures(self, limit: int) -> list[PictureFailure]:
         """Return failed pictures, those without further retries first."""
         columns = pictures.c
+        item = items_of_store("item_id", store_id=self._store_id)
         query = (
             sa.select(
-                items.c.item_id,
+                item.c.item_id,
                 columns.url,
                 columns.reason,
                 columns.attempts,
                 columns.state,
             )
-            .join(
-                items,
-                sa.and_(
-                    items.c.store_id == columns.store_id, items.c.number == columns.number
-                ),
-            )
+            .join(item, item.c.number == columns.number)
             .where(columns.store_id == self._store_id, columns.reason.is_not(None))
             .order_by(columns.state, columns.number)
             .limit(limit)

@@ -17,11 +17,7 @@ from productrecs.records.placements.placement import (
 )
 from productrecs.storage.sql.dialects import RawReader
 from productrecs.storage.sql.sequence_and_item_numbers import next_counter_value
-from productrecs.storage.sql.tables import (
-    bundles,
-    experiments,
-    placements,
-)
+from productrecs.storage.sql.tables import bundles, experiments, placements
 
 _COLUMNS: Final = ("name", "content", "version", "created_at", "updated_at")
 _ALL_SQL: Final = (

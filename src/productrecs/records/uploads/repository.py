@@ -31,13 +31,8 @@ from productrecs.records.uploads.order_upload import (
 from productrecs.storage.jobs.job_queue import JobQueue, NewJob
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
-from productrecs.storage.sql.store_heads import (
-    lock_head,
-)
-from productrecs.storage.sql.tables import (
-    file_imports,
-    uploads,
-)
+from productrecs.storage.sql.store_heads import lock_head
+from productrecs.storage.sql.tables import file_imports, uploads
 
 _UNFINISHED: Final = (UploadStatus.QUEUED, UploadStatus.RUNNING)
 

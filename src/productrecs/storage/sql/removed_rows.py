@@ -10,9 +10,7 @@ import sqlalchemy as sa
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
 from productrecs.storage.sql.sequence_and_item_numbers import next_counter_value
-from productrecs.storage.sql.tables import (
-    metadata,
-)
+from productrecs.storage.sql.tables import metadata
 
 
 class NotRestorableError(ProductRecsError):

@@ -14,12 +14,8 @@ from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.dialects import raw_connection
-from productrecs.storage.sql.store_heads import (
-    increment,
-)
-from productrecs.storage.sql.tables import (
-    items,
-)
+from productrecs.storage.sql.store_heads import increment
+from productrecs.storage.sql.tables import items
 
 _TAKE_SEQS: Final = (
     "UPDATE store_heads SET seq = seq + ? WHERE store_id = ? RETURNING seq, erasures"

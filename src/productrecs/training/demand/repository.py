@@ -10,17 +10,14 @@ import sqlalchemy as sa
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.records.catalog.availability import Availability
+from productrecs.records.catalog.item_lookups.repository import items_of_store
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.dialects import upsert
-from productrecs.storage.sql.store_heads import (
-    lock_head,
-    log_seq,
-)
+from productrecs.storage.sql.store_heads import lock_head, log_seq
 from productrecs.storage.sql.tables import (
     forecast_drafts,
     forecast_runs,
     item_forecasts,
-    items,
     stock_outs,
 )
 from productrecs.tenancy.accounts.store import Store, is_nightly_run_due
@@ -96,16 +93,16 @@ class DemandRepository:
 
     def catalog(self) -> list[ItemFacts]:
         """Return the facts of every product id of the store, present and past."""
-        columns = items.c
-        query = sa.select(
-            columns.number,
-            columns.present,
-            columns.created_at,
-            columns.availability,
-            columns.categories,
-            columns.available_from,
-            columns.available_until,
-        ).where(columns.store_id == self._store_id)
+        item = items_of_store(
+            "present",
+            "created_at",
+            "availability",
+            "categories",
+            "available_from",
+            "available_until",
+            store_id=self._store_id,
+        )
+        query = sa.select(item)
         return [_item_facts(row) for row in self._transaction.execute(query).mappings()]
 
     def stock_outs(self, since_ms: int) -> list[StockOut]:
@@ -118,11 +115,12 @@ class DemandRepository:
 
     def sold_out(self) -> set[int]:
         """Return the numbers of the catalog's items that are out of stock now."""
-        without_stock = sa.and_(items.c.availability.is_(None), items.c.stock_qty == 0)
-        query = sa.select(items.c.number).where(
-            items.c.store_id == self._store_id,
-            items.c.present.is_(True),
-            sa.or_(items.c.availability == Availability.OUT_OF_STOCK.value, without_stock),
+        names = ("present", "availability", "stock_qty")
+        item = items_of_store(*names, store_id=self._store_id)
+        without_stock = sa.and_(item.c.availability.is_(None), item.c.stock_qty == 0)
+        query = sa.select(item.c.number).where(
+            item.c.present.is_(True),
+            sa.or_(item.c.availability == Availability.OUT_OF_STOCK.value, without_stock),
         )
         return set(self._transaction.execute(query).scalars())
 

@@ -18,6 +18,13 @@ from productrecs.engines.text.index_schema import FORMAT, BrokenIndexError, Prod
 from productrecs.engines.text.language_detection_and_stemming import detect_language
 from productrecs.engines.text.search_index import IndexWriter
 from productrecs.processes.child_process import release_freed_memory
+from productrecs.records.catalog.searchable_texts.repository import (
+    CatalogHead,
+    ChangePosition,
+    read_catalog_changes,
+    read_catalog_heads,
+    sample_texts,
+)
 from productrecs.storage.files.search_index_files import (
     DamagedIndexError,
     IndexFolder,
@@ -27,13 +34,6 @@ from productrecs.storage.files.search_index_files import (
 from productrecs.storage.sql.dialects import RawReader
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
-from productrecs.training.search.repository import (
-    CatalogHead,
-    ChangePosition,
-    read_catalog_changes,
-    read_catalog_heads,
-    sample_texts,
-)
 from productrecs.training.search.served_index import index_folder
 
 BATCH: Final = 1_000

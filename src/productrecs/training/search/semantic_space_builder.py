@@ -28,13 +28,13 @@ from productrecs.engines.text.semantic_space import (
     unit_rows,
 )
 from productrecs.engines.text.tokenizer import query_words
-from productrecs.records.pictures.model_file import ModelFileError
-from productrecs.training.search.repository import (
+from productrecs.records.catalog.searchable_texts.repository import (
     CatalogHead,
     ChangePosition,
     read_catalog_changes,
     read_catalog_heads,
 )
+from productrecs.records.pictures.model_file import ModelFileError
 from productrecs.training.search.semantic_space_files import (
     MEANING,
     ProductVectors,

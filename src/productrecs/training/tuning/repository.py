@@ -8,12 +8,8 @@ import sqlalchemy as sa
 from productrecs.core.ids import StoreId
 from productrecs.engines.copurchase import CopurchaseOptions
 from productrecs.storage.sql.dialects import upsert
-from productrecs.storage.sql.store_heads import (
-    heads_of_all_stores,
-)
-from productrecs.storage.sql.tables import (
-    insights,
-)
+from productrecs.storage.sql.store_heads import heads_of_all_stores
+from productrecs.storage.sql.tables import insights
 from productrecs.training.tuning.hyperparameter_search import changes_of, with_changes
 
 TUNED_INSIGHT: Final = "constants"

@@ -10,18 +10,18 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.engines.arrays import Floats
+from productrecs.records.catalog.item_lookups.repository import items_sql
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.storage.sql.dialects import RawReader, raw_connection, upsert
-from productrecs.storage.sql.tables import (
-    insights,
-)
+from productrecs.storage.sql.tables import insights
 
 _INDEX: Final = "earning-index"
 _REPLAY: Final = "earnings-replay"
 _ITEMS: Final = (
-    "SELECT number, item_id, COALESCE(paid, price), cost FROM items "
-    "LEFT JOIN item_forecasts ON item_forecasts.store_id = items.store_id "
-    "AND item_forecasts.item = items.number WHERE items.store_id = ? AND present"
+    "SELECT number, item_id, COALESCE(paid, price), cost "  # noqa: S608 - own names
+    f"FROM {items_sql('item_id', 'price', 'cost', 'present')} AS item "
+    "LEFT JOIN item_forecasts ON item_forecasts.store_id = ? "
+    "AND item_forecasts.item = item.number WHERE present"
 )
 _TIME: Final = "SELECT computed_at FROM insights WHERE store_id = ? AND name = ?"
 _RESULT: Final = "SELECT result FROM insights WHERE store_id = ? AND name = ?"
@@ -72,7 +72,7 @@ class EarningsRepository:
         prices, costs = np.full(size, np.nan), np.full(size, np.nan)
         numbers: dict[str, int] = {}
         for number, item_id, price, cost in raw_connection(self._transaction).all(
-            _ITEMS, (self._store_id,)
+            _ITEMS, (self._store_id, self._store_id)
         ):
             numbers[item_id] = number
             prices[number] = np.nan if price is None else price

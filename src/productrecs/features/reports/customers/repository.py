@@ -8,13 +8,8 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.storage.sql.dialects import upsert
-from productrecs.storage.sql.store_heads import (
-    heads_of_all_stores,
-    log_seq,
-)
-from productrecs.storage.sql.tables import (
-    insights,
-)
+from productrecs.storage.sql.store_heads import heads_of_all_stores, log_seq
+from productrecs.storage.sql.tables import insights
 
 CUSTOMERS: Final = "customers"
 

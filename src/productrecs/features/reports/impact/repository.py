@@ -9,16 +9,14 @@ import sqlalchemy as sa
 from productrecs.core.ids import StoreId
 from productrecs.core.report import ReportQuery
 from productrecs.engines.hyperloglog import cardinality, merge
+from productrecs.records.catalog.item_lookups.repository import items_of_store
 from productrecs.records.events.event import EventKind
 from productrecs.records.purchases.sold_lines.repository import orders_of_lines
-from productrecs.storage.sql.store_heads import (
-    log_seq,
-)
+from productrecs.storage.sql.store_heads import log_seq
 from productrecs.storage.sql.tables import (
     attribution_marks,
     credit_days,
     item_credit_days,
-    items,
     look_days,
     outcome_days,
     outcomes,
@@ -254,15 +252,16 @@ class ImpactRepository:
         """Yield sums of looks and item numbers by the item's id instead."""
         some = sums.subquery()
         columns = list(some.c)
-        query = sa.select(columns[0], items.c.item_id, *columns[2:]).join(
-            items, (items.c.store_id == self._store_id) & (items.c.number == columns[1])
+        item = items_of_store("item_id", store_id=self._store_id)
+        query = sa.select(columns[0], item.c.item_id, *columns[2:]).join(
+            item, item.c.number == columns[1]
         )
         for look, item_id, *values in self._connection.execute(query):
             yield (str(look), str(item_id)), values
 
     def top_attributed_items(self, period: ReportQuery) -> list[AttributedItem]:
         """Return the products with most attributed revenue in the store's own currency."""
-        item = items.c
+        item = items_of_store("item_id", "title", store_id=self._store_id)
         summed = (
             self._select_filtered_item_sums(period)
             if period.where
@@ -272,12 +271,9 @@ class ImpactRepository:
         top = summed.order_by(revenue.desc(), summed.selected_columns["item"])
         top_items = top.limit(period.limit).subquery()
         query = (
-            sa.select(item.item_id, item.title, *list(top_items.c)[1:])
-            .join(
-                top_items,
-                (item.store_id == self._store_id) & (item.number == top_items.c.item),
-            )
-            .order_by(top_items.c.revenue.desc(), item.item_id)
+            sa.select(item.c.item_id, item.c.title, *list(top_items.c)[1:])
+            .join(top_items, item.c.number == top_items.c.item)
+            .order_by(top_items.c.revenue.desc(), item.c.item_id)
         )
         return [
             AttributedItem(*row[:2], *map(int, row[2:7]), *map(float, row[7:]))
@@ -331,13 +327,14 @@ class ImpactRepository:
     def newest_sales(self, period: ReportQuery) -> list[AttributedSale]:
         """Return the newest attributed sales of a period, newest first."""
         orders = orders_of_lines(self._store_id)
-        outcome, item = outcomes.c, items.c
+        item = items_of_store("item_id", "title", store_id=self._store_id)
+        outcome = outcomes.c
         query = (
             sa.select(
                 outcome.ts,
                 orders.c.order_id,
-                item.item_id,
-                item.title,
+                item.c.item_id,
+                item.c.title,
                 outcome.units,
                 outcome.value,
                 outcome.currency,
@@ -348,9 +345,7 @@ class ImpactRepository:
                 outcome.position,
             )
             .join(orders, orders.c.line_seq == outcome.fact)
-            .join(
-                items, (item.store_id == outcome.store_id) & (item.number == outcome.item)
-            )
+            .join(item, item.c.number == outcome.item)
             .where(
                 outcome.store_id == self._store_id,
                 outcome.kind == _SALE,

@@ -16,14 +16,8 @@ from productrecs.records.events.newest_events.repository import (
 from productrecs.records.purchases.repository import PurchaseRepository
 from productrecs.records.purchases.sold_lines.repository import SoldLine, SoldLineRepository
 from productrecs.storage.sql.dialects import raw_connection, upsert
-from productrecs.storage.sql.store_heads import (
-    log_seq,
-)
-from productrecs.storage.sql.tables import (
-    event_hours,
-    outcome_days,
-    refused_identities,
-)
+from productrecs.storage.sql.store_heads import log_seq
+from productrecs.storage.sql.tables import event_hours, outcome_days, refused_identities
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.shopper_identity import IdentityCheck
 

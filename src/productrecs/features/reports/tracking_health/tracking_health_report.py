@@ -13,9 +13,7 @@ from productrecs.core.report import (
     ReportValue,
     share_of,
 )
-from productrecs.features.reports.tracking_health.repository import (
-    HealthRepository,
-)
+from productrecs.features.reports.tracking_health.repository import HealthRepository
 from productrecs.features.reports.tracking_health.tracking_issues import find_data_issues
 from productrecs.records.events.event import EventKind
 from productrecs.records.events.newest_events.repository import UnknownProducts

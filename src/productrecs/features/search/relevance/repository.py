@@ -16,14 +16,12 @@ from productrecs.features.search.relevance.relevance_measure import (
     QueryResults,
     QueryScore,
 )
+from productrecs.records.catalog.item_lookups.repository import items_of_store
 from productrecs.records.events.event import EventKind
 from productrecs.records.events.event_log.repository import EventLogRepository
 from productrecs.storage.sql.dialects import raw_connection, upsert
-from productrecs.storage.sql.store_heads import (
-    heads_of_all_stores,
-)
+from productrecs.storage.sql.store_heads import heads_of_all_stores
 from productrecs.storage.sql.tables import (
-    items,
     relevance_judgements,
     relevance_measures,
     relevance_queries,
@@ -212,9 +210,8 @@ class RelevanceRepository:
 
     def delete_judgements_of_removed_items(self) -> None:
         """Delete the judgements of products that left the catalog."""
-        removed = sa.select(items.c.number).where(
-            items.c.store_id == self._store_id, items.c.present.is_(False)
-        )
+        item = items_of_store("present", store_id=self._store_id)
+        removed = sa.select(item.c.number).where(item.c.present.is_(False))
         self._transaction.execute(
             relevance_judgements.delete().where(
                 relevance_judgements.c.store_id == self._store_id,
@@ -224,9 +221,8 @@ class RelevanceRepository:
 
     def changed_items(self, after_seq: int) -> int:
         """Return how many products changed after a version of the catalog."""
-        query = sa.select(sa.func.count()).where(
-            items.c.store_id == self._store_id, items.c.change_seq > after_seq
-        )
+        item = items_of_store("change_seq", store_id=self._store_id)
+        query = sa.select(sa.func.count()).where(item.c.change_seq > after_seq)
         return int(self._transaction.execute(query).scalar_one())
 
     def clicks(self, since_ms: int) -> Iterator[list[ClickRow]]:

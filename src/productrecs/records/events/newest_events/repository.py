@@ -1,11 +1,12 @@
 """Newest event repository: SQL of bounded reads at the end of a store's log."""
 
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
+from productrecs.records.catalog.item_lookups.repository import items_of_store
 from productrecs.records.events.event import EventKind
 from productrecs.storage.sql.dialects import Row, raw_connection
 from productrecs.storage.sql.tables import (
@@ -14,7 +15,6 @@ from productrecs.storage.sql.tables import (
     event_session,
     event_shopper,
     events,
-    items,
 )
 
 _EVENTS: Final = 20_000
@@ -91,23 +91,30 @@ class NewestEventRepository:
 
     def has_product_view(self, after_seq: int) -> bool:
         """Return whether there is a view of a product of the catalog."""
-        query = self._with_items(events).where(
-            events.c.store_id == self._store_id,
-            events.c.seq > after_seq,
-            ~events.c.imported,
-            events.c.kind == int(EventKind.DETAIL_PAGE_VIEW),
-            items.c.present,
+        item = items_of_store("present", store_id=self._store_id)
+        query = (
+            sa.select(events.c.seq)
+            .join(item, item.c.number == events.c.item)
+            .where(
+                events.c.store_id == self._store_id,
+                events.c.seq > after_seq,
+                ~events.c.imported,
+                events.c.kind == int(EventKind.DETAIL_PAGE_VIEW),
+                item.c.present,
+            )
         )
         return self._connection.execute(query.limit(1)).first() is not None
 
     def unknown_products(self, after_seq: int, limit: int) -> UnknownProducts:
         """Return how many of the newest events name products outside the catalog."""
-        is_unknown = items.c.present.is_(False)
-        query = self._with_items(self._product_numbers(after_seq, limit)).with_only_columns(
+        newest = self._product_numbers(after_seq, limit)
+        item = items_of_store("item_id", "present", store_id=self._store_id)
+        is_unknown = item.c.present.is_(False)
+        query = sa.select(
             sa.func.count(),
             sa.func.count().filter(is_unknown),
-            sa.func.max(items.c.item_id).filter(is_unknown),
-        )
+            sa.func.max(item.c.item_id).filter(is_unknown),
+        ).select_from(newest.join(item, item.c.number == newest.c.item))
         references, unknown, example = self._connection.execute(query).one()
         return UnknownProducts(int(references), int(unknown), example or "")
 
@@ -115,20 +122,17 @@ class NewestEventRepository:
         self, after_seq: int, sample: int, limit: int
     ) -> list[tuple[str, int]]:
         """Return the products outside the catalog that most events name."""
-        count = sa.func.count()
+        newest, count = self._product_numbers(after_seq, sample), sa.func.count()
+        item = items_of_store("item_id", "present", store_id=self._store_id)
         query = (
-            self._with_items(self._product_numbers(after_seq, sample))
-            .with_only_columns(items.c.item_id, count)
-            .where(items.c.present.is_(False))
-            .group_by(items.c.item_id)
-            .order_by(count.desc(), items.c.item_id)
+            sa.select(item.c.item_id, count)
+            .select_from(newest.join(item, item.c.number == newest.c.item))
+            .where(item.c.present.is_(False))
+            .group_by(item.c.item_id)
+            .order_by(count.desc(), item.c.item_id)
             .limit(limit)
         )
         return [(row[0], int(row[1])) for row in self._connection.execute(query)]
-
-    def _with_items(self, facts: sa.FromClause) -> sa.Select[Any]:
-        same = (items.c.store_id == self._store_id) & (items.c.number == facts.c.item)
-        return sa.select(items.c.number).select_from(facts.join(items, same))
 
     def _product_numbers(self, after_seq: int, limit: int) -> sa.Subquery:
         """Return the product numbers of the newest live events, one row per event."""
@@ -152,13 +156,11 @@ class NewestEventRepository:
 
         Optionally of one kind, of a session or shopper, or about an item or a term.
         """
-        item_id = items.c.item_id
+        product = items_of_store("item_id", "present", store_id=self._store_id)
+        item_id = product.c.item_id
         query = (
-            sa.select(*event_columns(events), item_id, items.c.present)
-            .outerjoin(
-                items,
-                (items.c.store_id == events.c.store_id) & (items.c.number == events.c.item),
-            )
+            sa.select(*event_columns(events), item_id, product.c.present)
+            .outerjoin(product, product.c.number == events.c.item)
             .where(events.c.store_id == self._store_id, ~events.c.imported)
             .order_by(events.c.seq.desc())
             .limit(limit)

@@ -6,10 +6,11 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
+from productrecs.records.catalog.item_lookups.repository import items_of_store
 from productrecs.records.purchases.repository import PurchaseChannel
 from productrecs.storage.sql.dialects import Row, raw_connection
 from productrecs.storage.sql.sequence_and_item_numbers import first_live_at
-from productrecs.storage.sql.tables import items, purchase_lines
+from productrecs.storage.sql.tables import purchase_lines
 
 _PAGE: Final = 50_000
 _TRAINING_PAGE: Final = 2_000  # stays in the cache of the processor: half the time
@@ -144,9 +145,8 @@ class SoldLineRepository:
         usual price for its units: totals are summed, and there are no exchange rates.
         """
         lines = purchase_lines.c
-        usual_price = sa.select(items.c.price).where(
-            items.c.store_id == self._store_id, items.c.number == lines.item
-        )
+        item = items_of_store("price", store_id=self._store_id)
+        usual_price = sa.select(item.c.price).where(item.c.number == lines.item)
         total = sa.case(
             (sa.func.coalesce(lines.currency, "").in_(("", currency)), lines.total),
             else_=usual_price.scalar_subquery() * sa.func.coalesce(lines.quantity, 1),
@@ -350,12 +350,10 @@ class SoldLineRepository:
         With `session`, only those of this session or shopper.
         """
         lines = purchase_lines.c
+        item = items_of_store("item_id", "present", store_id=self._store_id)
         query = (
-            sa.select(purchase_lines, items.c.item_id, items.c.present)
-            .join(
-                items,
-                (items.c.store_id == lines.store_id) & (items.c.number == lines.item),
-            )
+            sa.select(purchase_lines, item.c.item_id, item.c.present)
+            .join(item, item.c.number == lines.item)
             .where(
                 lines.store_id == self._store_id,
                 lines.channel == PurchaseChannel.ORDER,

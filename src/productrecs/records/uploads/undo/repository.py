@@ -9,12 +9,9 @@ from typing import Any, TypeAlias
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
+from productrecs.records.catalog.item_lookups.repository import items_of_store
 from productrecs.records.purchases.repository import PurchaseLine, PurchaseRepository
-from productrecs.storage.sql.tables import (
-    file_imports,
-    import_changes,
-    items,
-)
+from productrecs.storage.sql.tables import file_imports, import_changes
 
 Before: TypeAlias = tuple[int, Mapping[str, Any] | None]
 """A row's number, and its earlier values of the fields that changed; None: it is new.
@@ -125,9 +122,8 @@ class ImportChangeRepository:
     def items(self, change: ImportChange) -> dict[int, tuple[str, int]]:
         """Return the id and the last change of the items, by number."""
         numbers = [number for number, _ in change.before]
-        query = sa.select(items.c.number, items.c.item_id, items.c.change_seq).where(
-            items.c.store_id == self._store_id, items.c.number.in_(numbers)
-        )
+        item = items_of_store("item_id", "change_seq", store_id=self._store_id)
+        query = sa.select(item).where(item.c.number.in_(numbers))
         return {row[0]: (row[1], row[2]) for row in self._transaction.execute(query)}
 
     def _of(self, import_id: str) -> tuple[sa.ColumnElement[bool], ...]:

@@ -1,0 +1,1 @@
+"""Item lookups: the columns and titles of items that other rooms read or join."""

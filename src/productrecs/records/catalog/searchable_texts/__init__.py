@@ -1,0 +1,1 @@
+"""Searchable texts: the changes of a catalog that a search index reads."""
