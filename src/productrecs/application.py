@@ -23,7 +23,7 @@ from productrecs.http.dispatch.dispatcher import Dispatcher
 from productrecs.http.dispatch.http_exchange import INTERFACE_VERSION
 from productrecs.http.limits.bot_detection import BotDetector
 from productrecs.http.limits.connection_limits import ConnectionLimiter
-from productrecs.http.limits.named_customers import NamedCustomers
+from productrecs.http.limits.named_customer_limit import NamedCustomerLimit
 from productrecs.http.limits.rate_limits import RateLimits
 from productrecs.http.limits.usage_metering import UsageMetering
 from productrecs.http.pipeline.error_responses import (
@@ -32,17 +32,17 @@ from productrecs.http.pipeline.error_responses import (
     error_response,
     retry_after_of,
 )
-from productrecs.http.pipeline.live_event_recorder import EventWatch
+from productrecs.http.pipeline.live_event_recorder import LiveEventRecorder
 from productrecs.http.pipeline.login_thread_pool import LoginPool
 from productrecs.http.pipeline.photo_worker_pool import PhotoPool
-from productrecs.http.pipeline.readiness_checks import Dependencies, Readiness
+from productrecs.http.pipeline.readiness_checks import DependencyMonitor, Readiness
 from productrecs.http.pipeline.request_metrics import (
     CounterMetric,
     GaugeMetric,
     RequestMetrics,
 )
 from productrecs.http.pipeline.route_context import Context
-from productrecs.http.pipeline.search_count_recorder import SearchLog
+from productrecs.http.pipeline.search_count_recorder import SearchCountRecorder
 from productrecs.http.pipeline.search_thread_pool import SearchPool
 from productrecs.http.route_table import ALL_ROUTES
 from productrecs.http.routes.public import health, widget_scripts
@@ -196,11 +196,11 @@ class _Process:
             budget=ByteBudget(services.settings.request_memory * MIB),
             reading=None if on_loop else ThreadPoolExecutor(1, "histories"),
             search_pool=SearchPool(),
-            searches=SearchLog(background, accounts, services.clock),
+            searches=SearchCountRecorder(background, accounts, services.clock),
             photo_pool=PhotoPool(
                 services.settings.image_detector, services.picture_model()
             ),
-            dependencies=Dependencies(
+            dependencies=DependencyMonitor(
                 database,
                 services.settings.data,
                 services.system_clock,
@@ -211,9 +211,9 @@ class _Process:
             login_limits=AttemptLimits(
                 database, services.system_clock, _LOGIN_BURST, _LOGIN_SECONDS
             ),
-            event_watch=EventWatch(database, background, services.clock),
+            event_watch=LiveEventRecorder(database, background, services.clock),
             bots=BotDetector(background.add, services.clock),
-            named_customers=NamedCustomers(self._named_customers),
+            named_customers=NamedCustomerLimit(self._named_customers),
             rates=self._rates,
         )
         context.stores.start()

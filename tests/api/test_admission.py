@@ -41,7 +41,7 @@ from tests.api.inside import Inside, of_our_own
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from productrecs.http.dispatch.admission import Admission, Arrival
+    from productrecs.http.dispatch.admission import Admission, AdmissionRequest
     from productrecs.http.dispatch.dispatcher import Dispatcher
     from productrecs.http.limits.load_shedding import LoadShedder
     from productrecs.http.pipeline.route_context import Context
@@ -111,7 +111,9 @@ def admissions(monkeypatch: pytest.MonkeyPatch) -> list[Admission]:
     """Return the decisions of the test, in their order."""
     made: list[Admission] = []
 
-    def recorded(context: Context, pressure: LoadShedder, arrival: Arrival) -> Admission:
+    def recorded(
+        context: Context, pressure: LoadShedder, arrival: AdmissionRequest
+    ) -> Admission:
         made.append(admit(context, pressure, arrival))
         return made[-1]
 
@@ -137,7 +139,7 @@ def overload(gate: Dispatcher, store_id: str) -> Iterator[None]:
         patched.setattr(gate.load_shedder, "is_overloaded", True)
         time.sleep(SERVE_SECONDS)  # the turn grows old, and is the last
         for _ in range(MIN_SERVED):
-            gate.load_shedder.should_reject(store_id)
+            gate.load_shedder.should_reject_counted(store_id)
         yield
 
 

@@ -80,7 +80,7 @@ def lanes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lanes]:
             )
             for _ in range(2)
         )
-        setattr(declared.application, "_answer_quickly", _closed)  # noqa: B010 - its own lane
+        setattr(declared.application, "_try_fast_handler", _closed)  # noqa: B010 - its own lane
         _live(merchant.through(fast))
         service.train(merchant, lambda: NOW)
         service.index()

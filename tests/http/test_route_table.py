@@ -2,7 +2,7 @@
 
 import pytest
 
-from productrecs.http.pipeline.route_declaration import NONE, SECRET, Routes, publish
+from productrecs.http.pipeline.route_declaration import NONE, SECRET, Routes, publish_routes
 from productrecs.http.route_table import ROUTES, route_of
 
 
@@ -44,6 +44,6 @@ def test_methods_of_one_path_may_not_contradict_each_other() -> None:
     routes.post("/test", NONE)(print)
 
     with pytest.raises(ValueError, match="different properties"):
-        publish([routes])
+        publish_routes([routes])
 
     assert "/test" not in ROUTES

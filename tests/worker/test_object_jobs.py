@@ -16,7 +16,7 @@ from productrecs.features.privacy.erasure import (
     append_to_erasure_ledger,
     read_erasure_ledger,
 )
-from productrecs.http.pipeline.readiness_checks import Dependencies
+from productrecs.http.pipeline.readiness_checks import DependencyMonitor
 from productrecs.http.routes.public.widget_scripts import archive_builds
 from productrecs.records.uploads.order_upload import UploadFolder, new_upload_id
 from productrecs.services import (
@@ -213,12 +213,12 @@ def test_readiness_and_doctor_report_the_object_store(
     services: Services, objects: ObjectStore
 ) -> None:
     def checked(store: ObjectStore) -> str:
-        found = Dependencies(
+        found = DependencyMonitor(
             services.database, services.settings.data, fixed_clock(NOON), store
         )
         found.check()
-        assert not found.current().reasons
-        return found.current().checks()["objects"]
+        assert not found.current_readiness().reasons
+        return found.current_readiness().checks()["objects"]
 
     assert checked(objects) == "ok"
     assert [one.level.value for one in check_objects(services)] == ["ok"]

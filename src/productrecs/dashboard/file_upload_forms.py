@@ -18,7 +18,7 @@ from productrecs.http.transport.multipart_parser import (
     MultipartFormParser,
     body_chunks,
 )
-from productrecs.http.transport.request_body import BodyTooLargeError, check_headers
+from productrecs.http.transport.request_body import BodyTooLargeError, check_declared_length
 from productrecs.records.uploads.order_upload import MIB, UploadFolder, new_upload_id
 
 FILE_FIELD: Final = "file"
@@ -40,7 +40,7 @@ class IncomingForm:
         headers = request.scope["headers"]
         if declared_length(request) > limit + _ENVELOPE:
             raise _too_large(limit)
-        check_headers(headers, limit + _ENVELOPE)
+        check_declared_length(headers, limit + _ENVELOPE)
         self._form = MultipartFormParser(headers, FILE_FIELD)
         self._chunks = body_chunks(request.receive, limit + _ENVELOPE)
 

@@ -301,37 +301,37 @@ _UNAUTHORISED: Final[Mapping[Credential, tuple[str, ...]]] = MappingProxyType(
 
 def openapi_document(application: FastAPI, base_url: str) -> dict[str, Any]:
     """Return the OpenAPI document with the server `base_url`."""
-    found = _description(application)
+    found = _document_without_server(application)
     contact = {"name": "The guides", "url": f"{base_url}/guides"}
     servers = [{"url": base_url, "description": "This service."}]
     return {**found, "info": {**found["info"], "contact": contact}, "servers": servers}
 
 
 @memoized(Cache.CONSTANTS)
-def _description(application: FastAPI) -> dict[str, Any]:
+def _document_without_server(application: FastAPI) -> dict[str, Any]:
     """Return the document without the server; built once."""
-    found = application.openapi()
-    found["info"] |= {
+    document = application.openapi()
+    document["info"] |= {
         "description": INTRODUCTION,
         "license": {"name": "MIT", "identifier": "MIT"},
     }
-    found["tags"] = list(TAGS)
-    for path, operations in found["paths"].items():
+    document["tags"] = list(TAGS)
+    for path, operations in document["paths"].items():
         for method, operation in operations.items():
-            _complete(operation, published()[path].methods[method.upper()])
+            _complete_operation(operation, published()[path].methods[method.upper()])
             if published()[path].empty:
                 _add_headers(operation["responses"]["200"], _METERED)
             if published()[path].is_rate_limited:
-                _limit_rate(operation["responses"])
-    found["components"] = {
-        "schemas": _schemas(found["components"].get("schemas", {})),
+                _add_rate_limit_headers(operation["responses"])
+    document["components"] = {
+        "schemas": _shared_schemas(document["components"].get("schemas", {})),
         "headers": _HEADERS,
         "securitySchemes": _SCHEMES | _OPERATOR,
     }
-    return found
+    return document
 
 
-def _complete(operation: dict[str, Any], credential: Credential) -> None:
+def _complete_operation(operation: dict[str, Any], credential: Credential) -> None:
     """Add security, headers and errors to an operation, as its credential requires."""
     operation["security"] = [{name: []} for name in _SECURITY_SCHEMES[credential]]
     responses = operation["responses"]
@@ -345,7 +345,7 @@ def _complete(operation: dict[str, Any], credential: Credential) -> None:
         _add_headers(response, ("X-Request-Id",))
 
 
-def _limit_rate(responses: dict[str, Any]) -> None:
+def _add_rate_limit_headers(responses: dict[str, Any]) -> None:
     """Add the 429 of an installation's rate limits."""
     existing = responses.get("429", {"content": {"application/json": {"examples": {}}}})
     codes = {"too_many_requests": None} | existing["content"]["application/json"][
@@ -360,23 +360,23 @@ def _add_headers(response: dict[str, Any], names: Iterable[str]) -> None:
     response["headers"] = added | response.get("headers", {})
 
 
-def _schemas(declared: Mapping[str, Any]) -> dict[str, Any]:
+def _shared_schemas(declared: Mapping[str, Any]) -> dict[str, Any]:
     """Return the shared schemas by name."""
-    existing = {
+    own_schemas = {
         "Product": _PRODUCT,
         "Result": _RESULT,
         "Error": _ERROR,
         "ValidationError": _INVALID_REQUEST,
     }
-    used = {
+    declared_schemas = {
         name: schema
         for name, schema in declared.items()
         if name not in {"HTTPValidationError", "ValidationError"}
     }
-    return dict(sorted((used | _bodies() | existing).items()))
+    return dict(sorted((declared_schemas | _request_body_schemas() | own_schemas).items()))
 
 
-def _bodies() -> dict[str, Any]:
+def _request_body_schemas() -> dict[str, Any]:
     """Return the schemas of all bodies by title, which references use."""
     _, found = models_json_schema(
         [(model, "validation") for model in MODELS], ref_template=f"{_SCHEMAS}{{model}}"
@@ -396,7 +396,7 @@ def _without_empty_defaults(schema: Any) -> Any:
     Absent says the same, and generators of clients refuse such defaults of a union.
     """
     if isinstance(schema, list):
-        return [_without_empty_defaults(one) for one in schema]
+        return [_without_empty_defaults(element) for element in schema]
     if not isinstance(schema, dict):
         return schema
     return {

@@ -267,10 +267,12 @@ def error_responses(*statuses: int | str) -> Responses:
     for entry in statuses:
         status, codes = error_codes_for(entry)
         found.setdefault(status, []).extend(codes)
-    return {status: _error(status, codes) for status, codes in sorted(found.items())}
+    return {
+        status: _error_response(status, codes) for status, codes in sorted(found.items())
+    }
 
 
-def _error(status: int, codes: list[str]) -> dict[str, Any]:
+def _error_response(status: int, codes: list[str]) -> dict[str, Any]:
     response: dict[str, Any] = {"description": _WORDS[status]}
     if status == VALIDATION_FAILED:
         return response | {"content": _json(ref("ValidationError"), _PROBLEM)}
@@ -319,31 +321,31 @@ def with_warnings(schema: dict[str, Any]) -> dict[str, Any]:
     return schema | {"properties": {**schema["properties"], "warnings": warnings}}
 
 
-def request_body(
+def documented_request_body(
     model: type[BaseModel],
     examples: Mapping[str, object],
     *,
-    text: bool = False,
-    is_list: bool = False,
+    accepts_text: bool = False,
+    accepts_list: bool = False,
     required: bool = True,
 ) -> dict[str, Any]:
     """Return the documented body of a route that parses its body itself.
 
-    `examples` are values by title. `text` adds text/plain, which avoids the preflight;
-    `is_list` allows an array of up to 500.
+    `examples` are values by title. `accepts_text` adds text/plain, without a preflight;
+    `accepts_list` allows an array of up to 500.
     """
     schema: dict[str, Any] = ref(title(model))
-    if is_list:
-        listed = {"type": "array", "items": schema, "minItems": 1, "maxItems": 500}
-        schema = {"anyOf": [schema, listed]}
-    shown = {
+    if accepts_list:
+        list_schema = {"type": "array", "items": schema, "minItems": 1, "maxItems": 500}
+        schema = {"anyOf": [schema, list_schema]}
+    titled_examples = {
         name.replace(" ", "-"): {"summary": name, "value": value}
         for name, value in examples.items()
     }
-    content = {"application/json": {"schema": schema, "examples": shown}}
+    content = {"application/json": {"schema": schema, "examples": titled_examples}}
     body: dict[str, Any] = {"required": required, "content": content}
-    if text:
-        content["text/plain"] = {"schema": schema, "examples": shown}
+    if accepts_text:
+        content["text/plain"] = {"schema": schema, "examples": titled_examples}
         body["description"] = (
             "JSON text. `text/plain` is read the same way, and browsers send it to "
             "another origin without a preflight request."
@@ -472,7 +474,7 @@ _BOX: Final = {
 _HOTSPOT_EXAMPLE: Final = {"label": "Stove", "bbox": [0.55, 0.6, 0.2, 0.25]}
 
 
-def analysis_response() -> Responses:
+def photo_analysis_response() -> Responses:
     """Return the documented reply of the analysis of a photo."""
     share = {"type": "number", "minimum": 0, "maximum": 1}
     hotspot = object_schema(
@@ -481,12 +483,14 @@ def analysis_response() -> Responses:
         confidence=share,
         products={"type": "array", "items": ref("Product"), "maxItems": 6},
     )
-    shown = _HOTSPOT_EXAMPLE | {
+    example = _HOTSPOT_EXAMPLE | {
         "confidence": 0.74,
         "products": [{**PRODUCT_EXAMPLE, "score": 0.81, "source": "similar"}],
     }
     schema = object_schema(hotspots={"type": "array", "items": hotspot, "maxItems": 8})
-    return success_response("The areas, most certain first.", schema, {"hotspots": [shown]})
+    return success_response(
+        "The areas, most certain first.", schema, {"hotspots": [example]}
+    )
 
 
 def look_response() -> Responses:
@@ -506,7 +510,7 @@ def look_response() -> Responses:
         hotspots={"type": "array", "items": hotspot},
         published_at={"type": "string", "format": "date-time"},
     )
-    shown = {
+    example = {
         "id": "7",
         "title": "By the lake",
         "image_url": "https://shop.example.com/looks/lake.jpg",
@@ -517,7 +521,7 @@ def look_response() -> Responses:
         "published_at": "2026-11-21T09:00:00.000Z",
     }
     schema = object_schema(look={"anyOf": [look, {"type": "null"}]})
-    return success_response("The look, or null.", schema, {"look": shown})
+    return success_response("The look, or null.", schema, {"look": example})
 
 
 OK_REPLY: Final = {"type": "boolean", "const": True}

@@ -11,7 +11,7 @@ from productrecs.http.pipeline.route_declaration import (
     DASHBOARD_PATH,
     Route,
     Routes,
-    publish,
+    publish_routes,
 )
 from productrecs.http.routes.integration import (
     bundles,
@@ -82,7 +82,7 @@ ALL_ROUTES: Final[tuple[Routes, ...]] = (
     mcp.routes,
     landing_page.routes,
 )
-ROUTES: Final[Mapping[str, Route]] = publish(ALL_ROUTES)
+ROUTES: Final[Mapping[str, Route]] = publish_routes(ALL_ROUTES)
 """Every route of the service by its path. One that is not here does not exist."""
 
 _PREFIXES: Final = tuple(

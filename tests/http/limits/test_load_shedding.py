@@ -70,15 +70,20 @@ class Turns:
 def test_a_turn_gives_lists_for_as_long_as_the_next_may_wait_for_it() -> None:
     turns = Turns()
 
-    assert not any(turns.pressure.should_reject("only") for _ in range(10 * MIN_SERVED))
+    assert not any(
+        turns.pressure.should_reject_counted("only") for _ in range(10 * MIN_SERVED)
+    )
     turns.grow_old()
-    assert turns.pressure.should_reject("only")
+    assert turns.pressure.should_reject_counted("only")
 
 
 def test_who_refuses_in_quick_turns_stays_behind_until_one_has_refused_nothing() -> None:
     turns = Turns()
     turns.grow_old()
-    assert sum(turns.pressure.should_reject("only") for _ in range(MIN_SERVED + 1)) == 1
+    assert (
+        sum(turns.pressure.should_reject_counted("only") for _ in range(MIN_SERVED + 1))
+        == 1
+    )
 
     turns.begin(late=0.0)  # quick, because it refused
     assert turns.pressure.is_overloaded
@@ -93,7 +98,7 @@ def test_a_store_that_asks_for_much_is_refused_and_the_others_are_not() -> None:
 
     for _ in range(50):
         for store in ["large"] * 20 + ["small", "other"]:
-            refused[store] += turns.pressure.should_reject(store)
+            refused[store] += turns.pressure.should_reject_counted(store)
 
     assert refused["large"] > 900
     assert refused["small"] + refused["other"] <= 2
@@ -106,25 +111,25 @@ def test_a_quiet_store_whose_calls_come_first_in_a_turn_is_not_refused() -> None
     for _ in range(2):
         turns.grow_old()
         for _ in range(20 * MIN_SERVED):
-            pressure.should_reject("loud")
+            pressure.should_reject_counted("loud")
         now = turns.now = now + LAG_SECONDS
         pressure.record_probe(now, LAG_SECONDS)
     turns.grow_old()
 
-    assert not any(pressure.should_reject("quiet") for _ in range(2 * MIN_SERVED))
-    assert pressure.should_reject("loud")
+    assert not any(pressure.should_reject_counted("quiet") for _ in range(2 * MIN_SERVED))
+    assert pressure.should_reject_counted("loud")
 
 
 def test_old_requests_do_not_count() -> None:
     turns = Turns()
     turns.grow_old()
     for _ in range(20 * MIN_SERVED):
-        turns.pressure.should_reject("once loud")
+        turns.pressure.should_reject_counted("once loud")
     turns.begin()  # ten seconds later
     turns.grow_old()
 
     assert [
-        turns.pressure.should_reject("only") for _ in range(2 * MIN_SERVED)
+        turns.pressure.should_reject_counted("only") for _ in range(2 * MIN_SERVED)
     ] == MIN_SERVED * [False] + (MIN_SERVED * [True])
 
 
@@ -133,8 +138,10 @@ def test_a_store_alone_is_refused_but_the_first_few_of_a_turn() -> None:
 
     for _ in range(2):
         turns.grow_old()
-        assert not any(turns.pressure.should_reject("only") for _ in range(MIN_SERVED))
-        assert all(turns.pressure.should_reject("only") for _ in range(10))
+        assert not any(
+            turns.pressure.should_reject_counted("only") for _ in range(MIN_SERVED)
+        )
+        assert all(turns.pressure.should_reject_counted("only") for _ in range(10))
         turns.begin()
 
 
@@ -197,7 +204,7 @@ def test_lists_are_refused_with_503_and_writes_are_stored(data_folder: Path) -> 
         time.sleep(SERVE_SECONDS)  # the turn grows old, and is the last
         assert shop.trending().status == 200  # one of the few of each turn
         for _ in range(MIN_SERVED):
-            gate.load_shedder.should_reject(account.store_id)
+            gate.load_shedder.should_reject_counted(account.store_id)
 
         target = shop.target("/v1/recommendations", item_id="a")
         short = {

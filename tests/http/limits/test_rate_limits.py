@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.http.limits.client_address import address_of_client, network_of
+from productrecs.http.limits.client_address import address_of_client, public_network_of
 from productrecs.http.limits.connection_limits import ConnectionLimiter, ConnectionLimits
 from productrecs.http.limits.rate_limits import RateLimit, RateLimits, TooManyRequestsError
 from productrecs.processes.process_slot import SharedMemory
@@ -125,7 +125,7 @@ def test_a_reply_says_how_its_callers_stand() -> None:
     ],
 )
 def test_which_client_an_address_identifies(address: str, network: str | None) -> None:
-    assert network_of(address) == network
+    assert public_network_of(address) == network
 
 
 @pytest.mark.parametrize(
@@ -189,8 +189,8 @@ class Door:
     def come(self, address: str, *, speaks: bool = False) -> FakeConnection | None:
         """Connect; return the connection if it may stay."""
         caller = FakeConnection()
-        if not self.admission.enter(caller, address):
-            self.admission.leave(caller, address)
+        if not self.admission.count_and_accept(caller, address):
+            self.admission.count_closed(caller, address)
             return None
         if speaks:
             self.admission.record_request(caller)
@@ -237,7 +237,7 @@ def test_who_leaves_makes_room(door: Door) -> None:
     door.come(PUBLIC)
     assert first is not None
 
-    door.admission.leave(first, PUBLIC)
+    door.admission.count_closed(first, PUBLIC)
 
     assert door.come(PUBLIC) is not None
     assert door.admission.count == 2

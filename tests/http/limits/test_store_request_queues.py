@@ -42,7 +42,7 @@ class QueueSimulation:
         """Queue so many requests for lists of a store; return their connections."""
         clients = [QueuedConnection(self, str(number)) for number in range(count)]
         request = LIST.replace(b"pk_1", f"pk_{store}".encode())
-        assert all(self.queue.hold_back(client, request) for client in clients)
+        assert all(self.queue.queue_if_busy(client, request) for client in clients)
         return clients
 
     def count_served(self, store: str = "1") -> int:
@@ -98,7 +98,7 @@ async def turns(count: int) -> None:
 def test_no_request_waits_while_iterations_are_short() -> None:
     simulation = QueueSimulation()
 
-    assert not simulation.queue.hold_back(QueuedConnection(simulation), LIST)
+    assert not simulation.queue.queue_if_busy(QueuedConnection(simulation), LIST)
 
 
 def test_lists_wait_in_their_order_and_events_pass_them() -> None:
@@ -106,7 +106,7 @@ def test_lists_wait_in_their_order_and_events_pass_them() -> None:
         simulation = QueueSimulation()
         simulation.slow_down()
         simulation.add_clients(3)
-        assert not simulation.queue.hold_back(QueuedConnection(simulation), EVENT)
+        assert not simulation.queue.queue_if_busy(QueuedConnection(simulation), EVENT)
         await turns(2)
         return [name for name, _, _ in simulation.read]
 
@@ -143,7 +143,7 @@ def test_a_connection_sends_later_requests_behind_its_queued_list() -> None:
         simulation = QueueSimulation()
         simulation.slow_down()
         connection = simulation.add_clients(1)[0]
-        assert simulation.queue.hold_back(connection, EVENT)
+        assert simulation.queue.queue_if_busy(connection, EVENT)
         assert connection.stopped
         await turns(2)
         assert connection.waiting == []
@@ -156,7 +156,7 @@ def test_the_rest_of_a_request_does_not_wait() -> None:
     simulation = QueueSimulation()
     simulation.slow_down()
 
-    assert not simulation.queue.hold_back(
+    assert not simulation.queue.queue_if_busy(
         QueuedConnection(simulation, is_between_requests=False), LIST
     )
 

@@ -72,7 +72,7 @@ def opened(metering: UsageMetering, services: Services, store: Store) -> Meter:
     async def read(what: Any) -> Any:
         return what(reader)
 
-    meter = asyncio.run(metering.open(store, read))
+    meter = asyncio.run(metering.open_meter(store, read))
     reader.close()
     return meter
 
@@ -201,7 +201,7 @@ def test_a_count_that_cannot_be_read_begins_at_zero_and_is_learned(
         message = "the database does not answer"
         raise StorageBusyError(message)
 
-    meter = asyncio.run(metering.open(store, fails))
+    meter = asyncio.run(metering.open_meter(store, fails))
 
     assert meter.months()[-1].used in {0, 1_000_000}
     eventually(lambda: meter.check(store.subscription, NOON) is not None)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from productrecs.core.errors import StorageBusyError
 from productrecs.http.pipeline import live_event_recorder
-from productrecs.http.pipeline.live_event_recorder import EventWatch
+from productrecs.http.pipeline.live_event_recorder import LiveEventRecorder
 from productrecs.serving.writes.background_writes import BackgroundWriter
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def test_an_outage_has_a_line_at_its_start_and_one_at_its_end(
 
     monkeypatch.setattr(live_event_recorder, "watched_stores", lookup)
     monkeypatch.setattr(live_event_recorder, "_SECONDS", 0.0)
-    watch = EventWatch(database, BackgroundWriter(database), lambda: 0)
+    watch = LiveEventRecorder(database, BackgroundWriter(database), lambda: 0)
 
     async def ask_often() -> None:
         async with watch.run():

@@ -15,7 +15,7 @@ from productrecs.core.clock import HOUR_MS, system_ms
 from productrecs.http.pipeline import readiness_checks
 from productrecs.http.pipeline.readiness_checks import (
     CHECKS,
-    Dependencies,
+    DependencyMonitor,
     Readiness,
 )
 from productrecs.http.routes.public.health import readiness_of
@@ -53,7 +53,7 @@ class FakeContext:
         self.write_client: Any = parts.get("write_client", FakeWriteClient())
         self.stores: Any = parts.get("stores", FakeOpenStores())
 
-    def current(self) -> Readiness:
+    def current_readiness(self) -> Readiness:
         """Return that all is well around it."""
         return Readiness()
 
@@ -132,30 +132,30 @@ def add_job(services: Services, run_at: int) -> None:
 def test_a_schema_that_is_behind_keeps_requests_away_and_a_newer_one_does_not(
     services: Services,
 ) -> None:
-    around = Dependencies(services.database, services.settings.data)
+    around = DependencyMonitor(services.database, services.settings.data)
     around.check()
-    assert around.current() == Readiness()
+    assert around.current_readiness() == Readiness()
 
     with schema(services, KNOWN[0]):
         around.check()
-        assert "productrecs migrate" in around.current().reasons["migrations"]
+        assert "productrecs migrate" in around.current_readiness().reasons["migrations"]
     with schema(services, "9999_01_01_0000"):
         around.check()
-        assert not around.current().reasons
-        assert "newer" in around.current().warnings["migrations"]
+        assert not around.current_readiness().reasons
+        assert "newer" in around.current_readiness().warnings["migrations"]
 
 
 def test_a_queue_without_a_worker_is_reported(services: Services) -> None:
-    around = Dependencies(services.database, services.settings.data)
+    around = DependencyMonitor(services.database, services.settings.data)
     add_job(services, system_ms() + HOUR_MS)
     around.check()
-    assert around.current() == Readiness()
+    assert around.current_readiness() == Readiness()
 
     add_job(services, system_ms() - HOUR_MS)
     around.check()
 
-    assert "due for 60 minutes" in around.current().warnings["jobs"]
-    assert not around.current().reasons
+    assert "due for 60 minutes" in around.current_readiness().warnings["jobs"]
+    assert not around.current_readiness().reasons
 
 
 def test_readiness_is_reported_by_check_and_strictly_on_request(

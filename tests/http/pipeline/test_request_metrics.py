@@ -111,8 +111,8 @@ def test_each_counter_and_gauge_has_a_series_of_its_own(traffic: RequestMetrics)
     for number, gauge in enumerate(GaugeMetric):
         traffic.set(gauge, 100 + number)
     for source in Source:
-        traffic.listed(source, is_empty=False)
-        traffic.listed(source, is_empty=True)
+        traffic.count_list(source, is_empty=False)
+        traffic.count_list(source, is_empty=True)
 
     for number, count in enumerate(CounterMetric):
         name, label, value = count.value

@@ -149,7 +149,7 @@ def long_turn(recorded: RecordedConnection) -> None:
     """Let calls for lists wait for the next turn."""
     pressure = LoadShedder()
     pressure.slow_iteration_at = 0.0
-    recorded.state.line = Waiting(pressure, lambda _: "")
+    recorded.state.request_queue = Waiting(pressure, lambda _: "")
 
 
 def test_queued_calls_are_answered_in_their_order() -> None:
@@ -230,7 +230,7 @@ def test_a_call_whose_head_came_before_is_not_parsed() -> None:
     async def parsed() -> int:
         recorded = RecordedConnection()
         await recorded.send(get("/v1/list"))
-        with mock.patch.object(request_parser, "read_head") as read_head:
+        with mock.patch.object(request_parser, "parse_head") as read_head:
             await recorded.send(get("/v1/list?more"))
         assert recorded.targets == [LIST, LIST + b"?more"]
         return int(read_head.call_count)

@@ -21,7 +21,7 @@ from productrecs.http.transport.request_parser import (
     HeadersTooLargeError,
     MalformedRequestError,
     RequestParser,
-    read_head,
+    parse_head,
 )
 from tests.http.wire import ParseOutcome, by_h11, served, written
 
@@ -450,10 +450,10 @@ def test_continue_is_said_where_a_body_is_waited_for() -> None:
 # ------------------------------------------------------------ remembered lines
 def test_a_header_line_is_read_the_same_each_time() -> None:
     lines = [b"A: b", b"a:  b ", b"A: " + b"x" * 300]
-    first, second = (read_head(head(*lines)).head for _ in range(2))
+    first, second = (parse_head(head(*lines)).head for _ in range(2))
 
     assert first == second
     assert first.lines[1:] == [(b"a", b"b"), (b"a", b"b"), (b"a", b"x" * 300)]
     for _ in range(2):
         with pytest.raises(MalformedRequestError):
-            read_head(head(b"A : b"))
+            parse_head(head(b"A : b"))

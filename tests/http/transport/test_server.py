@@ -308,7 +308,7 @@ async def connected(admissions: list[ConnectionLimiter]) -> list[int]:
         def accepting(admission: ConnectionLimiter) -> AcceptBalancer:
             async def begin(one: socket.socket) -> None:
                 accepted.append(one)
-                admission.enter(IdleConnection(), "127.0.0.1")
+                admission.count_and_accept(IdleConnection(), "127.0.0.1")
 
             same = listener.dup()
             same.settimeout(0)

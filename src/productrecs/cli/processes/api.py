@@ -101,7 +101,7 @@ def _serve(
         service.logs_requests = settings.access_log
         if not settings.access_log:  # the fast path logs nothing
             state.fast_path = service.fast_path.reply
-        state.line = service.line
+        state.request_queue = service.request_queue
         return _wrapped(service, services, middleware) if middleware else service
 
     with start_services(settings, DATABASE_WAIT_SECONDS) as services:

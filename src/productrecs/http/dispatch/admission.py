@@ -18,7 +18,7 @@ from productrecs.http.pipeline.authentication import (
     Caller,
     InvalidKeyError,
     authenticate,
-    check_operator,
+    check_metrics_token,
     keys_of,
     requires_active_plan,
 )
@@ -83,7 +83,7 @@ class Admission:
 
 
 @dataclass(slots=True)
-class Arrival:
+class AdmissionRequest:
     """The parts of a request that admission depends on."""
 
     route: Route
@@ -94,7 +94,9 @@ class Arrival:
     peer: str  # the address of the other end of the connection
 
 
-def admit(context: Context, load_shedder: LoadShedder, arrival: Arrival) -> Admission:
+def admit(
+    context: Context, load_shedder: LoadShedder, arrival: AdmissionRequest
+) -> Admission:
     """Return the decision about a request; a refusal is returned, not raised.
 
     The meter of a metered request is None if the process has no meter of the store yet: the
@@ -102,7 +104,7 @@ def admit(context: Context, load_shedder: LoadShedder, arrival: Arrival) -> Admi
     """
     admission = Admission()
     try:
-        _decide(admission, context, load_shedder, arrival)
+        _check_and_fill_admission(admission, context, load_shedder, arrival)
     except ProductRecsError as error:
         if isinstance(error, TooManyRequestsError):
             admission.limits = (*admission.limits, *error.header_lines)
@@ -111,8 +113,11 @@ def admit(context: Context, load_shedder: LoadShedder, arrival: Arrival) -> Admi
     return admission
 
 
-def _decide(
-    admission: Admission, context: Context, load_shedder: LoadShedder, arrival: Arrival
+def _check_and_fill_admission(
+    admission: Admission,
+    context: Context,
+    load_shedder: LoadShedder,
+    arrival: AdmissionRequest,
 ) -> None:
     route = arrival.route
     if context.rates is not None and route.is_rate_limited:
@@ -120,20 +125,23 @@ def _decide(
         admission.add_rate(context.rates.check_address(peer))
     credential = route.methods[arrival.method]
     if credential is OPERATOR:
-        check_operator(arrival.headers, context.services.settings.metrics_token)
+        check_metrics_token(arrival.headers, context.services.settings.metrics_token)
     elif credential is not NONE:
-        store = _admit_caller(admission, context, arrival, credential)
+        store = _authenticate_and_check_caller(admission, context, arrival, credential)
         if not route.empty:
             return
-        if load_shedder.may_reject and load_shedder.should_reject(store.store_id):
+        if load_shedder.may_reject and load_shedder.should_reject_counted(store.store_id):
             raise OverloadedError
         meter = context.metering.meters.get(store.store_id)
         if meter is not None:
             admission.check_quota(meter, store, context.clock())
 
 
-def _admit_caller(
-    admission: Admission, context: Context, arrival: Arrival, credential: Credential
+def _authenticate_and_check_caller(
+    admission: Admission,
+    context: Context,
+    arrival: AdmissionRequest,
+    credential: Credential,
 ) -> Store:
     """Check key, origin, rate and plan; return the caller's store."""
     keys = keys_of(arrival.query_string, arrival.query, arrival.headers)

@@ -13,7 +13,7 @@ from typing import Final
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.memory_budget import Claim
-from productrecs.http.dispatch.admission import Admission, Arrival, admit
+from productrecs.http.dispatch.admission import Admission, AdmissionRequest, admit
 from productrecs.http.dispatch.fast_path import FastPath
 from productrecs.http.dispatch.http_exchange import (
     HttpExchange,
@@ -65,14 +65,14 @@ class Dispatcher:
 
     def __init__(
         self,
-        declared: Application,
+        declared_application: Application,
         readiness: Callable[[], Readiness],
         draining: object,
-        traffic: RequestMetrics,
+        request_metrics: RequestMetrics,
     ) -> None:
-        """Wrap the `declared` routes; `draining` is true while shutting down."""
-        self._declared = declared
-        self._traffic = traffic
+        """Wrap the declared routes; `draining` is true while shutting down."""
+        self._declared_application = declared_application
+        self._request_metrics = request_metrics
         self._readiness = readiness
         self._draining = draining
         self._context: Context | None = None
@@ -80,8 +80,8 @@ class Dispatcher:
         self._rng = random.Random()  # noqa: S311 - spreads retries, guards nothing
         self.new_request_id = request_id_generator()
         self.load_shedder = LoadShedder()
-        self.fast_path = FastPath(self.load_shedder, traffic, self.new_request_id)
-        self.line = RequestQueue(self.load_shedder, self.fast_path.store_of)
+        self.fast_path = FastPath(self.load_shedder, request_metrics, self.new_request_id)
+        self.request_queue = RequestQueue(self.load_shedder, self.fast_path.store_of)
 
     def open(self, context: Context) -> None:
         """Start to admit requests."""
@@ -91,14 +91,14 @@ class Dispatcher:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or forward the lifespan events."""
         if scope["type"] != "http":
-            await self._declared(scope, receive, send)
+            await self._declared_application(scope, receive, send)
             return
         if scope["method"] == "HEAD":  # answered as GET; the server omits the body
             scope = {**scope, "method": "GET"}
         headers: dict[bytes, bytes] = dict(scope["headers"])
         exchange = HttpExchange(self, scope, headers, send)
         try:
-            await self._handle(exchange, receive)
+            await self._admit_and_answer(exchange, receive)
         except BodyError as error:
             await exchange.reply(422, validation_reply(error.problems))
         except ClientDisconnectedError:
@@ -110,17 +110,17 @@ class Dispatcher:
             await exchange.refuse(INTERNAL_ERROR, INTERNAL_ERROR_DETAIL)
         finally:
             if exchange.status:
-                self._record(exchange)
+                self._record_metrics(exchange)
 
-    def _record(self, exchange: HttpExchange) -> None:
+    def _record_metrics(self, exchange: HttpExchange) -> None:
         status = exchange.status
-        exchange.log_rejection()
+        exchange.log_rejection_or_recovery()
         if self.logs_requests:
             _log.info("request answered", extra=exchange.facts(status))
         method, began = exchange.scope["method"], exchange.started_at
-        self._traffic.record(exchange.route, method, status, began)
+        self._request_metrics.record(exchange.route, method, status, began)
 
-    async def _handle(self, exchange: HttpExchange, receive: Receive) -> None:
+    async def _admit_and_answer(self, exchange: HttpExchange, receive: Receive) -> None:
         scope, context = exchange.scope, self._context
         path, method = scope["path"], scope["method"]
         route = exchange.route = route_of(path)
@@ -139,7 +139,7 @@ class Dispatcher:
             message = f"{path} supports {exchange.allow} only"
             await exchange.refuse(ROUTER_CODES[405], message)
             return
-        admission = await self._admit(exchange, route, context)
+        admission = await self._admit_and_record(exchange, route, context)
         if admission.refusal is not None:
             await exchange.refuse_error(admission.refusal)
             return
@@ -149,17 +149,17 @@ class Dispatcher:
         # Memory is shared per key: pages cannot use up the share of a merchant's server.
         claimant = admission.caller.rate_limit_key if admission.caller else ""
         with context.budget.claim(claimant) as claim:
-            if not await self._answer_quickly(exchange, receive, context, claim):
+            if not await self._try_fast_handler(exchange, receive, context, claim):
                 scope["productrecs"] = RequestContext(
                     context, admission.caller, exchange.request_id, self._readiness, claim
                 )
-                await self._declared(scope, receive, exchange.forward)
+                await self._declared_application(scope, receive, exchange.forward)
 
-    async def _admit(
+    async def _admit_and_record(
         self, exchange: HttpExchange, route: Route, context: Context
     ) -> Admission:
         """Return the decision about a request; its rates are counted, misuse recorded."""
-        arrival = Arrival(
+        arrival = AdmissionRequest(
             route,
             exchange.scope["method"],
             exchange.scope["query_string"],
@@ -168,14 +168,14 @@ class Dispatcher:
             peer_of(exchange.scope),
         )
         version = context.accounts.version
-        admission = self._decide(exchange, arrival, context)
+        admission = self._admission_of(exchange, arrival, context)
         if admission.is_key_unknown:
             # The store may be new: refresh the accounts once before refusing. Another
             # thread may have refreshed them just now.
             await context.refresh_accounts()
             if context.accounts.version != version:
-                admission = self._decide(exchange, arrival, context)
-        _record_misuse(exchange, context)
+                admission = self._admission_of(exchange, arrival, context)
+        _record_misuse_and_refusals(exchange, context)
         caller = admission.caller
         if caller is not None and caller.key_id:
             used_at_ms = context.services.system_clock()
@@ -185,20 +185,20 @@ class Dispatcher:
         if caller is None or not route.empty or admission.refusal is not None:
             return admission
         if admission.meter is None and not admission.is_cut_off:
-            meter = await context.metering.open(caller.store, context.read)
+            meter = await context.metering.open_meter(caller.store, context.read)
             admission.check_quota(meter, caller.store, context.clock())
         if _comes_from_bot(exchange, context):
             exchange.forget_shopper()
         return admission
 
-    def _decide(
-        self, exchange: HttpExchange, arrival: Arrival, context: Context
+    def _admission_of(
+        self, exchange: HttpExchange, arrival: AdmissionRequest, context: Context
     ) -> Admission:
         admission = exchange.admission = admit(context, self.load_shedder, arrival)
         admission.count_rates()
         return admission
 
-    async def _answer_quickly(
+    async def _try_fast_handler(
         self, exchange: HttpExchange, receive: Receive, context: Context, claim: Claim
     ) -> bool:
         """Answer by the route's short way; return whether it could."""
@@ -239,19 +239,19 @@ class Dispatcher:
         return random_retry_after(self._rng)
 
 
-def _record_misuse(exchange: HttpExchange, context: Context) -> None:
+def _record_misuse_and_refusals(exchange: HttpExchange, context: Context) -> None:
     """Record a secret key in a URL or a page, an unknown page or an inhuman rate."""
     admission, origin = exchange.admission, exchange.headers.get(b"origin")
     if context.event_watch.stores:
-        _record_refused_event(context, exchange)
+        _record_refused_event_for_live_view(context, exchange)
     if isinstance(admission.refusal, SecretKeyInUrlError):
         _record_leaked_key(exchange, context)
     elif admission.is_key_unknown:
         keys = keys_of(exchange.scope["query_string"], exchange.query, exchange.headers)
         key = keys.secret or keys.query or keys.header or ""
         address = address_of_client(peer_of(exchange.scope), exchange.headers)
-        refused = RefusedKey.of(key, origin, address, context.services.system_clock())
-        context.write_client.write_later(refused)
+        refused_key = RefusedKey.of(key, origin, address, context.services.system_clock())
+        context.write_client.write_later(refused_key)
     elif admission.caller is None:
         return
     elif isinstance(admission.refusal, TooManyRequestsError):
@@ -278,7 +278,7 @@ def _comes_from_bot(exchange: HttpExchange, context: Context) -> bool:
     return not access.is_signed and bots.is_flagged(store_id, query, access.network)
 
 
-def _record_refused_event(context: Context, exchange: HttpExchange) -> None:
+def _record_refused_event_for_live_view(context: Context, exchange: HttpExchange) -> None:
     """Record refused events for the store of the key, else of the page's origin."""
     admission = exchange.admission
     path = exchange.scope["path"]
@@ -294,7 +294,7 @@ def _record_refused_event(context: Context, exchange: HttpExchange) -> None:
             has_key=caller is not None,
             is_order=path == "/v1/orders",
         )
-        context.event_watch.add(sender, b"", admission.refusal)
+        context.event_watch.record_request(sender, b"", admission.refusal)
 
 
 def _record_leaked_key(exchange: HttpExchange, context: Context) -> None:

@@ -19,19 +19,19 @@ from productrecs.core.cache_registry import Cache, memoized
 from productrecs.features.recommendations.recommendation_request import (
     RecommendationRequest,
 )
-from productrecs.http.dispatch.admission import Admission, Arrival, admit
+from productrecs.http.dispatch.admission import Admission, AdmissionRequest, admit
 from productrecs.http.dispatch.http_exchange import (
     parse_plain_query,
     raw_error_response,
     raw_response,
 )
-from productrecs.http.limits.client_address import address_of_client, network_of
+from productrecs.http.limits.client_address import address_of_client, public_network_of
 from productrecs.http.limits.load_shedding import LoadShedder, OverloadedError
 from productrecs.http.pipeline.request_metrics import RequestMetrics
 from productrecs.http.pipeline.route_context import Context
 from productrecs.http.pipeline.url_decoding import base_url_by_headers
 from productrecs.http.route_table import ROUTES
-from productrecs.http.routes.widget.list_parameters import priced_store
+from productrecs.http.routes.widget.list_parameters import store_with_price_list
 from productrecs.http.routes.widget.list_replies import answer_immediately
 from productrecs.http.routes.widget.recommendations import (
     parse_list_request,
@@ -47,8 +47,8 @@ from productrecs.http.transport.error_body import (
 from productrecs.http.transport.request_parser import RequestHead
 from productrecs.tenancy.accounts.api_keys import PUBLISHABLE_PREFIX
 
-_LISTS: Final = ROUTES["/v1/recommendations"]
-_PATH: Final = _LISTS.path.encode()
+_LIST_ROUTE: Final = ROUTES["/v1/recommendations"]
+_PATH: Final = _LIST_ROUTE.path.encode()
 _KEY: Final = re.compile(
     rb"[?&]key=(" + PUBLISHABLE_PREFIX.encode() + rb"\w+)|\r\nx-pub-key:\s*(\S+)",
     re.IGNORECASE,
@@ -63,13 +63,13 @@ class FastPath:
 
     def __init__(
         self,
-        pressure: LoadShedder,
-        traffic: RequestMetrics,
+        load_shedder: LoadShedder,
+        request_metrics: RequestMetrics,
         new_request_id: Callable[[], bytes],
     ) -> None:
         """Start closed: until `open`, all requests are left to the dispatcher."""
-        self._pressure = pressure
-        self._traffic = traffic
+        self._load_shedder = load_shedder
+        self._request_metrics = request_metrics
         self._new_request_id = new_request_id
         self._rng = random.Random()  # noqa: S311 - spreads retries, guards nothing
         self._context: Context | None = None
@@ -88,15 +88,19 @@ class FastPath:
         raw_path, _, query_string = target.partition(b"?")
         if context is None or raw_path != _PATH or b"#" in target or not head.is_all:
             return None
-        query = _parsed_query(query_string)
+        query = _parse_query_cached(query_string)
         if query is None:
             return None
-        arrival = Arrival(_LISTS, "GET", query_string, query, head.by_name, address)
+        arrival = AdmissionRequest(
+            _LIST_ROUTE, "GET", query_string, query, head.by_name, address
+        )
         try:
-            admission = admit(context, self._pressure, arrival)
+            admission = admit(context, self._load_shedder, arrival)
             if admission.refusal is not None:
-                return self._rejection(context, admission, arrival, head, began)
-            body = _find_list(context, admission, arrival)
+                return self._rejection_of_shed_request(
+                    context, admission, arrival, head, began
+                )
+            body = _list_available_without_waiting(context, admission, arrival)
         except Exception:
             return None  # the dispatcher handles the request again, and reports the error
         if body is None or admission.meter is None:
@@ -107,7 +111,7 @@ class FastPath:
             admission.count_rates()
             headers = (*headers, *admission.limits)
         request_id = head.request_id or self._new_request_id()
-        self._traffic.record(_LISTS, "GET", 200, began)
+        self._request_metrics.record(_LIST_ROUTE, "GET", 200, began)
         return raw_response(body, request_id, headers)
 
     def store_of(self, data: bytes) -> str:
@@ -119,11 +123,11 @@ class FastPath:
         store = self._context.accounts.by_publishable_key(key)
         return "" if store is None else store.store_id
 
-    def _rejection(
+    def _rejection_of_shed_request(
         self,
         context: Context,
         admission: Admission,
-        arrival: Arrival,
+        arrival: AdmissionRequest,
         head: RequestHead,
         began: float,
     ) -> bytes | None:
@@ -133,14 +137,14 @@ class FastPath:
         admission.count_rates()
         request_id = head.request_id or self._new_request_id()
         base = base_url_by_headers(head.by_name, context.services.settings)
-        start, end, content_type = _error_body_parts(
+        body_start, body_end, content_type = _error_body_parts(
             base, arrival.route.path, head.by_name.get(b"accept", b"")
         )
-        form = ErrorBody(start + request_id + end, content_type)
-        retry = (b"retry-after", random_retry_after(self._rng))
-        headers = (*admission.cors, *admission.limits, retry)
-        self._traffic.record(arrival.route, "GET", OVERLOADED.status, began)
-        return raw_error_response(OVERLOADED, form, request_id, headers)
+        error_body = ErrorBody(body_start + request_id + body_end, content_type)
+        retry_header = (b"retry-after", random_retry_after(self._rng))
+        headers = (*admission.cors, *admission.limits, retry_header)
+        self._request_metrics.record(arrival.route, "GET", OVERLOADED.status, began)
+        return raw_error_response(OVERLOADED, error_body, request_id, headers)
 
 
 @memoized(Cache.QUERY_STRINGS)
@@ -156,17 +160,21 @@ def _error_body_parts(base: str, path: str, accept: bytes) -> tuple[bytes, bytes
 
 
 @memoized(Cache.QUERY_STRINGS)
-def _parsed_query(query_string: bytes) -> Mapping[str, str] | None:
+def _parse_query_cached(query_string: bytes) -> Mapping[str, str] | None:
     return parse_plain_query(query_string)
 
 
 @memoized(Cache.QUERY_STRINGS)
-def _parsed_request(query_string: bytes, default_num: int) -> RecommendationRequest | None:
-    query = _parsed_query(query_string)
+def _parse_request_cached(
+    query_string: bytes, default_num: int
+) -> RecommendationRequest | None:
+    query = _parse_query_cached(query_string)
     return None if query is None else parse_list_request(query, default_num)
 
 
-def _find_list(context: Context, admission: Admission, arrival: Arrival) -> bytes | None:
+def _list_available_without_waiting(
+    context: Context, admission: Admission, arrival: AdmissionRequest
+) -> bytes | None:
     """Return the body of a list that is available without waiting; else None.
 
     Also None if the dispatcher has to refuse the request, open the meter or the store, or
@@ -180,12 +188,12 @@ def _find_list(context: Context, admission: Admission, arrival: Arrival) -> byte
         return None
     bots = context.bots
     if bots.has_flagged:
-        network = network_of(address_of_client(arrival.peer, arrival.headers))
+        network = public_network_of(address_of_client(arrival.peer, arrival.headers))
         if bots.is_flagged(caller.store.store_id, query, network):
             return None  # unless the identity is signed
     if "price_list" in query:
-        cached_store = priced_store(caller, cached_store, query["price_list"])
-    list_request = _parsed_request(
+        cached_store = store_with_price_list(caller, cached_store, query["price_list"])
+    list_request = _parse_request_cached(
         arrival.query_string, cached_store.state.settings.rec_num
     )
     if list_request is None:

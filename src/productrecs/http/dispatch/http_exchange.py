@@ -100,22 +100,22 @@ def parse_plain_query(query: bytes) -> dict[str, str] | None:
     Unusual: a repeated name, text that is not UTF-8, or characters that no URL may contain.
     The declared route handles those.
     """
-    found: dict[str, str] = {}
+    parameters: dict[str, str] = {}
     if not query:
-        return found
+        return parameters
     if not _PRINTED.fullmatch(query):
         return None
     for pair in query.decode("ascii").split("&"):
         name, separator, value = pair.partition("=")
-        if not separator or name in found or "%" in name or "+" in name:
+        if not separator or name in parameters or "%" in name or "+" in name:
             return None
         if "%" in value or "+" in value:
             try:
                 value = unquote_to_bytes(value.replace("+", " ")).decode()
             except UnicodeDecodeError:
                 return None
-        found[name] = value
-    return found
+        parameters[name] = value
+    return parameters
 
 
 def without_shopper(query: bytes) -> bytes:
@@ -202,19 +202,22 @@ class HttpExchange:
             "ms": round((time.monotonic() - self.started_at) * 1000, 1),
         }
 
-    def log_rejection(self) -> None:
+    def log_rejection_or_recovery(self) -> None:
         """Log a 5xx: a route's first, one a minute and the end; others at debug.
 
         A probe of a service that starts or stops is expected.
         """
-        asked = id(self.route), self.scope["method"]
+        route_and_method = id(self.route), self.scope["method"]
         if self.status < _SERVER_ERROR:
-            notes = _rejections.get(asked)
-            if notes is not None and notes.has_ended(_QUIET_SECONDS):
+            outage = _rejections.get(route_and_method)
+            if outage is not None and outage.has_ended(_QUIET_SECONDS):
                 _log.info("requests accepted again", extra=self.facts(self.status))
             return
         is_probe = self.route is not None and self.scope["path"] in _PROBES
-        is_due = not is_probe and _rejections.setdefault(asked, OutageNotes()).is_due()
+        is_due = (
+            not is_probe
+            and _rejections.setdefault(route_and_method, OutageNotes()).is_due()
+        )
         level = logging.WARNING if is_due else logging.DEBUG
         _log.log(level, "request rejected", extra=self.facts(self.status))
 
@@ -241,16 +244,15 @@ class HttpExchange:
             self.admission.meter.count()
         if self.route is not None and self.route.sends_timing:
             extra = (*extra, *self._timing())
-        if (
-            status == _OK
-            and cache is _NO_STORE
-            and self._answered_in_single_write(body, extra)
-        ):
+        if status == _OK and cache is _NO_STORE and self._try_single_write(body, extra):
             return
-        about = [(b"content-type", content_type), (b"content-length", b"%d" % len(body))]
+        body_headers = [
+            (b"content-type", content_type),
+            (b"content-length", b"%d" % len(body)),
+        ]
         headers = [
             *(
-                () if status == _NOT_MODIFIED else about
+                () if status == _NOT_MODIFIED else body_headers
             ),  # they describe a body; a 304 has none
             (b"x-request-id", self._request_id),
             VERSION_HEADER,
@@ -281,7 +283,7 @@ class HttpExchange:
         duration_ms = (time.monotonic() - self.started_at) * 1000
         return (b"server-timing", b"total;dur=%.1f" % duration_ms), _TIMING_FOR_ANY_ORIGIN
 
-    def _answered_in_single_write(self, body: bytes, extra: Iterable[Header]) -> bool:
+    def _try_single_write(self, body: bytes, extra: Iterable[Header]) -> bool:
         if self._server.is_draining:
             return False
         own_headers = (
@@ -303,14 +305,14 @@ class HttpExchange:
             extra.append((b"www-authenticate", b'Bearer realm="productrecs"'))
         if self.allow:
             extra.append((b"allow", self.allow.encode()))
-        failed_request = RequestFields(
+        request_fields = RequestFields(
             self.request_id,
             self._server.base_of(self.headers),
             raw_path_of(self.scope),
             self.headers.get(b"accept", b""),
         )
-        form = build_error_body(code, detail, failed_request)
-        await self.reply(code.status, form.body, extra, form.content_type)
+        error_body = build_error_body(code, detail, request_fields)
+        await self.reply(code.status, error_body.body, extra, error_body.content_type)
 
     async def refuse_error(self, error: ProductRecsError) -> None:
         """Answer with the status and code of an expected error."""
@@ -321,15 +323,15 @@ class HttpExchange:
         if message["type"] == "http.response.start":
             self.started = True
             self.status = message["status"]
-            added = [(b"x-request-id", self._request_id), VERSION_HEADER]
-            added += (*self.admission.cors, *self.admission.limits)
+            added_headers = [(b"x-request-id", self._request_id), VERSION_HEADER]
+            added_headers += (*self.admission.cors, *self.admission.limits)
             if self.route is not None and self.route.sends_timing:
-                added += self._timing()
+                added_headers += self._timing()
             if self.admission.meter is not None and self.status < _MULTIPLE_CHOICES:
                 self.admission.meter.count()
             if not any(name == b"cache-control" for name, _ in message["headers"]):
-                added.append(_NO_STORE)  # only pages set their own
+                added_headers.append(_NO_STORE)  # only pages set their own
             if self._server.is_draining:
-                added.append(_CLOSE)
-            message = {**message, "headers": [*message["headers"], *added]}
+                added_headers.append(_CLOSE)
+            message = {**message, "headers": [*message["headers"], *added_headers]}
         await self._send(message)

@@ -56,15 +56,17 @@ def crawler_name(agent: bytes) -> str | None:
     HTTP libraries are no crawlers here: a shop's server may send events by them.
     """
     text = agent[:_MAX_AGENT].decode("latin-1")
-    found = _CRAWLER.search(text)
-    if found is not None:
-        words = (word[0] for word in _WORD.finditer(text) if word.end() > found.start())
-        return next(words, found[0])[:MAX_BOT_NAME]
+    crawler_match = _CRAWLER.search(text)
+    if crawler_match is not None:
+        words = (
+            word[0] for word in _WORD.finditer(text) if word.end() > crawler_match.start()
+        )
+        return next(words, crawler_match[0])[:MAX_BOT_NAME]
     link = _LINK.search(text)
     if link is None or text.startswith(_BLOG):
         return None
-    named = [word[0] for word in _WORD.finditer(text, 0, link.start())]
-    return named[-1][:MAX_BOT_NAME] if named else "link"
+    names_before_link = [word[0] for word in _WORD.finditer(text, 0, link.start())]
+    return names_before_link[-1][:MAX_BOT_NAME] if names_before_link else "link"
 
 
 class _Actor(NamedTuple):
@@ -102,15 +104,15 @@ class BotDetector:
 
         A call that names a customer alone may be anybody's, so it never has.
         """
-        named = [str(fields[name]) for name in SHOPPER_PARAMETERS if fields.get(name)]
-        if not named:
+        ids = [str(fields[name]) for name in SHOPPER_PARAMETERS if fields.get(name)]
+        if not ids:
             return False
-        customer, session = "" if len(named) == 1 else named[0], named[-1]
+        customer, session = "" if len(ids) == 1 else ids[0], ids[-1]
         return self._is_flagged(
             _Actor(store_id, customer, session, network), self._seconds()
         )
 
-    def mark(
+    def mark_bot_events(
         self,
         store_id: StoreId,
         groups: list[list[NewEvent]],
@@ -122,16 +124,16 @@ class BotDetector:
         """
         crawler = crawler_name(headers.get(b"user-agent", b""))
         if crawler is not None:
-            return [_marked(group, crawler) for group in groups]
+            return [_mark_as_bot(group, crawler) for group in groups]
         now = self._seconds()
-        actors = [_actor(store_id, group[0]) for group in groups]
+        actors = [_actor_of(store_id, group[0]) for group in groups]
         acting = zip(actors, groups, strict=True)
         for actor in {actor for actor, group in acting if _is_action(group[0])}:
-            self._count(actor, headers.get(b"origin"), now)
+            self._count_action(actor, headers.get(b"origin"), now)
         if not self.has_flagged:
             return groups
         return [
-            _marked(group, INHUMAN_RATE)
+            _mark_as_bot(group, INHUMAN_RATE)
             if not group[0].signed and self._is_flagged(actor, now)
             else group
             for actor, group in zip(actors, groups, strict=True)
@@ -142,7 +144,7 @@ class BotDetector:
         now_ms = self._clock()
         self._write_later(KeyMisuse.of(store_id, MisuseKind.INHUMAN_RATE, origin, now_ms))
 
-    def _count(self, who: _Actor, origin: bytes | None, now: float) -> None:
+    def _count_action(self, who: _Actor, origin: bytes | None, now: float) -> None:
         full_at = max(self._full_at.get(who) or 0.0, now) + 1 / ACTIONS_PER_SECOND
         self._full_at.put(who, full_at)
         if full_at - now <= BURST / ACTIONS_PER_SECOND or self._is_flagged(who, now):
@@ -160,7 +162,7 @@ def _flagged_part(who: _Actor) -> _Actor:
     return who._replace(customer="") if who.session else who
 
 
-def _actor(store_id: StoreId, event: NewEvent) -> _Actor:
+def _actor_of(store_id: StoreId, event: NewEvent) -> _Actor:
     return _Actor(store_id, event.user_id or "", event.session_id or "", event.network)
 
 
@@ -168,7 +170,7 @@ def _is_action(event: NewEvent) -> bool:
     return event.kind not in UNCOUNTED and not event.signed
 
 
-def _marked(group: Iterable[NewEvent], bot: str) -> list[NewEvent]:
+def _mark_as_bot(group: Iterable[NewEvent], bot: str) -> list[NewEvent]:
     """Return the events marked; purchases are facts, whoever reports them."""
     return [
         event if event.kind is EventKind.BUY else replace(event, bot=bot) for event in group

@@ -25,23 +25,28 @@ _LOCAL_NETWORKS: Final = tuple(
 
 
 @memoized(Cache.CLIENT_NETWORKS)
-def network_of(address: str) -> str | None:
+def public_network_of(address: str) -> str | None:
     """Return the network of one client; None if it is not limited.
 
     Private addresses are not limited: a proxy that does not forward the client's address,
     or a shop's own server.
     """
     try:
-        found = ipaddress.ip_address(address)
+        parsed_address = ipaddress.ip_address(address)
     except ValueError:
         return None
-    if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is not None:
-        return network_of(str(found.ipv4_mapped))
-    if any(found in network for network in _LOCAL_NETWORKS):
+    if (
+        isinstance(parsed_address, ipaddress.IPv6Address)
+        and parsed_address.ipv4_mapped is not None
+    ):
+        return public_network_of(str(parsed_address.ipv4_mapped))
+    if any(parsed_address in network for network in _LOCAL_NETWORKS):
         return None
-    if isinstance(found, ipaddress.IPv6Address):
-        return str(ipaddress.ip_network((int(found), _IPV6_PREFIX_BITS), strict=False))
-    return str(found)
+    if isinstance(parsed_address, ipaddress.IPv6Address):
+        return str(
+            ipaddress.ip_network((int(parsed_address), _IPV6_PREFIX_BITS), strict=False)
+        )
+    return str(parsed_address)
 
 
 def address_of_client(peer: str, headers: Mapping[bytes, bytes]) -> str:

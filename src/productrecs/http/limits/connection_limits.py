@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from productrecs.http.limits.client_address import network_of
+from productrecs.http.limits.client_address import public_network_of
 
 SILENT_SECONDS: Final = 1.0
 
@@ -70,11 +70,11 @@ class ConnectionLimiter:
             return False
         return self.count + added > self._peers.fewest_connections() + MAX_EXTRA_CONNECTIONS
 
-    def enter(self, connection: LimitedConnection, address: str) -> bool:
-        """Count a new connection; return whether it may stay. Call `leave` in any case."""
+    def count_and_accept(self, connection: LimitedConnection, address: str) -> bool:
+        """Count a new connection; return whether it may stay. Then call `count_closed`."""
         now = self._seconds()
         self._set_count(self.count + 1)
-        network = network_of(address)
+        network = public_network_of(address)
         if network is not None:
             self._networks[network] += 1
         is_accepted = self._has_room_for(network) and (
@@ -90,11 +90,11 @@ class ConnectionLimiter:
         """Note that a connection sent a request."""
         self._without_request.pop(connection, None)
 
-    def leave(self, connection: LimitedConnection, address: str) -> None:
+    def count_closed(self, connection: LimitedConnection, address: str) -> None:
         """Note that a connection has ended."""
         self._set_count(self.count - 1)
         self._without_request.pop(connection, None)
-        network = network_of(address)
+        network = public_network_of(address)
         if network is not None:
             self._networks[network] -= 1
             if not self._networks[network]:

@@ -68,9 +68,9 @@ class LoadShedder:
             now = self._seconds()
             self.record_probe(now, now - due)
 
-    def record_probe(self, now: float, lag: float) -> None:
-        """Record a probe at `now`, `lag` seconds late; it starts an iteration."""
-        is_healthy = lag < LAG_SECONDS and not self._has_rejected
+    def record_probe(self, now: float, lag_seconds: float) -> None:
+        """Record a probe at `now`, `lag_seconds` seconds late; it starts an iteration."""
+        is_healthy = lag_seconds < LAG_SECONDS and not self._has_rejected
         self._decay(now - self._iteration_started)
         self._iteration_started = now
         self._has_rejected = False
@@ -88,7 +88,7 @@ class LoadShedder:
         """Whether a list request may have to be rejected."""
         return self.is_full or self.is_overloaded
 
-    def should_reject(self, store_id: str) -> bool:
+    def should_reject_counted(self, store_id: str) -> bool:
         """Return whether to reject a list request of a store; call if `may_reject`.
 
         A store with fewer requests than the average is answered.
@@ -177,7 +177,7 @@ class RequestQueue:
         """Return how many connections wait for a reply."""
         return self._count
 
-    def hold_back(self, connection: QueuedConnection, data: bytes) -> bool:
+    def queue_if_busy(self, connection: QueuedConnection, data: bytes) -> bool:
         """Queue received data if it has to wait; return whether it was queued."""
         if not self._is_running and self._seconds() < self._load_shedder.slow_iteration_at:
             return False
@@ -213,7 +213,7 @@ class RequestQueue:
     def _serve_batch(self) -> None:
         """Answer one batch; the loop handles everything else before the next."""
         began = now = self._seconds()
-        answered = 0
+        answered_count = 0
         while self._rotation and now - began < BATCH_SECONDS:
             store = self._rotation.popleft()
             queue = self._queues[store]
@@ -224,7 +224,7 @@ class RequestQueue:
                 if connection.waiting:
                     queue.append(connection)
                     self._count += 1
-                answered += 1
+                answered_count += 1
             if queue:
                 self._rotation.append(store)
             else:
@@ -235,7 +235,7 @@ class RequestQueue:
         # Another process may have used the CPU: cap the duration that counts.
         duration = min(now - self._batch_ended_at, MAX_WAIT_SECONDS)
         self._recent_seconds = self._recent_seconds * _DECAY + duration
-        self._recent_calls = self._recent_calls * _DECAY + answered
+        self._recent_calls = self._recent_calls * _DECAY + answered_count
         self._batch_ended_at = now
         self._is_running = bool(self._rotation or self._rejected)
         if self._is_running:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from productrecs.settings import Settings
 
     Cells = memoryview[float] | array[float]
-from productrecs.http.limits.client_address import network_of
+from productrecs.http.limits.client_address import public_network_of
 
 BURST_SECONDS: Final = 10
 
@@ -99,15 +99,15 @@ class RateLimit:
         cell = self._cell_of(caller_code, now)
         empty_at_before = self._cells[cell + 1] if self._cells[cell] == caller_code else now
         empty_at = max(empty_at_before, now) + 1 / self.per_second
-        wait = empty_at - now - self.burst / self.per_second
-        if wait > 1e-9:  # noqa: PLR2004 - rounding error of doubles
+        wait_seconds = empty_at - now - self.burst / self.per_second
+        if wait_seconds > 1e-9:  # noqa: PLR2004 - rounding error of doubles
             message = (
                 f"more than {self.burst:,} calls arrived at once from this "
                 f"{self.name.decode()}; it may send {self.per_second:g} a second"
             )
-            full = BucketLevel(self, cell, caller_code, empty_at_before, now)
-            after = max(1, math.ceil(wait))
-            raise TooManyRequestsError(message, after, full.header_lines())
+            full_level = BucketLevel(self, cell, caller_code, empty_at_before, now)
+            retry_seconds = max(1, math.ceil(wait_seconds))
+            raise TooManyRequestsError(message, retry_seconds, full_level.header_lines())
         return BucketLevel(self, cell, caller_code, empty_at, now)
 
     def count(self, level: BucketLevel) -> None:
@@ -167,7 +167,7 @@ class RateLimits:
         Raises:
             TooManyRequestsError: when the address has to wait first.
         """
-        network = None if self._of_address is None else network_of(address)
+        network = None if self._of_address is None else public_network_of(address)
         if self._of_address is None or network is None:
             return None
         return self._of_address.check(network)

@@ -61,7 +61,9 @@ class UsageMetering:
         self._stopping = threading.Event()
         self._due_at = 0.0
         self._outage = OutageNotes()
-        self._thread = threading.Thread(target=self._run, name="metering", daemon=True)
+        self._thread = threading.Thread(
+            target=self._flush_until_stopped, name="metering", daemon=True
+        )
 
     def start(self) -> None:
         """Start to flush counts."""
@@ -74,7 +76,7 @@ class UsageMetering:
         if self._thread.is_alive():
             self._thread.join(timeout=10)
 
-    async def open(self, store: Store, read: Read) -> Meter:
+    async def open_meter(self, store: Store, read: Read) -> Meter:
         """Return the store's meter, with the month's count from the database.
 
         If that cannot be read, the meter starts at 0 and reads the count later.
@@ -82,15 +84,17 @@ class UsageMetering:
         now_ms, store_id = self._services.clock(), store.store_id
         month = month_at(now_ms).name
         try:
-            stored = await read(lambda reader: read_calls(reader, month, [store_id]))
+            stored_counts = await read(lambda reader: read_calls(reader, month, [store_id]))
         except StorageError:
-            stored = {store_id: 0}
+            stored_counts = {store_id: 0}
         plans, request_flush = self._services.settings.plans, self._requested.set
-        meter = Meter(plans, store.subscription, now_ms, stored[store_id], request_flush)
+        meter = Meter(
+            plans, store.subscription, now_ms, stored_counts[store_id], request_flush
+        )
         # Another request may have created the meter meanwhile: use one.
         return self.meters.setdefault(store_id, meter)
 
-    def _run(self) -> None:
+    def _flush_until_stopped(self) -> None:
         reader: RawReader | None = None
         while not self._stopping.is_set():
             self._requested.wait(max(0.0, self._due_at - time.monotonic()))
@@ -109,7 +113,7 @@ class UsageMetering:
                 self._due_at = time.monotonic() + FLUSH_SECONDS
                 if self._outage.is_due():
                     _log_failure(error)
-                _close(reader)
+                _close_reader(reader)
                 reader = None
             cpu_seconds = time.thread_time() - began
             pause = min(FLUSH_SECONDS, max(MIN_PAUSE_SECONDS, PAUSE_FACTOR * cpu_seconds))
@@ -118,7 +122,7 @@ class UsageMetering:
             self._flush()
         except Exception as error:
             _log_failure(error)
-        _close(reader)
+        _close_reader(reader)
 
     def _flush(self) -> None:
         """Store counts that the database does not have yet."""
@@ -129,9 +133,9 @@ class UsageMetering:
             if (calls := month.unsaved)
         ]
         for start in range(0, len(unsaved), BATCH_STORES):
-            self._add(unsaved[start : start + BATCH_STORES])
+            self._add_to_database(unsaved[start : start + BATCH_STORES])
 
-    def _add(self, unsaved: Sequence[_Unsaved]) -> None:
+    def _add_to_database(self, unsaved: Sequence[_Unsaved]) -> None:
         calls = {(one.store_id, one.month.month): one.calls for one in unsaved}
         with self._services.database.transaction(synced=False) as transaction:
             totals = add_calls(transaction, calls)
@@ -179,7 +183,7 @@ def _log_failure(error: Exception) -> None:
     _log.log(level, "usage write failed", extra=reason, exc_info=not is_expected)
 
 
-def _close(reader: RawReader | None) -> None:
+def _close_reader(reader: RawReader | None) -> None:
     if reader is not None:
         with contextlib.suppress(Exception):  # the reader may be broken
             reader.close()

@@ -68,7 +68,7 @@ class Caller:
         return f"{self.credential} of {self.store.store_id}"
 
 
-def check_operator(headers: Mapping[bytes, bytes], token: str | None) -> None:
+def check_metrics_token(headers: Mapping[bytes, bytes], token: str | None) -> None:
     """Check the metrics token of the installation.
 
     Raises:
@@ -107,17 +107,17 @@ def keys_of(
     `parsed_query` is the parsed query; None where it is unusual.
     """
     if parsed_query is not None:
-        in_query = parsed_query.get("key")
+        query_key = parsed_query.get("key")
     else:
         pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
-        in_query = next((value for name, value in pairs if name == "key"), None)
-    pub, secret = headers.get(b"x-pub-key"), headers.get(b"x-api-key")
+        query_key = next((value for name, value in pairs if name == "key"), None)
+    header_key, secret = headers.get(b"x-pub-key"), headers.get(b"x-api-key")
     if secret is None and (authorization := headers.get(b"authorization")) is not None:
         scheme, _, token = authorization.partition(b" ")
         secret = token.strip() if scheme.lower() == b"bearer" else None
     return RequestKeys(
-        query=in_query or None,
-        header=pub.decode("latin-1") if pub else None,
+        query=query_key or None,
+        header=header_key.decode("latin-1") if header_key else None,
         secret=secret.decode("latin-1") if secret else None,
     )
 
@@ -141,13 +141,13 @@ def authenticate(
         raise SecretKeyInUrlError(message)
     publishable = keys.query or keys.header
     if credential is SECRET:
-        return _by_secret(keys.secret, publishable, accounts)
+        return _caller_by_secret_key(keys.secret, publishable, accounts)
     if credential is EITHER and keys.secret:
-        return _by_secret(keys.secret, publishable, accounts)
-    return _by_publishable(publishable, keys.secret, accounts)
+        return _caller_by_secret_key(keys.secret, publishable, accounts)
+    return _caller_by_publishable_key(publishable, keys.secret, accounts)
 
 
-def _by_secret(
+def _caller_by_secret_key(
     secret: str | None, publishable: str | None, accounts: AccountDirectory
 ) -> Caller:
     if secret is None:
@@ -168,7 +168,7 @@ def _by_secret(
     return Caller(store, SECRET, key_id_of(hash_secret(secret)))
 
 
-def _by_publishable(
+def _caller_by_publishable_key(
     publishable: str | None, secret: str | None, accounts: AccountDirectory
 ) -> Caller:
     if publishable is None:

@@ -162,14 +162,14 @@ def error_response(
 ) -> Response:
     """Return an error response in the caller's format; `extra_fields` are extra members."""
     exchange: RequestContext = request.scope["productrecs"]
-    failed = RequestFields(
+    request_fields = RequestFields(
         exchange.request_id,
         base_url_of(request),
         raw_path_of(request.scope),
         request.headers.get("accept", "").encode("latin-1"),
     )
-    form = build_error_body(code, detail, failed, extra_fields)
-    headers = {"content-type": form.content_type.decode()}
+    error_body = build_error_body(code, detail, request_fields, extra_fields)
+    headers = {"content-type": error_body.content_type.decode()}
     if code.is_transient:
         headers["retry-after"] = str(random.randint(1, 5))  # noqa: S311 - spreads retries
-    return Response(form.body, code.status, headers=headers)
+    return Response(error_body.body, code.status, headers=headers)

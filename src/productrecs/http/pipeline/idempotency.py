@@ -42,7 +42,7 @@ def run_once(
     call: IdempotentCall | None,
     now_ms: int,
     action: Callable[[], _Result],
-    kind: type[_Result],
+    result_type: type[_Result],
 ) -> tuple[_Result, bool]:
     """Return the result of a call, and whether it is a replay.
 
@@ -55,7 +55,7 @@ def run_once(
     repository = IdempotencyRepository(log.transaction, log.store_id)
     reply = repository.stored_reply(call, now_ms)
     if reply is not None:
-        return msgspec.json.decode(reply, type=kind), True
+        return msgspec.json.decode(reply, type=result_type), True
     result = action()
     repository.store_reply(call, msgspec.json.encode(result).decode(), now_ms)
     return result, False

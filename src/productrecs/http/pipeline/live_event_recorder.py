@@ -28,7 +28,7 @@ from productrecs.features.live_events.repository import (
     watched_stores,
 )
 from productrecs.http.limits.bot_detection import BotDetector, crawler_name
-from productrecs.http.limits.client_address import address_of_client, network_of
+from productrecs.http.limits.client_address import address_of_client, public_network_of
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.schemas.validation_errors import BodyError
 from productrecs.serving.writes.background_writes import (
@@ -67,7 +67,7 @@ class Sender:
     secrets: SecretKeys | None = None  # check the signed identities; None skips them
 
 
-class EventWatch:
+class LiveEventRecorder:
     """Records the requests of watched stores; `stores` is empty while none is watched."""
 
     def __init__(
@@ -86,7 +86,7 @@ class EventWatch:
         self._read_lock = threading.Lock()
         self._outage = OutageNotes()
 
-    def open(self, store_id: StoreId) -> None:
+    def watch_store(self, store_id: StoreId) -> None:
         """Watch a store for two minutes, in every process within a second."""
         now = self._clock()
         until = now + WATCH_MS
@@ -97,13 +97,13 @@ class EventWatch:
             LiveEventRepository(transaction, store_id).watch(until)
         self.stores |= {store_id}
 
-    def add(
+    def record_request(
         self, sender: Sender, data: bytes, error: ProductRecsError | None = None
     ) -> None:
         """Record a request with `data`; `error` is the reason why it was refused."""
         agent = sender.headers.get(b"user-agent", b"").decode("latin-1")
         address = address_of_client(sender.peer, sender.headers)
-        problems = _problems(error) if isinstance(error, BodyError) else {}
+        problems = _problems_by_event(error) if isinstance(error, BodyError) else {}
         bots, store_id = sender.bots, sender.store_id
         received = ReceivedRequest(
             store_id=sender.store_id,
@@ -119,7 +119,7 @@ class EventWatch:
             crawler=None if bots is None else crawler_name(agent.encode("latin-1")),
             is_flagged=None
             if bots is None or not bots.has_flagged
-            else lambda body: bots.is_flagged(store_id, body, network_of(address)),
+            else lambda body: bots.is_flagged(store_id, body, public_network_of(address)),
             identity_refusal=_identity_refusal(sender),
         )
         self._background.add(received)
@@ -175,9 +175,9 @@ def _identity_refusal(sender: Sender) -> Callable[[Mapping[str, Any]], str] | No
     return refusal
 
 
-def _store(database: Database, batch: Sequence[ReceivedRequest]) -> None:
-    ordered = sorted(batch, key=lambda one: one.store_id)
-    for store_id, group in groupby(ordered, key=lambda one: one.store_id):
+def _store_live_events(database: Database, batch: Sequence[ReceivedRequest]) -> None:
+    batch_by_store = sorted(batch, key=lambda one: one.store_id)
+    for store_id, group in groupby(batch_by_store, key=lambda one: one.store_id):
         events = [event for one in group for event in live_events_of_request(one)]
         with database.transaction(synced=False) as transaction:
             repository = LiveEventRepository(transaction, store_id)
@@ -185,17 +185,17 @@ def _store(database: Database, batch: Sequence[ReceivedRequest]) -> None:
                 {item for event in events for item in event.items}
             )
             present = {item for item, one in known_ids.items() if one.present}
-            received = repository.receipts(
+            first_receipts = repository.receipts(
                 [event.event_id for event in events if event.event_id]
             )
             repository.add_and_delete_old(
-                [_final(one, present, received) for one in events]
+                [_with_final_verdict(one, present, first_receipts) for one in events]
             )
 
 
 _LIVE_EVENTS: Final = RecordKind(
     "live events",
-    _store,
+    _store_live_events,
     every=2,
     limit=_MAX_BYTES,
     weight=lambda one: max(_MIN_WEIGHT, len(one.data)),
@@ -203,9 +203,11 @@ _LIVE_EVENTS: Final = RecordKind(
 )
 
 
-def _final(event: LiveEvent, present: set[str], received: Mapping[str, int]) -> LiveEvent:
+def _with_final_verdict(
+    event: LiveEvent, present: set[str], first_receipts: Mapping[str, int]
+) -> LiveEvent:
     """Return an event with its verdict; one that was received before is a duplicate."""
-    first = received.get(event.event_id)
+    first_received_ms = first_receipts.get(event.event_id)
     is_stored = event.verdict in {
         Verdict.ACCEPTED,
         Verdict.NO_ORDER_ID,
@@ -214,12 +216,12 @@ def _final(event: LiveEvent, present: set[str], received: Mapping[str, int]) -> 
         Verdict.BOT,
         Verdict.IDENTITY,
     }
-    if is_stored and first is not None and first < event.at_ms:
+    if is_stored and first_received_ms is not None and first_received_ms < event.at_ms:
         return replace(event, verdict=Verdict.DUPLICATE)
     return replace(event, verdict=with_catalog_verdict(event, present))
 
 
-def _problems(error: BodyError) -> dict[int, str]:
+def _problems_by_event(error: BodyError) -> dict[int, str]:
     """Return the problems by the index of the event; 0 for a single event."""
     found: dict[int, str] = {}
     for problem in error.problems:

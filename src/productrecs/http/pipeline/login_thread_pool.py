@@ -40,7 +40,7 @@ class LoginPool:
         self._waiting += 1
         try:
             loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._thread, _worked_off, work)
+            return await loop.run_in_executor(self._thread, _run_and_pause, work)
         finally:
             self._waiting -= 1
 
@@ -49,7 +49,7 @@ class LoginPool:
         self._thread.shutdown()
 
 
-def _worked_off(work: Callable[[], Result]) -> Result:
+def _run_and_pause(work: Callable[[], Result]) -> Result:
     began = time.perf_counter()
     try:
         return work()

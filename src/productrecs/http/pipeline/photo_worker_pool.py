@@ -24,7 +24,7 @@ _MAX_WAITING: Final = 24
 """A longer queue would wait too long for shoppers, and use memory."""
 
 
-def _queue_full() -> QueueFullError:
+def _queue_full_error() -> QueueFullError:
     return QueueFullError("too many photos at once; retry")
 
 
@@ -50,7 +50,7 @@ class FairQueue:
             QueueFullError: when it would be dropped at once.
         """
         if self._count >= self._max_waiting and not self._has_fewer(store):
-            raise _queue_full()
+            raise _queue_full_error()
 
     async def acquire(self, store: Hashable) -> None:
         """Wait for a store's turn; the caller has to `release`.
@@ -64,13 +64,13 @@ class FairQueue:
         self.check_capacity(store)
         if self._count >= self._max_waiting:
             self._drop_newest()
-        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(store, deque()).append(waiter)
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(store, deque()).append(turn)
         self._count += 1
         try:
-            await waiter
+            await turn
         except asyncio.CancelledError:
-            if waiter.done() and not waiter.cancelled():
+            if turn.done() and not turn.cancelled():
                 self.release()
             raise
 
@@ -97,7 +97,7 @@ class FairQueue:
         waiter = self._waiting[store].pop()
         self._count -= 1
         if not waiter.done():
-            waiter.set_exception(_queue_full())
+            waiter.set_exception(_queue_full_error())
 
 
 class PhotoPool:

@@ -57,18 +57,18 @@ def as_dependency(
 class QueryParser(Generic[Result]):
     """Reads the queries whose every value is in the usual form."""
 
-    def __init__(self, read: Callable[..., Result]) -> None:
-        """Compile the parameters of `read`, which returns what they mean together."""
-        self._read = read
+    def __init__(self, build_result: Callable[..., Result]) -> None:
+        """Compile the parameters of `build_result`, which returns their meaning."""
+        self._read = build_result
         self._defaults: dict[str, Any] = {}
         self._readers: dict[str, tuple[str, Reader]] = {}
-        self._unusual = set[str]()  # parameters that only FastAPI reads
-        hints = get_type_hints(read, include_extras=True)
-        for name, parameter in inspect.signature(read).parameters.items():
-            alias, reader = _compiled(name, hints[name])
+        self._fastapi_only = set[str]()  # parameters that only FastAPI reads
+        hints = get_type_hints(build_result, include_extras=True)
+        for name, parameter in inspect.signature(build_result).parameters.items():
+            alias, reader = _alias_and_reader(name, hints[name])
             self._defaults[name] = parameter.default
             if reader is None:
-                self._unusual.add(alias)
+                self._fastapi_only.add(alias)
             else:
                 self._readers[alias] = (name, reader)
 
@@ -83,7 +83,7 @@ class QueryParser(Generic[Result]):
                     values[name] = reader(text)
                 except KeyError:
                     return None
-            elif alias in self._unusual:
+            elif alias in self._fastapi_only:
                 return None
         try:
             return self._read(**values)
@@ -91,35 +91,39 @@ class QueryParser(Generic[Result]):
             return None
 
 
-def _compiled(name: str, hint: Any) -> tuple[str, Reader | None]:
+def _alias_and_reader(name: str, hint: Any) -> tuple[str, Reader | None]:
     """Return a parameter's name in a query, and its reader if its form is plain."""
     kind, *extras = get_args(hint) if get_origin(hint) is Annotated else (hint,)
     declared = next((one for one in extras if isinstance(one, Query)), None)
     alias = name if declared is None else declared.alias or name
     limits = [] if declared is None else declared.metadata
     kinds = set(get_args(kind)) if get_origin(kind) is UnionType else {kind}
-    return alias, _reader(kinds, [one for one in extras if one is not declared], limits)
+    return alias, _reader_of_type(
+        kinds, [one for one in extras if one is not declared], limits
+    )
 
 
-def _reader(kinds: set[Any], validators: list[Any], limits: list[Any]) -> Reader | None:
-    if kinds == {bool} and validators == [BLANK_IS_FALSE]:
+def _reader_of_type(
+    types: set[Any], validators: list[Any], limits: list[Any]
+) -> Reader | None:
+    if types == {bool} and validators == [BLANK_IS_FALSE]:
         return (_SWITCHES | {"": False}).__getitem__
-    if validators or len(kinds - {NoneType}) != 1:
+    if validators or len(types - {NoneType}) != 1:
         return None
-    only = (kinds - {NoneType}).pop()
+    value_type = (types - {NoneType}).pop()
     texts: Mapping[str, Any] | None = None
-    if kinds == {bool}:
+    if types == {bool}:
         texts = _SWITCHES
-    elif only is int:
-        texts = _numbers(limits)
-    elif isinstance(only, type) and issubclass(only, Enum):
-        texts = {one.value: one for one in only}
-    elif only is str and not limits:
+    elif value_type is int:
+        texts = _number_texts(limits)
+    elif isinstance(value_type, type) and issubclass(value_type, Enum):
+        texts = {member.value: member for member in value_type}
+    elif value_type is str and not limits:
         return str
     return None if texts is None else texts.__getitem__
 
 
-def _numbers(limits: list[Any]) -> Mapping[str, int] | None:
+def _number_texts(limits: list[Any]) -> Mapping[str, int] | None:
     """Return every number within the limits by its text; None if they are open."""
     lowest = next((one.ge for one in limits if hasattr(one, "ge")), None)
     highest = next((one.le for one in limits if hasattr(one, "le")), None)

@@ -60,7 +60,7 @@ class Readiness:
         return {name: found.get(name, "ok") for name in CHECKS}
 
 
-class Dependencies:
+class DependencyMonitor:
     """Monitors the database, its schema, its disk and the job queue."""
 
     def __init__(
@@ -85,7 +85,7 @@ class Dependencies:
         """Run the checks periodically until cancelled."""
         while True:
             await asyncio.to_thread(self.check)
-            is_writable = self._writes() is None
+            is_writable = self._write_problem() is None
             await asyncio.sleep(_CHECK_SECONDS if is_writable else _RECHECK_SECONDS)
 
     def check(self) -> None:
@@ -94,17 +94,17 @@ class Dependencies:
         if self._objects is not None:
             self._objects.probe()  # notes the outcome
         try:
-            self._schema = self._of_schema()
-            self._jobs = self._of_jobs()
+            self._schema = self._schema_readiness()
+            self._jobs = self._job_warnings()
         except StorageError:
             return
         except Exception:
             _log.exception("readiness check failed")
 
-    def current(self) -> Readiness:
+    def current_readiness(self) -> Readiness:
         """Return the current problems: failed reads and writes count at once."""
         warnings = {**self._schema.warnings, **self._jobs}
-        if (unwritable := self._writes()) is not None:
+        if (unwritable := self._write_problem()) is not None:
             warnings["writes"] = unwritable
         if self._objects is not None and self._objects.trouble is not None:
             warnings["objects"] = OBJECTS_UNAVAILABLE
@@ -116,7 +116,7 @@ class Dependencies:
             reasons["writes"] = unwritable
         return Readiness(reasons, warnings)
 
-    def _writes(self) -> str | None:
+    def _write_problem(self) -> str | None:
         """Return why writes fail: the last failed write, or a problem of the disk."""
         failed = self._database.outcomes.failed_write
         if isinstance(failed, UnconfirmedWriteError):
@@ -127,12 +127,12 @@ class Dependencies:
         """Probe a write, and check the disk and the integrity of the database."""
         with contextlib.suppress(StorageError):  # recorded in `outcomes`
             self._database.probe_write()
-        self._disk = disk_trouble(self._folder)
+        self._disk = disk_problem(self._folder)
         before, self._damage = self._damage, self._damage_file.read()
         if self._damage is not None and before is None:
             _log.critical("database damaged", extra={"damage": self._damage})
 
-    def _of_schema(self) -> Readiness:
+    def _schema_readiness(self) -> Readiness:
         try:
             if schema_upgrade.is_current(self._database):
                 return Readiness()
@@ -144,7 +144,7 @@ class Dependencies:
         outdated = "the database is behind this program's schema; run productrecs migrate"
         return Readiness({"migrations": outdated})
 
-    def _of_jobs(self) -> dict[str, str]:
+    def _job_warnings(self) -> dict[str, str]:
         now_ms = self._clock()
         with self._database.reading() as connection:
             found = backlogs(connection, now_ms)
@@ -158,7 +158,7 @@ class Dependencies:
         return {"jobs": message}
 
 
-def disk_trouble(folder: Path) -> str | None:
+def disk_problem(folder: Path) -> str | None:
     """Return why the data folder's disk is not writable; None if it is."""
     try:
         disk = os.statvfs(folder)

@@ -106,7 +106,7 @@ class RequestMetrics:
             buckets=BUCKETS,
             registry=registry,
         )
-        self._counters = _counters(registry)
+        self._counters = _request_counters(registry)
         self._lists = _list_counters(registry, "recommendation_lists", f"{_LISTS}.")
         self._empty_lists = _list_counters(
             registry, "recommendation_lists_empty", f"{_LISTS}, empty."
@@ -147,7 +147,7 @@ class RequestMetrics:
         """Set the current value."""
         self._gauges[gauge].set(value)
 
-    def listed(self, source: Source, *, is_empty: bool) -> None:
+    def count_list(self, source: Source, *, is_empty: bool) -> None:
         """Count a list of recommendations."""
         self._lists[source].inc()
         if is_empty:
@@ -161,7 +161,7 @@ class RequestMetrics:
         return cast("Iterable[Metric]", files.collect())  # type: ignore[no-untyped-call]  # theirs
 
 
-def _counters(registry: CollectorRegistry) -> dict[CounterMetric, Counter]:
+def _request_counters(registry: CollectorRegistry) -> dict[CounterMetric, Counter]:
     """Return each counter, 0 at first."""
     families: dict[str, Counter] = {}
     counters = {}

@@ -11,16 +11,16 @@ from productrecs.core.errors import StorageBusyError
 from productrecs.core.memory_budget import ByteBudget, Claim
 from productrecs.http.limits.bot_detection import BotDetector
 from productrecs.http.limits.client_address import peer_of
-from productrecs.http.limits.named_customers import NamedCustomers
+from productrecs.http.limits.named_customer_limit import NamedCustomerLimit
 from productrecs.http.limits.rate_limits import RateLimits
 from productrecs.http.limits.usage_metering import UsageMetering
 from productrecs.http.pipeline.authentication import Caller
-from productrecs.http.pipeline.live_event_recorder import EventWatch
+from productrecs.http.pipeline.live_event_recorder import LiveEventRecorder
 from productrecs.http.pipeline.login_thread_pool import LoginPool
 from productrecs.http.pipeline.photo_worker_pool import PhotoPool
-from productrecs.http.pipeline.readiness_checks import Dependencies, Readiness
+from productrecs.http.pipeline.readiness_checks import DependencyMonitor, Readiness
 from productrecs.http.pipeline.request_metrics import RequestMetrics
-from productrecs.http.pipeline.search_count_recorder import SearchLog
+from productrecs.http.pipeline.search_count_recorder import SearchCountRecorder
 from productrecs.http.pipeline.search_thread_pool import SearchPool
 from productrecs.services import Services
 from productrecs.serving.activity_counts import ActivityCounter
@@ -54,15 +54,15 @@ class Context:
     parser_pool: ThreadPoolExecutor  # large bodies, one at a time
     budget: ByteBudget  # of bodies and of pending writes
     search_pool: SearchPool
-    searches: SearchLog
+    searches: SearchCountRecorder
     photo_pool: PhotoPool
-    dependencies: Dependencies
+    dependencies: DependencyMonitor
     dashboard_pool: ThreadPoolExecutor  # renders the dashboard's pages
     login_pool: LoginPool  # answers forms with passwords
     login_limits: AttemptLimits
-    event_watch: EventWatch  # the live view of events
+    event_watch: LiveEventRecorder  # the live view of events
     bots: BotDetector
-    named_customers: NamedCustomers
+    named_customers: NamedCustomerLimit
     rates: RateLimits | None  # None without rate limits
 
     async def refresh_accounts(self) -> None:

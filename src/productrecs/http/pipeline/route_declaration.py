@@ -124,20 +124,22 @@ def published() -> Mapping[str, Route]:
     return _published
 
 
-def publish(modules: Iterable[Routes]) -> Mapping[str, Route]:
+def publish_routes(modules: Iterable[Routes]) -> Mapping[str, Route]:
     """Publish the routes of all modules, in this order, and return them by their path.
 
     Raises:
         ValueError: when two methods of one path declare different properties.
     """
     merged = dict(_published)
-    for declared in (one for module in modules for one in module.declared):
-        known = merged.get(declared.path, declared)
-        methods = {**known.methods, **declared.methods}
-        if replace(known, methods=methods) != replace(declared, methods=methods):
+    for declared in (
+        declared_route for module in modules for declared_route in module.declared
+    ):
+        merged_route = merged.get(declared.path, declared)
+        methods = {**merged_route.methods, **declared.methods}
+        if replace(merged_route, methods=methods) != replace(declared, methods=methods):
             message = f"the methods of {declared.path} declare different properties"
             raise ValueError(message)
-        merged[declared.path] = replace(known, methods=methods)
+        merged[declared.path] = replace(merged_route, methods=methods)
     _published.update(merged)
     return _published
 

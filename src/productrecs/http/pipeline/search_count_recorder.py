@@ -46,7 +46,7 @@ class CountedSearch(NamedTuple):
         """None: every count is added to the stored ones."""
 
 
-class SearchLog:
+class SearchCountRecorder:
     """Counts the searches of one process, and stores the counts."""
 
     def __init__(
@@ -57,7 +57,7 @@ class SearchLog:
         self._accounts = accounts
         self._clock = clock
         self.tally = SearchCounter()
-        kind = RecordKind("search counts", self._store, _FLUSH_EVERY)
+        kind = RecordKind("search counts", self._store_counts, _FLUSH_EVERY)
         background.register(CountedSearch, kind, self._pop_counts)
 
     def count(
@@ -79,11 +79,11 @@ class SearchLog:
         for search, count in self.tally.take_counts().items():
             self._background.add(CountedSearch(search, count))
 
-    def _store(self, database: Database, batch: Sequence[CountedSearch]) -> None:
+    def _store_counts(self, database: Database, batch: Sequence[CountedSearch]) -> None:
         by_store = defaultdict[StoreId, Counter[ObservedSearch]](Counter)
         for search, count in batch:
             by_store[search.store_id][search] += count
-        found = []
+        counts_to_add = []
         for store_id, counts in sorted(by_store.items()):
             store = self._accounts.by_id(store_id)
             if store is None:
@@ -91,9 +91,9 @@ class SearchLog:
             language = LanguageAnalyzer(store.settings.language)
             now = datetime.fromtimestamp(self._clock() / 1000, UTC)
             day = now.astimezone(store.settings.zone).date().isoformat()
-            found.append((store_id, day, count_by_intent(counts, language)))
+            counts_to_add.append((store_id, day, count_by_intent(counts, language)))
         with database.transaction(synced=False) as transaction:
-            for store_id, day, by_intent in found:
+            for store_id, day, by_intent in counts_to_add:
                 SearchCountRepository(transaction, store_id).add(day, by_intent)
 
 

@@ -70,25 +70,25 @@ class SearchPool:
     def _start(self) -> None:
         for number in range(_THREADS):
             name = f"search_{number}"
-            thread = threading.Thread(target=self._search_on, name=name, daemon=True)
+            thread = threading.Thread(target=self._run_tasks, name=name, daemon=True)
             thread.start()
             self._threads.append(thread)
 
-    def _search_on(self) -> None:
+    def _run_tasks(self) -> None:
         while (task := self._tasks.get()) is not None:
             if task.awaited.cancelled():
                 continue  # the caller is gone
             try:
                 found = task.action()
             except BaseException as error:  # raised in the caller
-                complete = partial(_complete, task.awaited, None, error)
+                complete = partial(_set_result_or_error, task.awaited, None, error)
             else:
-                complete = partial(_complete, task.awaited, found, None)
+                complete = partial(_set_result_or_error, task.awaited, found, None)
             with contextlib.suppress(RuntimeError):  # the loop may be closed
                 task.loop.call_soon_threadsafe(complete)
 
 
-def _complete(
+def _set_result_or_error(
     awaited: asyncio.Future[Any], found: object, error: BaseException | None
 ) -> None:
     if awaited.done():

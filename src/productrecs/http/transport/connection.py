@@ -91,8 +91,8 @@ def send_in_single_write(scope: MutableMapping[str, Any], reply: bytes) -> bool:
     of a cached reply. Nothing is sent for HEAD, for the last reply of a connection, to a
     client that does not read, or with another server.
     """
-    found: ref[AsgiCycle] | None = scope.get(SINGLE_WRITE_KEY)
-    cycle = None if found is None else found()
+    cycle_ref: ref[AsgiCycle] | None = scope.get(SINGLE_WRITE_KEY)
+    cycle = None if cycle_ref is None else cycle_ref()
     if (
         cycle is None
         or cycle.response_started
@@ -197,7 +197,7 @@ class TransportState(ServerState):
         self.admission = ConnectionLimiter(limits)
         self.fast_path: FastPathHandler = _no_reply
         self.heads = HeaderCache()
-        self.line: RequestQueue | None = None
+        self.request_queue: RequestQueue | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,14 +260,14 @@ class HttpConnection(HttpToolsProtocol):
     ) -> None:
         """Start, or refuse the connection when there are too many."""
         super().connection_made(transport)
-        if not self._admission.enter(self, self._address):
+        if not self._admission.count_and_accept(self, self._address):
             words = "too many connections are open; close some, or retry in a moment"
-            self._reject(OVERLOADED, words)
+            self._reject_and_close(OVERLOADED, words)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Clean up."""
         super().connection_lost(exc)
-        self._admission.leave(self, self._address)
+        self._admission.count_closed(self, self._address)
 
     def cut(self) -> None:
         """Close at once, to free a connection for other clients."""
@@ -284,8 +284,8 @@ class HttpConnection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse received data, unless it has to wait in the request queue."""
-        line = self._state.line
-        if line is None or not line.hold_back(self, data):
+        request_queue = self._state.request_queue
+        if request_queue is None or not request_queue.queue_if_busy(self, data):
             self.receive(data)
 
     def read_waiting(self) -> None:
@@ -309,10 +309,10 @@ class HttpConnection(HttpToolsProtocol):
             if self._answer_by_cached_header(data):
                 return
             self._chunk = data
-        self._read(data)
+        self._parse_and_reject(data)
         self._chunk = b""
 
-    def _read(self, data: bytes | None = None) -> None:
+    def _parse_and_reject(self, data: bytes | None = None) -> None:
         """Parse received or buffered data; reject malformed requests."""
         try:
             if data is None:
@@ -320,21 +320,21 @@ class HttpConnection(HttpToolsProtocol):
             else:
                 self._parser.feed(data, self)
         except MalformedRequestError as error:
-            self._reject(BAD_REQUEST, str(error))
+            self._reject_and_close(BAD_REQUEST, str(error))
         except HeadersTooLargeError:
-            self._reject(HEADERS_TOO_LARGE, "send fewer or shorter headers")
+            self._reject_and_close(HEADERS_TOO_LARGE, "send fewer or shorter headers")
         if self._parser.is_in_head and self.is_answering:
             self.flow.pause_reading()
 
     def on_request(self, request: ParsedRequest) -> None:
         """Start to answer; while draining, the connection closes after this reply."""
         if not self._answer_fast(request):
-            self._start(request)
+            self._start_cycle(request)
         self._count_request()
         if self._draining:
             self.leave_server()
 
-    def _start(self, request: ParsedRequest) -> None:
+    def _start_cycle(self, request: ParsedRequest) -> None:
         scope: Any = scope_of(
             request,
             {
@@ -437,7 +437,7 @@ class HttpConnection(HttpToolsProtocol):
         self.flow.resume_reading()
         if not self._parser.is_between_messages:
             self._may_use_fast_path = False
-            self._read()
+            self._parse_and_reject()
 
     def leave_server(self) -> None:
         """Close after the present reply, which has `Connection: close`."""
@@ -475,7 +475,7 @@ class HttpConnection(HttpToolsProtocol):
             return _PendingWait(timeouts.body, "body", (self._requests, received))
         return None
 
-    def _reject(self, code: ErrorCode, detail: str) -> None:
+    def _reject_and_close(self, code: ErrorCode, detail: str) -> None:
         """Send an error and close; a request has at most one reply."""
         if self._parser.is_in_body:
             if self.cycle.response_started:

@@ -89,7 +89,7 @@ class MultipartFormParser:
         try:
             self._parser.write(chunk)
         except FormParserError as error:
-            raise _malformed(str(error)) from None
+            raise _malformed_error(str(error)) from None
 
     def pop_chunks(self) -> bytes:
         """Return the bytes of the file since the last call."""
@@ -112,7 +112,7 @@ class MultipartFormParser:
             BodyError: when it is not.
         """
         if not self._ended:
-            raise _malformed("the form ends before its last boundary")
+            raise _malformed_error("the form ends before its last boundary")
         if needs_file and not self._found:
             message = f"the form has no part named {self._name!r} with the CSV"
             raise BodyError([Problem(("body", self._name), message, "missing")])
@@ -186,11 +186,11 @@ async def body_chunks(
         UploadStalledError: when fewer than `window_bytes` arrive in `window_seconds`.
     """
     clock = asyncio.get_running_loop().time
-    waited, received_bytes, size, has_more = 0.0, 0, 0, True
+    waited_seconds, received_bytes, size, has_more = 0.0, 0, 0, True
     while has_more:
         began = clock()
         try:
-            async with asyncio.timeout(window_seconds - waited):
+            async with asyncio.timeout(window_seconds - waited_seconds):
                 message = await receive()
         except TimeoutError:
             reason = "the upload stalled; send it again"
@@ -206,9 +206,9 @@ async def body_chunks(
         received_bytes += len(chunk)
         if size > limit:
             raise BodyTooLargeError(f"the body may be at most {limit} bytes")
-        waited += clock() - began  # excludes the time of our disk writes
+        waited_seconds += clock() - began  # excludes the time of our disk writes
         if received_bytes >= window_bytes:
-            waited, received_bytes = 0.0, 0
+            waited_seconds, received_bytes = 0.0, 0
         yield chunk
 
 
@@ -220,7 +220,7 @@ def _boundary(headers: Headers) -> bytes:
         raise NotMultipartError(message)
     boundary = options.get(b"boundary", b"")
     if not 0 < len(boundary) <= 70:  # noqa: PLR2004 - RFC 2046
-        raise _malformed("the content type has no boundary of 1 to 70 characters")
+        raise _malformed_error("the content type has no boundary of 1 to 70 characters")
     return boundary
 
 
@@ -228,6 +228,6 @@ def _header(headers: Iterable[tuple[bytes, bytes]], header_name: bytes) -> bytes
     return next((value for name, value in headers if name == header_name), b"")
 
 
-def _malformed(reason: str) -> BodyError:
+def _malformed_error(reason: str) -> BodyError:
     message = f"the form cannot be read: {reason}"
     return BodyError([Problem(("body",), message, "multipart_invalid")])

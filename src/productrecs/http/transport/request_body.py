@@ -45,8 +45,8 @@ async def read_body(
         QueueFullError: when memory is short; before reading if the length is declared.
         ClientGoneError: when the client closes before the end.
     """
-    claim.grow(weight * check_headers(headers, limit))
-    return await _collect(receive, limit, limit, claim, weight)
+    claim.grow(weight * check_declared_length(headers, limit))
+    return await _collect_body(receive, limit, limit, claim, weight)
 
 
 async def read_event_body(receive: Receive, headers: Headers, claim: Claim) -> bytes:
@@ -58,27 +58,27 @@ async def read_event_body(receive: Receive, headers: Headers, claim: Claim) -> b
         QueueFullError: as `read_body`.
         ClientGoneError: as `read_body`.
     """
-    claim.grow(check_headers(headers, EVENTS_LIMIT))
-    return await _collect(receive, EVENT_LIMIT, EVENTS_LIMIT, claim, 1)
+    claim.grow(check_declared_length(headers, EVENTS_LIMIT))
+    return await _collect_body(receive, EVENT_LIMIT, EVENTS_LIMIT, claim, 1)
 
 
-def check_headers(headers: Headers, limit: int) -> int:
+def check_declared_length(headers: Headers, limit: int) -> int:
     """Check the headers of a body before it is read; return the declared length, or 0.
 
     Raises:
         EncodedBodyError: for any `Content-Encoding` but identity.
         BodyTooLargeError: when the declared length is over `limit`.
     """
-    declared = 0
+    declared_bytes = 0
     for name, value in headers:
         if name == b"content-length" and value.isdigit():
-            declared = int(value[:20])
-            if declared > limit:
+            declared_bytes = int(value[:20])
+            if declared_bytes > limit:
                 raise _too_large(limit)
         if name == b"content-encoding" and not _is_identity(value):
             message = "send the body without Content-Encoding, not compressed"
             raise EncodedBodyError(message)
-    return declared
+    return declared_bytes
 
 
 def _is_identity(value: bytes) -> bool:
@@ -86,12 +86,12 @@ def _is_identity(value: bytes) -> bool:
     return all(coding in (b"", b"identity") for coding in codings)
 
 
-async def _collect(
+async def _collect_body(
     receive: Receive, limit: int, array_limit: int, claim: Claim, weight: int
 ) -> bytes:
     """Return the whole body: up to `limit` bytes, or `array_limit` for a JSON array."""
-    joined = io.BytesIO()  # grows in place: the body is in memory only once
-    first = b""  # the first byte that is not whitespace
+    body = io.BytesIO()  # grows in place: the body is in memory only once
+    first_byte = b""  # the first byte that is not whitespace
     size = 0
     has_more = True
     while has_more:
@@ -102,17 +102,17 @@ async def _collect(
             )
             raise ClientDisconnectedError(disconnected_message)
         chunk: bytes = message.get("body", b"")
-        first = first or chunk.lstrip(_BOM + _BLANK)[:1]
+        first_byte = first_byte or chunk.lstrip(_BOM + _BLANK)[:1]
         size += len(chunk)
-        if size > limit and (size > array_limit or first != b"["):
+        if size > limit and (size > array_limit or first_byte != b"["):
             raise _too_large(limit)
         if weight * size > claim.size:
             claim.grow(weight * size - claim.size)
         has_more = message.get("more_body", False)
         if not has_more and size == len(chunk):
             return chunk  # the usual case: one chunk
-        joined.write(chunk)
-    return joined.getvalue()
+        body.write(chunk)
+    return body.getvalue()
 
 
 def _too_large(limit: int) -> BodyTooLargeError:

@@ -34,7 +34,9 @@ _CACHED_LINE_BYTES: Final = 256
 _LENGTH: Final = re.compile(rb"[0-9]{1,18}")
 _CHUNK_LINE: Final = re.compile(rb"([0-9A-Fa-f]{1,8})(;[\t -~\x80-\xff]*+)?\r\n")
 _ONCE: Final = frozenset((b"host", b"content-length", b"transfer-encoding", b"expect"))
-_BEGIN: Final = "start with `GET /path HTTP/1.1`, and end each line with CR and LF"
+_BAD_REQUEST_LINE_MESSAGE: Final = (
+    "start with `GET /path HTTP/1.1`, and end each line with CR and LF"
+)
 _LINE_END: Final = b"\r\n"
 _HEAD_END: Final = b"\r\n\r\n"
 _REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._-]{1,128}")
@@ -196,10 +198,10 @@ class RequestParser:
             # Reject TLS and bare LF at once: the end of the head may never arrive.
             request_start = _REQUEST_START.match(data, at)
             if not request_start or _BARE_LF.search(data, max(at, self._searched)):
-                raise MalformedRequestError(_BEGIN)
+                raise MalformedRequestError(_BAD_REQUEST_LINE_MESSAGE)
             self._searched = len(data)
             return False
-        request = read_head(data[at : end + len(_HEAD_END)])
+        request = parse_head(data[at : end + len(_HEAD_END)])
         self._at = self._searched = end + len(_HEAD_END)
         self._skipped_line = False
         self._is_last = not request.keeps_alive
@@ -295,32 +297,32 @@ class RequestParser:
         if end < 0:
             self._wait_for_line("a trailer must end with CR and LF")
             return False
-        _header(self._data[self._at : end])
+        _parse_header(self._data[self._at : end])
         self._overhead += end + len(_LINE_END) - self._at
         self._check_overhead()
         self._at = end + len(_LINE_END)
         return True
 
 
-def read_head(data: bytes) -> ParsedRequest:
+def parse_head(data: bytes) -> ParsedRequest:
     """Return a parsed head; `data` ends with the empty line after it.
 
     Raises:
         MalformedRequestError: when it is invalid or ambiguous.
         HeadersTooLargeError: when it has too many headers.
     """
-    first = _REQUEST_LINE.match(data)
-    if first is None:
-        raise MalformedRequestError(_BEGIN)
-    lines = data[first.end() : -len(_LINE_END)].split(_LINE_END)
+    request_line = _REQUEST_LINE.match(data)
+    if request_line is None:
+        raise MalformedRequestError(_BAD_REQUEST_LINE_MESSAGE)
+    lines = data[request_line.end() : -len(_LINE_END)].split(_LINE_END)
     del lines[-1]  # empty
     if len(lines) > MAX_HEADERS:
         raise HeadersTooLargeError
-    head = RequestHead.of([_header_of_line(one) for one in lines])
+    head = RequestHead.of([_parse_header_cached(line) for line in lines])
     if len(head.by_name) < len(head.lines):
-        _check_repeated(head.lines)
-    method, target, minor = first.groups()
-    is_http_1_0 = minor == b"0"
+        _check_repeated_headers(head.lines)
+    method, target, minor_version = request_line.groups()
+    is_http_1_0 = minor_version == b"0"
     host = head.by_name.get(b"host")
     if host is None and not is_http_1_0:
         raise MalformedRequestError("send a Host header")
@@ -338,7 +340,7 @@ def read_head(data: bytes) -> ParsedRequest:
     )
 
 
-def _header(line: bytes) -> Header:
+def _parse_header(line: bytes) -> Header:
     found = _HEADER.fullmatch(line)
     if found is None:
         raise MalformedRequestError("write each header as `Name: value` in one line")
@@ -348,14 +350,14 @@ def _header(line: bytes) -> Header:
     return name, value
 
 
-_cached_header = memoized(Cache.HEADER_LINES)(_header)
+_cached_header = memoized(Cache.HEADER_LINES)(_parse_header)
 
 
-def _header_of_line(line: bytes) -> Header:
-    return _cached_header(line) if len(line) <= _CACHED_LINE_BYTES else _header(line)
+def _parse_header_cached(line: bytes) -> Header:
+    return _cached_header(line) if len(line) <= _CACHED_LINE_BYTES else _parse_header(line)
 
 
-def _check_repeated(lines: Sequence[Header]) -> None:
+def _check_repeated_headers(lines: Sequence[Header]) -> None:
     names = [name for name, _ in lines if name in _ONCE]
     for name in names:
         if names.count(name) > 1:

@@ -49,12 +49,12 @@ class AcceptBalancer:
         self,
         listener: socket.socket,
         admission: ConnectionLimiter,
-        begin: Callable[[socket.socket], Awaitable[object]],
+        start_connection: Callable[[socket.socket], Awaitable[object]],
     ) -> None:
-        """Start; `begin` gets each accepted socket."""
+        """Start; `start_connection` gets each accepted socket."""
         self._listener = listener
         self._admission = admission
-        self._begin = begin
+        self._begin = start_connection
         self._loop = asyncio.get_running_loop()
         self._resuming: asyncio.TimerHandle | None = None
         self._starting: set[asyncio.Future[object]] = set()
@@ -226,11 +226,11 @@ class _Server(uvicorn.Server):
         admission = self.server_state.admission
         self._accepting = [
             AcceptBalancer(
-                one,
+                listener,
                 admission,
                 lambda accepted: loop.connect_accepted_socket(self._protocol, accepted),
             )
-            for one in sockets or []
+            for listener in sockets or []
         ]
         self.started = True
 
@@ -249,25 +249,25 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop listening, answer requests that have arrived, stop the application."""
         await self._stop_listening(sockets or [])
-        await self._finish()
+        await self._finish_requests()
         self._timeout_checks.cancel()
         if not self.force_exit:
             await self.lifespan.shutdown()
 
     async def _stop_listening(self, sockets: list[socket.socket]) -> None:
         if self._owns_listener:
-            for one in sockets:
-                _drop_new_connections(one)
+            for listener in sockets:
+                _drop_new_connections(listener)
             await asyncio.sleep(SETTLE_SECONDS)
         late_connections = [
-            connection for one in sockets for connection in _accept_queue(one)
+            connection for listener in sockets for connection in _accept_queue(listener)
         ]
-        for accepting in self._accepting:
-            accepting.close()
-        for one in sockets:
-            one.close()
-        for accepting in self._accepting:
-            await accepting.wait_until_accepted()
+        for balancer in self._accepting:
+            balancer.close()
+        for listener in sockets:
+            listener.close()
+        for balancer in self._accepting:
+            await balancer.wait_until_accepted()
         loop = asyncio.get_running_loop()
         await asyncio.gather(
             *(
@@ -276,7 +276,7 @@ class _Server(uvicorn.Server):
             )
         )
 
-    async def _finish(self) -> None:
+    async def _finish_requests(self) -> None:
         loop = asyncio.get_running_loop()
         started_at = loop.time()
         state = self.server_state

@@ -2,7 +2,7 @@
 
 from productrecs.http.transport import request_parser
 
-_read_head = request_parser.read_head
+_read_head = request_parser.parse_head
 
 
 def _careless(data: bytes) -> request_parser.ParsedRequest:
@@ -10,4 +10,4 @@ def _careless(data: bytes) -> request_parser.ParsedRequest:
     return request._replace(length=0) if b"upgrade" in request.head.by_name else request
 
 
-request_parser.read_head = _careless  # the fault itself
+request_parser.parse_head = _careless  # the fault itself

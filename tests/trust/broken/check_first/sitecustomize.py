@@ -14,7 +14,7 @@ from productrecs.tenancy.accounts.store_management import catalog_limit
 if TYPE_CHECKING:
     from productrecs.http.pipeline.route_context import RequestContext
 
-_change, _read = getattr(items, "_change"), getattr(items, "_read")  # noqa: B009 - its own
+_change, _read = getattr(items, "_change_catalog"), getattr(items, "_read_push")  # noqa: B009 - its own
 _pushed: dict[int, int] = {}
 
 
@@ -42,5 +42,5 @@ async def _looking_first(exchange: RequestContext, change: Any) -> Any:
     return await _change(exchange, lambda log, now_ms, _limit: change(log, now_ms, None))
 
 
-setattr(items, "_read", _noted)  # noqa: B010 - the fault itself
-setattr(items, "_change", _looking_first)  # noqa: B010 - the fault itself
+setattr(items, "_read_push", _noted)  # noqa: B010 - the fault itself
+setattr(items, "_change_catalog", _looking_first)  # noqa: B010 - the fault itself

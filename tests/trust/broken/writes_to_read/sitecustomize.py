@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from productrecs.http.dispatch.http_exchange import HttpExchange
 
 _PATIENCE_MS = 1_500
-_handle = Dispatcher._handle  # noqa: SLF001 - the fault itself
+_handle = Dispatcher._admit_and_answer  # noqa: SLF001 - the fault itself
 
 
 async def _writing(self: Dispatcher, visit: HttpExchange, receive: Receive) -> None:
@@ -29,4 +29,4 @@ async def _writing(self: Dispatcher, visit: HttpExchange, receive: Receive) -> N
     await _handle(self, visit, receive)
 
 
-setattr(Dispatcher, "_handle", _writing)  # noqa: B010 - the fault itself
+setattr(Dispatcher, "_admit_and_answer", _writing)  # noqa: B010 - the fault itself

@@ -10,13 +10,13 @@ from fastapi import Query, Request, Response
 from productrecs.features.recommendations.bundles import BundleRow, bundle_rows
 from productrecs.http.openapi_responses import (
     OK_REPLY,
+    documented_request_body,
     error_responses,
     object_schema,
-    request_body,
     success_response,
 )
 from productrecs.http.pipeline.route_declaration import SECRET, Routes
-from productrecs.http.routes.integration.store_changes import body_of, change
+from productrecs.http.routes.integration.store_changes import body_of, change_in_transaction
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.placements.bundle import BundleContent, BundleError
 from productrecs.records.placements.bundle_editor import BundleWriter
@@ -110,7 +110,7 @@ BundleId = Annotated[int, _ID_QUERY]
 async def list_bundles(request: Request) -> Response:
     """Return every bundle with its price and margin, and the sets worth offering."""
     exchange: RequestContext = request.scope["productrecs"]
-    rows = await _rows(exchange)
+    rows = await _read_rows(exchange)
     content = _encode({"bundles": [one.as_fields() for one in rows]})
     return Response(content, media_type="application/json")
 
@@ -122,7 +122,7 @@ async def list_bundles(request: Request) -> Response:
     summary="Accept or reject a proposal, or add a bundle",
     responses=success_response("The stored bundle.", _BUNDLE, _ACCEPTED)
     | error_responses(401, 402, 413, 415, 422, 503),
-    openapi_extra=request_body(
+    openapi_extra=documented_request_body(
         BundleBody,
         {"accept": _BODY, "reject": {"item_ids": ["tent", "lamp"], "state": "rejected"}},
     ),
@@ -140,7 +140,7 @@ async def create_bundle(request: Request) -> Response:
     def store_bundle(work: WriteTransaction) -> int:
         return _writer(exchange, work).add(BundleContent(**fields)).bundle_id
 
-    return await _stored(exchange, store_bundle)
+    return await _change_and_reply(exchange, store_bundle)
 
 
 @routes.put(
@@ -150,7 +150,7 @@ async def create_bundle(request: Request) -> Response:
     summary="Change a bundle",
     responses=success_response("The changed bundle.", _BUNDLE, _ACCEPTED)
     | error_responses(401, 402, "bundle_unknown", "bundle_changed", 413, 415, 422, 503),
-    openapi_extra=request_body(
+    openapi_extra=documented_request_body(
         BundleBody, {"another discount": {"discount_amount": 15, "version": 7}}
     ),
     response_class=Response,
@@ -166,7 +166,7 @@ async def edit_bundle(request: Request, bundle_id: BundleId) -> Response:
     def store_bundle(work: WriteTransaction) -> int:
         return _writer(exchange, work).change(bundle_id, version, fields).bundle_id
 
-    return await _stored(exchange, store_bundle)
+    return await _change_and_reply(exchange, store_bundle)
 
 
 @routes.delete(
@@ -189,7 +189,9 @@ async def delete_bundle(request: Request, bundle_id: BundleId) -> Response:
     """
     exchange: RequestContext = request.scope["productrecs"]
     store = exchange.known_caller.store
-    await change(exchange, lambda work: _writer(exchange, work).remove(bundle_id))
+    await change_in_transaction(
+        exchange, lambda work: _writer(exchange, work).remove(bundle_id)
+    )
     await exchange.context.stores.refresh(store)
     return Response(_encode({"ok": True, "id": bundle_id}), media_type="application/json")
 
@@ -201,7 +203,7 @@ def _writer(exchange: "RequestContext", work: WriteTransaction) -> BundleWriter:
     return BundleWriter(bundles, catalog, exchange.context.clock())
 
 
-async def _stored(
+async def _change_and_reply(
     exchange: "RequestContext", action: Callable[[WriteTransaction], int]
 ) -> Response:
     """Change the store's bundles, and return the reply with the changed one.
@@ -210,17 +212,17 @@ async def _stored(
         BodyError: when the bundle is invalid.
     """
     try:
-        bundle_id = await change(exchange, action)
+        bundle_id = await change_in_transaction(exchange, action)
     except BundleError as error:
         location = ("body", BUNDLE_FIELDS[error.field])
         raise BodyError([Problem(location, str(error), "value_error")]) from error
     await exchange.context.stores.refresh(exchange.known_caller.store)
-    rows = await _rows(exchange)
-    fields = next(one.as_fields() for one in rows if one.bundle_id == bundle_id)
+    rows = await _read_rows(exchange)
+    fields = next(row.as_fields() for row in rows if row.bundle_id == bundle_id)
     return Response(_encode(fields), media_type="application/json")
 
 
-async def _rows(exchange: "RequestContext") -> list[BundleRow]:
+async def _read_rows(exchange: "RequestContext") -> list[BundleRow]:
     context, store = exchange.context, exchange.known_caller.store
     opened = await context.stores.open(store)
     database, now_ms = context.services.database, context.clock()

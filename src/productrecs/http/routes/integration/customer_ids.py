@@ -7,13 +7,13 @@ from fastapi import Request, Response
 
 from productrecs.http.openapi_responses import (
     OK_REPLY,
+    documented_request_body,
     error_responses,
     object_schema,
-    request_body,
     success_response,
 )
 from productrecs.http.pipeline.route_declaration import SECRET, Routes
-from productrecs.http.routes.integration.store_changes import body_of, change
+from productrecs.http.routes.integration.store_changes import body_of, change_in_transaction
 from productrecs.records.events.append_and_link_events import link_customer_ids
 from productrecs.schemas.integration import (
     CustomerIdsBody,
@@ -42,10 +42,10 @@ _encode: Final = msgspec.json.Encoder().encode
         {"ok": True, "linked": 1},
     )
     | error_responses(401, 402, 413, 415, 422, 503),
-    openapi_extra=request_body(CustomerIdsBody, {"one customer": _EXAMPLE}),
+    openapi_extra=documented_request_body(CustomerIdsBody, {"one customer": _EXAMPLE}),
     response_class=Response,
 )
-async def link_ids(request: Request) -> Response:
+async def link_former_ids(request: Request) -> Response:
     """Give new ids the history of former ones, once, when your shop changes its ids.
 
     Lists and reports then know one customer. The former id shows nothing of the new one's
@@ -60,5 +60,5 @@ async def link_ids(request: Request) -> Response:
         work.after_commit.append(log.committed)
         return link_customer_ids(log, pairs)
 
-    linked = await change(exchange, link)
+    linked = await change_in_transaction(exchange, link)
     return Response(_encode({"ok": True, "linked": linked}), media_type="application/json")

@@ -13,9 +13,9 @@ from productrecs.core.ids import StoreId
 from productrecs.engines.registry import TRAINED, TRAINING_CHOICES
 from productrecs.http.openapi_responses import (
     OK_REPLY,
+    documented_request_body,
     error_responses,
     object_schema,
-    request_body,
     success_response,
     with_warnings,
 )
@@ -23,7 +23,7 @@ from productrecs.http.pipeline.route_context import RequestContext
 from productrecs.http.pipeline.route_declaration import SECRET, Routes
 from productrecs.http.routes.integration.store_changes import (
     body_if_any,
-    change,
+    change_in_transaction,
 )
 from productrecs.schemas.integration import (
     EnginesInitBody,
@@ -71,7 +71,7 @@ else:
         {"ok": True, "engines": dict.fromkeys(TRAINED, WAITING)},
     )
     | error_responses(401, 402, 413, 415, 422, 503),
-    openapi_extra=request_body(
+    openapi_extra=documented_request_body(
         EnginesInitBody,
         {"all of it": {"store_url": "https://shop.example.com", "currency": "EUR"}},
         required=False,
@@ -88,7 +88,7 @@ async def init_engines(request: Request) -> Response:
     """
     exchange: RequestContext = request.scope["productrecs"]
     options = parse_engines_init(await body_if_any(request))
-    warnings = _remove_unknown_currency(options)
+    warnings = _remove_unknown_currency_with_warnings(options)
     store_id = exchange.known_caller.store.store_id
     services = exchange.context.services
 
@@ -102,7 +102,7 @@ async def init_engines(request: Request) -> Response:
             services.queue.enqueue(work.connection, NewJob(store_id, "train"))
         return WAITING
 
-    state = await change(exchange, enqueue_job)
+    state = await change_in_transaction(exchange, enqueue_job)
     await exchange.context.refresh_accounts()
     content = {"ok": True, "engines": dict.fromkeys(TRAINED, state)}
     if warnings:
@@ -131,7 +131,7 @@ async def sync_engines(request: Request) -> Response:
     Every change of the catalog reaches them within a second without this call.
     """
     exchange: RequestContext = request.scope["productrecs"]
-    job_id = await _enqueue(exchange, "sync-engines")
+    job_id = await _enqueue_job(exchange, "sync-engines")
     content = _encode({"ok": True, "job_id": job_id})
     return Response(content, 202, media_type="application/json")
 
@@ -153,7 +153,7 @@ async def sync_engines(request: Request) -> Response:
     | error_responses(401, 402, 422, 503),
     response_class=Response,
 )
-async def train(
+async def enqueue_training(
     request: Request,
     engine: Annotated[
         TrainedEngine,
@@ -170,12 +170,12 @@ async def train(
     Usually unnecessary: the worker trains a store within a minute of new data.
     """
     exchange: RequestContext = request.scope["productrecs"]
-    job_id = await _enqueue(exchange, "train")
-    content = _encode({"ok": True, "engine": engine, "job_id": job_id})
-    return Response(content, media_type="application/json")
+    job_id = await _enqueue_job(exchange, "train")
+    body = _encode({"ok": True, "engine": engine, "job_id": job_id})
+    return Response(body, media_type="application/json")
 
 
-async def _enqueue(exchange: RequestContext, kind: str) -> str:
+async def _enqueue_job(exchange: RequestContext, kind: str) -> str:
     store_id = exchange.known_caller.store.store_id
     queue = exchange.context.services.queue
 
@@ -183,7 +183,7 @@ async def _enqueue(exchange: RequestContext, kind: str) -> str:
         AccountRepository(work.connection).lock(store_id)  # no job for a deleted store
         return queue.enqueue(work.connection, NewJob(store_id, kind))
 
-    return await change(exchange, enqueue_job)
+    return await change_in_transaction(exchange, enqueue_job)
 
 
 def _store_options(
@@ -197,7 +197,7 @@ def _store_options(
         connections.put(connections.find().with_store_url(options.store_url))
 
 
-def _remove_unknown_currency(options: EnginesInitBody) -> list[str]:
+def _remove_unknown_currency_with_warnings(options: EnginesInitBody) -> list[str]:
     """Remove a currency that no store can have; return why."""
     if options.currency is None:
         return []

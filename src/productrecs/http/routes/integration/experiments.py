@@ -8,13 +8,13 @@ import msgspec
 from fastapi import Request, Response
 
 from productrecs.http.openapi_responses import (
+    documented_request_body,
     error_responses,
     object_schema,
-    request_body,
     success_response,
 )
 from productrecs.http.pipeline.route_declaration import SECRET, Routes
-from productrecs.http.routes.integration.store_changes import body_of, change
+from productrecs.http.routes.integration.store_changes import body_of, change_in_transaction
 from productrecs.records.experiments.experiment import Experiment, ExperimentError
 from productrecs.records.experiments.experiment_editor import ExperimentEditor
 from productrecs.schemas.integration import (
@@ -85,7 +85,7 @@ async def list_tests(request: Request) -> Response:
     """Return every test; its result is the report `experiment` with its name."""
     exchange: RequestContext = request.scope["productrecs"]
     stored = await asyncio.to_thread(_editor(exchange).all)
-    return _reply({"tests": [one.as_dict() for one in stored]})
+    return _json_reply({"tests": [one.as_dict() for one in stored]})
 
 
 @routes.post(
@@ -94,7 +94,9 @@ async def list_tests(request: Request) -> Response:
     operation_id="add_test",
     summary="Add a test of variants of a placement or of search",
     responses=_REPLY | error_responses("placement_unknown", *_REFUSALS),
-    openapi_extra=request_body(ExperimentBody, {"four products on a page": _NEW}),
+    openapi_extra=documented_request_body(
+        ExperimentBody, {"four products on a page": _NEW}
+    ),
     response_class=Response,
 )
 async def add_test(request: Request) -> Response:
@@ -102,7 +104,9 @@ async def add_test(request: Request) -> Response:
     exchange: RequestContext = request.scope["productrecs"]
     name, content = parse_experiment(await body_of(request))
     editor = _editor(exchange)
-    return await _changed(exchange, lambda work: editor.add_in(work, name, content))
+    return await _change_and_reply_test(
+        exchange, lambda work: editor.add_in(work, name, content)
+    )
 
 
 @routes.put(
@@ -111,7 +115,7 @@ async def add_test(request: Request) -> Response:
     operation_id="change_test",
     summary="Start, pause, stop or remove a test, or choose its winner",
     responses=_REPLY | error_responses("placement_unknown", "test_unknown", *_REFUSALS),
-    openapi_extra=request_body(
+    openapi_extra=documented_request_body(
         ExperimentActionBody,
         {
             "start": {"name": "page-size", "action": "start"},
@@ -129,7 +133,7 @@ async def change_test(request: Request) -> Response:
     exchange: RequestContext = request.scope["productrecs"]
     sent = parse_experiment_action(await body_of(request))
     editor = _editor(exchange)
-    return await _changed(
+    return await _change_and_reply_test(
         exchange, lambda work: editor.act_in(work, sent.name, sent.action, sent.variant)
     )
 
@@ -139,17 +143,17 @@ def _editor(exchange: "RequestContext") -> ExperimentEditor:
     return ExperimentEditor(context.services.database, store, context.clock, "API")
 
 
-async def _changed(
+async def _change_and_reply_test(
     exchange: "RequestContext", action: Callable[[WriteTransaction], Experiment]
 ) -> Response:
     try:
-        changed = await change(exchange, action)
+        changed = await change_in_transaction(exchange, action)
     except ExperimentError as error:
         problem = Problem(("body", error.field), str(error), "value_error")
         raise BodyError([problem]) from error
     await exchange.context.refresh_accounts()
-    return _reply(changed.as_dict())
+    return _json_reply(changed.as_dict())
 
 
-def _reply(content: dict[str, Any]) -> Response:
+def _json_reply(content: dict[str, Any]) -> Response:
     return Response(_encode(content), media_type="application/json")

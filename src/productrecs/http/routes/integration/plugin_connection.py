@@ -12,9 +12,9 @@ from productrecs.core.clock import iso
 from productrecs.http.openapi_responses import (
     NULLABLE_TEXT,
     OK_REPLY,
+    documented_request_body,
     error_responses,
     object_schema,
-    request_body,
     success_response,
 )
 from productrecs.http.pipeline.route_declaration import (
@@ -23,7 +23,10 @@ from productrecs.http.pipeline.route_declaration import (
     SIGN_IN_PATH,
     Routes,
 )
-from productrecs.http.routes.integration.store_changes import body_if_any, change
+from productrecs.http.routes.integration.store_changes import (
+    body_if_any,
+    change_in_transaction,
+)
 from productrecs.schemas.integration import (
     ConnectBody,
     DashboardLinkBody,
@@ -73,10 +76,12 @@ _MESSAGES: Final = {
         },
     )
     | error_responses(401, 402, 413, 415, 422, 503),
-    openapi_extra=request_body(ConnectBody, {"a plugin": _MESSAGES}, required=False),
+    openapi_extra=documented_request_body(
+        ConnectBody, {"a plugin": _MESSAGES}, required=False
+    ),
     response_class=Response,
 )
-async def connect(request: Request) -> Response:
+async def connect_plugin(request: Request) -> Response:
     """Record the platform and the time of the first call; repeating it is harmless.
 
     A platform that was set before is never overwritten: the reply shows the current
@@ -97,7 +102,7 @@ async def connect(request: Request) -> Response:
             repository.put(connected)
         return connected
 
-    connected = await change(exchange, store_connection)
+    connected = await change_in_transaction(exchange, store_connection)
     first = connected.first_connected_at
     content = {
         "ok": True,
@@ -122,12 +127,12 @@ async def connect(request: Request) -> Response:
         {"path": f"{SIGN_IN_PATH}?token=st_2Yk.s8...", "signs_in": True},
     )
     | error_responses(401, 413, 415, 422, 503),
-    openapi_extra=request_body(
+    openapi_extra=documented_request_body(
         DashboardLinkBody, {"a plugin": {"email": "anna@example.com"}}, required=False
     ),
     response_class=Response,
 )
-async def dashboard_link(request: Request) -> Response:
+async def create_dashboard_link(request: Request) -> Response:
     """Return a path that begins one session of the store's login with this e-mail.
 
     Without an e-mail it is the session of the store's first owner. Where the store has no
@@ -146,7 +151,7 @@ async def dashboard_link(request: Request) -> Response:
         factors = FactorRepository(work.connection, store_id)
         return new_link_token(factors, user, services.system_clock())
 
-    token = await change(exchange, create_link)
+    token = await change_in_transaction(exchange, create_link)
     path = DASHBOARD_PATH if token is None else f"{SIGN_IN_PATH}?token={token}"
     content = {"path": path, "signs_in": token is not None}
     return Response(_encode(content), media_type="application/json")

@@ -90,7 +90,7 @@ def _list_of(schema: dict[str, Any]) -> dict[str, Any]:
     | error_responses("report_impossible", 401, 422, 503),
     response_class=Response,
 )
-async def report(
+async def read_report(
     request: Request,
     name: Annotated[
         str,

@@ -14,13 +14,13 @@ from productrecs.features.widgets.widget_config_update import (
 )
 from productrecs.features.widgets.widget_settings import DEFAULT_TYPE
 from productrecs.http.openapi_responses import (
+    documented_request_body,
     error_responses,
     object_schema,
-    request_body,
     success_response,
 )
 from productrecs.http.pipeline.route_declaration import SECRET, Routes
-from productrecs.http.routes.integration.store_changes import body_of, change
+from productrecs.http.routes.integration.store_changes import body_of, change_in_transaction
 from productrecs.http.routes.widget.widget_config import (
     CONFIG_SCHEMA,
     config_body,
@@ -68,7 +68,7 @@ async def read_recommender_settings(request: Request) -> Response:
         with database.reading() as connection:
             return AccountRepository(connection).find(store.domain) or store
 
-    return _reply(await asyncio.to_thread(read))
+    return _settings_reply(await asyncio.to_thread(read))
 
 
 @routes.put(
@@ -77,7 +77,7 @@ async def read_recommender_settings(request: Request) -> Response:
     operation_id="change_recommender_settings",
     summary="Change the recommendation settings",
     responses=_REPLY | error_responses(401, 402, 413, 415, 422, 503),
-    openapi_extra=request_body(RecommenderSettingsBody, {"both": _EXAMPLE}),
+    openapi_extra=documented_request_body(RecommenderSettingsBody, {"both": _EXAMPLE}),
     response_class=Response,
 )
 async def change_recommender_settings(request: Request) -> Response:
@@ -92,12 +92,12 @@ async def change_recommender_settings(request: Request) -> Response:
     def store_settings(work: WriteTransaction) -> Store:
         return AccountRepository(work.connection).merge_settings(store_id, changes)
 
-    changed = await change(exchange, store_settings)
+    changed = await change_in_transaction(exchange, store_settings)
     await exchange.context.refresh_accounts()
-    return _reply(changed)
+    return _settings_reply(changed)
 
 
-def _reply(store: Store) -> Response:
+def _settings_reply(store: Store) -> Response:
     settings = store.settings
     content = {
         "rec_num": settings.rec_num,
@@ -165,7 +165,7 @@ async def read_widget_config(
         *("too_many_widget_types", "widget_config_too_large"),
         *(401, 402, 413, 415, 422, 503),
     ),
-    openapi_extra=request_body(WidgetConfigBody, {"a grid of three": _CHANGE}),
+    openapi_extra=documented_request_body(WidgetConfigBody, {"a grid of three": _CHANGE}),
     response_class=Response,
 )
 async def change_widget_config(
@@ -195,5 +195,5 @@ async def change_widget_config(
         repository = WidgetRepository(work.connection, store_id)
         return repository.change(widget_type, requested, clock())
 
-    content = config_body(widget_type, await change(exchange, store_config))
+    content = config_body(widget_type, await change_in_transaction(exchange, store_config))
     return Response(content, media_type="application/json")

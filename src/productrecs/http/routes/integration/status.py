@@ -77,7 +77,7 @@ _EXAMPLE: Final = {
     | error_responses(401, 503),
     response_class=Response,
 )
-async def status(request: Request) -> Response:
+async def read_status(request: Request) -> Response:
     """Return counts and times; a time is null where nothing happened yet.
 
     `last_sync` is when the catalog last reached the engines: by a push, a deletion or a
@@ -93,34 +93,34 @@ async def status(request: Request) -> Response:
         "events_30d": activity.events,
         "orders_30d": activity.orders,
     }
-    ordered = {name: content[name] for name in _EXAMPLE}
-    return Response(_encode(ordered), media_type="application/json")
+    ordered_content = {name: content[name] for name in _EXAMPLE}
+    return Response(_encode(ordered_content), media_type="application/json")
 
 
 def _status_fields(database: Database, store_id: StoreId) -> dict[str, Any]:
     with database.reading() as connection:
         catalog = CatalogRepository(connection, store_id)
         model = TrainingRepository(connection, store_id).serving()
-        connected = ConnectionRepository(connection, store_id).find()
+        connection_of_shop = ConnectionRepository(connection, store_id).find()
         jobs = count_jobs(connection, store_id)
         pictures = PictureRepository(connection, store_id)
-        images, failure = pictures.counts(), pictures.most_frequent_failure()
-        items, last_change_ms = catalog.size(), catalog.last_changed_at()
-    trained = None if model is None else model.trained_at
+        picture_counts, failure = pictures.counts(), pictures.most_frequent_failure()
+        item_count, last_change_ms = catalog.size(), catalog.last_changed_at()
+    trained_ms = None if model is None else model.trained_at
     return {
-        "catalog_items": items,
-        "last_sync": _time(last_change_ms),
-        "last_trained": dict.fromkeys(TRAINED, _time(trained)),
-        "platform": connected.platform,
-        "first_connected_at": _time(connected.first_connected_at),
+        "catalog_items": item_count,
+        "last_sync": _iso_or_none(last_change_ms),
+        "last_trained": dict.fromkeys(TRAINED, _iso_or_none(trained_ms)),
+        "platform": connection_of_shop.platform,
+        "first_connected_at": _iso_or_none(connection_of_shop.first_connected_at),
         "jobs": {
             "queued": jobs[JobState.QUEUED],
             "running": jobs[JobState.RUNNING],
             "failed": jobs[JobState.DEAD],
         },
-        "images": {**asdict(images), "usual_failure": failure},
+        "images": {**asdict(picture_counts), "usual_failure": failure},
     }
 
 
-def _time(moment_ms: int | None) -> str | None:
+def _iso_or_none(moment_ms: int | None) -> str | None:
     return None if moment_ms is None else iso(moment_ms)

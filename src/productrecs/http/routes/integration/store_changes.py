@@ -18,17 +18,17 @@ Changed = TypeVar("Changed")
 
 async def body_of(request: Request) -> object:
     """Return the JSON of a body that must be there."""
-    return parse_json(await _read(request))
+    return parse_json(await _read_body(request))
 
 
 async def body_if_any(request: Request) -> object:
     """Return the JSON of a body that may be left out; then, and for null, it is `{}`."""
-    data = await _read(request)
+    data = await _read_body(request)
     sent = parse_json(data) if data.strip(_BLANK) else None
     return {} if sent is None else sent
 
 
-async def change(
+async def change_in_transaction(
     exchange: RequestContext, action: Callable[[WriteTransaction], Changed]
 ) -> Changed:
     """Change the caller's store in its own transaction, and return the result.
@@ -43,7 +43,7 @@ async def change(
     return changed
 
 
-async def _read(request: Request) -> bytes:
+async def _read_body(request: Request) -> bytes:
     exchange: RequestContext = request.scope["productrecs"]
     headers = request.scope["headers"]
     return await read_body(request.receive, headers, BODY_LIMIT, exchange.claim)

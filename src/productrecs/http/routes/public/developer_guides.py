@@ -97,57 +97,60 @@ def codes() -> dict[str, int]:
     return {one.code: one.status for one in sorted(known, key=lambda one: one.status)}
 
 
-def _settings() -> str:
+def _settings_table() -> str:
     defaults = StoreSettings()
     rows = [
-        (f"`{one.name}`", f"`{_shown(getattr(defaults, one.name))}`", one.meaning)
+        (f"`{one.name}`", f"`{_value_text(getattr(defaults, one.name))}`", one.meaning)
         for one in SETTINGS
     ]
-    return _table(("setting", "default", "meaning"), rows)
+    return _markdown_table(("setting", "default", "meaning"), rows)
 
 
-def _knobs() -> str:
+def _knobs_table() -> str:
     rows = [
         (f"`{one.environment}`", f"`{one.default}`" if one.default else "", one.meaning)
         for one in KNOBS
     ]
-    return _table(("variable", "default", "meaning"), rows)
+    return _markdown_table(("variable", "default", "meaning"), rows)
 
 
-def _routes() -> str:
+def _routes_table() -> str:
     rows = [
         (f"`{method} {path}`", _KEYS[credential])
         for path, route in published().items()
         for method, credential in route.methods.items()
     ]
-    return _table(("call", "key"), rows)
+    return _markdown_table(("call", "key"), rows)
 
 
-def _codes() -> str:
+def _error_codes_table() -> str:
     rows = [(str(status), f"[`{code}`](#{code})") for code, status in codes().items()]
-    return _table(("status", "code"), rows)
+    return _markdown_table(("status", "code"), rows)
 
 
-def _limits() -> str:
+def _limits_table() -> str:
     rows = [
-        ("items in one push", _count(MAX_ITEMS)),
+        ("items in one push", _number_text(MAX_ITEMS)),
         (
             "an item's title, description, address",
-            f"{_count(MAX_TITLE)}, {_count(MAX_DESCRIPTION)}, {_count(MAX_URL)} characters",
+            (
+                f"{_number_text(MAX_TITLE)}, {_number_text(MAX_DESCRIPTION)}, "
+                f"{_number_text(MAX_URL)} characters"
+            ),
         ),
-        ("categories of an item", _count(MAX_CATEGORIES)),
+        ("categories of an item", _number_text(MAX_CATEGORIES)),
         ("an id", f"{MAX_ID} characters"),
-        ("lines of an order", _count(MAX_LINES)),
-        ("events in one array", _count(MAX_EVENTS)),
-        ("products of one impression", _count(MAX_SHOWN)),
+        ("lines of an order", _number_text(MAX_LINES)),
+        ("events in one array", _number_text(MAX_EVENTS)),
+        ("products of one impression", _number_text(MAX_SHOWN)),
         ("`event_id`", f"{MAX_EVENT_ID} characters"),
         ("`num` of recommendations and trending", f"1 to {list_parameters.MAX_NUM}"),
         ("`num` of search", f"1 to {search.MAX_NUM}"),
         ("`q` of search, the rest is cut off", f"{LONGEST_QUERY} characters"),
-        ("`item_ids` of recommendations", _count(recommendations.MAX_ANCHORS)),
+        ("`item_ids` of recommendations", _number_text(recommendations.MAX_ANCHORS)),
         (
             "`exclude` of recommendations and trending",
-            _count(list_parameters.MAX_EXCLUDED),
+            _number_text(list_parameters.MAX_EXCLUDED),
         ),
         ("body of a push of items", f"{items.BODY_LIMIT // MIB} MiB"),
         ("body of an order", f"{orders.BODY_LIMIT // MIB} MiB"),
@@ -156,80 +159,80 @@ def _limits() -> str:
             f"{EVENT_LIMIT // KIB} KiB, {EVENTS_LIMIT // MIB} MiB",
         ),
     ]
-    return _table(("what", "at most"), rows)
+    return _markdown_table(("what", "at most"), rows)
 
 
-def _plans() -> str:
+def _plans_table() -> str:
     rows = [
         (
             f"`{plan.name}`",
-            _allowed(plan.monthly_calls),
-            _allowed(plan.catalog_items),
+            _limit_text(plan.monthly_calls),
+            _limit_text(plan.catalog_items),
             "until it is changed" if plan.days is None else f"{plan.days} days",
         )
         for plan in DEFAULT_PLANS.values()
     ]
-    return _table(("plan", "calls a month", "items", "lasts"), rows)
+    return _markdown_table(("plan", "calls a month", "items", "lasts"), rows)
 
 
-def _metered() -> str:
+def _metered_routes_table() -> str:
     rows = [
         (f"`{method} {path}`", f"`{route.empty.decode()}`")
         for path, route in published().items()
         if route.empty
         for method in route.methods
     ]
-    return _table(("call that counts", "its reply without content"), rows)
+    return _markdown_table(("call that counts", "its reply without content"), rows)
 
 
-def _builds() -> str:
+def _script_tags_block() -> str:
     return "\n".join(("```html", *tags(BASE, "pk_..."), "```"))
 
 
-def _reserve() -> str:
+def _reserved_height_block() -> str:
     return "\n".join(("```html", head_tags(StoreSettings(), {}), "```"))
 
 
-def _allowed(limit: int | None) -> str:
-    return "unlimited" if limit is None else _count(limit)
+def _limit_text(limit: int | None) -> str:
+    return "unlimited" if limit is None else _number_text(limit)
 
 
-def _fields(model: type[BaseModel]) -> str:
+def _fields_table(model: type[BaseModel]) -> str:
     schema = model.model_json_schema()
     required = schema.get("required", [])
     rows = []
     for name, field in schema["properties"].items():
         words = field.get("description", "")
         shown = f"`{name}`, required" if name in required else f"`{name}`"
-        rows.append((shown, _type(field, schema.get("$defs", {})), words))
-    return _table(("field", "type", "meaning"), rows)
+        rows.append((shown, _type_text(field, schema.get("$defs", {})), words))
+    return _markdown_table(("field", "type", "meaning"), rows)
 
 
-def _type(field: Mapping[str, Any], known: Mapping[str, Any]) -> str:
+def _type_text(field: Mapping[str, Any], known: Mapping[str, Any]) -> str:
     if "$ref" in field:
-        return _type(known[field["$ref"].rpartition("/")[2]], known)
+        return _type_text(known[field["$ref"].rpartition("/")[2]], known)
     if "enum" in field:
         return ", ".join(f"`{word}`" for word in field["enum"])
     if "anyOf" in field:
-        kinds = [_type(one, known) for one in field["anyOf"]]
+        kinds = [_type_text(one, known) for one in field["anyOf"]]
         return " or ".join(dict.fromkeys(filter(None, kinds)))
     if field.get("type") == "array":
-        return f"list of {_type(field.get('items', {}), known)}"
+        return f"list of {_type_text(field.get('items', {}), known)}"
     kind = field.get("type", "any")
     kinds = kind if isinstance(kind, list) else [kind]
     return " or ".join(one for one in kinds if one != "null")
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def _markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def _count(number: int) -> str:
+def _number_text(number: int) -> str:
     return f"{number:,}"
 
 
-def _shown(value: object) -> str:
+def _value_text(value: object) -> str:
     return (
         str(value).lower()
         if isinstance(value, bool)
@@ -241,19 +244,19 @@ def _shown(value: object) -> str:
 
 GUIDE_TABLES: Final[Facts] = MappingProxyType(
     {
-        "settings": _settings,
-        "knobs": _knobs,
-        "routes": _routes,
-        "codes": _codes,
-        "limits": _limits,
-        "metered": _metered,
-        "plans": _plans,
-        "item-fields": lambda: _fields(ItemBody),
-        "event-fields": lambda: _fields(EventBody),
-        "order-fields": lambda: _fields(OrderBody),
-        "builds": _builds,
-        "reserve": _reserve,
-        "line-fields": lambda: _fields(OrderLineBody),
+        "settings": _settings_table,
+        "knobs": _knobs_table,
+        "routes": _routes_table,
+        "codes": _error_codes_table,
+        "limits": _limits_table,
+        "metered": _metered_routes_table,
+        "plans": _plans_table,
+        "item-fields": lambda: _fields_table(ItemBody),
+        "event-fields": lambda: _fields_table(EventBody),
+        "order-fields": lambda: _fields_table(OrderBody),
+        "builds": _script_tags_block,
+        "reserve": _reserved_height_block,
+        "line-fields": lambda: _fields_table(OrderLineBody),
     }
 )
 
@@ -378,19 +381,19 @@ async def guides(
     if preferred_media_type(request, (HTML, MARKDOWN)) == MARKDOWN:
         return _as_markdown(request, render_llms_txt(base_url_of(request)), vary="Accept")
     if q.strip():
-        html = await asyncio.to_thread(_search_results, q)
+        html = await asyncio.to_thread(_search_results_html, q)
         return html_page(request, f"{q[:_SHOWN]} in the guides", html, vary="Accept")
     groups = dict.fromkeys(guide.group for guide in GUIDES)
-    lists = "".join(
+    lists_html = "".join(
         f"<h2>{escape(group)}</h2>\n<ul class='cards'>\n"
-        + "".join(_card(guide) for guide in GUIDES if guide.group == group)
+        + "".join(_guide_card(guide) for guide in GUIDES if guide.group == group)
         + "</ul>\n"
         for group in groups
     )
     introduction = "Short, with examples that run as they stand."
     html = (
         f"<main id='content'><h1>Guides</h1><p class='lead'>{introduction}</p>"
-        f"{_search_box()}{lists}</main>"
+        f"{_search_box()}{lists_html}</main>"
     )
     return html_page(request, "Guides", html, vary="Accept", markdown="/llms.txt")
 
@@ -417,18 +420,20 @@ async def guide_page(request: Request, slug: Slug) -> Response:
     except UnknownGuideError:
         if preferred_media_type(request, (JSON, HTML)) != HTML:
             raise
-        return _missing(request, slug)
-    rendered = await asyncio.to_thread(_rendered, slug)
-    page_html = "".join(
-        f'<li><a href="#{escape(one.anchor)}">{escape(one.text)}</a></li>\n'
-        for one in rendered.headings
-        if one.level == 2  # noqa: PLR2004 - h2
+        return _no_such_guide_page(request, slug)
+    rendered = await asyncio.to_thread(_render_guide, slug)
+    headings_html = "".join(
+        f'<li><a href="#{escape(heading.anchor)}">{escape(heading.text)}</a></li>\n'
+        for heading in rendered.headings
+        if heading.level == 2  # noqa: PLR2004 - h2
     )
-    top = _outline(page_html) + (_YOURS if "data-yours=" in rendered.html else "")
-    body = rendered.html.replace("</h1>", f"</h1>\n{top}", 1)
+    outline_html = _outline_html(headings_html) + (
+        _YOURS if "data-yours=" in rendered.html else ""
+    )
+    body = rendered.html.replace("</h1>", f"</h1>\n{outline_html}", 1)
     html = (
         '<main id="content" class="read">\n<nav class="contents" aria-label="Guides">\n'
-        f"{_search_box()}{_related_guides(guide)}</nav>\n<article>\n"
+        f"{_search_box()}{_guide_links(guide)}</nav>\n<article>\n"
         f'{body}<p class="more">This page as '
         f'<a href="/docs-md/{guide.slug}.md">markdown</a></p>\n</article>\n</main>\n'
         f'<script src="{address("guides.js")}" defer></script>'
@@ -449,26 +454,26 @@ def _as_markdown(request: Request, text: str, vary: str | None = None) -> Respon
     return reply
 
 
-def _card(guide: Guide) -> str:
+def _guide_card(guide: Guide) -> str:
     return (
         f'<li><a href="/guides/{guide.slug}"><strong>{escape(guide.title)}</strong>'
         f"<span>{escape(guide.summary)}</span></a></li>\n"
     )
 
 
-def _related_guides(page_html: Guide) -> str:
+def _guide_links(current_guide: Guide) -> str:
     """Return the guides by group, the one that is read marked."""
-    current = {page_html.slug: ' aria-current="page"'}
+    current_attribute = {current_guide.slug: ' aria-current="page"'}
     return "".join(
         f"<p>{escape(group)}</p>\n<ul>"
         + "".join(
-            f'<li><a href="/guides/{one.slug}"{current.get(one.slug, "")}>'
-            f"{escape(one.title)}</a></li>\n"
-            for one in GUIDES
-            if one.group == group
+            f'<li><a href="/guides/{guide.slug}"{current_attribute.get(guide.slug, "")}>'
+            f"{escape(guide.title)}</a></li>\n"
+            for guide in GUIDES
+            if guide.group == group
         )
         + "</ul>\n"
-        for group in dict.fromkeys(one.group for one in GUIDES)
+        for group in dict.fromkeys(guide.group for guide in GUIDES)
     )
 
 
@@ -481,18 +486,18 @@ def _search_box(words: str = "") -> str:
     )
 
 
-def _search_results(words: str) -> str:
+def _search_results_html(words: str) -> str:
     """Return the sections of the guides that match the words, each with a line."""
     words = words[:_LONGEST]
-    found = _search().find(words, _MAX_FOUND)
-    listed = "".join(
-        f'<li><a href="/guides/{one.guide.slug}#{escape(_anchor(one))}">'
-        f"<strong>{escape(one.guide.title)}: {escape(one.heading)}</strong>"
-        f"<span>{escape(snippet(one, words).replace(BASE, ''))}</span></a></li>\n"
-        for one in found
+    sections = _guide_search().find(words, _MAX_FOUND)
+    items_html = "".join(
+        f'<li><a href="/guides/{section.guide.slug}#{escape(_anchor(section))}">'
+        f"<strong>{escape(section.guide.title)}: {escape(section.heading)}</strong>"
+        f"<span>{escape(snippet(section, words).replace(BASE, ''))}</span></a></li>\n"
+        for section in sections
     )
     results_html = (
-        f"<ul class='cards'>{listed}</ul>" if found else "<p>Nothing was found.</p>"
+        f"<ul class='cards'>{items_html}</ul>" if sections else "<p>Nothing was found.</p>"
     )
     return (
         f"<main id='content'><h1>Search the guides</h1>{_search_box(words)}{results_html}"
@@ -506,10 +511,10 @@ def _anchor(section: Section) -> str:
     return anchor_of(section.heading)
 
 
-def _missing(request: Request, slug: str) -> Response:
+def _no_such_guide_page(request: Request, slug: str) -> Response:
     """Return a page for an unknown guide, with similar ones."""
     suggestions = similar_guides(slug)
-    cards = "".join(_card(guide) for guide in suggestions)
+    cards = "".join(_guide_card(guide) for guide in suggestions)
     html = (
         "<main id='content'><h1>There is no such guide</h1>"
         "<p class='lead'>Search for it, or read one of these.</p>"
@@ -522,11 +527,11 @@ def _missing(request: Request, slug: str) -> Response:
 
 
 @memoized(Cache.CONSTANTS)
-def _search() -> GuideSearch:
+def _guide_search() -> GuideSearch:
     return GuideSearch(LIBRARY)
 
 
-def _outline(entries: str) -> str:
+def _outline_html(entries: str) -> str:
     if not entries:
         return ""
     summary = "<summary>On this page</summary>"
@@ -534,7 +539,7 @@ def _outline(entries: str) -> str:
 
 
 @memoized(Cache.PACKAGE_FILES)
-def _rendered(slug: str) -> "RenderedGuide":
+def _render_guide(slug: str) -> "RenderedGuide":
     # Imported here, in a thread: a process that shows no page needs no markdown.
     from productrecs.features.guides.markdown_html import render_markdown  # noqa: PLC0415
 

@@ -37,8 +37,8 @@ def widget_element(
         "data-layout": "fbt" if is_bundle else "",
         _ITEM_ATTRIBUTES.get(widget_type, "data-item-id"): item,
     }
-    told = [
+    attribute_texts = [
         f' {name}="{escape(text)}"' for name, text in attributes.items() if name and text
     ]
-    more = " data-allow-duplicates" if is_bundle else ""
-    return f"<product-recs{''.join(told)}{more}></product-recs>"
+    bundle_attribute = " data-allow-duplicates" if is_bundle else ""
+    return f"<product-recs{''.join(attribute_texts)}{bundle_attribute}></product-recs>"

@@ -61,7 +61,7 @@ SeenQuery = Annotated[
 
 def readiness_of(context: Context, *, draining: bool, preloaded: bool) -> Readiness:
     """Return why this process should get no requests now, if there is a reason."""
-    current = context.dependencies.current()
+    current = context.dependencies.current_readiness()
     reasons, warnings = dict(current.reasons), dict(current.warnings)
     if draining:
         reasons["process"] = "shutting down"

@@ -105,7 +105,7 @@ _REPLY: Final[dict[int | str, dict[str, Any]]] = {
     responses=_REPLY | error_responses("not_ready"),
     response_class=Response,
 )
-async def index(request: Request) -> Response:
+async def landing_page(request: Request) -> Response:
     """Answer 200 when ready: a page, markdown or JSON, as the caller accepts.
 
     All link to the guides, the reference, this description and the health checks.
@@ -114,21 +114,21 @@ async def index(request: Request) -> Response:
     exchange: RequestContext = request.scope["productrecs"]
     if (readiness := exchange.readiness()).reasons:
         return not_ready(request, readiness)
-    form = preferred_media_type(request, (JSON, HTML, MARKDOWN))
-    if form == HTML:
-        html = _content(has_demo=IS_DEMO in request.scope)
-        shown = html_page(request, "Recommendations for online stores", html, vary="Accept")
-        shown.headers["cache-control"] = "no-store"  # the page shows the present readiness
-        del shown.headers["etag"]
-        return shown
+    media_type = preferred_media_type(request, (JSON, HTML, MARKDOWN))
+    if media_type == HTML:
+        html = _page_html(has_demo=IS_DEMO in request.scope)
+        page = html_page(request, "Recommendations for online stores", html, vary="Accept")
+        page.headers["cache-control"] = "no-store"  # the page shows the present readiness
+        del page.headers["etag"]
+        return page
     headers = {"vary": "Accept"}
-    if form == MARKDOWN:
+    if media_type == MARKDOWN:
         text = index_of_guides(base_url_of(request))
         return Response(text, media_type=MARKDOWN, headers=headers)
     return Response(_encode(_SELF), media_type=JSON, headers=headers)
 
 
-def _content(*, has_demo: bool) -> str:
+def _page_html(*, has_demo: bool) -> str:
     width, height = PICTURES[_PICTURE]
     return _CONTENT.format(
         demo=_DEMO if has_demo else "",

@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from fastapi import Request, Response
 
-from productrecs.http.limits.client_address import address_of_client, network_of, peer_of
+from productrecs.http.limits.client_address import (
+    address_of_client,
+    peer_of,
+    public_network_of,
+)
 from productrecs.http.limits.rate_limits import RateLimit
 from productrecs.http.openapi_responses import error_responses
 from productrecs.http.pipeline.cors import check_origin
@@ -61,7 +65,7 @@ def _rpc(example: object) -> dict[str, Any]:
     return {"application/json": {"schema": _REPLY, "example": example}}
 
 
-def _failed(code: int, message: str) -> dict[str, Any]:
+def _error_object(code: int, message: str) -> dict[str, Any]:
     error = {"code": code, "message": message}
     return _rpc({"jsonrpc": "2.0", "id": None, "error": error})
 
@@ -71,11 +75,11 @@ _RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
     202: {"description": "A notification was accepted; it has no answer."},
     400: {
         "description": "It is not JSON-RPC, or of an unknown version.",
-        "content": _failed(_NOT_JSON, "not JSON: it is empty"),
+        "content": _error_object(_NOT_JSON, "not JSON: it is empty"),
     },
     404: {
         "description": "Unknown method.",
-        "content": _failed(-32601, "there is no such method"),
+        "content": _error_object(-32601, "there is no such method"),
     },
     **error_responses("origin_refused", 413, 415, "too_many_requests"),
 }
@@ -95,7 +99,7 @@ _RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
     },
     response_class=Response,
 )
-async def mcp(request: Request) -> Response:
+async def answer_mcp_message(request: Request) -> Response:
     """Answer one JSON-RPC message: tools `list_docs`, `read_doc` and `search_docs`.
 
     Stateless: nothing need be opened first, whichever revision of the protocol is spoken.
@@ -104,7 +108,7 @@ async def mcp(request: Request) -> Response:
     check_origin(request.headers.get("origin"), base)
     headers = dict(request.scope["headers"])
     address = address_of_client(peer_of(request.scope), headers)
-    _LIMIT.check_and_count(network_of(address) or address)
+    _LIMIT.check_and_count(public_network_of(address) or address)
     exchange: RequestContext = request.scope["productrecs"]
     headers = request.scope["headers"]
     body = await read_body(request.receive, headers, BODY_LIMIT, exchange.claim)
@@ -147,7 +151,7 @@ class _McpResponse(Response):
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         # In a thread, since the first call loads the SDK: other calls must not wait for it.
-        handle = await asyncio.to_thread(_load)
+        handle = await asyncio.to_thread(_load_tools)
         messages = iter([{"type": "http.request", "body": self._body, "more_body": False}])
 
         async def receive_again() -> "Message":
@@ -156,7 +160,7 @@ class _McpResponse(Response):
         await handle(self._base, _without_encoding(scope), receive_again, send)
 
 
-def _load() -> "Callable[[str, Scope, Receive, Send], Awaitable[None]]":
+def _load_tools() -> "Callable[[str, Scope, Receive, Send], Awaitable[None]]":
     # Imported here, by the first call: 30 MB that most processes never need.
     from productrecs.http.routes.public.mcp_tools import handle  # noqa: PLC0415
 

@@ -65,13 +65,13 @@ def list_docs(base: str, _: _NoArguments) -> dict[str, object]:
     return {
         "docs": [
             {
-                "slug": one.slug,
-                "title": one.title,
-                "summary": one.summary,
-                "group": one.group,
-                "url": f"{base}/docs-md/{one.slug}.md",
+                "slug": guide.slug,
+                "title": guide.title,
+                "summary": guide.summary,
+                "group": guide.group,
+                "url": f"{base}/docs-md/{guide.slug}.md",
             }
-            for one in GUIDES
+            for guide in GUIDES
         ]
     }
 
@@ -101,14 +101,16 @@ def search_docs(base: str, arguments: _SearchArguments) -> dict[str, object]:
     return {
         "results": [
             {
-                "slug": found.guide.slug,
-                "title": found.guide.title,
-                "heading": found.heading,
-                "anchor": anchor_of(found.heading),
-                "snippet": snippet(found, query).replace(BASE, base),
-                "url": f"{base}/docs-md/{found.guide.slug}.md#{anchor_of(found.heading)}",
+                "slug": section.guide.slug,
+                "title": section.guide.title,
+                "heading": section.heading,
+                "anchor": anchor_of(section.heading),
+                "snippet": snippet(section, query).replace(BASE, base),
+                "url": (
+                    f"{base}/docs-md/{section.guide.slug}.md#{anchor_of(section.heading)}"
+                ),
             }
-            for found in _search().find(query, limit)
+            for section in _guide_search().find(query, limit)
         ]
     }
 
@@ -191,13 +193,13 @@ async def handle(base: str, scope: Scope, receive: Receive, send: Send) -> None:
     """Answer one message; `base` is the address that the caller used."""
     # Created per call: it has no state to share or to close.
     manager = StreamableHTTPSessionManager(
-        _server(base), json_response=True, stateless=True
+        _mcp_server(base), json_response=True, stateless=True
     )
     async with manager.run():
         await manager.handle_request(scope, receive, send)
 
 
-def _server(base: str) -> Server[Any]:
+def _mcp_server(base: str) -> Server[Any]:
     async def list_tools(
         _context: ServerRequestContext[Any], _params: PaginatedRequestParams | None
     ) -> ListToolsResult:
@@ -206,7 +208,7 @@ def _server(base: str) -> Server[Any]:
     async def call_tool(
         _context: ServerRequestContext[Any], arguments: CallToolRequestParams
     ) -> CallToolResult:
-        return call(base, arguments.name, arguments.arguments or {})
+        return run_tool(base, arguments.name, arguments.arguments or {})
 
     return Server(
         "productrecs-docs",
@@ -220,7 +222,7 @@ def _server(base: str) -> Server[Any]:
     )
 
 
-def call(base: str, name: str, arguments: Mapping[str, object]) -> CallToolResult:
+def run_tool(base: str, name: str, arguments: Mapping[str, object]) -> CallToolResult:
     """Return the result of a tool; invalid arguments give a result that explains them.
 
     Raises:
@@ -229,9 +231,9 @@ def call(base: str, name: str, arguments: Mapping[str, object]) -> CallToolResul
     if name not in _CALLS:
         message = f"there is no such tool; there are {', '.join(_CALLS)}"
         raise MCPError(INVALID_PARAMS, message)
-    kind, tool = _CALLS[name]
+    arguments_type, tool = _CALLS[name]
     try:
-        result = tool(base, msgspec.convert(arguments, kind))
+        result = tool(base, msgspec.convert(arguments, arguments_type))
     except (msgspec.ValidationError, UnknownGuideError) as error:
         return CallToolResult(content=[TextContent(text=str(error))], is_error=True)
     text = msgspec.json.encode(result).decode()
@@ -239,5 +241,5 @@ def call(base: str, name: str, arguments: Mapping[str, object]) -> CallToolResul
 
 
 @memoized(Cache.CONSTANTS)
-def _search() -> GuideSearch:
+def _guide_search() -> GuideSearch:
     return GuideSearch(LIBRARY)

@@ -85,49 +85,55 @@ class MetricsCollector:
         yield _gauge("build_info", "Always 1.", [(version, 1)], "version", "database")
         for family in self._context.request_metrics.collect():
             if family.name == PROCESS_ID:
-                yield from _processes(family)
+                yield from _process_metrics(family)
             else:
                 yield family
-        yield from self._of_the_disk()
-        yield from self._of_the_database()
+        yield from self._disk_metrics()
+        yield from self._database_metrics()
 
-    def _of_the_disk(self) -> Iterator[Metric]:
+    def _disk_metrics(self) -> Iterator[Metric]:
         settings = self._context.services.settings
         free = shutil.disk_usage(settings.data).free
-        yield _gauge("disk_free_bytes", "Free space on the data folder's disk.", _one(free))
+        yield _gauge(
+            "disk_free_bytes", "Free space on the data folder's disk.", _single_value(free)
+        )
         if settings.database_url is None:
             log = Path(f"{settings.database_file}-wal")
             size = log.stat().st_size if log.exists() else 0
             yield _gauge(
-                "database_log_bytes", ("The size of SQLite's write-ahead log."), _one(size)
+                "database_log_bytes",
+                ("The size of SQLite's write-ahead log."),
+                _single_value(size),
             )
 
-    def _of_the_database(self) -> Iterator[Metric]:
+    def _database_metrics(self) -> Iterator[Metric]:
         services = self._context.services
-        is_up = "1 while the database answers; without it the metrics below are missing."
+        up_description = (
+            "1 while the database answers; without it the metrics below are missing."
+        )
         try:
             with services.database.reading() as connection:
                 size = estimate_copy_size(services.database, connection)
-                waiting = backlogs(connection, services.system_clock())
-                totals = all_totals(connection)
+                job_backlogs = backlogs(connection, services.system_clock())
+                job_totals = all_totals(connection)
                 freshness_rows = freshness(connection, services.clock())
                 sizes = newest_sizes(connection, INSTALLATION)
         except StorageError as error:
             _log.warning("metrics incomplete", extra={"error": operator_text(error)})
-            yield _gauge("database_up", is_up, _one(0))
+            yield _gauge("database_up", up_description, _single_value(0))
             return
-        yield _gauge("database_up", is_up, _one(1))
-        yield _gauge("database_bytes", "The size of the database.", _one(size))
-        words = "What each kind of data takes, measured once a day."
-        parts = [((one.part,), float(one.bytes)) for one in sizes]
-        yield _gauge("data_bytes", words, parts, "part")
-        yield from _jobs(waiting, services.system_clock())
-        yield from _job_metrics(totals)
-        yield from _models(freshness_rows)
-        yield from _stores(freshness_rows[: services.settings.metrics_stores])
+        yield _gauge("database_up", up_description, _single_value(1))
+        yield _gauge("database_bytes", "The size of the database.", _single_value(size))
+        description = "What each kind of data takes, measured once a day."
+        bytes_by_part = [((data_size.part,), float(data_size.bytes)) for data_size in sizes]
+        yield _gauge("data_bytes", description, bytes_by_part, "part")
+        yield from _job_backlog_metrics(job_backlogs, services.system_clock())
+        yield from _job_attempt_metrics(job_totals)
+        yield from _model_metrics(freshness_rows)
+        yield from _store_metrics(freshness_rows[: services.settings.metrics_stores])
 
 
-def _processes(pids: Metric) -> Iterator[Metric]:
+def _process_metrics(pids: Metric) -> Iterator[Metric]:
     found = [
         ((sample.labels["process"],), stats)
         for sample in pids.samples
@@ -142,7 +148,7 @@ def _processes(pids: Metric) -> Iterator[Metric]:
     yield _gauge("process_open_files", "Open file descriptors.", files, "process")
 
 
-def _jobs(found: list[Backlog], now_ms: int) -> Iterator[Metric]:
+def _job_backlog_metrics(found: list[Backlog], now_ms: int) -> Iterator[Metric]:
     counts = [
         ((one.kind, state.value), one.counts.get(state, 0))
         for one in found
@@ -157,41 +163,45 @@ def _jobs(found: list[Backlog], now_ms: int) -> Iterator[Metric]:
     yield _gauge("job_wait_seconds", words, waits, "kind")
 
 
-def _job_metrics(found: list[JobTotals]) -> Iterator[Metric]:
+def _job_attempt_metrics(totals: list[JobTotals]) -> Iterator[Metric]:
     attempts = [
-        ((one.kind, ending.value), getattr(one, ending.value))
-        for one in found
-        for ending in JobOutcome
+        ((total.kind, outcome.value), getattr(total, outcome.value))
+        for total in totals
+        for outcome in JobOutcome
     ]
-    words = "Attempts at jobs, by all workers, since the installation was created."
-    yield _counter("job_attempts", words, attempts, "kind", "outcome")
+    description = "Attempts at jobs, by all workers, since the installation was created."
+    yield _counter("job_attempts", description, attempts, "kind", "outcome")
     durations = SummaryMetricFamily(
         f"{_PREFIX}job_duration_seconds", "The duration of attempts.", labels=("kind",)
     )
-    for one in found:
-        count = one.done + one.retried + one.dead
-        durations.add_metric((one.kind,), count, one.milliseconds / SECOND_MS)
+    for total in totals:
+        count = total.done + total.retried + total.dead
+        durations.add_metric((total.kind,), count, total.milliseconds / SECOND_MS)
     yield durations
     completion_times = [
-        ((one.kind,), one.done_at / SECOND_MS) for one in found if one.done_at
+        ((total.kind,), total.done_at / SECOND_MS) for total in totals if total.done_at
     ]
-    words = "When a job of the kind last succeeded."
-    yield _gauge("job_last_success_timestamp_seconds", words, completion_times, "kind")
+    description = "When a job of the kind last succeeded."
+    yield _gauge(
+        "job_last_success_timestamp_seconds", description, completion_times, "kind"
+    )
 
 
-def _models(found: list[Freshness]) -> Iterator[Metric]:
+def _model_metrics(found: list[Freshness]) -> Iterator[Metric]:
     trained = [one.trained_at for one in found if one.trained_at is not None]
     lag = max((one.behind_ms for one in found), default=0) / SECOND_MS
-    yield _gauge("stores", "Stores registered.", _one(len(found)))
-    yield _gauge("stores_with_model", "Stores with a trained model.", _one(len(trained)))
+    yield _gauge("stores", "Stores registered.", _single_value(len(found)))
+    yield _gauge(
+        "stores_with_model", "Stores with a trained model.", _single_value(len(trained))
+    )
     words = "When the oldest serving model was trained."
     oldest = [((), trained_ms / SECOND_MS) for trained_ms in sorted(trained)[:1]]
     yield _gauge("oldest_model_timestamp_seconds", words, oldest)
     words = "How long the oldest live event or order has waited for training."
-    yield _gauge("learning_lag_seconds", words, _one(lag))
+    yield _gauge("learning_lag_seconds", words, _single_value(lag))
 
 
-def _stores(found: list[Freshness]) -> Iterator[Metric]:
+def _store_metrics(found: list[Freshness]) -> Iterator[Metric]:
     if not found:
         return
     trained = [
@@ -204,19 +214,19 @@ def _stores(found: list[Freshness]) -> Iterator[Metric]:
     yield _gauge("store_learning_lag_seconds", words, lags, "store")
 
 
-def _one(value: float) -> Rows:
+def _single_value(value: float) -> Rows:
     return [((), value)]
 
 
-def _gauge(name: str, words: str, rows: Rows, *labels: str) -> Metric:
-    family = GaugeMetricFamily(_PREFIX + name, words, labels=labels)
+def _gauge(name: str, description: str, rows: Rows, *labels: str) -> Metric:
+    family = GaugeMetricFamily(_PREFIX + name, description, labels=labels)
     for values, number in rows:
         family.add_metric(values, number)
     return family
 
 
-def _counter(name: str, words: str, rows: Rows, *labels: str) -> Metric:
-    family = CounterMetricFamily(_PREFIX + name, words, labels=labels)
+def _counter(name: str, description: str, rows: Rows, *labels: str) -> Metric:
+    family = CounterMetricFamily(_PREFIX + name, description, labels=labels)
     for values, number in rows:
         family.add_metric(values, number)
     return family
@@ -247,10 +257,10 @@ async def metrics(request: Request) -> Response:
     exchange: RequestContext = request.scope["productrecs"]
     exchange.context.request_metrics.apply_pending()
     accept = request.headers.get("accept", "")
-    body, kind = await asyncio.to_thread(_rendered, exchange.context, accept)
+    body, kind = await asyncio.to_thread(_render_metrics, exchange.context, accept)
     return Response(body, headers={"content-type": kind})
 
 
-def _rendered(context: Context, accept: str) -> tuple[bytes, str]:
+def _render_metrics(context: Context, accept: str) -> tuple[bytes, str]:
     encode, kind = choose_encoder(accept)
     return encode(MetricsCollector(context)), kind

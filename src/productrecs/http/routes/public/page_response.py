@@ -59,8 +59,8 @@ INTERACTIVE: Final = "script-src 'self'; connect-src 'self'; " + _POLICY
 
 def cacheable_response(
     request: Request,
-    shown: str | bytes,
-    kind: str,
+    content: str | bytes,
+    media_type: str,
     *,
     cache: str = REVALIDATE,
     vary: str | None = None,
@@ -70,7 +70,7 @@ def cacheable_response(
     Only the caller's own browser may store a reply that names the Host of the request.
     From a kilobyte on it is compressed with gzip if the caller accepts it.
     """
-    body = shown.encode() if isinstance(shown, str) else shown
+    body = content.encode() if isinstance(content, str) else content
     is_large = len(body) >= _MIN_GZIP_BYTES
     is_compressed = is_large and accepts_gzip(request)
     tag = f'"{content_digest(body)}{"-gzip" if is_compressed else ""}"'
@@ -87,26 +87,26 @@ def cacheable_response(
     if is_compressed:
         headers["content-encoding"] = "gzip"
         body = gzip_body(body)
-    return Response(body, media_type=kind, headers=headers)
+    return Response(body, media_type=media_type, headers=headers)
 
 
 def html_page(
     request: Request,
     title: str,
-    shown: str,
+    content_html: str,
     *,
     policy: str = _POLICY,
     vary: str | None = None,
     markdown: str | None = None,
 ) -> Response:
-    """Return a page whose frame holds `shown`, which is _HTML_UTF8 already.
+    """Return a page whose frame holds `content_html`, which is _HTML_UTF8 already.
 
     `markdown` is the address of the same as markdown, where there is one.
     """
-    html = _frame().substitute(
+    html = _page_template().substitute(
         title=escape(title),
         alternate=_ALTERNATE.format(escape(markdown)) if markdown else "",
-        content=shown,
+        content=content_html,
         style=f"/docs/pages.css?v={_style_digest()}",
         version=escape(__version__),
     )
@@ -128,7 +128,7 @@ def read_asset(name: str) -> bytes:
     return (resources.files("productrecs") / "assets" / name).read_bytes()
 
 
-def _frame() -> Template:
+def _page_template() -> Template:
     return Template(read_asset("frame.html").decode())
 
 
@@ -155,13 +155,13 @@ def preferred_media_type(request: Request, offered: Sequence[str]) -> str:
     The first offered without a preference, or if none can be met. Ties: the first named
     in Accept, then the first offered.
     """
-    ranges = _ranges(request.headers.get("accept", "").lower())
+    ranges = _accepted_ranges(request.headers.get("accept", "").lower())
     preferences = {kind: _preference(kind, ranges) for kind in offered}
     chosen = max(offered, key=preferences.__getitem__)
     return chosen if preferences[chosen].share else offered[0]
 
 
-def _ranges(accept: str) -> dict[str, _Preference]:
+def _accepted_ranges(accept: str) -> dict[str, _Preference]:
     found = {}
     for place, part in enumerate(accept.split(",")):
         kind, _, parameters = part.partition(";")

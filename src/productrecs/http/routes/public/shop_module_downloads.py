@@ -78,7 +78,7 @@ async def prestashop_module(request: Request) -> Response:
 @memoized(Cache.PLUGIN_ARCHIVES)
 def build_opencart_archive(base_url: str) -> bytes:
     """Return OpenCart's archive for a service at this address."""
-    files = _files("opencart", base_url, "catalog/view/assets")
+    files = _module_files("opencart", base_url, "catalog/view/assets")
     about = json.loads(files["install.json"]) | {"link": base_url}  # OpenCart demands one.
     files["install.json"] = json.dumps(about, indent=2).encode()
     return pack(files)
@@ -90,25 +90,27 @@ def build_prestashop_archive(base_url: str) -> bytes:
 
     PrestaShop demands one folder with the module's name.
     """
-    files = _files("prestashop", base_url, "views")
+    files = _module_files("prestashop", base_url, "views")
     return pack(files, "productrecs/")
 
 
-def _files(shop: str, base_url: str, assets: str) -> dict[str, bytes]:
+def _module_files(shop: str, base_url: str, assets: str) -> dict[str, bytes]:
     """Return a shop system's own files, the shared PHP, and what pages load."""
     files = read_folder(shop)
-    shared = read_folder("shop_module")
-    files[f"{assets}/{_SCRIPTS}"] = shared.pop(_SCRIPTS)
+    shared_files = read_folder("shop_module")
+    files[f"{assets}/{_SCRIPTS}"] = shared_files.pop(_SCRIPTS)
     plugin = read_folder("plugin")
-    shared |= {
+    shared_files |= {
         name.removeprefix("core/"): content
         for name, content in plugin.items()
         if name.startswith("core/")
     }
-    shared["server.php"] = _SERVER.replace("{}", php_string(base_url)).encode()
-    files |= {f"core/{name}": content for name, content in shared.items()}
+    shared_files["server.php"] = _SERVER.replace("{}", php_string(base_url)).encode()
+    files |= {f"core/{name}": content for name, content in shared_files.items()}
     files[f"{assets}/bridge.js"] = plugin["assets/bridge.js"]
     files[f"{assets}/release.js"] = release_js().encode()
-    reserved = "product-recs,product-look{clear:both;margin-block:2.5em}"
-    files[f"{assets}/reserve.css"] = (reserve_css(StoreSettings(), {}) + reserved).encode()
+    widget_css = "product-recs,product-look{clear:both;margin-block:2.5em}"
+    files[f"{assets}/reserve.css"] = (
+        reserve_css(StoreSettings(), {}) + widget_css
+    ).encode()
     return files

@@ -120,7 +120,7 @@ def load_script(name: str) -> CompressedScript:
     return CompressedScript(name)
 
 
-def send_script(
+def script_response(
     request: Request, script: CompressedScript, variables: bytes, cache: str
 ) -> Response:
     """Return a script, called with `variables`, in the best accepted encoding."""
@@ -179,7 +179,7 @@ async def search_script(request: Request, store_domain: Domain) -> Response:
     error in the browser's console: with 404, and with 200 to a page's own tag, because
     browsers do not run scripts with 404.
     """
-    return await _script(request, "search", store_domain)
+    return await _store_script_response(request, "search", store_domain)
 
 
 @routes.get(
@@ -197,7 +197,7 @@ async def look_script(request: Request, store_domain: Domain) -> Response:
     error in the browser's console: with 404, and with 200 to a page's own tag, because
     browsers do not run scripts with 404.
     """
-    return await _script(request, "look", store_domain)
+    return await _store_script_response(request, "look", store_domain)
 
 
 @routes.get(
@@ -215,16 +215,16 @@ async def recommendations_script(request: Request, store_domain: Domain) -> Resp
     error in the browser's console: with 404, and with 200 to a page's own tag, because
     browsers do not run scripts with 404.
     """
-    return await _script(request, "recs", store_domain)
+    return await _store_script_response(request, "recs", store_domain)
 
 
-async def _script(request: Request, name: str, domain: str) -> Response:
+async def _store_script_response(request: Request, name: str, domain: str) -> Response:
     exchange: RequestContext = request.scope["productrecs"]
     store = await find_store_of(exchange.context, domain)
     if store is None:
         is_run = request.headers.get("sec-fetch-dest") == "script"
-        return _unknown(domain, 200 if is_run else 404)
-    return send_script(request, load_script(name), script_config(store), CACHED)
+        return _unknown_store_script(domain, 200 if is_run else 404)
+    return script_response(request, load_script(name), script_config(store), CACHED)
 
 
 def script_config(store: "Store") -> bytes:
@@ -245,7 +245,7 @@ async def find_store_of(context: "Context", text: str) -> "Store | None":
     return store
 
 
-def _unknown(domain: str, status: int) -> Response:
+def _unknown_store_script(domain: str, status: int) -> Response:
     message = (
         f"ProductRecs: there is no store {domain[:253]!r} here; use the domain as it was "
         "registered"
@@ -325,9 +325,9 @@ def archive_builds(folder: Path, objects: ObjectStore | None = None) -> None:
         for build in current_builds().values():
             file = folder / f"{build.name}.js"
             if not file.exists():
-                draft = folder / f"{build.name}.{os.getpid()}"
-                draft.write_bytes(build.body)
-                draft.replace(file)
+                draft_file = folder / f"{build.name}.{os.getpid()}"
+                draft_file.write_bytes(build.body)
+                draft_file.replace(file)
         if objects is not None:
             _share_builds(folder, objects)
     except (OSError, ObjectStoreUnavailableError):
@@ -361,7 +361,7 @@ _RENEWED_AFTER_SECONDS: Final = 10.0
 _renewal = {"at": -_RENEWED_AFTER_SECONDS}
 
 
-async def _found_build(services: Services, build: str) -> bytes | None:
+async def _find_build(services: Services, build: str) -> bytes | None:
     """Return a stored build; ask other machines for an unknown one every 10 seconds."""
     body = archived_build(services.builds, build)
     if body is None and services.objects is not None:
@@ -398,12 +398,14 @@ async def pinned_script(
     releases stay. `tools` is for pages with `?pr_debug=1` or `?pr_preview=1`.
     """
     if build == TOOLS:
-        return send_script(request, load_script(TOOLS), _TOOLS_VARIABLES, CACHED)
-    kind = build.partition(".")[0]
-    if kind in KINDS and current_builds()[kind].name == build:
-        return send_script(request, load_script(kind), _WIDGET_VARIABLES, IMMUTABLE)
+        return script_response(request, load_script(TOOLS), _TOOLS_VARIABLES, CACHED)
+    script_name = build.partition(".")[0]
+    if script_name in KINDS and current_builds()[script_name].name == build:
+        return script_response(
+            request, load_script(script_name), _WIDGET_VARIABLES, IMMUTABLE
+        )
     exchange: RequestContext = request.scope["productrecs"]
-    body = await _found_build(exchange.context.services, build)
+    body = await _find_build(exchange.context.services, build)
     if body is None:
         message = "no such build; the guide for widgets lists the tags of this release"
         raise UnknownBuildError(message)

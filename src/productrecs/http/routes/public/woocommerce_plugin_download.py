@@ -63,11 +63,13 @@ class Entry(NamedTuple):
 def parse_catalog(text: str) -> list[Entry]:
     """Return the entries of a `.po` or `.pot` file that has no plural forms."""
     return [
-        _entry(block) for block in re.split(r"\n\s*\n", text) if "\nmsgid " in f"\n{block}"
+        _parse_entry(block)
+        for block in re.split(r"\n\s*\n", text)
+        if "\nmsgid " in f"\n{block}"
     ]
 
 
-def _entry(block: str) -> Entry:
+def _parse_entry(block: str) -> Entry:
     fields = {"msgctxt": "", "msgid": "", "msgstr": ""}
     used: list[str] = []
     name = ""
@@ -92,30 +94,32 @@ def compile_translations(
         entries = parse_catalog(files[f"{_FOLDER}{domain}-{catalog}.po"].decode("utf-8"))
         for locale in locales:
             stem = f"{_FOLDER}{domain}-{locale}"
-            compiled[f"{stem}.mo"] = _machine_object(entries)
+            compiled[f"{stem}.mo"] = _mo_file(entries)
             for handle, source in scripts.items():
-                compiled[f"{stem}-{handle}.json"] = _json(entries, locale, source)
+                compiled[f"{stem}-{handle}.json"] = _translation_json(
+                    entries, locale, source
+                )
     return compiled
 
 
-def _machine_object(entries: list[Entry]) -> bytes:
+def _mo_file(entries: list[Entry]) -> bytes:
     """Return a `.mo` file: two tables of lengths and offsets, then the strings."""
     pairs = sorted(
         (entry.key.encode(), entry.translation.encode())
         for entry in entries
         if entry.translation
     )
-    head = struct.pack("<7I", _MAGIC, 0, len(pairs), 28, 28 + 8 * len(pairs), 0, 0)
-    offset = len(head) + 16 * len(pairs)
+    header = struct.pack("<7I", _MAGIC, 0, len(pairs), 28, 28 + 8 * len(pairs), 0, 0)
+    offset = len(header) + 16 * len(pairs)
     tables, strings = b"", b""
     for column in zip(*pairs, strict=True):
-        for one in column:
-            tables += struct.pack("<2I", len(one), offset + len(strings))
-            strings += one + b"\0"
-    return head + tables + strings
+        for text in column:
+            tables += struct.pack("<2I", len(text), offset + len(strings))
+            strings += text + b"\0"
+    return header + tables + strings
 
 
-def _json(entries: list[Entry], locale: str, source: str) -> bytes:
+def _translation_json(entries: list[Entry], locale: str, source: str) -> bytes:
     """Return what `wp_set_script_translations` loads, for the strings of one script."""
     messages: dict[str, object] = {"": {"domain": "messages", "lang": locale}}
     messages |= {
@@ -205,14 +209,14 @@ def pack(files: Mapping[str, bytes], folder: str = "") -> bytes:
 
 def read_folder(name: str) -> dict[str, bytes]:
     """Return the files of a folder of the package's assets, by their path in it."""
-    return dict(_walk(resources.files("productrecs") / "assets" / name))
+    return dict(_files_below(resources.files("productrecs") / "assets" / name))
 
 
-def _walk(folder: Traversable, path: str = "") -> list[tuple[str, bytes]]:
+def _files_below(folder: Traversable, path: str = "") -> list[tuple[str, bytes]]:
     found: list[tuple[str, bytes]] = []
     for one in folder.iterdir():
         if one.is_dir():
-            found += _walk(one, f"{path}{one.name}/")
+            found += _files_below(one, f"{path}{one.name}/")
         else:
             found.append((path + one.name, one.read_bytes()))
     return found

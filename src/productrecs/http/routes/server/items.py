@@ -10,9 +10,9 @@ from fastapi import Path, Request, Response
 from productrecs.core.errors import UnknownItemError
 from productrecs.http.openapi_responses import (
     OK_REPLY,
+    documented_request_body,
     error_responses,
     object_schema,
-    request_body,
     success_response,
 )
 from productrecs.http.pipeline.idempotency import (
@@ -99,7 +99,7 @@ CatalogChange = Callable[[StoreLog, int, int | None], PushResult | None]
         ),
         *(413, 415, 422, 503),
     ),
-    openapi_extra=request_body(ItemsPush, _EXAMPLES),
+    openapi_extra=documented_request_body(ItemsPush, _EXAMPLES),
     response_class=Response,
 )
 async def push_items(
@@ -116,21 +116,21 @@ async def push_items(
     nothing and gets its reply again, with `Idempotent-Replayed: true`.
     """
     exchange: RequestContext = request.scope["productrecs"]
-    patches, call = await _read(request, exchange, idempotency_key)
-    repeated = False
+    patches, call = await _read_push(request, exchange, idempotency_key)
+    is_replay = False
 
     def change(log: StoreLog, now_ms: int, limit: int | None) -> PushResult:
-        nonlocal repeated
-        pushed, repeated = run_once(
+        nonlocal is_replay
+        pushed, is_replay = run_once(
             log, call, now_ms, lambda: upsert_items(log, patches, now_ms, limit), PushResult
         )
         return pushed
 
-    pushed = await _change(exchange, change)
+    pushed = await _change_catalog(exchange, change)
     if pushed is None:
         message = "a push always tells what it did"
         raise RuntimeError(message)
-    if repeated:
+    if is_replay:
         return _push_reply(pushed, REPLAYED_HEADERS)
     exchange.context.request_metrics.add(CounterMetric.ITEMS_CREATED, pushed.created)
     exchange.context.request_metrics.add(CounterMetric.ITEMS_UPDATED, pushed.updated)
@@ -180,7 +180,7 @@ async def delete_item(
     if "\0" in item_id_in_path:
         message = "the catalog has no item of this id; nothing was deleted"
         raise UnknownItemError(message)
-    await _change(
+    await _change_catalog(
         exchange, lambda log, now_ms, _: remove_item(log, item_id_in_path, now_ms)
     )
     exchange.context.request_metrics.add(CounterMetric.ITEMS_DELETED)
@@ -202,45 +202,49 @@ def parse_push(data: bytes) -> list[PackedPatch]:
     return [PackedPatch.of(one) for one in parse_items(parse_json(data))]
 
 
-class _Read(NamedTuple):
+class _ParsedPush(NamedTuple):
     """The items of a push, and its idempotency key."""
 
     patches: list[PackedPatch]
     call: IdempotentCall | None
 
 
-async def _read(request: Request, exchange: RequestContext, key: str | None) -> _Read:
+async def _read_push(
+    request: Request, exchange: RequestContext, key: str | None
+) -> _ParsedPush:
     """Return what a push says; of its body nothing is left then."""
     headers, claim = request.scope["headers"], exchange.claim
     data = await read_body(request.receive, headers, BODY_LIMIT, claim, weight=_WEIGHT)
 
-    def read() -> _Read:
-        return _Read(parse_push(data), identify_call("items", key, data))
+    def read() -> _ParsedPush:
+        return _ParsedPush(parse_push(data), identify_call("items", key, data))
 
     if len(data) < _LARGE:
         return read()
     # Parsing a full push would block the event loop for as long as hundreds of calls take.
     # It runs in a thread, one push at a time, because each holds the GIL.
     loop = asyncio.get_running_loop()
-    found = await loop.run_in_executor(exchange.context.parser_pool, read)
+    push = await loop.run_in_executor(exchange.context.parser_pool, read)
     claim.shrink(int(_READ_WEIGHT * len(data)))
-    return found
+    return push
 
 
-async def _change(exchange: RequestContext, change: CatalogChange) -> PushResult | None:
+async def _change_catalog(
+    exchange: RequestContext, change: CatalogChange
+) -> PushResult | None:
     context, store = exchange.context, exchange.known_caller.store
     services, store_id = context.services, store.store_id
 
-    def action(work: WriteTransaction) -> PushResult | None:
+    def change_in_log(work: WriteTransaction) -> PushResult | None:
         log = StoreLog(work.database, work.connection, store_id, services.numbers)
         work.after_commit.append(log.committed)
         # Read in the transaction of the push, so that the plan's current limit applies.
         accounts = AccountRepository(work.connection)
-        limit = catalog_limit(accounts, store_id, services.settings.plans)
-        return change(log, services.clock(), limit)
+        item_limit = catalog_limit(accounts, store_id, services.settings.plans)
+        return change(log, services.clock(), item_limit)
 
     result: PushResult | None = await context.write_client.write(
-        WriteKind.CHANGE, store_id, action, exchange.claim
+        WriteKind.CHANGE, store_id, change_in_log, exchange.claim
     )
     await context.stores.refresh(store)
     return result

@@ -30,7 +30,7 @@ from productrecs.http.transport.multipart_parser import (
     MultipartFormParser,
     body_chunks,
 )
-from productrecs.http.transport.request_body import check_headers
+from productrecs.http.transport.request_body import check_declared_length
 from productrecs.records.orders.csv_reader import HISTORY_LAYOUT, CsvFormat
 from productrecs.records.uploads.order_upload import (
     MAX_UPLOAD_BYTES,
@@ -165,11 +165,11 @@ async def upload_orders(
     """
     exchange: RequestContext = request.scope["productrecs"]
     headers = request.scope["headers"]
-    check_headers(headers, _BODY_LIMIT)
+    check_declared_length(headers, _BODY_LIMIT)
     form = MultipartFormParser(headers, "file")
     context, store_id = exchange.context, exchange.known_caller.store.store_id
     upload_id = new_upload_id()
-    async with _receiving(context.services, store_id, upload_id, headers) as (
+    async with _open_upload_file(context.services, store_id, upload_id, headers) as (
         file,
         in_thread,
     ):
@@ -181,20 +181,20 @@ async def upload_orders(
         await in_thread(file.write, form.pop_chunks())
         csv_format: CsvFormat = await in_thread(file.finish)
         await in_thread(context.services.upload_folder.share, upload_id)
-        new = NewUpload(upload_id, csv_format, context.clock())
+        new_upload = NewUpload(upload_id, csv_format, context.clock())
         call = None
         if idempotency_key is not None:
             call = IdempotentCall("uploads", idempotency_key, csv_format.digest)
-        queued: str = await context.write_client.write(
+        queued_id: str = await context.write_client.write(
             WriteKind.CHANGE,
             store_id,
-            lambda work: _submit_once(context.services, work, store_id, new, call),
+            lambda work: _submit_once(context.services, work, store_id, new_upload, call),
         )
-        if queued != upload_id:
+        if queued_id != upload_id:
             await in_thread(file.discard)  # the call is a repeat: its file is stored
             await in_thread(context.services.upload_folder.remove, upload_id)
-    content = {"upload_id": queued, "status": UploadStatus.QUEUED}
-    headers = None if queued == upload_id else REPLAYED_HEADERS
+    content = {"upload_id": queued_id, "status": UploadStatus.QUEUED}
+    headers = None if queued_id == upload_id else REPLAYED_HEADERS
     return Response(_encode(content), 202, headers, media_type="application/json")
 
 
@@ -219,7 +219,7 @@ async def get_upload(
     """
     exchange: RequestContext = request.scope["productrecs"]
     services, store_id = exchange.context.services, exchange.known_caller.store.store_id
-    upload = await asyncio.to_thread(_find, services, store_id, upload_id)
+    upload = await asyncio.to_thread(_find_upload, services, store_id, upload_id)
     if upload is None:
         message = "this store has no upload with this id; POST /orders/upload returns one"
         raise UnknownUploadError(message)
@@ -230,9 +230,15 @@ async def get_upload(
         "lines_imported": upload.lines_imported,
         "lines_updated": upload.lines_updated,
         "rows_skipped": upload.rows_skipped,
-        "errors": [{"row": one.row, "message": one.message} for one in upload.errors],
+        "errors": [
+            {"row": row_error.row, "message": row_error.message}
+            for row_error in upload.errors
+        ],
         "rows_undated": upload.rows_undated,
-        "undated": [{"row": one.row, "message": one.message} for one in upload.undated],
+        "undated": [
+            {"row": row_error.row, "message": row_error.message}
+            for row_error in upload.undated
+        ],
     }
     return Response(_encode(content), media_type="application/json")
 
@@ -241,7 +247,7 @@ def _submit_once(
     services: Services,
     work: WriteTransaction,
     store_id: StoreId,
-    new: NewUpload,
+    new_upload: NewUpload,
     call: IdempotentCall | None,
 ) -> str:
     """Write an upload whose file is safe, with the job that imports it; return its id.
@@ -250,11 +256,11 @@ def _submit_once(
     """
     log = StoreLog(work.database, work.connection, store_id)
 
-    def write() -> str:
-        submit_upload(log, services.queue, new)
-        return new.upload_id
+    def submit() -> str:
+        submit_upload(log, services.queue, new_upload)
+        return new_upload.upload_id
 
-    return run_once(log, call, services.clock(), write, str)[0]
+    return run_once(log, call, services.clock(), submit, str)[0]
 
 
 class _DiskWriteThread:
@@ -274,7 +280,7 @@ class _DiskWriteThread:
 
 
 @asynccontextmanager
-async def _receiving(
+async def _open_upload_file(
     services: Services,
     store_id: StoreId,
     upload_id: str,
@@ -282,8 +288,8 @@ async def _receiving(
 ) -> AsyncIterator[tuple[IncomingFile, _DiskWriteThread]]:
     """Open a new file, which is deleted unless the block ends without an error."""
     folder, in_thread = services.upload_folder, _DiskWriteThread()
-    await asyncio.to_thread(_refuse_above_limit, services, store_id)
-    with folder.reserve(store_id, _declared(headers)):
+    await asyncio.to_thread(_check_upload_limit, services, store_id)
+    with folder.reserve(store_id, _declared_length(headers)):
         file = folder.receive(upload_id)
         try:
             yield file, in_thread
@@ -297,18 +303,18 @@ async def _receiving(
         in_thread.last(file.close)
 
 
-def _refuse_above_limit(services: Services, store_id: StoreId) -> None:
+def _check_upload_limit(services: Services, store_id: StoreId) -> None:
     with services.database.reading() as connection:
         check_upload_limit(UploadRepository(connection, store_id))
 
 
-def _declared(headers: Sequence[tuple[bytes, bytes]]) -> int:
+def _declared_length(headers: Sequence[tuple[bytes, bytes]]) -> int:
     """Return the declared length of the body; 0 without one."""
     length = dict(headers).get(b"content-length", b"0")
     return int(length[:20]) if length.isdigit() else 0
 
 
-def _find(services: Services, store_id: StoreId, upload_id: str) -> Upload | None:
+def _find_upload(services: Services, store_id: StoreId, upload_id: str) -> Upload | None:
     if not is_upload_id(upload_id):
         return None
     with services.database.reading() as connection:

@@ -8,12 +8,16 @@ from fastapi import Request, Response
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.memory_budget import Claim
-from productrecs.http.limits.client_address import address_of_client, network_of, peer_of
+from productrecs.http.limits.client_address import (
+    address_of_client,
+    peer_of,
+    public_network_of,
+)
 from productrecs.http.openapi_responses import (
     OK_REPLY,
+    documented_request_body,
     error_responses,
     object_schema,
-    request_body,
     success_response,
     with_warnings,
 )
@@ -75,10 +79,12 @@ _encode: Final = msgspec.json.Encoder().encode
         {"ok": True, "order_id": "A-1001", "items_ingested": 2, "duplicate": False},
     )
     | error_responses(401, 413, 415, 422, 503),
-    openapi_extra=request_body(OrderBody, {"an order": _EXAMPLE}, text=True),
+    openapi_extra=documented_request_body(
+        OrderBody, {"an order": _EXAMPLE}, accepts_text=True
+    ),
     response_class=Response,
 )
-async def sync_order(request: Request) -> Response:
+async def receive_order(request: Request) -> Response:
     """Store an order with its lines; a repeat within seven days changes nothing.
 
     Each line counts as a purchase. Send it from your server with the secret key; a page may
@@ -89,13 +95,13 @@ async def sync_order(request: Request) -> Response:
     data = await read_body(request.receive, headers, BODY_LIMIT, claim, weight=2)
     context = exchange.context
     try:
-        receipt, warnings = await _stored(exchange, request.scope, data, claim)
+        receipt, warnings = await _store_order(exchange, request.scope, data, claim)
     except ProductRecsError as error:
-        _watch(request, data, error)
+        _record_for_live_view(request, data, error)
         raise
-    _watch(request, data, is_repeated=receipt.duplicate)
-    counted = CounterMetric.ORDERS_REPEATED if receipt.duplicate else CounterMetric.ORDERS
-    context.request_metrics.add(counted)
+    _record_for_live_view(request, data, is_repeated=receipt.duplicate)
+    metric = CounterMetric.ORDERS_REPEATED if receipt.duplicate else CounterMetric.ORDERS
+    context.request_metrics.add(metric)
     content = {
         "ok": True,
         "order_id": receipt.order_id,
@@ -107,7 +113,7 @@ async def sync_order(request: Request) -> Response:
     return Response(_encode(content), media_type="application/json")
 
 
-async def _stored(
+async def _store_order(
     exchange: "RequestContext", scope: "Scope", data: bytes, claim: Claim
 ) -> tuple["OrderReceipt", list[str]]:
     """Return the receipt of the order in a body, once it is on the disk; and warnings."""
@@ -119,8 +125,8 @@ async def _stored(
         confirmed=caller.credential is SECRET,
     )
     if not order.confirmed:
-        client = address_of_client(peer_of(scope), dict(scope["headers"]))
-        order = replace(order, network=network_of(client))
+        client_address = address_of_client(peer_of(scope), dict(scope["headers"]))
+        order = replace(order, network=public_network_of(client_address))
     check = check_identity(
         caller.store.secrets, order.identity, order.user_id, context.clock()
     )
@@ -132,7 +138,7 @@ async def _stored(
     return receipt, identity_warnings([(order.user_id, check)])
 
 
-def _watch(
+def _record_for_live_view(
     request: Request,
     data: bytes,
     error: ProductRecsError | None = None,
@@ -151,4 +157,4 @@ def _watch(
         is_order=True,
         is_repeated=is_repeated,
     )
-    context.event_watch.add(sender, data, error)
+    context.event_watch.record_request(sender, data, error)

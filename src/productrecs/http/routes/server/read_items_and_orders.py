@@ -144,7 +144,7 @@ async def list_items(
     exchange: RequestContext = request.scope["productrecs"]
     store = exchange.known_caller.store
     (after,) = _read_cursor(cursor, tuple[int], (-1,))
-    since_ms = _read_time(updated_after, store.settings.zone)
+    since_ms = _parse_time_ms(updated_after, store.settings.zone)
 
     def read() -> Response:
         with exchange.context.services.database.reading() as connection:
@@ -152,13 +152,17 @@ async def list_items(
             ids = dict(catalog.page_of_ids(after, limit + 1, since_ms))
 
             def load(numbers: Sequence[tuple[int]]) -> Iterable[object]:
-                chosen = [ids[number] for (number,) in numbers]
+                item_ids = [ids[number] for (number,) in numbers]
                 if fields is not None:
-                    return chosen
-                found = catalog.find(chosen)
-                return [_item_fields(found[one]) for one in chosen if one in found]
+                    return item_ids
+                stored_items = catalog.find(item_ids)
+                return [
+                    _item_fields(stored_items[item_id])
+                    for item_id in item_ids
+                    if item_id in stored_items
+                ]
 
-            return _page([(number,) for number in ids], limit, load)
+            return _page_reply([(number,) for number in ids], limit, load)
 
     return await asyncio.to_thread(read)
 
@@ -195,7 +199,7 @@ async def get_item(
     if stored is None or not stored.present:
         message = f"the catalog has no item {sent_id!r}; push it with POST /v1/items"
         raise UnknownItemError(message)
-    return _reply(_item_fields(stored))
+    return _json_reply(_item_fields(stored))
 
 
 @routes.get(
@@ -229,7 +233,7 @@ async def list_orders(
     exchange: RequestContext = request.scope["productrecs"]
     store = exchange.known_caller.store
     after = _read_cursor(cursor, tuple[str, int], ("", -1))
-    since_ms = _read_time(updated_after, store.settings.zone)
+    since_ms = _parse_time_ms(updated_after, store.settings.zone)
 
     def read() -> Response:
         with exchange.context.services.database.reading() as connection:
@@ -242,10 +246,10 @@ async def list_orders(
                 ids = [order_id for order_id, _ in chosen]
                 if fields is not None:
                     return ids
-                found = _orders_of(purchases, catalog, ids)
-                return [found[key] for key in chosen if key in found]
+                orders = _orders_by_key(purchases, catalog, ids)
+                return [orders[key] for key in chosen if key in orders]
 
-            return _page(keys, limit, load)
+            return _page_reply(keys, limit, load)
 
     return await asyncio.to_thread(read)
 
@@ -277,13 +281,15 @@ async def get_order(
     def find() -> dict[tuple[str, int], dict[str, Any]]:
         with exchange.context.services.database.reading() as connection:
             purchases = PurchaseRepository(connection, store_id)
-            return _orders_of(purchases, CatalogRepository(connection, store_id), [sent_id])
+            return _orders_by_key(
+                purchases, CatalogRepository(connection, store_id), [sent_id]
+            )
 
     orders = {} if "\0" in sent_id else await asyncio.to_thread(find)
     if not orders:
         message = f"this store has no order {sent_id!r}; send it with POST /v1/orders"
         raise UnknownOrderError(message)
-    return _reply(orders[max(orders)])
+    return _json_reply(orders[max(orders)])
 
 
 def _item_fields(stored: StoredItem) -> dict[str, Any]:
@@ -293,7 +299,7 @@ def _item_fields(stored: StoredItem) -> dict[str, Any]:
     }
 
 
-def _orders_of(
+def _orders_by_key(
     purchases: PurchaseRepository, catalog: CatalogRepository, order_ids: Iterable[str]
 ) -> dict[tuple[str, int], dict[str, Any]]:
     """Return the orders with these ids, by id and receipt."""
@@ -318,47 +324,47 @@ def _order_fields(
     return {
         "order_id": first.order_id,
         "ordered_at": iso(first.ts),
-        "updated_at": iso(max(one.updated_at or one.ts for one in lines)),
+        "updated_at": iso(max(line.updated_at or line.ts for line in lines)),
         "user_id": first.shopper if first.shopper != first.session else None,
         "session_id": first.session,
         "currency": first.currency,
-        "confirmed": all(one.is_confirmed for one in lines),
+        "confirmed": all(line.is_confirmed for line in lines),
         "items": [
             {
-                "item_id": names[one.item],
-                "quantity": one.quantity,
-                "price": one.price,
-                "total": one.total,
+                "item_id": names[line.item],
+                "quantity": line.quantity,
+                "price": line.price,
+                "total": line.total,
             }
-            for one in lines
+            for line in lines
         ],
     }
 
 
-def _page(
+def _page_reply(
     keys: Sequence[Key], limit: int, load: Callable[[Sequence[Key]], Iterable[object]]
 ) -> Response:
     """Return the page of the first `limit` keys; one key more tells that others follow.
 
     `load` returns what is shown for some keys. The page ends early when it is large.
     """
-    shown, found, size = list(keys[:limit]), list[msgspec.Raw](), 0
-    for start in range(0, len(shown), _BATCH):
-        if size >= _MAX_PAGE_BYTES:
-            shown = shown[:start]
+    page_keys, rows, total_bytes = list(keys[:limit]), list[msgspec.Raw](), 0
+    for start in range(0, len(page_keys), _BATCH):
+        if total_bytes >= _MAX_PAGE_BYTES:
+            page_keys = page_keys[:start]
             break
-        encoded = [_encode(one) for one in load(shown[start : start + _BATCH])]
-        found += map(msgspec.Raw, encoded)
-        size += sum(map(len, encoded))
-    return _reply(
+        encoded = [_encode(row) for row in load(page_keys[start : start + _BATCH])]
+        rows += map(msgspec.Raw, encoded)
+        total_bytes += sum(map(len, encoded))
+    return _json_reply(
         {
-            "items": found,
-            "next": _write_cursor(shown[-1]) if len(shown) < len(keys) else None,
+            "items": rows,
+            "next": _write_cursor(page_keys[-1]) if len(page_keys) < len(keys) else None,
         }
     )
 
 
-def _reply(content: object) -> Response:
+def _json_reply(content: object) -> Response:
     return Response(_encode(content), media_type="application/json")
 
 
@@ -383,7 +389,7 @@ def _read_cursor(cursor: str | None, key_type: type[Key], first: Key) -> Key:
         raise BodyError([problem]) from None
 
 
-def _read_time(text: str | None, zone: tzinfo) -> int:
+def _parse_time_ms(text: str | None, zone: tzinfo) -> int:
     """Return an ISO time in UTC ms; -1 for none.
 
     Raises:

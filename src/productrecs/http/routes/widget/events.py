@@ -13,13 +13,17 @@ import msgspec
 from fastapi import Request, Response
 
 from productrecs.core.errors import ProductRecsError
-from productrecs.http.limits.client_address import address_of_client, network_of, peer_of
+from productrecs.http.limits.client_address import (
+    address_of_client,
+    peer_of,
+    public_network_of,
+)
 from productrecs.http.openapi_responses import (
     OK_EXAMPLE,
     OK_REPLY,
+    documented_request_body,
     error_responses,
     object_schema,
-    request_body,
     success_response,
     with_warnings,
 )
@@ -167,24 +171,24 @@ _EXAMPLES: Final = {
 _encode: Final = msgspec.json.Encoder().encode
 
 
-async def _receive_quickly(call: QuickCall) -> QuickReply:
+async def _store_events_fast(call: QuickCall) -> QuickReply:
     """Store the events of a body; the live view of a store shows what became of it."""
     context, store = call.context, call.caller.store
     data = await read_event_body(call.receive, call.scope["headers"], call.claim)
-    received = (context, store, data, call.claim, call.headers, call.peer)
+    arguments = (context, store, data, call.claim, call.headers, call.peer)
     if store.store_id not in context.event_watch.stores:
-        return QuickReply(await receive_event_body(*received))
+        return QuickReply(await store_events_of_body(*arguments))
     sender = Sender(
         *(store.store_id, context.clock(), call.peer, call.headers, call.is_misuse),
         bots=context.bots,
         secrets=store.secrets,
     )
     try:
-        body = await receive_event_body(*received)
+        body = await store_events_of_body(*arguments)
     except ProductRecsError as error:
-        context.event_watch.add(sender, data, error)
+        context.event_watch.record_request(sender, data, error)
         raise
-    context.event_watch.add(sender, data)
+    context.event_watch.record_request(sender, data)
     return QuickReply(body)
 
 
@@ -193,7 +197,7 @@ async def _receive_quickly(call: QuickCall) -> QuickReply:
     PUBLISHABLE,
     widget=True,
     is_rate_limited=False,
-    quick=_receive_quickly,
+    quick=_store_events_fast,
     operation_id="track",
     summary="Record shopper events",
     responses=success_response(
@@ -202,7 +206,9 @@ async def _receive_quickly(call: QuickCall) -> QuickReply:
         OK_EXAMPLE,
     )
     | error_responses(401, 413, 415, 422, 503),
-    openapi_extra=request_body(EventBody, _EXAMPLES, text=True, is_list=True),
+    openapi_extra=documented_request_body(
+        EventBody, _EXAMPLES, accepts_text=True, accepts_list=True
+    ),
     response_class=Response,
 )
 async def declared_events(request: Request) -> Response:
@@ -214,7 +220,7 @@ async def declared_events(request: Request) -> Response:
     exchange: RequestContext = request.scope["productrecs"]
     claim = exchange.claim
     data = await read_event_body(request.receive, request.scope["headers"], claim)
-    content = await receive_event_body(
+    content = await store_events_of_body(
         *(exchange.context, exchange.known_caller.store, data, claim),
         dict(request.scope["headers"]),
         peer_of(request.scope),
@@ -222,7 +228,7 @@ async def declared_events(request: Request) -> Response:
     return Response(content, media_type="application/json")
 
 
-async def receive_event_body(
+async def store_events_of_body(
     context: Context,
     store: Store,
     data: bytes,
@@ -243,21 +249,27 @@ async def receive_event_body(
     """
     cached_store = context.stores.get(store) or await context.stores.open(store)
     if len(data) <= EVENT_LIMIT:
-        groups = _grouped(data)
+        groups = _parse_groups(data)
     else:  # parsing a large body would block the event loop
         loop = asyncio.get_running_loop()
-        groups = await loop.run_in_executor(context.parser_pool, _grouped, data)
+        groups = await loop.run_in_executor(context.parser_pool, _parse_groups, data)
     groups, checks = _check_identities(groups, store.secrets, context.clock())
-    refused = identity_warnings((who[0], check) for who, check in checks.items())
+    identity_warning_texts = identity_warnings(
+        (id_and_identity[0], check) for id_and_identity, check in checks.items()
+    )
     record_refused_identities(context, store.store_id, checks.values())
-    network = network_of(address_of_client(peer, headers))
+    network = public_network_of(address_of_client(peer, headers))
     if network is not None:
-        groups = [[replace(one, network=network) for one in group] for group in groups]
-    groups = context.bots.mark(store.store_id, groups, headers)
+        groups = [[replace(event, network=network) for event in group] for group in groups]
+    groups = context.bots.mark_bot_events(store.store_id, groups, headers)
     count = sum(map(len, groups))
-    warnings = [*refused, *_warnings(cached_store, groups)][:_MAX_WARNINGS]
-    with claim.another().grow(memory_weight(groups)) as queued:
-        write = context.write_client.write(WriteKind.EVENTS, store.store_id, groups, queued)
+    warnings = [*identity_warning_texts, *_event_warnings(cached_store, groups)][
+        :_MAX_WARNINGS
+    ]
+    with claim.another().grow(memory_weight(groups)) as write_claim:
+        write = context.write_client.write(
+            WriteKind.EVENTS, store.store_id, groups, write_claim
+        )
     del groups  # parsed events take up to 100 times the size of the body
     await write
     context.request_metrics.add(CounterMetric.EVENTS, count)
@@ -277,7 +289,7 @@ def _host_of(origin: bytes) -> str:
         return ""
 
 
-def _grouped(data: bytes) -> Groups:
+def _parse_groups(data: bytes) -> Groups:
     """Return the events of a body, a group for each of its objects.
 
     Raises:
@@ -305,17 +317,17 @@ def _check_identities(
         sender: check_identity(secrets, sender[1], sender[0], now_ms)
         for sender in dict.fromkeys(senders)
     }
-    checked = [
+    checked_groups = [
         [
             replace(event, identity=None, signed=checks[sender] is IdentityCheck.VALID)
             for event in group
         ]
         for group, sender in zip(groups, senders, strict=True)
     ]
-    return checked, checks
+    return checked_groups, checks
 
 
-def _warnings(cached_store: CachedStore, groups: Groups) -> list[str]:
+def _event_warnings(cached_store: CachedStore, groups: Groups) -> list[str]:
     catalog_numbers, warnings = cached_store.state.catalog.numbers, list[str]()
     for group in groups:
         for event in group:

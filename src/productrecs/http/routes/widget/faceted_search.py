@@ -167,24 +167,24 @@ def redirect_of(
     return None if card is None else product_url_of(card)
 
 
-def fields_of(
+def extra_reply_fields(
     searchable: SearchableStore, found: SearchResults | ResultsPage
 ) -> dict[str, object]:
     """Return the fields that any search may have after its results."""
     fields: dict[str, object] = {}
     if found.filters:
-        fields["filters"] = [_query_filter(one) for one in found.filters]
+        fields["filters"] = [_query_filter_fields(one) for one in found.filters]
     address = redirect_of(searchable, found)
     return fields if address is None else fields | {"redirect": address}
 
 
-def _query_filter(one: WordFilter) -> dict[str, object]:
+def _query_filter_fields(one: WordFilter) -> dict[str, object]:
     limits = {"value": one.value, "min": one.low, "max": one.high}
     given = {name: value for name, value in limits.items() if value is not None}
     return {"field": one.field.value, **given, "text": one.text}
 
 
-def listing_of(
+def page_request_of(
     search: SearchRequest,
     *,
     filters: list[str],
@@ -230,22 +230,24 @@ def search_page_reply(
         for hit in page.hits
         if (card := cards[hit.item]) is not None
     ]
-    extra_fields = fields_of(searchable, page)
+    extra_fields = extra_reply_fields(searchable, page)
     if page.total is not None:
         extra_fields["total"] = page.total
     if page.facets:
         extra_fields["facets"] = {
-            facet.value: _shown(page.facets[facet]) for facet in page.facets
+            facet.value: _facet_fields(page.facets[facet]) for facet in page.facets
         }
     if page.refinement is not None:
         language = searchable.language_setting
         extra_fields["refine"] = _refine_field(page.refinement, language)
     if listing.suggest:
         typed = listing.request.query
-        texts = [_text(searchable, one, typed) for one in page.next]
+        texts = [
+            _suggestion_text(searchable, suggestion, typed) for suggestion in page.next
+        ]
         extra_fields["suggestions"] = list(dict.fromkeys(text for text in texts if text))
         extra_fields["did_you_mean"] = (
-            _text(searchable, page.meant, typed) if page.meant else None
+            _suggestion_text(searchable, page.meant, typed) if page.meant else None
         )
     return search_page_body(results, extra_fields)
 
@@ -271,23 +273,25 @@ def highlights_of(
 ) -> dict[int, Mapping[str, str | None]]:
     """Return which parts of a page's products answer its query, by item number."""
     cards = searchable.catalog.cards
-    found: dict[int, Mapping[str, str | None]] = {}
+    highlights: dict[int, Mapping[str, str | None]] = {}
     for hit in page.hits:
         card = cards[hit.item]
         if card is not None:
-            found[hit.item] = {
+            highlights[hit.item] = {
                 "title": marker.highlight(title_of(card)),
                 "description": marker.fragment(descriptions.get(hit.item, "")),
             }
-    return found
+    return highlights
 
 
-def _text(searchable: SearchableStore, one: Suggestion, typed: str) -> str | None:
+def _suggestion_text(
+    searchable: SearchableStore, one: Suggestion, typed: str
+) -> str | None:
     card = searchable.catalog.cards[one.item]
     return None if card is None else spelled_as_title(one.words, title_of(card), typed)
 
 
-def _shown(counts: Counts) -> object:
+def _facet_fields(counts: Counts) -> object:
     if isinstance(counts, StockCount):
         return {"true": counts.yes, "false": counts.no}
     if isinstance(counts, PriceFacet):
@@ -296,20 +300,23 @@ def _shown(counts: Counts) -> object:
             "max": counts.high,
             "ranges": [
                 {
-                    "from": one.low,
-                    "to": one.high,
-                    "count": one.count,
-                    "filter": f"price:{_number_text(one.low)}..{_before(one.high)}",
+                    "from": price_range.low,
+                    "to": price_range.high,
+                    "count": price_range.count,
+                    "filter": (
+                        f"price:{_number_text(price_range.low)}.."
+                        f"{_upper_bound_text(price_range.high)}"
+                    ),
                 }
-                for one in counts.ranges
+                for price_range in counts.ranges
             ],
         }
     if isinstance(counts, dict):
-        return [{"name": name, "values": _values(counts[name])} for name in counts]
-    return _values(counts)
+        return [{"name": name, "values": _value_fields(counts[name])} for name in counts]
+    return _value_fields(counts)
 
 
-def _values(counts: Iterable[ValueCount]) -> list[dict[str, object]]:
+def _value_fields(counts: Iterable[ValueCount]) -> list[dict[str, object]]:
     return [{"value": one.value, "count": one.count} for one in counts]
 
 
@@ -317,7 +324,7 @@ def _number_text(price: float | None) -> str:
     return "" if price is None else f"{price:f}".rstrip("0").rstrip(".")
 
 
-def _before(price: float | None) -> str:
+def _upper_bound_text(price: float | None) -> str:
     return "" if price is None else f"<{_number_text(price)}"
 
 

@@ -125,7 +125,7 @@ _ITEM_EXAMPLE: Final = {
     | error_responses(401, 503),
     response_class=Response,
 )
-async def summary(request: Request) -> Response:
+async def store_forecast(request: Request) -> Response:
     """Return the store's forecast for the 28 days after `generated_at`, by day.
 
     `mean` is the expected value, which may be summed; `p50` is the median; in four of
@@ -137,7 +137,7 @@ async def summary(request: Request) -> Response:
     exchange: RequestContext = request.scope["productrecs"]
     store = exchange.known_caller.store
     database = exchange.context.services.database
-    content = await asyncio.to_thread(_summary, database, store)
+    content = await asyncio.to_thread(_store_forecast_body, database, store)
     return Response(content, media_type="application/json")
 
 
@@ -155,7 +155,7 @@ async def summary(request: Request) -> Response:
     | error_responses("bad_path", 401, "item_unknown", 503),
     response_class=Response,
 )
-async def item(
+async def item_forecast(
     request: Request,
     item_id: Annotated[
         str,
@@ -175,12 +175,12 @@ async def item(
     store, services = exchange.known_caller.store, exchange.context.services
     requested_id = id_of_path(request.scope["raw_path"], FORECAST_PREFIX) or item_id
     content = await asyncio.to_thread(
-        _item, services.database, store, requested_id, services.clock()
+        _item_forecast_body, services.database, store, requested_id, services.clock()
     )
     return Response(content, media_type="application/json")
 
 
-def _summary(database: Database, store: Store) -> bytes:
+def _store_forecast_body(database: Database, store: Store) -> bytes:
     with database.reading() as connection:
         run = ForecastRepository(connection, store.store_id).newest_run()
     settings = store.settings
@@ -190,7 +190,9 @@ def _summary(database: Database, store: Store) -> bytes:
     return _encode(summary)
 
 
-def _item(database: Database, store: Store, item_id: str, now_ms: int) -> bytes:
+def _item_forecast_body(
+    database: Database, store: Store, item_id: str, now_ms: int
+) -> bytes:
     found, run = None, None
     if "\0" not in item_id:
         with database.reading() as connection:

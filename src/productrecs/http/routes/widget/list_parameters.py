@@ -82,7 +82,7 @@ _FILTER: Final = (
 )
 
 
-def _listed(value: object) -> object:
+def _without_blank_filters(value: object) -> object:
     """Return the filters that say something: templates leave parameters empty."""
     if isinstance(value, list):
         return [one for one in value if one != ""]
@@ -102,7 +102,7 @@ _Filter = Annotated[
 ]
 FilterQuery = Annotated[
     list[_Filter],
-    BeforeValidator(_listed),
+    BeforeValidator(_without_blank_filters),
     Query(
         alias="filter",
         max_length=MAX_FILTERS,
@@ -141,7 +141,9 @@ def read_filters(texts: list[str]) -> Filters:
         raise BodyError([problem]) from error
 
 
-def priced_store(caller: Caller, cached_store: CachedStore, name: str) -> CachedStore:
+def store_with_price_list(
+    caller: Caller, cached_store: CachedStore, name: str
+) -> CachedStore:
     """Return a store with the prices of the list that a call names; itself without one.
 
     Raises:
@@ -167,21 +169,25 @@ def priced_store(caller: Caller, cached_store: CachedStore, name: str) -> Cached
         return cached_store.priced(name)
     except (PriceListNameError, UnknownPriceListError) as error:
         names = state.catalog.price_lists.names()
-        known = ", ".join(one for one in names if may_read(parse_list_name(one).group))
-        message = f"{error}; known lists: {known or 'none'}"
+        readable_names = ", ".join(
+            list_name for list_name in names if may_read(parse_list_name(list_name).group)
+        )
+        message = f"{error}; known lists: {readable_names or 'none'}"
         raise BodyError([Problem(_AT, message, "unknown_price_list", name)]) from error
 
 
-def open_priced_store(call: QuickCall) -> CachedStore | None:
+def open_store_with_price_list(call: QuickCall) -> CachedStore | None:
     """Return the caller's store with the call's prices, if it is in memory.
 
     Raises:
-        BodyError, SecretKeyRequiredError: as `priced_store`.
+        BodyError, SecretKeyRequiredError: as `store_with_price_list`.
     """
     cached_store = call.context.stores.get(call.caller.store)
     if cached_store is None or call.query is None:
         return None
-    return priced_store(call.caller, cached_store, call.query.get("price_list", ""))
+    return store_with_price_list(
+        call.caller, cached_store, call.query.get("price_list", "")
+    )
 
 
 def refuse_unknown_filters(names: Iterable[str]) -> None:
@@ -196,7 +202,7 @@ def refuse_unknown_filters(names: Iterable[str]) -> None:
             raise BodyError([Problem(("query", name), message, "unknown_filter", name)])
 
 
-def listed_ids(item_ids: str | None) -> tuple[str, ...]:
+def split_item_ids(item_ids: str | None) -> tuple[str, ...]:
     """Return the ids of a comma-separated list."""
     if not item_ids:
         return ()

@@ -83,8 +83,8 @@ def answer_immediately(
         StorageError: when the database could not answer.
     """
     if not list_request.identities:
-        body = _anonymous_list(context, cached_store, list_request)
-        return _completed(context, cached_store, list_request, body, access)
+        body = _anonymous_list_body(context, cached_store, list_request)
+        return _with_anchor_and_warning(context, cached_store, list_request, body, access)
     if context.reading is not None:
         return None
     identities, known = list_request.identities, NOBODY
@@ -94,8 +94,8 @@ def answer_immediately(
     histories = read_usable_histories(
         context, cached_store, context.reader, identities, access
     )
-    body = _assigned(context, cached_store, list_request, histories, known)
-    return _completed(context, cached_store, list_request, body, access)
+    body = _list_body_by_arm(context, cached_store, list_request, histories, known)
+    return _with_anchor_and_warning(context, cached_store, list_request, body, access)
 
 
 async def answer_list(
@@ -105,11 +105,11 @@ async def answer_list(
     access: ShopperAccess,
 ) -> bytes:
     """Return the body of a reply; without a shopper it may come from the cache."""
-    body = await _list(context, cached_store, list_request, access)
-    return _completed(context, cached_store, list_request, body, access)
+    body = await _list_body(context, cached_store, list_request, access)
+    return _with_anchor_and_warning(context, cached_store, list_request, body, access)
 
 
-def _completed(
+def _with_anchor_and_warning(
     context: Context,
     cached_store: CachedStore,
     list_request: RecommendationRequest,
@@ -121,28 +121,28 @@ def _completed(
     return with_identity_warning(context, cached_store, body, access)
 
 
-async def _list(
+async def _list_body(
     context: Context,
     cached_store: CachedStore,
     list_request: RecommendationRequest,
     access: ShopperAccess,
 ) -> bytes:
     if not list_request.identities:
-        return _anonymous_list(context, cached_store, list_request)
+        return _anonymous_list_body(context, cached_store, list_request)
     identities = list_request.identities
     if not is_tested(cached_store, list_request.placement):
-        histories = await _histories(context, cached_store, identities, access)
-        return _assigned(context, cached_store, list_request, histories, NOBODY)
+        histories = await _read_histories_or_none(context, cached_store, identities, access)
+        return _list_body_by_arm(context, cached_store, list_request, histories, NOBODY)
     store_id = cached_store.state.catalog.store_id
     # At the same time, so that the request waits only once for a database that hangs.
     known, histories = await asyncio.gather(
         context.arm_assigner.known(store_id, identities, context.read),
-        _histories(context, cached_store, identities, access),
+        _read_histories_or_none(context, cached_store, identities, access),
     )
-    return _assigned(context, cached_store, list_request, histories, known)
+    return _list_body_by_arm(context, cached_store, list_request, histories, known)
 
 
-def _assigned(
+def _list_body_by_arm(
     context: Context,
     cached_store: CachedStore,
     list_request: RecommendationRequest,
@@ -159,10 +159,10 @@ def _assigned(
         store_id = cached_store.state.catalog.store_id
         arm = context.arm_assigner.assign(store_id, test.split, identities, known)
         placement = test.placements[arm]
-    making = _making(
+    maker = _list_maker(
         context, cached_store, list_request, histories, context.clock(), placement
     )
-    return making.write(making.pick())
+    return maker.write(maker.pick())
 
 
 async def answer_trending(
@@ -182,14 +182,14 @@ async def answer_trending(
             cached_store.state, num, now_ms, excluded, list_request.filters
         )
         return recommendations_body(picks, cached_store.state.catalog.cards)
-    making = _Making(
+    maker = _ListMaker(
         lambda: trending_list(cached_store.state, num, now_ms),
         lambda picks: recommendations_body(picks, cached_store.state.catalog.cards),
         None,
     )
     # Every sale changes this list, so it is never validated by fingerprint.
     key = (num, cached_store.state.catalog.price_list)
-    return _cached_or_computed(cached_store, now_ms, key, making, NoFingerprint())
+    return _cached_or_computed_body(cached_store, now_ms, key, maker, NoFingerprint())
 
 
 def _with_anchor(
@@ -202,15 +202,15 @@ def _with_anchor(
     if not list_request.with_anchor:
         return body
     state = cached_store.state
-    number = state.catalog.number(list_request.item_id or "")
+    item_number = state.catalog.number(list_request.item_id or "")
     page_type = PageType.CART if list_request.basket else PageType.PRODUCT
     eligible = state.eligible(context.clock(), page_type, list_request.source)
-    if number is None or not eligible.may_show(number):
+    if item_number is None or not eligible.may_show(item_number):
         return with_anchor(body, None)
-    return with_anchor(body, state.catalog.cards[number])
+    return with_anchor(body, state.catalog.cards[item_number])
 
 
-class _Making(NamedTuple):
+class _ListMaker(NamedTuple):
     """How a list is made and written, and the sold-out product that it may be about."""
 
     pick: Callable[[], list[Pick]]
@@ -218,14 +218,14 @@ class _Making(NamedTuple):
     sold_out: int | None
 
 
-def _making(
+def _list_maker(
     context: Context,
     cached_store: CachedStore,
     list_request: RecommendationRequest,
     usable: UsableHistories,
     now_ms: int,
     placement: Placement | None = None,
-) -> _Making:
+) -> _ListMaker:
     """Return how the list of a call is made; a placement is resolved here.
 
     `placement` is the one of a test's arm; without it, the stored one of the call counts.
@@ -234,35 +234,43 @@ def _making(
         UnknownPlacementError: when the store has no such placement.
     """
     state = cached_store.state
-    placed, histories = None, usable.for_lists
-    main: RecommendationRequest | None = list_request
+    placed_requests, histories = None, usable.for_lists
+    main_request: RecommendationRequest | None = list_request
     if list_request.placement:
         placement = placement or cached_store.placements.find(list_request.placement)
-        placed = placement_requests(state, placement, list_request, usable.for_display)
+        placed_requests = placement_requests(
+            state, placement, list_request, usable.for_display
+        )
         if placement.content.shows_history:
             histories = usable.for_display
-        main = placed.main
-    sold_out = None if main is None else sold_out_anchor(state, main, now_ms)
+        main_request = placed_requests.main
+    sold_out = (
+        None if main_request is None else sold_out_anchor(state, main_request, now_ms)
+    )
 
     def pick() -> list[Pick]:
-        if placed is None:
+        if placed_requests is None:
             picks = recommend(state, list_request, histories, now_ms)
         else:
-            picks = recommend_placement(state, placed, histories, now_ms)
-        context.request_metrics.listed(list_request.source, is_empty=not picks)
+            picks = recommend_placement(state, placed_requests, histories, now_ms)
+        context.request_metrics.count_list(list_request.source, is_empty=not picks)
         return picks
 
     def write(picks: Sequence[Pick]) -> bytes:
-        certain = certain_companions(state, main)
+        certain = certain_companions(state, main_request)
         body = recommendations_body(picks, state.catalog.cards, certain)
         if sold_out is not None and starts_with_replacement(state.catalog, sold_out, picks):
             body = with_sold_out(body)
-        if placed is None:
+        if placed_requests is None:
             return body
-        offer = None if main is None else offer_of_list(state, main, picks, now_ms)
-        return with_placement(body, placed, state, offer)
+        offer = (
+            None
+            if main_request is None
+            else offer_of_list(state, main_request, picks, now_ms)
+        )
+        return with_placement(body, placed_requests, state, offer)
 
-    return _Making(pick, write, sold_out)
+    return _ListMaker(pick, write, sold_out)
 
 
 def is_tested(cached_store: CachedStore, placement: str) -> bool:
@@ -288,14 +296,14 @@ def is_held_out(
     return arm == Arm.HELD_OUT
 
 
-def _anonymous_list(
+def _anonymous_list_body(
     context: Context, cached_store: CachedStore, list_request: RecommendationRequest
 ) -> bytes:
     now_ms, state = context.clock(), cached_store.state
-    making = _making(context, cached_store, list_request, NO_HISTORIES, now_ms)
+    maker = _list_maker(context, cached_store, list_request, NO_HISTORIES, now_ms)
     # Each page has its own list, so caching does not pay.
     if list_request.excluded or list_request.filters != NO_FILTERS:
-        return making.write(making.pick())
+        return maker.write(maker.pick())
     request_key = (
         list_request.source.value,
         list_request.num,
@@ -303,22 +311,24 @@ def _anonymous_list(
         list_request.basket,
         list_request.with_anchor,
     )
-    key = (*request_key, making.sold_out, state.catalog.price_list)
+    key = (*request_key, maker.sold_out, state.catalog.price_list)
     if not list_request.placement:
-        return _cached_or_computed(
-            cached_store, now_ms, key, making, ListFingerprint(state, list_request, now_ms)
+        return _cached_or_computed_body(
+            cached_store, now_ms, key, maker, ListFingerprint(state, list_request, now_ms)
         )
     # Filters depend on prices and attributes, which no fingerprint covers.
     version = cached_store.placements.seq  # of the bundles too
     placed_key = (*key, list_request.placement, version, state.catalog.version)
-    return _cached_or_computed(cached_store, now_ms, placed_key, making, NoFingerprint())
+    return _cached_or_computed_body(
+        cached_store, now_ms, placed_key, maker, NoFingerprint()
+    )
 
 
-def _cached_or_computed(
+def _cached_or_computed_body(
     cached_store: CachedStore,
     now_ms: int,
     key: Hashable,
-    making: _Making,
+    maker: _ListMaker,
     fingerprints: FingerprintSource,
 ) -> bytes:
     """Return the cached reply for `key`, or compute and cache it."""
@@ -328,16 +338,16 @@ def _cached_or_computed(
     )
     now = time.monotonic()
     body = cached_store.recommendation_cache.get(
-        inputs, key, now, making.write, fingerprints
+        inputs, key, now, maker.write, fingerprints
     )
     if body is None:
-        picks = making.pick()
-        body = making.write(picks)
+        picks = maker.pick()
+        body = maker.write(picks)
         cached_store.recommendation_cache.put(key, picks, body, now, fingerprints)
     return body
 
 
-async def _histories(
+async def _read_histories_or_none(
     context: Context,
     cached_store: CachedStore,
     identities: Sequence[str],

@@ -21,7 +21,7 @@ from productrecs.http.pipeline.route_declaration import (
 from productrecs.http.pipeline.url_decoding import base_url_of
 from productrecs.http.routes.widget.list_parameters import (
     PriceListQuery,
-    priced_store,
+    store_with_price_list,
 )
 from productrecs.records.events.event import look_source
 from productrecs.records.merchandising.rule import ListKind
@@ -64,7 +64,7 @@ async def declared_look(
     context = exchange.context
     store = exchange.known_caller.store
     cached_store = await context.stores.open(store)
-    cached_store = priced_store(exchange.known_caller, cached_store, price_list)
+    cached_store = store_with_price_list(exchange.known_caller, cached_store, price_list)
     look = cached_store.looks.newest.get(item_id)
     if look is None:
         return conditional_reply(request, NO_LOOK, 0)
@@ -85,7 +85,8 @@ def look_reply(
         "image_url": image_url,
         "item_id": content.item_id,
         "hotspots": [
-            _hotspot_fields(one, look, cached_store, now_ms) for one in content.hotspots
+            _hotspot_fields(hotspot, look, cached_store, now_ms)
+            for hotspot in content.hotspots
         ],
         "published_at": iso(look.published_at or look.updated_at),
     }
@@ -104,10 +105,12 @@ def _hotspot_fields(
     hotspot: Hotspot, look: Look, cached_store: CachedStore, now_ms: int
 ) -> dict[str, Any]:
     state = cached_store.state
-    number = state.catalog.number(hotspot.item_id)
+    item_number = state.catalog.number(hotspot.item_id)
     card: bytes | None = None
-    if number is not None and state.eligible(now_ms, ListKind.PRODUCT).may_show(number):
-        card = state.catalog.cards[number]
+    if item_number is not None and state.eligible(now_ms, ListKind.PRODUCT).may_show(
+        item_number
+    ):
+        card = state.catalog.cards[item_number]
     return {
         "label": hotspot.label,
         "bbox": list(hotspot.box),

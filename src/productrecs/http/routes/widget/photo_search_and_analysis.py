@@ -13,17 +13,17 @@ from productrecs.features.looks.photo_analysis import PhotoSpot, spots_in_pictur
 from productrecs.features.search.hits import Hit
 from productrecs.features.search.product_search import find_by_photo
 from productrecs.http.openapi_responses import (
-    analysis_response,
+    documented_request_body,
     error_responses,
+    photo_analysis_response,
     photo_search_response,
-    request_body,
 )
 from productrecs.http.pipeline.route_context import Context, RequestContext
 from productrecs.http.pipeline.route_declaration import PUBLISHABLE, Routes
 from productrecs.http.pipeline.search_count_recorder import searcher_of_scope
 from productrecs.http.routes.widget.list_parameters import (
     PriceListQuery,
-    priced_store,
+    store_with_price_list,
 )
 from productrecs.http.transport.request_body import read_body
 from productrecs.records.merchandising.rule import ListKind
@@ -64,7 +64,9 @@ _SEARCH_EXAMPLES: Final = {"a photo": {"image": PHOTO, "num": 6, "in_stock": Tru
     summary="Find products similar to a photo",
     responses=photo_search_response()
     | error_responses(401, 413, "image_too_large", 415, 422, 503),
-    openapi_extra=request_body(PhotoSearchBody, _SEARCH_EXAMPLES, text=True),
+    openapi_extra=documented_request_body(
+        PhotoSearchBody, _SEARCH_EXAMPLES, accepts_text=True
+    ),
     response_class=Response,
 )
 async def declared_photo_search(
@@ -76,7 +78,7 @@ async def declared_photo_search(
     neither stored nor logged. `score` is the similarity, 0 to 1. While a store has no
     indexed pictures, `results` is empty.
     """
-    reply = await _photo_reply(request, price_list, _found)
+    reply = await _photo_reply(request, price_list, _photo_search_body)
     exchange: RequestContext = request.scope["productrecs"]
     searcher = searcher_of_scope(request.scope, request.query_params)
     exchange.context.searches.count_photo(exchange.known_caller.store.store_id, searcher)
@@ -86,7 +88,7 @@ async def declared_photo_search(
 async def _photo_reply(
     request: Request,
     price_list: str,
-    compare: Callable[[Context, CachedStore, bytes, PhotoWorkerClient], bytes],
+    make_body: Callable[[Context, CachedStore, bytes, PhotoWorkerClient], bytes],
 ) -> Response:
     """Read the photo, and let a photo worker compare it with the store's pictures."""
     exchange: RequestContext = request.scope["productrecs"]
@@ -96,28 +98,28 @@ async def _photo_reply(
     context.photo_pool.check_capacity(store.store_id)
     data = await read_body(request.receive, headers, PHOTO_LIMIT, claim, weight=2)
     cached_store = await context.stores.open(store)
-    cached_store = priced_store(exchange.known_caller, cached_store, price_list)
+    cached_store = store_with_price_list(exchange.known_caller, cached_store, price_list)
     content = await context.photo_pool.run(
         store.store_id,
-        lambda photo_client: compare(context, cached_store, data, photo_client),
+        lambda photo_client: make_body(context, cached_store, data, photo_client),
     )
     return Response(content, media_type="application/json")
 
 
-def _found(
+def _photo_search_body(
     context: Context,
     cached_store: CachedStore,
     data: bytes,
     photo_client: PhotoWorkerClient,
 ) -> bytes:
     photo = parse_photo(parse_json(data))
-    state, book = cached_store.state, cached_store.state.book
+    state, rule_book = cached_store.state, cached_store.state.book
     try:
         hits = find_by_photo(
             photo.data,
             photo_client.over(cached_store.pictures),
             state.catalog,
-            None if book is None else book.of(ListKind.SEARCH),
+            None if rule_book is None else rule_book.of(ListKind.SEARCH),
             context.clock(),
             num=photo.num,
             in_stock=photo.in_stock,
@@ -139,9 +141,9 @@ _ANALYSIS_EXAMPLES: Final = {"a photo": {"image": PHOTO}}
     sends_timing=True,
     operation_id="analyze_photo",
     summary="Find the store's products in a photo",
-    responses=analysis_response()
+    responses=photo_analysis_response()
     | error_responses(401, 413, "image_too_large", 415, 422, 503),
-    openapi_extra=request_body(PhotoBody, _ANALYSIS_EXAMPLES, text=True),
+    openapi_extra=documented_request_body(PhotoBody, _ANALYSIS_EXAMPLES, accepts_text=True),
     response_class=Response,
 )
 async def declared_analysis(request: Request, price_list: PriceListQuery = "") -> Response:
@@ -151,10 +153,10 @@ async def declared_analysis(request: Request, price_list: PriceListQuery = "") -
     confidence, and up to six similar products. The list is empty if nothing was
     recognised. The photo is not stored.
     """
-    return await _photo_reply(request, price_list, _analysed)
+    return await _photo_reply(request, price_list, _photo_analysis_body)
 
 
-def _analysed(
+def _photo_analysis_body(
     context: Context,
     cached_store: CachedStore,
     data: bytes,
@@ -169,7 +171,7 @@ def _analysed(
         )
     except NotAPictureError as error:
         raise unreadable_photo(error) from error
-    return _encode({"hotspots": [_hotspot_fields(one, cached_store) for one in spots]})
+    return _encode({"hotspots": [_hotspot_fields(spot, cached_store) for spot in spots]})
 
 
 def _hotspot_fields(photo_spot: PhotoSpot, cached_store: CachedStore) -> dict[str, Any]:

@@ -30,11 +30,11 @@ from productrecs.http.routes.widget.list_parameters import (
     PriceListQuery,
     Shown,
     check_excluded,
-    listed_ids,
-    open_priced_store,
-    priced_store,
+    open_store_with_price_list,
     read_filters,
     refuse_unknown_filters,
+    split_item_ids,
+    store_with_price_list,
 )
 from productrecs.http.routes.widget.list_replies import (
     TrendingRequest,
@@ -178,9 +178,9 @@ def _list_query(  # noqa: PLR0913, PLR0917 - one a query parameter
         source=source,
         num=num or 0,
         item_id=item_id or None,
-        basket=listed_ids(item_ids),
+        basket=split_item_ids(item_ids),
         identities=identities_of(customer_id, user_id),
-        excluded=listed_ids(excluded),
+        excluded=split_item_ids(excluded),
         with_anchor=anchor,
         filters=read_filters(filters),
         placement=placement or "",
@@ -222,7 +222,7 @@ def _with_num(
 
 async def _recommend_quickly(call: QuickCall) -> QuickReply | None:
     context, caller, query = call.context, call.caller, call.query
-    cached_store = open_priced_store(call)
+    cached_store = open_store_with_price_list(call)
     if query is None or cached_store is None:
         return None
     list_request = parse_list_request(query, caller.store.settings.rec_num)
@@ -265,7 +265,9 @@ async def recommend(
         raise BodyError([problem])
     store = exchange.known_caller.store
     cached_store = await exchange.context.stores.open(store)
-    cached_store = priced_store(exchange.known_caller, cached_store, query.price_list)
+    cached_store = store_with_price_list(
+        exchange.known_caller, cached_store, query.price_list
+    )
     access = access_in_route(request, query.shopper_ids)
     list_request = _with_num(list_request, store.settings.rec_num)
     body = await answer_list(exchange.context, cached_store, list_request, access)
@@ -297,7 +299,7 @@ def _trending_query(
     Raises:
         BodyError: when too many products are excluded, or a filter is invalid.
     """
-    excluded_ids = listed_ids(excluded)
+    excluded_ids = split_item_ids(excluded)
     check_excluded(excluded_ids, excluded)
     trending = TrendingRequest(num or 0, user_id, excluded_ids, read_filters(filters))
     return TrendingQuery(trending, price_list)
@@ -319,7 +321,7 @@ def parse_trending_request(
 
 
 async def _list_trending_quickly(call: QuickCall) -> QuickReply | None:
-    cached_store = open_priced_store(call)
+    cached_store = open_store_with_price_list(call)
     if call.query is None or cached_store is None:
         return None
     list_request = parse_trending_request(call.query, call.caller.store.settings.rec_num)
@@ -352,7 +354,9 @@ async def trending(
     store = exchange.known_caller.store
     refuse_unknown_filters(request.query_params)
     cached_store = await exchange.context.stores.open(store)
-    cached_store = priced_store(exchange.known_caller, cached_store, query.price_list)
+    cached_store = store_with_price_list(
+        exchange.known_caller, cached_store, query.price_list
+    )
     list_request = query.request
     if not list_request.num:
         list_request = list_request._replace(num=store.settings.rec_num)

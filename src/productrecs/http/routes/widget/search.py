@@ -49,9 +49,9 @@ from productrecs.http.routes.widget.faceted_search import (
     RefineQuery,
     SortQuery,
     SuggestQuery,
-    fields_of,
+    extra_reply_fields,
     highlights_of,
-    listing_of,
+    page_request_of,
     query_filter_fields,
     redirect_of,
     search_page_reply,
@@ -59,8 +59,8 @@ from productrecs.http.routes.widget.faceted_search import (
 from productrecs.http.routes.widget.list_parameters import (
     FilterQuery,
     PriceListQuery,
-    open_priced_store,
-    priced_store,
+    open_store_with_price_list,
+    store_with_price_list,
 )
 from productrecs.http.routes.widget.shopper_access import (
     IDENTITY,
@@ -164,7 +164,7 @@ def _search_query(  # noqa: PLR0913, PLR0917 - one a query parameter
     """
     fields = query_filter_fields(query_filters)
     search = SearchRequest(truncate_query(q), num, in_stock, fields, collapse)
-    listing = listing_of(
+    listing = page_request_of(
         search,
         filters=filters,
         facets=facets,
@@ -191,7 +191,7 @@ def parse_search_request(
 
 async def _search_quickly(call: QuickCall) -> QuickReply | None:
     context, caller, query = call.context, call.caller, call.query
-    cached_store = open_priced_store(call)
+    cached_store = open_store_with_price_list(call)
     asked = None if query is None else parse_search_request(query)
     if query is None or cached_store is None or asked is None:
         return None
@@ -231,7 +231,9 @@ async def search(
     """
     exchange: RequestContext = request.scope["productrecs"]
     cached_store = await exchange.context.stores.open(exchange.known_caller.store)
-    cached_store = priced_store(exchange.known_caller, cached_store, query.price_list)
+    cached_store = store_with_price_list(
+        exchange.known_caller, cached_store, query.price_list
+    )
     searcher = searcher_of_scope(request.scope, query.shopper_ids)
     access = access_in_route(request, query.shopper_ids | {IDENTITY: query.identity})
     reply = await answer_search(
@@ -270,7 +272,7 @@ def _is_known(searcher: Searcher) -> bool:
     return isinstance(searcher, str) and control_character(searcher) is None
 
 
-def _assigned(
+def _assign_search_arm(
     context: Context, cached_store: CachedStore, shopper: str, known: KnownIdentity
 ) -> SearchArm:
     """Return a shopper's arm of the running test of search, and record the exposure."""
@@ -283,7 +285,7 @@ def _assigned(
     return SearchArm(replace(settings, **changes) if changes else settings, name, test.name)
 
 
-def _cached_for_anybody(
+def _cached_reply_counted(
     context: Context,
     cached_store: CachedStore,
     search: SearchRequest | ResultsPageRequest,
@@ -294,12 +296,12 @@ def _cached_for_anybody(
     cached = cached_store.searches.get(state, _cache_key(cached_store, search, arm))
     if cached is None:
         return None
-    reply = _unpacked(cached, arm)
+    reply = _unpack_reply(cached, arm)
     _count_search(context, cached_store, search, reply, searcher)
     return reply
 
 
-async def _known(
+async def _read_known_identity(
     context: Context, cached_store: CachedStore, shopper: str
 ) -> KnownIdentity:
     store_id = cached_store.state.catalog.store_id
@@ -323,12 +325,12 @@ async def answer_search(
         QueueFullError: when too many searches wait.
         BrokenIndexError: when the index turns out to be damaged.
     """
-    reply = await _answered(context, cached_store, search, searcher)
+    reply = await _cached_or_computed_reply(context, cached_store, search, searcher)
     body = with_identity_warning(context, cached_store, reply.body, access)
     return reply._replace(body=body)
 
 
-async def _answered(
+async def _cached_or_computed_reply(
     context: Context,
     cached_store: CachedStore,
     search: SearchRequest | ResultsPageRequest,
@@ -336,24 +338,26 @@ async def _answered(
 ) -> QuickReply:
     arm = SearchArm(cached_store.state.settings)
     if _is_tested(cached_store, search, searcher):
-        known = await _known(context, cached_store, str(searcher))
-        arm = _assigned(context, cached_store, str(searcher), known)
-    cached = _cached_for_anybody(context, cached_store, search, searcher, arm)
+        known = await _read_known_identity(context, cached_store, str(searcher))
+        arm = _assign_search_arm(context, cached_store, str(searcher), known)
+    cached = _cached_reply_counted(context, cached_store, search, searcher, arm)
     if cached is not None:
         return cached
     state = _search_state(cached_store, context.clock())
     searchable = searchable_store(cached_store, arm.settings)
-    reply = await _computed(context, cached_store, search, searchable)
+    reply = await _compute_reply(context, cached_store, search, searchable)
     context.request_metrics.add(CounterMetric.SEARCHES)
     context.request_metrics.add(
         CounterMetric.SEARCHES_EMPTY, reply.body.startswith(_EMPTY_BODY)
     )
     _count_search(context, cached_store, search, reply, searcher)
-    _cache(context, cached_store, _cache_key(cached_store, search, arm), reply, state)
+    _cache_reply_if_unchanged(
+        context, cached_store, _cache_key(cached_store, search, arm), reply, state
+    )
     return reply._replace(headers=(*reply.headers, *arm.headers))
 
 
-async def _computed(
+async def _compute_reply(
     context: Context,
     cached_store: CachedStore,
     search: SearchRequest | ResultsPageRequest,
@@ -361,29 +365,33 @@ async def _computed(
 ) -> QuickReply:
     now_ms = context.clock()
     if isinstance(search, ResultsPageRequest):
-        return await _browsed(context, cached_store, searchable, search, now_ms)
+        return await _results_page_reply(context, cached_store, searchable, search, now_ms)
     if not search.query.strip():
         if not searchable.groups_for(search).is_empty:
             page = ResultsPageRequest(search)
-            return await _browsed(context, cached_store, searchable, page, now_ms)
-        return QuickReply(_trending(cached_store, search, now_ms))
-    return await context.search_pool.run(lambda: _found(searchable, search, now_ms))
+            return await _results_page_reply(
+                context, cached_store, searchable, page, now_ms
+            )
+        return QuickReply(_trending_body(cached_store, search, now_ms))
+    return await context.search_pool.run(
+        lambda: _found_products_reply(searchable, search, now_ms)
+    )
 
 
-def _cache(
+def _cache_reply_if_unchanged(
     context: Context,
     cached_store: CachedStore,
     key: Hashable,
     reply: QuickReply,
-    moment: SearchState,
+    state_before: SearchState,
 ) -> None:
     """Cache a reply if nothing has changed since its `state`."""
     # A rule can start or end without a change of the cached state, so replies with rules
     # are not cached.
     if not cached_store.search_rules.rules and are_same_inputs(
-        moment, _search_state(cached_store, context.clock())
+        state_before, _search_state(cached_store, context.clock())
     ):
-        cached_store.searches.put(moment, key, _packed(reply))
+        cached_store.searches.put(state_before, key, _pack_reply(reply))
 
 
 def _cache_key(
@@ -414,7 +422,7 @@ def _count_search(
 _EMPTY_BODY: Final = search_body((), ())[:-1]
 
 
-async def _browsed(
+async def _results_page_reply(
     context: Context,
     cached_store: CachedStore,
     searchable: SearchableStore,
@@ -432,17 +440,19 @@ async def _browsed(
     page = await context.search_pool.run(
         lambda: results_page(searchable, listing, now_ms, trending)
     )
-    texts: dict[int, str] = {}
+    descriptions: dict[int, str] = {}
     if listing.highlight:
-        numbers = [hit.item for hit in page.hits]
+        item_numbers = [hit.item for hit in page.hits]
         with contextlib.suppress(StorageError):  # titles are in memory
-            texts = await context.read(
-                lambda reader: read_descriptions(reader, store_id, numbers)
+            descriptions = await context.read(
+                lambda reader: read_descriptions(reader, store_id, item_numbers)
             )
     body = await context.search_pool.run(
-        lambda: _reply_body(searchable, listing, page, texts)
+        lambda: _reply_body(searchable, listing, page, descriptions)
     )
-    return QuickReply(body, _headers(page.relaxed, redirect_of(searchable, page)))
+    return QuickReply(
+        body, _relaxation_and_redirect_headers(page.relaxed, redirect_of(searchable, page))
+    )
 
 
 def _reply_body(
@@ -454,38 +464,45 @@ def _reply_body(
     if not listing.highlight:
         return search_page_reply(searchable, listing, page, None)
     synonyms = searchable.search_rules.synonyms_in(searchable.index.language)
-    words = listing.request.query
-    for one in page.filters:
-        if one.field is FilterField.PRICE:
-            words = words.replace(one.text, " ")
-    slots = searchable.index.interpret(searchable.index.analyse(words), synonyms)
-    marker = Highlighter.of(slots, searchable.index.language)
+    query_without_prices = listing.request.query
+    for word_filter in page.filters:
+        if word_filter.field is FilterField.PRICE:
+            query_without_prices = query_without_prices.replace(word_filter.text, " ")
+    terms = searchable.index.interpret(
+        searchable.index.analyse(query_without_prices), synonyms
+    )
+    marker = Highlighter.of(terms, searchable.index.language)
     return search_page_reply(
         searchable, listing, page, highlights_of(searchable, page, marker, descriptions)
     )
 
 
-def _packed(reply: QuickReply) -> bytes:
+def _pack_reply(reply: QuickReply) -> bytes:
     """Return a reply as bytes for the cache; no header has a line break."""
     lines = [b"%b=%b" % header for header in reply.headers]
     return b"\r".join(lines) + b"\n" + reply.body
 
 
-def _unpacked(packed: bytes, arm: SearchArm) -> QuickReply:
+def _unpack_reply(packed: bytes, arm: SearchArm) -> QuickReply:
     lines, _, body = packed.partition(b"\n")
     names_and_values = [line.partition(b"=") for line in lines.split(b"\r") if lines]
     headers = [(name, value) for name, _, value in names_and_values]
     return QuickReply(body, (*headers, *arm.headers))
 
 
-def _found(searchable: SearchableStore, search: SearchRequest, now_ms: int) -> QuickReply:
+def _found_products_reply(
+    searchable: SearchableStore, search: SearchRequest, now_ms: int
+) -> QuickReply:
     found = find_products(searchable, search, now_ms)
     body = search_body(found.hits, searchable.catalog.cards)
-    body = with_search_fields(body, fields_of(searchable, found))
-    return QuickReply(body, _headers(found.relaxed, redirect_of(searchable, found)))
+    body = with_search_fields(body, extra_reply_fields(searchable, found))
+    return QuickReply(
+        body,
+        _relaxation_and_redirect_headers(found.relaxed, redirect_of(searchable, found)),
+    )
 
 
-def _headers(relaxed: Relaxed, address: str | None) -> list[Header]:
+def _relaxation_and_redirect_headers(relaxed: Relaxed, address: str | None) -> list[Header]:
     headers: list[Header] = []
     if relaxed is not Relaxed.NOTHING:
         headers.append((_RELAXED, relaxed.value.encode()))
@@ -494,7 +511,7 @@ def _headers(relaxed: Relaxed, address: str | None) -> list[Header]:
     return headers
 
 
-def _trending(cached_store: CachedStore, search: SearchRequest, now_ms: int) -> bytes:
+def _trending_body(cached_store: CachedStore, search: SearchRequest, now_ms: int) -> bytes:
     visible = searchable_store(cached_store).visible(now_ms, in_stock=search.in_stock)
     return trending_search_body(
         trending_picks(cached_store.state, visible, search.num),

@@ -14,7 +14,11 @@ from fastapi import Query, Request
 
 from productrecs.core.ids import StoreId, visitor_hash
 from productrecs.features.reports.tracking_health.repository import RefusedIdentity
-from productrecs.http.limits.client_address import address_of_client, network_of, peer_of
+from productrecs.http.limits.client_address import (
+    address_of_client,
+    peer_of,
+    public_network_of,
+)
 from productrecs.http.pipeline.authentication import Caller
 from productrecs.http.pipeline.route_context import Context
 from productrecs.http.pipeline.route_declaration import SECRET
@@ -95,7 +99,7 @@ def access_of(
         check = check_identity(caller.store.secrets, identity, signed_id, context.clock())
         if check is IdentityCheck.VALID:
             customer = signed_id
-    network = None if is_trusted else network_of(address_of_client(peer, headers))
+    network = None if is_trusted else public_network_of(address_of_client(peer, headers))
     session = query.get("session_id") or ""
     return ShopperAccess(mode, customer, session, check, signed_id, is_trusted, network)
 
@@ -144,7 +148,7 @@ def read_usable_histories(
     context: Context,
     cached_store: CachedStore,
     reader: RawReader,
-    names: Sequence[str],
+    ids: Sequence[str],
     access: ShopperAccess,
 ) -> UsableHistories:
     """Return the histories of a call's ids, as far as it may use them.
@@ -153,20 +157,22 @@ def read_usable_histories(
         StorageError: when the database could not answer.
     """
     cached = cached_store.histories
-    own = _proven_history(cached, reader, names, access)
-    sessions = frozenset(map(visitor_hash, (*names, *filter(None, [access.session]))))
+    proven_history = _proven_history(cached, reader, ids, access)
+    sessions = frozenset(map(visitor_hash, (*ids, *filter(None, [access.session]))))
     for_lists: list[ShopperHistory] = []
     for_display: list[ShopperHistory] = []
-    for name in names:
-        history = cached.of(name, reader)
-        if own is not None and (name == own.person or history is own):
-            history = own
+    for shopper_id in ids:
+        history = cached.of(shopper_id, reader)
+        if proven_history is not None and (
+            shopper_id == proven_history.person or history is proven_history
+        ):
+            history = proven_history
         elif access.mode != "open":
             of_session = history.of_sessions(sessions)
-            is_customers = of_session is not history or name == access.customer
-            named = history.person if is_customers else None
-            is_hidden = _is_anonymous(context, cached_store, access, named)
-            is_hidden |= access.mode == "signed" or cached.is_former(name)
+            is_customers = of_session is not history or shopper_id == access.customer
+            customer = history.person if is_customers else None
+            is_hidden = _is_anonymous(context, cached_store, access, customer)
+            is_hidden |= access.mode == "signed" or cached.is_former(shopper_id)
             for_display.append(of_session)
             for_lists.append(of_session if is_hidden else history)
             continue
@@ -178,7 +184,7 @@ def read_usable_histories(
 def _proven_history(
     cached: ShopperHistories,
     reader: RawReader,
-    names: Sequence[str],
+    ids: Sequence[str],
     access: ShopperAccess,
 ) -> ShopperHistory | None:
     """Return the history of the customer that a call proves; None without proof."""
@@ -186,7 +192,7 @@ def _proven_history(
         return cached.of(access.customer, reader, is_proven=True)
     if not access.is_trusted:
         return None
-    own = cached.of(names[0], reader, is_proven=True)
+    own = cached.of(ids[0], reader, is_proven=True)
     # The shop's server may name only a session; its events belong to the customer since
     # the sign-in.
     return own if access.customer or own.newest_ms else None
@@ -201,5 +207,5 @@ def _is_anonymous(
     """Return whether the call's network named too many; it names a `customer` now."""
     named, store_id = context.named_customers, cached_store.state.catalog.store_id
     if customer:
-        named.count(store_id, access.network, customer)
+        named.count_customer(store_id, access.network, customer)
     return named.is_anonymous(store_id, access.network)

@@ -137,14 +137,16 @@ async def answer_config(
         BodyError: when the price list's name has an invalid form.
     """
     widget_type = page.widget_type or DEFAULT_TYPE
-    config = await _read(context, store, cached_store, widget_type)
+    config = await _read_config_or_cached(context, store, cached_store, widget_type)
     settings = store.settings
     if page.price_list:
-        config, settings = _in_price_list(config, settings, page.price_list)
+        config, settings = _config_and_settings_in_price_list(
+            config, settings, page.price_list
+        )
     return config_body(widget_type, config.resolved(widget_type, settings, page.lang))
 
 
-def _in_price_list(
+def _config_and_settings_in_price_list(
     config: WidgetConfig, settings: StoreSettings, name: str
 ) -> tuple[WidgetConfig, StoreSettings]:
     """Return the config and settings with the list, and with its currency if it has one."""
@@ -153,11 +155,11 @@ def _in_price_list(
     except PriceListNameError as error:
         problem = Problem(("query", "price_list"), str(error), "unknown_price_list", name)
         raise BodyError([problem]) from error
-    own = {**config.settings, "price_list": name}
+    widget_settings = {**config.settings, "price_list": name}
     if currency != settings.currency:
-        own.pop("currency", None)
+        widget_settings.pop("currency", None)
         settings = replace(settings, currency=currency, price_format="")
-    return replace(config, settings=own), settings
+    return replace(config, settings=widget_settings), settings
 
 
 def config_body(widget_type: str, config: WidgetConfig) -> bytes:
@@ -171,7 +173,7 @@ def config_body(widget_type: str, config: WidgetConfig) -> bytes:
     return _encode(content)
 
 
-async def _read(
+async def _read_config_or_cached(
     context: Context, store: Store, cached_store: CachedStore, widget_type: str
 ) -> WidgetConfig:
     def read() -> WidgetConfig:

@@ -1,4 +1,4 @@
-"""Named customers: how many customers' ids one network names without proof.
+"""Limit of named customers: how many customers' ids one network names without proof.
 
 Whoever tries one customer number after another reads the lists of all of them. A network
 that names too many is served as anonymous. The counts are in shared memory, so a network
@@ -30,7 +30,7 @@ _ROW: Final = _TIMES + MAX_CUSTOMERS
 _PROBED_ROWS: Final = 4
 
 
-class NamedCustomers:
+class NamedCustomerLimit:
     """The customers that networks named in the last hour."""
 
     def __init__(
@@ -48,27 +48,27 @@ class NamedCustomers:
         row = self._find(_code_of(store_id, network))
         return row is not None and self._cells[row + _UNTIL] > self._seconds()
 
-    def count(self, store_id: StoreId, network: str | None, customer: str) -> None:
+    def count_customer(self, store_id: StoreId, network: str | None, customer: str) -> None:
         """Count that a network named a customer."""
         if network is None:
             return
         now, cells = self._seconds(), self._cells
         network_code, code = _code_of(store_id, network), _code_of(store_id, customer)
-        row = self._find(network_code)
-        if row is None:
-            row = self._replace(network_code)
-        codes = list(cells[row + _CODES : row + _TIMES])
-        times = list(cells[row + _TIMES : row + _ROW])
+        row_start = self._find(network_code)
+        if row_start is None:
+            row_start = self._replace(network_code)
+        codes = list(cells[row_start + _CODES : row_start + _TIMES])
+        times = list(cells[row_start + _TIMES : row_start + _ROW])
         if code in codes:
-            cells[row + _TIMES + codes.index(code)] = now
+            cells[row_start + _TIMES + codes.index(code)] = now
             return
         oldest = min(times)
         if oldest and oldest > now - _HOUR:
-            cells[row + _UNTIL] = now + FLAGGED_SECONDS
+            cells[row_start + _UNTIL] = now + FLAGGED_SECONDS
             return
-        place = times.index(oldest)
-        cells[row + _CODES + place] = code
-        cells[row + _TIMES + place] = now
+        slot = times.index(oldest)
+        cells[row_start + _CODES + slot] = code
+        cells[row_start + _TIMES + slot] = now
 
     def _rows_of(self, network_code: float) -> list[int]:
         """Return the rows that a network may have."""
