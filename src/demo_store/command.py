@@ -32,7 +32,7 @@ from demo_store.storefront.picture_files import (
     draw_in_background,
     pictures_folder,
 )
-from productrecs.cli.commands.dashboard_logins import first_store_link
+from productrecs.cli.commands.dashboard_logins import create_first_store_link
 from productrecs.cli.open_services import start_services
 from productrecs.cli.processes.listening_socket import (
     ListenError,
@@ -188,7 +188,7 @@ def print_access(shop: DemoShop, address: str, settings: Settings) -> None:
     click.echo(f"publishable key  {shop.store.publishable_key}")
     click.echo(f"secret key       {shop.secret}")
     with contextlib.suppress(StorageError):  # `productrecs account invite` makes one
-        if link := first_store_link(settings, address, besides={DOMAIN}):
+        if link := create_first_store_link(settings, address, other_domains={DOMAIN}):
             click.echo(f"a store of yours {link}")
     click.echo(f"curl '{address}/v1/recommendations?{query}'")
 

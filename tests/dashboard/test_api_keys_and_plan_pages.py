@@ -9,7 +9,7 @@ import pytest
 
 from productrecs.application import create_application
 from productrecs.cli.commands import dashboard_logins
-from productrecs.cli.commands.dashboard_logins import first_store_link
+from productrecs.cli.commands.dashboard_logins import create_first_store_link
 from productrecs.cli.processes import serve
 from productrecs.core.clock import DAY_MS, HOUR_MS, system_ms
 from productrecs.core.errors import StorageBusyError
@@ -236,7 +236,7 @@ def test_the_first_store_needs_the_link_that_the_last_start_printed(
     place = Service(tmp_path).prepare()
     services = build_services(Settings(data=place.folder))
     base, path = "http://127.0.0.1:8000", "/dashboard/register"
-    links = [first_store_link(services.settings, base) or "" for _ in range(2)]
+    links = [create_first_store_link(services.settings, base) or "" for _ in range(2)]
     pages = [one.removeprefix(base) for one in links]
     token = links[1].partition("token=")[2]
     fields = {"domain": "a.example", "email": "a@a.example", "password": PASSWORD}
@@ -249,8 +249,8 @@ def test_the_first_store_needs_the_link_that_the_last_start_printed(
     assert "does not work" in older
     assert (made.status, again.status) == (303, 422)
     assert [one.domain for one in all_stores(services.database)] == ["a.example"]
-    assert first_store_link(services.settings, base) is None
-    assert first_store_link(services.settings, base, besides={"a.example"})
+    assert create_first_store_link(services.settings, base) is None
+    assert create_first_store_link(services.settings, base, other_domains={"a.example"})
 
 
 def test_a_store_that_the_operator_makes_ends_the_link_of_the_first_store(
@@ -258,7 +258,7 @@ def test_a_store_that_the_operator_makes_ends_the_link_of_the_first_store(
 ) -> None:
     place = Service(tmp_path).prepare()
     services = build_services(Settings(data=place.folder))
-    link = first_store_link(services.settings, "") or ""
+    link = create_first_store_link(services.settings, "") or ""
     place.register("a.example")
 
     with Inside(create_application(services, draining=[])) as inside:
@@ -291,7 +291,9 @@ def test_a_start_with_a_store_waits_for_no_writer(tmp_path: Path) -> None:
     place.register("a.example")
     settings = Settings(data=place.folder)
     with place.database() as database, database.transaction():
-        assert first_store_link(settings, "") is None  # without a write, that would wait
+        assert (
+            create_first_store_link(settings, "") is None
+        )  # without a write, that would wait
 
 
 @pytest.mark.parametrize("mode", ["open", "closed"])
@@ -299,7 +301,9 @@ def test_no_link_is_printed_where_none_is_needed_or_allowed(
     tmp_path: Path, mode: str
 ) -> None:
     place = Service(tmp_path).prepare()
-    assert first_store_link(Settings(data=place.folder, registration=mode), "") is None
+    assert (
+        create_first_store_link(Settings(data=place.folder, registration=mode), "") is None
+    )
 
 
 def test_a_reset_link_works_once_and_ends_every_session(

@@ -45,9 +45,9 @@ def find_settings(
     """
     if data is None and not any(environment.get(name) for name in _NAMED_BY):
         file = file or ENVIRONMENT_FILE
-        found = _read(file)
-        if found is not None:
-            for name, value in found.items():
+        file_settings = _read_environment_file(file)
+        if file_settings is not None:
+            for name, value in file_settings.items():
                 environment.setdefault(name, value)
             if not environment.get(_DATA):
                 message = f"{file} names no data folder; add the line {_DATA}=/var/lib/..."
@@ -55,7 +55,7 @@ def find_settings(
     return from_environment(environment, data)
 
 
-def _read(file: Path) -> Mapping[str, str] | None:
+def _read_environment_file(file: Path) -> Mapping[str, str] | None:
     """Return the settings of an environment file of systemd; None if it is missing."""
     try:
         lines = file.read_text("utf-8").splitlines()
@@ -70,10 +70,10 @@ def _read(file: Path) -> Mapping[str, str] | None:
         for line in map(str.strip, lines)
         if "=" in line and line[0] not in {"#", ";"}
     ]
-    return {name.strip(): _unquoted(value.strip()) for name, _, value in settings}
+    return {name.strip(): _unquote(value.strip()) for name, _, value in settings}
 
 
-def _unquoted(value: str) -> str:
+def _unquote(value: str) -> str:
     is_quoted = len(value) > 1 and value[0] == value[-1] and value[0] in _QUOTES
     return value[1:-1] if is_quoted else value
 
@@ -129,13 +129,13 @@ def owner_of(settings: Settings) -> os.stat_result | None:
     It is the folder, or the database in a folder that root made for the service, such as
     a volume.
     """
-    folder = _status(settings.data)
+    folder = _stat_or_none(settings.data)
     if folder is not None and folder.st_uid == 0:
-        return _status(settings.database_file) or folder
+        return _stat_or_none(settings.database_file) or folder
     return folder
 
 
-def _status(path: Path) -> os.stat_result | None:
+def _stat_or_none(path: Path) -> os.stat_result | None:
     try:
         return path.stat()
     except OSError:  # missing, or in a folder that this user may not enter
@@ -155,7 +155,7 @@ def become_owner(settings: Settings) -> None:
         _switch_user(owner)
         return
     is_shared = os.access(settings.data, os.R_OK | os.W_OK | os.X_OK)
-    if is_shared and _status(settings.database_file) is None:
+    if is_shared and _stat_or_none(settings.database_file) is None:
         return  # a group's volume beside a database server
     name = user_name(owner.st_uid)
     message = f"the data folder {settings.data} belongs to {name}"

@@ -52,19 +52,19 @@ def start_services(settings: Settings, wait_seconds: float = 0.0) -> Iterator[Se
         )
         raise DataFolderError(message) from error
     try:
-        _migrate(services, time.monotonic() + wait_seconds)
+        _migrate_with_retries(services, time.monotonic() + wait_seconds)
         yield services
     finally:
         services.close()
 
 
-def _migrate(services: Services, until: float) -> None:
+def _migrate_with_retries(services: Services, deadline: float) -> None:
     is_first = True
     while True:
         try:
             migrate(services.database)
         except StorageBusyError as error:
-            if time.monotonic() > until:
+            if time.monotonic() > deadline:
                 raise
             if is_first:
                 _log.info("database awaited", extra={"error": operator_text(error)})
@@ -103,7 +103,7 @@ def open_or_create_services(data: Path | None) -> Iterator[Services]:
     """
     settings = find_settings(data)
     become_owner(settings)
-    if _is_created(settings):
+    if _is_installed(settings):
         with open_services(data) as services:
             yield services
         return
@@ -114,7 +114,7 @@ def open_or_create_services(data: Path | None) -> Iterator[Services]:
         yield services
 
 
-def _is_created(settings: Settings) -> bool:
+def _is_installed(settings: Settings) -> bool:
     if settings.database_url is None and not settings.database_file.exists():
         return False
     with open_existing_services(settings) as services:

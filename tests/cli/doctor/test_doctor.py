@@ -686,7 +686,7 @@ def test_a_models_file_that_is_missing(
 def test_an_http_address_for_pages_of_https(
     shell: CommandLine, healthy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(command, "check_address", lambda _settings: ())
+    monkeypatch.setattr(command, "check_address_and_proxy", lambda _settings: ())
 
     (found,) = wrongs(shell, PRODUCTRECS_BASE_URL="http://recs.shop.example")
 

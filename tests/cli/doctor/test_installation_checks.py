@@ -14,7 +14,7 @@ from productrecs.cli.doctor import installation_checks
 from productrecs.cli.doctor.check_result import Level
 from productrecs.cli.doctor.installation_checks import (
     ObservedRequest,
-    check_address,
+    check_address_and_proxy,
     check_proxy,
     replication_result,
 )
@@ -59,7 +59,7 @@ def test_the_proxy_check_requests_below_the_base_url_and_reports_what_it_saw(
 ) -> None:
     settings = replace(Settings(data=tmp_path), base_url=f"{address}/recs")
 
-    there, host = check_address(settings)
+    there, host = check_address_and_proxy(settings)
 
     assert (there.level, there.message) == (
         Level.OK,
@@ -84,7 +84,7 @@ def test_a_clock_that_differs_from_the_proxys_is_found(
     monkeypatch.setattr(installation_checks, "system_ms", lambda: now_ms)
     settings = replace(Settings(data=tmp_path), base_url=f"{address}/recs")
 
-    found = [one for one in check_address(settings) if one.subject == "clock"]
+    found = [one for one in check_address_and_proxy(settings) if one.subject == "clock"]
 
     assert [one.level for one in found] == [Level.WRONG] * is_found
     for one in found:
@@ -147,7 +147,7 @@ def test_it_reaches_the_real_service_at_its_base_url(tmp_path: Path) -> None:
         base = f"http://127.0.0.1:{service.port}"
         settings = replace(Settings(data=tmp_path), base_url=base)
 
-        results = list(check_address(settings))
+        results = list(check_address_and_proxy(settings))
 
     assert [(one.level, one.message) for one in results] == [
         (Level.OK, f"{base} leads to the service")

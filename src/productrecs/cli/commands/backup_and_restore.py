@@ -84,21 +84,26 @@ def create(file: Path | None, *, force: bool, as_json: bool, data: Path | None) 
     Example: productrecs backup create /backups/productrecs-$(date +%F).tar.gz
     """
     began = time.monotonic()
-    with open_existing_services(find_settings(data)) as services, _stages() as stages:
+    with (
+        open_existing_services(find_settings(data)) as services,
+        _stage_progress_bars() as stages,
+    ):
         os.nice(NICENESS)
         use_idle_io_priority()
         if file is None:
-            saved = make_scheduled_backup(services, stages.begin)
-            name, manifest = saved.name, saved.manifest
-            facts = _facts(name, saved.size, manifest, time.monotonic() - began)
+            scheduled_backup = make_scheduled_backup(services, stages.begin)
+            name, manifest = scheduled_backup.name, scheduled_backup.manifest
+            facts = _backup_facts(
+                name, scheduled_backup.size, manifest, time.monotonic() - began
+            )
             place = required_place(services.backups)
-            summary = f"Saved {_summary(manifest)} as {name} in {place.address}"
+            summary = f"Saved {_backup_summary(manifest)} as {name} in {place.address}"
         else:
             request = backup_request(services, file, replace=force)
             manifest = create_backup(request, stages.begin)
             size = file.stat().st_size
-            facts = _facts(str(file), size, manifest, time.monotonic() - began)
-            summary = f"Saved {_summary(manifest)} in {file}"
+            facts = _backup_facts(str(file), size, manifest, time.monotonic() - began)
+            summary = f"Saved {_backup_summary(manifest)} in {file}"
     _print_summary(summary, facts, as_json=as_json)
 
 
@@ -122,30 +127,32 @@ def verify(name: str | None, *, restores: bool, as_json: bool, data: Path | None
     """
     settings, began = find_settings(data), time.monotonic()
     place = required_place(backup_place(settings))
-    with temp_folder(settings.data, ".verify-") as folder, _stages() as stages:
+    with temp_folder(settings.data, ".verify-") as folder, _stage_progress_bars() as stages:
         file = fetch_backup(place, name, folder)
         erased = 0
         if restores:
-            copy = replace(
+            copy_settings = replace(
                 settings,
                 data=folder / "restored",
                 database_url=None,
                 objects=None,
                 backup=None,
             )
-            copy.data.mkdir()
-            target = RestoreTarget(copy.data, None)
+            copy_settings.data.mkdir()
+            target = RestoreTarget(copy_settings.data, None)
             manifest = restore_backup(file, target, stages.begin).manifest
             with contextlib.suppress(FileNotFoundError):
-                shutil.copy(settings.data / LEDGER_FILE, copy.data)
-            erased = _replay_erasures(copy, place)
+                shutil.copy(settings.data / LEDGER_FILE, copy_settings.data)
+            erased = _replay_erasures(copy_settings, place)
         else:
             manifest = verify_backup(file, folder, stages.begin)
         size = file.stat().st_size
-    facts = _facts(file.name, size, manifest, time.monotonic() - began)
+    facts = _backup_facts(file.name, size, manifest, time.monotonic() - began)
     facts["restored"], facts["names_erased_again"] = restores, erased
-    done = "was restored into a temporary folder" if restores else "is valid"
-    _print_summary(f"{file.name} {done}: {_summary(manifest)}", facts, as_json=as_json)
+    done_text = "was restored into a temporary folder" if restores else "is valid"
+    _print_summary(
+        f"{file.name} {done_text}: {_backup_summary(manifest)}", facts, as_json=as_json
+    )
 
 
 @click.command()
@@ -181,26 +188,30 @@ def restore(
     except OSError as error:
         message = f"the data folder {folder} cannot be created: {error.strerror}"
         raise DataFolderError(message) from error
-    with _stages() as stages:
+    with _stage_progress_bars() as stages:
         if verifies:
             manifest = verify_backup(file, folder, stages.begin)
             size = file.stat().st_size
-            facts = _facts(str(file), size, manifest, time.monotonic() - began)
-            _print_summary(f"{file} is valid: {_summary(manifest)}", facts, as_json=as_json)
+            facts = _backup_facts(str(file), size, manifest, time.monotonic() - began)
+            _print_summary(
+                f"{file} is valid: {_backup_summary(manifest)}", facts, as_json=as_json
+            )
             return
-        place = RestoreTarget(folder, settings.database_url, replace=force)
-        restored = restore_backup(file, place, stages.begin)
-        erased = _replay_erasures(settings, backup_place(settings), _place_of(file))
+        target = RestoreTarget(folder, settings.database_url, replace=force)
+        restored = restore_backup(file, target, stages.begin)
+        erased = _replay_erasures(settings, backup_place(settings), _object_store_of(file))
         _share_uploads(settings)
     manifest = restored.manifest
     seconds = time.monotonic() - began
-    facts = _facts(str(file), file.stat().st_size, manifest, seconds)
+    facts = _backup_facts(str(file), file.stat().st_size, manifest, seconds)
     facts["names_erased_again"] = erased
     facts["former_data"] = (
         str(restored.replaced_folder) if restored.replaced_folder else None
     )
     _print_summary(
-        f"Restored {_summary(manifest)} as of {manifest.made_at}", facts, as_json=as_json
+        f"Restored {_backup_summary(manifest)} as of {manifest.made_at}",
+        facts,
+        as_json=as_json,
     )
     if restored.replaced_folder and not as_json:
         click.echo(
@@ -225,7 +236,7 @@ def _share_uploads(settings: Settings) -> None:
         services.close()
 
 
-def _place_of(file: Path) -> ObjectStore | None:
+def _object_store_of(file: Path) -> ObjectStore | None:
     """Return the folder of scheduled backups that a file lies in, if it does."""
     folder = file.absolute().parent
     return ObjectStore(str(folder.parent)) if folder.name == BACKUP_FOLDER else None
@@ -240,7 +251,7 @@ def _replay_erasures(settings: Settings, *places: ObjectStore | None) -> int:
         services.close()
 
 
-class _Stages:
+class _StageProgressBars:
     """Draws one progress bar per stage."""
 
     def __init__(self) -> None:
@@ -255,14 +266,14 @@ class _Stages:
 
 
 @contextlib.contextmanager
-def _stages() -> Iterator[_Stages]:
+def _stage_progress_bars() -> Iterator[_StageProgressBars]:
     """Open the progress bars; SIGTERM ends the work like Ctrl-C and cleans up."""
 
     def stop(number: int, _frame: object) -> NoReturn:
         sys.exit(128 + number)
 
     before = signal.signal(signal.SIGTERM, stop)
-    stages = _Stages()
+    stages = _StageProgressBars()
     try:
         yield stages
     finally:
@@ -270,7 +281,7 @@ def _stages() -> Iterator[_Stages]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _summary(manifest: BackupManifest) -> str:
+def _backup_summary(manifest: BackupManifest) -> str:
     rows = manifest.rows
     parts = [counted(rows.get(table, 0), noun) for table, noun in _COUNTED_TABLES.items()]
     parts.append(counted(rows.get(_LINES, 0), "order line"))
@@ -280,7 +291,7 @@ def _summary(manifest: BackupManifest) -> str:
     return ", ".join(parts)
 
 
-def _facts(
+def _backup_facts(
     file: str, size: int | None, manifest: BackupManifest, seconds: float
 ) -> dict[str, object]:
     return {

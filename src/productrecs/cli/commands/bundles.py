@@ -30,7 +30,7 @@ _OPTIONS: Final = (
 )
 
 
-def _options(command: Callable[..., None]) -> Callable[..., None]:
+def _content_options(command: Callable[..., None]) -> Callable[..., None]:
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -56,25 +56,25 @@ def list_(domain: str, *, as_json: bool, data: Path | None) -> None:
         state = load_store(services, store).state
         rows = bundle_rows(services.database, state, services.clock())
     if as_json:
-        print_json([one.as_fields() for one in rows])
+        print_json([row.as_fields() for row in rows])
         return
     if not rows:
         click.echo(
             "No bundles and no proposals yet: too few orders contain the same products. "
             f"Make one by hand: productrecs bundles add {domain} ITEM ITEM"
         )
-    for one in rows:
-        click.echo(_line(one))
+    for row in rows:
+        click.echo(_bundle_line(row))
 
 
 @bundles.command()
 @click.argument("domain")
 @click.argument("items", nargs=-1, required=True)
-@_options
+@_content_options
 @json_option
 @data_option
 def add(
-    domain: str, items: tuple[str, ...], *, as_json: bool, data: Path | None, **said: Any
+    domain: str, items: tuple[str, ...], *, as_json: bool, data: Path | None, **options: Any
 ) -> None:
     """Offer two to four products as a bundle: a proposal, or one made by hand.
 
@@ -83,9 +83,9 @@ def add(
     Example: productrecs bundles add shop.example.com tent mat --name "Camping night"
     --percent 10
     """
-    with _editor(domain, data) as editor:
-        made = editor.add(BundleContent(items, **_said(said)))
-    _tell("Added", made.bundle_id, made.content, as_json=as_json)
+    with _open_editor(domain, data) as editor:
+        made = editor.add(BundleContent(items, **_given_options(options)))
+    _print_bundle("Added", made.bundle_id, made.content, as_json=as_json)
 
 
 @bundles.command()
@@ -97,9 +97,9 @@ def reject(
     domain: str, items: tuple[str, ...], *, as_json: bool, data: Path | None
 ) -> None:
     """Reject a proposal: it is not proposed again."""
-    with _editor(domain, data) as editor:
+    with _open_editor(domain, data) as editor:
         made = editor.add(BundleContent(items, state=BundleState.REJECTED))
-    _tell("Rejected", made.bundle_id, made.content, as_json=as_json)
+    _print_bundle("Rejected", made.bundle_id, made.content, as_json=as_json)
 
 
 @bundles.command()
@@ -113,7 +113,7 @@ def reject(
     type=click.Choice([one.value for one in BundleState]),
     help="Accept a rejected set, or stop offering a bundle.",
 )
-@_options
+@_content_options
 @click.option("--no-discount", is_flag=True, help="Remove the discount.")
 @json_option
 @data_option
@@ -126,19 +126,19 @@ def change(
     no_discount: bool,
     as_json: bool,
     data: Path | None,
-    **said: Any,
+    **options: Any,
 ) -> None:
     """Change a bundle; what no option names stays as it is."""
-    changes: dict[str, Any] = _said(said)
+    changes: dict[str, Any] = _given_options(options)
     if no_discount:
         changes |= {"discount_percent": None, "discount_amount": None}
     if items:
         changes["items"] = items
     if state is not None:
         changes["state"] = BundleState(state)
-    with _editor(domain, data) as editor:
-        made = editor.change(number, **changes)
-    _tell("Changed", made.bundle_id, made.content, as_json=as_json)
+    with _open_editor(domain, data) as editor:
+        bundle = editor.change(number, **changes)
+    _print_bundle("Changed", bundle.bundle_id, bundle.content, as_json=as_json)
 
 
 @bundles.command()
@@ -148,23 +148,23 @@ def change(
 @data_option
 def remove(domain: str, number: int, *, as_json: bool, data: Path | None) -> None:
     """Remove a bundle, or forget a rejection; the set may be proposed again."""
-    with _editor(domain, data) as editor:
+    with _open_editor(domain, data) as editor:
         made = editor.remove(number)
-    _tell("Removed", made.bundle_id, made.content, as_json=as_json)
+    _print_bundle("Removed", made.bundle_id, made.content, as_json=as_json)
 
 
 @contextlib.contextmanager
-def _editor(domain: str, data: Path | None) -> Iterator[BundleEditor]:
+def _open_editor(domain: str, data: Path | None) -> Iterator[BundleEditor]:
     with open_services(data) as services:
         store = find_store(services.database, domain)
         yield BundleEditor(services.database, store, services.clock)
 
 
-def _said(said: dict[str, Any]) -> dict[str, Any]:
+def _given_options(said: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in said.items() if value is not None}
 
 
-def _tell(done: str, number: int, content: BundleContent, *, as_json: bool) -> None:
+def _print_bundle(done: str, number: int, content: BundleContent, *, as_json: bool) -> None:
     if as_json:
         print_json({"id": number, "item_ids": content.items, "state": content.state})
     else:
@@ -172,10 +172,10 @@ def _tell(done: str, number: int, content: BundleContent, *, as_json: bool) -> N
         click.echo(f"{done} bundle {number}{named}: {' + '.join(content.items)}")
 
 
-def _line(row: BundleRow) -> str:
+def _bundle_line(row: BundleRow) -> str:
     content, price = row.content, row.price
-    head = "proposed" if row.bundle is None else f"{row.bundle_id} {content.state}"
-    parts = [f"{head}: {' + '.join(content.items)}"]
+    state_text = "proposed" if row.bundle is None else f"{row.bundle_id} {content.state}"
+    parts = [f"{state_text}: {' + '.join(content.items)}"]
     if content.name:
         parts.append(content.name)
     if row.orders is not None and row.lift is not None:

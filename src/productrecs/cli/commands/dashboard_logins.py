@@ -70,13 +70,13 @@ def reset_link(
         try:
             owner = owner_of(services.database, store, email)
         except EmailTakenError as taken:
-            link = owner_link(services, store, taken.email, base_url)
+            link = create_owner_link(services, store, taken.email, base_url)
             note = f"{taken}: the link adds {store.domain} to it, once, within seven days."
             click.echo(note, err=True)
         else:
             if turn_off_two_factor:
                 remove_factor(services.database, owner)
-            link = password_link(services, owner, base_url)
+            link = create_password_link(services, owner, base_url)
     click.echo(link)
 
 
@@ -89,17 +89,17 @@ def list_(*, as_json: bool, data: Path | None) -> None:
     Example: productrecs account list --json
     """
     with open_services(data) as services:
-        logins = _logins(services)
+        logins = _login_rows(services)
     if as_json:
         print_json(logins)
         return
     if not logins:
         click.echo("No logins yet: productrecs account reset-link DOMAIN --email ADDRESS")
-    for one in logins:
-        stores = ", ".join(f"{name} ({role})" for name, role in one["stores"].items())
-        notes = [name for name in ("confirmed", "two_factor") if one[name]]
-        noted = "".join(f"  {name.replace('_', '-')}" for name in notes)
-        click.echo(f"{one['email'] or '-'}  {stores}{noted}")
+    for login in logins:
+        stores = ", ".join(f"{name} ({role})" for name, role in login["stores"].items())
+        notes = [name for name in ("confirmed", "two_factor") if login[name]]
+        notes_text = "".join(f"  {name.replace('_', '-')}" for name in notes)
+        click.echo(f"{login['email'] or '-'}  {stores}{notes_text}")
 
 
 @account.command()
@@ -118,38 +118,38 @@ def invite(*, email: str | None, base_url: str | None, data: Path | None) -> Non
     with open_services(data) as services:
         now_ms = services.system_clock()
         token = invite_to_register(services.database, email, now_ms)
-        link = _link(services, base_url, f"{_REGISTER}{token}")
+        link = _absolute_link(services, base_url, f"{_REGISTER}{token}")
     click.echo(link)
 
 
-def first_store_link(
-    settings: Settings, address: str, besides: Collection[str] = ()
+def create_first_store_link(
+    settings: Settings, address: str, other_domains: Collection[str] = ()
 ) -> str | None:
     """Return a link that registers the first store of an installation, once.
 
-    None if there is a store `besides` those domains, or registration is not by
+    None if there is a store `other_domains` those domains, or registration is not by
     invitation.
     """
     if settings.registration != "invitation":
         return None
     database = Database.open(settings.database_url, settings.data)
     try:
-        token = invite_first(database, system_ms(), besides)
+        token = invite_first(database, system_ms(), other_domains)
     finally:
         database.close()
     base = settings.base_url or address
     return None if token is None else f"{base}{_REGISTER}{token}"
 
 
-def password_link(
+def create_password_link(
     services: Services, user: DashboardUser, base_url: str | None = None
 ) -> str:
     """Return a link at which the user chooses a password, once, within 30 minutes."""
     token = new_reset_token(services.database, user, services.system_clock())
-    return _link(services, base_url, f"/dashboard/reset?token={token}")
+    return _absolute_link(services, base_url, f"/dashboard/reset?token={token}")
 
 
-def owner_link(
+def create_owner_link(
     services: Services, store: Store, email: str, base_url: str | None = None
 ) -> str:
     """Return a link at which a login with other stores becomes the store's owner.
@@ -158,7 +158,7 @@ def owner_link(
     """
     now_ms = services.system_clock()
     token = invite_owner(services.database, store.store_id, email, now_ms)
-    return _link(services, base_url, f"/dashboard/invitation?token={token}")
+    return _absolute_link(services, base_url, f"/dashboard/invitation?token={token}")
 
 
 class LoginRow(TypedDict):
@@ -170,26 +170,26 @@ class LoginRow(TypedDict):
     two_factor: bool
 
 
-def _logins(services: Services) -> list[LoginRow]:
-    found: dict[str, LoginRow] = {}
+def _login_rows(services: Services) -> list[LoginRow]:
+    rows: dict[str, LoginRow] = {}
     for store in all_stores(services.database):
         with services.database.reading() as connection:
             users = UserRepository(connection, store.store_id).all()
-        for one in users:
-            row = found.setdefault(
-                one.login_key,
+        for user in users:
+            row = rows.setdefault(
+                user.login_key,
                 LoginRow(
-                    email=one.email,
+                    email=user.email,
                     stores={},
-                    confirmed=one.confirmed_at is not None,
-                    two_factor=has_second_factor(services.database, one),
+                    confirmed=user.confirmed_at is not None,
+                    two_factor=has_second_factor(services.database, user),
                 ),
             )
-            row["stores"][store.domain] = one.role.label
-    return sorted(found.values(), key=lambda row: row["email"] or "")
+            row["stores"][store.domain] = user.role.label
+    return sorted(rows.values(), key=lambda row: row["email"] or "")
 
 
-def _link(services: Services, base_url: str | None, path: str) -> str:
+def _absolute_link(services: Services, base_url: str | None, path: str) -> str:
     settings = services.settings
     base = base_url or settings.base_url
     if not base:

@@ -43,19 +43,20 @@ def embed(domain: str, *, base_url: str | None, pinned: bool, data: Path | None)
     with open_services(data) as services:
         store = find_store(services.database, domain)
         settings = services.settings
-        base = base_url or settings.base_url
-        if not base:
-            base = f"http://localhost:{settings.port}"
+        base_address = base_url or settings.base_url
+        if not base_address:
+            base_address = f"http://localhost:{settings.port}"
             click.echo(
-                f"No address is configured: the tags use {base}, which only browsers on "
-                "this machine reach. Set PRODUCTRECS_BASE_URL or give --base-url.",
+                f"No address is configured: the tags use {base_address}, which only "
+                "browsers on this machine reach. Set PRODUCTRECS_BASE_URL or give "
+                "--base-url.",
                 err=True,
             )
         with services.database.reading() as connection:
             configs = WidgetRepository(connection, store.store_id).all()
         if pinned:
             archive_builds(services.builds, services.objects)
-            found = tags(base.rstrip("/"), store.publishable_key)
+            script_tags = tags(base_address.rstrip("/"), store.publishable_key)
         else:
-            found = live_tags(base.rstrip("/"), store.domain)
-    click.echo("\n".join((head_tags(store.settings, configs), *found)))
+            script_tags = live_tags(base_address.rstrip("/"), store.domain)
+    click.echo("\n".join((head_tags(store.settings, configs), *script_tags)))

@@ -63,7 +63,7 @@ def evaluate(domain: str, *, questions: int, as_json: bool, data: Path | None) -
     """
     with open_services(data) as services:
         store = find_store(services.database, domain)
-        outcomes = list(_outcomes(services, store, questions))
+        results = list(_task_results(services, store, questions))
         with services.database.reading() as connection:
             options = HyperparameterRepository(connection, store.store_id).options()
     changes = changes_of(options)
@@ -71,27 +71,27 @@ def evaluate(domain: str, *, questions: int, as_json: bool, data: Path | None) -
         print_json(
             {
                 "domain": domain,
-                "tasks": msgspec.to_builtins(outcomes),
+                "tasks": msgspec.to_builtins(results),
                 "own_constants": {"companions": changes},
             }
         )
         return
-    for outcome in outcomes:
-        for line in _lines(outcome):
+    for outcome in results:
+        for line in _task_lines(outcome):
             click.echo(line)
     if changes:
         tuned = ", ".join(f"{name}={value:g}" for name, value in changes.items())
         click.echo(f"The store's engines use tuned hyperparameters: {tuned}.")
 
 
-def _outcomes(services: Services, store: Store, questions: int) -> Iterator[TaskResult]:
+def _task_results(services: Services, store: Store, questions: int) -> Iterator[TaskResult]:
     with services.database.reading() as connection:
         inputs, head = read_log(TrainingRepository(connection, store.store_id))
     warm_up()
     yield from run_backtest(inputs, head.numbers, store.settings, questions)
 
 
-def _lines(outcome: TaskResult) -> Iterator[str]:
+def _task_lines(outcome: TaskResult) -> Iterator[str]:
     title, groups = _TITLES[outcome.task]
     yield title
     if not outcome.scores:
@@ -104,14 +104,14 @@ def _lines(outcome: TaskResult) -> Iterator[str]:
     yield f"  trained on history before {day}; {questions} since then"
     yield _HEAD
     for score in outcome.scores:
-        yield _row(score)
+        yield _score_row(score)
     yield ""
 
 
-def _row(score: MethodMetrics) -> str:
+def _score_row(score: MethodMetrics) -> str:
     comparison = _TOO_FEW_LISTS if score.verdict is RankingVerdict.UNKNOWN else ""
     if score.difference is not None:
-        comparison = _comparison(score.difference)
+        comparison = _comparison_text(score.difference)
     return (
         f"  {score.method:<13} {score.recall_at_20:>9.3f}  {score.mrr_at_20:>6.3f}  "
         f"{score.ndcg_at_10:>7.3f}  {score.coverage:>8.1%}  {score.novelty:>7.1f}  "
@@ -119,7 +119,7 @@ def _row(score: MethodMetrics) -> str:
     ).rstrip()
 
 
-def _comparison(difference: Interval) -> str:
+def _comparison_text(difference: Interval) -> str:
     verdict = {"level": "no significant difference"}.get(
         difference.verdict, difference.verdict
     )

@@ -36,18 +36,18 @@ def tests() -> None:
 @data_option
 def list_(domain: str, *, as_json: bool, data: Path | None) -> None:
     """List a store's tests, the newest first."""
-    with _editor(domain, data) as editor:
-        stored = editor.all()
+    with _open_editor(domain, data) as editor:
+        experiments = editor.all()
     if as_json:
-        print_json([one.as_dict() for one in stored])
+        print_json([experiment.as_dict() for experiment in experiments])
         return
-    if not stored:
+    if not experiments:
         click.echo(
             f"No tests yet: productrecs tests add {domain} a-name --placement cart "
             "--variant similar=50 --set similar.strategy=similar"
         )
-    for one in stored:
-        click.echo(_line(one))
+    for experiment in experiments:
+        click.echo(_experiment_line(experiment))
 
 
 @tests.command()
@@ -78,7 +78,9 @@ def list_(domain: str, *, as_json: bool, data: Path | None) -> None:
 )
 @json_option
 @data_option
-def add(domain: str, name: str, *, as_json: bool, data: Path | None, **said: Any) -> None:
+def add(
+    domain: str, name: str, *, as_json: bool, data: Path | None, **options: Any
+) -> None:
     """Add a test as a draft; `tests start` starts it.
 
     Shoppers outside the variants get what the store has now: they are the control.
@@ -86,32 +88,34 @@ def add(domain: str, name: str, *, as_json: bool, data: Path | None, **said: Any
     Example: productrecs tests add shop.example.com cart-size --placement cart
     --variant four=50 --set four.num=4
     """
-    subject = f"{PLACEMENT}{said['placement']}" if said["placement"] else SEARCH
-    variants = _variants(said["variants"], said["changes"])
-    content = ExperimentContent(subject, variants, Goal(said["goal"]))
-    with _editor(domain, data) as editor:
-        made = editor.add(name, content)
-    _tell("Added", made, as_json=as_json)
+    subject = f"{PLACEMENT}{options['placement']}" if options["placement"] else SEARCH
+    variants = _parse_variants(options["variants"], options["changes"])
+    content = ExperimentContent(subject, variants, Goal(options["goal"]))
+    with _open_editor(domain, data) as editor:
+        experiment = editor.add(name, content)
+    _print_experiment("Added", experiment, as_json=as_json)
 
 
-def _action(action: str, done: str, words: str) -> click.Command:
+def _action_command(action: str, done: str, words: str) -> click.Command:
     @click.argument("domain")
     @click.argument("name")
     @json_option
     @data_option
     def command(domain: str, name: str, *, as_json: bool, data: Path | None) -> None:
-        with _editor(domain, data) as editor:
+        with _open_editor(domain, data) as editor:
             made = editor.act(name, action)
-        _tell(done, made, as_json=as_json)
+        _print_experiment(done, made, as_json=as_json)
 
     command.__doc__ = words
     return tests.command(action)(command)
 
 
-_action("start", "Started", "Start a test, or go on with a paused one.")
-_action("pause", "Paused", "Pause a test: every shopper gets the control.")
-_action("stop", "Stopped", "End a test: every shopper gets the control, and counting ends.")
-_action("remove", "Removed", "Remove a draft, or an ended test with its result.")
+_action_command("start", "Started", "Start a test, or go on with a paused one.")
+_action_command("pause", "Paused", "Pause a test: every shopper gets the control.")
+_action_command(
+    "stop", "Stopped", "End a test: every shopper gets the control, and counting ends."
+)
+_action_command("remove", "Removed", "Remove a draft, or an ended test with its result.")
 
 
 @tests.command()
@@ -127,22 +131,22 @@ def choose(
 
     The placement, or the settings of search, get the changes of the variant.
     """
-    with _editor(domain, data) as editor:
+    with _open_editor(domain, data) as editor:
         made = editor.act(name, "choose", variant)
-    _tell(f"Chose {variant} of", made, as_json=as_json)
+    _print_experiment(f"Chose {variant} of", made, as_json=as_json)
 
 
 @contextlib.contextmanager
-def _editor(domain: str, data: Path | None) -> Iterator[ExperimentEditor]:
+def _open_editor(domain: str, data: Path | None) -> Iterator[ExperimentEditor]:
     with open_services(data) as services:
         store = find_store(services.database, domain)
         yield ExperimentEditor(services.database, store, services.clock, "command line")
 
 
-def _variants(shares: Sequence[str], changes: Sequence[str]) -> tuple[Treatment, ...]:
+def _parse_variants(shares: Sequence[str], changes: Sequence[str]) -> tuple[Treatment, ...]:
     """Return the variants of the options."""
     by_name: dict[str, dict[str, Any]] = {}
-    found = []
+    variants = []
     for text in shares:
         name, _, share = text.partition("=")
         try:
@@ -150,7 +154,7 @@ def _variants(shares: Sequence[str], changes: Sequence[str]) -> tuple[Treatment,
         except ValueError as error:
             message = f"{text!r}: write a variant as NAME=SHARE, such as similar=50"
             raise click.UsageError(message) from error
-        found.append(variant)
+        variants.append(variant)
     for text in changes:
         path, has_value, value = text.partition("=")
         name, _, field = path.partition(".")
@@ -165,17 +169,17 @@ def _variants(shares: Sequence[str], changes: Sequence[str]) -> tuple[Treatment,
             by_name[name][field] += [value] if value else []
         else:
             by_name[name][field] = None if value in _NONE else value
-    return tuple(found)
+    return tuple(variants)
 
 
-def _tell(done: str, experiment: Experiment, *, as_json: bool) -> None:
+def _print_experiment(done: str, experiment: Experiment, *, as_json: bool) -> None:
     if as_json:
         print_json(experiment.as_dict())
     else:
-        click.echo(f"{done} {_line(experiment)}")
+        click.echo(f"{done} {_experiment_line(experiment)}")
 
 
-def _line(experiment: Experiment) -> str:
+def _experiment_line(experiment: Experiment) -> str:
     content = experiment.content
     shares = ", ".join(f"{name} {share:g} %" for name, share in content.shares.items())
     subject = f"placement {content.placement}" if content.placement else SEARCH

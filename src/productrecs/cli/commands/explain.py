@@ -42,7 +42,7 @@ from productrecs.tenancy.accounts.store_management import find_store
 
 _TRENDING = "trending"
 
-NameOf = Callable[[str], str]
+TitleOf = Callable[[str], str]
 
 
 class _ExplainOptions(TypedDict):
@@ -121,46 +121,50 @@ def explain(
         raise click.UsageError(message)
     with open_services(data) as services:
         store = find_store(services.database, domain)
-        explained = _explained(services, store, call)
+        explained_list = _explain_list(services, store, call)
     if as_json:
         print_json(
             {
-                **msgspec.to_builtins(explained.explanation),
-                "holdout": explained.arm,
-                "test": explained.test,
-                "variant": explained.variant,
-                "titles": explained.titles,
-                "unknown_items": explained.unknown_items,
-                "unknown_shoppers": explained.unknown_shoppers,
+                **msgspec.to_builtins(explained_list.explanation),
+                "holdout": explained_list.arm,
+                "test": explained_list.test,
+                "variant": explained_list.variant,
+                "titles": explained_list.titles,
+                "unknown_items": explained_list.unknown_items,
+                "unknown_shoppers": explained_list.unknown_shoppers,
             }
         )
         return
-    for line in _lines(explained):
+    for line in _explanation_lines(explained_list):
         click.echo(line)
 
 
-def _explained(services: Services, store: Store, call: _ExplainOptions) -> _ExplainedList:
+def _explain_list(
+    services: Services, store: Store, call: _ExplainOptions
+) -> _ExplainedList:
     """Return the list with its reasons, and the shopper's arm of the holdout test."""
-    shop_in_memory, now_ms = load_store(services, store), services.clock()
-    state, filters = shop_in_memory.state, parse_filters(list(call["filters"]))
+    cached_store, now_ms = load_store(services, store), services.clock()
+    state, filters = cached_store.state, parse_filters(list(call["filters"]))
     default = 0 if call["placement"] else store.settings.rec_num
     num = call["num"] or default
     shopper_names = tuple(name for name in (call["customer"], call["shopper"]) if name)
     identities = tuple(dict.fromkeys(shopper_names))
     reader = services.database.raw_reader()
     try:
-        histories = [shop_in_memory.histories.of(name, reader) for name in identities]
+        histories = [cached_store.histories.of(name, reader) for name in identities]
         arm, placement = None, None
         if call["placement"]:
-            placement = shop_in_memory.placements.find(call["placement"])
-        test = shop_in_memory.experiments.by_placement.get(call["placement"] or "")
+            placement = cached_store.placements.find(call["placement"])
+        test = cached_store.experiments.by_placement.get(call["placement"] or "")
         if identities:
-            known = read_known_identity(reader, store.store_id, identities)
-            unit = known.name or identities[-1]
+            known_identity = read_known_identity(reader, store.store_id, identities)
+            assigned_identity = known_identity.name or identities[-1]
             if store.settings.holdout_percent:
-                arm = arm_of(store.store_id, _holdout(store), unit)
+                arm = arm_of(store.store_id, _holdout(store), assigned_identity)
             if placement is not None and test is not None:
-                placement = test.placements[arm_of(store.store_id, test.split, unit)]
+                placement = test.placements[
+                    arm_of(store.store_id, test.split, assigned_identity)
+                ]
     finally:
         reader.close()
     is_trending = call["source"] == _TRENDING
@@ -174,8 +178,8 @@ def _explained(services: Services, store: Store, call: _ExplainOptions) -> _Expl
         placement=call["placement"] or "",
     )
     if placement is not None:
-        placed = placement_requests(state, placement, request, histories)
-        explanation = explain_placement(state, placed, histories, now_ms)
+        placed_requests = placement_requests(state, placement, request, histories)
+        explanation = explain_placement(state, placed_requests, histories, now_ms)
     elif is_trending:
         explanation = explain_trending(state, num, now_ms, filters)
     else:
@@ -183,8 +187,8 @@ def _explained(services: Services, store: Store, call: _ExplainOptions) -> _Expl
     items = dict.fromkeys([*filter(None, [request.item_id]), *request.basket])
     with services.database.reading() as connection:
         catalog = CatalogRepository(connection, store.store_id)
-        stored = catalog.find([*items, *_ids_in(explanation)])
-    unknown = [
+        stored_items = catalog.find([*items, *_mentioned_item_ids(explanation)])
+    unknown_shoppers = [
         name
         for name, one in zip(identities, histories, strict=True)
         if not (one.recent or one.bought or one.signs)
@@ -194,9 +198,9 @@ def _explained(services: Services, store: Store, call: _ExplainOptions) -> _Expl
         arm,
         "" if placement is None else placement.test,
         "" if placement is None else placement.variant,
-        {item_id: one.item.title for item_id, one in stored.items()},
-        [one for one in items if one not in stored or not stored[one].present],
-        unknown,
+        {item_id: one.item.title for item_id, one in stored_items.items()},
+        [one for one in items if one not in stored_items or not stored_items[one].present],
+        unknown_shoppers,
     )
 
 
@@ -204,7 +208,7 @@ def _holdout(store: Store) -> Split:
     return holdout_split(store.settings.holdout_test, store.settings.holdout_percent)
 
 
-def _ids_in(explanation: Explanation) -> Iterator[str]:
+def _mentioned_item_ids(explanation: Explanation) -> Iterator[str]:
     """Yield the ids of all products in the reasons."""
     yield from (*explanation.anchors, *explanation.recent)
     yield from (one.item_id for one in explanation.struck if one.item_id is not None)
@@ -214,14 +218,14 @@ def _ids_in(explanation: Explanation) -> Iterator[str]:
             yield one.item_id
 
 
-def _lines(explained: _ExplainedList) -> Iterator[str]:
-    explanation, title_of = explained.explanation, explained.title_of
-    for item_id in explained.unknown_items:
+def _explanation_lines(explained_list: _ExplainedList) -> Iterator[str]:
+    explanation, title_of = explained_list.explanation, explained_list.title_of
+    for item_id in explained_list.unknown_items:
         yield f"UNKNOWN: {item_id} is not in the catalog; the id is ignored"
-    for shopper in explained.unknown_shoppers:
+    for shopper in explained_list.unknown_shoppers:
         yield f"UNKNOWN: no event or order has the shopper {shopper}"
     yield from _header_lines(explanation, title_of)
-    yield from _arm_lines(explained)
+    yield from _arm_lines(explained_list)
     if not explanation.products:
         yield (
             "the list is empty"
@@ -229,13 +233,14 @@ def _lines(explained: _ExplainedList) -> Iterator[str]:
             else f"the list is empty: it has fewer than {explanation.hidden_below} products"
         )
     for place, product in enumerate(explanation.products, 1):
-        reasons = "; ".join(_reasons(product, title_of)) or "newest"
+        reasons = "; ".join(_reason_texts(product, title_of)) or "newest"
         yield f"{place:>3}. {title_of(product.item_id)}  {product.source}: {reasons}"
     if explanation.below:
         yield f"     {explanation.below} more candidates are ranked below"
-    for one in explanation.struck:
-        reasons = "; ".join([_hidden_reason(one), *map(_vote_text, one.voices)])
-        yield f"  -  {title_of(one.item_id) if one.item_id else '(deleted)'}  {reasons}"
+    for hidden in explanation.struck:
+        reasons = "; ".join([_hidden_reason(hidden), *map(_vote_text, hidden.voices)])
+        title = title_of(hidden.item_id) if hidden.item_id else "(deleted)"
+        yield f"  -  {title}  {reasons}"
 
 
 def _arm_lines(explained: _ExplainedList) -> Iterator[str]:
@@ -245,7 +250,7 @@ def _arm_lines(explained: _ExplainedList) -> Iterator[str]:
         yield "HELD OUT: this shopper gets an empty list; without the test:"
 
 
-def _header_lines(explanation: Explanation, title_of: NameOf) -> Iterator[str]:
+def _header_lines(explanation: Explanation, title_of: TitleOf) -> Iterator[str]:
     about = ", ".join(map(title_of, explanation.anchors)) or "no product"
     if explanation.placement:
         yield f"placement {explanation.placement}"
@@ -260,7 +265,7 @@ def _header_lines(explanation: Explanation, title_of: NameOf) -> Iterator[str]:
         yield f"{engine} proposed {count} products (weight {weight:g})"
 
 
-def _reasons(product: ExplainedProduct, title_of: NameOf) -> Iterator[str]:
+def _reason_texts(product: ExplainedProduct, title_of: TitleOf) -> Iterator[str]:
     if product.pinned_by is not None:
         yield f"pinned by rule {product.pinned_by}"
     if product.replaces is not None:
@@ -268,7 +273,7 @@ def _reasons(product: ExplainedProduct, title_of: NameOf) -> Iterator[str]:
     if product.bundle is not None:
         yield f"part of the bundle {product.bundle}"
     yield from map(_vote_text, product.voices)
-    yield from _evidence(product, title_of)
+    yield from _evidence_texts(product, title_of)
     if product.tired is not None:
         yield (
             f"x{product.tired:.2f}, impression fatigue: shown repeatedly and never clicked"
@@ -280,17 +285,19 @@ def _reasons(product: ExplainedProduct, title_of: NameOf) -> Iterator[str]:
             f"x{product.rests:.2f}, purchase cooldown: its category was just bought or "
             "is in the cart"
         )
-    yield from (_rule(rule) for rule in product.rules if rule.rule_id != product.pinned_by)
+    yield from (
+        _rule_text(rule) for rule in product.rules if rule.rule_id != product.pinned_by
+    )
 
 
-def _evidence(product: ExplainedProduct, title_of: NameOf) -> Iterator[str]:
-    for one in product.bought_with[:3]:
-        yield f"in {one.baskets} baskets with {title_of(one.item_id)}"
-    for one in product.completes[:3]:
-        cooccurrence = f"in {one.baskets} baskets or carts with it"
-        yield f"completes {title_of(one.item_id)}: {cooccurrence}"
+def _evidence_texts(product: ExplainedProduct, title_of: TitleOf) -> Iterator[str]:
+    for partner in product.bought_with[:3]:
+        yield f"in {partner.baskets} baskets with {title_of(partner.item_id)}"
+    for partner in product.completes[:3]:
+        cooccurrence = f"in {partner.baskets} baskets or carts with it"
+        yield f"completes {title_of(partner.item_id)}: {cooccurrence}"
     if product.goes_with is not None:
-        yield _kinds(product.goes_with)
+        yield _category_pair_text(product.goes_with)
     yield from _visit_lines(product)
     yield from product.reasons
     if product.category is not None:
@@ -310,7 +317,7 @@ def _visit_lines(product: ExplainedProduct) -> Iterator[str]:
         yield "follows the products that such visits see next"
 
 
-def _kinds(pair: GoesWith) -> str:
+def _category_pair_text(pair: GoesWith) -> str:
     cooccurrence = f"{pair.baskets} times together, {pair.lift:.1f} x chance"
     return f"{pair.category} go with {pair.beside}: {cooccurrence}"
 
@@ -327,5 +334,5 @@ def _hidden_reason(hidden: HiddenProduct) -> str:
     return f"{words} by rule {rules[0].rule_id} ({rules[0].title})"
 
 
-def _rule(rule: AppliedRule) -> str:
+def _rule_text(rule: AppliedRule) -> str:
     return f"x{rule.factor:.3g} by rule {rule.rule_id} ({rule.title})"

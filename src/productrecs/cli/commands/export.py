@@ -45,12 +45,12 @@ def item_rows(database: Database, store_id: StoreId) -> Iterator[Fields]:
     while True:
         with database.reading() as connection:
             page = CatalogRepository(connection, store_id).page(after, PAGE)
-        for one in page:
-            fields = pushed_fields(one.item)
+        for stored_item in page:
+            fields = pushed_fields(stored_item.item)
             yield {
                 name: value
                 for name, value in fields.items()
-                if name == "id" or getattr(one.item, name) != FIELD_DEFAULTS[name]
+                if name == "id" or getattr(stored_item.item, name) != FIELD_DEFAULTS[name]
             }
         if len(page) < PAGE:
             return
@@ -63,12 +63,15 @@ def order_rows(database: Database, store_id: StoreId) -> Iterator[Fields]:
     Several lines of one item become one row, with units and revenue summed. An order id
     that was accepted again after seven days has a row for each time.
     """
-    active_lines = _active_lines(database, store_id)
+    active_lines = _purchase_lines_with_item_ids(database, store_id)
     for _, lines in itertools.groupby(
         active_lines, lambda pair: (pair[1].order_id, pair[1].receipt, pair[1].item)
     ):
-        same = list(lines)
-        item_id, line = same[0][0], merge_lines([line for _, line in same])
+        same_item_lines = list(lines)
+        item_id, line = (
+            same_item_lines[0][0],
+            merge_lines([line for _, line in same_item_lines]),
+        )
         yield {
             "order_id": line.order_id,
             "item_id": item_id,
@@ -80,7 +83,7 @@ def order_rows(database: Database, store_id: StoreId) -> Iterator[Fields]:
         }
 
 
-def _active_lines(
+def _purchase_lines_with_item_ids(
     database: Database, store_id: StoreId
 ) -> Iterator[tuple[str, PurchaseLine]]:
     after = FIRST_PAGE_KEY
@@ -100,15 +103,15 @@ def _active_lines(
 
 def event_rows(database: Database, store_id: StoreId) -> Iterator[Fields]:
     """Yield the event log, then the purchases that only a `buy` event reported."""
-    yield from _paged(database, store_id, _logged)
-    yield from _paged(database, store_id, _bought)
+    yield from _rows_of_every_page(database, store_id, _event_log_page)
+    yield from _rows_of_every_page(database, store_id, _buy_event_page)
 
 
 _Page: TypeAlias = tuple[list[Fields], int | None]
 """A batch of rows, and the `seq` after which the next batch starts; None at the end."""
 
 
-def _paged(
+def _rows_of_every_page(
     database: Database, store_id: StoreId, read: Callable[[Database, StoreId, int], _Page]
 ) -> Iterator[Fields]:
     after: int | None = -1
@@ -117,7 +120,7 @@ def _paged(
         yield from rows
 
 
-def _logged(database: Database, store_id: StoreId, after: int) -> _Page:
+def _event_log_page(database: Database, store_id: StoreId, after: int) -> _Page:
     with database.reading() as connection:
         page = EventRepository(connection, store_id).page(after, PAGE)
         names = CatalogRepository(connection, store_id).ids_of(
@@ -127,7 +130,7 @@ def _logged(database: Database, store_id: StoreId, after: int) -> _Page:
     return rows, page[-1]["seq"] if len(page) == PAGE else None
 
 
-def _bought(database: Database, store_id: StoreId, after: int) -> _Page:
+def _buy_event_page(database: Database, store_id: StoreId, after: int) -> _Page:
     with database.reading() as connection:
         page = PurchaseRepository(connection, store_id).lines_from_buy_events(after, PAGE)
         names = CatalogRepository(connection, store_id).ids_of(line.item for line in page)
@@ -226,13 +229,13 @@ def _atomic_file(file: str) -> Iterator[IO[str]]:
             yield out
         return
     path = Path(file)
-    draft = path.with_name(f".{path.name}.part")
+    draft_file = path.with_name(f".{path.name}.part")
     try:
-        with draft.open("w", encoding="utf-8", newline="") as out:
+        with draft_file.open("w", encoding="utf-8", newline="") as out:
             yield out
-        draft.replace(path)
+        draft_file.replace(path)
     finally:
-        draft.unlink(missing_ok=True)
+        draft_file.unlink(missing_ok=True)
 
 
 def _write_lines(out: IO[str], rows: Iterator[Fields]) -> int:
@@ -247,12 +250,12 @@ def _write_csv(out: IO[str], rows: Iterator[Fields], columns: tuple[str, ...]) -
     writer = CsvWriter(out, columns)
     count = 0
     for row in rows:
-        writer.write(_cell(row.get(name)) for name in columns)
+        writer.write(_csv_cell(row.get(name)) for name in columns)
         count += 1
     return count
 
 
-def _cell(value: object) -> object:
+def _csv_cell(value: object) -> object:
     if isinstance(value, dict):
         return json.dumps(value, ensure_ascii=False)
     return _LIST_SEPARATOR.join(value) if isinstance(value, tuple) else value

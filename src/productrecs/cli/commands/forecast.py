@@ -37,7 +37,7 @@ def forecast(
     with open_services(data) as services:
         store = find_store(services.database, domain)
         if parent is not None:
-            _forecast(services, store, parent.progress)
+            _run_forecast(services, store, parent.progress)
             return
         with progress("forecasting", _STEPS) as advance:
             shown_percent = 0
@@ -47,7 +47,7 @@ def forecast(
                 advance(round(share * _STEPS) - shown_percent)
                 shown_percent = round(share * _STEPS)
 
-            run = _forecast(services, store, show_progress)
+            run = _run_forecast(services, store, show_progress)
     if as_json:
         print_json(
             {
@@ -71,7 +71,7 @@ def forecast(
         )
 
 
-def _forecast(
+def _run_forecast(
     services: Services, store: Store, show_progress: Callable[[float], None]
 ) -> StoredRun:
     # The training libraries take half a second to import: load them only here.

@@ -63,22 +63,22 @@ class RecordedImport:
 
 
 @contextlib.contextmanager
-def recorded_import(
+def record_import(
     services: ImportServices, store: Store, name: str, size: int, kind: str
 ) -> Iterator[RecordedImport]:
     """Record an import in the store's history, as failed if the block fails."""
-    new = NewFileImport(
+    new_import = NewFileImport(
         import_id=new_upload_id(),
         file_name="standard input" if name == "-" else Path(name).name[:_LONGEST_NAME],
         size=size,
-        sent_by=_caller(),
+        sent_by=_calling_user(),
         submitted_ms=services.clock(),
         choices=ImportChoices(kind=kind),
     )
     with services.database.transaction() as transaction:
         repository = FileImportRepository(transaction, store.store_id)
-        repository.add(new, ImportStatus.COMMAND)
-    recorded = RecordedImport(ImportChanges(new.import_id))
+        repository.add(new_import, ImportStatus.COMMAND)
+    recorded = RecordedImport(ImportChanges(new_import.import_id))
     status, result = ImportStatus.FAILED, dict[str, Any](_INTERRUPTED)
     try:
         yield recorded
@@ -90,7 +90,7 @@ def recorded_import(
     finally:
         with services.database.transaction() as transaction:
             FileImportRepository(transaction, store.store_id).change_status(
-                new.import_id,
+                new_import.import_id,
                 (ImportStatus.COMMAND,),
                 status,
                 result=result,
@@ -98,7 +98,7 @@ def recorded_import(
             )
 
 
-def _caller() -> str:
+def _calling_user() -> str:
     try:
         return f"Command line ({getpass.getuser()})"
     except (KeyError, OSError):  # a container's user may have no name
@@ -121,20 +121,23 @@ def list_(domain: str, *, as_json: bool, data: Path | None) -> None:
         with services.database.reading() as connection:
             rows = FileImportRepository(connection, store.store_id).latest(_LISTED)
     if as_json:
-        print_json([_fields(one) for one in rows])
+        print_json([_import_fields(file_import) for file_import in rows])
         return
     if not rows:
         click.echo(f"Nothing was imported into {domain} yet.")
-    for one in rows:
-        counts = one.result.get("counts", {})
-        told = ", ".join(
+    for file_import in rows:
+        counts = file_import.result.get("counts", {})
+        counts_text = ", ".join(
             f"{counts[name]:,} {word}"
             for name, word in (("inserted", "new"), ("overwritten", "changed"))
             if name in counts
         )
-        said = " ".join(filter(None, (one.status.value, told)))
-        moment = iso(one.submitted_ms)
-        click.echo(f"{one.import_id}  {moment}  {one.file_name}  {one.sent_by}  {said}")
+        status_text = " ".join(filter(None, (file_import.status.value, counts_text)))
+        moment = iso(file_import.submitted_ms)
+        click.echo(
+            f"{file_import.import_id}  {moment}  {file_import.file_name}  "
+            f"{file_import.sent_by}  {status_text}"
+        )
 
 
 @imports.command()
@@ -152,19 +155,21 @@ def undo(domain: str, import_id: str, *, as_json: bool, data: Path | None) -> No
     """
     with open_services(data) as services:
         store = find_store(services.database, domain)
-        one = _begin_undo(services, store, import_id)
-        undo_file_import(services.database, store.store_id, one, services.clock)
+        file_import = _begin_undo(services, store, import_id)
+        undo_file_import(services.database, store.store_id, file_import, services.clock)
         with services.database.reading() as connection:
-            ended = FileImportRepository(connection, store.store_id).find(import_id)
-    result = ended.result if ended else {}
+            ended_import = FileImportRepository(connection, store.store_id).find(import_id)
+    result = ended_import.result if ended_import else {}
     if problem := result.get("undo_problem"):
         raise NoUndoError(str(problem))
-    undone = {name: result.get("undone", {}).get(name, 0) for name in _UNDONE}
+    undone_counts = {name: result.get("undone", {}).get(name, 0) for name in _UNDONE}
     if as_json:
-        print_json(undone)
+        print_json(undone_counts)
         return
-    removed, restored = undone.values()
-    click.echo(f"{one.file_name} is undone: {removed:,} removed, {restored:,} restored.")
+    removed, restored = undone_counts.values()
+    click.echo(
+        f"{file_import.file_name} is undone: {removed:,} removed, {restored:,} restored."
+    )
 
 
 _UNDONE: Final = ("removed", "restored")
@@ -178,29 +183,29 @@ def _begin_undo(services: Services, store: Store, import_id: str) -> FileImport:
     """
     with services.database.transaction() as transaction:
         repository = FileImportRepository(transaction, store.store_id)
-        one = repository.find(import_id)
-        if one is None:
+        file_import = repository.find(import_id)
+        if file_import is None:
             message = (
                 f"{store.domain} has no import {import_id!r}; their ids: "
                 f"productrecs imports list {store.domain}"
             )
             raise NoUndoError(message)
-        result = {**one.result, "undone_by": _caller()}
+        result = {**file_import.result, "undone_by": _calling_user()}
         result.pop("undo_problem", None)
-        before, undoing = (*UNDOABLE, ImportStatus.UNDOING), ImportStatus.UNDOING
+        allowed_statuses, undoing = (*UNDOABLE, ImportStatus.UNDOING), ImportStatus.UNDOING
         changes = ImportChangeRepository(transaction, store.store_id).spans(import_id)
         if not changes or not repository.change_status(
-            import_id, before, undoing, result=result
+            import_id, allowed_statuses, undoing, result=result
         ):
             message = (
-                f"{one.file_name} is {one.status.value} and cannot be undone: an import "
-                "can be undone once, when it has ended, and for 400 days"
+                f"{file_import.file_name} is {file_import.status.value} and cannot be "
+                "undone: an import can be undone once, when it has ended, and for 400 days"
             )
             raise NoUndoError(message)
-    return one
+    return file_import
 
 
-def _fields(one: FileImport) -> dict[str, object]:
+def _import_fields(one: FileImport) -> dict[str, object]:
     return {
         "import_id": one.import_id,
         "file_name": one.file_name,

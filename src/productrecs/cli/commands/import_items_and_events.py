@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 
 import click
 
-from productrecs.cli.commands.import_history import recorded_import
+from productrecs.cli.commands.import_history import record_import
 from productrecs.cli.commands.import_options_and_result import (
-    print_import_result,
+    print_import_result_or_fail,
     table_format_options,
 )
 from productrecs.cli.open_services import open_services
@@ -49,7 +49,7 @@ from productrecs.tenancy.accounts.store_management import find_store
 )
 @click.option(
     "--price-list",
-    callback=lambda _context, _option, name: _price_list(name),
+    callback=lambda _context, _option, name: _checked_price_list(name),
     help=(
         "Store only the prices, in this list (such as USD or group:trade), of products "
         "that are in the catalog."
@@ -80,7 +80,7 @@ def import_items(  # noqa: PLR0913 - one argument for each option
     """
     options = ItemImportOptions(
         kind=ItemFileFormat(kind) if kind else None,
-        address=_address(base_url),
+        address=_checked_address(base_url),
         each_variant=each_variant,
         mapping=read_mapping(mapping, "items") if mapping else None,
         price_list=price_list,
@@ -92,16 +92,18 @@ def import_items(  # noqa: PLR0913 - one argument for each option
             if dry_run:
                 report = push_items(services.imports, store, source, options, progress)
             else:
-                with recorded_import(
+                with record_import(
                     services.imports, store, file, source.size, "items"
                 ) as recorded:
-                    chosen = replace(options, changes=recorded.changes)
-                    report = push_items(services.imports, store, source, chosen, progress)
+                    recorded_options = replace(options, changes=recorded.changes)
+                    report = push_items(
+                        services.imports, store, source, recorded_options, progress
+                    )
                     recorded.end(report)
-    _print_items_result(report, dry_run=dry_run, as_json=as_json)
+    _print_items_result_or_fail(report, dry_run=dry_run, as_json=as_json)
 
 
-def _address(base_url: str | None) -> str | None:
+def _checked_address(base_url: str | None) -> str | None:
     """Return the base address without its last slash, or None.
 
     Raises:
@@ -116,7 +118,7 @@ def _address(base_url: str | None) -> str | None:
     return base_url.rstrip("/")
 
 
-def _price_list(name: str | None) -> str:
+def _checked_price_list(name: str | None) -> str:
     """Return the name of a price list; empty without one.
 
     Raises:
@@ -128,12 +130,14 @@ def _price_list(name: str | None) -> str:
         raise click.BadParameter(str(error), param_hint="--price-list") from error
 
 
-def _print_items_result(report: ItemImportReport, *, dry_run: bool, as_json: bool) -> None:
-    would = "would be " if dry_run else ""
-    rows = "row" if report.folded else "item"
+def _print_items_result_or_fail(
+    report: ItemImportReport, *, dry_run: bool, as_json: bool
+) -> None:
+    would_be = "would be " if dry_run else ""
+    row_noun = "row" if report.folded else "item"
     parts = [
-        f"{report.created:,} {would}created",
-        f"{report.updated:,} {would}updated",
+        f"{report.created:,} {would_be}created",
+        f"{report.updated:,} {would_be}updated",
         f"{report.rows_skipped:,} skipped",
     ]
     if report.folded:
@@ -145,15 +149,15 @@ def _print_items_result(report: ItemImportReport, *, dry_run: bool, as_json: boo
         click.echo(note, err=True)
     if dry_run and not as_json:
         for sample in report.would:
-            click.echo(f"row {sample.row} would {sample.change} {_line(sample)}")
+            click.echo(f"row {sample.row} would {sample.change} {_sample_line(sample)}")
     summary = (
-        f"{counted(report.rows, rows)}: {', '.join(parts)}; "
+        f"{counted(report.rows, row_noun)}: {', '.join(parts)}; "
         f"the catalog {verb} {report.total:,}."
     )
-    print_import_result(report, summary, as_json=as_json)
+    print_import_result_or_fail(report, summary, as_json=as_json)
 
 
-def _line(sample: DryRunSample) -> str:
+def _sample_line(sample: DryRunSample) -> str:
     """Return an item on one line: its id and its short fields."""
     fields = {
         name: value
@@ -187,4 +191,4 @@ def import_events(domain: str, file: str, *, as_json: bool, data: Path | None) -
         f"{report.rows_skipped:,} lines skipped"
         + (f"; {report.rows_known:,} were imported before." if report.rows_known else ".")
     )
-    print_import_result(report, summary, as_json=as_json)
+    print_import_result_or_fail(report, summary, as_json=as_json)

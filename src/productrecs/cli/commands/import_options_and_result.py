@@ -20,18 +20,18 @@ def table_format_options(
     kinds: type[StrEnum], section: str
 ) -> Callable[[Command], Command]:
     """Add `--format`, one of `kinds`, and `--mapping`, a file that has a `section`."""
-    kind = click.option(
+    format_option = click.option(
         "--format",
         "kind",
         type=click.Choice([one.value for one in kinds]),
         help="The format of the file (default: detected from its content).",
     )
-    mapping = click.option(
+    mapping_option = click.option(
         "--mapping",
         type=click.Path(dir_okay=False, path_type=Path),
         help=f"A TOML file whose [{section}] maps the columns of a table to ours.",
     )
-    return lambda command: kind(mapping(command))
+    return lambda command: format_option(mapping_option(command))
 
 
 _MAX_SHOWN: Final = 10
@@ -45,7 +45,7 @@ class RowsLeftOutError(ProductRecsError):
     """Some rows of the file could not be read; the others were imported."""
 
 
-def print_import_result(report: RowReport, summary: str, *, as_json: bool) -> None:
+def print_import_result_or_fail(report: RowReport, summary: str, *, as_json: bool) -> None:
     """Print the result of an import, and the rejected rows on standard error.
 
     Raises:
@@ -61,15 +61,17 @@ def print_import_result(report: RowReport, summary: str, *, as_json: bool) -> No
         click.echo(summary)
     for error in report.errors[:_MAX_SHOWN]:
         click.echo(f"row {error.row} skipped: {error.message}", err=True)
-    further = report.rows_skipped - _MAX_SHOWN
-    if further > 0:
-        click.echo(f"... and {further} more rows skipped", err=True)
+    further_count = report.rows_skipped - _MAX_SHOWN
+    if further_count > 0:
+        click.echo(f"... and {further_count} more rows skipped", err=True)
     if report.rows and report.rows_skipped == report.rows:
         message = "nothing was imported: no row could be read; correct the rows above"
         raise NothingImportedError(message)
     if report.rows_skipped:
-        rejected = counted(report.rows_skipped, "row")
-        message = f"{rejected} skipped; correct the rows above and import the file again"
+        rejected_text = counted(report.rows_skipped, "row")
+        message = (
+            f"{rejected_text} skipped; correct the rows above and import the file again"
+        )
         raise RowsLeftOutError(message)
 
 

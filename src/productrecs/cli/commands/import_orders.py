@@ -5,9 +5,9 @@ from pathlib import Path
 
 import click
 
-from productrecs.cli.commands.import_history import recorded_import
+from productrecs.cli.commands.import_history import record_import
 from productrecs.cli.commands.import_options_and_result import (
-    print_import_result,
+    print_import_result_or_fail,
     table_format_options,
 )
 from productrecs.cli.open_services import open_services
@@ -70,12 +70,12 @@ def import_orders(  # noqa: PLR0913 - one argument for each option
     with open_services(data) as services:
         store = find_store(services.database, domain)
         with open_import_source(file, services.settings.data) as source:
-            chosen = OrderFileFormat(kind) if kind else None
+            file_format = OrderFileFormat(kind) if kind else None
             orders = inspect_order_file(
-                services.imports, store, source.file, chosen, columns, pattern
+                services.imports, store, source.file, file_format, columns, pattern
             )
             with progress("orders", orders.csv_format.size) as on_bytes:
-                importing = OrderImport(
+                order_import = OrderImport(
                     services.imports,
                     store,
                     orders,
@@ -83,25 +83,27 @@ def import_orders(  # noqa: PLR0913 - one argument for each option
                     _print_note,
                     ordered_today=ordered_today,
                 )
-                report = _run(importing, source, "" if dry_run else file)
+                report = _run_and_record(order_import, source, "" if dry_run else file)
     if orders.csv_format.encoding == "cp1252":
         click.echo("This file is not UTF-8; it was read as Windows-1252.", err=True)
     if ordered_today:
-        _print_times(report, dry_run=dry_run)
+        _print_undated_rows(report, dry_run=dry_run)
     if report.not_bought:
         omitted = ", ".join(f"{n:,} {reason}" for reason, n in report.not_bought.items())
         click.echo(
             (f"Rows of orders that are not purchases were skipped: {omitted}."), err=True
         )
-    print_import_result(report, _summary(report), as_json=as_json)
+    print_import_result_or_fail(report, _import_summary(report), as_json=as_json)
 
 
-def _run(importing: OrderImport, source: ImportSource, name: str) -> HistoryReport:
+def _run_and_record(
+    importing: OrderImport, source: ImportSource, name: str
+) -> HistoryReport:
     """Run an import, recorded by the file's name; without one a dry run."""
     if not name:
         return importing.dry_run(source.file)
     services, store = importing.services, importing.store
-    with recorded_import(services, store, name, source.size, "orders") as recorded:
+    with record_import(services, store, name, source.size, "orders") as recorded:
         report = replace(importing, changes=recorded.changes).run(source.file)
         recorded.end(report)
     return report
@@ -111,15 +113,15 @@ def _print_note(text: str) -> None:
     click.echo(text, err=True)
 
 
-def _print_times(report: HistoryReport, *, dry_run: bool) -> None:
+def _print_undated_rows(report: HistoryReport, *, dry_run: bool) -> None:
     """Print the rows whose time cannot be read, and how to set the format."""
     if not report.rows_undated:
         return
-    undated = counted(report.rows_undated, "row")
-    placed = "would be placed" if dry_run else "placed"
-    click.echo(f"{undated} without a readable time: {placed} on today.", err=True)
-    for one in report.undated:
-        click.echo(f"row {one.row}: {one.message}", err=True)
+    undated_text = counted(report.rows_undated, "row")
+    placed_text = "would be placed" if dry_run else "placed"
+    click.echo(f"{undated_text} without a readable time: {placed_text} on today.", err=True)
+    for row_error in report.undated:
+        click.echo(f"row {row_error.row}: {row_error.message}", err=True)
     if report.undated:
         click.echo(
             "Set the format of times: --timestamp-format %d/%m/%Y for days first, "
@@ -128,14 +130,14 @@ def _print_times(report: HistoryReport, *, dry_run: bool) -> None:
         )
 
 
-def _summary(report: HistoryReport) -> str:
+def _import_summary(report: HistoryReport) -> str:
     if isinstance(report, OrderDryRun):
         lines = counted(report.lines, "line")
-        between = f", {report.first} to {report.last}," if report.first else ""
-        repeated = f" ({report.lines_repeated:,} of them repeated in the file)"
+        period = f", {report.first} to {report.last}," if report.first else ""
+        repeated_text = f" ({report.lines_repeated:,} of them repeated in the file)"
         return (
             f"{counted(report.rows, 'row')}: {lines} of {counted(report.orders, 'order')}"
-            f"{between} would be imported{repeated if report.lines_repeated else ''}, "
+            f"{period} would be imported{repeated_text if report.lines_repeated else ''}, "
             f"{report.rows_skipped:,} rows skipped; "
             f"{report.unknown_items:,} of {counted(report.items, 'product')} are not in "
             "the catalog."

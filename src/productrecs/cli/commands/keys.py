@@ -29,23 +29,23 @@ def keys() -> None:
 def list_(domain: str, *, as_json: bool, data: Path | None) -> None:
     """List the secret keys that are accepted now: their last letters and last uses."""
     with open_services(data) as services:
-        found = find_store(services.database, domain)
+        store = find_store(services.database, domain)
         now_ms = services.system_clock()
         with services.database.reading() as connection:
-            uses = KeyUseRepository(connection, found.store_id).last_uses()
+            last_uses = KeyUseRepository(connection, store.store_id).last_uses()
     rows = [
         {
             "ends_with": key.end,
-            "last_used": _time(uses.get(key.key_id)),
-            "expires": _time(key.expires_at),
+            "last_used": _iso_or_none(last_uses.get(key.key_id)),
+            "expires": _iso_or_none(key.expires_at),
         }
-        for key in found.secrets.active(now_ms)
+        for key in store.secrets.active(now_ms)
     ]
     if as_json:
         print_json(rows)
         return
     if not rows:
-        click.echo(f"No secret key: productrecs keys rotate {found.domain}")
+        click.echo(f"No secret key: productrecs keys rotate {store.domain}")
     for row in rows:
         until = f", expires {row['expires']}" if row["expires"] else ""
         used = row["last_used"] or "never"
@@ -69,14 +69,14 @@ def rotate(domain: str, *, overlap_hours: int, as_json: bool, data: Path | None)
     Example: productrecs keys rotate shop.example.com --overlap-hours 24
     """
     with open_services(data) as services:
-        found = find_store(services.database, domain)
+        store = find_store(services.database, domain)
         secret = rotate_secret(
             services.database,
-            found,
+            store,
             services.system_clock(),
             overlap_ms=overlap_hours * HOUR_MS,
         )
-    print_keys(found, secret, as_json=as_json)
+    print_keys(store, secret, as_json=as_json)
 
 
 @keys.command()
@@ -91,5 +91,5 @@ def revoke(domain: str, *, old: bool, data: Path | None) -> None:
     click.echo(f"Revoked the {'old key' if old else 'secret keys'} of {found.domain}.")
 
 
-def _time(moment_ms: int | None) -> str | None:
+def _iso_or_none(moment_ms: int | None) -> str | None:
     return None if moment_ms is None else iso(moment_ms)

@@ -72,24 +72,28 @@ def propose(
         store = find_store(services.database, domain)
         editor = LookEditor(services.database, store, services.clock)
         look = editor.one(look_id)
-        found = _proposals(services, store, editor, look)
-        chosen = _chosen(found, accepted)
-        if chosen:
-            editor.add_hotspots(look_id, chosen)
+        proposals = _propose_hotspots(services, store, editor, look)
+        accepted_hotspots = _accepted_hotspots(proposals, accepted)
+        if accepted_hotspots:
+            editor.add_hotspots(look_id, accepted_hotspots)
     if as_json:
-        print_json([{"number": n, **asdict(one)} for n, one in enumerate(found, 1)])
+        print_json(
+            [{"number": n, **asdict(proposal)} for n, proposal in enumerate(proposals, 1)]
+        )
         return
-    for number, one in enumerate(found, 1):
-        box = ",".join(f"{side:g}" for side in one.box)
-        products = "  ".join(f"{item} {score:.2f}" for item, score in one.products[:3])
-        click.echo(f"{number}  {one.confidence:.2f}  {one.label}  at {box}  {products}")
-    if not found:
+    for number, proposal in enumerate(proposals, 1):
+        box = ",".join(f"{side:g}" for side in proposal.box)
+        products = "  ".join(f"{item} {score:.2f}" for item, score in proposal.products[:3])
+        click.echo(
+            f"{number}  {proposal.confidence:.2f}  {proposal.label}  at {box}  {products}"
+        )
+    if not proposals:
         click.echo("No product of the catalog was found in the picture.")
-    if chosen:
-        click.echo(f"Look {look_id} has {len(chosen)} more hotspots.")
+    if accepted_hotspots:
+        click.echo(f"Look {look_id} has {len(accepted_hotspots)} more hotspots.")
 
 
-def _proposals(
+def _propose_hotspots(
     services: Services, store: Store, editor: LookEditor, look: Look
 ) -> list[HotspotProposal]:
     settings = services.settings
@@ -106,21 +110,23 @@ def _proposals(
     return propose_hotspots(spots, state.catalog, look.content.hotspots)
 
 
-def _chosen(found: list[HotspotProposal], accepted: tuple[str, ...]) -> list[Hotspot]:
+def _accepted_hotspots(
+    proposals: list[HotspotProposal], accepted: tuple[str, ...]
+) -> list[Hotspot]:
     """Return the accepted hotspots.
 
     Raises:
         LookError: when there is no such proposal.
     """
     if "all" in accepted:
-        return [one.hotspot() for one in found]
+        return [proposal.hotspot() for proposal in proposals]
     chosen = []
     for text in accepted:
         number, _, item_id = text.partition("=")
-        if not number.isdecimal() or not 1 <= int(number) <= len(found):
-            message = f"there is no proposal {number!r}; there are {len(found)}"
+        if not number.isdecimal() or not 1 <= int(number) <= len(proposals):
+            message = f"there is no proposal {number!r}; there are {len(proposals)}"
             raise LookError(message)
-        chosen.append(found[int(number) - 1].hotspot(item_id or None))
+        chosen.append(proposals[int(number) - 1].hotspot(item_id or None))
     return chosen
 
 
@@ -160,16 +166,16 @@ def list_looks(domain: str, *, as_json: bool, data: Path | None) -> None:
     """List all looks with their state, oldest first."""
     with open_services(data) as services:
         store = find_store(services.database, domain)
-        found = LookEditor(services.database, store, services.clock).all()
+        listed_looks = LookEditor(services.database, store, services.clock).all()
     if as_json:
-        print_json([_look_fields(one) for one in found])
+        print_json([_look_fields(look) for look in listed_looks])
         return
-    for one in found:
-        spots = len(one.content.hotspots)
-        when = iso(one.published_at) if one.published_at else "never published"
+    for look in listed_looks:
+        spots = len(look.content.hotspots)
+        when = iso(look.published_at) if look.published_at else "never published"
         click.echo(
-            f"{one.look_id}  {one.state}  on {one.content.item_id}  {spots} hotspots  "
-            f"{when}  {one.content.title}"
+            f"{look.look_id}  {look.state}  on {look.content.item_id}  {spots} hotspots  "
+            f"{when}  {look.content.title}"
         )
 
 
@@ -185,14 +191,14 @@ def import_looks(domain: str, file: Path, *, publish: bool, data: Path | None) -
     beside FILE, which the service stores and serves), title and hotspots: label, bbox
     ([x, y, width, height], fractions of the picture) and item_id.
     """
-    look_input = _read(file)
+    look_inputs = _read_look_file(file)
     with open_services(data) as services:
         store = find_store(services.database, domain)
         editor = LookEditor(services.database, store, services.clock)
-        contents = _contents(editor, look_input, file.parent)
-        new_ids = editor.add(contents, publish=publish)
-    for one in new_ids:
-        click.echo(f"Made look {one.look_id} on {one.content.item_id} ({one.state}).")
+        contents = _look_contents_with_stored_pictures(editor, look_inputs, file.parent)
+        added_looks = editor.add(contents, publish=publish)
+    for look in added_looks:
+        click.echo(f"Made look {look.look_id} on {look.content.item_id} ({look.state}).")
 
 
 @looks.command()
@@ -231,8 +237,8 @@ def add(
         editor = LookEditor(services.database, store, services.clock)
         picture_id = _store_pictures(editor, [image])[0] if image else ""
         content = LookContent(item, image_url, title, spots, picture_id)
-        new_ids = editor.add([content], publish=publish)[0]
-    click.echo(f"Created look {new_ids.look_id} on {item} ({new_ids.state}).")
+        look = editor.add([content], publish=publish)[0]
+    click.echo(f"Created look {look.look_id} on {item} ({look.state}).")
 
 
 @looks.command()
@@ -245,14 +251,17 @@ def edit(domain: str, look_id: int, file: Path, *, data: Path | None) -> None:
 
     Without image_url and image it keeps its picture.
     """
-    look_input = _read(file)
-    if len(look_input) != 1:
+    look_inputs = _read_look_file(file)
+    if len(look_inputs) != 1:
         message = "the file must contain exactly one look"
         raise LookError(message)
     with open_services(data) as services:
         store = find_store(services.database, domain)
         editor = LookEditor(services.database, store, services.clock)
-        editor.edit(look_id, _contents(editor, look_input, file.parent)[0])
+        editor.edit(
+            look_id,
+            _look_contents_with_stored_pictures(editor, look_inputs, file.parent)[0],
+        )
     click.echo(f"Look {look_id} was replaced from {file.name}.")
 
 
@@ -272,9 +281,10 @@ def picture(domain: str, look_id: int, file: Path, *, data: Path | None) -> None
         editor = LookEditor(services.database, store, services.clock)
         editor.one(look_id)
         with SandboxedDecoder(BATCH_CPU_SECONDS) as viewer:
-            stored = editor.store_picture(file.read_bytes(), viewer)
-        editor.show_picture(look_id, stored)
-    size = f"{stored.width} x {stored.height} pixels, {len(stored.content):,} bytes"
+            stored_picture = editor.store_picture(file.read_bytes(), viewer)
+        editor.show_picture(look_id, stored_picture)
+    pixels = f"{stored_picture.width} x {stored_picture.height} pixels"
+    size = f"{pixels}, {len(stored_picture.content):,} bytes"
     click.echo(f"Look {look_id} has the picture {file.name} ({size}).")
 
 
@@ -324,7 +334,7 @@ def _change(data: Path | None, domain: str, change: Callable[[LookEditor], Look]
     click.echo(f"Look {changed.look_id} is {changed.state}.")
 
 
-def _read(file: Path) -> list[_LookInput]:
+def _read_look_file(file: Path) -> list[_LookInput]:
     """Return the looks in a file.
 
     Raises:
@@ -338,8 +348,8 @@ def _read(file: Path) -> list[_LookInput]:
     return content if isinstance(content, list) else [content]
 
 
-def _contents(
-    editor: LookEditor, look_input: Sequence[_LookInput], folder: Path
+def _look_contents_with_stored_pictures(
+    editor: LookEditor, look_inputs: Sequence[_LookInput], folder: Path
 ) -> list[LookContent]:
     """Return the contents of looks, after storing their pictures.
 
@@ -347,20 +357,23 @@ def _contents(
         LookError: when a picture's file cannot be read.
     """
     picture_ids = iter(
-        _store_pictures(editor, [folder / one.image for one in look_input if one.image])
+        _store_pictures(
+            editor,
+            [folder / look_input.image for look_input in look_inputs if look_input.image],
+        )
     )
     return [
         LookContent(
-            one.item_id,
-            one.image_url,
-            one.title,
+            look_input.item_id,
+            look_input.image_url,
+            look_input.title,
             tuple(
                 Hotspot(spot.label, validate_box(spot.bbox), spot.item_id)
-                for spot in one.hotspots
+                for spot in look_input.hotspots
             ),
-            next(picture_ids) if one.image else "",
+            next(picture_ids) if look_input.image else "",
         )
-        for one in look_input
+        for look_input in look_inputs
     ]
 
 
@@ -398,8 +411,12 @@ def _look_fields(look: Look) -> dict[str, Any]:
     published = None if look.published_at is None else iso(look.published_at)
     content = asdict(look.content)
     spots = [
-        {"label": one["label"], "bbox": list(one["box"]), "item_id": one["item_id"]}
-        for one in content["hotspots"]
+        {
+            "label": hotspot["label"],
+            "bbox": list(hotspot["box"]),
+            "item_id": hotspot["item_id"],
+        }
+        for hotspot in content["hotspots"]
     ]
     return {
         "id": look.look_id,

@@ -63,18 +63,18 @@ def rules() -> None:
 @data_option
 def list_(domain: str, *, as_json: bool, data: Path | None) -> None:
     """List a store's rules, and which are active now."""
-    with _rules_of(domain, data) as (services, found):
-        now_ms, stored = services.clock(), found.all()
-    zone = found.store.settings.zone
-    states = [rule.content.state(now_ms, zone).value for rule in stored]
+    with _open_services_and_editor(domain, data) as (services, editor):
+        now_ms, rules_of_store = services.clock(), editor.all()
+    zone = editor.store.settings.zone
+    states = [rule.content.state(now_ms, zone).value for rule in rules_of_store]
     if as_json:
-        pairs = zip(stored, states, strict=True)
-        print_json([{**_fields(rule), "state": state} for rule, state in pairs])
+        pairs = zip(rules_of_store, states, strict=True)
+        print_json([{**_rule_fields(rule), "state": state} for rule, state in pairs])
         return
-    if not stored:
+    if not rules_of_store:
         click.echo(f"No rules yet: productrecs rules add {domain} boost --category Sale")
-    for rule, state in zip(stored, states, strict=True):
-        click.echo(f"{rule.rule_id:>4}  {state:<7}  {_line(rule)}")
+    for rule, state in zip(rules_of_store, states, strict=True):
+        click.echo(f"{rule.rule_id:>4}  {state:<7}  {_rule_line(rule)}")
 
 
 @rules.command()
@@ -129,7 +129,7 @@ def add(
     *,
     as_json: bool,
     data: Path | None,
-    **said: Unpack[_RuleOptions],
+    **options: Unpack[_RuleOptions],
 ) -> None:
     """Add a rule; a running server applies it within a second.
 
@@ -138,8 +138,8 @@ def add(
 
     Example: productrecs rules add shop.example.com pin --item gift-card --position 3
     """
-    with _rules_of(domain, data) as (_, found):
-        rule = found.add(_content(RuleAction(action), said))
+    with _open_services_and_editor(domain, data) as (_, editor):
+        rule = editor.add(_rule_content(RuleAction(action), options))
     _print_rule("Added", rule, as_json=as_json)
 
 
@@ -150,7 +150,7 @@ def add(
 @data_option
 def remove(domain: str, rule_id: int, *, as_json: bool, data: Path | None) -> None:
     """Remove a rule; `rules history` still shows it."""
-    with _rules_of(domain, data) as (_, found):
+    with _open_services_and_editor(domain, data) as (_, found):
         rule = found.remove(rule_id)
     _print_rule("Removed", rule, as_json=as_json)
 
@@ -162,7 +162,7 @@ def remove(domain: str, rule_id: int, *, as_json: bool, data: Path | None) -> No
 @data_option
 def enable(domain: str, rule_id: int, *, as_json: bool, data: Path | None) -> None:
     """Enable a rule (again), within its schedule."""
-    with _rules_of(domain, data) as (_, found):
+    with _open_services_and_editor(domain, data) as (_, found):
         rule = found.change(rule_id, enabled=True)
     _print_rule("Enabled", rule, as_json=as_json)
 
@@ -174,7 +174,7 @@ def enable(domain: str, rule_id: int, *, as_json: bool, data: Path | None) -> No
 @data_option
 def disable(domain: str, rule_id: int, *, as_json: bool, data: Path | None) -> None:
     """Disable a rule without removing it."""
-    with _rules_of(domain, data) as (_, found):
+    with _open_services_and_editor(domain, data) as (_, found):
         rule = found.change(rule_id, enabled=False)
     _print_rule("Disabled", rule, as_json=as_json)
 
@@ -185,8 +185,8 @@ def disable(domain: str, rule_id: int, *, as_json: bool, data: Path | None) -> N
 @data_option
 def history(domain: str, *, as_json: bool, data: Path | None) -> None:
     """Show who changed which rule and when, newest first."""
-    with _rules_of(domain, data) as (_, found):
-        changes = found.history()
+    with _open_services_and_editor(domain, data) as (_, editor):
+        changes = editor.history()
     if as_json:
         print_json([_change_fields(change) for change in changes])
         return
@@ -195,18 +195,20 @@ def history(domain: str, *, as_json: bool, data: Path | None) -> None:
     for change in changes:
         click.echo(
             f"{iso(change.changed_at)}  {change.actor}: {change.what} "
-            f"{change.rule.rule_id}  {_line(change.rule)}"
+            f"{change.rule.rule_id}  {_rule_line(change.rule)}"
         )
 
 
 @contextlib.contextmanager
-def _rules_of(domain: str, data: Path | None) -> Iterator[tuple[Services, RuleEditor]]:
+def _open_services_and_editor(
+    domain: str, data: Path | None
+) -> Iterator[tuple[Services, RuleEditor]]:
     with open_services(data) as services:
         store = find_store(services.database, domain)
         yield services, RuleEditor(services.database, store, services.clock, _ACTOR)
 
 
-def _content(action: RuleAction, options: _RuleOptions) -> RuleContent:
+def _rule_content(action: RuleAction, options: _RuleOptions) -> RuleContent:
     return RuleContent(
         action=action,
         target=RuleTarget(
@@ -234,12 +236,12 @@ def _content(action: RuleAction, options: _RuleOptions) -> RuleContent:
 
 def _print_rule(message: str, rule: Rule, *, as_json: bool) -> None:
     if as_json:
-        print_json(_fields(rule))
+        print_json(_rule_fields(rule))
     else:
-        click.echo(f"{message} rule {rule.rule_id}: {_line(rule)}")
+        click.echo(f"{message} rule {rule.rule_id}: {_rule_line(rule)}")
 
 
-def _line(rule: Rule) -> str:
+def _rule_line(rule: Rule) -> str:
     content, parts = rule.content, [describe_rule(rule.content)]
     if content.name:
         parts.insert(0, f"{content.name}:")
@@ -258,7 +260,7 @@ def _line(rule: Rule) -> str:
     return " ".join(parts)
 
 
-def _fields(rule: Rule) -> dict[str, object]:
+def _rule_fields(rule: Rule) -> dict[str, object]:
     content = rule.content
     return {
         "id": rule.rule_id,
@@ -289,5 +291,5 @@ def _change_fields(change: RuleChange) -> dict[str, object]:
         "at": iso(change.changed_at),
         "by": change.actor,
         "what": change.what,
-        "rule": _fields(change.rule),
+        "rule": _rule_fields(change.rule),
     }

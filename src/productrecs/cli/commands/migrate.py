@@ -37,7 +37,7 @@ def migrate(*, only_check: bool, as_json: bool, data: Path | None) -> None:
         with open_existing_services(settings) as services:
             is_current = schema_upgrade.is_current(services.database)
     else:
-        changed, is_current = _migrated(settings), True
+        changed, is_current = _migrate_schema(settings), True
     newest = schema_upgrade.KNOWN[-1]
     if as_json:
         print_json({"schema": newest, "current": is_current, "migrated": changed})
@@ -54,7 +54,7 @@ def migrate(*, only_check: bool, as_json: bool, data: Path | None) -> None:
         sys.exit(1)
 
 
-def _migrated(settings: Settings) -> bool:
+def _migrate_schema(settings: Settings) -> bool:
     services = build_services(settings)
     try:
         return schema_upgrade.migrate(services.database)

@@ -50,54 +50,58 @@ class ExampleCall:
         return f"{self.path}?{urlencode(needed, safe='{},')}" if needed else self.path
 
 
-def calls_in_openapi(described: Mapping[str, Any]) -> Iterator[ExampleCall]:
+def calls_in_openapi(document: Mapping[str, Any]) -> Iterator[ExampleCall]:
     """Yield every call of a description, in its order."""
-    for path, operations in described["paths"].items():
+    for path, operations in document["paths"].items():
         for method, operation in operations.items():
             yield _example_call(path, method.upper(), operation)
 
 
-def to_http_file(described: Mapping[str, Any]) -> str:
+def to_http_file(document: Mapping[str, Any]) -> str:
     """Return the calls as a .http file for editors; variables come first."""
-    variables = {"base": described["servers"][0]["url"], **_VARIABLES}
+    variables = {"base": document["servers"][0]["url"], **_VARIABLES}
     lines = [f"@{name} = {value}" for name, value in variables.items()]
-    for call in calls_in_openapi(described):
+    for call in calls_in_openapi(document):
         lines += ["", f"### {call.title}", *_http_lines(call)]
     return "\n".join(lines) + "\n"
 
 
-def to_postman_collection(described: Mapping[str, Any]) -> dict[str, Any]:
+def to_postman_collection(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return the calls as a Postman collection, one folder per tag."""
     folders: dict[str, list[dict[str, Any]]] = {}
-    for call in calls_in_openapi(described):
+    for call in calls_in_openapi(document):
         folders.setdefault(call.group, []).append(_postman_item(call))
-    variables = {"base": described["servers"][0]["url"], **_VARIABLES}
+    variables = {"base": document["servers"][0]["url"], **_VARIABLES}
     return {
-        "info": {"name": described["info"]["title"], "schema": _POSTMAN},
+        "info": {"name": document["info"]["title"], "schema": _POSTMAN},
         "item": [{"name": name, "item": items} for name, items in folders.items()],
         "variable": [{"key": name, "value": value} for name, value in variables.items()],
     }
 
 
 def _example_call(path: str, method: str, operation: Mapping[str, Any]) -> ExampleCall:
-    declared = operation.get("parameters", [])
-    for one in declared:
-        if one["in"] == "path":
-            path = path.replace(f"{{{one['name']}}}", quote(_example(one), safe=""))
+    parameters = operation.get("parameters", [])
+    for parameter in parameters:
+        if parameter["in"] == "path":
+            path = path.replace(
+                f"{{{parameter['name']}}}", quote(_parameter_example(parameter), safe="")
+            )
     schemes = [name for scheme in operation["security"] for name in scheme if name in _KEYS]
     if "publishableKey" in schemes and method == "GET":
         schemes = ["publishableKey"]  # as a shop's page reads lists
     where, name, value = _KEYS[schemes[0]] if schemes else ("", "", "")
     key = [CallParameter(name, value, "", is_required=True)] if where == "query" else []
-    kind, body, file = _body(operation.get("requestBody", {}).get("content", {}))
+    content_type, body, file = _example_body(
+        operation.get("requestBody", {}).get("content", {})
+    )
     return ExampleCall(
         group=operation["tags"][0],
         title=operation["summary"],
         method=method,
         path=path,
-        parameters=(*_parameters(declared), *key),
+        parameters=(*_parameters(parameters), *key),
         headers=({name: value} if where == "header" else {})
-        | ({"Content-Type": kind} if kind else {}),
+        | ({"Content-Type": content_type} if content_type else {}),
         body=body,
         file=file,
     )
@@ -108,17 +112,19 @@ def _parameters(declared: Iterable[Mapping[str, Any]]) -> Iterator[CallParameter
         if one["in"] == "query":
             about = " ".join(one.get("description", "").split())
             is_required = one.get("required", False)
-            yield CallParameter(one["name"], _example(one), about, is_required=is_required)
+            yield CallParameter(
+                one["name"], _parameter_example(one), about, is_required=is_required
+            )
 
 
-def _example(parameter: Mapping[str, Any]) -> str:
+def _parameter_example(parameter: Mapping[str, Any]) -> str:
     shown = parameter["schema"]["examples"][0]
     if isinstance(shown, list):
         shown = shown[0]
     return str(shown).lower() if isinstance(shown, bool) else str(shown)
 
 
-def _body(content: Mapping[str, Any]) -> tuple[str | None, str | None, str | None]:
+def _example_body(content: Mapping[str, Any]) -> tuple[str | None, str | None, str | None]:
     """Return a body's media type, its text and its file; None for each missing one."""
     if "multipart/form-data" in content:
         form = content["multipart/form-data"]
@@ -133,9 +139,9 @@ def _body(content: Mapping[str, Any]) -> tuple[str | None, str | None, str | Non
 
 
 def _http_lines(call: ExampleCall) -> Iterator[str]:
-    for one in call.parameters:
-        if not one.is_required:
-            yield f"# {one.name}={one.value}  {one.about}".rstrip()
+    for parameter in call.parameters:
+        if not parameter.is_required:
+            yield f"# {parameter.name}={parameter.value}  {parameter.about}".rstrip()
     yield f"{call.method} {{{{base}}}}{call.target}"
     for name, value in call.headers.items():
         yield f"{name}: {value}"
@@ -151,12 +157,12 @@ def _http_lines(call: ExampleCall) -> Iterator[str]:
 def _postman_item(call: ExampleCall) -> dict[str, Any]:
     query = [
         {
-            "key": one.name,
-            "value": one.value,
-            "description": one.about,
-            "disabled": not one.is_required,
+            "key": parameter.name,
+            "value": parameter.value,
+            "description": parameter.about,
+            "disabled": not parameter.is_required,
         }
-        for one in call.parameters
+        for parameter in call.parameters
     ]
     raw = f"{{{{base}}}}{call.target}"
     request: dict[str, Any] = {
@@ -211,14 +217,14 @@ def openapi(base_url: str, form: str, out: Path | None) -> None:
     from productrecs.application import declared_routes  # noqa: PLC0415
     from productrecs.http.openapi_document import openapi_document  # noqa: PLC0415
 
-    described = openapi_document(declared_routes(), base_url.rstrip("/"))
-    text = to_http_file(described) if form == "http" else _json(described, form)
+    document = openapi_document(declared_routes(), base_url.rstrip("/"))
+    text = to_http_file(document) if form == "http" else _json_text(document, form)
     if out is None:
         click.echo(text, nl=False)
     else:
         out.write_text(text, "utf-8")
 
 
-def _json(described: Mapping[str, Any], form: str) -> str:
+def _json_text(described: Mapping[str, Any], form: str) -> str:
     document = to_postman_collection(described) if form == "postman" else described
     return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"

@@ -36,13 +36,15 @@ def status(domain: str, *, limit: int, as_json: bool, data: Path | None) -> None
             repository = PictureRepository(connection, store.store_id)
             counts, failures = repository.counts(), repository.failures(limit)
     if as_json:
-        print_json({**asdict(counts), "failures": [asdict(one) for one in failures]})
+        print_json(
+            {**asdict(counts), "failures": [asdict(failure) for failure in failures]}
+        )
         return
     summary = f"{counts.indexed:,} indexed, {counts.pending:,} waiting"
     click.echo(f"{summary}, {counts.failed:,} failed")
-    for one in failures:
-        retry_note = "" if one.is_final else " (will be retried)"
-        click.echo(f"{one.item_id}: {one.reason}{retry_note}: {one.url}")
+    for failure in failures:
+        retry_note = "" if failure.is_final else " (will be retried)"
+        click.echo(f"{failure.item_id}: {failure.reason}{retry_note}: {failure.url}")
 
 
 @pictures.command()

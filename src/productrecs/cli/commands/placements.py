@@ -71,7 +71,7 @@ _OPTIONS: Final = (
 )
 
 
-def _options(command: Callable[..., None]) -> Callable[..., None]:
+def _content_options(command: Callable[..., None]) -> Callable[..., None]:
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -88,24 +88,24 @@ def placements() -> None:
 @data_option
 def list_(domain: str, *, as_json: bool, data: Path | None) -> None:
     """List a store's placements."""
-    with _editor(domain, data) as editor:
-        stored = editor.all()
+    with _open_editor(domain, data) as editor:
+        stored_placements = editor.all()
     if as_json:
-        print_json([_fields(one) for one in stored])
+        print_json([_placement_fields(placement) for placement in stored_placements])
         return
-    if not stored:
+    if not stored_placements:
         click.echo(
             "No placements yet: productrecs placements add "
             f"{domain} product-page-1 --strategy complementary"
         )
-    for one in stored:
-        click.echo(_line(one))
+    for placement in stored_placements:
+        click.echo(_placement_line(placement))
 
 
 @placements.command()
 @click.argument("domain")
 @click.argument("name")
-@_options
+@_content_options
 @json_option
 @data_option
 def add(domain: str, name: str, *, as_json: bool, data: Path | None, **said: Any) -> None:
@@ -116,15 +116,15 @@ def add(domain: str, name: str, *, as_json: bool, data: Path | None, **said: Any
     Example: productrecs placements add shop.example.com cart --strategy complementary
     --fallback trending --num 4 --minimum 2
     """
-    with _editor(domain, data) as editor:
-        made = editor.add(name, PlacementContent(**_changes(said)))
-    _tell("Added", made, as_json=as_json)
+    with _open_editor(domain, data) as editor:
+        made = editor.add(name, PlacementContent(**_given_content(said)))
+    _print_placement("Added", made, as_json=as_json)
 
 
 @placements.command()
 @click.argument("domain")
 @click.argument("name")
-@_options
+@_content_options
 @json_option
 @data_option
 def change(
@@ -134,9 +134,9 @@ def change(
 
     An empty --filter "" removes all filters.
     """
-    with _editor(domain, data) as editor:
-        made = editor.change(name, **_changes(said))
-    _tell("Changed", made, as_json=as_json)
+    with _open_editor(domain, data) as editor:
+        made = editor.change(name, **_given_content(said))
+    _print_placement("Changed", made, as_json=as_json)
 
 
 @placements.command()
@@ -146,19 +146,19 @@ def change(
 @data_option
 def remove(domain: str, name: str, *, as_json: bool, data: Path | None) -> None:
     """Remove a placement; pages that still ask for it get an error and show nothing."""
-    with _editor(domain, data) as editor:
+    with _open_editor(domain, data) as editor:
         made = editor.remove(name)
-    _tell("Removed", made, as_json=as_json)
+    _print_placement("Removed", made, as_json=as_json)
 
 
 @contextlib.contextmanager
-def _editor(domain: str, data: Path | None) -> Iterator[PlacementEditor]:
+def _open_editor(domain: str, data: Path | None) -> Iterator[PlacementEditor]:
     with open_services(data) as services:
         store = find_store(services.database, domain)
         yield PlacementEditor(services.database, store, services.clock)
 
 
-def _changes(said: dict[str, Any]) -> dict[str, Any]:
+def _given_content(said: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of `PlacementContent` that the options name."""
     found = {name: value for name, value in said.items() if value not in {None, ()}}
     if "strategy" in found:
@@ -171,14 +171,14 @@ def _changes(said: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _tell(done: str, placement: Placement, *, as_json: bool) -> None:
+def _print_placement(done: str, placement: Placement, *, as_json: bool) -> None:
     if as_json:
-        print_json(_fields(placement))
+        print_json(_placement_fields(placement))
     else:
-        click.echo(f"{done} {_line(placement)}")
+        click.echo(f"{done} {_placement_line(placement)}")
 
 
-def _line(placement: Placement) -> str:
+def _placement_line(placement: Placement) -> str:
     content = placement.content
     parts = [f"{placement.name}: {content.strategy}"]
     if content.num is not None:
@@ -195,7 +195,7 @@ def _line(placement: Placement) -> str:
     return ", ".join(parts)
 
 
-def _fields(placement: Placement) -> dict[str, object]:
+def _placement_fields(placement: Placement) -> dict[str, object]:
     content = placement.content
     return {
         "name": placement.name,

@@ -53,9 +53,11 @@ def set_plan(
     with open_services(data) as services:
         found = find_store(services.database, domain)
         new_plan, now_ms = find_plan(services.settings.plans, plan), services.clock()
-        ends_at = None if until is None else _end(until, found, now_ms)
-        facts = _change(services, found, lambda one: one.changed(new_plan, now_ms, ends_at))
-    _show(facts, as_json=as_json)
+        ends_at = None if until is None else _parse_plan_end(until, found, now_ms)
+        facts = _change_subscription(
+            services, found, lambda one: one.changed(new_plan, now_ms, ends_at)
+        )
+    _print_plan(facts, as_json=as_json)
 
 
 @click.command()
@@ -69,8 +71,8 @@ def suspend(domain: str, *, as_json: bool, data: Path | None) -> None:
     """
     with open_services(data) as services:
         found, now_ms = find_store(services.database, domain), services.clock()
-        facts = _change(services, found, lambda one: one.suspended(now_ms))
-    _show(facts, as_json=as_json)
+        facts = _change_subscription(services, found, lambda one: one.suspended(now_ms))
+    _print_plan(facts, as_json=as_json)
 
 
 @click.command()
@@ -81,8 +83,8 @@ def resume(domain: str, *, as_json: bool, data: Path | None) -> None:
     """End a suspension. An expired plan stays expired: see `store set-plan`."""
     with open_services(data) as services:
         found = find_store(services.database, domain)
-        facts = _change(services, found, lambda one: one.resumed())
-    _show(facts, as_json=as_json)
+        facts = _change_subscription(services, found, lambda one: one.resumed())
+    _print_plan(facts, as_json=as_json)
 
 
 @click.command()
@@ -90,7 +92,7 @@ def resume(domain: str, *, as_json: bool, data: Path | None) -> None:
 @data_option
 def plans(*, as_json: bool, data: Path | None) -> None:
     """List the plans of this installation and what each allows."""
-    every = find_settings(data).plans.values()
+    known_plans = find_settings(data).plans.values()
     if as_json:
         print_json(
             {
@@ -99,30 +101,30 @@ def plans(*, as_json: bool, data: Path | None) -> None:
                     "catalog_items": plan.catalog_items,
                     "days": plan.days,
                 }
-                for plan in every
+                for plan in known_plans
             }
         )
         return
-    for plan in every:
+    for plan in known_plans:
         days = "" if plan.days is None else f", for {plan.days} days"
         click.echo(f"{plan.name:<10} {describe_allowance(plan)}{days}")
 
 
 def plan_facts(services: Services, store: Store) -> dict[str, object]:
     """Return a store's plan, its status and its usage."""
-    found = read_plan_usage(
+    usage = read_plan_usage(
         services.database, store, services.settings.plans, services.clock()
     )
-    plan, subscription = found.plan, store.subscription
+    plan, subscription = usage.plan, store.subscription
     return {
         "plan": subscription.plan,
-        "status": "active" if found.notice is None else found.notice.status.value,
+        "status": "active" if usage.notice is None else usage.notice.status.value,
         "plan_ends_at": None if subscription.ends_at is None else iso(subscription.ends_at),
         "suspended_at": None
         if subscription.suspended_at is None
         else iso(subscription.suspended_at),
-        "month": found.month,
-        "calls": found.calls,
+        "month": usage.month,
+        "calls": usage.calls,
         "calls_limit": None if plan is None else plan.monthly_calls,
         "catalog_limit": None if plan is None else plan.catalog_items,
     }
@@ -153,7 +155,7 @@ def describe_limit(limit: object) -> str:
     return f"{limit:,}" if isinstance(limit, int) else "unlimited"
 
 
-def _change(
+def _change_subscription(
     services: Services, store: Store, change: Callable[[Subscription], Subscription]
 ) -> Facts:
     change_subscription(services.database, store, change)
@@ -161,7 +163,7 @@ def _change(
     return {"domain": after.domain, **plan_facts(services, after)}
 
 
-def _show(facts: Facts, *, as_json: bool) -> None:
+def _print_plan(facts: Facts, *, as_json: bool) -> None:
     if as_json:
         print_json(facts)
         return
@@ -173,7 +175,7 @@ def _show(facts: Facts, *, as_json: bool) -> None:
     click.echo("; ".join(words))
 
 
-def _end(text: str, store: Store, now_ms: int) -> int:
+def _parse_plan_end(text: str, store: Store, now_ms: int) -> int:
     try:
         ends_at = parse_timestamp(text, store.settings.zone)
     except ValueError as error:

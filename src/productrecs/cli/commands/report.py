@@ -57,7 +57,7 @@ def report(
     as_csv: bool,
     as_json: bool,
     data: Path | None,
-    **said: Unpack[_ReportOptions],
+    **period_options: Unpack[_ReportOptions],
 ) -> None:
     """Report a store's numbers of the last 30 days, each with its definition.
 
@@ -67,7 +67,7 @@ def report(
         domain, name = name, domain
     with open_services(data) as services:
         store = find_store(services.database, domain)
-        query = report_query(services.clock(), store.settings.zone, **said)
+        query = report_query(services.clock(), store.settings.zone, **period_options)
         refresh_report_counts(services, store, name, query)
         table = make_report(services, store, name, query)
     if as_json:
@@ -75,40 +75,44 @@ def report(
     elif as_csv:
         click.echo(report_to_csv(table), nl=False)
     else:
-        for line in _lines(table):
+        for line in _report_lines(table):
             click.echo(line)
 
 
-def _lines(table: Report) -> Iterator[str]:
+def _report_lines(table: Report) -> Iterator[str]:
     yield table.title
     yield ""
     if table.figures:
-        width = max(len(figure.definition.name) for figure in table.figures)
-        values = [_shown(one.value, one.definition.unit) for one in table.figures]
-        room = max(map(len, values))
+        name_width = max(len(figure.definition.name) for figure in table.figures)
+        values = [
+            _value_text(figure_value.value, figure_value.definition.unit)
+            for figure_value in table.figures
+        ]
+        value_width = max(map(len, values))
         for figure, value in zip(table.figures, values, strict=True):
             definition = figure.definition
-            yield f"{definition.name:<{width}}  {value:>{room}}  {definition.meaning}"
+            name = f"{definition.name:<{name_width}}"
+            yield f"{name}  {value:>{value_width}}  {definition.meaning}"
         yield ""
     if table.columns:
-        yield from _table(table)
+        yield from _table_lines(table)
         yield ""
     yield from table.notes
 
 
-def _table(table: Report) -> Iterator[str]:
-    head = [column.name for column in table.columns]
+def _table_lines(table: Report) -> Iterator[str]:
+    names = [column.name for column in table.columns]
     cells = [
         [
-            _shown(value, column.unit)
+            _value_text(value, column.unit)
             for value, column in zip(row, table.columns, strict=True)
         ]
         for row in table.rows
     ]
-    widths = [max(map(len, column)) for column in zip(head, *cells, strict=True)]
-    yield _aligned(head, widths, table.columns)
+    widths = [max(map(len, column)) for column in zip(names, *cells, strict=True)]
+    yield _aligned_row(names, widths, table.columns)
     for row in cells:
-        yield _aligned(row, widths, table.columns)
+        yield _aligned_row(row, widths, table.columns)
     if not cells:
         yield "(nothing)"
     yield ""
@@ -116,7 +120,7 @@ def _table(table: Report) -> Iterator[str]:
         yield f"  {column.name}: {column.meaning}"
 
 
-def _aligned(
+def _aligned_row(
     row: Sequence[str], widths: Sequence[int], columns: Sequence[Definition]
 ) -> str:
     cells = [
@@ -126,7 +130,7 @@ def _aligned(
     return "  ".join(cells).rstrip()
 
 
-def _shown(value: ReportValue, unit: str) -> str:
+def _value_text(value: ReportValue, unit: str) -> str:
     if value is None:
         return "-"
     if isinstance(value, bool | str):

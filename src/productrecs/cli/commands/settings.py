@@ -35,32 +35,34 @@ def settings(
 
     Example: productrecs settings shop.example.com rec_num=12 timezone=Europe/Berlin
     """
-    rows = _knobs(data) if domain is None else _of_store(domain, changes, data)
+    rows = (
+        _installation_rows(data) if domain is None else _store_rows(domain, changes, data)
+    )
     if as_json:
         print_json(rows)
         return
-    lines = {f"{name}={_shown(row['value'])}": row for name, row in rows.items()}
+    lines = {f"{name}={_value_text(row['value'])}": row for name, row in rows.items()}
     width = max(map(len, lines))
     for line, row in lines.items():
-        default = _shown(row["default"]) or "empty"
+        default = _value_text(row["default"]) or "empty"
         click.echo(f"{line.ljust(width)}  {row['meaning']} (default {default})")
 
 
-def _of_store(domain: str, changes: Sequence[str], data: Path | None) -> dict[str, _Row]:
-    changed = dict(_pair(text) for text in changes)
+def _store_rows(domain: str, changes: Sequence[str], data: Path | None) -> dict[str, _Row]:
+    changed = dict(_parse_pair(text) for text in changes)
     with open_services(data) as services:
         found = find_store(services.database, domain)
         if changed:
             found = change_settings(services.database, found, changed)
-    return _rows(found)
+    return _setting_rows(found)
 
 
-def _shown(value: object) -> str:
+def _value_text(value: object) -> str:
     """Return a value in the form of NAME=VALUE."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _pair(text: str) -> tuple[str, str]:
+def _parse_pair(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals:
         message = f"{text!r} is not a setting; write NAME=VALUE, such as rec_num=12"
@@ -68,7 +70,7 @@ def _pair(text: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-def _rows(found: Store) -> dict[str, _Row]:
+def _setting_rows(found: Store) -> dict[str, _Row]:
     defaults = StoreSettings()
     return {
         setting.name: {
@@ -80,11 +82,11 @@ def _rows(found: Store) -> dict[str, _Row]:
     }
 
 
-def _knobs(data: Path | None) -> dict[str, _Row]:
+def _installation_rows(data: Path | None) -> dict[str, _Row]:
     find_settings(data)  # adds those of the environment file
     return {
         knob.environment: {
-            "value": _public(knob, os.environ.get(knob.environment) or knob.default),
+            "value": _public_value(knob, os.environ.get(knob.environment) or knob.default),
             "default": knob.default,
             "meaning": knob.meaning,
         }
@@ -92,7 +94,7 @@ def _knobs(data: Path | None) -> dict[str, _Row]:
     }
 
 
-def _public(knob: Knob, value: str) -> str:
+def _public_value(knob: Knob, value: str) -> str:
     """Return a setting's value; for a secret one only whether it is set."""
     if not knob.is_secret:
         return value

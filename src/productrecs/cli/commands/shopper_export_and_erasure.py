@@ -76,18 +76,18 @@ def erase(domain: str, user: str, *, yes: bool, as_json: bool, data: Path | None
         eraser = build_eraser(services)
         erasure = eraser.request(store.store_id, user)
         eraser.advance(store.store_id)
-        finished = next(
-            one
-            for one in eraser.all(store.store_id)
-            if one.erasure_id == erasure.erasure_id
+        finished_erasure = next(
+            candidate
+            for candidate in eraser.all(store.store_id)
+            if candidate.erasure_id == erasure.erasure_id
         )
     if as_json:
-        print_json({"names": len(erasure.names)} | _facts(finished))
+        print_json({"names": len(erasure.names)} | _erasure_facts(finished_erasure))
         return
     click.echo(
-        f"Erased {counted(finished.events, 'event')} of "
+        f"Erased {counted(finished_erasure.events, 'event')} of "
         f"{counted(len(erasure.names), 'name')}; "
-        f"{counted(finished.lines, 'order line')} lost the customer."
+        f"{counted(finished_erasure.lines, 'order line')} lost the customer."
     )
     click.echo("A running server retrains without them within a minute.")
 
@@ -103,7 +103,10 @@ def erasures(domain: str, *, as_json: bool, data: Path | None) -> None:
     """
     with open_services(data) as services:
         store = find_store(services.database, domain)
-        rows = [_facts(one) for one in build_eraser(services).all(store.store_id)]
+        rows = [
+            _erasure_facts(erasure)
+            for erasure in build_eraser(services).all(store.store_id)
+        ]
     if as_json:
         print_json(rows)
         return
@@ -116,7 +119,7 @@ def erasures(domain: str, *, as_json: bool, data: Path | None) -> None:
         )
 
 
-def _facts(one: Erasure) -> dict[str, object]:
+def _erasure_facts(one: Erasure) -> dict[str, object]:
     state = "under way" if one.cleared_seq is None else "learning anew"
     return {
         "erasure": one.erasure_id,

@@ -11,7 +11,10 @@ from typing import Final
 
 import click
 
-from productrecs.cli.commands.dashboard_logins import owner_link, password_link
+from productrecs.cli.commands.dashboard_logins import (
+    create_owner_link,
+    create_password_link,
+)
 from productrecs.cli.commands.plans import (
     describe_limit,
     plan_facts,
@@ -85,7 +88,7 @@ def create(
     password_stdin: bool,
     as_json: bool,
     data: Path | None,
-    **said: str | None,
+    **options: str | None,
 ) -> None:
     """Register a store and print its two keys; the secret key is shown only once.
 
@@ -97,29 +100,35 @@ def create(
     Example: productrecs store create --domain shop.example.com --email anna@example.com
     """
     password = sys.stdin.readline().rstrip("\r\n") if password_stdin else None
-    settings = {name: said[name] for name in ("language", "currency", "timezone")}
+    settings = {name: options[name] for name in ("language", "currency", "timezone")}
     with open_or_create_services(data) as services:
         registration = Registration(
             domain=domain,
-            email=said["email"],
+            email=options["email"],
             password=password,
-            plan=find_plan(services.settings.plans, said["plan"] or UNLIMITED.name),
+            plan=find_plan(services.settings.plans, options["plan"] or UNLIMITED.name),
             settings={name: text for name, text in settings.items() if text is not None},
         )
-        created, secret = register_store(services.database, registration, services.clock)
+        created_store, secret = register_store(
+            services.database, registration, services.clock
+        )
         link, note = None, "works once, within 30 minutes"
         if registration.email is not None and password is None:
             try:
-                link = password_link(services, owner_of(services.database, created))
+                link = create_password_link(
+                    services, owner_of(services.database, created_store)
+                )
             except EmailTakenError as taken:
-                link = owner_link(services, created, taken.email)
+                link = create_owner_link(services, created_store, taken.email)
                 note = f"{taken}: the link adds this store to it, once, within seven days"
-    print_keys(created, secret, as_json=as_json, link=link, note=note)
+    print_keys(created_store, secret, as_json=as_json, link=link, note=note)
     if not as_json and registration.email is None:
-        command = f"productrecs account reset-link {created.domain} --email YOUR_ADDRESS"
+        command = (
+            f"productrecs account reset-link {created_store.domain} --email YOUR_ADDRESS"
+        )
         click.echo(f"dashboard        {command}")
-    if not as_json or created.subscription.ends_at is not None:
-        for line in plan_lines(created, registration.plan):
+    if not as_json or created_store.subscription.ends_at is not None:
+        for line in plan_lines(created_store, registration.plan):
             click.echo(line, err=as_json)
 
 
@@ -129,7 +138,10 @@ def create(
 def list_(*, as_json: bool, data: Path | None) -> None:
     """List all stores by domain."""
     with open_services(data) as services:
-        rows = [_facts(services, one) for one in all_stores(services.database)]
+        rows = [
+            _store_facts(services, listed_store)
+            for listed_store in all_stores(services.database)
+        ]
     if as_json:
         print_json(rows)
         return
@@ -149,11 +161,11 @@ def list_(*, as_json: bool, data: Path | None) -> None:
 def show(domain: str, *, as_json: bool, data: Path | None) -> None:
     """Show one store; its secret key is not stored, so nobody can show it."""
     with open_services(data) as services:
-        facts = _facts(services, find_store(services.database, domain))
+        facts = _store_facts(services, find_store(services.database, domain))
     if as_json:
         print_json(facts)
         return
-    for name, value in _as_read(facts).items():
+    for name, value in _readable_facts(facts).items():
         click.echo(f"{name:<16} {value}")
 
 
@@ -191,27 +203,29 @@ def sandbox(domain: str, *, reset: bool, as_json: bool, data: Path | None) -> No
     Example: productrecs store sandbox shop.example.com --reset
     """
     with open_services(data) as services:
-        real = find_store(services.database, domain)
-        found = sandbox_of(services.database, real)
-        if found is None:
+        real_store = find_store(services.database, domain)
+        present_sandbox = sandbox_of(services.database, real_store)
+        if present_sandbox is None:
             plan = find_plan(services.settings.plans, "unlimited")
             sandbox_store, secret = make_sandbox(
-                services.database, real, plan, services.clock
+                services.database, real_store, plan, services.clock
             )
             print_keys(sandbox_store, secret, as_json=as_json)
             return
         if reset:
-            new_sandbox = reset_sandbox(services.database, found, services.clock)
-            _remove_files(services, found)
+            new_sandbox = reset_sandbox(services.database, present_sandbox, services.clock)
+            _remove_files(services, present_sandbox)
             time.sleep(_PROPAGATION_SECONDS)
-            found = new_sandbox
-        facts = _facts(services, found)
+            present_sandbox = new_sandbox
+        facts = _store_facts(services, present_sandbox)
     if as_json:
         print_json(facts)
         return
-    click.echo(f"{found.domain} is {'empty again' if reset else 'there'}.")
-    click.echo(f"publishable key  {found.publishable_key}")
-    click.echo(f"secret key       not stored; productrecs keys rotate {found.domain}")
+    click.echo(f"{present_sandbox.domain} is {'empty again' if reset else 'there'}.")
+    click.echo(f"publishable key  {present_sandbox.publishable_key}")
+    click.echo(
+        f"secret key       not stored; productrecs keys rotate {present_sandbox.domain}"
+    )
 
 
 @store.command("enable-demand")
@@ -224,14 +238,15 @@ def enable_demand(domain: str, *, off: bool, data: Path | None) -> None:
     Replies are empty before the first forecast and when the add-on is removed.
     """
     with open_services(data) as services:
-        found = find_store(services.database, domain)
-        chosen = {"demand_forecast": "false" if off else "true"}
-        change_settings(services.database, found, chosen)
+        chosen_store = find_store(services.database, domain)
+        changes = {"demand_forecast": "false" if off else "true"}
+        change_settings(services.database, chosen_store, changes)
     if off:
-        click.echo(f"The demand add-on of {found.domain} is removed.")
+        click.echo(f"The demand add-on of {chosen_store.domain} is removed.")
         return
     click.echo(
-        f"The demand add-on of {found.domain} is enabled: a running server forecasts now."
+        f"The demand add-on of {chosen_store.domain} is enabled: a running server "
+        "forecasts now."
     )
 
 
@@ -240,7 +255,7 @@ for _one in (set_plan, suspend, resume):
 
 
 def print_keys(
-    created: Store,
+    chosen_store: Store,
     secret: SecretKey,
     *,
     as_json: bool,
@@ -254,16 +269,18 @@ def print_keys(
     if as_json:
         print_json(
             {
-                "store_id": created.store_id,
-                "domain": created.domain,
-                "publishable_key": created.publishable_key,
+                "store_id": chosen_store.store_id,
+                "domain": chosen_store.domain,
+                "publishable_key": chosen_store.publishable_key,
                 "secret_key": secret,
                 **({} if link is None else {"login_link": link}),
             }
         )
         return
-    click.echo(f"{created.domain} ({created.store_id})")
-    click.echo(f"publishable key  {created.publishable_key}  (for the storefront; public)")
+    click.echo(f"{chosen_store.domain} ({chosen_store.store_id})")
+    click.echo(
+        f"publishable key  {chosen_store.publishable_key}  (for the storefront; public)"
+    )
     click.echo(f"secret key       {secret}  (for your server; shown this once)")
     if link is not None:
         click.echo(f"dashboard        {link}  ({note})")
@@ -279,7 +296,7 @@ def _remove_files(services: Services, deleted: Store) -> None:
             services.snapshots.shared.remove_store(deleted.store_id)
 
 
-def _as_read(facts: Mapping[str, object]) -> dict[str, str]:
+def _readable_facts(facts: Mapping[str, object]) -> dict[str, str]:
     """Return a store's facts as text, with usage and limit."""
     limits = {"calls": facts["calls_limit"], "catalog_items": facts["catalog_limit"]}
     lines = {}
@@ -299,19 +316,19 @@ def _typed(value: object) -> object:
     return str(value).lower() if isinstance(value, bool) else value
 
 
-def _facts(services: Services, one: Store) -> dict[str, object]:
+def _store_facts(services: Services, chosen_store: Store) -> dict[str, object]:
     with services.database.reading() as connection:
-        size = CatalogRepository(connection, one.store_id).size()
+        size = CatalogRepository(connection, chosen_store.store_id).size()
     return {
-        "store_id": one.store_id,
-        "domain": one.domain,
-        "email": one.email,
-        **plan_facts(services, one),
-        "publishable_key": one.publishable_key,
-        "origins": sorted(one.origins),
-        "settings": asdict(one.settings),
+        "store_id": chosen_store.store_id,
+        "domain": chosen_store.domain,
+        "email": chosen_store.email,
+        **plan_facts(services, chosen_store),
+        "publishable_key": chosen_store.publishable_key,
+        "origins": sorted(chosen_store.origins),
+        "settings": asdict(chosen_store.settings),
         "catalog_items": size,
-        "created_at": iso(one.created_at),
+        "created_at": iso(chosen_store.created_at),
     }
 
 
@@ -337,11 +354,13 @@ def origins(
     Example: productrecs origins shop.example.com --add https://shop.example.com
     """
     with open_services(data) as services:
-        found = find_store(services.database, domain)
-        allowed = sorted(found.origins)
+        chosen_store = find_store(services.database, domain)
+        allowed = sorted(chosen_store.origins)
         if add or remove:
-            changed = change_origins(services.database, found, add=add, remove=remove)
-            allowed = sorted(changed)
+            changed_origins = change_origins(
+                services.database, chosen_store, add=add, remove=remove
+            )
+            allowed = sorted(changed_origins)
     if as_json:
         print_json(allowed)
     elif allowed:

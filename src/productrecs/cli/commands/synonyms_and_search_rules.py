@@ -25,7 +25,7 @@ def synonyms() -> None:
 @data_option
 def list_synonyms(domain: str, *, as_json: bool, data: Path | None) -> None:
     """List a store's synonyms."""
-    with _rules_of(domain, data) as found:
+    with _open_editor(domain, data) as found:
         stored = found.synonyms()
     if as_json:
         print_json([_synonym_fields(number, one) for number, one in stored.items()])
@@ -33,7 +33,7 @@ def list_synonyms(domain: str, *, as_json: bool, data: Path | None) -> None:
     if not stored:
         click.echo(f"No synonyms yet: productrecs synonyms add {domain} sofa couch")
     for number, one in stored.items():
-        click.echo(f"{number:>4}  {_shown(one)}")
+        click.echo(f"{number:>4}  {_synonym_text(one)}")
 
 
 @synonyms.command("add")
@@ -59,12 +59,12 @@ def add_synonym(
 
     Example: productrecs synonyms add shop.example.com sofa couch "love seat"
     """
-    with _rules_of(domain, data) as found:
-        number, one = found.add_synonym(*texts, one_way=one_way)
+    with _open_editor(domain, data) as editor:
+        number, synonym = editor.add_synonym(*texts, one_way=one_way)
     if as_json:
-        print_json(_synonym_fields(number, one))
+        print_json(_synonym_fields(number, synonym))
     else:
-        click.echo(f"Added {number}: {_shown(one)}")
+        click.echo(f"Added {number}: {_synonym_text(synonym)}")
 
 
 @synonyms.command("remove")
@@ -73,7 +73,7 @@ def add_synonym(
 @data_option
 def remove_synonym(domain: str, number: int, *, data: Path | None) -> None:
     """Remove a synonym."""
-    with _rules_of(domain, data) as found:
+    with _open_editor(domain, data) as found:
         found.remove_synonym(number)
     click.echo(f"Removed {number}.")
 
@@ -89,7 +89,7 @@ def search_rules() -> None:
 @data_option
 def list_rules(domain: str, *, as_json: bool, data: Path | None) -> None:
     """List a store's search rules."""
-    with _rules_of(domain, data) as found:
+    with _open_editor(domain, data) as found:
         stored = found.rules()
     if as_json:
         print_json([_rule_fields(number, rule) for number, rule in stored.items()])
@@ -98,7 +98,7 @@ def list_rules(domain: str, *, as_json: bool, data: Path | None) -> None:
         add = f"productrecs search-rules add {domain} pin tent --item t-1"
         click.echo(f"No search rules yet: {add}")
     for number, rule in stored.items():
-        click.echo(f"{number:>4}  {_line(rule)}")
+        click.echo(f"{number:>4}  {_rule_line(rule)}")
 
 
 @search_rules.command("add")
@@ -131,12 +131,12 @@ def add_rule(  # noqa: PLR0913 - one an option
     Example: productrecs search-rules add shop.example.com pin "winter coat" --item c-7
     """
     rule = SearchRule(SearchRuleAction(action), query, item, address, starts, ends)
-    with _rules_of(domain, data) as found:
-        number, stored = found.add_rule(rule)
+    with _open_editor(domain, data) as editor:
+        number, stored_rule = editor.add_rule(rule)
     if as_json:
-        print_json(_rule_fields(number, stored))
+        print_json(_rule_fields(number, stored_rule))
     else:
-        click.echo(f"Added {number}: {_line(stored)}")
+        click.echo(f"Added {number}: {_rule_line(stored_rule)}")
 
 
 @search_rules.command("remove")
@@ -145,24 +145,24 @@ def add_rule(  # noqa: PLR0913 - one an option
 @data_option
 def remove_rule(domain: str, number: int, *, data: Path | None) -> None:
     """Remove a search rule."""
-    with _rules_of(domain, data) as found:
+    with _open_editor(domain, data) as found:
         found.remove_rule(number)
     click.echo(f"Removed {number}.")
 
 
 @contextlib.contextmanager
-def _rules_of(domain: str, data: Path | None) -> Iterator[SearchRuleEditor]:
+def _open_editor(domain: str, data: Path | None) -> Iterator[SearchRuleEditor]:
     with open_services(data) as services:
         store = find_store(services.database, domain)
         yield SearchRuleEditor(services.database, store, services.clock)
 
 
-def _shown(one: Synonym) -> str:
+def _synonym_text(one: Synonym) -> str:
     first, *other_texts = one.texts
     return f"{first} {'->' if one.one_way else '='} {', '.join(other_texts)}"
 
 
-def _line(rule: SearchRule) -> str:
+def _rule_line(rule: SearchRule) -> str:
     target = rule.address or ", ".join(rule.items)
     dates = (
         f" ({rule.starts or ''} to {rule.ends or ''})" if rule.starts or rule.ends else ""

@@ -46,14 +46,14 @@ def train(
     """
     with open_services(data) as services:
         store = find_store(services.database, domain)
-        deps = TrainingDeps(
+        dependencies = TrainingDeps(
             services.database, services.models, services.clock, services.snapshots
         )
         began = time.monotonic()
-        opened: AbstractContextManager[Runner] = (
+        runner_context: AbstractContextManager[Runner] = (
             nullcontext(HERE) if cluster is None else open_cluster(cluster)
         )
-        with opened as runner, progress("training", _STEPS) as advance:
+        with runner_context as runner, progress("training", _STEPS) as advance:
             shown_percent = 0
 
             def show_progress(share: float) -> None:
@@ -62,7 +62,7 @@ def train(
                 shown_percent = round(share * _STEPS)
 
             inputs = TrainingInputs(services.models)
-            model = train_store(deps, store, inputs, show_progress, runner=runner)
+            model = train_store(dependencies, store, inputs, show_progress, runner=runner)
         seconds = time.monotonic() - began
     if as_json:
         print_json(

@@ -50,7 +50,7 @@ def tune(
         store = find_store(services.database, domain)
         if show:
             with services.database.reading() as connection:
-                found = HyperparameterRepository(connection, store.store_id).last()
+                tuned = HyperparameterRepository(connection, store.store_id).last()
         elif parent is not None:
             warm_up()
             tune_store(services.database, store, services.clock, parent.progress)
@@ -65,11 +65,11 @@ def tune(
                     advance(round(share * _STEPS) - shown_percent)
                     shown_percent = round(share * _STEPS)
 
-                found = tune_store(services.database, store, services.clock, show_progress)
+                tuned = tune_store(services.database, store, services.clock, show_progress)
     if as_json:
-        print_json(_parameter_fields(found))
+        print_json(_parameter_fields(tuned))
         return
-    for line in _parameter_lines(found):
+    for line in _parameter_lines(tuned):
         click.echo(line)
 
 

@@ -10,7 +10,7 @@ import click
 
 from productrecs.cli.doctor.check_result import CheckResult, Level, problem
 from productrecs.cli.doctor.installation_checks import (
-    check_address,
+    check_address_and_proxy,
     check_background,
     check_backups,
     check_configuration,
@@ -22,7 +22,7 @@ from productrecs.cli.doctor.installation_checks import (
     check_storage,
     check_text_model,
 )
-from productrecs.cli.doctor.machine_checks import check_clock, check_data
+from productrecs.cli.doctor.machine_checks import check_clock, check_data_sizes_and_disk
 from productrecs.cli.doctor.service_checks import check_mail, check_service
 from productrecs.cli.doctor.store_checks import (
     check_refused_keys,
@@ -57,22 +57,22 @@ def doctor(domain: str | None, *, as_json: bool, data: Path | None) -> None:
 
     Example: productrecs doctor --json
     """
-    found = []
-    for finding in _examined(domain, data):
-        found.append(finding)
+    results = []
+    for result in _run_checks(domain, data):
+        results.append(result)
         if not as_json:
-            click.echo(str(finding))
+            click.echo(str(result))
     if as_json:
-        print_json([asdict(finding) for finding in found])
-    sys.exit(any(finding.level is Level.WRONG for finding in found))
+        print_json([asdict(result) for result in results])
+    sys.exit(any(result.level is Level.WRONG for result in results))
 
 
-def _real(database: Database) -> list[Store]:
+def _real_stores(database: Database) -> list[Store]:
     """Return all stores except test stores."""
     return [store for store in all_stores(database) if not store.is_sandbox]
 
 
-def _examined(domain: str | None, data: Path | None) -> Iterator[CheckResult]:
+def _run_checks(domain: str | None, data: Path | None) -> Iterator[CheckResult]:
     try:
         settings = find_settings(data)
     except SettingsError as error:
@@ -84,7 +84,7 @@ def _examined(domain: str | None, data: Path | None) -> Iterator[CheckResult]:
         yield CheckResult("configuration", Level.WRONG, str(error))
         return
     yield from check_configuration(settings, os.environ)
-    yield from check_address(settings)
+    yield from check_address_and_proxy(settings)
     yield from check_owner(settings)
     yield from check_service(settings)
     yield from check_mail(settings)
@@ -96,24 +96,24 @@ def _examined(domain: str | None, data: Path | None) -> Iterator[CheckResult]:
             yield from check_objects(services)
             yield from check_picture_encoder(services)
             yield from check_text_model(services)
-            yield from check_data(services)
+            yield from check_data_sizes_and_disk(services)
             yield from check_clock(services)
             yield from check_background(services)
             yield from check_backups(services)
             yield from check_refused_keys(services)
             yield from check_second_factors(services)
             database = services.database
-            stores = [find_store(database, domain)] if domain else _real(database)
+            stores = [find_store(database, domain)] if domain else _real_stores(database)
             for store in stores:
                 yield from check_store(services, store)
     except (DataFolderError, StorageError, ObjectStoreAddressError) as error:
-        yield _failure(error, settings)
+        yield _failure_result(error, settings)
         if isinstance(error, StorageError) and settings.data.is_dir():
             causes = check_folder(settings.data)
-            yield from (one for one in causes if one.level is Level.WRONG)
+            yield from (cause for cause in causes if cause.level is Level.WRONG)
 
 
-def _failure(error: ProductRecsError, settings: Settings) -> CheckResult:
+def _failure_result(error: ProductRecsError, settings: Settings) -> CheckResult:
     """Return why no further check can run."""
     message = operator_text(error)
     if isinstance(error, DataFolderError):

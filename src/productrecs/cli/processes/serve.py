@@ -54,12 +54,12 @@ def serve(
 def announce_service(settings: Settings, address: str) -> None:
     """Print the address, and in a new installation the link of the first store."""
     from productrecs.cli.commands.dashboard_logins import (  # noqa: PLC0415 - not before the socket
-        first_store_link,
+        create_first_store_link,
     )
 
     click.echo(f"ProductRecs listens on {address}")
     try:
-        link = first_store_link(settings, address)
+        link = create_first_store_link(settings, address)
     except StorageError as error:  # the service runs all the same
         click.echo(f"Run `productrecs account invite` to create a store: {error}")
         return

@@ -72,7 +72,7 @@ def worker(
     settings = settings_from_options(data=data)
     configure_logging(settings.log_format, settings.log_level)
     with start_services(settings, DATABASE_WAIT_SECONDS) as services:
-        worker_thread = _build(lane, services, fd)
+        worker_thread = _build_background_loop(lane, services, fd)
         stop_at_signals(worker_thread.stop)
         if parent is not None:
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor decides
@@ -83,7 +83,9 @@ def worker(
         worker_thread.run()
 
 
-def _build(lane: str, services: "Services", fd: int | None) -> "BackgroundLoop":
+def _build_background_loop(
+    lane: str, services: "Services", fd: int | None
+) -> "BackgroundLoop":
     # Imported per lane: an import process does not need the training libraries.
     if lane == WRITING:
         from productrecs.serving.writes.write_server import WriteServer  # noqa: PLC0415
