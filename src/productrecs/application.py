@@ -96,7 +96,7 @@ def create_application(
     is one.
     """
     _check_engines()
-    process = _Process(
+    process = _ApiProcess(
         services,
         draining,
         slot or ProcessSlot.standalone("api"),
@@ -120,7 +120,7 @@ def _check_engines() -> None:
         raise ValueError(message)
 
 
-def declared_routes(lifespan: Lifespan[FastAPI] | None = None) -> FastAPI:
+def create_declared_application(lifespan: Lifespan[FastAPI] | None = None) -> FastAPI:
     """Return the FastAPI application of all declared routes; `lifespan` is its lifespan."""
     application = FastAPI(
         title="ProductRecs",
@@ -134,17 +134,17 @@ def declared_routes(lifespan: Lifespan[FastAPI] | None = None) -> FastAPI:
         redirect_slashes=False,
         lifespan=lifespan,
     )
-    for module in ALL_ROUTES:
-        application.include_router(module.router)
+    for routes in ALL_ROUTES:
+        application.include_router(routes.router)
     add_dashboard(application)
-    application.add_exception_handler(RequestValidationError, _validation_error)
-    application.add_exception_handler(ProductRecsError, _expected)
-    application.add_exception_handler(HTTPException, _unrouted)
-    application.add_exception_handler(Exception, _unexpected)
+    application.add_exception_handler(RequestValidationError, _validation_error_response)
+    application.add_exception_handler(ProductRecsError, _expected_error_response)
+    application.add_exception_handler(HTTPException, _router_error_response)
+    application.add_exception_handler(Exception, _unexpected_error_response)
     return application
 
 
-class _Process:
+class _ApiProcess:
     """The lifecycle of one API process."""
 
     def __init__(
@@ -160,14 +160,17 @@ class _Process:
         self._named_customers = slot.memory.named_customers
         self._write_socket = write_socket
         self._draining = draining
-        self._traffic = RequestMetrics(slot)
+        self._request_metrics = RequestMetrics(slot)
         self._admission = admission
         self._peers = PeerConnections(slot)
         admission.set_peers(self._peers)
         self._context: Context | None = None
         self._preloaded = False
         self.dispatcher = Dispatcher(
-            declared_routes(self._lifespan), self._readiness, draining, self._traffic
+            create_declared_application(self._lifespan),
+            self._readiness,
+            draining,
+            self._request_metrics,
         )
 
     @contextlib.asynccontextmanager
@@ -190,7 +193,7 @@ class _Process:
             write_client=write_client,
             activity=ActivityCounter(services),
             arm_assigner=ArmAssigner(background.add, services.clock),
-            request_metrics=self._traffic,
+            request_metrics=self._request_metrics,
             reader=database.raw_reader(),
             parser_pool=ThreadPoolExecutor(1, "parsing"),
             budget=ByteBudget(services.settings.request_memory * MIB),
@@ -222,7 +225,7 @@ class _Process:
         self.dispatcher.open(context)
         preloading = asyncio.create_task(self._preload(context))
         watchers = asyncio.gather(
-            self._monitor(context),
+            self._publish_gauges_and_readiness(context),
             self.dispatcher.load_shedder.watch(),
             context.dependencies.watch(),
         )
@@ -254,18 +257,22 @@ class _Process:
             _log.exception("store preload failed")
         self._preloaded = True
 
-    async def _monitor(self, context: Context) -> None:
+    async def _publish_gauges_and_readiness(self, context: Context) -> None:
         """Publish gauges, metrics and readiness of this process once a second."""
         unfit_checks = 0
         while True:
-            self._traffic.set(GaugeMetric.WRITES_WAITING, context.write_client.depth)
-            self._traffic.set(GaugeMetric.OPEN_STORES, context.stores.count)
-            self._traffic.set(GaugeMetric.CONNECTIONS, self._admission.count)
-            self._traffic.apply_pending()
+            self._request_metrics.set(
+                GaugeMetric.WRITES_WAITING, context.write_client.depth
+            )
+            self._request_metrics.set(GaugeMetric.OPEN_STORES, context.stores.count)
+            self._request_metrics.set(GaugeMetric.CONNECTIONS, self._admission.count)
+            self._request_metrics.apply_pending()
             refused_connections = self._admission.pop_refused()
-            self._traffic.add(CounterMetric.CONNECTIONS_REFUSED, refused_connections)
+            self._request_metrics.add(
+                CounterMetric.CONNECTIONS_REFUSED, refused_connections
+            )
             reasons = self._readiness().reasons
-            self._traffic.set(GaugeMetric.READY, not reasons)
+            self._request_metrics.set(GaugeMetric.READY, not reasons)
             self._peers.publish(self._admission.count, is_ready=not reasons)
             unfit_checks = unfit_checks + 1 if reasons else 0
             if unfit_checks == _MAX_UNFIT_SECONDS:
@@ -295,14 +302,14 @@ def _close(context: Context) -> None:
     context.photo_pool.close()
 
 
-async def _validation_error(_request: Request, error: Exception) -> Response:
+async def _validation_error_response(_request: Request, error: Exception) -> Response:
     if not isinstance(error, RequestValidationError):
         raise error
     body = validation_reply(from_details(list(error.errors()), ()))
     return Response(body, 422, media_type="application/json")
 
 
-async def _expected(request: Request, error: Exception) -> Response:
+async def _expected_error_response(request: Request, error: Exception) -> Response:
     if isinstance(error, BodyError):
         return Response(
             validation_reply(error.problems), 422, media_type="application/json"
@@ -316,11 +323,11 @@ async def _expected(request: Request, error: Exception) -> Response:
     return reply
 
 
-async def _unexpected(request: Request, _error: Exception) -> Response:
+async def _unexpected_error_response(request: Request, _error: Exception) -> Response:
     return error_response(request, INTERNAL_ERROR, INTERNAL_ERROR_DETAIL)
 
 
-async def _unrouted(request: Request, error: Exception) -> Response:
+async def _router_error_response(request: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         raise error
     code = ROUTER_CODES.get(error.status_code, ErrorCode(error.status_code, "refused"))

@@ -135,18 +135,18 @@ _SECRETS: Final = (
 
 
 def configure_logging(log_format: str, level: str = "info") -> None:
-    """Write the log from `level` up to stderr, as `json` or `text`.
+    """Write the log from `level` up to stderr, as `json` or `is_text`.
 
-    `auto` is `text` on a terminal. Libraries say at most what `info` shows.
+    `auto` is `is_text` on a terminal. Libraries say at most what `info` shows.
     """
-    text = log_format == "text" or (log_format == "auto" and sys.stderr.isatty())
+    is_text = log_format == "text" or (log_format == "auto" and sys.stderr.isatty())
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_Words() if text else _Json())
+    handler.setFormatter(_TextFormatter() if is_text else _JsonFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    named = level.upper()
-    root.setLevel(max(logging.INFO, logging.getLevelName(named)))
-    logging.getLogger(_OWN_LOGGERS).setLevel(named)
+    level_name = level.upper()
+    root.setLevel(max(logging.INFO, logging.getLevelName(level_name)))
+    logging.getLogger(_OWN_LOGGERS).setLevel(level_name)
     logging.getLogger("alembic").setLevel(logging.WARNING)
 
 
@@ -157,37 +157,41 @@ def redact_secrets(text: str) -> str:
     return text
 
 
-def _event(record: logging.LogRecord) -> str:
+def _event_name(record: logging.LogRecord) -> str:
     is_known = record.name.startswith(_OWN_LOGGERS) and record.msg in LOG_EVENTS
     return record.msg if is_known else LIBRARY_MESSAGE
 
 
-def _fields(record: logging.LogRecord) -> dict[str, object]:
+def _record_fields(record: logging.LogRecord) -> dict[str, object]:
     fields = {name: value for name, value in vars(record).items() if name not in _STANDARD}
-    if _event(record) == LIBRARY_MESSAGE:
+    if _event_name(record) == LIBRARY_MESSAGE:
         fields["message"] = record.getMessage()
     return fields
 
 
-class _Json(logging.Formatter):
+class _JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, object] = {
             "ts": iso(system_ms()),
             "level": record.levelname.lower(),
-            "event": _event(record),
+            "event": _event_name(record),
             "process": record.process,
             "logger": record.name,
-            **_fields(record),
+            **_record_fields(record),
         }
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
         return redact_secrets(json.dumps(line, default=str, ensure_ascii=False))
 
 
-class _Words(logging.Formatter):
+class _TextFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        fields = " ".join(f"{name}={value}" for name, value in _fields(record).items())
-        line = f"{iso(system_ms())[11:19]} {record.levelname.lower():8} {_event(record)}"
+        fields = " ".join(
+            f"{name}={value}" for name, value in _record_fields(record).items()
+        )
+        line = (
+            f"{iso(system_ms())[11:19]} {record.levelname.lower():8} {_event_name(record)}"
+        )
         line = f"{line} {fields}" if fields else line
         if record.exc_info:
             line = f"{line}\n{self.formatException(record.exc_info)}"

@@ -48,7 +48,7 @@ def send_mail(
     message["Auto-Submitted"] = "auto-generated"
     message.set_content(text)
     try:
-        with _connected(server) as connection:
+        with _open_smtp_connection(server) as connection:
             connection.send_message(message)
     except (OSError, smtplib.SMTPException) as error:
         _log.warning("mail not sent", extra={"reason": str(error)[:200]})
@@ -63,28 +63,28 @@ def send_to_team(
 
     One that cannot be sent is logged, and the others are sent.
     """
-    sent, contact = 0, store.settings.contact_email
+    sent_count, contact = 0, store.settings.contact_email
     for reader in readers:
         try:
             send_mail(server, reader.email or "", mail.subject, mail.text, reply_to=contact)
-            sent += 1
+            sent_count += 1
         except MailError:
             _log.warning("mail not sent", extra={"reason": mail.kind})
-    return sent
+    return sent_count
 
 
 @contextlib.contextmanager
-def _connected(server: SmtpServer) -> Iterator[smtplib.SMTP]:
-    trusted = ssl.create_default_context()
+def _open_smtp_connection(server: SmtpServer) -> Iterator[smtplib.SMTP]:
+    ssl_context = ssl.create_default_context()
     if server.security == "tls":
         smtp_connection: smtplib.SMTP = smtplib.SMTP_SSL(
-            server.host, server.port, timeout=_SECONDS, context=trusted
+            server.host, server.port, timeout=_SECONDS, context=ssl_context
         )
     else:
         smtp_connection = smtplib.SMTP(server.host, server.port, timeout=_SECONDS)
     with smtp_connection as connection:
         if server.security == "starttls":
-            connection.starttls(context=trusted)
+            connection.starttls(context=ssl_context)
         if server.user is not None:
             connection.login(server.user, server.password or "")
         yield connection

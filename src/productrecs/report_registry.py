@@ -56,7 +56,7 @@ class ReportType:
     make: Callable[[Services, Store, ReportQuery], Report]
 
 
-def _searches(
+def _search_report_maker(
     query_filter: QueryFilter,
 ) -> Callable[[Services, Store, ReportQuery], Report]:
     return lambda services, store, query: search_report(
@@ -88,7 +88,7 @@ REPORT_TYPES: Final[Mapping[str, ReportType]] = MappingProxyType(
             ),
         ),
         **{
-            name: ReportType(summary, _searches(query_filter))
+            name: ReportType(summary, _search_report_maker(query_filter))
             for query_filter, name, summary in (
                 (QueryFilter.ALL, "search", "search queries, with results and clicks"),
                 (QueryFilter.NO_RESULTS, "search-no-results", "queries without results"),
@@ -161,7 +161,7 @@ def refresh_report_counts(
 ) -> None:
     """Update the counts of a report, for installations without a worker."""
     if name == EXPERIMENT:
-        _measure(services, store, query.test)
+        _measure_tests(services, store, query.test)
     elif name == EARNINGS:
         replay_and_store_earnings(services.database, store, services.clock())
     elif name in CUSTOMERS:
@@ -170,7 +170,7 @@ def refresh_report_counts(
         Attributor(services.database, services.touchpoint_folder).catch_up(store)
 
 
-def _measure(services: Services, store: Store, name: str | None) -> None:
+def _measure_tests(services: Services, store: Store, name: str | None) -> None:
     """Compute a test's result: of the one named, else of the holdout test."""
     with services.database.reading() as connection:
         stored = ExperimentRepository(connection, store.store_id).all()
@@ -187,10 +187,10 @@ def report_to_dict(table: Report) -> dict[str, object]:
         "report": table.name,
         "title": table.title,
         "figures": [
-            {**_defined(figure.definition), "value": figure.value}
+            {**_definition_fields(figure.definition), "value": figure.value}
             for figure in table.figures
         ],
-        "columns": [_defined(column) for column in table.columns],
+        "columns": [_definition_fields(column) for column in table.columns],
         "rows": [dict(zip(names, row, strict=True)) for row in table.rows],
         "notes": list(table.notes),
     }
@@ -213,5 +213,5 @@ def report_to_csv(table: Report) -> str:
     return text.getvalue()
 
 
-def _defined(one: Definition) -> dict[str, object]:
+def _definition_fields(one: Definition) -> dict[str, object]:
     return {"name": one.name, "unit": one.unit, "meaning": one.meaning}

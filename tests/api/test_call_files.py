@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from productrecs.application import declared_routes
+from productrecs.application import create_declared_application
 from productrecs.cli.commands.openapi import (
     to_http_file,
     to_postman_collection,
@@ -42,7 +42,7 @@ class FileRequest(NamedTuple):
 @pytest.fixture(scope="module")
 def described() -> dict[str, Any]:
     """Return the description."""
-    return openapi_document(declared_routes(), "http://shop.test:8000")
+    return openapi_document(create_declared_application(), "http://shop.test:8000")
 
 
 def requests_in(text: str, **values: str) -> Iterator[FileRequest]:

@@ -175,7 +175,7 @@ def test_a_shopper_who_is_erased_during_a_check_is_dropped_as_well(
     path = send(office.member(store), OURS, "orders.csv")
     checker = build_file_checker(office.services, erases_meanwhile(office.services))
 
-    while checker.run_one():
+    while checker.run_next_job():
         pass
 
     assert find_import(office, store, path).status == "checked"

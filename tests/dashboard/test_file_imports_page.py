@@ -56,7 +56,7 @@ def work(office: Office) -> None:
         build_file_checker(office.services, files),
         build_file_importer(office.services, files),
     ):
-        while worker.run_one():
+        while worker.run_next_job():
             pass
 
 
@@ -407,7 +407,7 @@ def test_interruptions_do_not_count_as_attempts(
         patched.setattr(DashboardFileImporter, "drop_erased_and_dry_run", stopped)
         checker = build_file_checker(office.services, files)
         for _ in range(MAX_ATTEMPTS + 1):
-            assert checker.run_one()
+            assert checker.run_next_job()
     assert len(stops) == MAX_ATTEMPTS + 1
     assert find_import(office, store, path).attempts == 0
     work(office)
@@ -423,7 +423,7 @@ def started(office: Office, store: Store, rows: int) -> str:
     checker = build_file_checker(
         office.services, DashboardFileImporter(office.services.imports)
     )
-    while checker.run_one():
+    while checker.run_next_job():
         pass
     press(member, path, "start")
     return path
@@ -460,7 +460,7 @@ def test_imports_of_several_stores_take_turns(office: Office, store: Store) -> N
     )
 
     states = []
-    while importer.run_one():
+    while importer.run_next_job():
         both = (find_import(office, store, long), find_import(office, other, short))
         states.append(tuple(one.status.value for one in both))
 

@@ -80,7 +80,7 @@ def test_the_folder_of_metrics_goes_with_its_service() -> None:
 def test_a_process_alone_shares_nothing() -> None:
     alone = ProcessSlot.standalone("api")
 
-    alone.join_metrics()
+    alone.store_metrics_in_folder()
 
     assert PeerConnections(alone).fewest_connections() == math.inf
     assert alone.metrics is None

@@ -60,7 +60,7 @@ class Shift:
         """Run jobs until none has been due for a moment; return how many ran."""
         count, idle_since = 0, time.monotonic()
         while time.monotonic() - idle_since < 0.05:
-            if self.worker.run_one():
+            if self.worker.run_next_job():
                 count, idle_since = count + 1, time.monotonic()
         return count
 
@@ -165,7 +165,7 @@ def test_a_handler_stops_when_another_worker_has_taken_over_its_job(
     seen_stopping: list[bool] = []
     shift = Shift(sqlite_database, robbed)
 
-    shift.worker.run_one()
+    shift.worker.run_next_job()
 
     assert seen_stopping == [True]
     assert shift.row()[0] == "running"
@@ -195,7 +195,7 @@ def test_a_duty_is_enqueued_for_the_stores_that_need_it_or_once_for_all(
         PeriodicJob("clean", HOURLY),
     )
 
-    JobSchedule(turns_in(sqlite_database), duties).tick()
+    JobSchedule(turns_in(sqlite_database), duties).enqueue_due_jobs()
 
     assert enqueued(sqlite_database) == [
         (INSTALLATION, "clean"),
@@ -210,12 +210,12 @@ def test_a_restarted_timetable_remembers_whose_turn_it_was(
     stores = [StoreId("st_one")]
     add_stores(sqlite_database, "st_one", "st_two")
     duties = (PeriodicJob("train", HOURLY, stores=lambda: stores),)
-    JobSchedule(turns_in(sqlite_database), duties).tick()
+    JobSchedule(turns_in(sqlite_database), duties).enqueue_due_jobs()
     with sqlite_database.transaction() as transaction:
         transaction.execute(jobs.delete())
 
     stores.append(StoreId("st_two"))
-    JobSchedule(turns_in(sqlite_database), duties).tick()
+    JobSchedule(turns_in(sqlite_database), duties).enqueue_due_jobs()
 
     assert enqueued(sqlite_database) == [("st_two", "train")]
 
@@ -230,7 +230,7 @@ def test_housekeeping_of_many_stores_does_not_fill_the_queue_at_once(
         PeriodicJob("train", HOURLY, stores=lambda: stores[:1]),
     )
 
-    JobSchedule(turns_in(sqlite_database), duties).tick()
+    JobSchedule(turns_in(sqlite_database), duties).enqueue_due_jobs()
 
     assert enqueued(sqlite_database) == [("st_0", "train")]
 
@@ -248,7 +248,7 @@ def test_the_stores_are_read_at_most_once_a_second(
     duties = (PeriodicJob("train", HOURLY, stores=stores),)
     schedule = JobSchedule(turns_in(sqlite_database), duties, lambda: now)
     for _ in range(10):
-        schedule.tick()
+        schedule.enqueue_due_jobs()
         now += 0.25
 
     assert read_at == [100.0, 101.0, 102.0]
@@ -269,7 +269,7 @@ def test_a_worker_without_jobs_polls_seldom_until_it_finds_one() -> None:
             return self.is_set()
 
     class Schedule:
-        def tick(self) -> None:
+        def enqueue_due_jobs(self) -> None:
             """Have nothing due."""
 
     worker = JobWorker(Queue(), {}, Schedule())  # type: ignore[arg-type]

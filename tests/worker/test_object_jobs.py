@@ -74,7 +74,7 @@ def train(services: Services, store_id: StoreId) -> SnapshotName:
 
 def tidy(jobs: ObjectJobs) -> None:
     job: Any = None
-    jobs.tidy(job, JobProgress(threading.Event()))
+    jobs.purge_and_upload_models(job, JobProgress(threading.Event()))
 
 
 def test_models_from_before_are_uploaded_and_old_ones_purged(
@@ -114,7 +114,7 @@ def test_installations_with_one_prefix_purge_nothing_of_each_other(
         tidy(ObjectJobs(other, grace_seconds=0))
     job: Any = None
     with pytest.raises(ForeignObjectsError):
-        UploadJobs(other).sweep(job, JobProgress(threading.Event()))
+        UploadJobs(other).sweep_upload_folder(job, JobProgress(threading.Event()))
 
     assert objects.has("stores/st_1/models/a/manifest")
     [finding] = check_objects(other)

@@ -17,7 +17,7 @@ from productrecs.settings import Settings, SmtpServer
 from productrecs.storage.jobs.job_queue import NewJob
 from productrecs.tenancy.users.dashboard_user import Role
 from productrecs.tenancy.users.repository import UserRepository
-from productrecs.worker.isolated_jobs import build_forecaster
+from productrecs.worker.isolated_jobs import build_command_job_worker
 from productrecs.worker.search_alarm_mails import mail_search_alarm
 from tests.support.dashboard import add_store, add_user
 from tests.support.smtp import MailServer
@@ -90,7 +90,7 @@ def test_the_worker_measures_a_store_in_a_process_of_its_own(
     with services.database.transaction() as transaction:
         services.queue.enqueue(transaction, NewJob(store.store_id, "measure-search"))
 
-    assert build_forecaster(services).run_one()
+    assert build_command_job_worker(services).run_next_job()
 
     (measure,) = read_measures(services.database, store.store_id)
     assert (measure.queries, measure.no_results, measure.ndcg) == (1, 1.0, None)

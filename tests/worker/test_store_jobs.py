@@ -62,7 +62,7 @@ def test_a_plans_end_is_logged_three_days_before_and_after(
 
     for store_id in duties.stores_with_ending_plans():
         job: Any = type("Job", (), {"store_id": store_id})()
-        duties.warn_of_ending_plans(job, JobProgress(threading.Event()))
+        duties.log_ending_plan(job, JobProgress(threading.Event()))
     services.close()
 
     said = [one for one in caplog.records if "plan" in one.getMessage()]

@@ -51,13 +51,13 @@ class ForkedProcess:
         """
         gc.collect()
         gc.freeze()  # garbage collection must not write to shared pages or close our files
-        _flush()
+        _flush_output()
         self.returncode: int | None = None
         # Block signals to the child until it has installed its own handlers.
         signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
         self.pid = os.fork()
         if self.pid == 0:
-            _live(name, work, kept_fds)
+            _run_forked_child(name, work, kept_fds)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
 
     def poll(self) -> int | None:
@@ -203,7 +203,9 @@ def limit_cpu(seconds: float) -> Iterator[None]:
     signal.setitimer(signal.ITIMER_PROF, 0.0)
 
 
-def _live(name: str, work: Callable[[], int], kept_fds: Iterable[int]) -> NoReturn:
+def _run_forked_child(
+    name: str, work: Callable[[], int], kept_fds: Iterable[int]
+) -> NoReturn:
     """Run the child from fork to exit; never return to the parent's code."""
     status = 1
     try:
@@ -212,7 +214,7 @@ def _live(name: str, work: Callable[[], int], kept_fds: Iterable[int]) -> NoRetu
             signal.signal(number, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
-        _keep_only(kept_fds)
+        _close_other_fds(kept_fds)
         with contextlib.suppress(OSError):  # not Linux
             _NAME.write_text(name[:15], "utf-8")
         status = work()
@@ -220,12 +222,12 @@ def _live(name: str, work: Callable[[], int], kept_fds: Iterable[int]) -> NoRetu
     except BaseException:
         _log.exception("process crashed")
     finally:
-        _flush()
+        _flush_output()
         # The parent's stack frames own files, folders and hooks: leave without unwinding.
         os._exit(status)
 
 
-def _keep_only(kept_fds: Iterable[int]) -> None:
+def _close_other_fds(kept_fds: Iterable[int]) -> None:
     """Close every file except `kept_fds` and the standard ones.
 
     Standard input reads empty.
@@ -239,7 +241,7 @@ def _keep_only(kept_fds: Iterable[int]) -> None:
     os.closerange(first, os.sysconf("SC_OPEN_MAX"))
 
 
-def _flush() -> None:
+def _flush_output() -> None:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()
@@ -280,10 +282,10 @@ class WorkerProcess:
         Raises:
             OSError: when it does not start.
         """
-        self._started()
+        self._running_connection()
 
     def request(
-        self, request: object, replies: Decoder[_Reply], attachment: bytes = b""
+        self, request: object, reply_decoder: Decoder[_Reply], attachment: bytes = b""
     ) -> _Reply:
         """Return the reply to a request.
 
@@ -291,9 +293,9 @@ class WorkerProcess:
             OSError: when it ended or timed out; the next request starts another.
         """
         try:
-            connection, seconds = self._started(), self._timeouts.reply
+            connection, seconds = self._running_connection(), self._timeouts.reply
             connection.send(request, attachment, seconds)
-            return connection.receive(replies, seconds)[0]
+            return connection.receive(reply_decoder, seconds)[0]
         except OSError:
             self._end(0.0)
             raise
@@ -307,7 +309,7 @@ class WorkerProcess:
         if child is not None:
             child.close(seconds)
 
-    def _started(self) -> Connection:
+    def _running_connection(self) -> Connection:
         """Return the connection to a running process that is ready."""
         if self._child is not None:
             if self._child.process.poll() is None:

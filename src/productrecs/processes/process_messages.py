@@ -127,11 +127,14 @@ class Connection:
             ConnectionError: when the other process closed its end, or the data is invalid.
             TimeoutError: when nothing arrived for `seconds`; the connection is unusable.
         """
-        until = None if seconds is None else time.monotonic() + seconds
-        size, attached = HEAD.unpack(self._exactly(HEAD.size, until))
-        if size + attached > _LARGEST:
+        deadline = None if seconds is None else time.monotonic() + seconds
+        size, attachment_size = HEAD.unpack(self._receive_exactly(HEAD.size, deadline))
+        if size + attachment_size > _LARGEST:
             raise ConnectionError(_NO_MESSAGE)
-        packed, attachment = self._exactly(size, until), self._exactly(attached, until)
+        packed, attachment = (
+            self._receive_exactly(size, deadline),
+            self._receive_exactly(attachment_size, deadline),
+        )
         try:
             return decoder.decode(packed), attachment
         except MsgspecError as error:
@@ -147,10 +150,10 @@ class Connection:
                 return False
         return True
 
-    def _exactly(self, length: int, until: float | None) -> bytes:
+    def _receive_exactly(self, length: int, deadline: float | None) -> bytes:
         received = b""  # MSG_WAITALL usually returns everything at once, without a copy
         while len(received) < length:
-            remaining = None if until is None else until - time.monotonic()
+            remaining = None if deadline is None else deadline - time.monotonic()
             if remaining is not None and remaining <= 0:
                 raise TimeoutError
             self._socket.settimeout(remaining)

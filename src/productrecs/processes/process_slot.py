@@ -77,7 +77,7 @@ class ProcessSlot:
         """Write the slot as an option."""
         return f"{self.memory.file}:{self.number}:{self.name}:{self.metrics}"
 
-    def join_metrics(self) -> None:
+    def store_metrics_in_folder(self) -> None:
         """Store this process's metrics in the service's folder; call it before counting."""
         if self.metrics is None:
             return
@@ -85,8 +85,10 @@ class ProcessSlot:
         from prometheus_client import CollectorRegistry, Gauge, values  # noqa: PLC0415
 
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(self.metrics)
-        identified: Callable[..., type[values.MutexValue]] = values.MultiProcessValue
-        values.ValueClass = identified(lambda: self.name)
+        metric_value_class: Callable[..., type[values.MutexValue]] = (
+            values.MultiProcessValue
+        )
+        values.ValueClass = metric_value_class(lambda: self.name)
         Gauge(
             PROCESS_ID,
             "Which process it is.",

@@ -71,7 +71,7 @@ class SupervisorTimeouts:
 
 
 @dataclass(slots=True)
-class _Running:
+class _RunningProcess:
     role: ProcessRole
     child: ChildProcess
     began: float
@@ -120,7 +120,7 @@ class Supervisor:
         self._on_ready = on_ready
         self._on_stop = on_stop
         self._limits = limits or SupervisorTimeouts()
-        self._running: list[_Running] = []
+        self._running: list[_RunningProcess] = []
         self._due: list[tuple[float, ProcessRole]] = []
         self._early_exits: dict[str, int] = {}
         self._ends: list[tuple[float, str]] = []
@@ -135,16 +135,16 @@ class Supervisor:
     def run(self) -> int:
         """Return the exit status: 0 after an orderly stop, else 1."""
         self._listen_to_signals()
-        self._start(self._roles[0])
+        self._start_process(self._roles[0])
         while not self._signals:
             self._wait(self._next())
-            self._end_hung()
-            self._reap()
+            self._kill_hung_processes()
+            self._reap_and_schedule_restarts()
             if not self._is_up and not self._running:
                 return 1  # the first child could not start, and has reported the error
             self._start_due()
-            self._report()
-        return self._stop()
+            self._report_states()
+        return self._stop_processes()
 
     def _listen_to_signals(self) -> None:
         # Python writes each signal's number to this socket, which wakes up every wait.
@@ -161,7 +161,7 @@ class Supervisor:
     def _on_signal(self, _number: int, _frame: object) -> None:
         self._signals += 1
 
-    def _start(self, role: ProcessRole) -> None:
+    def _start_process(self, role: ProcessRole) -> None:
         def command(number: int) -> Sequence[str]:
             return (*(role.program or ()), *role.command, "--parent", str(number))
 
@@ -172,9 +172,9 @@ class Supervisor:
         else:
             child = start_program(command, role.inherits)
         now = time.monotonic()
-        started = _Running(role, child, now, now)
-        self._running.append(started)
-        self._selector.register(child.connection, selectors.EVENT_READ, started)
+        running = _RunningProcess(role, child, now, now)
+        self._running.append(running)
+        self._selector.register(child.connection, selectors.EVENT_READ, running)
         facts = {"role": role.name, "pid": child.process.pid}
         _log.info("process started", extra=facts)
 
@@ -190,40 +190,40 @@ class Supervisor:
     def _wait(self, until: float) -> None:
         """Wait for a signal, a message from a child, or the time `until`."""
         for key, _ in self._selector.select(max(0.0, until - time.monotonic())):
-            if isinstance(key.data, _Running):
-                self._receive(key.data)
+            if isinstance(key.data, _RunningProcess):
+                self._receive_message(key.data)
             else:
                 with contextlib.suppress(BlockingIOError):
                     self._signal_writer.recv(1024)
 
-    def _receive(self, one: _Running) -> None:
-        connection = one.child.connection
+    def _receive_message(self, running: _RunningProcess) -> None:
+        connection = running.child.connection
         try:
             message, _ = connection.receive(FROM_CHILD, _WHOLE_MESSAGE_SECONDS)
         except OSError:  # the child closed its end: it is about to exit
             self._selector.unregister(connection)
             return
-        one.heard_at = time.monotonic()
+        running.heard_at = time.monotonic()
         if isinstance(message, Alive):
-            one.says_alive = True
+            running.says_alive = True
             return
-        one.is_ready = True
-        seconds = round(time.monotonic() - one.began, 2)
-        _log.info("process ready", extra={"role": one.role.name, "s": seconds})
+        running.is_ready = True
+        seconds = round(time.monotonic() - running.began, 2)
+        _log.info("process ready", extra={"role": running.role.name, "s": seconds})
         if not self._is_up:
             self._is_up = True
             notify_systemd("READY=1")
             self._due = [(time.monotonic(), role) for role in self._roles[1:]]
-        self._settle(one.role)
+        self._call_on_ready_if_last(running.role)
 
-    def _settle(self, role: ProcessRole) -> None:
+    def _call_on_ready_if_last(self, role: ProcessRole) -> None:
         """Call `on_ready` when this was the last role to be ready, or to fail."""
         if self._awaited:
             self._awaited.discard(role.name)
             if not self._awaited:
                 self._on_ready()
 
-    def _end_hung(self) -> None:
+    def _kill_hung_processes(self) -> None:
         """Kill the processes that hang; they are restarted like others that died."""
         now = time.monotonic()
         pause, self._turned_at = now - self._turned_at, now
@@ -237,45 +237,48 @@ class Supervisor:
                 one.child.process.kill()
                 one.heard_at = now  # it may take a while to end: do not say it again
 
-    def _report(self) -> None:
+    def _report_states(self) -> None:
         """Report the states if one has changed, and notify systemd if no child hangs."""
         now = time.monotonic()
         self._ends = [end for end in self._ends if now - end[0] < RECENT_SECONDS]
         states = [
             ProcessState(
-                one.role.name,
-                one.child.process.pid,
-                one.is_ready,
-                one.is_silent(now, 0.5),
-                sum(name == one.role.name for _, name in self._ends),
+                running.role.name,
+                running.child.process.pid,
+                running.is_ready,
+                running.is_silent(now, 0.5),
+                sum(name == running.role.name for _, name in self._ends),
             )
-            for one in self._running
+            for running in self._running
         ]
         if states != self._states:
             self._states = states
             self._on_change(states)
-        first = self._roles[0].name
-        if any(one.name == first and one.is_ready and not one.is_silent for one in states):
+        first_role = self._roles[0].name
+        if any(
+            running.name == first_role and running.is_ready and not running.is_silent
+            for running in states
+        ):
             notify_systemd("WATCHDOG=1")
 
-    def _reap(self) -> None:
+    def _reap_and_schedule_restarts(self) -> None:
         """Collect ended processes, and schedule their restarts."""
         now = time.monotonic()
-        for one in list(self._running):
-            if not one.is_ready and now - one.began > self._limits.start:
-                one.child.process.kill()
-            if one.child.process.poll() is None:
+        for running in list(self._running):
+            if not running.is_ready and now - running.began > self._limits.start:
+                running.child.process.kill()
+            if running.child.process.poll() is None:
                 continue
-            self._running.remove(one)
+            self._running.remove(running)
             with contextlib.suppress(KeyError):
-                self._selector.unregister(one.child.connection)
-            one.child.close()
-            self._ends.append((now, one.role.name))
+                self._selector.unregister(running.child.connection)
+            running.child.close()
+            self._ends.append((now, running.role.name))
             if self._is_up and not self._signals:
-                self._due.append((now + self._pause(one, now), one.role))
-                self._settle(one.role)
+                self._due.append((now + self._restart_pause(running, now), running.role))
+                self._call_on_ready_if_last(running.role)
 
-    def _pause(self, one: _Running, now: float) -> float:
+    def _restart_pause(self, one: _RunningProcess, now: float) -> float:
         name, limits = one.role.name, self._limits
         is_early_exit = now - one.began < limits.steady
         self._early_exits[name] = early_exits = (
@@ -291,22 +294,22 @@ class Supervisor:
         due_roles = [role for due_at, role in self._due if due_at <= now]
         self._due = [(due_at, role) for due_at, role in self._due if due_at > now]
         for role in due_roles:
-            self._start(role)
+            self._start_process(role)
 
-    def _stop(self) -> int:
+    def _stop_processes(self) -> int:
         _log.info("service stopping", extra={"processes": len(self._running)})
         notify_systemd("STOPPING=1")
         self._on_stop()
-        for one in self._running:
+        for running in self._running:
             with contextlib.suppress(OSError):
-                one.child.connection.send(Stop(), seconds=0.0)
-            one.child.process.terminate()
+                running.child.connection.send(Stop(), seconds=0.0)
+            running.child.process.terminate()
         deadline = time.monotonic() + self._limits.stop
         while self._running and self._signals == 1 and time.monotonic() < deadline:
             self._wait(deadline)
-            self._reap()
-        for one in self._running:
-            facts = {"role": one.role.name, "pid": one.child.process.pid}
+            self._reap_and_schedule_restarts()
+        for running in self._running:
+            facts = {"role": running.role.name, "pid": running.child.process.pid}
             _log.warning("process killed", extra=facts)
-            one.child.close()
+            running.child.close()
         return 1 if self._running else 0

@@ -37,8 +37,8 @@ def build_backup_worker(services: Services) -> JobWorker:
 
             return advance
 
-        saved = make_scheduled_backup(services, begin)
-        _log.info("backup stored", extra={"backup": saved.name, "bytes": saved.size})
+        backup = make_scheduled_backup(services, begin)
+        _log.info("backup stored", extra={"backup": backup.name, "bytes": backup.size})
 
     periodic_tasks = PeriodicTasks(services.database, services.queue, services.system_clock)
     schedule = JobSchedule(periodic_tasks, nightly_jobs(BACKUP_JOB, services.system_clock))

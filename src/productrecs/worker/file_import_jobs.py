@@ -102,43 +102,51 @@ class FileImportJobs:
         """Return the stores that wait for an import."""
         return stores_in(self._services.database, *_STARTED)
 
-    def check(self, job: Job, progress: JobProgress) -> None:
+    def check_files(self, job: Job, progress: JobProgress) -> None:
         """Do the dry runs of a store."""
-        store = self._store(job)
-        while one := self._next(store, _WAITING):
-            share = self._progress_callback(store, one, progress, job)
-            erasures = self._erasures(store)
+        store = self._store_of(job)
+        while file_import := self._begin_next_attempt(store, _WAITING):
+            share = self._progress_callback(store, file_import, progress, job)
+            erasures = self._erasure_count(store)
             try:
                 preview = self._importer.drop_erased_and_dry_run(
-                    store, one, self._path(one), share
+                    store, file_import, self._upload_path(file_import), share
                 )
             except (FileNotFoundError, ProductRecsError) as error:
-                preview = {"problem": self._problem(store, one, error)}
-            self._end_check(store, one, preview, erasures)
+                preview = {
+                    "problem": self._problem_text_or_raise(store, file_import, error)
+                }
+            self._end_check_or_recheck(store, file_import, preview, erasures)
             self._requeue(job)
 
-    def run(self, job: Job, progress: JobProgress) -> None:
+    def import_files(self, job: Job, progress: JobProgress) -> None:
         """Import the files that a store has started."""
-        store = self._store(job)
-        while one := self._next(store, _STARTED):
-            if one.status is ImportStatus.UNDOING:
+        store = self._store_of(job)
+        while file_import := self._begin_next_attempt(store, _STARTED):
+            if file_import.status is ImportStatus.UNDOING:
                 database, clock = self._services.database, self._services.clock
-                undo_file_import(database, store.store_id, one, clock)
+                undo_file_import(database, store.store_id, file_import, clock)
                 self._requeue(job)
                 continue
-            share = self._progress_callback(store, one, progress, job)
+            on_share = self._progress_callback(store, file_import, progress, job)
             try:
-                is_finished = self._importer.import_file(store, one, self._path(one), share)
+                outcome = self._importer.import_file(
+                    store, file_import, self._upload_path(file_import), on_share
+                )
             except (FileNotFoundError, ProductRecsError) as error:
-                problem = {"problem": self._problem(store, one, error)}
-                self._finish(store, one, ImportStatus.FAILED, problem)
+                problem = {
+                    "problem": self._problem_text_or_raise(store, file_import, error)
+                }
+                self._finish_and_remove_file(
+                    store, file_import, ImportStatus.FAILED, problem
+                )
             else:
-                self._finish(
-                    store, one, ImportStatus.DONE, is_finished.result, is_finished.rejects
+                self._finish_and_remove_file(
+                    store, file_import, ImportStatus.DONE, outcome.result, outcome.rejects
                 )
             self._requeue(job)
 
-    def expire(self, _job: Job, _progress: JobProgress) -> None:
+    def expire_files(self, _job: Job, _progress: JobProgress) -> None:
         """Expire checked imports that were not started; the sweep deletes their files.
 
         A command that was killed has not said that it ended.
@@ -151,25 +159,31 @@ class FileImportJobs:
             expire_imports(transaction, ImportStatus.COMMAND, now_ms - DAY_MS, _KILLED)
             expire_changes(transaction, now_ms - UNDO_MS)
 
-    def _erasures(self, store: Store) -> int:
+    def _erasure_count(self, store: Store) -> int:
         """Return a number that grows with each erasure of the store."""
         with self._services.database.transaction(synced=False) as transaction:
             log = StoreLog(self._services.database, transaction, store.store_id)
             log.take_seqs(0)
             return log.erasures
 
-    def _end_check(
-        self, store: Store, one: FileImport, preview: Mapping[str, Any], erasures: int
+    def _end_check_or_recheck(
+        self,
+        store: Store,
+        file_import: FileImport,
+        preview: Mapping[str, Any],
+        erasures: int,
     ) -> None:
         """Offer the file to the merchant, or check it again after an erasure meanwhile."""
         with self._services.database.transaction() as transaction:
             log = StoreLog(self._services.database, transaction, store.store_id)
             log.take_seqs(0)  # locks the head: an erasure comes before or after
-            status = ImportStatus.CHECKED if log.erasures == erasures else one.status
+            status = (
+                ImportStatus.CHECKED if log.erasures == erasures else file_import.status
+            )
             problem = {"problem": preview["problem"]} if "problem" in preview else {}
             has_errors = {"has_errors": True} if preview.get("errors") else {}
             FileImportRepository(transaction, store.store_id).change_status(
-                one.import_id,
+                file_import.import_id,
                 _WAITING,
                 status,
                 attempts=0,
@@ -177,7 +191,7 @@ class FileImportJobs:
                 result=problem | has_errors,  # for the history, which has no preview
             )
 
-    def _store(self, job: Job) -> Store:
+    def _store_of(self, job: Job) -> Store:
         self._accounts.refresh(self._reader)
         store = self._accounts.by_id(job.store_id)
         if store is None:
@@ -185,36 +199,40 @@ class FileImportJobs:
             raise JobRefusedError(message)
         return store
 
-    def _next(self, store: Store, statuses: Sequence[ImportStatus]) -> FileImport | None:
+    def _begin_next_attempt(
+        self, store: Store, statuses: Sequence[ImportStatus]
+    ) -> FileImport | None:
         """Return the next import, and count this attempt."""
         while True:
             with self._services.database.transaction() as transaction:
                 repository = FileImportRepository(transaction, store.store_id)
-                one = repository.next_of(*statuses)
-                if one is None:
+                file_import = repository.next_of(*statuses)
+                if file_import is None:
                     return None
-                if one.attempts < MAX_ATTEMPTS:
-                    repository.begin_attempt(one.import_id)
-                    if one.status is ImportStatus.QUEUED:
+                if file_import.attempts < MAX_ATTEMPTS:
+                    repository.begin_attempt(file_import.import_id)
+                    if file_import.status is ImportStatus.QUEUED:
                         running = ImportStatus.RUNNING
-                        repository.change_status(one.import_id, statuses, running)
-                    return one
-            self._finish(store, one, ImportStatus.FAILED, {"problem": _INTERRUPTED_MESSAGE})
+                        repository.change_status(file_import.import_id, statuses, running)
+                    return file_import
+            self._finish_and_remove_file(
+                store, file_import, ImportStatus.FAILED, {"problem": _INTERRUPTED_MESSAGE}
+            )
 
     def _progress_callback(
-        self, store: Store, one: FileImport, progress: JobProgress, job: Job
+        self, store: Store, file_import: FileImport, progress: JobProgress, job: Job
     ) -> OnShare:
         """Return a callback that records the progress, and interrupts the job if needed.
 
         An import also stops when its time slice is over and another store waits. The slice
         starts at the point where the previous attempt stopped, so every attempt advances.
         """
-        last = checked_at = time.monotonic()
+        saved_at = checked_at = time.monotonic()
         began: float | None = None
-        progress_share = max(one.progress, self._importer.staged_share(one))
+        progress_share = max(file_import.progress, self._importer.staged_share(file_import))
 
         def on_share(share: float) -> None:
-            nonlocal last, checked_at, began
+            nonlocal saved_at, checked_at, began
             progress.report(share)
             now = time.monotonic()
             is_over = (
@@ -223,12 +241,12 @@ class FileImportJobs:
                 and now - (began := began or now) >= self._slice_seconds
                 and now - checked_at >= min(_STEP, self._slice_seconds)
             )
-            if now - last >= _STEP or is_over:
-                last = now
+            if now - saved_at >= _STEP or is_over:
+                saved_at = now
                 with self._services.database.transaction() as transaction:
                     repository = FileImportRepository(transaction, store.store_id)
                     repository.set_progress(
-                        one.import_id, min(max(one.progress, share), 1.0)
+                        file_import.import_id, min(max(file_import.progress, share), 1.0)
                     )
             if is_over:
                 checked_at = now
@@ -246,7 +264,9 @@ class FileImportJobs:
             message = "another store's turn"
             raise JobInterruptedError(message)
 
-    def _problem(self, store: Store, one: FileImport, error: Exception) -> str:
+    def _problem_text_or_raise(
+        self, store: Store, file_import: FileImport, error: Exception
+    ) -> str:
         """Return the problem of a file as text.
 
         Raises:
@@ -261,35 +281,37 @@ class FileImportJobs:
                 self._services.database.transaction() as transaction,
             ):
                 repository = FileImportRepository(transaction, store.store_id)
-                repository.cancel_attempt(one.import_id)
+                repository.cancel_attempt(file_import.import_id)
             raise error
         text = str(error)
-        if not text.startswith(one.file_name):
+        if not text.startswith(file_import.file_name):
             text = f"{text[:1].upper()}{text[1:]}"
         return text + ("" if text.endswith(".") else ".")
 
-    def _path(self, one: FileImport) -> Path:
-        return self._services.upload_folder.fetch(one.import_id)
+    def _upload_path(self, file_import: FileImport) -> Path:
+        return self._services.upload_folder.fetch(file_import.import_id)
 
-    def _end(
-        self, store: Store, one: FileImport, status: ImportStatus, **values: object
+    def _set_final_status(
+        self, store: Store, file_import: FileImport, status: ImportStatus, **values: object
     ) -> None:
         before = (*_WAITING, *_STARTED)
         with self._services.database.transaction() as transaction:
             repository = FileImportRepository(transaction, store.store_id)
-            repository.change_status(one.import_id, before, status, attempts=0, **values)
+            repository.change_status(
+                file_import.import_id, before, status, attempts=0, **values
+            )
 
-    def _finish(
+    def _finish_and_remove_file(
         self,
         store: Store,
-        one: FileImport,
+        file_import: FileImport,
         status: ImportStatus,
         result: Mapping[str, Any],
         rejects: str = "",
     ) -> None:
-        self._end(
+        self._set_final_status(
             store,
-            one,
+            file_import,
             status,
             result=result,
             rejects=rejects,
@@ -297,14 +319,16 @@ class FileImportJobs:
             progress=1.0,
             ended_at=self._services.clock(),
         )
-        self._services.upload_folder.remove(one.import_id)
+        self._services.upload_folder.remove(file_import.import_id)
 
 
 def build_file_checker(services: Services, importer: DashboardFileImporter) -> JobWorker:
     """Return the worker of dry runs."""
     files = FileImportJobs(services, importer)
     task = PeriodicJob(CHECK_JOB, every=timedelta(seconds=30), stores=files.stores_to_check)
-    return JobWorker(services.queue, {CHECK_JOB: files.check}, _schedule(services, [task]))
+    return JobWorker(
+        services.queue, {CHECK_JOB: files.check_files}, _schedule(services, [task])
+    )
 
 
 def build_file_importer(
@@ -315,8 +339,8 @@ def build_file_importer(
     """Return the worker that imports the files that merchants have started."""
     files = FileImportJobs(services, importer, slice_seconds)
     handlers: dict[str, JobHandler] = {
-        IMPORT_JOB: files.run,
-        "expire-files": files.expire,
+        IMPORT_JOB: files.import_files,
+        "expire-files": files.expire_files,
     }
     tasks = [
         PeriodicJob(IMPORT_JOB, every=timedelta(seconds=30), stores=files.stores_to_import),
@@ -361,7 +385,7 @@ class UploadJobs:
             raise JobRefusedError(message)
         time_slice = _TimeSlice(self._services, progress)
         services = self._services
-        importing = UploadImport(
+        upload_import = UploadImport(
             services.database,
             self._numbers,
             self._folder,
@@ -369,11 +393,11 @@ class UploadJobs:
             store.settings.zone,
             services.clock,
         )
-        while importing.run_next(time_slice.on_share):
-            time_slice.end_of_file()
+        while upload_import.run_next(time_slice.on_share):
+            time_slice.yield_after_file()
             _log.info("upload imported", extra={"store": job.store_id})
 
-    def sweep(self, _job: Job, _progress: JobProgress) -> None:
+    def sweep_upload_folder(self, _job: Job, _progress: JobProgress) -> None:
         """Delete orphaned files of disconnected clients and crashed processes."""
         check_objects_are_ours(self._services)
         with self._services.database.reading() as connection:
@@ -383,12 +407,12 @@ class UploadJobs:
             _log.info("stale uploads deleted", extra={"files": count})
 
 
-def build_importer(services: Services) -> JobWorker:
+def build_upload_importer(services: Services) -> JobWorker:
     """Return the worker of upload jobs."""
     uploads = UploadJobs(services)
     handlers: dict[str, JobHandler] = {
         JOB: uploads.import_uploads,
-        "sweep-uploads": uploads.sweep,
+        "sweep-uploads": uploads.sweep_upload_folder,
     }
     tasks = (
         PeriodicJob(JOB, every=timedelta(seconds=30), stores=uploads.stores_to_import),
@@ -419,7 +443,7 @@ class _TimeSlice:
             self._moved = now
             self._check_slice()
 
-    def end_of_file(self) -> None:
+    def yield_after_file(self) -> None:
         """Start the next file; interrupt the job if its slice is over."""
         self._progress.report(1.0)
         self._started_file_at = time.monotonic()

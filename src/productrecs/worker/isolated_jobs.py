@@ -80,7 +80,7 @@ def run_command_process(arguments: Sequence[str], progress: JobProgress) -> None
             errors=errors,
         )
         try:
-            _follow(child, progress)
+            _report_progress_until_end(child, progress)
             status = child.process.wait()
         finally:
             child.close()
@@ -90,7 +90,7 @@ def run_command_process(arguments: Sequence[str], progress: JobProgress) -> None
             raise CommandProcessError(error_output or f"it exited with {status}")
 
 
-def _follow(child: ChildProcess, progress: JobProgress) -> None:
+def _report_progress_until_end(child: ChildProcess, progress: JobProgress) -> None:
     """Report the progress of the child process until it closes its connection."""
     share = 0.0
     while True:
@@ -116,7 +116,7 @@ class TuningJobs:
         """Return the stores that are due for tuning."""
         return stores_to_tune(self._services.database, self._services.clock())
 
-    def choose(self, job: Job, progress: JobProgress) -> None:
+    def tune(self, job: Job, progress: JobProgress) -> None:
         """Tune a store in a child process, then enqueue a training."""
         store = store_of_job(job, self._accounts)
         run_store_command("tune", store, self._services.settings.data, progress)
@@ -141,7 +141,7 @@ class ForecastJobs:
         services = self._services
         return stores_due(services.database, self._accounts.all(), services.clock())
 
-    def stores_to_watch(self) -> Sequence[StoreId]:
+    def stores_with_forecast(self) -> Sequence[StoreId]:
         """Return the stores whose stock is tracked."""
         self._accounts.refresh()
         return [
@@ -150,7 +150,7 @@ class ForecastJobs:
             if store.settings.demand_forecast
         ]
 
-    def watch(self, job: Job, _progress: JobProgress) -> None:
+    def record_stock_outs(self, job: Job, _progress: JobProgress) -> None:
         """Record products that ran out of stock or are back in stock."""
         track_stock_outs(self._services.database, job.store_id, self._services.clock())
 
@@ -177,7 +177,7 @@ class RelevanceJobs:
         services = self._services
         return stores_to_measure(services.database, self._accounts.all(), services.clock())
 
-    def measure(self, job: Job, progress: JobProgress) -> None:
+    def measure_and_mail_alarm(self, job: Job, progress: JobProgress) -> None:
         """Measure a store's search in a child process, and mail an alarm."""
         store, began_ms = store_of_job(job, self._accounts), self._services.clock()
         data = self._services.settings.data
@@ -185,31 +185,35 @@ class RelevanceJobs:
         mail_search_alarm(self._services, store, began_ms)
 
 
-def build_forecaster(services: Services) -> JobWorker:
+def build_command_job_worker(services: Services) -> JobWorker:
     """Return the worker of command jobs, which handles one store at a time."""
-    stores, constants = ForecastJobs(services), TuningJobs(services)
-    relevance = RelevanceJobs(services)
+    forecast_jobs, tuning_jobs = ForecastJobs(services), TuningJobs(services)
+    relevance_jobs = RelevanceJobs(services)
     handlers: dict[str, JobHandler] = {
-        "choose-constants": constants.choose,
-        "forecast": stores.forecast,
-        "measure-search": relevance.measure,
-        "watch-stock": stores.watch,
+        "choose-constants": tuning_jobs.tune,
+        "forecast": forecast_jobs.forecast,
+        "measure-search": relevance_jobs.measure_and_mail_alarm,
+        "watch-stock": forecast_jobs.record_stock_outs,
     }
     tasks = (
         PeriodicJob(
             "choose-constants",
             every=timedelta(hours=1),
-            stores=constants.stores_to_tune,
+            stores=tuning_jobs.stores_to_tune,
         ),
         PeriodicJob(
-            "forecast", every=timedelta(minutes=30), stores=stores.stores_to_forecast
+            "forecast", every=timedelta(minutes=30), stores=forecast_jobs.stores_to_forecast
         ),
         PeriodicJob(
             "measure-search",
             every=timedelta(minutes=10),
-            stores=relevance.stores_to_measure,
+            stores=relevance_jobs.stores_to_measure,
         ),
-        PeriodicJob("watch-stock", every=timedelta(hours=1), stores=stores.stores_to_watch),
+        PeriodicJob(
+            "watch-stock",
+            every=timedelta(hours=1),
+            stores=forecast_jobs.stores_with_forecast,
+        ),
     )
     periodic_tasks = PeriodicTasks(services.database, services.queue, services.system_clock)
     return JobWorker(services.queue, handlers, JobSchedule(periodic_tasks, tasks))

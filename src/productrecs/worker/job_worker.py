@@ -79,7 +79,7 @@ class JobSchedule:
         self._seconds = seconds
         self._next = self._next_spread = seconds()
 
-    def tick(self) -> None:
+    def enqueue_due_jobs(self) -> None:
         """Enqueue the jobs that are due, at most once a second.
 
         Raises:
@@ -194,7 +194,7 @@ class JobWorker:
         """Let `run` return after the current job; thread-safe, but not signal-safe."""
         self._stopping.set()
 
-    def run_one(self) -> bool:
+    def run_next_job(self) -> bool:
         """Run the next due job; return False when there is none.
 
         Raises:
@@ -206,7 +206,7 @@ class JobWorker:
         began = time.monotonic()
         progress = JobProgress(self._stopping)
         try:
-            with self._renewing_lease(job, progress):
+            with self._renew_lease_during(job, progress):
                 self._handlers[job.kind](job, progress)
         except Exception as error:  # no job may end the worker
             outcome = self._put_back(job, error)
@@ -215,15 +215,15 @@ class JobWorker:
         seconds = time.monotonic() - began
         is_notable = outcome != "done" or seconds > SLOW_SECONDS
         level = logging.INFO if is_notable else logging.DEBUG
-        _log.log(level, "job finished", extra=_facts(job, outcome, seconds))
+        _log.log(level, "job finished", extra=_log_fields(job, outcome, seconds))
         release_freed_memory()
         return True
 
     def _run_due(self) -> timedelta:
         """Run due work; return how long to pause."""
         try:
-            self._schedule.tick()
-            has_run = self.run_one()
+            self._schedule.enqueue_due_jobs()
+            has_run = self.run_next_job()
         except StorageError as error:
             if _outage.is_due():
                 facts = {"error": operator_text(error)}
@@ -241,7 +241,7 @@ class JobWorker:
             return "given back" if self._queue.release(job) else "lost"
         final = isinstance(error, JobRefusedError | StoreDeletedError)
         state = self._queue.fail(job, error, final=final)
-        facts = _facts(job, state or "lost", None)
+        facts = _log_fields(job, state or "lost", None)
         if state == JobState.DEAD and not isinstance(error, StoreDeletedError):
             _log.error("job abandoned", extra=facts, exc_info=error)
         elif not final:
@@ -249,12 +249,12 @@ class JobWorker:
         return state or "lost"
 
     @contextlib.contextmanager
-    def _renewing_lease(self, job: Job, progress: JobProgress) -> Iterator[None]:
+    def _renew_lease_during(self, job: Job, progress: JobProgress) -> Iterator[None]:
         """Renew the lease while the block runs."""
-        over = threading.Event()
+        ended = threading.Event()
         renewal = threading.Thread(
             target=self._renew_lease,
-            args=(job, progress, over),
+            args=(job, progress, ended),
             name="heartbeat",
             daemon=True,
         )
@@ -262,7 +262,7 @@ class JobWorker:
         try:
             yield
         finally:
-            over.set()
+            ended.set()
             renewal.join()
 
     def _renew_lease(self, job: Job, progress: JobProgress, over: threading.Event) -> None:
@@ -278,7 +278,7 @@ class JobWorker:
                 )
 
 
-def _facts(job: Job, outcome: str, seconds: float | None) -> dict[str, object]:
+def _log_fields(job: Job, outcome: str, seconds: float | None) -> dict[str, object]:
     return {
         "job": job.job_id,
         "kind": job.kind,

@@ -33,27 +33,31 @@ class ObjectJobs:
     grace_seconds: float = GRACE_SECONDS
     _seen: dict[StoreId, tuple[ServingSnapshots, int]] = field(default_factory=dict)
 
-    def tidy(self, _job: Job, progress: JobProgress) -> None:
+    def purge_and_upload_models(self, _job: Job, progress: JobProgress) -> None:
         """Purge what no reader needs; a store that did not change costs nothing."""
         shared = self.services.snapshots.shared
         if shared is None:
             return
         check_objects_are_ours(self.services)
-        stored = shared.store_ids()  # before the stores: a new one is in both
-        heads = _heads(self.services)
-        present = {head.store_id for head in heads}
-        self._seen = {one: seen for one, seen in self._seen.items() if one in present}
-        count = 0
-        for number, head in enumerate(heads):
-            progress.report(number / len(heads))
-            count += self._tidy_store(shared, head)
-        for gone in stored - present:
-            shared.remove_store(gone)
+        stored_ids = shared.store_ids()  # before the stores: a new one is in both
+        serving = _serving_snapshots(self.services)
+        present_ids = {store_serving.store_id for store_serving in serving}
+        self._seen = {
+            store_id: seen
+            for store_id, seen in self._seen.items()
+            if store_id in present_ids
+        }
+        purged_count = 0
+        for number, store_serving in enumerate(serving):
+            progress.report(number / len(serving))
+            purged_count += self._purge_and_upload_store(shared, store_serving)
+        for deleted_id in stored_ids - present_ids:
+            shared.remove_store(deleted_id)
         remove_leftovers(self.services)
-        if count:
-            _log.info("objects purged", extra={"objects": count})
+        if purged_count:
+            _log.info("objects purged", extra={"objects": purged_count})
 
-    def _tidy_store(self, shared: SnapshotStore, head: ServingSnapshots) -> int:
+    def _purge_and_upload_store(self, shared: SnapshotStore, head: ServingSnapshots) -> int:
         before, runs = self._seen.get(head.store_id, (None, 0))
         runs = runs + 1 if before == head else 1
         self._seen[head.store_id] = head, runs
@@ -73,6 +77,6 @@ class ObjectJobs:
             self.services.snapshots.publish(name, None, keep=True)
 
 
-def _heads(services: Services) -> list[ServingSnapshots]:
+def _serving_snapshots(services: Services) -> list[ServingSnapshots]:
     with services.database.reading() as connection:
         return serving_snapshots(connection)

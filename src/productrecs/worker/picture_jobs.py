@@ -119,10 +119,10 @@ class PictureJobs:
             found = stores_with_due_pictures(connection, self._services.system_clock())
         return sorted({*found, *self._other_stores})
 
-    def update(self, job: Job, progress: JobProgress) -> None:
+    def fetch_and_index(self, job: Job, progress: JobProgress) -> None:
         """Follow the catalog, fetch due pictures, and index them."""
         database, store_id = self._services.database, job.store_id
-        until = time.monotonic() + SLICE_SECONDS
+        deadline = time.monotonic() + SLICE_SECONDS
         if self._other_stores and store_id in self._other_stores:
             self._other_stores.discard(store_id)
             with database.transaction(synced=False) as transaction:
@@ -133,11 +133,11 @@ class PictureJobs:
         while not follow_catalog(database, store_id, self._services.system_clock()):
             progress.report(0.0)
         fetched_count = 0
-        while (count := self._fetch_some(store_id)) and time.monotonic() < until:
+        while (count := self._fetch_due_pictures(store_id)) and time.monotonic() < deadline:
             fetched_count += count
             progress.report(0.5)
         if time.monotonic() >= self._paused_until.get(store_id, 0.0):
-            self._build(store_id)
+            self._build_visual_model(store_id)
         if fetched_count:
             _log.info(
                 "pictures indexed", extra={"store": store_id, "pictures": fetched_count}
@@ -148,11 +148,11 @@ class PictureJobs:
         self._threads.shutdown(cancel_futures=True)
         self._viewer.close()
 
-    def _build(self, store_id: StoreId) -> None:
+    def _build_visual_model(self, store_id: StoreId) -> None:
         """Build the visual model, then pause for a multiple of the build time."""
         began = time.monotonic()
         services = self._services
-        built = build_visual(
+        model_id = build_visual(
             services.database,
             services.pictures,
             store_id,
@@ -160,106 +160,120 @@ class PictureJobs:
             services.snapshots,
         )
         duration = time.monotonic() - began
-        if built is not None:
+        if model_id is not None:
             pause = min(_PAUSE_FACTOR * duration, _MAX_PAUSE_SECONDS)
             self._paused_until[store_id] = time.monotonic() + pause
-            facts = {"store": store_id, "model": built, "s": round(duration, 2)}
+            facts = {"store": store_id, "model": model_id, "s": round(duration, 2)}
             _log.info("visual model built", extra=facts)
 
-    def _fetch_some(self, store_id: StoreId) -> int:
+    def _fetch_due_pictures(self, store_id: StoreId) -> int:
         """Fetch and describe some due pictures; return how many, 0 when none is due."""
-        waiting = self._read_due(store_id)
-        if not waiting.due:
+        due_pictures = self._read_due_cached(store_id)
+        if not due_pictures.due:
             self._waiting.pop(store_id, None)
             return 0
-        requests = self._request(waiting.due)
-        waiting.drop([one for one, _ in requests])
-        outcomes = [self._outcome(one, fetched) for one, fetched in requests]
+        requests = self._fetch_within_rate_limits(due_pictures.due)
+        due_pictures.drop([picture for picture, _ in requests])
+        outcomes = [
+            self._outcome_of_fetch(picture, fetched) for picture, fetched in requests
+        ]
         with self._services.database.transaction(synced=False) as transaction:
             PictureRepository(transaction, store_id).store(
                 outcomes, self._services.system_clock()
             )
         if not outcomes:
-            hosts = {_host(one.url) for one in waiting.due}
+            hosts = {_host(picture.url) for picture in due_pictures.due}
             time.sleep(
                 max(_PAUSE_SECONDS, min(1.0, self._rate_limiter.seconds_until_free(hosts)))
             )
         return max(1, len(outcomes))
 
-    def _read_due(self, store_id: StoreId) -> _DuePictures:
+    def _read_due_cached(self, store_id: StoreId) -> _DuePictures:
         """Return due pictures from a short cache: the query sorts the whole catalog."""
         began = time.monotonic()
-        waiting = self._waiting.get(store_id)
-        if waiting is not None and waiting.due and began < waiting.valid_until:
-            return waiting
+        cached = self._waiting.get(store_id)
+        if cached is not None and cached.due and began < cached.valid_until:
+            return cached
         with self._services.database.reading() as connection:
             due = PictureRepository(connection, store_id).due(
                 self._services.system_clock(), _BATCH * 8
             )
         ended = time.monotonic()
-        read = _DuePictures(due, ended + _READ_FACTOR * (ended - began))
-        self._waiting[store_id] = read
-        return read
+        due_pictures = _DuePictures(due, ended + _READ_FACTOR * (ended - began))
+        self._waiting[store_id] = due_pictures
+        return due_pictures
 
-    def _request(
+    def _fetch_within_rate_limits(
         self, due: Sequence[DuePicture]
     ) -> list[tuple[DuePicture, "Future[FetchResult]"]]:
         """Request some pictures within each host's rate limit; wait for all replies."""
         requests: list[tuple[DuePicture, Future[FetchResult]]] = []
-        for one in due:
-            host = _host(one.url)
+        for picture in due:
+            host = _host(picture.url)
             is_own_host = host in self._services.settings.image_hosts
             if self._rate_limiter.try_take(host, is_own_host=is_own_host):
-                requests.append((one, self._threads.submit(self._fetch, one, host)))
+                requests.append(
+                    (picture, self._threads.submit(self._fetch_picture, picture, host))
+                )
             if len(requests) == _BATCH:
                 break
         wait([fetched for _, fetched in requests])
         return requests
 
-    def _fetch(self, one: DuePicture, host: str) -> FetchResult:
+    def _fetch_picture(self, picture: DuePicture, host: str) -> FetchResult:
         # A picture without a stored digest is fetched once without validators.
-        is_embedded = one.embedder == self._embedding.name and one.digest is not None
-        cached_validators = (
-            CachedValidators(one.etag, one.modified) if is_embedded else None
+        is_embedded = (
+            picture.embedder == self._embedding.name and picture.digest is not None
         )
-        pause, seconds = False, 0.0
+        cached_validators = (
+            CachedValidators(picture.etag, picture.modified) if is_embedded else None
+        )
+        must_pause, wait_seconds = False, 0.0
         try:
             return fetch_picture(
-                one.url, cached_validators, self._services.settings.image_hosts
+                picture.url, cached_validators, self._services.settings.image_hosts
             )
         except PictureUnavailableError as error:
-            pause, seconds = error.should_back_off, error.wait_seconds
+            must_pause, wait_seconds = error.should_back_off, error.wait_seconds
             raise
         finally:
-            self._rate_limiter.end(host, must_pause=pause, seconds=seconds)
+            self._rate_limiter.end(host, must_pause=must_pause, seconds=wait_seconds)
 
-    def _outcome(self, one: DuePicture, fetched: "Future[FetchResult]") -> FetchOutcome:
+    def _outcome_of_fetch(
+        self, picture: DuePicture, fetched: "Future[FetchResult]"
+    ) -> FetchOutcome:
         """Return the outcome of one fetch."""
         now_ms = self._services.system_clock()
         try:
-            found = fetched.result()
-            if found.content is None:
-                return _indexed(one, found, now_ms)
-            fetched_count = pack_descriptor(self._viewer.describe(found.content))
+            result = fetched.result()
+            if result.content is None:
+                return _indexed_outcome(picture, result, now_ms)
+            descriptor = pack_descriptor(self._viewer.describe(result.content))
         except PictureUnavailableError as error:
-            if error.is_transient and one.attempts < len(_WAITS_MS):
-                wait_ms = max(_WAITS_MS[one.attempts], 1_000 * error.wait_seconds)
-                return _failed(one, PictureState.PENDING, str(error), now_ms + wait_ms)
-            return _failed(one, PictureState.FAILED, str(error), now_ms + REFETCH_AFTER_MS)
+            if error.is_transient and picture.attempts < len(_WAITS_MS):
+                wait_ms = max(_WAITS_MS[picture.attempts], 1_000 * error.wait_seconds)
+                return _failed_outcome(
+                    picture, PictureState.PENDING, str(error), now_ms + wait_ms
+                )
+            return _failed_outcome(
+                picture, PictureState.FAILED, str(error), now_ms + REFETCH_AFTER_MS
+            )
         except (NotAPictureError, PictureTooLargeError) as error:
-            return _failed(one, PictureState.FAILED, str(error), now_ms + REFETCH_AFTER_MS)
+            return _failed_outcome(
+                picture, PictureState.FAILED, str(error), now_ms + REFETCH_AFTER_MS
+            )
         return replace(
-            _indexed(one, found, now_ms),
-            descriptor=fetched_count,
+            _indexed_outcome(picture, result, now_ms),
+            descriptor=descriptor,
             embedder=self._embedding.name,
-            digest=file_digest(found.content),
+            digest=file_digest(result.content),
         )
 
 
 def build_picture_worker(services: Services) -> JobWorker:
     """Return the worker of picture jobs."""
     pictures = PictureJobs(services)
-    handlers: dict[str, JobHandler] = {JOB: pictures.update}
+    handlers: dict[str, JobHandler] = {JOB: pictures.fetch_and_index}
     tasks = (
         PeriodicJob(
             JOB, every=timedelta(seconds=1), stores=pictures.stores_with_due_pictures
@@ -271,7 +285,7 @@ def build_picture_worker(services: Services) -> JobWorker:
     )
 
 
-def _indexed(one: DuePicture, found: FetchResult, now_ms: int) -> FetchOutcome:
+def _indexed_outcome(one: DuePicture, found: FetchResult, now_ms: int) -> FetchOutcome:
     """Return the outcome of an indexed picture."""
     return FetchOutcome(
         one.number,
@@ -283,7 +297,9 @@ def _indexed(one: DuePicture, found: FetchResult, now_ms: int) -> FetchOutcome:
     )
 
 
-def _failed(one: DuePicture, state: PictureState, reason: str, due_at: int) -> FetchOutcome:
+def _failed_outcome(
+    one: DuePicture, state: PictureState, reason: str, due_at: int
+) -> FetchOutcome:
     return FetchOutcome(one.number, one.url, state, due_at, one.attempts + 1, reason)
 
 

@@ -112,8 +112,8 @@ def make_scheduled_backup(services: Services, begin: Begin) -> SavedBackup:
         size = (folder / name).stat().st_size
         place.put(f"{BACKUP_FOLDER}/{name}", folder / name)
     share_erasures(services.settings.data, services.objects, place)
-    surplus = backup_names(place)[: -services.settings.backups_kept]
-    place.delete([f"{BACKUP_FOLDER}/{one}" for one in surplus])
+    surplus_names = backup_names(place)[: -services.settings.backups_kept]
+    place.delete([f"{BACKUP_FOLDER}/{name_to_delete}" for name_to_delete in surplus_names])
     return SavedBackup(name, size, manifest)
 
 
@@ -131,9 +131,9 @@ def fetch_backup(place: ObjectStore, name: str | None, folder: Path) -> Path:
     if name is not None and name not in names:
         message = f"there is no backup {name} in {place.address}; the newest is {names[-1]}"
         raise NoBackupError(message)
-    chosen = name or names[-1]
-    place.save(f"{BACKUP_FOLDER}/{chosen}", folder / chosen)
-    return folder / chosen
+    chosen_name = name or names[-1]
+    place.save(f"{BACKUP_FOLDER}/{chosen_name}", folder / chosen_name)
+    return folder / chosen_name
 
 
 def _made_at(name: str) -> int | None:

@@ -85,7 +85,7 @@ class SearchIndexer:
             except ObjectStoreUnavailableError:  # logged once
                 pass
             except StorageError as error:
-                self._note_failure(error)
+                self._log_outage(error)
             self._stopping.wait(_TROUBLE_SECONDS)
 
     def _run_alone(self, uploader: IndexUploader | None) -> None:
@@ -125,7 +125,7 @@ class SearchIndexer:
             reader = self._services.database.raw_reader()
             accounts = AccountDirectory(self._services.database)
             indexer = Indexer(self._services.indexes, accounts)
-            with self._embedding():
+            with self._embed_in_background():
                 while not self._stopping.is_set():
                     began = time.monotonic()
                     if uploader is not None:
@@ -133,36 +133,36 @@ class SearchIndexer:
                         if uploader.is_over:
                             break
                     has_read_all = not indexer.run_once(reader)
-                    self._note_success()
+                    self._log_recovery()
                     if has_read_all:
                         self._stopping.wait(_pause(time.monotonic() - began))
         except StorageError as error:
-            self._note_failure(error)
+            self._log_outage(error)
         finally:
             if indexer is not None:
                 indexer.close()
             if reader is not None:
                 reader.close()
 
-    def _note_success(self) -> None:
+    def _log_recovery(self) -> None:
         if self._outage.has_ended():
             _log.info("catalog read again")
 
-    def _note_failure(self, error: StorageError) -> None:
+    def _log_outage(self, error: StorageError) -> None:
         if self._outage.is_due():
             _log.warning("catalog read failed", extra={"error": operator_text(error)})
 
     @contextlib.contextmanager
-    def _embedding(self) -> Iterator[None]:
+    def _embed_in_background(self) -> Iterator[None]:
         """Embed products' texts in a background thread per model while the block runs."""
-        over = threading.Event()
+        ended = threading.Event()
         threads = []
         for kind, encoder in self._encoders.items():
             builder = MeaningBuilder(self._services.indexes, encoder, kind=kind)
-            arguments = (builder, over)
+            arguments = (builder, ended)
             threads.append(
                 threading.Thread(
-                    target=self._embed, args=arguments, name=kind.name, daemon=True
+                    target=self._run_builder, args=arguments, name=kind.name, daemon=True
                 )
             )
         for thread in threads:
@@ -170,15 +170,15 @@ class SearchIndexer:
         try:
             yield
         finally:
-            over.set()
+            ended.set()
             for thread in threads:
                 thread.join()
 
-    def _embed(self, builder: MeaningBuilder, over: threading.Event) -> None:
+    def _run_builder(self, builder: MeaningBuilder, over: threading.Event) -> None:
         while not over.is_set() and not builder.is_off:
             try:
                 with contextlib.closing(self._services.database.raw_reader()) as reader:
                     builder.run(reader, over)
             except StorageError as error:
-                self._note_failure(error)
+                self._log_outage(error)
                 over.wait(_TROUBLE_SECONDS)

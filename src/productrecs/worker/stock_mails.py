@@ -48,24 +48,26 @@ def mail_stock_alerts(
         readers = UserRepository(connection, store.store_id).stock_mail_readers()
     if server is None or not readers:
         return 0
-    due = _due(services, store)
-    new = [one for one in due if one.item_id not in already_reported]
-    count = f"{len(new)} product{'s' if len(new) > 1 else ''}"
+    due_actions = _due_stock_actions(services, store)
+    new_actions = [
+        action for action in due_actions if action.item_id not in already_reported
+    ]
+    count = f"{len(new_actions)} product{'s' if len(new_actions) > 1 else ''}"
     mail = TeamMail(
         "stock alert",
         f"{store.domain}: {count} to order",
-        _text(new, store, services.settings.base_url or ""),
+        _mail_text(new_actions, store, services.settings.base_url or ""),
     )
-    sent = send_to_team(server, store, readers if new else (), mail)
-    if new and not sent:
+    sent_count = send_to_team(server, store, readers if new_actions else (), mail)
+    if new_actions and not sent_count:
         return 0
     with services.database.transaction() as transaction:
         repository = ForecastRepository(transaction, store.store_id)
-        repository.record_alerted_items({one.item_id for one in due})
-    return sent
+        repository.record_alerted_items({action.item_id for action in due_actions})
+    return sent_count
 
 
-def _due(services: Services, store: Store) -> list[StockAction]:
+def _due_stock_actions(services: Services, store: Store) -> list[StockAction]:
     """Return the products to order, by money at stake."""
     with services.database.reading() as connection:
         repository = ForecastRepository(connection, store.store_id)
@@ -77,18 +79,18 @@ def _due(services: Services, store: Store) -> list[StockAction]:
     return [one for one in some if one.alert in _DUE]
 
 
-def _text(new: Sequence[StockAction], store: Store, base_url: str) -> str:
+def _mail_text(new_actions: Sequence[StockAction], store: Store, base_url: str) -> str:
     lines = [
-        f"- {one.title or one.item_id} ({one.item_id}): {_WORDS[one.alert]}"
-        + (f"; order {one.order_quantity}" if one.order_quantity else "")
-        for one in new[:_MAX_NAMED]
-        if one.alert is not None
+        f"- {action.title or action.item_id} ({action.item_id}): {_WORDS[action.alert]}"
+        + (f"; order {action.order_quantity}" if action.order_quantity else "")
+        for action in new_actions[:_MAX_NAMED]
+        if action.alert is not None
     ]
-    if len(new) > _MAX_NAMED:
-        lines.append(f"and {len(new) - _MAX_NAMED} more")
-    listed = "\n".join(lines)
+    if len(new_actions) > _MAX_NAMED:
+        lines.append(f"and {len(new_actions) - _MAX_NAMED} more")
+    listed_actions = "\n".join(lines)
     return (
-        f"Last night's forecast of {store.domain} says:\n\n{listed}\n\n"
+        f"Last night's forecast of {store.domain} says:\n\n{listed_actions}\n\n"
         f"What to order, and by when: {base_url}/dashboard/demand\n\n"
         "You can turn these e-mails off on the same page.\n"
     )

@@ -107,7 +107,7 @@ class StoreJobs:
 
     def train(self, job: Job, progress: JobProgress) -> None:
         """Train the store's models on its log."""
-        self._trainer.train(self._store(job), progress.report)
+        self._trainer.train(self._store_of(job), progress.report)
 
     def stores_to_attribute(self) -> Sequence[StoreId]:
         """Return the stores whose log has unattributed entries."""
@@ -116,7 +116,7 @@ class StoreJobs:
 
     def attribute(self, job: Job, progress: JobProgress) -> None:
         """Attribute new purchases to recommendations, for a limited time per run."""
-        store, until = self._store(job), time.monotonic() + _ATTRIBUTING_SECONDS
+        store, until = self._store_of(job), time.monotonic() + _ATTRIBUTING_SECONDS
         self._attributor.catch_up(
             store, lambda: progress.stopping or time.monotonic() >= until
         )
@@ -131,7 +131,7 @@ class StoreJobs:
 
     def measure_tests(self, job: Job, _progress: JobProgress) -> None:
         """Compute the present results of the store's tests."""
-        store, services = self._store(job), self._services
+        store, services = self._store_of(job), self._services
         now_ms = services.clock()
         for test in measured_tests(services.database, store, now_ms):
             measure_and_store_test(services.database, store, test, now_ms)
@@ -146,7 +146,7 @@ class StoreJobs:
 
     def segment_customers(self, job: Job, _progress: JobProgress) -> None:
         """Compute the store's customers and segments."""
-        store, services = self._store(job), self._services
+        store, services = self._store_of(job), self._services
         compute_and_store_segments(services.database, store, services.clock())
 
     def stores_with_ending_plans(self) -> Sequence[StoreId]:
@@ -159,9 +159,9 @@ class StoreJobs:
             if store.subscription.is_near_end(now_ms)
         ]
 
-    def warn_of_ending_plans(self, job: Job, _progress: JobProgress) -> None:
+    def log_ending_plan(self, job: Job, _progress: JobProgress) -> None:
         """Log that a store's plan ends or has ended, with the remedy."""
-        store = self._store(job)
+        store = self._store_of(job)
         subscription = store.subscription
         facts = {
             "store": store.store_id,
@@ -192,21 +192,21 @@ class StoreJobs:
 
     def index_earnings(self, job: Job, _progress: JobProgress) -> None:
         """Compute what the store earns by each product, from margin and forecast."""
-        store, services = self._store(job), self._services
+        store, services = self._store_of(job), self._services
         with services.database.reading() as connection:
             items = EarningsRepository(connection, job.store_id).priced_items()
             forecasts = ForecastRepository(connection, job.store_id)
             run = forecasts.newest_run() if store.settings.demand_forecast else None
             stocked = None if run is None else forecasts.stocked_items()
-        planned = None
+        stock_plan = None
         if run is not None and stocked is not None:
-            planned = plan_stock_actions(stocked, run, store.settings, services.clock())
-        actions = [] if planned is None else planned.first(len(planned))
-        short, surplus = (
-            [items.numbers[one.item_id] for one in actions if one.alert is alert]
+            stock_plan = plan_stock_actions(stocked, run, store.settings, services.clock())
+        actions = [] if stock_plan is None else stock_plan.first(len(stock_plan))
+        running_out, overstocked = (
+            [items.numbers[action.item_id] for action in actions if action.alert is alert]
             for alert in (StockAlert.RUNS_OUT, StockAlert.OVERSTOCK)
         )
-        index = compute_earning_index(items.prices, items.costs, short, surplus)
+        index = compute_earning_index(items.prices, items.costs, running_out, overstocked)
         with services.database.transaction() as transaction:
             earnings = EarningsRepository(transaction, job.store_id)
             earnings.store_index(index, services.clock())
@@ -214,7 +214,7 @@ class StoreJobs:
     def replay_earnings(self, job: Job, _progress: JobProgress) -> None:
         """Replay the store's past orders at several weights of earnings."""
         services = self._services
-        replay_and_store_earnings(services.database, self._store(job), services.clock())
+        replay_and_store_earnings(services.database, self._store_of(job), services.clock())
 
     def stores_with_order_policy(self) -> Sequence[StoreId]:
         """Return the stores whose setting for unconfirmed orders is not applied yet."""
@@ -233,13 +233,13 @@ class StoreJobs:
         """Count or leave out earlier unconfirmed purchases, as the store's setting says."""
         services = self._services
         while not progress.stopping and apply_order_policy(
-            services.database, self._store(job), services.clock()
+            services.database, self._store_of(job), services.clock()
         ):
             pass
 
     def leave_out_excess(self, job: Job, progress: JobProgress) -> None:
         """Leave what crowded networks sent beyond their shares out of reports too."""
-        store, services = self._store(job), self._services
+        store, services = self._store_of(job), self._services
         while not progress.stopping and leave_out_excess(
             services.database, store, services.clock()
         ):
@@ -266,28 +266,32 @@ class StoreJobs:
     def stores_to_purge(self) -> Sequence[StoreId]:
         """Return the stores with a retention whose nightly window began."""
         self._accounts.refresh()
-        chosen = [one for one in self._accounts.all() if self._retention_days(one)]
-        if not chosen:
+        stores_with_retention = [
+            store for store in self._accounts.all() if self._retention_days(store)
+        ]
+        if not stores_with_retention:
             return []
         now_ms = self._services.clock()
         with self._services.database.reading() as connection:
-            last = last_purges(connection)
+            last_purges_by_store = last_purges(connection)
         return [
-            one.store_id
-            for one in chosen
-            if is_nightly_run_due(one.settings.zone, last.get(one.store_id, 0), now_ms)
+            store.store_id
+            for store in stores_with_retention
+            if is_nightly_run_due(
+                store.settings.zone, last_purges_by_store.get(store.store_id, 0), now_ms
+            )
         ]
 
     def purge_events(self, job: Job, progress: JobProgress) -> None:
         """Purge events older than the retention, for a limited time per run."""
-        store, until = self._store(job), time.monotonic() + _PURGING_SECONDS
+        store, deadline = self._store_of(job), time.monotonic() + _PURGING_SECONDS
         if days := self._retention_days(store):
             deleted = purge_events(
                 self._services.database,
                 store,
                 days,
                 self._services.clock(),
-                lambda: progress.stopping or time.monotonic() >= until,
+                lambda: progress.stopping or time.monotonic() >= deadline,
             )
             if deleted:
                 facts = {"store": store.store_id, "events": deleted, "days": days}
@@ -316,7 +320,7 @@ class StoreJobs:
             now_ms = self._services.system_clock()
             AuditRepository(transaction, job.store_id).purge(now_ms)
 
-    def _store(self, job: Job) -> Store:
+    def _store_of(self, job: Job) -> Store:
         self._accounts.refresh()  # the store may have just registered
         store = self._accounts.by_id(job.store_id)
         if store is None:
@@ -332,7 +336,7 @@ def build_worker(services: Services) -> JobWorker:
     handlers: dict[str, JobHandler] = {
         "apply-order-policy": stores.apply_order_policy,
         "attribute": stores.attribute,
-        "clean-jobs": lambda _job, _progress: _clean(queue),
+        "clean-jobs": lambda _job, _progress: _clean_job_queue(queue),
         "erase-shoppers": stores.erase_shoppers,
         "forget-receipts": stores.delete_old_receipts,
         "forget-searches": stores.delete_old_searches,
@@ -344,8 +348,8 @@ def build_worker(services: Services) -> JobWorker:
         "measure-tests": stores.measure_tests,
         "work-out-customers": stores.segment_customers,
         "sync-engines": stores.sync_engines,
-        "tell-of-plans": stores.warn_of_ending_plans,
-        "tidy-objects": ObjectJobs(services).tidy,
+        "tell-of-plans": stores.log_ending_plan,
+        "tidy-objects": ObjectJobs(services).purge_and_upload_models,
         "train": stores.train,
     }
     tasks = (
@@ -361,8 +365,8 @@ def build_worker(services: Services) -> JobWorker:
         PeriodicJob(
             "erase-shoppers", every=timedelta(seconds=2), stores=stores.stores_with_erasures
         ),
-        _housekeeping("forget-receipts", timedelta(hours=1), stores),
-        _housekeeping("forget-searches", timedelta(days=1), stores),
+        _housekeeping_job("forget-receipts", timedelta(hours=1), stores),
+        _housekeeping_job("forget-searches", timedelta(days=1), stores),
         PeriodicJob(
             "tell-of-plans",
             every=timedelta(days=1),
@@ -393,11 +397,11 @@ def build_worker(services: Services) -> JobWorker:
     return JobWorker(queue, handlers, JobSchedule(periodic_tasks, tasks))
 
 
-def _housekeeping(kind: str, every: timedelta, stores: StoreJobs) -> PeriodicJob:
+def _housekeeping_job(kind: str, every: timedelta, stores: StoreJobs) -> PeriodicJob:
     return PeriodicJob(kind, every=every, stores=stores.all_stores, spread=True)
 
 
-def _clean(queue: JobQueue) -> None:
+def _clean_job_queue(queue: JobQueue) -> None:
     queue.clean()
 
 

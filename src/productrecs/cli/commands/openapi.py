@@ -214,10 +214,10 @@ def openapi(base_url: str, form: str, out: Path | None) -> None:
     Example: productrecs openapi --form http --out productrecs.http
     """
     # Imported here: the web framework is slow to import.
-    from productrecs.application import declared_routes  # noqa: PLC0415
+    from productrecs.application import create_declared_application  # noqa: PLC0415
     from productrecs.http.openapi_document import openapi_document  # noqa: PLC0415
 
-    document = openapi_document(declared_routes(), base_url.rstrip("/"))
+    document = openapi_document(create_declared_application(), base_url.rstrip("/"))
     text = to_http_file(document) if form == "http" else _json_text(document, form)
     if out is None:
         click.echo(text, nl=False)

@@ -68,7 +68,7 @@ def worker(
     if lane not in _PROMPT:
         os.nice(NICENESS)
     if slot is not None:
-        slot.join_metrics()
+        slot.store_metrics_in_folder()
     settings = settings_from_options(data=data)
     configure_logging(settings.log_format, settings.log_level)
     with start_services(settings, DATABASE_WAIT_SECONDS) as services:
@@ -101,17 +101,19 @@ def _build_background_loop(
         return build_picture_worker(services)
     if lane == UPLOADS:
         from productrecs.worker.backup_jobs import build_backup_worker  # noqa: PLC0415
-        from productrecs.worker.file_import_jobs import build_importer  # noqa: PLC0415
+        from productrecs.worker.file_import_jobs import build_upload_importer  # noqa: PLC0415
         from productrecs.worker.isolated_jobs import (  # noqa: PLC0415
             ParallelLoops,
-            build_forecaster,
+            build_command_job_worker,
         )
 
         # The forecaster only waits for child processes, so it shares this process.
-        loops = ParallelLoops(_build_file_workers(services), build_forecaster(services))
+        loops = ParallelLoops(
+            _build_file_workers(services), build_command_job_worker(services)
+        )
         if services.backups is not None:
             loops = ParallelLoops(build_backup_worker(services), loops)
-        return ParallelLoops(build_importer(services), loops)
+        return ParallelLoops(build_upload_importer(services), loops)
     from productrecs.storage.sql.integrity_check import IntegrityChecker  # noqa: PLC0415
     from productrecs.worker.store_jobs import build_worker  # noqa: PLC0415
 

@@ -95,7 +95,7 @@ class RequestMetrics:
 
     def __init__(self, slot: ProcessSlot) -> None:
         """Count in `slot`, starting from the values of the previous process in it."""
-        slot.join_metrics()
+        slot.store_metrics_in_folder()
         disable_created_metrics()  # type: ignore[no-untyped-call]  # theirs
         self._folder = slot.metrics
         registry = self._registry = CollectorRegistry()

@@ -19,7 +19,7 @@ ENGINES = {"buy", "browse", "complementary", "trending"}
 def work(system: System) -> None:
     """Do all that is queued, as the background does."""
     worker = build_worker(system.services)
-    while worker.run_one():
+    while worker.run_next_job():
         pass
 
 
