@@ -107,27 +107,27 @@ def _limited_sale_periods(today: int, rng: random.Random) -> dict[str, SalePerio
         + [("sold_out", 0, today - rng.randint(1, 12)) for _ in range(SOLD_OUT)]
         + [("preorder", today - rng.randint(2, 9), today) for _ in range(PREORDER)]
     )
-    chosen = rng.sample(_ordinary_products(), len(drawn_events))
+    chosen = rng.sample(_products_with_limited_sale(), len(drawn_events))
     return {
         product.id: SalePeriod(first, last, state)
         for product, (state, first, last) in zip(chosen, drawn_events, strict=True)
     }
 
 
-def _ordinary_products() -> list[DemoProduct]:
-    constant = {
+def _products_with_limited_sale() -> list[DemoProduct]:
+    always_sold_ids = {
         item_id
         for pattern in (*BUNDLES, *REPEAT_PURCHASES)
         for item_id, _ in pattern.item_probabilities
     }
-    constant |= {item_id.item_id for look in LOOKS for item_id in look.products}
+    always_sold_ids |= {item_id.item_id for look in LOOKS for item_id in look.products}
     return [
         product
         for department in DEPARTMENTS
         for shelf in department.shelves
         # The first three products of a shelf are always on sale, so that no shelf is empty.
         for product in shelf.products[3:]
-        if product.id not in constant
+        if product.id not in always_sold_ids
     ]
 
 
@@ -139,43 +139,43 @@ def catalog_items(
 ) -> list[dict[str, object]]:
     """Return every product as an object of `POST /v1/items`; `sold` is units by id."""
     return [
-        _item(assortment, product, days, sold.get(product.id, 0), rng)
+        _catalog_item(assortment, product, days, sold.get(product.id, 0), rng)
         for product in assortment.products.values()
     ]
 
 
-def _item(
+def _catalog_item(
     assortment: Assortment,
     product: DemoProduct,
     days: Sequence[date],
-    sold: int,
+    sold_units: int,
     rng: random.Random,
 ) -> dict[str, object]:
-    place = assortment.places[product.id]
+    location = assortment.places[product.id]
     is_sold_out = assortment.sale_period(product).state == "sold_out"
-    stock = 0 if is_sold_out else _stock(sold / len(days), rng)
+    stock = 0 if is_sold_out else _stock_quantity(sold_units / len(days), rng)
     return {
         "id": product.id,
-        "sku": _sku(place, product),
+        "sku": _sku(location, product),
         "title": product.title,
         "product_url": f"/demo/product/{product.id}",
         "image_url": f"/demo/pictures/{product.id}.webp",
         "price": product.price,
-        **_reduced(product),
+        **_price_reduction_fields(product),
         "brand": product.brand,
         "color": [product.colour],
         "size": _SIZE.findall(product.title),
         "material": _materials(product),
         "cost": round(product.price * rng.uniform(0.36, 0.62), 2),
         "stock_qty": stock,
-        "categories": place.department.category_names(place.shelf),
-        "category_ids": place.department.category_ids(place.shelf),
-        "description": _description(product, place),
+        "categories": location.department.category_names(location.shelf),
+        "category_ids": location.department.category_ids(location.shelf),
+        "description": _description(product, location),
         **_availability_fields(assortment.sale_period(product), days),
     }
 
 
-def _reduced(product: DemoProduct) -> dict[str, object]:
+def _price_reduction_fields(product: DemoProduct) -> dict[str, object]:
     """Return the list price of every ninth product, which it was sold at before."""
     if zlib.crc32(product.id.encode()) % 9:
         return {}
@@ -188,7 +188,7 @@ def _materials(product: DemoProduct) -> list[str]:
     return [name for name in MATERIALS if name in words]
 
 
-def _stock(daily_sales: float, rng: random.Random) -> int:
+def _stock_quantity(daily_sales: float, rng: random.Random) -> int:
     """Return the stock of a product that sells `daily_sales` a day.
 
     Mostly for 1-2 months.

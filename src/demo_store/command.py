@@ -20,10 +20,10 @@ from demo_store.generator import (
     ORDER_COLUMNS,
     SEED,
     DemoStore,
-    generate,
+    generate_demo_store,
 )
 from demo_store.placements import create_placements
-from demo_store.publish_looks import index_pictures, publish_looks
+from demo_store.publish_looks import index_pictures, publish_looks_and_set_title
 from demo_store.shopping_patterns import BUNDLES
 from demo_store.simulated_visit import Event
 from demo_store.storefront.application import Storefront
@@ -136,7 +136,7 @@ def demo(
     Example: productrecs demo --port 8080
     """
     settings = settings_from_options(host, port, data, workers)
-    _check_free(settings)
+    _check_port_is_free(settings)
     with start_services(settings) as services:
         shop = prepare_store(services)
     sys.exit(
@@ -149,7 +149,7 @@ def demo(
     )
 
 
-def _check_free(settings: Settings) -> None:
+def _check_port_is_free(settings: Settings) -> None:
     """Check the address first, because creating the shop takes half a minute.
 
     Raises:
@@ -168,12 +168,12 @@ def prepare_store(services: Services) -> DemoShop:
     try:
         store = find_store(services.database, DOMAIN)
     except UnknownStoreError:
-        return _created_store(services)
+        return _create_demo_store(services)
     with services.database.reading() as connection:
         progress = EventRepository(connection, store.store_id).lines_imported(_KIND, _KIND)
     if progress is None or progress < _EDITION:
         delete_store(services.database, store)
-        return _created_store(services)
+        return _create_demo_store(services)
     secret = rotate_secret(services.database, store)
     return DemoShop(store, secret, *_new_login(services, store))
 
@@ -193,15 +193,15 @@ def print_access(shop: DemoShop, address: str, settings: Settings) -> None:
     click.echo(f"curl '{address}/v1/recommendations?{query}'")
 
 
-def _created_store(services: Services) -> DemoShop:
+def _create_demo_store(services: Services) -> DemoShop:
     began = time.monotonic()
     plan = find_plan(services.settings.plans, "unlimited")
     registration = Registration(domain=DOMAIN, plan=plan, settings=SETTINGS)
     store, secret = register_store(services.database, registration, services.clock)
     folder = pictures_folder(services.settings.data)
     with draw_in_background(folder):
-        _add_history(services, store)
-    _say("comparing pictures")
+        _generate_and_import_history(services, store)
+    _print_step("comparing pictures")
     index_pictures(services, store, PictureFiles(folder))
     _mark_complete(services, store)
     seconds = time.monotonic() - began
@@ -209,7 +209,7 @@ def _created_store(services: Services) -> DemoShop:
     return DemoShop(store, secret, *_new_login(services, store))
 
 
-def _say(step: str) -> None:
+def _print_step(step: str) -> None:
     """Print the next step: in a terminal and in a file, so that nobody waits unknowing."""
     click.echo(f"Making the demo store: {step}.", err=True)
 
@@ -227,19 +227,19 @@ def _new_login(services: Services, store: Store) -> tuple[str, str]:
     return owner.email or DOMAIN, password
 
 
-def _add_history(services: Services, store: Store) -> None:
+def _generate_and_import_history(services: Services, store: Store) -> None:
     """Import a year of data through the same code as any merchant's data."""
-    _say("inventing products and a year of shoppers")
-    shop = generate(
+    _print_step("inventing products and a year of shoppers")
+    shop = generate_demo_store(
         SEED,
         services.clock(),
         lambda unit: arm_of(store.store_id, TEST, unit) is Arm.HELD_OUT,
     )
-    _say("importing products")
+    _print_step("importing products")
     import_items(services.imports, store, _json_lines(shop.items))
-    _say("importing visits")
-    _receive(services, store, shop.events)
-    _say("importing orders")
+    _print_step("importing visits")
+    _import_events(services, store, shop.events)
+    _print_step("importing orders")
     history = HistoryImport(
         services.database,
         services.numbers,
@@ -247,22 +247,22 @@ def _add_history(services: Services, store: Store) -> None:
         store.settings.zone,
         services.clock(),
     )
-    returned = [row for row in shop.order_rows if int(row["quantity"]) < 0]
-    history.run(io.BytesIO(_csv(returned)))
-    _say("counting searches")
-    _count(services, store, shop)
-    _say("learning from a year")
-    deps = TrainingDeps(
+    returned_rows = [row for row in shop.order_rows if int(row["quantity"]) < 0]
+    history.run(io.BytesIO(_csv(returned_rows)))
+    _print_step("counting searches")
+    _store_search_counts_and_holdout(services, store, shop)
+    _print_step("learning from a year")
+    dependencies = TrainingDeps(
         services.database, services.models, services.clock, services.snapshots
     )
-    train_store(deps, store, TrainingInputs(), lambda _share: None)
+    train_store(dependencies, store, TrainingInputs(), lambda _share: None)
     pictures = PictureFiles(pictures_folder(services.settings.data))
-    publish_looks(services, store, pictures)
+    publish_looks_and_set_title(services, store, pictures)
     create_placements(services, store)
-    _plan_season(services, store)
+    _schedule_season_rule(services, store)
 
 
-def _plan_season(services: Services, store: Store) -> None:
+def _schedule_season_rule(services: Services, store: Store) -> None:
     """Add a rule that begins in two weeks, so that lists are what was learned."""
     now = datetime.fromtimestamp(services.clock() / 1000, store.settings.zone)
     first = now.date() + timedelta(days=_SEASON_AHEAD_DAYS)
@@ -276,7 +276,7 @@ def _plan_season(services: Services, store: Store) -> None:
     RuleEditor(services.database, store, services.clock, LOGIN).add(season)
 
 
-def _receive(services: Services, store: Store, events: Sequence[Event]) -> None:
+def _import_events(services: Services, store: Store, events: Sequence[Event]) -> None:
     """Store events as received at their own time: reports skip imported events."""
     for begin in range(0, len(events), CHUNK):
         some = events[begin : begin + CHUNK]
@@ -287,33 +287,37 @@ def _receive(services: Services, store: Store, events: Sequence[Event]) -> None:
         log.committed()
 
 
-def _count(services: Services, store: Store, shop: DemoStore) -> None:
+def _store_search_counts_and_holdout(
+    services: Services, store: Store, shop: DemoStore
+) -> None:
     """Count the searches by day, and store the result of the holdout test."""
-    days: dict[str, Counter[ObservedSearch]] = defaultdict(Counter)
+    searches_by_day: dict[str, Counter[ObservedSearch]] = defaultdict(Counter)
     for search in shop.searches:
         time = datetime.fromtimestamp(search.at_ms / 1000, store.settings.zone)
         shopper = visitor_hash(search.shopper)
-        one = ObservedSearch(store.store_id, search.words, search.is_empty, shopper)
-        days[time.date().isoformat()][one] += 1
+        observed_search = ObservedSearch(
+            store.store_id, search.words, search.is_empty, shopper
+        )
+        searches_by_day[time.date().isoformat()][observed_search] += 1
     exposures = [
         Exposure(
             store.store_id,
-            one.identity,
+            observed_search.identity,
             TEST.name,
-            Arm.HELD_OUT if one.is_held_out else Arm.SHOWN,
-            one.unit,
-            one.first_ms,
+            Arm.HELD_OUT if observed_search.is_held_out else Arm.SHOWN,
+            observed_search.unit,
+            observed_search.first_ms,
         )
-        for one in shop.exposures
+        for observed_search in shop.exposures
     ]
     language = LanguageAnalyzer(store.settings.language)
     with services.database.transaction() as transaction:
         counts = SearchCountRepository(transaction, store.store_id)
-        for day, searched in days.items():
-            counts.add(day, count_by_intent(searched, language))
+        for day, observed_searches in searches_by_day.items():
+            counts.add(day, count_by_intent(observed_searches, language))
         store_exposures(transaction, exposures)
-    tested = replace(store.settings, holdout_percent=HOLDOUT_PERCENT)
-    test = holdout_test(replace(store, settings=tested), TEST.name)
+    settings_with_holdout = replace(store.settings, holdout_percent=HOLDOUT_PERCENT)
+    test = holdout_test(replace(store, settings=settings_with_holdout), TEST.name)
     measure_and_store_test(services.database, store, test, services.clock())
 
 

@@ -12,7 +12,7 @@ from demo_store.simulated_visit import Event, SimulatedSearch
 from demo_store.simulation import simulate_year
 from demo_store.store_history import ORDER_COLUMNS, HoldoutExposure, StoreHistory
 
-__all__ = ["DAYS", "DOMAIN", "ORDER_COLUMNS", "SEED", "DemoStore", "generate"]
+__all__ = ["DAYS", "DOMAIN", "ORDER_COLUMNS", "SEED", "DemoStore", "generate_demo_store"]
 
 DOMAIN = "demo.localhost"
 DAYS = 365
@@ -37,7 +37,9 @@ class DemoStore:
     exposures: list[HoldoutExposure]
 
 
-def generate(seed: int, now_ms: int, is_held_out: Callable[[str], bool]) -> DemoStore:
+def generate_demo_store(
+    seed: int, now_ms: int, is_held_out: Callable[[str], bool]
+) -> DemoStore:
     """Return the shop at `now_ms` (UTC): deterministic for the same arguments.
 
     400 products, about 3,000 shoppers, 6,000 orders and 110,000 events over `DAYS` days,
@@ -45,7 +47,7 @@ def generate(seed: int, now_ms: int, is_held_out: Callable[[str], bool]) -> Demo
     see no lists; the others sometimes click and buy products of lists.
     """
     today = datetime.fromtimestamp(now_ms / 1000, UTC).date()
-    days = [today - timedelta(days=back) for back in range(DAYS, -1, -1)]
+    days = [today - timedelta(days=days_ago) for days_ago in range(DAYS, -1, -1)]
     assortment = create_assortment(days, seeded_random(seed, "shelves"))
     colours = sorted({product.colour for product in assortment.products.values()})
     history = StoreHistory(
@@ -61,5 +63,5 @@ def generate(seed: int, now_ms: int, is_held_out: Callable[[str], bool]) -> Demo
     for row in rows:
         sold[row["item_id"]] += int(row["quantity"])
     items = catalog_items(assortment, days, sold, seeded_random(seed, "catalog"))
-    searches = sorted(history.searches, key=lambda one: one.at_ms)
+    searches = sorted(history.searches, key=lambda search: search.at_ms)
     return DemoStore(items, rows, history.events(), searches, history.exposures())

@@ -127,13 +127,15 @@ def draw_look(look: DemoLook, width: int = WIDTH) -> bytes:
     canvas = Canvas((width, width * HEIGHT // WIDTH), blended(colour, WHITE, 0.6))
     canvas.furnish(Drawing(read_drawing(look.ground), colour))
     for look_product in (*look.products[1:2], look.products[0], *look.products[2:]):
-        canvas.paint(_placed(look_product))
+        canvas.paint(_placed_drawing(look_product))
     return encoded(canvas)
 
 
-def box_of(look_product: LookProduct) -> tuple[float, float, float, float]:
+def hotspot_box_of(look_product: LookProduct) -> tuple[float, float, float, float]:
     """Return a piece's box: left, top, width, height, as fractions of the picture."""
-    points = [point for shape in _placed(look_product).shapes for point in shape.points]
+    points = [
+        point for shape in _placed_drawing(look_product).shapes for point in shape.points
+    ]
     left = max(0.0, min(x for x, _ in points))
     top = max(0.0, min(y for _, y in points))
     right = min(100.0, max(x for x, _ in points))
@@ -146,7 +148,7 @@ def box_of(look_product: LookProduct) -> tuple[float, float, float, float]:
     )
 
 
-def _placed(look_product: LookProduct) -> Drawing:
+def _placed_drawing(look_product: LookProduct) -> Drawing:
     return drawing_of(_PRODUCTS[look_product.item_id]).shifted(
         look_product.x, look_product.y, look_product.scale
     )

@@ -6,7 +6,7 @@ listens, and indexes them without a fetch. Everything else is the same as for an
 
 from typing import Final
 
-from demo_store.looks import LOOKS, DemoLook, box_of, published_id
+from demo_store.looks import LOOKS, DemoLook, hotspot_box_of, published_id
 from demo_store.storefront.picture_files import PictureFiles
 from productrecs.features.looks.look import Hotspot, LookContent
 from productrecs.features.looks.look_editor import LookEditor
@@ -47,14 +47,19 @@ def index_pictures(services: Services, store: Store, pictures: PictureFiles) -> 
     model = services.picture_model()
     embedding = choose_embedding(model)
     with SandboxedDecoder(embedder=None if model is None else model.path) as decoder:
-        found = [_described(one, pictures, decoder, embedding.name) for one in due]
-    described = [outcome for outcome in found if outcome is not None]
+        outcomes = [
+            _index_outcome(due_picture, pictures, decoder, embedding.name)
+            for due_picture in due
+        ]
+    known_outcomes = [outcome for outcome in outcomes if outcome is not None]
     with database.transaction() as transaction:
-        PictureRepository(transaction, store.store_id).store(described, now_ms)
+        PictureRepository(transaction, store.store_id).store(known_outcomes, now_ms)
     build_visual(database, services.pictures, store.store_id, embedding, services.snapshots)
 
 
-def publish_looks(services: Services, store: Store, pictures: PictureFiles) -> None:
+def publish_looks_and_set_title(
+    services: Services, store: Store, pictures: PictureFiles
+) -> None:
     """Publish each look on the page of each of its products, the first product last.
 
     Also set a widget title that suits a shop with more than clothes.
@@ -63,14 +68,17 @@ def publish_looks(services: Services, store: Store, pictures: PictureFiles) -> N
     contents = []
     with SandboxedDecoder(BATCH_CPU_SECONDS) as decoder:
         for look in LOOKS:
-            picture_bytes = pictures.get(("looks", f"{look.id}.webp")) or b""
+            picture_bytes = pictures.read_or_draw(("looks", f"{look.id}.webp")) or b""
             picture_id = editor.store_picture(picture_bytes, decoder).picture_id
             contents += [
-                _content(look, index, picture_id) for index in range(len(look.products))
+                _look_content(look, index, picture_id)
+                for index in range(len(look.products))
             ]
-    published = editor.add(contents, publish=True)
-    expected = [published_id(look, one.item_id) for look in LOOKS for one in look.products]
-    if [one.look_id for one in published] != expected:
+    published_looks = editor.add(contents, publish=True)
+    expected_ids = [
+        published_id(look, one.item_id) for look in LOOKS for one in look.products
+    ]
+    if [one.look_id for one in published_looks] != expected_ids:
         message = "the events of the demo name other looks than those that were published"
         raise RuntimeError(message)
     with services.database.transaction() as transaction:
@@ -78,15 +86,18 @@ def publish_looks(services: Services, store: Store, pictures: PictureFiles) -> N
         widgets.change("look", ConfigChange({"strings": _WORDS}), services.clock())
 
 
-def _described(
-    one: DuePicture, pictures: PictureFiles, decoder: SandboxedDecoder, embedder: str
+def _index_outcome(
+    due_picture: DuePicture,
+    pictures: PictureFiles,
+    decoder: SandboxedDecoder,
+    embedder: str,
 ) -> FetchOutcome | None:
-    picture_bytes = pictures.get((one.url.rpartition("/")[2],))
+    picture_bytes = pictures.read_or_draw((due_picture.url.rpartition("/")[2],))
     if picture_bytes is None:
         return None
     return FetchOutcome(
-        one.number,
-        one.url,
+        due_picture.number,
+        due_picture.url,
         PictureState.INDEXED,
         _FAR_FUTURE_MS,
         descriptor=pack_descriptor(decoder.describe(picture_bytes)),
@@ -95,11 +106,13 @@ def _described(
     )
 
 
-def _content(look: DemoLook, anchor: int, picture_id: str) -> LookContent:
+def _look_content(look: DemoLook, anchor: int, picture_id: str) -> LookContent:
     return LookContent(
         look.products[anchor].item_id,
         "",
         look.title,
-        tuple(Hotspot(one.label, box_of(one), one.item_id) for one in look.products),
+        tuple(
+            Hotspot(one.label, hotspot_box_of(one), one.item_id) for one in look.products
+        ),
         picture_id,
     )

@@ -53,11 +53,14 @@ class ShopperPopulation:
         self.shoppers = shoppers
         self._liked_categories = liked_categories
         self._by_activity_choice = _by_activity(shoppers)
-        fans: dict[str, list[Shopper]] = {}
+        shoppers_by_shelf: dict[str, list[Shopper]] = {}
         for shopper, shelves in zip(shoppers, liked_categories, strict=True):
             for shelf in shelves:
-                fans.setdefault(shelf, []).append(shopper)
-        self._fans = {shelf: _by_activity(found) for shelf, found in fans.items()}
+                shoppers_by_shelf.setdefault(shelf, []).append(shopper)
+        self._fans = {
+            shelf: _by_activity(shelf_shoppers)
+            for shelf, shelf_shoppers in shoppers_by_shelf.items()
+        }
 
     def most_active(self, shelves: tuple[str, ...]) -> Shopper:
         """Return the most active customer with an account who prefers these shelves."""
@@ -90,11 +93,11 @@ def create_shoppers(colours: Sequence[str], rng: random.Random) -> ShopperPopula
     shoppers, liked_categories = [], []
     for number in range(SHOPPERS):
         their_categories = personas.draw(rng)
-        others = personas.draw(rng)[:2]
+        other_categories = personas.draw(rng)[:2]
         weights = [
             (shelf, 1.0 / rank) for rank, shelf in enumerate(their_categories, start=1)
         ]
-        weights += [(shelf, 0.25) for shelf in others]
+        weights += [(shelf, 0.25) for shelf in other_categories]
         shoppers.append(
             Shopper(
                 customer=f"c{10_001 + number}"
@@ -106,7 +109,7 @@ def create_shoppers(colours: Sequence[str], rng: random.Random) -> ShopperPopula
                 thrifty=happens_with_probability(0.4, rng),
             )
         )
-        liked_categories.append((*their_categories, *others))
+        liked_categories.append((*their_categories, *other_categories))
     return ShopperPopulation(shoppers, liked_categories)
 
 

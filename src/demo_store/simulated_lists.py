@@ -39,15 +39,17 @@ class SimulatedLists:
         """Return the bundle, if there is one, and the list of a product's page."""
         companions = self._with([product], day)
         bundle = companions[:BUNDLE] if len(companions) > 1 else []
-        listed = [(companion, "buy") for companion in companions if companion not in bundle]
-        listed += [
-            (companion, "similar" if place < BUNDLE else "category")
-            for place, companion in enumerate(self._same_category(product, day))
+        products_and_engines = [
+            (companion, "buy") for companion in companions if companion not in bundle
+        ]
+        products_and_engines += [
+            (companion, "similar" if position < BUNDLE else "category")
+            for position, companion in enumerate(self._same_category(product, day))
             if companion not in companions
         ]
         return [
             *_cards([(companion, "buy") for companion in bundle], "fbt"),
-            *_cards(listed[:MOST], "recs"),
+            *_cards(products_and_engines[:MOST], "recs"),
         ]
 
     def in_cart(self, products: Sequence[DemoProduct], day: int) -> list[Card]:

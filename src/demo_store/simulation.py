@@ -55,24 +55,24 @@ CARD_OF_WANTED_RATE = 0.35
 
 def simulate_year(history: StoreHistory) -> None:
     """Fill the history: bundles, single and repeat purchases, browsing, returns."""
-    customs = ShopperSimulation(history)
+    simulation = ShopperSimulation(history)
     orders_per_share = BUNDLE_ORDERS / sum(bundle.share for bundle in BUNDLES)
     for bundle in BUNDLES:
         for _ in range(round(bundle.share * orders_per_share)):
-            customs.buy_bundle(bundle)
+            simulation.buy_bundle(bundle)
     for _ in range(SINGLE_ORDERS):
-        customs.buy_single_item()
+        simulation.buy_single_item()
     buyers_per_share = REPEAT_BUYERS / sum(
         repeat_purchase.share for repeat_purchase in REPEAT_PURCHASES
     )
     for repeat_purchase in REPEAT_PURCHASES:
         for _ in range(round(repeat_purchase.share * buyers_per_share)):
-            customs.buy_repeatedly(repeat_purchase)
+            simulation.buy_repeatedly(repeat_purchase)
     for _ in range(BROWSING_VISITS):
-        customs.browse()
+        simulation.browse_without_purchase()
     for _ in range(LOOK_VISITS):
-        customs.open_look()
-    customs.send_some_back()
+        simulation.visit_look()
+    simulation.return_some_items()
 
 
 class ShopperSimulation:
@@ -128,7 +128,7 @@ class ShopperSimulation:
             if self._draw_true(0.06):
                 return
 
-    def browse(self) -> None:
+    def browse_without_purchase(self) -> None:
         """Simulate a visit that ends without a purchase, sometimes with a cart."""
         visitor = self._history.shoppers.draw(self._rng)
         shelf = visitor.shelves.draw(self._rng)
@@ -136,11 +136,11 @@ class ShopperSimulation:
         viewed = self._choose(visitor, shelf, day)
         visit = SimulatedVisit(visitor, self._history.random_time(day), self._rng)
         self._open_first_page(visit, viewed, day)
-        self._react_to_cards(visit, self._cards_on(visit, viewed, day))
+        self._react_to_cards(visit, self._show_page_cards(visit, viewed, day))
         while self._draw_true(0.68):
             viewed = self._next_to(viewed, visitor, day)
             visit.view(viewed)
-            self._react_to_cards(visit, self._cards_on(visit, viewed, day))
+            self._react_to_cards(visit, self._show_page_cards(visit, viewed, day))
         if self._draw_true(0.2):
             visit.add_to_cart(viewed, 1, viewed.price)
         if visit.tempted and self._draw_true(0.4):
@@ -148,12 +148,12 @@ class ShopperSimulation:
             self._check_out(visit, ())
         self._history.add_visit(visit)
 
-    def open_look(self) -> None:
+    def visit_look(self) -> None:
         """Simulate a visit that sees a product's look and sometimes opens a hotspot."""
         look = self._rng.choice(LOOKS)
-        item_ids = [self._shop.products[item_id.item_id] for item_id in look.products]
+        products = [self._shop.products[item_id.item_id] for item_id in look.products]
         day = len(self._history.days) - 1 - self._rng.randrange(LOOK_DAYS)
-        viewed = self._rng.choice(item_ids)
+        viewed = self._rng.choice(products)
         visitor = self._history.shoppers.draw_by_category(viewed.shelf, self._rng)
         visit = SimulatedVisit(visitor, self._history.random_time(day), self._rng)
         visit.view(viewed)
@@ -161,7 +161,7 @@ class ShopperSimulation:
             source = look_source(published_id(look, viewed.id))
             cards = [
                 Card(product, source, "look", position)
-                for position, product in enumerate(item_ids, start=1)
+                for position, product in enumerate(products, start=1)
                 if product is not viewed and self._shop.on_sale(product, day)
             ]
             visit.add_impressions(cards)
@@ -171,7 +171,7 @@ class ShopperSimulation:
             self._check_out(visit, ())
         self._history.add_visit(visit)
 
-    def send_some_back(self) -> None:
+    def return_some_items(self) -> None:
         """Simulate returns: a few lines of known customers, some days later."""
         for purchase in list(self._history.purchases):
             if purchase.customer and self._draw_true(SENT_BACK):
@@ -215,7 +215,7 @@ class ShopperSimulation:
 
     def _open_first_page(self, visit: SimulatedVisit, goal: DemoProduct, day: int) -> None:
         """Reach a product by search, by its shelf, or directly from another site."""
-        place = self._shop.places[goal.id]
+        location = self._shop.places[goal.id]
         if self._draw_true(0.3) and self._history.sees_lists(visit):
             cards = self._lists.trending(day)[: self._rng.randint(2, 5)]
             visit.add_impressions(cards)
@@ -226,13 +226,15 @@ class ShopperSimulation:
             visit.open_photo_result(goal)
             return
         if self._draw_true(0.22):
-            words = self._typed(self._rng.choice((*place.shelf.words, goal.title.lower())))
+            words = self._typed(
+                self._rng.choice((*location.shelf.words, goal.title.lower()))
+            )
             visit.search(words)
             if self._draw_true(RESULT_CLICK_RATE):
                 visit.open_result(goal, words, 1 + int(self._rng.expovariate(0.6)))
                 return
         if self._draw_true(0.5):
-            visit.open_category(place.department.category_ids(place.shelf)[-1])
+            visit.open_category(location.department.category_ids(location.shelf)[-1])
         if self._draw_true(0.1):
             visit.prefer(self._rng.choice((goal.brand, goal.colour)))
         visit.view(goal)
@@ -255,26 +257,27 @@ class ShopperSimulation:
             session = None if buyer.customer else buyer.device(self._rng)
             self._history.sell(Purchase(at_ms, buyer.customer, session, lines))
         else:
-            self._shop_for(buyer, at_ms, lines, day)
+            self._simulate_purchase_visit(buyer, at_ms, lines, day)
 
-    def _shop_for(
+    def _simulate_purchase_visit(
         self, buyer: Shopper, starts_ms: int, lines: Sequence[BasketLine], day: int
     ) -> None:
         """Log a visit that ends with a purchase, and the products that lists added."""
         visit = SimulatedVisit(buyer, starts_ms, self._rng)
         self._open_first_page(visit, lines[0].product, day)
-        viewed = {
-            card.product.id: card for card in self._cards_on(visit, lines[0].product, day)
+        cards_by_id = {
+            card.product.id: card
+            for card in self._show_page_cards(visit, lines[0].product, day)
         }
         for line in lines:
-            card = viewed.get(line.product.id)
+            card = cards_by_id.get(line.product.id)
             if line is not lines[0] and card and self._draw_true(CARD_OF_WANTED_RATE):
                 visit.open_card(card)
             elif line is not lines[0] and self._draw_true(0.8):
                 visit.view(line.product)
             visit.add_to_cart(line.product, line.quantity, line.price)
         products = [line.product for line in lines]
-        cards = [card for card in viewed.values() if card.product not in products]
+        cards = [card for card in cards_by_id.values() if card.product not in products]
         if self._draw_true(0.5) and self._history.sees_lists(visit):
             in_cart = self._lists.in_cart(products, day)
             if in_cart:
@@ -293,20 +296,20 @@ class ShopperSimulation:
         customer = visit.shopper.customer
         self._history.sell(Purchase(paid_ms, customer, visit.session, basket))
 
-    def _cards_on(
+    def _show_page_cards(
         self, visit: SimulatedVisit, product: DemoProduct, day: int
     ) -> list[Card]:
         """Return the cards seen on a product's page, and log their impressions."""
         if not self._draw_true(SCROLLED) or not self._history.sees_lists(visit):
             return []
-        viewed: list[Card] = []
+        seen_cards: list[Card] = []
         cards = self._lists.on_page(product, day)
         for widget in dict.fromkeys(card.widget for card in cards):
             listed = [card for card in cards if card.widget == widget]
             visible_cards = listed[: self._rng.randint(2, 5)]
             visit.add_impressions(visible_cards)
-            viewed += visible_cards
-        return viewed
+            seen_cards += visible_cards
+        return seen_cards
 
     def _react_to_cards(self, visit: SimulatedVisit, cards: Sequence[Card]) -> None:
         """Sometimes add one product of a seen list to the cart."""

@@ -86,7 +86,7 @@ def shop(demo_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 def photo_of(shop: Service, *names: str) -> FilePayload:
     """Return a picture of the shop's as a shopper's photo."""
-    drawn = PictureFiles(pictures_folder(shop.folder)).get(names)
+    drawn = PictureFiles(pictures_folder(shop.folder)).read_or_draw(names)
     assert drawn is not None
     return {"name": "photo.webp", "mimeType": "image/webp", "buffer": drawn}
 

@@ -23,7 +23,7 @@ from demo_store.generator import (
     DOMAIN,
     SEED,
     DemoStore,
-    generate,
+    generate_demo_store,
 )
 from demo_store.simulated_visit import SimulatedSearch
 from demo_store.store_history import HoldoutExposure
@@ -72,7 +72,7 @@ def small(seed: int, now_ms: int, is_held_out: Callable[[str], bool]) -> DemoSto
 
 def make_little(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a demo be made of next to nothing, and no picture be drawn ahead."""
-    monkeypatch.setattr(demo, "generate", small)
+    monkeypatch.setattr(demo, "generate_demo_store", small)
     monkeypatch.setattr(
         demo, "draw_in_background", lambda _folder: contextlib.nullcontext()
     )
@@ -161,7 +161,7 @@ def test_what_takes_a_minute_says_what_it_does_also_in_a_file(
 
 
 def test_the_product_of_the_sample_line_can_be_bought() -> None:
-    shop = generate(SEED, system_ms(), lambda _unit: False)
+    shop = generate_demo_store(SEED, system_ms(), lambda _unit: False)
 
     (sample,) = (item for item in shop.items if item["id"] == demo.SAMPLE)
     assert sample["stock_qty"]

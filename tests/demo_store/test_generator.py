@@ -19,7 +19,7 @@ from demo_store.assortment import (
     SCHEDULED,
 )
 from demo_store.departments import DEPARTMENTS
-from demo_store.generator import ORDER_COLUMNS, DemoStore, generate
+from demo_store.generator import ORDER_COLUMNS, DemoStore, generate_demo_store
 from demo_store.shopping_patterns import BUNDLES, PERSONAS, REPEAT_PURCHASES
 from productrecs.records.search_counts.repository import PHOTO_SEARCHES
 
@@ -41,7 +41,7 @@ def when(entry: dict[str, object] | dict[str, str]) -> datetime:
 
 @pytest.fixture(scope="module")
 def shop() -> DemoStore:
-    return generate(7, at(NOW), held_out)
+    return generate_demo_store(7, at(NOW), held_out)
 
 
 @pytest.fixture(scope="module")
@@ -53,13 +53,13 @@ def baskets(shop: DemoStore) -> list[set[str]]:
 
 
 def test_the_same_seed_and_moment_give_the_same_shop(shop: DemoStore) -> None:
-    again = generate(7, at(NOW), held_out)
+    again = generate_demo_store(7, at(NOW), held_out)
 
     assert again == shop
 
 
 def test_another_seed_gives_another_year_in_the_same_departments(shop: DemoStore) -> None:
-    other = generate(8, at(NOW), held_out)
+    other = generate_demo_store(8, at(NOW), held_out)
 
     assert other.order_rows != shop.order_rows
     assert [item["id"] for item in other.items] == [item["id"] for item in shop.items]
@@ -430,7 +430,7 @@ def test_a_return_follows_its_order_and_never_joins_a_basket(shop: DemoStore) ->
     [datetime(2027, 1, 1, 0, 0, 1, tzinfo=UTC), datetime(2028, 2, 29, 23, tzinfo=UTC)],
 )
 def test_the_shop_opens_on_any_day(now: datetime) -> None:
-    shop = generate(7, at(now), held_out)
+    shop = generate_demo_store(7, at(now), held_out)
 
     assert max(when(event) for event in shop.events) <= now
     assert len(shop.events) > 45_000

@@ -16,8 +16,8 @@ from demo_store.looks import (
     LOOKS,
     WIDTH,
     DemoLook,
-    box_of,
     draw_look,
+    hotspot_box_of,
 )
 from demo_store.pictures.colours import COLOURS, lightness, tone
 from demo_store.pictures.drawing_files import (
@@ -25,7 +25,7 @@ from demo_store.pictures.drawing_files import (
     drawings,
     read_drawing,
 )
-from demo_store.pictures.outlines import outline
+from demo_store.pictures.outlines import path_outline
 from demo_store.pictures.product_picture import CARD, draw_product
 
 if TYPE_CHECKING:
@@ -138,12 +138,12 @@ def test_shade_is_darker_and_light_lighter_than_the_colour(
 
 def test_an_unknown_step_of_a_path_is_refused_with_those_there_are() -> None:
     with pytest.raises(ValueError, match="there are M, L, Q and Z"):
-        outline(["M", "0", "0", "C", "1", "1"])
+        path_outline(["M", "0", "0", "C", "1", "1"])
 
 
 @pytest.mark.parametrize("look", LOOKS, ids=lambda look: look.id)
 def test_a_look_shows_products_of_the_shop_within_its_picture(look: DemoLook) -> None:
-    boxes = [box_of(piece) for piece in look.products]
+    boxes = [hotspot_box_of(piece) for piece in look.products]
     edges = list(chain.from_iterable((x + w, y + h) for x, y, w, h in boxes))
 
     assert {piece.item_id for piece in look.products} <= set(PRODUCTS)

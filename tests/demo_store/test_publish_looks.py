@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from demo_store.looks import LOOKS
-from demo_store.publish_looks import index_pictures, publish_looks
+from demo_store.publish_looks import index_pictures, publish_looks_and_set_title
 from demo_store.storefront.picture_files import PictureFiles
 from productrecs.features.looks.look import LookState
 from productrecs.features.looks.look_editor import LookEditor
@@ -70,7 +70,9 @@ def test_every_picture_is_seen_and_none_is_ever_fetched(
 def test_every_look_is_on_the_page_of_each_of_its_products(
     services: Services, store: Store
 ) -> None:
-    publish_looks(services, store, PictureFiles(services.settings.data / "drawn"))
+    publish_looks_and_set_title(
+        services, store, PictureFiles(services.settings.data / "drawn")
+    )
 
     editor = LookEditor(services.database, store, services.clock)
     made = editor.all()

@@ -10,7 +10,7 @@ from typing import Final
 
 from PIL import Image, ImageChops, ImageDraw, ImageFilter, ImageFont
 
-from demo_store.pictures.cloth_patterns import BRIGHT, mask
+from demo_store.pictures.cloth_patterns import BRIGHT, pattern_mask
 from demo_store.pictures.colours import (
     BLACK,
     WHITE,
@@ -66,7 +66,7 @@ class Canvas:
         self._cast_shadow(drawing.shapes)
         for shape in drawing.shapes:
             if shape.tone == LABEL:
-                self._place_label(shape, drawing)
+                self._paint_label(shape, drawing)
             else:
                 self._fill_shape(shape, drawing)
 
@@ -88,8 +88,8 @@ class Canvas:
             _trace(pen, shifted, shape.width * scale)
         shadow = shadow.filter(ImageFilter.GaussianBlur(1.6 * scale))
         shadow = shadow.resize(self._size, Image.Resampling.BILINEAR)
-        deep = Image.new("RGB", self._size, blended(self._ground, BLACK, 0.72))
-        self._image.paste(deep, mask=shadow.point(_as_shadow))
+        shadow_colour = Image.new("RGB", self._size, blended(self._ground, BLACK, 0.72))
+        self._image.paste(shadow_colour, mask=shadow.point(_as_shadow))
 
     def _fill_shape(self, shape: Shape, drawing: Drawing) -> None:
         points = [(x * self._scale, y * self._scale) for x, y in shape.points]
@@ -107,30 +107,30 @@ class Canvas:
         pattern = (drawing.cloth or "linen") if shape.pattern == "cloth" else shape.pattern
         if pattern and pattern != FLAT:
             self._image.paste(
-                _second(colour, pattern),
+                _pattern_colour(colour, pattern),
                 edges,
                 ImageChops.multiply(
-                    area, mask(pattern, area.size, self._scale * drawing.scale)
+                    area, pattern_mask(pattern, area.size, self._scale * drawing.scale)
                 ),
             )
         if shape.pattern != FLAT and not shape.width and shape.tone != "backdrop":
-            shade, shine = _lighting(area.size)
+            shade, shine = _shade_and_shine_masks(area.size)
             dark = blended(colour, BLACK, 0.62)
             self._image.paste(dark, edges, ImageChops.multiply(area, shade))
             self._image.paste(WHITE, edges, ImageChops.multiply(area, shine))
 
-    def _place_label(self, shape: Shape, drawing: Drawing) -> None:
+    def _paint_label(self, shape: Shape, drawing: Drawing) -> None:
         """Paint the label: paper, a stripe of the product's colour, and its text."""
         points = [(x * self._scale, y * self._scale) for x, y in shape.points]
         (left, top), (right, bottom) = points[0], points[2]
         pen = ImageDraw.Draw(self._image)
         pen.rectangle((left, top, right, bottom), fill=(252, 248, 239))
         is_dark = lightness(drawing.colour) < 200  # noqa: PLR2004 - of 255
-        band = blended(drawing.colour, BLACK, 0.12 if is_dark else 0.3)
-        pen.rectangle((left, top, right, top + 1.6 * self._scale), fill=band)
-        pen.rectangle((left, bottom - 0.8 * self._scale, right, bottom), fill=band)
-        room = (right - left) * 0.88, (bottom - top) - 4.4 * self._scale
-        font = _fitting(drawing.words, room, _MIN_LETTER * self._scale)
+        band_colour = blended(drawing.colour, BLACK, 0.12 if is_dark else 0.3)
+        pen.rectangle((left, top, right, top + 1.6 * self._scale), fill=band_colour)
+        pen.rectangle((left, bottom - 0.8 * self._scale, right, bottom), fill=band_colour)
+        size_limit = (right - left) * 0.88, (bottom - top) - 4.4 * self._scale
+        font = _largest_fitting_font(drawing.words, size_limit, _MIN_LETTER * self._scale)
         if font is None:
             return
         step = font.size * 1.16
@@ -163,7 +163,7 @@ def _edges(
     return (left, top, right, bottom) if left < right and top < bottom else None
 
 
-def _second(colour: Colour, pattern: str) -> Colour:
+def _pattern_colour(colour: Colour, pattern: str) -> Colour:
     if pattern in BRIGHT:
         return blended(colour, WHITE, 0.62)
     if pattern == "tartan":
@@ -172,7 +172,7 @@ def _second(colour: Colour, pattern: str) -> Colour:
 
 
 @lru_cache(maxsize=512)
-def _lighting(size: tuple[int, int]) -> tuple[Image.Image, Image.Image]:
+def _shade_and_shine_masks(size: tuple[int, int]) -> tuple[Image.Image, Image.Image]:
     """Return the masks of shade (right and below) and of light."""
     ramp = Image.linear_gradient("L").rotate(90).resize(size)
     gradient = Image.linear_gradient("L").resize(size)
@@ -195,18 +195,18 @@ def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
     return ImageFont.load_default(size)
 
 
-def _fitting(
-    words: Sequence[str], room: tuple[float, float], smallest: float
+def _largest_fitting_font(
+    words: Sequence[str], size_limit: tuple[float, float], smallest_size: float
 ) -> ImageFont.FreeTypeFont | None:
     """Return the largest font in which the lines fit; None if it is too small."""
     if not words:
         return None
-    size = int(min(room[1] / len(words) / 1.16, room[0] / 4))
-    while size >= smallest:
+    size = int(min(size_limit[1] / len(words) / 1.16, size_limit[0] / 4))
+    while size >= smallest_size:
         font = _font(size)
         if not isinstance(font, ImageFont.FreeTypeFont):
             return None  # Pillow was built without FreeType
-        if max(font.getlength(word) for word in words) <= room[0]:
+        if max(font.getlength(word) for word in words) <= size_limit[0]:
             return font
         size -= max(1, size // 14)
     return None

@@ -112,18 +112,18 @@ _PATTERNS: Final[Mapping[str, tuple[Strokes, float, float]]] = MappingProxyType(
 BRIGHT: Final = frozenset(("stripe", "dots"))
 
 
-def mask(pattern: str, size: tuple[int, int], scale: float) -> Image.Image:
+def pattern_mask(pattern: str, size: tuple[int, int], scale: float) -> Image.Image:
     """Return the mask of a pattern's strokes, of `size` pixels.
 
     Raises:
         KeyError: when there is no such pattern.
     """
-    strokes, breadth, strength = _PATTERNS[pattern]
+    strokes, stroke_width, strength = _PATTERNS[pattern]
     mask_image = Image.new("L", size)
     pen = ImageDraw.Draw(mask_image)
     width, height = size[0] / scale, size[1] / scale
-    pixels = max(1, math.ceil(breadth * scale))
+    pixel_width = max(1, math.ceil(stroke_width * scale))
     for start, end in strokes(width, height):
         line = (start[0] * scale, start[1] * scale, end[0] * scale, end[1] * scale)
-        pen.line(line, round(255 * strength), pixels)
+        pen.line(line, round(255 * strength), pixel_width)
     return mask_image

@@ -24,16 +24,16 @@ from typing import Final
 
 from demo_store.pictures.outlines import (
     Point,
-    box,
-    outline,
-    oval,
+    box_outline,
+    oval_outline,
+    path_outline,
     rotated,
 )
 
 LABEL: Final = "label"
 FLAT: Final = "flat"
 _PATH: Final = 2  # words before the commands of a path; a line has one more
-_OUTLINES: Final = {"oval": oval, "box": box}
+_OUTLINES: Final = {"oval": oval_outline, "box": box_outline}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def drawing_of_product(product_id: str) -> ProductDrawing:
     Raises:
         KeyError: when it has no drawing.
     """
-    name, pattern = _subjects()[product_id]
+    name, pattern = _drawing_and_cloth_by_product()[product_id]
     return ProductDrawing(drawings()[name], pattern)
 
 
@@ -88,11 +88,11 @@ def drawings() -> Mapping[str, tuple[Shape, ...]]:
                 blocks[line[0]] = []
             else:
                 blocks[list(blocks)[-1]].append(line)
-    return {name: tuple(_shapes(name, blocks)) for name in blocks}
+    return {name: tuple(_read_shapes(name, blocks)) for name in blocks}
 
 
 @cache
-def _subjects() -> Mapping[str, tuple[str, str]]:
+def _drawing_and_cloth_by_product() -> Mapping[str, tuple[str, str]]:
     subjects = {}
     for line in _lines(_folder("subjects.draw")):
         head = " ".join(line).partition(":")
@@ -111,7 +111,7 @@ def _lines(path: Traversable) -> Iterator[list[str]]:
             yield line.split()
 
 
-def _shapes(name: str, blocks: Mapping[str, list[list[str]]]) -> Iterator[Shape]:
+def _read_shapes(name: str, blocks: Mapping[str, list[list[str]]]) -> Iterator[Shape]:
     degrees, centre = 0.0, (50.0, 50.0)
     for kind, *arguments in blocks[name]:
         if kind == "turn":
@@ -119,20 +119,20 @@ def _shapes(name: str, blocks: Mapping[str, list[list[str]]]) -> Iterator[Shape]
             centre = (float(arguments[1]), float(arguments[2]))
         elif kind == "use":
             x, y, scale = map(float, arguments[1:])
-            for shape in _shapes(arguments[0], blocks):
+            for shape in _read_shapes(arguments[0], blocks):
                 yield shape.shifted(x, y, scale)
         else:
-            shape = _shape(kind, arguments)
+            shape = _read_shape(kind, arguments)
             points = tuple(rotated(shape.points, degrees, centre))
             yield replace(shape, points=points)
 
 
-def _shape(kind: str, words: Sequence[str]) -> Shape:
+def _read_shape(kind: str, words: Sequence[str]) -> Shape:
     if kind == LABEL:
-        return Shape(LABEL, tuple(box([float(word) for word in words])))
+        return Shape(LABEL, tuple(box_outline([float(word) for word in words])))
     tone, _, pattern = words[0].partition("+")
     if kind == "line":
-        return Shape(tone, tuple(outline(words[_PATH:])), pattern, float(words[1]))
+        return Shape(tone, tuple(path_outline(words[_PATH:])), pattern, float(words[1]))
     if kind == "path":
-        return Shape(tone, tuple(outline(words[1:])), pattern)
+        return Shape(tone, tuple(path_outline(words[1:])), pattern)
     return Shape(tone, tuple(_OUTLINES[kind]([float(word) for word in words[1:]])), pattern)

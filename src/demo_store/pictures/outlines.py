@@ -11,7 +11,7 @@ _ROUND: Final = 40  # points around an oval
 _NEEDS: Final = {"M": 2, "L": 2, "Q": 4}
 
 
-def outline(words: Sequence[str]) -> list[Point]:
+def path_outline(words: Sequence[str]) -> list[Point]:
     """Return the points of a path of `M`, `L` (lines), `Q` (curves) and `Z`, absolute.
 
     Raises:
@@ -26,14 +26,14 @@ def outline(words: Sequence[str]) -> list[Point]:
     return points
 
 
-def oval(numbers: Sequence[float]) -> list[Point]:
+def oval_outline(numbers: Sequence[float]) -> list[Point]:
     """Return the points of an ellipse: its centre, and half of its width and height."""
     x, y, across, down = numbers
     angles = (2 * math.pi * step / _ROUND for step in range(_ROUND))
     return [(x + across * math.cos(angle), y + down * math.sin(angle)) for angle in angles]
 
 
-def box(numbers: Sequence[float]) -> list[Point]:
+def box_outline(numbers: Sequence[float]) -> list[Point]:
     """Return the points of a rectangle: corner, width, height, and roundness if any."""
     x, y, width, height, *radii = numbers
     radius = min([*radii, 0.0][0], width / 2, height / 2)

@@ -69,22 +69,22 @@ class Storefront:
         self._pictures = PictureFiles(pictures_folder(services.settings.data))
         self._shop = Starlette(
             routes=[
-                Route(HOME, self._home),
-                Route(f"{HOME}/category/{{department}}", self._category),
-                Route(f"{HOME}/category/{{department}}/{{shelf}}", self._category),
-                Route(f"{HOME}/product/{{item_id}}", self._product),
-                Route(f"{HOME}/look/{{look_id}}", self._look),
-                Route(f"{HOME}/search", self._search),
-                Route(f"{HOME}/cart", self._cart),
-                Route(f"{HOME}/checkout", self._checkout),
-                Route(f"{HOME}/thanks", self._thanks),
+                Route(HOME, self._home_page),
+                Route(f"{HOME}/category/{{department}}", self._category_page),
+                Route(f"{HOME}/category/{{department}}/{{shelf}}", self._category_page),
+                Route(f"{HOME}/product/{{item_id}}", self._product_page),
+                Route(f"{HOME}/look/{{look_id}}", self._look_page),
+                Route(f"{HOME}/search", self._search_page),
+                Route(f"{HOME}/cart", self._cart_page),
+                Route(f"{HOME}/checkout", self._checkout_page),
+                Route(f"{HOME}/thanks", self._thanks_page),
                 Route(f"{HOME}/cart", _form_route(self._change_cart), methods=["POST"]),
-                Route(f"{HOME}/checkout", _form_route(self._order), methods=["POST"]),
+                Route(f"{HOME}/checkout", _form_route(self._place_order), methods=["POST"]),
                 Route(f"{HOME}/as", _form_route(_choose_customer), methods=["POST"]),
                 Route(f"{HOME}/assets/{{name}}", asset_response),
-                Route(f"{HOME}/pictures/{{path:path}}", self._picture),
+                Route(f"{HOME}/pictures/{{path:path}}", self._picture_response),
             ],
-            exception_handlers={404: self._not_found},
+            exception_handlers={404: self._not_found_page},
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -95,57 +95,68 @@ class Storefront:
         else:
             await self._api({**scope, IS_DEMO: True}, receive, send)
 
-    async def _home(self, request: Request) -> Response:
+    async def _home_page(self, request: Request) -> Response:
         products = await self._reader.products()
         return render_page(
-            self._visit(request, products),
+            self._visit_of(request, products),
             "home.html",
             looks=LOOKS,
             in_season=products.in_season(_IN_SEASON),
             department_pictures=[
-                (department, _spread(products.on(department.id)))
+                (department, _evenly_spread(products.on(department.id)))
                 for department in DEPARTMENTS
             ],
         )
 
-    async def _category(self, request: Request) -> Response:
+    async def _category_page(self, request: Request) -> Response:
         department_id, shelf_id = (
             request.path_params.get(name) for name in ("department", "shelf")
         )
-        department = next((one for one in DEPARTMENTS if one.id == department_id), None)
+        department = next(
+            (candidate for candidate in DEPARTMENTS if candidate.id == department_id), None
+        )
         shelves = () if department is None else department.shelves
-        shelf = next((one for one in shelves if one.id == shelf_id), None)
+        shelf = next((candidate for candidate in shelves if candidate.id == shelf_id), None)
         if department is None or (shelf is None and shelf_id is not None):
             raise HTTPException(404)
         products = await self._reader.products()
-        shown = products.on(department.id, shelf_id)
-        colours = sorted({product.colour for product in shown if product.colour})
+        shown_products = products.on(department.id, shelf_id)
+        colours = sorted({product.colour for product in shown_products if product.colour})
         colour = request.query_params.get("colour", "")
         if colour in colours:
-            shown = [product for product in shown if product.colour == colour]
+            shown_products = [
+                product for product in shown_products if product.colour == colour
+            ]
         order = request.query_params.get("order", "")
         if order in {"low", "high"}:
-            shown.sort(key=lambda product: product.price, reverse=order == "high")
+            shown_products.sort(key=lambda product: product.price, reverse=order == "high")
         return render_page(
-            self._visit(request, products),
+            self._visit_of(request, products),
             "category.html",
             department=department,
             shelf=shelf,
-            products=shown,
+            products=shown_products,
             colours=colours,
             colour=colour if colour in colours else "",
             orders=_ORDERS,
             order=order,
         )
 
-    async def _product(self, request: Request) -> Response:
+    async def _product_page(self, request: Request) -> Response:
         products = await self._reader.products()
         product = products.get(request.path_params["item_id"])
         if product is None:
             raise HTTPException(404)
-        look = next((one for one in LOOKS if product.id in one.item_ids), None)
+        look = next(
+            (
+                candidate_look
+                for candidate_look in LOOKS
+                if product.id in candidate_look.item_ids
+            ),
+            None,
+        )
         page = render_page(
-            self._visit(request, products),
+            self._visit_of(request, products),
             "product.html",
             product=product,
             path=product.breadcrumbs,
@@ -157,60 +168,64 @@ class Storefront:
         _set_cookie(page, VIEWED, "1")
         return page
 
-    async def _look(self, request: Request) -> Response:
+    async def _look_page(self, request: Request) -> Response:
         look = find_look(request.path_params["look_id"])
         if look is None:
             raise HTTPException(404)
         products = await self._reader.products()
         return render_page(
-            self._visit(request, products),
+            self._visit_of(request, products),
             "look.html",
             look=look,
             look_products=products.some(look.item_ids),
         )
 
-    async def _search(self, request: Request) -> Response:
+    async def _search_page(self, request: Request) -> Response:
         products = await self._reader.products()
         query = request.query_params.get("q", "").strip()[:_LONGEST_QUERY]
-        found = []
+        products_found = []
         if query:
             reply = await self._service.get("/v1/search", q=query, num=str(_MAX_RESULTS))
-            found = products.some(str(result["id"]) for result in reply.list("results"))
+            products_found = products.some(
+                str(result["id"]) for result in reply.list("results")
+            )
         return render_page(
-            self._visit(request, products),
+            self._visit_of(request, products),
             "search.html",
             query=query,
-            products=found,
+            products=products_found,
             examples=EXAMPLE_QUERIES,
         )
 
-    async def _cart(self, request: Request) -> Response:
-        return render_page(self._visit(request, await self._reader.products()), "cart.html")
+    async def _cart_page(self, request: Request) -> Response:
+        return render_page(
+            self._visit_of(request, await self._reader.products()), "cart.html"
+        )
 
-    async def _checkout(self, request: Request) -> Response:
-        visit = self._visit(request, await self._reader.products())
+    async def _checkout_page(self, request: Request) -> Response:
+        visit = self._visit_of(request, await self._reader.products())
         if not visit.cart.lines:
             return _redirect(f"{HOME}/cart")
         return render_page(visit, "checkout.html", order_id=_new_order_id())
 
-    async def _thanks(self, request: Request) -> Response:
+    async def _thanks_page(self, request: Request) -> Response:
         order_id, _, bought = request.cookies.get(ORDER, "").partition("~")
         if not _ORDER_ID.fullmatch(order_id):
             return _redirect(HOME)
         products = await self._reader.products()
         return render_page(
-            self._visit(request, products),
+            self._visit_of(request, products),
             "thanks.html",
             order_id=order_id,
             bought=Cart.read(products, bought),
         )
 
-    async def _not_found(self, request: Request, _error: Exception) -> Response:
+    async def _not_found_page(self, request: Request, _error: Exception) -> Response:
         products = await self._reader.products()
-        return render_page(self._visit(request, products), "not_found.html", 404)
+        return render_page(self._visit_of(request, products), "not_found.html", 404)
 
-    def _picture(self, request: Request) -> Response:
-        content = self._pictures.get(tuple(request.path_params["path"].split("/")))
+    def _picture_response(self, request: Request) -> Response:
+        content = self._pictures.read_or_draw(tuple(request.path_params["path"].split("/")))
         if content is None:
             return Response(status_code=404)
         return Response(content, 200, _PICTURE_HEADERS, "image/webp")
@@ -232,7 +247,7 @@ class Storefront:
         _set_cookie(reply, CART, cart.cookie())
         return reply
 
-    async def _order(self, request: Request, form: Mapping[str, str]) -> Response:
+    async def _place_order(self, request: Request, form: Mapping[str, str]) -> Response:
         """Send the order to the service, as a shop's server does after the payment."""
         cart = await self._cart_of(request)
         if not cart.lines:
@@ -264,7 +279,7 @@ class Storefront:
         _set_cookie(reply, CART, "")
         return reply
 
-    def _visit(self, request: Request, products: ShopProducts) -> ShopVisit:
+    def _visit_of(self, request: Request, products: ShopProducts) -> ShopVisit:
         return ShopVisit(
             domain=self._store.domain,
             cart=Cart.read(products, request.cookies.get(CART, "")),
@@ -324,7 +339,7 @@ def _set_cookie(reply: Response, name: str, value: str) -> None:
     )
 
 
-def _spread(products: list[ShopProduct]) -> list[ShopProduct]:
+def _evenly_spread(products: list[ShopProduct]) -> list[ShopProduct]:
     """Return a few of the products, evenly spread over all."""
     step = max(1, len(products) // _DEPARTMENT_PICTURES)
     return products[::step][:_DEPARTMENT_PICTURES]

@@ -28,7 +28,7 @@ class PictureFiles:
         """Store them in `folder`, which is created with the first picture."""
         self._folder = folder
 
-    def get(self, names: tuple[str, ...]) -> bytes | None:
+    def read_or_draw(self, names: tuple[str, ...]) -> bytes | None:
         """Return the picture as WebP: `(PRODUCT.webp)`, `(large|looks, NAME.webp)`."""
         *kinds, file = names or ("",)
         kind = "/".join(kinds)
@@ -41,9 +41,9 @@ class PictureFiles:
         try:
             return path.read_bytes()
         except FileNotFoundError:
-            content = _draw(kind, name)
+            content = _draw_picture(kind, name)
         if content is not None:
-            _write(path, content)
+            _write_file(path, content)
         return content
 
 
@@ -78,10 +78,10 @@ _SHELVES: Final[tuple[tuple[tuple[str, ...], ...], ...]] = (
 def _draw_shelf(folder: Path, names: tuple[tuple[str, ...], ...]) -> None:
     pictures = PictureFiles(folder)
     for name in names:
-        pictures.get(name)
+        pictures.read_or_draw(name)
 
 
-def _draw(kind: str, name: str) -> bytes | None:
+def _draw_picture(kind: str, name: str) -> bytes | None:
     if kind == "looks":
         look = find_look(name)
         return None if look is None else draw_look(look)
@@ -91,7 +91,7 @@ def _draw(kind: str, name: str) -> bytes | None:
     return draw_product(*product, LARGE if kind == "large" else CARD)
 
 
-def _write(path: Path, content: bytes) -> None:
+def _write_file(path: Path, content: bytes) -> None:
     """Write a file atomically: another process may draw the same picture."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:

@@ -37,13 +37,13 @@ class ServiceClient:
 
     async def get(self, path: str, **query: str) -> ServiceReply:
         """Send a GET request to a route."""
-        return await self._call("GET", path, query, b"")
+        return await self._call_service("GET", path, query, b"")
 
     async def post(self, path: str, body: object) -> ServiceReply:
         """Send a POST request with a JSON body to a route."""
-        return await self._call("POST", path, {}, json.dumps(body).encode())
+        return await self._call_service("POST", path, {}, json.dumps(body).encode())
 
-    async def _call(
+    async def _call_service(
         self, method: str, path: str, query: dict[str, str], body: bytes
     ) -> ServiceReply:
         messages: list[Message] = []

@@ -178,7 +178,7 @@ class ShopProducts:
             for shelf in department.shelves
         ]
         shelves.sort(key=lambda place: -season_factor(place[1].season, self._today))
-        rows = [
+        products_by_shelf = [
             [
                 product
                 for product in self.on(department.id, shelf.id)
@@ -187,7 +187,10 @@ class ShopProducts:
             for department, shelf in shelves[:limit]
         ]
         interleaved = [
-            row[row_index] for row_index in range(2) for row in rows if row_index < len(row)
+            row[row_index]
+            for row_index in range(2)
+            for row in products_by_shelf
+            if row_index < len(row)
         ]
         return interleaved[:limit]
 
@@ -200,7 +203,7 @@ class ShopProducts:
             other
             for other in self.on(product.location.department.id, product.location.shelf.id)
             if other.product is not None
-            and _stem(other.product) == _stem(product.product)
+            and _first_title_words(other.product) == _first_title_words(product.product)
             and drawing_of_product(other.id).drawing == drawing
         ]
 
@@ -247,7 +250,7 @@ def _shop_product(item: Item) -> ShopProduct:
     )
 
 
-def _stem(product: DemoProduct) -> str:
+def _first_title_words(product: DemoProduct) -> str:
     return " ".join(product.title.split(",")[0].split()[:2])
 
 
