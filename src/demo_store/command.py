@@ -36,8 +36,8 @@ from productrecs.cli.commands.dashboard_logins import create_first_store_link
 from productrecs.cli.open_services import start_services
 from productrecs.cli.processes.listening_socket import (
     ListenError,
-    listen,
     listening_options,
+    open_listening_socket,
     settings_from_options,
 )
 from productrecs.cli.processes.serve import supervise
@@ -156,7 +156,7 @@ def _check_port_is_free(settings: Settings) -> None:
         ListenError: when the process cannot listen on the address.
     """
     try:
-        listen(settings.host, settings.port).close()
+        open_listening_socket(settings.host, settings.port).close()
     except ListenError as error:
         example = f"make run ARGS='--port {settings.port + 1}'"
         message = f"{error} (such as {example})"

@@ -279,7 +279,7 @@ def test_a_busy_database_ends_no_start_of_the_service(
         raise StorageBusyError(message)
 
     monkeypatch.setattr(dashboard_logins, "invite_first", busy)
-    serve.announce_service(settings, "http://127.0.0.1:8000")
+    serve.print_address_and_first_store_link(settings, "http://127.0.0.1:8000")
 
     printed = capsys.readouterr().out
     assert "listens on http://127.0.0.1:8000" in printed

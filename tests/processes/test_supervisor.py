@@ -17,7 +17,7 @@ import pytest
 
 from productrecs.cli.processes.listening_socket import (
     ListenError,
-    listen,
+    open_listening_socket,
 )
 from productrecs.core.errors import ProductRecsError
 from productrecs.processes.child_process import start_program
@@ -229,12 +229,12 @@ def test_processes_end_with_a_killed_supervisor_and_free_its_port(
     service.process.kill()
 
     assert until(lambda: not service.alive()) < 3
-    listen("127.0.0.1", service.port).close()
+    open_listening_socket("127.0.0.1", service.port).close()
 
 
 def test_an_orphan_ends_though_its_last_message_was_never_read(tmp_path: Path) -> None:
     code = "import sys, tests.processes.toy_service as toy; toy.be_child(sys.argv[1:])"
-    with listen("127.0.0.1", 0) as listener:
+    with open_listening_socket("127.0.0.1", 0) as listener:
         port, number = listener.getsockname()[1], listener.fileno()
         child = start_program(
             lambda ours: (
@@ -254,7 +254,7 @@ def test_an_orphan_ends_though_its_last_message_was_never_read(tmp_path: Path) -
     child.close(10)  # with unread messages: the child's next read fails with ECONNRESET
 
     assert child.process.returncode == 0  # it ended by itself
-    listen("127.0.0.1", port).close()
+    open_listening_socket("127.0.0.1", port).close()
 
 
 def test_a_process_that_always_dies_is_started_ever_more_seldom(tmp_path: Path) -> None:
@@ -288,7 +288,7 @@ def test_a_service_that_cannot_start_says_why_once_and_ends(tmp_path: Path) -> N
 
 
 def test_a_taken_port_is_named_with_the_remedy(tmp_path: Path) -> None:
-    with listen("127.0.0.1", 0) as taken:
+    with open_listening_socket("127.0.0.1", 0) as taken:
         port = str(taken.getsockname()[1])
         done = run("productrecs", "serve", "--port", port, "--data", str(tmp_path))
 
@@ -311,9 +311,9 @@ def test_an_unusable_data_folder_is_named_with_the_remedy(tmp_path: Path) -> Non
 
 def test_an_address_of_another_machine_is_refused_in_words() -> None:
     with pytest.raises(ListenError, match="not an address of this machine"):
-        listen("192.0.2.1", 0)
+        open_listening_socket("192.0.2.1", 0)
     with pytest.raises(ProductRecsError, match="not an address of this machine"):
-        listen("not a host", 0)
+        open_listening_socket("not a host", 0)
 
 
 def test_a_command_loads_nothing_heavy_before_it_must() -> None:

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from productrecs.cli.processes.listening_socket import (
-    listen,
     listener_url,
+    open_listening_socket,
 )
 from productrecs.http.transport.server import ServerOptions, run_server
 from productrecs.processes.process_messages import ParentConnection
@@ -26,7 +26,7 @@ from tests.http.toy_server import PATIENCE, application
 
 def supervise(port: int, folder: Path, background: str) -> int:
     """Run the service."""
-    listener = listen("127.0.0.1", port)
+    listener = open_listening_socket("127.0.0.1", port)
     number = listener.fileno()
     kind = "api" if background != "none" else "unable"
     roles = [

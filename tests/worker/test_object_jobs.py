@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from productrecs.cli.doctor.installation_checks import check_objects
+from productrecs.cli.doctor.installation_checks import check_object_store
 from productrecs.core.clock import fixed_clock
 from productrecs.core.ids import StoreId
 from productrecs.features.privacy.erasure import (
@@ -74,7 +74,7 @@ def train(services: Services, store_id: StoreId) -> SnapshotName:
 
 def tidy(jobs: ObjectJobs) -> None:
     job: Any = None
-    jobs.purge_and_upload_models(job, JobProgress(threading.Event()))
+    jobs.purge_objects_and_upload_models(job, JobProgress(threading.Event()))
 
 
 def test_models_from_before_are_uploaded_and_old_ones_purged(
@@ -117,7 +117,7 @@ def test_installations_with_one_prefix_purge_nothing_of_each_other(
         UploadJobs(other).sweep_upload_folder(job, JobProgress(threading.Event()))
 
     assert objects.has("stores/st_1/models/a/manifest")
-    [finding] = check_objects(other)
+    [finding] = check_object_store(other)
     assert finding.remedy is not None
     assert "prefix of its own" in finding.remedy
     objects.delete(["installation"])
@@ -221,12 +221,12 @@ def test_readiness_and_doctor_report_the_object_store(
         return found.current_readiness().checks()["objects"]
 
     assert checked(objects) == "ok"
-    assert [one.level.value for one in check_objects(services)] == ["ok"]
+    assert [one.level.value for one in check_object_store(services)] == ["ok"]
     down = Unreachable(objects.address)
     assert "productrecs doctor" in checked(down)
     assert services.snapshots.shared is not None
     services.snapshots.shared.objects = down
-    [finding] = check_objects(services)
+    [finding] = check_object_store(services)
     assert finding.remedy is not None
     assert "AWS_ENDPOINT_URL" in finding.remedy
     remove_leftovers(services)  # needs no object store without old copies

@@ -118,7 +118,7 @@ def see(services: Services, duties: PictureJobs, store_id: StoreId) -> PictureCo
         services.queue.enqueue(transaction, NewJob(store_id, JOB))
     job = services.queue.claim([JOB])
     assert job is not None
-    duties.fetch_and_index(job, JobProgress(threading.Event()))
+    duties.fetch_and_index_pictures(job, JobProgress(threading.Event()))
     services.queue.done(job)
     with services.database.reading() as connection:
         return PictureRepository(connection, store_id).counts()

@@ -142,7 +142,7 @@ def _stat_or_none(path: Path) -> os.stat_result | None:
         return None
 
 
-def become_owner(settings: Settings) -> None:
+def switch_to_folder_owner(settings: Settings) -> None:
     """Run as the owner of the data folder from now on, so that new files belong to it.
 
     Raises:

@@ -11,8 +11,8 @@ import click
 
 from productrecs.cli.installation import (
     DataFolderError,
-    become_owner,
     find_settings,
+    switch_to_folder_owner,
 )
 from productrecs.core.errors import StorageBusyError, operator_text
 from productrecs.services import Services, build_services
@@ -42,7 +42,7 @@ def start_services(settings: Settings, wait_seconds: float = 0.0) -> Iterator[Se
         StorageBusyError: when the database cannot be reached in time.
         UnsafeStorageError: when the database must not be opened.
     """
-    become_owner(settings)
+    switch_to_folder_owner(settings)
     try:
         services = build_services(settings)
     except OSError as error:
@@ -85,7 +85,7 @@ def open_services(data: Path | None) -> Iterator[Services]:
         StorageError: one of its kinds, when the database cannot be used.
     """
     settings = find_settings(data)
-    become_owner(settings)
+    switch_to_folder_owner(settings)
     with open_existing_services(settings) as services:
         check_current(services.database)
         yield services
@@ -102,7 +102,7 @@ def open_or_create_services(data: Path | None) -> Iterator[Services]:
         StorageError: one of its kinds, when the database cannot be used.
     """
     settings = find_settings(data)
-    become_owner(settings)
+    switch_to_folder_owner(settings)
     if _is_installed(settings):
         with open_services(data) as services:
             yield services

@@ -83,7 +83,7 @@ def _audited_database(visit: Visit, page: Page, undo: tuple[str, str]) -> Databa
         for name, text in visit.form.pairs()
         if text.strip() and name not in _UNAUDITED and not _SENSITIVE.search(name)
     ]
-    return visit.recording(action, "; ".join(sent), undo=undo)
+    return visit.audited_database(action, "; ".join(sent), undo=undo)
 
 
 def _label(name: str) -> str:

@@ -251,7 +251,7 @@ class Visit:
         """Apply a change to this process's lists at once; others follow within a second."""
         self.context.stores.refresh_blocking(self.store)
 
-    def recording(
+    def audited_database(
         self,
         action: str,
         detail: str = "",

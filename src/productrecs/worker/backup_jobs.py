@@ -13,7 +13,7 @@ from productrecs.worker.job_worker import (
     JobWorker,
     nightly_jobs,
 )
-from productrecs.worker.scheduled_backups import make_scheduled_backup
+from productrecs.worker.scheduled_backups import make_scheduled_backup_and_delete_old
 
 BACKUP_JOB: Final = "back-up"
 _log = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ def build_backup_worker(services: Services) -> JobWorker:
 
             return advance
 
-        backup = make_scheduled_backup(services, begin)
+        backup = make_scheduled_backup_and_delete_old(services, begin)
         _log.info("backup stored", extra={"backup": backup.name, "bytes": backup.size})
 
     periodic_tasks = PeriodicTasks(services.database, services.queue, services.system_clock)

@@ -119,7 +119,7 @@ class FileImportJobs:
             self._end_check_or_recheck(store, file_import, preview, erasures)
             self._requeue(job)
 
-    def import_files(self, job: Job, progress: JobProgress) -> None:
+    def import_or_undo_files(self, job: Job, progress: JobProgress) -> None:
         """Import the files that a store has started."""
         store = self._store_of(job)
         while file_import := self._begin_next_attempt(store, _STARTED):
@@ -339,7 +339,7 @@ def build_file_importer(
     """Return the worker that imports the files that merchants have started."""
     files = FileImportJobs(services, importer, slice_seconds)
     handlers: dict[str, JobHandler] = {
-        IMPORT_JOB: files.import_files,
+        IMPORT_JOB: files.import_or_undo_files,
         "expire-files": files.expire_files,
     }
     tasks = [

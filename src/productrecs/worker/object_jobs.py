@@ -33,7 +33,7 @@ class ObjectJobs:
     grace_seconds: float = GRACE_SECONDS
     _seen: dict[StoreId, tuple[ServingSnapshots, int]] = field(default_factory=dict)
 
-    def purge_and_upload_models(self, _job: Job, progress: JobProgress) -> None:
+    def purge_objects_and_upload_models(self, _job: Job, progress: JobProgress) -> None:
         """Purge what no reader needs; a store that did not change costs nothing."""
         shared = self.services.snapshots.shared
         if shared is None:

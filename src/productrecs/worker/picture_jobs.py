@@ -119,7 +119,7 @@ class PictureJobs:
             found = stores_with_due_pictures(connection, self._services.system_clock())
         return sorted({*found, *self._other_stores})
 
-    def fetch_and_index(self, job: Job, progress: JobProgress) -> None:
+    def fetch_and_index_pictures(self, job: Job, progress: JobProgress) -> None:
         """Follow the catalog, fetch due pictures, and index them."""
         database, store_id = self._services.database, job.store_id
         deadline = time.monotonic() + SLICE_SECONDS
@@ -273,7 +273,7 @@ class PictureJobs:
 def build_picture_worker(services: Services) -> JobWorker:
     """Return the worker of picture jobs."""
     pictures = PictureJobs(services)
-    handlers: dict[str, JobHandler] = {JOB: pictures.fetch_and_index}
+    handlers: dict[str, JobHandler] = {JOB: pictures.fetch_and_index_pictures}
     tasks = (
         PeriodicJob(
             JOB, every=timedelta(seconds=1), stores=pictures.stores_with_due_pictures

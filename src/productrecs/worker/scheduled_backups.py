@@ -90,7 +90,7 @@ def newest_backup_ms(place: ObjectStore) -> int | None:
     return max((_made_at(name) or 0 for name in backup_names(place)), default=None)
 
 
-def make_scheduled_backup(services: Services, begin: Begin) -> SavedBackup:
+def make_scheduled_backup_and_delete_old(services: Services, begin: Begin) -> SavedBackup:
     """Store a new backup, then delete all but the newest.
 
     It is verified before it gets its name. The data folder's disk needs room for it.

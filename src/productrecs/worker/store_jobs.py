@@ -349,7 +349,7 @@ def build_worker(services: Services) -> JobWorker:
         "work-out-customers": stores.segment_customers,
         "sync-engines": stores.sync_engines,
         "tell-of-plans": stores.log_ending_plan,
-        "tidy-objects": ObjectJobs(services).purge_and_upload_models,
+        "tidy-objects": ObjectJobs(services).purge_objects_and_upload_models,
         "train": stores.train,
     }
     tasks = (

@@ -39,7 +39,7 @@ from productrecs.worker.scheduled_backups import (
     BACKUP_FOLDER,
     backup_request,
     fetch_backup,
-    make_scheduled_backup,
+    make_scheduled_backup_and_delete_old,
     required_place,
 )
 
@@ -91,7 +91,7 @@ def create(file: Path | None, *, force: bool, as_json: bool, data: Path | None) 
         os.nice(NICENESS)
         use_idle_io_priority()
         if file is None:
-            scheduled_backup = make_scheduled_backup(services, stages.begin)
+            scheduled_backup = make_scheduled_backup_and_delete_old(services, stages.begin)
             name, manifest = scheduled_backup.name, scheduled_backup.manifest
             facts = _backup_facts(
                 name, scheduled_backup.size, manifest, time.monotonic() - began

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from productrecs.cli.installation import become_owner, find_settings
+from productrecs.cli.installation import find_settings, switch_to_folder_owner
 from productrecs.cli.open_services import open_existing_services
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
@@ -31,7 +31,7 @@ def migrate(*, only_check: bool, as_json: bool, data: Path | None) -> None:
     Example: productrecs migrate --check
     """
     settings = find_settings(data)
-    become_owner(settings)
+    switch_to_folder_owner(settings)
     changed = False
     if only_check:
         with open_existing_services(settings) as services:
@@ -75,7 +75,7 @@ def compact(*, as_json: bool, data: Path | None) -> None:
     Example: productrecs compact
     """
     settings = find_settings(data)
-    become_owner(settings)
+    switch_to_folder_owner(settings)
     with open_existing_services(settings) as services:
         if settings.database_url is not None:
             message = "PostgreSQL reuses the space itself; nothing to do."

@@ -11,12 +11,12 @@ import click
 from productrecs.cli.doctor.check_result import CheckResult, Level, problem
 from productrecs.cli.doctor.installation_checks import (
     check_address_and_proxy,
-    check_background,
+    check_background_jobs,
     check_backups,
     check_configuration,
+    check_file_owners,
     check_folder,
-    check_objects,
-    check_owner,
+    check_object_store,
     check_picture_encoder,
     check_replication,
     check_storage,
@@ -85,7 +85,7 @@ def _run_checks(domain: str | None, data: Path | None) -> Iterator[CheckResult]:
         return
     yield from check_configuration(settings, os.environ)
     yield from check_address_and_proxy(settings)
-    yield from check_owner(settings)
+    yield from check_file_owners(settings)
     yield from check_service(settings)
     yield from check_mail(settings)
     try:
@@ -93,12 +93,12 @@ def _run_checks(domain: str | None, data: Path | None) -> Iterator[CheckResult]:
             yield from check_folder(settings.data)
             yield from check_storage(services)
             yield from check_replication(services)
-            yield from check_objects(services)
+            yield from check_object_store(services)
             yield from check_picture_encoder(services)
             yield from check_text_model(services)
             yield from check_data_sizes_and_disk(services)
             yield from check_clock(services)
-            yield from check_background(services)
+            yield from check_background_jobs(services)
             yield from check_backups(services)
             yield from check_refused_keys(services)
             yield from check_second_factors(services)

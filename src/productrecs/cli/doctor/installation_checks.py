@@ -114,7 +114,7 @@ def check_folder(folder: Path) -> Iterator[CheckResult]:
         yield ok("disk", free)
 
 
-def check_owner(settings: Settings) -> Iterator[CheckResult]:
+def check_file_owners(settings: Settings) -> Iterator[CheckResult]:
     """Yield files of other users: the service cannot write to them."""
     owner = owner_of(settings)
     if owner is None:
@@ -146,7 +146,7 @@ def check_storage(services: Services) -> Iterator[CheckResult]:
         yield ok("storage", f"{dialect.name} opens safely, is whole and up to date")
 
 
-def check_objects(services: Services) -> Iterator[CheckResult]:
+def check_object_store(services: Services) -> Iterator[CheckResult]:
     """Yield whether the object store takes, returns and deletes an object."""
     if services.objects is None:
         return
@@ -278,7 +278,7 @@ def _multilingual_model_result(folder: Path) -> CheckResult:
     return ok("search", f"{_EVERYDAY_NAMES}, and similar products in 16 languages")
 
 
-def check_background(services: Services) -> Iterator[CheckResult]:
+def check_background_jobs(services: Services) -> Iterator[CheckResult]:
     """Yield whether the workers run jobs."""
     with services.database.reading() as connection:
         failed = failed_jobs(connection)

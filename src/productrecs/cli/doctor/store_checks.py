@@ -267,7 +267,7 @@ def _check_store(services: Services, store: Store) -> Iterator[CheckResult]:
     if size == 0:
         remedy = f"POST /v1/items, or productrecs import-items {store.domain} FILE"
         yield problem(store.domain, "the catalog is empty", remedy)
-    yield from _check_gaps(store, gaps)
+    yield from _check_catalog_gaps(store, gaps)
     yield from check_plan(services, store, size)
     yield from check_key_usage(services, store)
     yield from check_scheme(services, store)
@@ -279,11 +279,11 @@ def _check_store(services: Services, store: Store) -> Iterator[CheckResult]:
     is_explained = any(symptom.code == "identities_differ" for symptom in symptoms)
     yield from _check_identities(store, purchases, has_reported_ids=is_explained)
     yield from _check_model(services, store, model_id, event_sample)
-    yield from _check_freshness(services, store)
+    yield from _check_training_freshness(services, store)
     yield from check_forecast(services, store)
 
 
-def _check_gaps(store: Store, gaps: ItemGaps) -> Iterator[CheckResult]:
+def _check_catalog_gaps(store: Store, gaps: ItemGaps) -> Iterator[CheckResult]:
     """Yield gaps of product cards: a missing title is a problem, others a notice."""
     remedy = (
         "import the products again with these columns: productrecs import-items "
@@ -405,7 +405,7 @@ def _check_model(
         yield problem(store.domain, str(error), remedy)
 
 
-def _check_freshness(services: Services, store: Store) -> Iterator[CheckResult]:
+def _check_training_freshness(services: Services, store: Store) -> Iterator[CheckResult]:
     """Yield whether training keeps up (within a minute where a worker runs)."""
     with services.database.reading() as connection:
         repository = TrainingRepository(connection, store.store_id)

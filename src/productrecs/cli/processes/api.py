@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from productrecs.cli.processes.listening_socket import (
-    listen,
     listener_url,
     listening_options,
+    open_listening_socket,
     settings_from_options,
 )
 from productrecs.cli.processes.serve import slot_option, supervise
@@ -65,7 +65,9 @@ def api(  # noqa: PLR0913, PLR0917 - one an option
     elif settings.workers > 1:
         sys.exit(supervise(settings, with_worker=False))
     else:
-        _run_api_process(settings, listen(settings.host, settings.port), None)
+        _run_api_process(
+            settings, open_listening_socket(settings.host, settings.port), None
+        )
 
 
 def _run_api_process(
@@ -100,7 +102,7 @@ def _run_api_process(
         )
         service.logs_requests = settings.access_log
         if not settings.access_log:  # the fast path logs nothing
-            state.fast_path = service.fast_path.reply
+            state.fast_path = service.fast_path.try_reply
         state.request_queue = service.request_queue
         return _wrap_in_middleware(service, services, middleware) if middleware else service
 

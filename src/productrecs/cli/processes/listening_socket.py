@@ -63,7 +63,7 @@ def settings_from_options(
     return replace(settings, **chosen)
 
 
-def listen(host: str, port: int) -> socket.socket:
+def open_listening_socket(host: str, port: int) -> socket.socket:
     """Return a listening socket; wait if the previous process is still stopping.
 
     Raises:

@@ -13,12 +13,12 @@ from typing import Any, Final
 
 import click
 
-from productrecs.cli.installation import become_owner, record_service
+from productrecs.cli.installation import record_service, switch_to_folder_owner
 from productrecs.cli.main import run_command
 from productrecs.cli.processes.listening_socket import (
-    listen,
     listener_url,
     listening_options,
+    open_listening_socket,
     settings_from_options,
 )
 from productrecs.core.errors import StorageError
@@ -51,7 +51,7 @@ def serve(
     sys.exit(supervise(settings, with_worker=True))
 
 
-def announce_service(settings: Settings, address: str) -> None:
+def print_address_and_first_store_link(settings: Settings, address: str) -> None:
     """Print the address, and in a new installation the link of the first store."""
     from productrecs.cli.commands.dashboard_logins import (  # noqa: PLC0415 - not before the socket
         create_first_store_link,
@@ -71,7 +71,7 @@ def supervise(
     settings: Settings,
     *,
     with_worker: bool,
-    announce: Callable[[Settings, str], None] = announce_service,
+    announce: Callable[[Settings, str], None] = print_address_and_first_store_link,
     middleware: str | None = None,
 ) -> int:
     """Run the API and background processes until told to stop.
@@ -86,14 +86,17 @@ def supervise(
         DataFolderError: when the data folder belongs to another user.
     """
     configure_logging(settings.log_format, settings.log_level)
-    listener = listen(settings.host, settings.port)
-    become_owner(settings)  # now: the port may be one that only root opens
+    listener = open_listening_socket(settings.host, settings.port)
+    switch_to_folder_owner(settings)  # now: the port may be one that only root opens
     address, number = listener_url(listener), listener.fileno()
     if middleware is None:
         _preload_api()
     folder = ("--data", str(settings.data))
     middleware_options = () if middleware is None else ("--middleware", middleware)
-    with writer_socket() as (write_socket, writer_listener), metrics_folder() as metrics:
+    with (
+        create_writer_socket() as (write_socket, writer_listener),
+        metrics_folder() as metrics,
+    ):
         roles = [
             ProcessRole(
                 f"api {index + 1}",
@@ -140,7 +143,7 @@ def supervise(
 
 
 @contextlib.contextmanager
-def writer_socket() -> Iterator[tuple[Path, socket.socket]]:
+def create_writer_socket() -> Iterator[tuple[Path, socket.socket]]:
     """Create the socket of the writer process, and return its address with it.
 
     Only this user can access the folder. The socket outlives the writer process:
@@ -167,7 +170,7 @@ def writer_socket() -> Iterator[tuple[Path, socket.socket]]:
 def supervise_background(settings: Settings) -> int:
     """Run only the background processes until told to stop; return the status."""
     configure_logging(settings.log_format, settings.log_level)
-    become_owner(settings)
+    switch_to_folder_owner(settings)
     _preload_worker()
     roles = background_roles(settings)
     return Supervisor(roles, on_ready=lambda: None, on_stop=lambda: None).run()

@@ -78,7 +78,7 @@ class FastPath:
         """Start to answer."""
         self._context = context
 
-    def reply(self, target: bytes, head: RequestHead, address: str) -> bytes | None:
+    def try_reply(self, target: bytes, head: RequestHead, address: str) -> bytes | None:
         """Return the whole reply to a GET of `target`; None leaves it to the dispatcher.
 
         `address` is the client's.

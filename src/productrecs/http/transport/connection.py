@@ -59,7 +59,7 @@ class AsgiCycle(RequestResponseCycle):
         await super().send(message)
 
 
-def scope_of(request: ParsedRequest, connection: Mapping[str, Any]) -> dict[str, Any]:
+def asgi_scope_of(request: ParsedRequest, connection: Mapping[str, Any]) -> dict[str, Any]:
     """Return the ASGI scope of a request; `connection` has the connection's entries."""
     raw_path, _, query = request.target.partition(b"?")
     path = raw_path.decode("ascii")
@@ -335,7 +335,7 @@ class HttpConnection(HttpToolsProtocol):
             self.leave_server()
 
     def _start_cycle(self, request: ParsedRequest) -> None:
-        scope: Any = scope_of(
+        scope: Any = asgi_scope_of(
             request,
             {
                 "asgi": {"version": self.asgi_version, "spec_version": "2.3"},

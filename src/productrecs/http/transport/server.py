@@ -70,9 +70,9 @@ class AcceptBalancer:
         """Return once all accepted connections have started."""
         await asyncio.gather(*self._starting, return_exceptions=True)
 
-    def _accept(self, guaranteed: int = 0) -> None:
+    def _accept(self, min_accepted: int = 0) -> None:
         for accepted_count in range(MAX_ACCEPTED_PER_EVENT):
-            if accepted_count >= guaranteed and self._admission.has_more_than_others(
+            if accepted_count >= min_accepted and self._admission.has_more_than_others(
                 accepted_count
             ):
                 self._pause(YIELD_SECONDS)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from productrecs.http.transport.request_parser import RequestHead
 
 _kept: list[bytearray] = []
-_answer = FastPath.reply
+_answer = FastPath.try_reply
 
 
 def _hoarding(
@@ -20,4 +20,4 @@ def _hoarding(
     return _answer(self, target, head, address)
 
 
-FastPath.reply = _hoarding  # type: ignore[method-assign]  # the fault itself
+FastPath.try_reply = _hoarding  # type: ignore[method-assign]  # the fault itself

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from productrecs.http.transport.request_parser import RequestHead
 
 _kept: list[tuple[bytearray, list[IO[bytes]]]] = []
-_answer = FastPath.reply
+_answer = FastPath.try_reply
 
 
 @functools.cache
@@ -41,4 +41,4 @@ def _hoarding(
     return _answer(self, target, head, address)
 
 
-FastPath.reply = _hoarding  # type: ignore[method-assign]  # the fault itself
+FastPath.try_reply = _hoarding  # type: ignore[method-assign]  # the fault itself

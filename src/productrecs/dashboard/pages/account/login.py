@@ -190,7 +190,7 @@ def start_session_and_redirect(
     action = action or ("Logged in from the shop" if user.is_from_shop else "Logged in")
     store = visit.context.accounts.by_id(user.store_id)
     detail = "" if store is None else f"Store: {store.domain}"
-    database = visit.recording(action, detail, user=user)
+    database = visit.audited_database(action, detail, user=user)
     session = begin_session(database, user, visit.system_ms, password, visit.browser)
     reply = visit.redirect(path, message)
     cookies = {**reply.cookies, SESSION: session.token, VISITOR: None}

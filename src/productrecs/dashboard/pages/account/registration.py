@@ -71,7 +71,7 @@ def show_registration(visit: Visit) -> Reply:
     return _registration_page(visit, visit.query["token"])
 
 
-def register(visit: Visit) -> Reply:
+def register_and_log_in(visit: Visit) -> Reply:
     """Create the store and log its owner in; a logged-in user gets one more store."""
     mode, token = _mode(visit), visit.form["token"]
     if mode not in {OPEN, INVITATION}:
@@ -234,6 +234,10 @@ def _sentence(text: str) -> str:
 
 PAGES: Final = (
     Page(
-        "/dashboard/register", "Create a store", show_registration, register, is_public=True
+        "/dashboard/register",
+        "Create a store",
+        show_registration,
+        register_and_log_in,
+        is_public=True,
     ),
 )

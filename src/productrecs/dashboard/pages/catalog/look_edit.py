@@ -184,19 +184,19 @@ def show_look_editor(visit: Visit) -> Reply:
     look = _find_look(visit, visit.query["look"])
     draft = LookDraft.of_content(look.content)
     if not visit.query["propose"] or not visit.may_change:
-        return _edit_page(visit, look, draft)
+        return _look_editor_page(visit, look, draft)
     try:
         proposed = _propose_hotspots(visit, look)
     except ProductRecsError as error:
         note = f"No hotspots could be proposed: {error}. Add them by hand."
-        return _edit_page(visit, look, draft, note=note)
+        return _look_editor_page(visit, look, draft, note=note)
     note = "No product of your catalog was recognised in the photo. Add hotspots by hand."
     if proposed:
         count_text = (
             "1 hotspot is" if len(proposed) == 1 else f"{len(proposed)} hotspots are"
         )
         note = f"{count_text} proposed. Correct what is wrong, then save."
-    return _edit_page(
+    return _look_editor_page(
         visit, look, replace(draft, spots=(*draft.spots, *proposed)), note=note
     )
 
@@ -208,7 +208,7 @@ def save_or_publish_look(visit: Visit) -> Reply:
     editor, is_publishing = editor_of(visit), visit.form["then"] == "publish"
     if is_publishing and not draft.spots:
         errors = {"look": "Add at least one hotspot before you publish the look."}
-        return _edit_page(visit, look, draft, status=422, errors=errors)
+        return _look_editor_page(visit, look, draft, status=422, errors=errors)
     try:
         content = draft.content(titles_of(visit, draft.item_ids))
         is_public = is_publishing or look.state is LookState.PUBLISHED
@@ -217,10 +217,12 @@ def save_or_publish_look(visit: Visit) -> Reply:
             and "anyway" not in visit.form
             and not _has_visible_product(visit, content)
         ):
-            return _edit_page(visit, look, draft, status=422, is_hidden=True)
+            return _look_editor_page(visit, look, draft, status=422, is_hidden=True)
         editor.edit(look.look_id, content)
     except LookError as error:
-        return _edit_page(visit, look, draft, status=422, errors=errors_by_field(error))
+        return _look_editor_page(
+            visit, look, draft, status=422, errors=errors_by_field(error)
+        )
     message = "Saved."
     if is_publishing:
         editor.publish(look.look_id)
@@ -249,7 +251,9 @@ def replace_photo(visit: Visit) -> Reply:
         editor.show_picture(look.look_id, store_photo(visit, editor))
     except (LookError, *UNREADABLE) as error:
         draft = LookDraft.of_content(look.content)
-        return _edit_page(visit, look, draft, status=422, errors={"file": sentence(error)})
+        return _look_editor_page(
+            visit, look, draft, status=422, errors={"file": sentence(error)}
+        )
     visit.refresh_store()
     message = "The photo is replaced. Check that each hotspot is still in its place."
     return visit.redirect(f"{EDIT_PATH}?look={look.look_id}", message)
@@ -302,7 +306,9 @@ def preview_draft(visit: Visit) -> Reply:
 def add_hotspot(visit: Visit) -> Reply:
     """Show the form with one more hotspot, for browsers without JavaScript."""
     look, draft = _find_look(visit, visit.form["look"]), LookDraft.of_form(visit.form)
-    return _edit_page(visit, look, replace(draft, spots=(*draft.spots, HotspotDraft.new())))
+    return _look_editor_page(
+        visit, look, replace(draft, spots=(*draft.spots, HotspotDraft.new()))
+    )
 
 
 def change_state_or_remove_look(visit: Visit) -> Reply:
@@ -352,7 +358,7 @@ def _propose_hotspots(visit: Visit, look: Look) -> tuple[HotspotDraft, ...]:
     return visit.wait(visit.context.photo_pool.run(visit.store.store_id, search))
 
 
-def _edit_page(
+def _look_editor_page(
     visit: Visit,
     look: Look,
     draft: LookDraft,

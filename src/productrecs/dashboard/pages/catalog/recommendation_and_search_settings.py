@@ -173,12 +173,12 @@ GROUPS: Final = (
 
 def show_settings(visit: Visit) -> Reply:
     """Show the effective settings."""
-    return _settings_page(visit, _stored_texts(visit), {})
+    return _settings_page(visit, _stored_setting_texts(visit), {})
 
 
-def save_list_settings(visit: Visit) -> Reply:
+def save_settings(visit: Visit) -> Reply:
     """Store all settings, or none; each error is shown next to its field."""
-    before = _stored_texts(visit)
+    before = _stored_setting_texts(visit)
     texts = {field.name: _submitted_text(visit, field) for field in _every_field()}
     errors = setting_errors(texts, {field.name: field.label for field in _every_field()})
     if errors:
@@ -198,7 +198,7 @@ def save_list_settings(visit: Visit) -> Reply:
     return visit.redirect(SETTINGS_PATH, message)
 
 
-def show_effect(visit: Visit) -> Reply:
+def show_search_effect(visit: Visit) -> Reply:
     """Show what unsaved settings of search do to the query set."""
     sent = {field.name: _submitted_text(visit, field) for field in _every_field()}
     errors = setting_errors(sent, {field.name: field.label for field in _every_field()})
@@ -234,7 +234,7 @@ def _every_field() -> list[SettingField]:
     return [field for group in GROUPS for field in group.fields]
 
 
-def _stored_texts(visit: Visit) -> dict[str, str]:
+def _stored_setting_texts(visit: Visit) -> dict[str, str]:
     settings = find_store(visit.database, visit.store.domain).settings
     texts = {}
     for field in _every_field():
@@ -289,9 +289,14 @@ PAGES: Final = (
         SETTINGS_PATH,
         "List settings",
         show_settings,
-        save_list_settings,
+        save_settings,
         action="Changed list settings",
         group=Group.CATALOG,
     ),
-    Page(f"{SETTINGS_PATH}/effect", "List settings", change=show_effect, is_audited=False),
+    Page(
+        f"{SETTINGS_PATH}/effect",
+        "List settings",
+        change=show_search_effect,
+        is_audited=False,
+    ),
 )

@@ -144,7 +144,7 @@ def _chosen_platform(visit: Visit) -> str:
     return found.platform.value if found.platform else ""
 
 
-def _seen_text_and_warning(store: Store, host: str | None) -> tuple[str, str]:
+def _script_seen_text_and_warning(store: Store, host: str | None) -> tuple[str, str]:
     """Return where the script ran last, and what is wrong with that place."""
     if host is None:
         return "Seen", ""
@@ -186,7 +186,7 @@ def _steps(visit: Visit) -> list[Step]:
     is_connected = bool(items or activity.events or usage.calls)
     tags = list(live_tags(base, store.domain))
     widget = f"{tags[0]}\n{widget_element()}"
-    seen, warning = _seen_text_and_warning(store, uses.get(PAGES_KEY_ID))
+    seen, warning = _script_seen_text_and_warning(store, uses.get(PAGES_KEY_ID))
     return [
         Step(
             "key",

@@ -172,7 +172,7 @@ def join_team(visit: Visit) -> Reply:
     newcomer = DashboardUser(
         invitation.store_id, "", invitation.email, invitation.role, None
     )
-    audited_database = visit.recording(
+    audited_database = visit.audited_database(
         "Joined the team", f"as {invitation.role.label}", newcomer
     )
     try:

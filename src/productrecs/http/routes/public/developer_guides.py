@@ -364,7 +364,7 @@ async def guide_markdown(request: Request, slug: Slug) -> Response:
     responses=_html_or_markdown("The list of the guides.", INDEX_EXAMPLE),
     response_class=Response,
 )
-async def guides(
+async def guides_page(
     request: Request,
     q: Annotated[
         str,

@@ -211,7 +211,7 @@ async def _store_events_fast(call: QuickCall) -> QuickReply:
     ),
     response_class=Response,
 )
-async def declared_events(request: Request) -> Response:
+async def record_events(request: Request) -> Response:
     """Record one event, or an array of up to 500, in the order in which they happened.
 
     The reply is sent when they are on the disk. `event_id` makes a retry harmless for
@@ -253,7 +253,7 @@ async def store_events_of_body(
     else:  # parsing a large body would block the event loop
         loop = asyncio.get_running_loop()
         groups = await loop.run_in_executor(context.parser_pool, _parse_groups, data)
-    groups, checks = _check_identities(groups, store.secrets, context.clock())
+    groups, checks = _verify_identities(groups, store.secrets, context.clock())
     identity_warning_texts = identity_warnings(
         (id_and_identity[0], check) for id_and_identity, check in checks.items()
     )
@@ -306,7 +306,7 @@ def _parse_groups(data: bytes) -> Groups:
 _IdAndIdentity = tuple[str | None, str | None]
 
 
-def _check_identities(
+def _verify_identities(
     groups: Groups, secrets: SecretKeys, now_ms: int
 ) -> tuple[Groups, Mapping[_IdAndIdentity, IdentityCheck]]:
     """Return the events, `signed` where an identity proves it; and what each proves."""

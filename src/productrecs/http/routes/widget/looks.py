@@ -48,7 +48,7 @@ _encode: Final = msgspec.json.Encoder().encode
     responses=look_response() | not_modified_response() | error_responses(401, 422, 503),
     response_class=Response,
 )
-async def declared_look(
+async def published_look(
     request: Request,
     item_id: Annotated[
         str, Query(min_length=1, description="The product of the page.", examples=["tent"])

@@ -69,9 +69,7 @@ _SEARCH_EXAMPLES: Final = {"a photo": {"image": PHOTO, "num": 6, "in_stock": Tru
     ),
     response_class=Response,
 )
-async def declared_photo_search(
-    request: Request, price_list: PriceListQuery = ""
-) -> Response:
+async def search_by_photo(request: Request, price_list: PriceListQuery = "") -> Response:
     """Return the products whose pictures look like the photo, most similar first.
 
     The photo is turned upright and compared as a whole and by its foreground. It is
@@ -146,7 +144,7 @@ _ANALYSIS_EXAMPLES: Final = {"a photo": {"image": PHOTO}}
     openapi_extra=documented_request_body(PhotoBody, _ANALYSIS_EXAMPLES, accepts_text=True),
     response_class=Response,
 )
-async def declared_analysis(request: Request, price_list: PriceListQuery = "") -> Response:
+async def analyse_photo(request: Request, price_list: PriceListQuery = "") -> Response:
     """Return up to eight regions of the photo, most certain first, with their products.
 
     A region has a label, a box (fractions of the upright photo, from its top left), its
