@@ -267,3 +267,21 @@ def with_query(target: str, query: str) -> str:
     if not query:
         return target
     return f"{target}{'&' if '?' in target else '?'}{query}"
+
+
+# What is refused with 402 while the plan does not hold.
+NEED_A_PLAN: Final = {
+    ("POST", "/v1/items"),
+    ("POST", "/orders/upload"),
+    ("POST", "/integration/connect"),
+    ("PUT", "/integration/widget-config"),
+    ("PUT", "/integration/recommender-settings"),
+    ("POST", "/integration/bundles"),
+    ("PUT", "/integration/bundles"),
+    ("POST", "/integration/tests"),
+    ("PUT", "/integration/tests"),
+    ("POST", "/integration/engines/init"),
+    ("POST", "/integration/sync-engines"),
+    ("POST", "/integration/train"),
+    ("POST", "/integration/customer-ids"),
+}

@@ -33,6 +33,7 @@ from productrecs.tenancy.billing.repository import UsageRepository, add_calls
 from tests.api.inside import Inside, of_our_own
 from tests.api.routes import (
     EITHER,
+    NEED_A_PLAN,
     PUBLISHABLE,
     SECRET,
     TABLE,
@@ -64,22 +65,6 @@ EMPTY: Final[Mapping[Route, object]] = {
     ("POST", "/v1/search/image"): {"results": []},
     ("GET", "/v1/looks"): {"look": None},
     ("POST", "/v1/shop-the-look/analyze"): {"hotspots": []},
-}
-# What is refused with 402 while the plan does not hold.
-REFUSED: Final = {
-    ("POST", "/v1/items"),
-    ("POST", "/orders/upload"),
-    ("POST", "/integration/connect"),
-    ("PUT", "/integration/widget-config"),
-    ("PUT", "/integration/recommender-settings"),
-    ("POST", "/integration/bundles"),
-    ("PUT", "/integration/bundles"),
-    ("POST", "/integration/tests"),
-    ("PUT", "/integration/tests"),
-    ("POST", "/integration/engines/init"),
-    ("POST", "/integration/sync-engines"),
-    ("POST", "/integration/train"),
-    ("POST", "/integration/customer-ids"),
 }
 # What is neither metered nor refused, whatever the plan.
 FREE: Final = {
@@ -235,9 +220,9 @@ def shop(process: TrialStore, request: pytest.FixtureRequest) -> TrialStore:
 def test_every_route_is_metered_refused_or_free() -> None:
     with_a_key = {route for route, row in TABLE.items() if row.wants in KEYS}
 
-    assert with_a_key == EMPTY.keys() | REFUSED | FREE
-    assert not EMPTY.keys() & REFUSED
-    assert not FREE & (EMPTY.keys() | REFUSED)
+    assert with_a_key == EMPTY.keys() | NEED_A_PLAN | FREE
+    assert not EMPTY.keys() & NEED_A_PLAN
+    assert not FREE & (EMPTY.keys() | NEED_A_PLAN)
 
 
 def check_every_route(
@@ -254,7 +239,7 @@ def check_every_route(
         if route in EMPTY:
             assert (reply.status, reply.json == EMPTY[route]) == (200, is_empty), route
             assert billing_headers(reply) == (status, *quota), route
-        elif route in REFUSED and status == "suspended":
+        elif route in NEED_A_PLAN and status == "suspended":
             assert (reply.status, reply.json.get("code")) == (402, "billing_inactive"), (
                 route
             )
@@ -316,7 +301,8 @@ def test_a_suspended_store_gets_nothing_and_its_events_are_still_stored(
 
 
 @pytest.mark.parametrize(
-    ("after", "status_header", "status"), [(-1, None, 200), (0, "suspended", 402)]
+    ("after", "status_header", "status"),
+    [(-1, None, 200), (0, "suspended", 402), (1, "suspended", 402)],
 )
 def test_the_trial_ends_after_14_days_to_the_millisecond(
     shop: TrialStore, after: int, status_header: str | None, status: int
@@ -377,7 +363,7 @@ def test_only_what_was_answered_with_content_is_counted(shop: TrialStore) -> Non
         assert shop.inside.ask("GET", target).status in {401, 422}
     assert shop.inside.ask("OPTIONS", f"/v1/trending?key={key}").status == 200
     assert shop.inside.ask("POST", f"/v1/trending?key={key}").status == 405
-    for route in FREE | REFUSED:
+    for route in FREE | NEED_A_PLAN:
         assert shop.ask(route).status in {200, 202}
     counted = [
         f"/v1/recommendations?item_id=a&key={key}",  # the fast lane, and made afresh

@@ -190,6 +190,8 @@ def test_an_order_has_up_to_a_hundred_lines(merchant: Merchant, count: int) -> N
         ({"order_id": ["A"]}, ["body", "order_id"]),
         ({"currency": "x" * 9}, ["body", "currency"]),
         ({"user_id": "x" * 256}, ["body", "user_id"]),
+        ({"session_id": "x" * 256}, ["body", "session_id"]),
+        ({"order_id": "\U0001f600" * 256}, ["body", "order_id"]),
     ],
 )
 def test_what_is_no_order_is_refused_at_its_place_and_leaves_no_receipt(
@@ -211,7 +213,9 @@ def test_ids_may_have_255_characters_of_any_kind(
 ) -> None:
     longest = character * LONGEST
 
-    received = merchant.order(longest, longest, user_id=longest, currency="x" * 8)
+    received = merchant.order(
+        longest, longest, user_id=longest, session_id=longest, currency="x" * 8
+    )
 
     check_received(received, longest, 1)
     check_received(merchant.order(longest, longest), longest, 0)

@@ -24,7 +24,15 @@ from productrecs.tenancy.accounts.store_management import (
     find_store,
 )
 from tests.api.inside import Inside, of_our_own
-from tests.api.routes import EITHER, PUBLISHABLE, SECRET, TABLE, UPLOAD, with_query
+from tests.api.routes import (
+    EITHER,
+    NEED_A_PLAN,
+    PUBLISHABLE,
+    SECRET,
+    TABLE,
+    UPLOAD,
+    with_query,
+)
 from tests.support.service import Merchant, Reply, Service, eventually
 
 if TYPE_CHECKING:
@@ -70,20 +78,6 @@ NEEDED: Final[Mapping[Route, str]] = {
 }
 # Routes that read no body, or cannot be asked wrongly.
 HAVE_NO_BODY: Final = {
-    ("POST", "/integration/sync-engines"),
-    ("POST", "/integration/train"),
-}
-NEED_A_PLAN: Final = {
-    ("POST", "/v1/items"),
-    ("POST", "/orders/upload"),
-    ("POST", "/integration/connect"),
-    ("PUT", "/integration/widget-config"),
-    ("PUT", "/integration/recommender-settings"),
-    ("POST", "/integration/bundles"),
-    ("PUT", "/integration/bundles"),
-    ("POST", "/integration/tests"),
-    ("PUT", "/integration/tests"),
-    ("POST", "/integration/engines/init"),
     ("POST", "/integration/sync-engines"),
     ("POST", "/integration/train"),
 }

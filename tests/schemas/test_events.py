@@ -226,10 +226,6 @@ def test_an_unknown_event_is_refused(name: object) -> None:
     assert _refused(_event(name)) == [(("body", "event"), "enum")]
 
 
-def test_a_missing_event_is_refused() -> None:
-    assert _refused({"item_id": "a", "user_id": "u"}) == [(("body", "event"), "missing")]
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -371,18 +367,6 @@ def test_an_array_keeps_its_order_and_says_where_each_event_came_from() -> None:
 
     assert [event.item_id for event in events] == ["a", "x", "y", "b"]
     assert origins == [0, 1, 1, 2]
-
-
-@pytest.mark.parametrize(("count", "taken"), [(1, True), (500, True), (501, False)])
-def test_an_array_has_1_to_500_events(count: int, taken: bool) -> None:  # noqa: FBT001 a table
-    if taken:
-        assert len(parse_events([_event()] * count)[0]) == count
-    else:
-        assert _refused([_event()] * count) == [(("body",), "too_long")]
-
-
-def test_an_empty_array_is_refused() -> None:
-    assert _refused([]) == [(("body",), "too_short")]
 
 
 def test_one_wrong_event_refuses_the_array_and_is_found_by_its_number() -> None:

@@ -228,34 +228,6 @@ def test_blank_categories_are_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "at"),
-    [
-        ("categories", "Tents", ()),
-        ("categories", {"a": 1}, ()),
-        ("categories", ["A", 5], (1,)),
-        ("categories", [None], (0,)),
-        ("categories", ["A", "b\0"], (1,)),
-        ("category_ids", [1, 2.5], (1,)),
-        ("category_ids", [["a"]], (0,)),
-        ("availability", "soon", ()),
-        ("availability", "", ()),
-        ("availability", True, ()),
-        ("available_from", "tomorrow", ()),
-        ("available_until", 20260301, ()),
-        ("title", 5, ()),
-        ("description", [], ()),
-        ("sku", 2.5, ()),
-    ],
-)
-def test_a_wrong_value_is_refused_at_its_place(
-    name: str, value: object, at: tuple[int, ...]
-) -> None:
-    ((loc, _),) = _refused({"items": [{"id": "ok"}, {"id": "a", name: value}]})
-
-    assert loc == ("body", "items", 1, name, *at)
-
-
-@pytest.mark.parametrize(
     ("body", "loc", "kind"),
     [
         ({}, ("body", "items"), "missing"),
@@ -286,16 +258,6 @@ def test_every_problem_of_an_item_is_reported() -> None:
         (("body", "items", 0, "title"), "string_type"),
         (("body", "items", 0, "price"), "float_parsing"),
     ]
-
-
-def test_a_wrong_item_anywhere_is_found_by_its_number() -> None:
-    for index in (*range(0, 1000, 37), 999):
-        items: list[object] = [{"id": "a"}] * 1000
-        items[index] = {"id": "a", "price": "dear"}
-
-        assert _refused({"items": items}) == [
-            (("body", "items", index, "price"), "float_parsing")
-        ]
 
 
 def test_a_thousand_items_are_taken_and_one_more_is_not_even_looked_at() -> None:

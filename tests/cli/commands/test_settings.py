@@ -88,7 +88,18 @@ def test_origins_are_added_and_removed(shell: CommandLine, shop: str) -> None:
     assert shell("origins", shop) == "https://shop.example\n"
 
 
-@pytest.mark.parametrize("origin", ["null", "*", "shop.example", "https://a.example/path"])
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "null",
+        "*",
+        "shop.example",
+        "https://",
+        "https://a.example/path",
+        "https://u@a",
+        "ftp://a",
+    ],
+)
 def test_what_is_no_origin_is_refused(shell: CommandLine, shop: str, origin: str) -> None:
     assert "https://" in shell.refused("origins", shop, "--add", origin)
 

@@ -66,10 +66,6 @@ def rows(database: Database) -> int:
         return int(connection.execute(query).scalar_one())
 
 
-def test_nothing_is_set_at_first(database: Database, store_id: StoreId) -> None:
-    assert get(database, store_id) == WidgetConfig()
-
-
 def test_what_is_set_is_kept(database: Database, store_id: StoreId) -> None:
     change = ConfigChange({"title": "Für dich", "deep": [{"a": None}]}, "a{}", scoped=False)
 
@@ -77,14 +73,6 @@ def test_what_is_set_is_kept(database: Database, store_id: StoreId) -> None:
 
     assert said == get(database, store_id)
     assert said == WidgetConfig(change.settings, "a{}", scoped=False)
-
-
-def test_an_update_says_only_what_changes(database: Database, store_id: StoreId) -> None:
-    put(database, store_id, ConfigChange({"layout": "grid"}, "a{}", scoped=True))
-    put(database, store_id, ConfigChange({"columns": 2}))
-    put(database, store_id, ConfigChange(scoped=None))
-
-    assert get(database, store_id) == WidgetConfig({"layout": "grid", "columns": 2}, "a{}")
 
 
 def test_a_widget_without_settings_is_not_kept(
@@ -96,24 +84,6 @@ def test_a_widget_without_settings_is_not_kept(
 
     assert get(database, store_id) == WidgetConfig()
     assert rows(database) == 0
-
-
-def test_each_type_has_its_own(database: Database, store_id: StoreId) -> None:
-    put(database, store_id, ConfigChange({"layout": "grid"}))
-    put(database, store_id, ConfigChange({"layout": "list"}), "search")
-
-    assert get(database, store_id).settings == {"layout": "grid"}
-    assert get(database, store_id, "search").settings == {"layout": "list"}
-
-
-def test_each_store_has_its_own(
-    database: Database, store_id: StoreId, other_id: StoreId
-) -> None:
-    put(database, store_id, ConfigChange({"layout": "grid"}))
-    put(database, other_id, ConfigChange({"title": "Theirs"}))
-
-    assert get(database, store_id).settings == {"layout": "grid"}
-    assert get(database, other_id).settings == {"title": "Theirs"}
 
 
 @pytest.mark.parametrize("widget_type", ["", "a\0b", "Recs", "x" * 1_000, "'; --"])

@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from productrecs.features.widgets.widget_config import (
-    MAX_CSS,
     ConfigChange,
-    Unchanged,
     WidgetConfig,
 )
 from productrecs.features.widgets.widget_config_update import (
@@ -36,23 +34,6 @@ def read(name: str, value: object) -> object:
 @pytest.mark.parametrize("body", MISSHAPEN)
 def test_a_body_of_another_shape_is_refused(body: object) -> None:
     assert refused(body) == [(("body",), "model_type")]
-
-
-@pytest.mark.parametrize("body", [{}, {"settings": None}, {"settings": {}}, {"else": 1}])
-def test_a_body_that_says_nothing_changes_nothing(body: object) -> None:
-    assert parse_widget_config(body) == ConfigChange()
-
-
-def test_styles_and_scope_may_be_null() -> None:
-    assert parse_widget_config({"custom_css": None}) == ConfigChange(custom_css=None)
-    assert parse_widget_config({"scoped": None}) == ConfigChange(scoped=None)
-    assert parse_widget_config({"scoped": False}).custom_css is Unchanged.KEEP
-
-
-def test_a_setting_may_be_null() -> None:
-    body = {"settings": {"layout": None, "mine": None}}
-
-    assert parse_widget_config(body).settings == {"layout": None, "mine": None}
 
 
 def test_every_default_may_be_sent_back() -> None:
@@ -160,16 +141,6 @@ def test_a_key_has_a_name(name: str) -> None:
 @pytest.mark.parametrize("name", ["model_config", "copy", "__class__", "model_dump"])
 def test_a_key_may_be_named_as_anything(name: str) -> None:
     assert read(name, "mine") == "mine"
-
-
-def test_styles_have_a_length() -> None:
-    most = "é" * MAX_CSS
-
-    assert parse_widget_config({"custom_css": most}).custom_css == most
-    assert refused({"custom_css": most + "a"}) == [
-        (("body", "custom_css"), "string_too_long")
-    ]
-    assert parse_widget_config({"custom_css": ""}).custom_css is None
 
 
 def test_every_problem_is_reported_at_once() -> None:

@@ -217,35 +217,6 @@ def test_windows_are_whole_days_in_the_stores_zone(
     assert seen == [False, True, True, False]
 
 
-@pytest.mark.parametrize(
-    ("fields", "when_hidden", "when_not"),
-    [
-        ({}, True, True),
-        ({"stock_qty": 0}, False, True),
-        ({"stock_qty": 0, "availability": Availability.BACKORDER}, True, True),
-        ({"stock_qty": 5, "availability": Availability.OUT_OF_STOCK}, False, True),
-        ({"availability": Availability.DISCONTINUED}, False, False),
-    ],
-)
-def test_what_cannot_be_bought_is_hidden_as_the_store_says(
-    sqlite_database: Database,
-    fields: dict[str, object],
-    *,
-    when_hidden: bool,
-    when_not: bool,
-) -> None:
-    store_id = register_store(sqlite_database, Registration("a.example"), lambda: NOON)[
-        0
-    ].store_id
-    send(sqlite_database, store_id, thing=fields)
-    reader = sqlite_database.raw_reader()
-    view = refreshed(a_view(store_id), reader)
-    reader.close()
-
-    assert bool(shown(view, hide=True)) is when_hidden
-    assert bool(shown(view, hide=False)) is when_not
-
-
 def sizes(database: Database, store_id: StoreId) -> tuple[int, int]:
     """Return the catalog's size as it is kept, and as it is counted."""
     with database.reading() as connection:

@@ -144,19 +144,6 @@ def test_a_store_that_is_over_goes_on_with_the_next_month(usage: Usage) -> None:
     assert meter.check(TEN, APRIL) is None
 
 
-@pytest.mark.parametrize(("after", "status"), [(-1, None), (0, SUSPENDED), (1, SUSPENDED)])
-def test_a_plan_ends_at_its_millisecond(
-    usage: Usage, after: int, status: BillingStatus | None
-) -> None:
-    said = Subscription("unlimited", ends_at=NOON + 500)
-    meter = meter_of(usage, said)
-    assert meter.check(said, NOON) is None
-
-    notice = meter.check(said, NOON + 500 + after)
-
-    assert (notice and notice.status) == status
-
-
 def test_a_clock_that_is_set_ahead_and_back_suspends_no_store(usage: Usage) -> None:
     trial = Subscription("ten", ends_at=APRIL - 1)
     meter = meter_of(usage, trial)

@@ -27,15 +27,6 @@ NOON = parse_timestamp("2026-03-01T12:00:00Z")
 GROWTH = DEFAULT_PLANS["growth"]
 
 
-@pytest.mark.parametrize(("after", "is_active"), [(-1, True), (0, False), (1, False)])
-def test_a_trial_ends_after_14_days_to_the_millisecond(
-    after: int, *, is_active: bool
-) -> None:
-    trial = first_subscription(TRIAL, NOON)
-
-    assert trial.is_active(NOON + 14 * DAY_MS + after) is is_active
-
-
 def test_a_plan_without_days_does_not_end() -> None:
     assert first_subscription(GROWTH, NOON) == Subscription("growth")
 

@@ -38,7 +38,14 @@ def test_null_returns_to_the_default(system: System) -> None:
     assert system.get(PATH)["allow_repeat_recommendations"] is True
 
 
-@pytest.mark.parametrize("num", [0, 21, -1, 2.5, "x", True])
+@pytest.mark.parametrize(
+    ("sent", "kept"), [(1, 1), (20, 20), ("7", 7), (7.0, 7), ("7.0", 7)]
+)
+def test_a_number_from_1_to_20_is_stored(system: System, sent: object, kept: int) -> None:
+    assert system.put(PATH, {"rec_num": sent, "else": 1})["rec_num"] == kept
+
+
+@pytest.mark.parametrize("num", [0, 21, -1, 10**30, 2.5, "x", True, [8]])
 def test_a_number_outside_1_to_20_is_refused(system: System, num: object) -> None:
     body = {"rec_num": num, "allow_repeat_recommendations": True}
 
@@ -61,7 +68,7 @@ def test_a_switch_is_read_as_addresses_say_it(
     assert updated["allow_repeat_recommendations"] is kept
 
 
-@pytest.mark.parametrize("said", [2, -1, 0.5, "", "perhaps", [True], {}])
+@pytest.mark.parametrize("said", [2, -1, 0.5, "", "perhaps", [], [True], {}])
 def test_what_is_no_switch_is_refused(system: System, said: object) -> None:
     reply = system.call("PUT", PATH, {"allow_repeat_recommendations": said})
     assert reply.status == 422

@@ -36,7 +36,7 @@ def test_an_update_leaves_what_it_does_not_carry(system: System) -> None:
     assert system.get(PATH) == updated
 
 
-@pytest.mark.parametrize("body", [{}, {"settings": None}, {"settings": {}}])
+@pytest.mark.parametrize("body", [{}, {"settings": None}, {"settings": {}}, {"else": 1}])
 def test_nothing_said_leaves_all_as_it_is(system: System, body: object) -> None:
     before = system.put(PATH, {"settings": {"layout": "grid"}, "scoped": True})
 
@@ -158,6 +158,7 @@ def test_the_longest_styles_are_kept_and_more_is_too_large(system: System) -> No
     longest = "é" * MAX_CSS
     assert system.put(PATH, {"custom_css": longest})["custom_css"] == longest
     assert system.widget()["custom_css"] == longest
+    assert system.put(PATH, {"custom_css": ""})["custom_css"] is None
 
     reply = system.call("PUT", PATH, {"custom_css": "a" * 600_000})
 
