@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Final, Protocol
+from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import (
     BaseModel,
@@ -68,29 +68,8 @@ MAX_QUERY = 256
 """Longer queries are truncated, as in `GET /v1/search`."""
 
 
-class EventFields(Protocol):
-    """The fields of an event after each field is validated."""
-
-    item_id: str | None
-    user_id: str | None
-    session_id: str | None
-    order_id: str | None
-    value: float | None
-    currency: str | None
-    quantity: int | None
-    item_ids: tuple[str, ...]
-    sources: tuple[str | None, ...] | None
-    positions: tuple[int | None, ...] | None
-    source: str | None
-    position: int | None
-    search_query: str | None
-    widget: str | None
-    event_id: str | None
-    identity: str | None
-
-
 def missing_fields(
-    kind: EventKind, body: EventFields, sent: object, at: Loc
+    kind: EventKind, body: EventBody, sent: object, at: Loc
 ) -> list[Problem]:
     """Return the missing fields of an event of `kind`, and lists of unequal length.
 
@@ -109,9 +88,7 @@ def missing_fields(
     return problems
 
 
-def to_events(
-    kind: EventKind, body: EventFields, ts_ms: int | None = None
-) -> list[NewEvent]:
+def to_events(kind: EventKind, body: EventBody, ts_ms: int | None = None) -> list[NewEvent]:
     """Return the events of a complete `body`: one, or one per product shown."""
     if kind is EventKind.REC_IMPRESSION:
         return _impressions(body, ts_ms)
@@ -138,7 +115,7 @@ def to_events(
     return [event]
 
 
-def _impressions(body: EventFields, ts_ms: int | None) -> list[NewEvent]:
+def _impressions(body: EventBody, ts_ms: int | None) -> list[NewEvent]:
     """Return one event per product shown; a lone product may have scalar placement."""
     shown = _shown(body)
     is_single = len(shown) == 1
@@ -164,11 +141,11 @@ def _impressions(body: EventFields, ts_ms: int | None) -> list[NewEvent]:
     ]
 
 
-def _shown(body: EventFields) -> tuple[str, ...]:
+def _shown(body: EventBody) -> tuple[str, ...]:
     return body.item_ids or (() if body.item_id is None else (body.item_id,))
 
 
-def _misaligned(body: EventFields, at: Loc) -> list[Problem]:
+def _misaligned(body: EventBody, at: Loc) -> list[Problem]:
     shown = len(_shown(body))
     lists = {"sources": body.sources, "positions": body.positions}
     return [
@@ -184,7 +161,7 @@ def _misaligned(body: EventFields, at: Loc) -> list[Problem]:
     ]
 
 
-def _term(kind: EventKind, subject: EventSubject, body: EventFields) -> str | None:
+def _term(kind: EventKind, subject: EventSubject, body: EventBody) -> str | None:
     if subject is EventSubject.INDICATOR:
         return body.item_id
     if subject is EventSubject.QUERY or kind is EventKind.SEARCH_CLICK:
@@ -192,24 +169,24 @@ def _term(kind: EventKind, subject: EventSubject, body: EventFields) -> str | No
     return None
 
 
-def _query(body: EventFields) -> str | None:
+def _query(body: EventBody) -> str | None:
     query = body.search_query
     return None if query is None else query.strip()[:MAX_QUERY].rstrip() or None
 
 
-def _without_item(body: EventFields) -> str | None:
+def _without_item(body: EventBody) -> str | None:
     return "item_id" if body.item_id is None else None
 
 
-def _without_items(body: EventFields) -> str | None:
+def _without_items(body: EventBody) -> str | None:
     return None if _shown(body) else "item_ids"
 
 
-def _without_query(body: EventFields) -> str | None:
+def _without_query(body: EventBody) -> str | None:
     return "search_query" if _query(body) is None else None
 
 
-_SUBJECT_READERS: Mapping[EventSubject, Callable[[EventFields], str | None]] = (
+_SUBJECT_READERS: Mapping[EventSubject, Callable[[EventBody], str | None]] = (
     MappingProxyType(
         {
             EventSubject.PRODUCT: _without_item,
@@ -304,27 +281,29 @@ def _list_schema(member: Schema, *other_members: Schema) -> WithJsonSchema:
     return WithJsonSchema(nullable(listed, *other_members))
 
 
-_Name = Annotated[str | None, PlainValidator(read_name), WithJsonSchema(NAME_SCHEMA)]
-_Query = Annotated[
+PlacementName = Annotated[
+    str | None, PlainValidator(read_name), WithJsonSchema(NAME_SCHEMA)
+]
+QueryText = Annotated[
     str | None,
     PlainValidator(text_reader(EVENT_LIMIT, None)),
     WithJsonSchema(nullable(string_schema(0, EVENT_LIMIT))),
 ]
-_EventId = Annotated[
+EventId = Annotated[
     str | None,
     PlainValidator(_read_event_id),
     WithJsonSchema(nullable(id_schema(0, MAX_EVENT_ID), INTEGER_SCHEMA)),
 ]
-_ItemIds = Annotated[
+ShownItems = Annotated[
     tuple[ItemId, ...],
     list_of(MAX_SHOWN),
     BeforeValidator(_split),
     _list_schema(ITEM_ID_SCHEMA, string_schema(0, EVENT_LIMIT)),
 ]
-_Sources = Annotated[
-    tuple[_Name, ...] | None, list_of(MAX_SHOWN, None), _list_schema(NAME_SCHEMA)
+ShownSources = Annotated[
+    tuple[PlacementName, ...] | None, list_of(MAX_SHOWN, None), _list_schema(NAME_SCHEMA)
 ]
-_Positions = Annotated[
+ShownPositions = Annotated[
     tuple[OptionalCount, ...] | None, list_of(MAX_SHOWN, None), _list_schema(COUNT_SCHEMA)
 ]
 
@@ -356,14 +335,18 @@ class EventBody(BaseModel):
     value: OptionalNumber = Field(None, description="Unit price x units of the line.")
     currency: OptionalCurrency = None
     quantity: OptionalCount = Field(None, description="Units; absent: unknown.")
-    item_ids: _ItemIds = Field((), description="For rec-impression: all products shown.")
-    sources: _Sources = Field(None, description="One for each of `item_ids`.")
-    positions: _Positions = Field(None, description="One for each of `item_ids`, from 1.")
-    source: _Name = Field(None, description="Of rec-click.")
+    item_ids: ShownItems = Field((), description="For rec-impression: all products shown.")
+    sources: ShownSources = Field(None, description="One for each of `item_ids`.")
+    positions: ShownPositions = Field(
+        None, description="One for each of `item_ids`, from 1."
+    )
+    source: PlacementName = Field(None, description="Of rec-click.")
     position: OptionalCount = Field(None, description="For a click on a list, from 1.")
-    search_query: _Query = Field(None, description="For search-pref and search-click.")
-    widget: _Name = Field(None, description="recs, fbt, cart, trending, search, or yours.")
-    event_id: _EventId = Field(None, description="The idempotency key, for 7 days.")
+    search_query: QueryText = Field(None, description="For search-pref and search-click.")
+    widget: PlacementName = Field(
+        None, description="recs, fbt, cart, trending, search, or yours."
+    )
+    event_id: EventId = Field(None, description="The idempotency key, for 7 days.")
     identity: SignedIdentity = Field(None, description="Proves that `user_id` is theirs.")
 
 

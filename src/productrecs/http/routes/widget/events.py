@@ -6,7 +6,7 @@ import asyncio
 import re
 from dataclasses import replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, get_type_hints
 from urllib.parse import urlsplit
 
 import msgspec
@@ -41,6 +41,12 @@ from productrecs.schemas.events import (
     MAX_EVENT_ID,
     MAX_SHOWN,
     EventBody,
+    EventId,
+    PlacementName,
+    QueryText,
+    ShownItems,
+    ShownPositions,
+    ShownSources,
     missing_fields,
     parse_events,
     to_events,
@@ -50,6 +56,12 @@ from productrecs.schemas.field_readers import (
     MAX_ID,
     MAX_INTEGER,
     MAX_NUMBER,
+    OptionalCount,
+    OptionalCurrency,
+    OptionalIdentifier,
+    OptionalItemId,
+    OptionalNumber,
+    SignedIdentity,
     read_currency,
 )
 from productrecs.schemas.strict_json import parse_json
@@ -62,7 +74,7 @@ from productrecs.tenancy.accounts.shopper_identity import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from productrecs.core.memory_budget import Claim
     from productrecs.http.pipeline.route_context import Context, QuickCall, RequestContext
@@ -72,33 +84,36 @@ if TYPE_CHECKING:
 
 _Id: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_ID)]
 _Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=MAX_INTEGER)]
-_Amount: TypeAlias = Annotated[float, msgspec.Meta(ge=-MAX_NUMBER, le=MAX_NUMBER)]
-_Currency: TypeAlias = Annotated[str, msgspec.Meta(max_length=MAX_CURRENCY)]
-_EventId: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_EVENT_ID)]
-_UpToShown = msgspec.Meta(max_length=MAX_SHOWN)
-_MAX_ARRAYS = 3  # item_ids, sources, positions
+_UP_TO_SHOWN: Final = msgspec.Meta(max_length=MAX_SHOWN)
+_MAX_ARRAYS: Final = 3  # item_ids, sources, positions
+_PLAIN_TYPES: Final[dict[object, object]] = {
+    OptionalItemId: _Id | None,
+    OptionalIdentifier: _Id | None,
+    SignedIdentity: _Id | None,
+    PlacementName: _Id | None,
+    EventId: Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_EVENT_ID)] | None,
+    QueryText: str | None,
+    OptionalNumber: Annotated[float, msgspec.Meta(ge=-MAX_NUMBER, le=MAX_NUMBER)] | None,
+    OptionalCurrency: Annotated[str, msgspec.Meta(max_length=MAX_CURRENCY)] | None,
+    OptionalCount: _Count | None,
+    ShownItems: Annotated[tuple[_Id, ...], _UP_TO_SHOWN],
+    ShownSources: Annotated[tuple[_Id | None, ...], _UP_TO_SHOWN] | None,
+    ShownPositions: Annotated[tuple[_Count | None, ...], _UP_TO_SHOWN] | None,
+}
+"""The values of each type of field that need no reading."""
 
 
-class _SimpleEvent(msgspec.Struct, forbid_unknown_fields=True):
-    """The fields of an event, each in the type that needs no reading."""
-
-    event: str
-    item_id: _Id | None = None
-    user_id: _Id | None = None
-    session_id: _Id | None = None
-    order_id: _Id | None = None
-    value: _Amount | None = None
-    currency: _Currency | None = None
-    quantity: _Count | None = None
-    item_ids: Annotated[tuple[_Id, ...], _UpToShown] = ()
-    sources: Annotated[tuple[_Id | None, ...], _UpToShown] | None = None
-    positions: Annotated[tuple[_Count | None, ...], _UpToShown] | None = None
-    source: _Id | None = None
-    position: _Count | None = None
-    search_query: str | None = None
-    widget: _Id | None = None
-    event_id: _EventId | None = None
-    identity: _Id | None = None
+def _plain_event() -> type[msgspec.Struct]:
+    """Return the fields of `EventBody`, each in the type that needs no reading."""
+    readers = get_type_hints(EventBody, include_extras=True)
+    fields: list[tuple[str, Any, Any]] = [
+        (name, _PLAIN_TYPES[readers[name]], field.default)
+        for name, field in EventBody.model_fields.items()
+        if name != "event"
+    ]
+    return msgspec.defstruct(
+        "PlainEvent", [("event", str), *fields], forbid_unknown_fields=True
+    )
 
 
 _CONTROL: Final = re.compile(
@@ -106,7 +121,7 @@ _CONTROL: Final = re.compile(
 )
 """What may be a control character in JSON; below U+0020 each is an escape."""
 
-_decode = msgspec.json.Decoder(_SimpleEvent).decode
+_decode: Callable[[bytes], Any] = msgspec.json.Decoder(_plain_event()).decode
 
 
 def parse_event_fast(data: bytes) -> list[NewEvent] | None:
