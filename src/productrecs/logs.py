@@ -98,11 +98,13 @@ LOG_EVENTS: Final[Mapping[str, str]] = MappingProxyType(
         "plan ended": "A store's plan has ended; its pages get nothing.",
         # models and indexes
         "model rejected": "It failed its check; the previous one serves.",
+        "feed fetch not counted": "The feed was sent; the dashboard counts one less.",
         "picture encoder rejected": "It cannot be used; pictures are described without it.",
         "visual model rejected": "It failed its check; the previous one serves.",
         "product texts embedded": "Searches by meaning know a catalog up to here.",
         "semantic space rejected": "Its file is damaged; it is computed again.",
         "semantic space write failed": "Embedded texts could not be stored; tried again.",
+        "word pieces not written": "Searches by meaning stay slower; tried again.",
         "text model rejected": "It cannot be used; searches go without it.",
         "text model unavailable": "Search runs without the text model.",
         "catalog read failed": "The indexer could not read the catalogs.",

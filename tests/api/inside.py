@@ -37,7 +37,7 @@ class _Exchange:
 
     async def receive(self) -> MutableMapping[str, Any]:
         if self.is_received:
-            return {"type": "http.disconnect"}
+            await asyncio.Event().wait()  # the caller stays for the whole reply
         self.is_received = True
         return {"type": "http.request", "body": self.body, "more_body": False}
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from productrecs.http.route_table import ROUTES
 from tests.support.pictures import drawn, encoded
-from tests.support.service import OPERATOR, keep_look_picture
+from tests.support.service import OPERATOR, keep_look_picture, switch_on_feed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -140,6 +140,11 @@ def _look_picture(merchant: Merchant) -> Call:
     return Call(keep_look_picture(merchant.account, encoded(drawn("red", "ball"))))
 
 
+@functools.cache
+def _product_feed(merchant: Merchant) -> Call:
+    return Call(switch_on_feed(merchant.account))
+
+
 PHOTO: Final = base64.b64encode(encoded(drawn("red", "ball"))).decode()
 TABLE: Final[Mapping[tuple[str, str], Row]] = MappingProxyType(
     {
@@ -249,6 +254,7 @@ TABLE: Final[Mapping[tuple[str, str], Row]] = MappingProxyType(
         ("GET", "/look-pictures/{store_domain}/{picture_id}.jpg"): Row(
             NOBODY, _look_picture
         ),
+        ("GET", "/product-feeds/{store_domain}/{file_name}"): Row(NOBODY, _product_feed),
         ("POST", "/mcp"): Row(
             NOBODY, _always("/mcp", body(jsonrpc="2.0", id=1, method="tools/list"))
         ),

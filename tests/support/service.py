@@ -30,12 +30,14 @@ from productrecs.core.clock import Clock, system_ms
 from productrecs.core.ids import StoreId
 from productrecs.features.looks.look import SanitizedPicture
 from productrecs.features.looks.repository import LookRepository
+from productrecs.features.product_feeds.product_feed import FeedFormat, feed_path
 from productrecs.records.placements.placement import PlacementContent
 from productrecs.records.placements.placement_editor import PlacementEditor
 from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store_management import (
     Registration,
+    change_settings,
     find_store,
     register_store,
 )
@@ -273,6 +275,15 @@ def keep_look_picture(account: Account, data: bytes) -> str:
         looks = LookRepository(one, StoreId(account.store_id))
         looks.store_picture(picture, system_ms())
     return f"/look-pictures/{account.domain}/{picture.picture_id}.jpg"
+
+
+def switch_on_feed(account: Account, feed: FeedFormat = FeedFormat.GOOGLE) -> str:
+    """Switch the feeds of a registered store on; return the path of one."""
+    with _REGISTERED_BY[account.store_id].database() as database:
+        store = find_store(database, account.domain)
+        change_settings(database, store, {"product_feeds": "true"})
+    assert store.secrets.secret_hash is not None
+    return feed_path(store.secrets.secret_hash, store.domain, feed)
 
 
 def add_placement(

@@ -35,6 +35,7 @@ from productrecs.dashboard.pages.catalog import (
 from productrecs.dashboard.pages.connect import (
     file_imports,
     live_events,
+    product_feeds,
     setup_checklist,
     widgets,
 )
@@ -54,6 +55,7 @@ PAGES: Final[tuple[Page, ...]] = (
     *field_suggestions.PAGES,
     *products.PAGES,
     *file_imports.PAGES,
+    *product_feeds.PAGES,
     *live_events.PAGES,
     *sales_impact.PAGES,
     *experiments.PAGES,

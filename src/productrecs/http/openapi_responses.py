@@ -128,6 +128,11 @@ ERROR_EXAMPLES: Final[Mapping[str, ErrorExample]] = MappingProxyType(
             "Unknown picture",
             "no look has this picture any more; GET /v1/looks lists the current ones",
         ),
+        "feed_unknown": ErrorExample(
+            "Unknown feed",
+            "there is no such feed here; the dashboard's page Product feeds switches feeds "
+            "on and has their addresses",
+        ),
         "build_unknown": ErrorExample(
             "Unknown build",
             "no such build; the guide for widgets lists the tags of this release",

@@ -31,6 +31,7 @@ from productrecs.http.routes.public import (
     look_pictures,
     mcp,
     metrics,
+    product_feeds,
     shop_module_downloads,
     widget_scripts,
     woocommerce_plugin_download,
@@ -79,6 +80,7 @@ ALL_ROUTES: Final[tuple[Routes, ...]] = (
     woocommerce_plugin_download.routes,
     shop_module_downloads.routes,
     look_pictures.routes,
+    product_feeds.routes,
     mcp.routes,
     landing_page.routes,
 )

@@ -280,3 +280,22 @@ def _accuracy_figures(run: ForecastRun) -> list[Figure]:
 
 def _mean(value: float | Sequence[float]) -> float:
     return float(value) if isinstance(value, int | float) else sum(value) / len(value)
+
+
+def stock_labels(database: Database, store: Store, now_ms: int) -> dict[str, str]:
+    """Return the alert of each product with a forecast and a stock count, by its id.
+
+    `enough_stock` where there is none; nothing without a forecast of days ahead.
+    """
+    with database.reading() as connection:
+        repository = ForecastRepository(connection, store.store_id)
+        run = repository.newest_run() if store.settings.demand_forecast else None
+        if run is None:
+            return {}
+        stocked = repository.stocked_items()
+    actions = plan_stock_actions(stocked, run, store.settings, now_ms)
+    return {
+        action.item_id: action.alert or "enough_stock"
+        for action in (() if actions is None else actions.first(len(actions)))
+        if action.stock_qty is not None
+    }

@@ -166,6 +166,12 @@ GUIDES: Final = (
         "Photos with hotspots, and products found in a shopper's photo.",
         _SHOW,
     ),
+    Guide(
+        "product-feeds",
+        "Product feeds",
+        "Send your products to Google, Meta and ChatGPT, with labels for campaigns.",
+        _SHOW,
+    ),
     Guide("rules", "Merchandising rules", "Exclude, boost, bury and pin products.", _SHOW),
     Guide(
         "reports",

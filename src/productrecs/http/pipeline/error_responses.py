@@ -22,6 +22,7 @@ from productrecs.core.report import ReportError
 from productrecs.engines.text.index_schema import BrokenIndexError
 from productrecs.features.guides.developer_guide_rendering import UnknownGuideError
 from productrecs.features.looks.look import UnknownPictureError
+from productrecs.features.product_feeds.product_feed import UnknownFeedError
 from productrecs.features.widgets.widget_config import (
     TooManyWidgetTypesError,
     WidgetConfigTooLargeError,
@@ -108,6 +109,7 @@ ERROR_CODES: Final[Mapping[type[ProductRecsError], ErrorCode]] = MappingProxyTyp
         UnknownBundleError: ErrorCode(404, "bundle_unknown"),
         UnknownExperimentError: ErrorCode(404, "test_unknown"),
         UnknownPictureError: ErrorCode(404, "picture_unknown"),
+        UnknownFeedError: ErrorCode(404, "feed_unknown"),
         UnknownBuildError: ErrorCode(404, "build_unknown"),
         UnknownUploadError: ErrorCode(404, "upload_unknown"),
         IdempotencyConflictError: ErrorCode(409, "idempotency_key_reused"),

@@ -120,6 +120,16 @@ class CatalogRepository:
             found |= {int(row[0]): str(row[1]) for row in self._transaction.execute(query)}
         return found
 
+    def margin_shares(self) -> list[float]:
+        """Return the margins of items with a price and a cost, as shares of the price."""
+        query = sa.select((items.c.price - items.c.cost) / items.c.price).where(
+            items.c.store_id == self._store_id,
+            items.c.present.is_(True),
+            items.c.price > 0,
+            items.c.cost.is_not(None),
+        )
+        return [float(share) for share in self._transaction.execute(query).scalars()]
+
     def size(self) -> int:
         """Return the number of items in the catalog."""
         row = head_fields(self._transaction, self._store_id, "catalog_size")

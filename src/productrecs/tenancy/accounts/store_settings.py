@@ -65,6 +65,7 @@ class StoreSettings:
     order_every_days: int = 7
     overstock_days: int = 90
     retention_days: int = 0
+    product_feeds: bool = False
 
     @property
     def zone(self) -> ZoneInfo:
@@ -380,6 +381,11 @@ SETTINGS: Final[tuple[StoreSetting, ...]] = (
         _retention,
         "after how many days events are purged, searches and impressions too; 0: as the "
         "installation's PRODUCTRECS_RETENTION_DAYS says",
+    ),
+    StoreSetting(
+        "product_feeds",
+        _switch,
+        "whether the product feeds for Google, Meta and OpenAI can be fetched",
     ),
 )
 _BY_NAME: Final[Mapping[str, StoreSetting]] = {

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from productrecs.core.html_text import html_to_text, html_to_title
 from productrecs.core.time_window import (
     InvalidDateError,
     normalise_timestamp,
@@ -17,8 +18,6 @@ from productrecs.features.imports.feeds.value_parsing import (
     Price,
     category_levels,
     collect_attributes,
-    html_to_text,
-    html_to_title,
     on_sale,
     parse_gtin,
     parse_price,

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Final
 from urllib.parse import quote
 
+from productrecs.core.html_text import html_to_text, html_to_title
 from productrecs.features.imports.feeds.product_grouping import (
     Offer,
     Value,
@@ -17,8 +18,6 @@ from productrecs.features.imports.feeds.value_parsing import (
     InvalidOfferError,
     category_levels,
     collect_attributes,
-    html_to_text,
-    html_to_title,
     parse_gtin,
     parse_price,
     parse_stock,

@@ -5,14 +5,13 @@ from types import MappingProxyType
 from typing import Final
 from urllib.parse import quote
 
+from productrecs.core.html_text import html_to_text, html_to_title
 from productrecs.features.imports.feeds.product_grouping import Offer, Value, Variant
 from productrecs.features.imports.feeds.value_parsing import (
     FeedReading,
     InvalidOfferError,
     category_levels,
     collect_attributes,
-    html_to_text,
-    html_to_title,
     on_sale,
     parse_gtin,
     parse_price,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
+from productrecs.core.html_text import html_to_text, html_to_title
 from productrecs.features.imports.feeds.product_grouping import (
     Offer,
     Value,
@@ -18,8 +19,6 @@ from productrecs.features.imports.feeds.value_parsing import (
     Price,
     category_levels,
     collect_attributes,
-    html_to_text,
-    html_to_title,
     parse_gtin,
     parse_price,
     parse_stock,

@@ -290,3 +290,17 @@ stock_outs = sa.Table(
     sa.Column("until", sa.BigInteger),  # null: ongoing
     sqlite_with_rowid=False,
 )
+
+# How often a product feed was fetched on a day, and what the last fetch of it held.
+feed_fetches = sa.Table(
+    "feed_fetches",
+    metadata,
+    store_id_column(),
+    sa.Column("feed", sa.String(16), primary_key=True),  # the name of its file
+    sa.Column("day", sa.Integer, primary_key=True),  # of UTC, since 1970
+    sa.Column("fetches", sa.BigInteger, nullable=False),
+    sa.Column("last_at", sa.BigInteger, nullable=False),  # UTC ms
+    sa.Column("products", sa.BigInteger, nullable=False),
+    sa.Column("left_out", sa.Text, nullable=False),  # JSON: a count and ids by reason
+    sqlite_with_rowid=False,
+)

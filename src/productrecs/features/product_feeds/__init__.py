@@ -1,0 +1,1 @@
+"""Product feeds: the catalog as files that Google, Meta and ChatGPT fetch."""

@@ -1,0 +1,96 @@
+"""Feed fetch repository: how often each product feed was fetched, and what it held."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import sqlalchemy as sa
+
+from productrecs.core.clock import DAY_MS
+from productrecs.features.product_feeds.product_feed import (
+    ExclusionReason,
+    FeedCount,
+    FeedFormat,
+)
+from productrecs.storage.sql.dialects import upsert
+from productrecs.storage.sql.tables import feed_fetches
+
+if TYPE_CHECKING:
+    from productrecs.core.ids import StoreId
+
+FETCH_DAYS: Final = 30
+"""How many days of fetches are kept and counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class FeedFetches:
+    """The fetches of one feed in the last 30 days, and what the last one held."""
+
+    fetches: int
+    last_ms: int
+    last: FeedCount
+
+
+class FeedFetchRepository:
+    """One store's fetches, inside one transaction; never commits."""
+
+    def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._connection = connection
+        self._store_id = store_id
+
+    def add(self, feed: FeedFormat, count: FeedCount, now_ms: int) -> None:
+        """Count a fetch on its day (UTC); older days than 30 are deleted."""
+        columns, day = feed_fetches.c, now_ms // DAY_MS
+        left_out = {
+            reason.name: {"count": count.left_out_counts[reason], "ids": ids}
+            for reason, ids in count.left_out.items()
+        }
+        row = upsert(self._connection, feed_fetches).values(
+            store_id=self._store_id,
+            feed=feed.value,
+            day=day,
+            fetches=1,
+            last_at=now_ms,
+            products=count.products,
+            left_out=json.dumps(left_out),
+        )
+        changed: dict[str, Any] = {
+            name: row.excluded[name] for name in ("last_at", "products", "left_out")
+        }
+        keys = ["store_id", "feed", "day"]
+        changed["fetches"] = columns.fetches + row.excluded.fetches
+        self._connection.execute(
+            row.on_conflict_do_update(index_elements=keys, set_=changed)
+        )
+        is_old = (columns.store_id == self._store_id) & (columns.day <= day - FETCH_DAYS)
+        self._connection.execute(feed_fetches.delete().where(is_old))
+
+    def all(self, now_ms: int) -> dict[FeedFormat, FeedFetches]:
+        """Return the fetches of each feed that was fetched in the last 30 days."""
+        columns = feed_fetches.c
+        query = sa.select(feed_fetches).where(
+            columns.store_id == self._store_id, columns.day > now_ms // DAY_MS - FETCH_DAYS
+        )
+        found: dict[FeedFormat, FeedFetches] = {}
+        for row in self._connection.execute(query.order_by(columns.day)).mappings():
+            feed = FeedFormat(row["feed"])
+            before = found[feed].fetches if feed in found else 0
+            found[feed] = FeedFetches(
+                before + row["fetches"], row["last_at"], _to_count(row)
+            )
+        return found
+
+
+def _to_count(row: sa.RowMapping) -> FeedCount:
+    stored = json.loads(row["left_out"])
+    reasons = {
+        reason: stored[reason.name] for reason in ExclusionReason if reason.name in stored
+    }
+    return FeedCount(
+        row["products"],
+        {reason: list(entry["ids"]) for reason, entry in reasons.items()},
+        {reason: int(entry["count"]) for reason, entry in reasons.items()},
+    )
