@@ -45,6 +45,7 @@ from productrecs.core.csv_writer import CsvWriter
 from productrecs.core.errors import StorageError
 from productrecs.core.ids import random_text, visitor_hash
 from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
+from productrecs.features.attribution.attributor import Attributor
 from productrecs.features.experiments.experiment_result import (
     holdout_test,
     measure_and_store_test,
@@ -52,6 +53,9 @@ from productrecs.features.experiments.experiment_result import (
 from productrecs.features.imports.event_import import CHUNK
 from productrecs.features.imports.import_source import ImportSource
 from productrecs.features.imports.item_import import import_items
+from productrecs.features.search.relevance.relevance_history import (
+    measure_and_store_relevance,
+)
 from productrecs.records.events.repository import EventRepository
 from productrecs.records.experiments.arm_assignment import (
     Arm,
@@ -68,8 +72,10 @@ from productrecs.records.search_counts.repository import SearchCountRepository
 from productrecs.records.search_counts.search_counter import ObservedSearch, count_by_intent
 from productrecs.schemas.events import parse_imported_event
 from productrecs.services import Services
+from productrecs.serving.cached_store import load_store, searchable_store
 from productrecs.settings import Settings
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.api_keys import SecretKey
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import (
@@ -84,6 +90,7 @@ from productrecs.tenancy.accounts.store_management import (
 from productrecs.tenancy.billing.plans_and_subscriptions import find_plan
 from productrecs.tenancy.users.login_and_sessions import new_reset_token, reset_password
 from productrecs.tenancy.users.memberships.repository import EmailTakenError
+from productrecs.training.search.indexer import Indexer
 from productrecs.training.training_inputs import TrainingInputs
 from productrecs.training.training_run import TrainingDeps, train_store
 
@@ -106,7 +113,7 @@ LOGIN: Final = "demo@example.com"
 _PASSWORD_LENGTH: Final = 12
 
 _KIND: Final = "demo"
-_EDITION: Final = 11
+_EDITION: Final = 12
 """The version of the store's content: a store of an older version is recreated."""
 _SEASON_AHEAD_DAYS: Final = 14
 _SEASON_DAYS: Final = 60
@@ -203,6 +210,8 @@ def _create_demo_store(services: Services) -> DemoShop:
         _generate_and_import_history(services, store)
     _print_step("comparing pictures")
     index_pictures(services, store, PictureFiles(folder))
+    _print_step("measuring search")
+    _measure_search(services, store)
     _mark_complete(services, store)
     seconds = time.monotonic() - began
     click.echo(f"Made the demo store in {seconds:.0f} s.", err=True)
@@ -319,6 +328,21 @@ def _store_search_counts_and_holdout(
     settings_with_holdout = replace(store.settings, holdout_percent=HOLDOUT_PERCENT)
     test = holdout_test(replace(store, settings=settings_with_holdout), TEST.name)
     measure_and_store_test(services.database, store, test, services.clock())
+
+
+def _measure_search(services: Services, store: Store) -> None:
+    """Measure search once: the page Search relevance does not wait for the first night."""
+    indexer = Indexer(services.indexes, AccountDirectory(services.database))
+    reader = services.database.raw_reader()
+    try:
+        while indexer.run_once(reader):
+            pass
+    finally:
+        indexer.close()
+        reader.close()
+    Attributor(services.database, services.touchpoint_folder).catch_up(store)
+    searchable = searchable_store(load_store(services, store))
+    measure_and_store_relevance(services.database, store, searchable, services.clock())
 
 
 def _mark_complete(services: Services, store: Store) -> None:

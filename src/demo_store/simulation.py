@@ -226,9 +226,9 @@ class ShopperSimulation:
             visit.open_photo_result(goal)
             return
         if self._draw_true(0.22):
-            words = self._typed(
-                self._rng.choice((*location.shelf.words, goal.title.lower()))
-            )
+            title = goal.title.lower()
+            named = [words for words in location.shelf.words if words in title]
+            words = self._typed(self._rng.choice((*named, title)))
             visit.search(words)
             if self._draw_true(RESULT_CLICK_RATE):
                 visit.open_result(goal, words, 1 + int(self._rng.expovariate(0.6)))

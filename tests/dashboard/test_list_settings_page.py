@@ -26,6 +26,9 @@ FIELDS = {
     "trending_days": "30",
     "trending_min_price": "0",
     "search_sold_out": "mixed",
+    "search_meaning": "on",
+    "search_query_filters": "on",
+    "search_collapse": "request",
     "customer_lists": "limited",
     "unconfirmed_orders": "auto",
 }

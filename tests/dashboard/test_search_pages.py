@@ -123,9 +123,10 @@ def test_products_are_pinned_and_searches_redirected(
 ) -> None:
     editor = SearchRuleEditor(office.services.database, shop, office.services.clock)
     pin = {"q": "seat", "action": "pin", "find": "sofa", "pin": "sofa-2"}
-    shown = owner.post(IMPROVE, **pin, preview="1")
+    shown = owner.post(f"{IMPROVE}/preview", page=IMPROVE, **pin)
     assert "Pinned for this query" in text_of(shown)
     assert not editor.rules()
+    assert "sofa-2" not in text_of(owner.get("/dashboard/audit"))
     unknown = owner.post(IMPROVE, **{**pin, "pin": "no-such"})
     assert unknown.status == 422
     assert owner.post(IMPROVE, **pin).status == 303

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 import sqlalchemy as sa
 
+from productrecs.dashboard.page_registry import PAGES
+from productrecs.features.search.relevance.configuration_changes import AUDITED_ACTIONS
 from productrecs.features.search.relevance.relevance_history import (
     measure_and_store_relevance,
     read_measures,
@@ -47,7 +49,10 @@ def shop(office: Office) -> Store:
     office.now_ms += 3_600_000
     domain = f"relevance-{office.now_ms}.example"
     made = open_store(services.database, services.clock, office.inside, domain)
-    items = [{"id": f"0{n}", "title": f"{kind} thing"} for n, kind in enumerate(KINDS)]
+    items = [
+        {"id": f"0{n}", "title": f"{kind} thing", "price": 10 + n}
+        for n, kind in enumerate(KINDS)
+    ]
     items[KINDS.index("tent")]["availability"] = "out_of_stock"
     assert made.merchant.push(*items).status == 200
     accounts = AccountDirectory(services.database)
@@ -190,17 +195,32 @@ def test_home_shows_a_loss_of_relevance_with_what_changed(
     measure(office, shop)
 
     home = flat(text_of(owner.get("/dashboard")))
+    raw = owner.get(RELEVANCE).body.decode()
     page = flat(text_of(owner.get(RELEVANCE)))
 
     assert "Search relevance" in before
     assert "fell from" not in before
     for text in (home, page):
         assert "Search relevance (NDCG@10) fell from 1.00 to 0.96, by 4%." in text
-        assert "synonyms or search rules were changed" in text
+        for action in ("Search: lamp; Sent to: /lamps", "Search: tent; Products that come"):
+            assert f"Saved a synonym or search rule ({action}" in text
     assert "Search relevance by day" in page
+    links = re.findall(r'href="(/dashboard/audit\?before=[^"]+)"', raw)
+    lines = [
+        owner.get(link).body.decode().partition('<td class="detail">')[2] for link in links
+    ]
+    assert [one.partition(";")[0] for one in lines] == ["Search: tent", "Search: lamp"]
     services = office.services
     assert len(read_measures(services.database, shop.store_id)) == 2
     assert SearchRuleEditor(services.database, shop, services.clock).rules()
+
+
+def test_the_audit_log_has_every_action_by_which_a_change_of_search_is_named() -> None:
+    audited = {action for page in PAGES for action in (page.action, *page.actions.values())}
+
+    named = {action for actions in AUDITED_ACTIONS.values() for action in actions}
+
+    assert named <= audited, named - audited
 
 
 def judged(owner: Member, *kinds: str) -> None:
@@ -227,6 +247,20 @@ def stored(office: Office, store: Store) -> list[str]:
 IMPROVE = "/dashboard/search/improve"
 RULE = "/dashboard/merchandising/rule"
 SETTINGS = "/dashboard/merchandising/settings"
+
+LIST_SETTINGS = {
+    "search_sold_out": "mixed",
+    "search_meaning": "on",
+    "search_query_filters": "on",
+    "search_collapse": "request",
+    "rec_num": "8",
+    "trending_days": "30",
+    "trending_metric": "orders",
+    "trending_min_price": "0",
+    "repeat_after_days": "0",
+    "customer_lists": "limited",
+    "unconfirmed_orders": "auto",
+}
 
 
 @pytest.mark.parametrize(
@@ -273,16 +307,7 @@ SETTINGS = "/dashboard/merchandising/settings"
         ),
         pytest.param(
             SETTINGS,
-            {
-                "search_sold_out": "hidden",
-                "rec_num": "8",
-                "trending_days": "30",
-                "trending_metric": "orders",
-                "trending_min_price": "0",
-                "repeat_after_days": "0",
-                "customer_lists": "limited",
-                "unconfirmed_orders": "auto",
-            },
+            LIST_SETTINGS | {"search_sold_out": "hidden"},
             ["0 improve, 1 get worse", "66.7 % → 33.3 %"],
             '<option value="hidden" selected>',
             id="a setting that hides what is sold out",
@@ -313,6 +338,20 @@ def test_the_effect_on_the_queries_is_shown_before_saving(
     assert "Not saved yet. Of 3 queries" in text
     assert typed in shown.body.decode()
     assert stored(office, shop) == before
+
+
+def test_the_effect_of_reading_no_filters_in_words_is_shown(owner: Member) -> None:
+    owner.post(RELEVANCE, then="add", q="thing under 11")
+    fields = LIST_SETTINGS.copy()
+    del fields["search_query_filters"]  # an empty checkbox
+
+    effects = [
+        flat(text_of(owner.post(f"{SETTINGS}/effect", page=SETTINGS, **sent)))
+        for sent in (LIST_SETTINGS, fields)
+    ]
+
+    assert "Of 1 queries, none changes." in effects[0]
+    assert "1 show other products without a judged difference" in effects[1]
 
 
 def test_a_change_that_is_invalid_shows_its_error_and_no_effect(owner: Member) -> None:

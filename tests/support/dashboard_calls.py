@@ -187,7 +187,7 @@ CALLS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
                 "address": "/sale",
                 "find": "lamp",
             }
-            for page in ("", "/improve", "/improve/effect", "/remove")
+            for page in ("", "/improve", "/improve/effect", "/improve/preview", "/remove")
         },
         **{
             f"/dashboard/search/relevance{page}": {

@@ -9,6 +9,7 @@ from productrecs.core.clock import system_ms
 from productrecs.features.search.relevance.query_set import add_query
 from productrecs.features.search.relevance.relevance_history import read_measures
 from productrecs.features.search.relevance.repository import (
+    ConfigurationChange,
     RelevanceRepository,
     StoredMeasure,
 )
@@ -39,7 +40,7 @@ ALARM = StoredMeasure(
     ndcg_before=0.8,
     ndcg_same=0.6,
     is_alarm=True,
-    changes=("3 products were changed or removed",),
+    changes=(ConfigurationChange("3 products were changed or removed"),),
 )
 
 

@@ -73,7 +73,7 @@ def _measure_fields(measure: StoredMeasure) -> dict[str, object]:
         "queries": measure.queries,
         "judged_queries": measure.judged_queries,
         "alarm": measure.is_alarm,
-        "changes": list(measure.changes),
+        "changes": [one.text for one in measure.changes],
     }
 
 
@@ -84,7 +84,7 @@ def _measure_text(measure: StoredMeasure) -> str:
         f"{measure.no_results or 0:.1%} of the searches find nothing.",
     ]
     if measure.is_alarm:
-        changes = "; ".join(measure.changes) or "unknown"
+        changes = "; ".join(one.text for one in measure.changes) or "unknown"
         lines.append(
             f"Alarm: it was {measure.ndcg_before:.3f} before. What changed: {changes}."
         )

@@ -13,6 +13,7 @@ from productrecs.storage.sql.tables import audit_log
 
 RETENTION_MS: Final = 400 * DAY_MS
 _MAX_DETAIL: Final = 1_000
+_MAX_SINCE: Final = 100
 _RANDOM: Final = 4
 _NUMBERS: Final = itertools.count()  # orders the entries of one millisecond
 
@@ -56,6 +57,15 @@ class AuditRepository:
         if before:
             query = query.where(audit_log.c.entry_id < before)
         query = query.order_by(audit_log.c.entry_id.desc()).limit(size)
+        return [_entry(row) for row in self._connection.execute(query)]
+
+    def since(self, at_ms: int) -> list[AuditEntry]:
+        """Return the newest entries since a time, at most a hundred."""
+        query = sa.select(audit_log).where(
+            audit_log.c.store_id == self._store_id,
+            audit_log.c.entry_id >= f"{at_ms:015d}",
+        )
+        query = query.order_by(audit_log.c.entry_id.desc()).limit(_MAX_SINCE)
         return [_entry(row) for row in self._connection.execute(query)]
 
     def find(self, entry_id: str) -> AuditEntry | None:

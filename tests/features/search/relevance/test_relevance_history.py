@@ -14,6 +14,7 @@ import pytest
 from productrecs.core.clock import DAY_MS, HOUR_MS, iso
 from productrecs.core.ids import visitor_hash
 from productrecs.features.attribution.attributor import Attributor
+from productrecs.features.search.relevance.configuration_changes import AUDITED_ACTIONS
 from productrecs.features.search.relevance.query_set import (
     MAX_TAIL,
     MAX_TOP,
@@ -43,6 +44,7 @@ from productrecs.features.search.relevance.repository import (
     HAND,
     TAIL,
     TOP,
+    ConfigurationChange,
     RelevanceRepository,
     SetQuery,
 )
@@ -56,6 +58,7 @@ from productrecs.records.search_counts.repository import SearchCount, SearchCoun
 from productrecs.services import Services, build_services
 from productrecs.serving.cached_store import load_store, searchable_store
 from productrecs.settings import Settings
+from productrecs.storage.sql.audit_log import AuditEntry, AuditRepository
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store_management import Registration, register_store
@@ -345,7 +348,9 @@ def test_a_change_that_costs_relevance_raises_an_alarm_that_names_it(
     assert first.ndcg == pytest.approx(1.0)
     assert not first.is_alarm
     assert second.is_alarm
-    assert second.changes == ("synonyms or search rules were changed",)
+    assert second.changes == (
+        ConfigurationChange("synonyms or search rules were changed", "search"),
+    )
     assert "fell from 1.00 to 0.92, by 8%" in alarm_text(second)
     assert open_alarm(measures, NOON + DAY_MS) == second
 
@@ -363,7 +368,42 @@ def test_a_catalog_whose_titles_are_ruined_raises_an_alarm(shop: RelevanceStore)
     second = shop.measure(NOON + DAY_MS)
 
     assert second.is_alarm
-    assert second.changes == ("3 products were changed or removed",)
+    titles = ", ".join(["Imported product"] * 3)
+    (change,) = second.changes
+    assert change.text == f"3 products were changed or removed ({titles})"
+    assert change.kind == "catalog"
+
+
+def test_a_change_is_named_by_its_line_of_the_audit_log(shop: RelevanceStore) -> None:
+    database, store = shop.services.database, shop.store
+    full(shop)
+    shop.measure(NOON)
+    SearchRuleEditor(database, store, shop.services.clock).add_synonym("lamp", "light")
+    shop.push(**{"00": "Imported product"})
+    details = {"Removed a rule": "Lamps", **dict.fromkeys(_of_search(), "lamp, light")}
+    with database.transaction() as transaction:
+        log = AuditRepository(transaction, store.store_id)
+        log.add(AuditEntry(NOON - 1, "ann", _of_search()[0], "before the last measure"))
+        for action, detail in details.items():
+            log.add(AuditEntry(NOON + 1, "ann", action, detail))
+
+    changes = shop.measure(NOON + DAY_MS).changes
+
+    # The merchandising rules did not change: their line explains nothing.
+    assert [one.text for one in changes] == [
+        *(f"{action} (lamp, light)" for action in reversed(_of_search())),
+        "1 product was changed or removed (Imported product)",
+    ]
+    with database.reading() as connection:
+        log = AuditRepository(connection, store.store_id)
+        for one in changes[:-1]:
+            entry = log.find(one.entry_id)
+            assert entry is not None
+            assert entry.at == NOON + 1
+
+
+def _of_search() -> tuple[str, ...]:
+    return AUDITED_ACTIONS["search"]
 
 
 def test_only_a_loss_of_search_raises_an_alarm(shop: RelevanceStore) -> None:

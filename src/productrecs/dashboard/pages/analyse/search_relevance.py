@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 from productrecs.dashboard.charts import Chart, days_between, share_line_chart
 from productrecs.dashboard.formats import sentence
 from productrecs.dashboard.page import Group, NotFoundError, Page, Reply, Visit
+from productrecs.dashboard.pages.settings.audit_log import AUDIT_PATH
 from productrecs.dashboard.product_table import ProductRow, product_rows
 from productrecs.dashboard.report_period import chosen_period
 from productrecs.features.search.product_search import SearchRequest, find_products
@@ -31,7 +32,7 @@ from productrecs.features.search.relevance.query_set import (
     remove_query,
 )
 from productrecs.features.search.relevance.relevance_history import (
-    alarm_text,
+    loss_text,
     open_alarm,
     read_measures,
 )
@@ -41,6 +42,7 @@ from productrecs.features.search.relevance.relevance_measure import (
 )
 from productrecs.features.search.relevance.repository import (
     REMOVED,
+    ConfigurationChange,
     RelevanceRepository,
     StoredJudgement,
     StoredMeasure,
@@ -58,6 +60,14 @@ _ROWS: Final = 25  # queries that weigh most; the others on request
 _JOB: Final = "measure-search"
 _GRADES: Final = MappingProxyType(
     {"good": Grade.GOOD, "fair": Grade.FAIR, "bad": Grade.BAD}
+)
+_CHANGE_PATHS: Final = MappingProxyType(
+    {
+        "search": "/dashboard/search#rules",
+        "rules": "/dashboard/merchandising",
+        "settings": "/dashboard/merchandising/settings",
+        "catalog": "/dashboard/products",
+    }
 )
 _NAMES: Final = MappingProxyType({grade: name for name, grade in _GRADES.items()})
 _ORIGINS: Final = MappingProxyType(
@@ -140,7 +150,8 @@ def _relevance_page(
         status=status,
         period=period,
         newest=measures[-1] if measures else None,
-        alarm=None if alarm is None else alarm_text(alarm),
+        alarm=None if alarm is None else loss_text(alarm),
+        changes=[] if alarm is None else list(map(_change_link, alarm.changes)),
         chart=_relevance_chart(visit, measures, days),
         queries=queries,
         shown=queries if visit.query["all"] else queries[:_ROWS],
@@ -161,6 +172,14 @@ def _relevance_page(
             "product_shoppers": MIN_SHOPPERS_OF_PRODUCT,
         },
     )
+
+
+def _change_link(change: ConfigurationChange) -> tuple[str, str]:
+    """Return a change's text, and the address of its audit line or its page."""
+    if change.entry_id:  # the first line of the lines before a later id
+        later = urlencode({"before": f"{change.entry_id}0"})
+        return change.text, f"{AUDIT_PATH}?{later}"
+    return change.text, _CHANGE_PATHS.get(change.kind, "")
 
 
 def _relevance_chart(

@@ -349,6 +349,11 @@ def show_improvement(visit: Visit) -> Reply:
     return _improvement_page(visit, _read_improvement(visit.query))
 
 
+def preview_improvement(visit: Visit) -> Reply:
+    """Show the results with an unsaved change; the form keeps its fields."""
+    return _improvement_page(visit, _read_improvement(visit.form))
+
+
 def show_improvement_effect(visit: Visit) -> Reply:
     """Show what an unsaved change does to the query set; the form keeps its fields."""
     wanted = _read_improvement(visit.form)
@@ -361,10 +366,7 @@ def show_improvement_effect(visit: Visit) -> Reply:
 
 def save_improvement(visit: Visit) -> Reply:
     """Store a synonym or a rule; an error is shown next to its field."""
-    form = visit.form
-    improvement = _read_improvement(form)
-    if "preview" in form:
-        return _improvement_page(visit, improvement)
+    improvement = _read_improvement(visit.form)
     editor = SearchRuleEditor(visit.database, visit.store, visit.services.clock)
     try:
         change = improvement.validated_change()
@@ -452,6 +454,14 @@ PAGES: Final = (
         "Improve a search",
         show_improvement,
         save_improvement,
+        action="Saved a synonym or search rule",
+        shows_pictures=True,
+    ),
+    Page(
+        f"{IMPROVE_PATH}/preview",
+        "Improve a search",
+        change=preview_improvement,
+        is_audited=False,
         shows_pictures=True,
     ),
     Page(

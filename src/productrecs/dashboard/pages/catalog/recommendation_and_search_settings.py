@@ -17,7 +17,12 @@ from productrecs.tenancy.accounts.store_settings import (
 )
 
 SETTINGS_PATH: Final = "/dashboard/merchandising/settings"
-_OF_SEARCH: Final = ("search_sold_out",)
+_OF_SEARCH: Final = (
+    "search_sold_out",
+    "search_meaning",
+    "search_query_filters",
+    "search_collapse",
+)
 _TRENDING: Final = frozenset({"trending_metric", "trending_days"})
 
 
@@ -117,6 +122,29 @@ GROUPS: Final = (
                     ("mixed", "Among the others"),
                     ("last", "After the others"),
                     ("hidden", "Not at all"),
+                ),
+            ),
+            SettingField(
+                "search_meaning",
+                "Show products of similar meaning",
+                "They follow those that have the words, so that a couch finds sofas",
+                "check",
+            ),
+            SettingField(
+                "search_query_filters",
+                "Read prices, sizes, brands, colours and materials as filters",
+                "“Red shoes under 80” shows only these; shoppers can remove each filter",
+                "check",
+            ),
+            SettingField(
+                "search_collapse",
+                "Products that differ only in size and colour",
+                "",
+                "choice",
+                (
+                    ("request", "One result in the search widget"),
+                    ("always", "One result in every search"),
+                    ("never", "One result each"),
                 ),
             ),
         ),

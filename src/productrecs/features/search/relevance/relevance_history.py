@@ -5,7 +5,7 @@ the present judgements. So new judgements alone raise none, nor does a product t
 the catalog.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -16,6 +16,11 @@ from productrecs.features.search.product_search import SearchableStore
 from productrecs.features.search.relevance.click_judgements import (
     SearchClick,
     judge_clicks,
+)
+from productrecs.features.search.relevance.configuration_changes import (
+    changes_since,
+    present_versions,
+    search_settings,
 )
 from productrecs.features.search.relevance.query_set import (
     LOG_DAYS,
@@ -42,7 +47,6 @@ from productrecs.features.search.relevance.repository import (
 from productrecs.features.search.search_insights import search_insights
 from productrecs.records.search_counts.search_counter import search_intent
 from productrecs.storage.sql.database import Database
-from productrecs.storage.sql.store_heads import store_versions
 from productrecs.tenancy.accounts.store import Store, is_nightly_run_due
 
 ALARM_LOSS: Final = 0.03
@@ -57,12 +61,6 @@ ALARM_DAYS: Final = 7
 RETENTION_DAYS: Final = 400
 _MIN_QUERIES: Final = 20  # with fewer from the log, the set is taken again each night
 _CLICK_DAYS: Final = 30
-SEARCH_SETTINGS: Final = (
-    "language",
-    "search_sold_out",
-    "search_meaning",
-    "search_query_filters",
-)
 
 
 def measure_and_store_relevance(
@@ -74,16 +72,14 @@ def measure_and_store_relevance(
         BrokenIndexError: when the index is damaged.
         StoreDeletedError: when the store was deleted.
     """
-    versions = _result_versions(database, store)
+    versions = present_versions(database, store)
     queries = _present_queries(database, store, now_ms)
     judge_from_clicks(database, store, now_ms)
     with database.reading() as connection:
         repository = RelevanceRepository(connection, store.store_id)
         judged = judged_queries(queries, repository.judgements())
         last = repository.last_measure()
-        changes = (
-            () if last is None else tuple(_describe_changes(repository, last, versions))
-        )
+    changes = () if last is None else tuple(changes_since(database, store, last, versions))
     measure = measure_relevance(searchable, judged, now_ms)
     before = _score_last(searchable, queries, judged, now_ms)
     comparable, before = of_common_queries(measure, before)
@@ -178,45 +174,6 @@ def _click_through(database: Database, store: Store, now_ms: int) -> float | Non
     return search_insights(database, store, (first, last), limit=1).total.click_through
 
 
-def _result_versions(database: Database, store: Store) -> dict[str, Any]:
-    """Return the versions of what decides the results."""
-    reader = database.raw_reader()
-    try:
-        row = store_versions(reader, [store.store_id])[store.store_id]
-    finally:
-        reader.close()
-    catalog_seq, model_id, rules_seq, search_seq, *_ = row
-    return {
-        "catalog": catalog_seq,
-        "model": model_id,
-        "rules": rules_seq,
-        "search": search_seq,
-        "settings": _search_settings(store),
-    }
-
-
-def _describe_changes(
-    repository: RelevanceRepository, last: StoredMeasure, versions: Mapping[str, Any]
-) -> Iterator[str]:
-    """Yield what changed since the last measure, in words."""
-    old = last.versions
-    if versions["search"] != old.get("search"):
-        yield "synonyms or search rules were changed"
-    if versions["rules"] != old.get("rules"):
-        yield "merchandising rules were changed"
-    before = old.get("settings", {})
-    for name, value in versions["settings"].items():
-        if name in before and value != before[name]:
-            yield f"the setting {name} was changed from {before[name]} to {value}"
-    if versions["catalog"] != old.get("catalog"):
-        count = repository.changed_items(int(old.get("catalog") or 0))
-        if count:
-            products = "product was" if count == 1 else "products were"
-            yield f"{count:,} {products} changed or removed"
-    if versions["model"] != old.get("model"):
-        yield "search learned from newer clicks"
-
-
 def stores_to_measure(
     database: Database, stores: Iterable[Store], now_ms: int
 ) -> list[StoreId]:
@@ -240,15 +197,11 @@ def _is_due(store: Store, progress: RelevanceProgress, now_ms: int) -> bool:
     seen: dict[str, Any] = {
         "search": progress.search_seq,
         "rules": progress.rules_seq,
-        "settings": _search_settings(store),
+        "settings": search_settings(store),
     }
     return bool(progress.measured_at) and any(
         progress.versions.get(name) != version for name, version in seen.items()
     )
-
-
-def _search_settings(store: Store) -> dict[str, Any]:
-    return {name: getattr(store.settings, name) for name in SEARCH_SETTINGS}
 
 
 def open_alarm(measures: Sequence[StoredMeasure], now_ms: int) -> StoredMeasure | None:
@@ -277,12 +230,17 @@ def read_measures(
         return RelevanceRepository(connection, store_id).measures(since_ms)
 
 
-def alarm_text(alarm: StoredMeasure) -> str:
-    """Return an alarm in sentences: the loss, and what changed before it."""
+def loss_text(alarm: StoredMeasure) -> str:
+    """Return the loss of an alarm in a sentence."""
     before, now = alarm.ndcg_before or 1.0, alarm.ndcg_same or 0.0
-    changes = "; ".join(alarm.changes)
     return (
         f"Search relevance (NDCG@10) fell from {before:.2f} to {now:.2f}, by "
-        f"{1 - now / before:.0%}. "
-        + (f"Since the measure before, {changes}." if changes else "No change is known.")
+        f"{1 - now / before:.0%}."
     )
+
+
+def alarm_text(alarm: StoredMeasure) -> str:
+    """Return an alarm in sentences: the loss, and what changed before it."""
+    changes = "; ".join(one.text for one in alarm.changes)
+    what = f"Since the measure before: {changes}." if changes else "No change is known."
+    return f"{loss_text(alarm)} {what}"

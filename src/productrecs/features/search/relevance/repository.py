@@ -72,6 +72,14 @@ class StoredJudgement:
     shoppers: int = 0  # who clicked; 0 by hand
 
 
+class ConfigurationChange(NamedTuple):
+    """A change that may explain a measure: its text, and where it was made."""
+
+    text: str
+    kind: str = ""  # search, rules, settings, catalog or model; "" of an old measure
+    entry_id: str = ""  # its line of the audit log, if it has one
+
+
 @dataclass(frozen=True, slots=True)
 class StoredMeasure:
     """A measure of the history."""
@@ -87,7 +95,7 @@ class StoredMeasure:
     ndcg_before: float | None = None
     ndcg_same: float | None = None
     is_alarm: bool = False
-    changes: tuple[str, ...] = ()
+    changes: tuple[ConfigurationChange, ...] = ()
     versions: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -219,11 +227,19 @@ class RelevanceRepository:
             )
         )
 
-    def changed_items(self, after_seq: int) -> int:
-        """Return how many products changed after a version of the catalog."""
-        item = items_of_store("change_seq", store_id=self._store_id)
-        query = sa.select(sa.func.count()).where(item.c.change_seq > after_seq)
-        return int(self._transaction.execute(query).scalar_one())
+    def changed_items(self, after_seq: int, limit: int) -> tuple[int, list[str]]:
+        """Return how many products changed after a version of the catalog, and titles.
+
+        The titles are of the last products that changed; a removed one's is its last.
+        """
+        item = items_of_store(
+            "title", "item_id", "number", "change_seq", store_id=self._store_id
+        ).c
+        query = sa.select(item.title, item.item_id, sa.func.count().over())
+        query = query.where(item.change_seq > after_seq)
+        query = query.order_by(item.change_seq.desc(), item.number).limit(limit)
+        rows = list(self._transaction.execute(query))
+        return int(rows[0][2]) if rows else 0, [row[0] or row[1] for row in rows]
 
     def clicks(self, since_ms: int) -> Iterator[list[ClickRow]]:
         """Yield the clicks on search results since a time, in pages in log order."""
@@ -358,6 +374,11 @@ def _to_stored_measure(row: Any) -> StoredMeasure:
         row.ndcg_before,
         row.ndcg_same,
         bool(row.is_alarm),
-        tuple(json.loads(row.changes)),
+        tuple(map(_change, json.loads(row.changes))),
         json.loads(row.versions),
     )
+
+
+def _change(stored: str | list[str]) -> ConfigurationChange:
+    """Return a change; older measures have its text alone."""
+    return ConfigurationChange(*([stored] if isinstance(stored, str) else stored))

@@ -1,0 +1,134 @@
+"""Configuration changes: what changed since a measure of search relevance, in words.
+
+A change that a user of the dashboard made is named by its line of the audit log. Others,
+by the command line or the shop's server, are named by what they changed.
+"""
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+from productrecs.features.search.relevance.repository import (
+    ConfigurationChange,
+    RelevanceRepository,
+    StoredMeasure,
+)
+from productrecs.storage.sql.audit_log import AuditEntry, AuditRepository
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.store_heads import store_versions
+from productrecs.tenancy.accounts.store import Store
+
+SEARCH_SETTINGS: Final = (
+    "language",
+    "search_sold_out",
+    "search_meaning",
+    "search_query_filters",
+    "search_collapse",
+)
+AUDITED_ACTIONS: Final = MappingProxyType(
+    {
+        "search": (
+            "Saved a synonym or search rule",
+            "Removed a synonym or search rule",
+            "Undid a removal",
+        ),
+        "rules": (
+            "Saved a rule",
+            "Switched a rule on or off",
+            "Removed a rule",
+            "Undid a change of a rule",
+            "Undid a removal",
+        ),
+        "settings": ("Changed list settings", "Changed the store's settings"),
+        "catalog": ("Started an import", "Undid an import"),
+    }
+)
+"""The actions of the audit log that change each part of the configuration."""
+
+_UNNAMED: Final = MappingProxyType(
+    {
+        "search": "synonyms or search rules were changed",
+        "rules": "merchandising rules were changed",
+    }
+)
+_MAX_LINES: Final = 5
+_MAX_DETAIL: Final = 160
+_MAX_TITLES: Final = 3
+
+
+def present_versions(database: Database, store: Store) -> dict[str, Any]:
+    """Return the versions of what decides the results of search."""
+    reader = database.raw_reader()
+    try:
+        row = store_versions(reader, [store.store_id])[store.store_id]
+    finally:
+        reader.close()
+    catalog_seq, model_id, rules_seq, search_seq, *_ = row
+    return {
+        "catalog": catalog_seq,
+        "model": model_id,
+        "rules": rules_seq,
+        "search": search_seq,
+        "settings": search_settings(store),
+    }
+
+
+def search_settings(store: Store) -> dict[str, Any]:
+    """Return the settings that decide the results of search."""
+    return {name: getattr(store.settings, name) for name in SEARCH_SETTINGS}
+
+
+def changes_since(
+    database: Database,
+    store: Store,
+    last: StoredMeasure,
+    versions: Mapping[str, Any],
+) -> Iterator[ConfigurationChange]:
+    """Yield what changed between the last measure and the present `versions`."""
+    old = last.versions
+    with database.reading() as connection:
+        entries = AuditRepository(connection, store.store_id).since(last.measured_at)
+        repository = RelevanceRepository(connection, store.store_id)
+        changed = repository.changed_items(int(old.get("catalog") or 0), _MAX_TITLES)
+    for kind, unnamed in _UNNAMED.items():
+        if versions[kind] != old.get(kind):
+            named = list(_named(kind, entries))
+            yield from named or [ConfigurationChange(unnamed, kind)]
+    settings = list(_changed_settings(old.get("settings", {}), versions["settings"]))
+    if settings:
+        yield from list(_named("settings", entries)) or settings
+    if versions["catalog"] != old.get("catalog"):
+        yield from _named("catalog", entries)
+        yield from _changed_products(*changed)
+    if versions["model"] != old.get("model"):
+        yield ConfigurationChange("search learned from newer clicks", "model")
+
+
+def _named(kind: str, entries: list[AuditEntry]) -> Iterator[ConfigurationChange]:
+    found = [one for one in entries if one.action in AUDITED_ACTIONS[kind]]
+    for one in found[:_MAX_LINES]:
+        detail = one.detail
+        if len(detail) > _MAX_DETAIL:
+            detail = f"{detail[:_MAX_DETAIL].rstrip()} …"
+        text = f"{one.action} ({detail})" if detail else one.action
+        yield ConfigurationChange(text, kind, one.entry_id)
+    if len(found) > _MAX_LINES:
+        more = len(found) - _MAX_LINES
+        yield ConfigurationChange(f"{more} more such changes", kind, found[-1].entry_id)
+
+
+def _changed_settings(
+    before: Mapping[str, Any], now: Mapping[str, Any]
+) -> Iterator[ConfigurationChange]:
+    for name, value in now.items():
+        if name in before and value != before[name]:
+            text = f"the setting {name} was changed from {before[name]} to {value}"
+            yield ConfigurationChange(text, "settings")
+
+
+def _changed_products(count: int, titles: list[str]) -> Iterator[ConfigurationChange]:
+    if count:
+        products = "product was" if count == 1 else "products were"
+        named = ", ".join(titles) + (" and others" if count > len(titles) else "")
+        text = f"{count:,} {products} changed or removed ({named})"
+        yield ConfigurationChange(text, "catalog")
