@@ -17,7 +17,7 @@ from benchmarks.quality.next_item import ask, ours
 from benchmarks.report import Figure
 from productrecs.core.ids import StoreId
 from productrecs.engines.browse import SessionOptions
-from productrecs.records.events.network_share import NetworkCounts, Sent
+from productrecs.records.events.network_share import NetworkCounts, NetworkVisit
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 
 if TYPE_CHECKING:
@@ -66,8 +66,8 @@ def _limited(split: Split) -> tuple[Split, float]:
         kept = [
             item
             for item in items
-            if not counts.is_excess(
-                _STORE, Sent(network, str(visit), (str(item),)), now_ms, least
+            if not counts.count_unless_excess(
+                _STORE, NetworkVisit(network, str(visit), (str(item),)), now_ms, least
             )
         ]
         if kept:

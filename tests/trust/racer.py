@@ -153,7 +153,7 @@ def _receiving(way: Way, number: int) -> Iterator[Callable[[str], bool]]:
         pass  # connected before the race
     receive = _receive
     if way.check_then_insert:
-        PurchaseRepository.admit = _admit_anything  # type: ignore[method-assign]  # the fault
+        PurchaseRepository.admit_order = _admit_anything  # type: ignore[method-assign]  # the fault
         receive = _checking_first
     yield lambda order_id: receive(database, way, order_id)
     database.close()

@@ -194,7 +194,7 @@ class Store(RuleBasedStateMachine):
         self.eraser.advance(self.store.store_id)
 
         self.expected.erase(name, self.now)
-        assert not self.remembered.of(name, self.reader).bought
+        assert not self.remembered.history_of(name, self.reader).bought
 
     @invariant()
     def all_is_as_it_should_be(self) -> None:
@@ -249,7 +249,9 @@ class Store(RuleBasedStateMachine):
         assert (size, catalog) == (len(self.expected.items), self.expected.items)
         fresh = ShopperHistories(self.store.store_id)
         for name in ("anna", "s_1"):
-            bought = sorted(names[item] for item in fresh.of(name, self.reader).bought)
+            bought = sorted(
+                names[item] for item in fresh.history_of(name, self.reader).bought
+            )
             assert bought == self.expected.bought(name)
 
 
@@ -283,7 +285,9 @@ def test_every_sequence_ends_as_the_rules_say(
 def test_control_a_store_that_breaks_a_rule_is_found(
     sqlite_database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(EventRepository, "admit", lambda *_: True)  # repeats count twice
+    monkeypatch.setattr(
+        EventRepository, "admit_event", lambda *_: True
+    )  # repeats count twice
 
     with pytest.raises(AssertionError):
         check(sqlite_database, tmp_path, 100, 30)

@@ -61,7 +61,7 @@ class ActivityCounter:
         until_ms = self._services.clock()
         since_ms = until_ms - WINDOW_MS
         with self._services.database.reading() as connection:
-            events = EventRepository(connection, store_id).count(since_ms, until_ms)
+            events = EventRepository(connection, store_id).count_events(since_ms, until_ms)
             repository = PurchaseRepository(connection, store_id)
             buys, orders = repository.count_buys_and_orders(since_ms, until_ms)
         return ActivityCounts(events=events + buys, orders=orders)

@@ -34,7 +34,7 @@ from productrecs.features.reports.customers.customer_report import (
     compute_and_store_segments,
     stores_due_for_segments,
 )
-from productrecs.records.catalog.push_items import resync_catalog
+from productrecs.records.catalog.push_items import mark_all_items_changed
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.events.repository import (
     BOT_RETENTION_MS,
@@ -248,7 +248,7 @@ class StoreJobs:
     def sync_engines(self, job: Job, progress: JobProgress) -> None:
         """Resync the whole catalog to the engines, then enqueue a training."""
         database, store_id = self._services.database, job.store_id
-        for share in resync_catalog(database, store_id):
+        for share in mark_all_items_changed(database, store_id):
             progress.report(share)
             if share < 1:
                 time.sleep(_RESYNC_PAUSE_SECONDS)

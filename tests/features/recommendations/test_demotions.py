@@ -43,7 +43,7 @@ def done(kind: EventKind, item: int, days_ago: float) -> tuple[object, ...]:
 
 def anna(*facts: tuple[object, ...]) -> ShopperHistory:
     history = shopper("anna")
-    history.apply(facts)
+    history.apply_facts(facts)
     return history
 
 

@@ -45,7 +45,7 @@ def listed(
 
 def shown(history: ShopperHistory, item: int, times: int, at: int = NOW) -> ShopperHistory:
     impression = (int(EventKind.REC_IMPRESSION), 1, at, item, "s", None)
-    history.apply([impression] * times)
+    history.apply_facts([impression] * times)
     return history
 
 
@@ -87,7 +87,7 @@ def test_taking_it_up_brings_it_back(kind: EventKind) -> None:
     before = listed(tired, num=8)
 
     for history in (tired, fresh):
-        history.apply([(int(kind), 2, NOW, 1, "s", None)])
+        history.apply_facts([(int(kind), 2, NOW, 1, "s", None)])
 
     assert listed(tired, num=8) == listed(fresh, num=8)
     assert listed(tired, num=8).index(1) < before.index(1)

@@ -258,7 +258,9 @@ def test_bots_are_left_out_and_what_follows_the_end_does_not_count(
     meet(shop, experiment, s_1="b", s_2=CONTROL, s_3="b", s_4=CONTROL, bot="b")
     shop.send(NewEvent(EventKind.DETAIL_PAGE_VIEW, "tent", session_id="bot"))
     with shop.database.transaction() as transaction:
-        EventRepository(transaction, shop.store.store_id).set_aside(["bot"], [], NOON - 1)
+        EventRepository(transaction, shop.store.store_id).move_bot_sessions(
+            ["bot"], [], NOON - 1
+        )
     shop.order("A-1", NewOrderLine("tent", 1, 30.0), session="s_1", at=NOON + 5)
     ended = ExperimentEditor(shop.database, shop.store, lambda: NOON + 9, "")
     ended.act("size", "stop")

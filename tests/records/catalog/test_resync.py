@@ -8,7 +8,11 @@ import pytest
 
 from productrecs.records.catalog.catalog_view import CardFields, CatalogView
 from productrecs.records.catalog.item import ItemPatch
-from productrecs.records.catalog.push_items import remove_item, resync_catalog, upsert_items
+from productrecs.records.catalog.push_items import (
+    mark_all_items_changed,
+    remove_item,
+    upsert_items,
+)
 from productrecs.records.catalog.repository import CatalogRepository, StoredItem
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError, StoreLog
 from productrecs.tenancy.accounts.store_management import (
@@ -99,7 +103,7 @@ def test_a_resync_makes_a_view_read_every_item_once_more(
     cast("list[bytes | None]", follower.view.cards)[0] = b"a damaged card"
     follower.view.numbers[NAMES[3]] = 3  # as if the deletion had been missed
 
-    shares = list(resync_catalog(database, store_id, chunk=3))
+    shares = list(mark_all_items_changed(database, store_id, chunk=3))
     follower.read_on(reader)
 
     assert shares == [3 / 7, 6 / 7, 1.0]
@@ -118,7 +122,7 @@ def test_ids_that_only_events_named_stay_out_of_the_catalog(
         log.numbers(["never pushed"], NOON)
     follower.read_on(reader)
 
-    assert list(resync_catalog(database, store_id)) == [1.0]
+    assert list(mark_all_items_changed(database, store_id)) == [1.0]
     follower.read_on(reader)
 
     assert follower.read_items == []
@@ -127,7 +131,7 @@ def test_ids_that_only_events_named_stay_out_of_the_catalog(
 def test_an_empty_catalog_is_pushed_in_one_go(
     database: Database, store_id: StoreId
 ) -> None:
-    assert list(resync_catalog(database, store_id)) == [1.0]
+    assert list(mark_all_items_changed(database, store_id)) == [1.0]
 
 
 def test_another_stores_catalog_is_not_touched(
@@ -140,7 +144,7 @@ def test_another_stores_catalog_is_not_touched(
     theirs.read_on(reader)
     theirs.read_items.clear()
 
-    list(resync_catalog(database, store_id))
+    list(mark_all_items_changed(database, store_id))
     theirs.read_on(reader)
 
     assert theirs.read_items == []
@@ -150,7 +154,7 @@ def test_a_deleted_store_has_nothing_to_push(database: Database, store_id: Store
     delete_store(database, find_store(database, "shop.example"))
 
     with pytest.raises(StoreDeletedError):
-        list(resync_catalog(database, store_id))
+        list(mark_all_items_changed(database, store_id))
 
 
 def test_the_catalog_last_reached_the_engines_by_a_push_or_a_full_one(

@@ -10,7 +10,11 @@ import sqlalchemy as sa
 from productrecs.core.clock import DAY_MS
 from productrecs.features.reports.tracking_health.tracking_issues import find_data_issues
 from productrecs.records.events.event import CROWDED_NETWORK, EventKind, NewEvent
-from productrecs.records.events.network_share import SHARE_OF_DAY, NetworkCounts, Sent
+from productrecs.records.events.network_share import (
+    SHARE_OF_DAY,
+    NetworkCounts,
+    NetworkVisit,
+)
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.records.orders.unconfirmed_purchases import leave_out_excess
@@ -195,8 +199,8 @@ def test_orders_that_the_shops_server_did_not_confirm_show(shop: NetworkStore) -
 def test_the_share_grows_with_the_store_and_can_be_switched_off(shop: NetworkStore) -> None:
     others = 400
     for number in range(others):
-        sent = Sent(f"198.51.100.{number}", f"s_{number}", ("tent",))
-        assert not shop.counts.is_excess(shop.store.store_id, sent, NOON, 3)
+        sent = NetworkVisit(f"198.51.100.{number}", f"s_{number}", ("tent",))
+        assert not shop.counts.count_unless_excess(shop.store.store_id, sent, NOON, 3)
     counted = int(others * SHARE_OF_DAY)
     for number in range(counted + 2):
         shop.see(f"s_fake{number}")

@@ -134,8 +134,12 @@ def test_what_is_kept_is_what_one_would_read_anew(
         else:
             send(database, store_id, one)
         for name in rng.sample([*CUSTOMERS, *SESSIONS, "nobody"], 3):
-            fresh = ShopperHistories(store_id).of(name, reader)
-            assert content_of(kept.of(name, reader)) == content_of(fresh), (step, one, name)
+            fresh = ShopperHistories(store_id).history_of(name, reader)
+            assert content_of(kept.history_of(name, reader)) == content_of(fresh), (
+                step,
+                one,
+                name,
+            )
 
 
 def test_a_session_that_signs_in_without_a_product_is_its_customer_at_once(
@@ -143,25 +147,27 @@ def test_a_session_that_signs_in_without_a_product_is_its_customer_at_once(
 ) -> None:
     histories = ShopperHistories(store_id)
     send(database, store_id, view("tent", session="s_1"), view("rope", user="anna"))
-    alone = {name: len(histories.of(name, reader).recent) for name in ("s_1", "anna")}
+    alone = {
+        name: len(histories.history_of(name, reader).recent) for name in ("s_1", "anna")
+    }
 
     home = NewEvent(EventKind.CATEGORY_VIEW, user_id="anna", session_id="s_1")
     send(database, store_id, home)
 
     assert alone == {"s_1": 1, "anna": 1}
-    assert histories.of("s_1", reader).person == "anna"
-    assert len(histories.of("anna", reader).recent) == 2
+    assert histories.history_of("s_1", reader).person == "anna"
+    assert len(histories.history_of("anna", reader).recent) == 2
 
 
 def test_a_purchase_is_known_at_the_next_call(
     database: Database, store_id: StoreId, reader: RawReader
 ) -> None:
     histories = ShopperHistories(store_id)
-    histories.of("anna", reader)
+    histories.history_of("anna", reader)
 
     lines = (NewOrderLine("tent", quantity=1, price=5.0),)
     order(database, store_id, NewOrder("A-1", lines, user_id="anna"))
-    bought = histories.of("anna", reader).bought
+    bought = histories.history_of("anna", reader).bought
 
     assert [numbers(database, store_id)[item] for item in bought] == ["tent"]
 
@@ -175,11 +181,11 @@ def test_after_more_news_than_one_reads_on_everything_is_read_anew(
     monkeypatch.setattr(history_module, "_CHANGES_LIMIT", 3)
     histories = ShopperHistories(store_id)
     send(database, store_id, view("tent", user="anna"))
-    histories.of("anna", reader)
+    histories.history_of("anna", reader)
 
     send(database, store_id, *[view("peg", user="anna") for _ in range(9)])
 
-    assert len(histories.of("anna", reader).recent) == 10
+    assert len(histories.history_of("anna", reader).recent) == 10
 
 
 def test_what_is_remembered_of_impressions_ends_where_one_would_read_no_further(
@@ -195,8 +201,8 @@ def test_what_is_remembered_of_impressions_ends_where_one_would_read_no_further(
         ]
         send(database, store_id, *many)
 
-        now = showings(kept.of("anna", reader))
-        fresh = showings(ShopperHistories(store_id).of("anna", reader))
+        now = showings(kept.history_of("anna", reader))
+        fresh = showings(ShopperHistories(store_id).history_of("anna", reader))
 
         assert now == fresh
         held.append(len(now))
@@ -209,7 +215,7 @@ def test_only_so_many_people_are_kept(
     histories = ShopperHistories(store_id, limit=2)
     send(database, store_id, *[view("tent", user=f"u{n}") for n in range(5)])
 
-    seen = [len(histories.of(f"u{n}", reader).recent) for n in (0, 1, 2, 3, 4, 0)]
+    seen = [len(histories.history_of(f"u{n}", reader).recent) for n in (0, 1, 2, 3, 4, 0)]
 
     assert seen == [1] * 6
     assert histories.memory_bytes() == 2 * history_module.PERSON_BYTES

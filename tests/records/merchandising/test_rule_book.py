@@ -51,12 +51,12 @@ def test_what_is_excluded_is_struck_out_of_what_is_visible() -> None:
     ).of(ListKind.CART)
     visible = np.array([True, True, False, True, True])  # a catalog that is behind
 
-    shown = rules.shown(visible)
+    shown = rules.shown_mask(visible)
 
     assert shown.tolist() == [True, False, False, False, True]
     assert visible.tolist() == [True, True, False, True, True]
-    assert rules.shown(visible) is shown
-    assert rules.shown(visible.copy()) is not shown
+    assert rules.shown_mask(visible) is shown
+    assert rules.shown_mask(visible.copy()) is not shown
 
 
 def test_what_came_after_the_rules_were_resolved_waits_where_something_is_excluded() -> (
@@ -66,8 +66,11 @@ def test_what_came_after_the_rules_were_resolved_waits_where_something_is_exclud
     excluding = book(rule(1, RuleAction.EXCLUDE, []), rule(2, RuleAction.BOOST, [0]))
     boosting = book(rule(2, RuleAction.BOOST, [0]))
 
-    assert excluding.of(ListKind.CART).shown(larger).tolist() == [True] * SIZE + [False] * 2
-    assert boosting.of(ListKind.CART).shown(larger) is larger
+    assert (
+        excluding.of(ListKind.CART).shown_mask(larger).tolist()
+        == [True] * SIZE + [False] * 2
+    )
+    assert boosting.of(ListKind.CART).shown_mask(larger) is larger
 
 
 def test_nothing_is_weighted_where_nothing_is_boosted_or_buried() -> None:

@@ -51,7 +51,7 @@ def buy(item_id: str, order_id: str | None) -> NewEvent:
 def counted(database: Database, store_id: StoreId) -> tuple[int, int, int]:
     """Return how many events but buys, how many buys, and how many orders."""
     with database.reading() as connection:
-        events = EventRepository(connection, store_id).count(SINCE, NOW)
+        events = EventRepository(connection, store_id).count_events(SINCE, NOW)
         return events, *PurchaseRepository(connection, store_id).count_buys_and_orders(
             SINCE, NOW
         )

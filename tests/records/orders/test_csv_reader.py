@@ -74,7 +74,9 @@ def lines_in(content: bytes) -> list[HistoryLine]:
     found = inspect_csv(file)
     reader = HistoryLineReader(found.columns, found.separator, ZoneInfo("UTC"))
     return [
-        reader.read(cells) for _, cells in read_rows(file, found) if isinstance(cells, list)
+        reader.read_line(cells)
+        for _, cells in read_rows(file, found)
+        if isinstance(cells, list)
     ]
 
 
@@ -166,8 +168,8 @@ def test_bytes_that_are_no_text_spoil_their_own_row_only() -> None:
     assert isinstance(first, list)
     assert isinstance(second, list)
     with pytest.raises(UnreadableRowError, match="not text"):
-        reader.read(first)
-    assert reader.read(second).item_id == "thé"
+        reader.read_line(first)
+    assert reader.read_line(second).item_id == "thé"
 
 
 HEADER = "order_id,item_id,quantity\n"
@@ -284,7 +286,7 @@ def test_no_bytes_are_too_strange_to_read(pieces: list[bytes]) -> None:
         assert number >= 2
         if isinstance(cells, list):
             with contextlib.suppress(UnreadableRowError):
-                assert reader.read(cells).order_id
+                assert reader.read_line(cells).order_id
 
 
 def test_long_texts_are_read_where_a_file_may_hold_them() -> None:

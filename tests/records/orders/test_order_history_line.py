@@ -17,7 +17,7 @@ COLUMNS = {name: place for place, name in enumerate(HISTORY_LAYOUT.columns)}
 def read(separator: str = ";", zone: str = "UTC", **cells: str) -> HistoryLine:
     row = {"order_id": "B-1", "item_id": "tent"} | cells
     reader = HistoryLineReader(COLUMNS, separator, ZoneInfo(zone))
-    return reader.read([row.get(name, "") for name in COLUMNS])
+    return reader.read_line([row.get(name, "") for name in COLUMNS])
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_what_was_read_before_is_remembered_right() -> None:
     reader = HistoryLineReader(COLUMNS, ";", ZoneInfo("UTC"))
 
     lines = [
-        reader.read([f"B-{number}", "tent", "", "", "2", str(number)])
+        reader.read_line([f"B-{number}", "tent", "", "", "2", str(number)])
         for number in (*range(60_000), *range(60_000))
     ]
 

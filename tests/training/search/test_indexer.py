@@ -14,7 +14,11 @@ from productrecs.core.clock import fixed_clock
 from productrecs.engines.text.index_schema import FORMAT
 from productrecs.engines.text.search_index import IndexQuery, SearchIndex
 from productrecs.records.catalog.item import ItemPatch
-from productrecs.records.catalog.push_items import remove_item, resync_catalog, upsert_items
+from productrecs.records.catalog.push_items import (
+    mark_all_items_changed,
+    remove_item,
+    upsert_items,
+)
 from productrecs.storage.files.search_index_files import (
     DamagedIndexError,
     IndexFolder,
@@ -450,7 +454,7 @@ def test_pushing_the_catalog_again_changes_nothing_that_is_found(
     bench.push(a="Blue kite", b="Sledge")
     bench.settle()
 
-    list(resync_catalog(bench.database, bench.store.store_id))
+    list(mark_all_items_changed(bench.database, bench.store.store_id))
     bench.settle()
 
     assert bench.search("kite") == [0]

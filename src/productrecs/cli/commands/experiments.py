@@ -174,7 +174,7 @@ def _parse_variants(shares: Sequence[str], changes: Sequence[str]) -> tuple[Trea
 
 def _print_experiment(done: str, experiment: Experiment, *, as_json: bool) -> None:
     if as_json:
-        print_json(experiment.as_dict())
+        print_json(experiment.as_fields())
     else:
         click.echo(f"{done} {_experiment_line(experiment)}")
 

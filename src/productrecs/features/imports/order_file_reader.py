@@ -38,7 +38,7 @@ from productrecs.records.orders.csv_reader import (
 from productrecs.records.orders.order_history_import import (
     HistoryReport,
     RowReader,
-    read_lines,
+    read_and_count_lines,
     time_column,
 )
 from productrecs.records.orders.order_history_line import (
@@ -142,7 +142,7 @@ class OrderFile:
         time_index, undated = time_column(self.csv_format), HistoryReport()
         reader = self.reader()
         for row in read_rows(file, self.csv_format):
-            lines = read_lines(reader, row, time_index, undated)
+            lines = read_and_count_lines(reader, row, time_index, undated)
             if lines and lines[0].ts_ms is not None:
                 return
         if not undated.rows_undated:
@@ -266,7 +266,7 @@ class TableReader:
             raise NotAPurchaseError(reason)
         if self._mapping is not None:
             fields = self._mapping.translated(fields)
-        line = self._reader.read(list(fields.values()))
+        line = self._reader.read_line(list(fields.values()))
         item_id = self._names.find_item_id(line.item_id, line.item_id, line.item_id)
         return (line if item_id is None else line._replace(item_id=item_id),)
 

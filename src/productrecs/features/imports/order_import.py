@@ -17,7 +17,7 @@ from productrecs.records.orders.order_history_import import (
     HistoryImport,
     HistoryReport,
     RowReader,
-    read_lines,
+    read_and_count_lines,
     time_column,
 )
 from productrecs.records.orders.order_history_line import HistoryLine, TimeRule
@@ -102,7 +102,7 @@ class OrderImport:
         for number, line in (
             (row[0], line)
             for row in self._counted_rows(file, report)
-            for line in read_lines(reader, row, time_index, report, self._times())
+            for line in read_and_count_lines(reader, row, time_index, report, self._times())
         ):
             key = hash((line.order_id, line.item_id))
             report.lines_repeated += key in line_keys

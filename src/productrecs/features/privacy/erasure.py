@@ -256,7 +256,7 @@ class Eraser:
         with self.database.transaction() as transaction:
             log = EventRepository(transaction, store_id)
             purchases = PurchaseRepository(transaction, store_id)
-            deleted = log.delete_of(erasure.names, BATCH)
+            deleted = log.delete_events_of(erasure.names, BATCH)
             lines = 0 if deleted else purchases.unname(erasure.names, BATCH)
             if deleted or lines:
                 ErasureRepository(transaction, store_id).count(

@@ -65,7 +65,7 @@ class EligibleItems:
         """Remove what the rules exclude."""
         self.narrowest = self.catalog.narrowest
         if self.rules is not None:
-            self.visible = self.rules.shown(self.visible)
+            self.visible = self.rules.shown_mask(self.visible)
 
     def best_of_category(self, name: str) -> list[int]:
         """Return up to 200 visible items of a category, the most trending first."""

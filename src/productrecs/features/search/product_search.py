@@ -120,7 +120,7 @@ class SearchableStore:
         """Return the mask of items that may be found."""
         hides_sold_out = in_stock or self.sold_out == "hidden"
         visible = self.catalog.visible(now_ms, hide_sold_out=hides_sold_out)
-        return visible if self.rules is None else self.rules.shown(visible)
+        return visible if self.rules is None else self.rules.shown_mask(visible)
 
     def click_boosts_of(self, query: AnalysedQuery) -> Mapping[int, float]:
         """Return the click boosts of a query, by item."""
@@ -509,7 +509,7 @@ def find_by_photo(
     """
     visible = catalog.visible(now_ms, hide_sold_out=in_stock)
     if rules is not None:
-        visible = rules.shown(visible)
+        visible = rules.shown_mask(visible)
     similar = photo_search.alike(photo, num, visible)
     return [
         Hit(*pair)

@@ -433,7 +433,7 @@ def _facet_counts(
         match_count = len(filter_items(items, [mask]))
         return StockCount(match_count, len(items) - match_count)
     if facet is not Facet.ATTRIBUTES:
-        return catalog.attributes.counts(items).get(facet.value, [])
+        return catalog.attributes.value_counts(items).get(facet.value, [])
     return _attribute_counts(catalog, results, masks)
 
 
@@ -446,7 +446,7 @@ def _attribute_counts(
     """
     counts = {
         name: values
-        for name, values in catalog.attributes.counts(
+        for name, values in catalog.attributes.value_counts(
             results.filter_by(masks.values()).items
         ).items()
         if name not in ATTRIBUTE_FIELDS
@@ -456,5 +456,5 @@ def _attribute_counts(
         for name in counts:
             if attribute_kind(name) == filtered_kind:
                 items = results.filter_by(other_masks).items
-                counts[name] = catalog.attributes.counts(items).get(name, [])
+                counts[name] = catalog.attributes.value_counts(items).get(name, [])
     return counts

@@ -61,7 +61,7 @@ class AttributeIndex:
 
     def put(self, number: int, attributes: Attributes) -> None:
         """Replace all of an item's attributes."""
-        ids = tuple(dict.fromkeys(self._value_ids(attributes)))
+        ids = tuple(dict.fromkeys(self._add_value_ids(attributes)))
         old = self._items[number]
         if old == ids:
             return
@@ -152,7 +152,7 @@ class AttributeIndex:
         ):
             yield self._titles[name], ValueCount(value, len(members))
 
-    def counts(self, items: Items) -> dict[str, list[ValueCount]]:
+    def value_counts(self, items: Items) -> dict[str, list[ValueCount]]:
         """Return how many of `items` have each value, by attribute as first written.
 
         Attributes are sorted by their number of items, and an attribute's values by
@@ -161,38 +161,40 @@ class AttributeIndex:
         sets = Counter(
             self._items[item] for item in items.tolist() if item < len(self._items)
         )
-        values, having = Counter[int](), Counter[str]()
+        values, item_counts = Counter[int](), Counter[str]()
         for ids, count in sets.items():
-            for name in {self._names[one] for one in ids}:
-                having[name] += count
-            for one in ids:
-                values[one] += count
-        found: dict[str, list[ValueCount]] = {
+            for name in {self._names[value_id] for value_id in ids}:
+                item_counts[name] += count
+            for value_id in ids:
+                values[value_id] += count
+        counts_by_name: dict[str, list[ValueCount]] = {
             self._titles[name]: []
-            for name, _ in sorted(having.items(), key=lambda one: (-one[1], one[0]))
+            for name, _ in sorted(item_counts.items(), key=lambda pair: (-pair[1], pair[0]))
         }
-        ranked = sorted(values.items(), key=lambda one: (-one[1], self._values[one[0]]))
-        for one, count in ranked:
-            listed = found[self._titles[self._names[one]]]
+        ranked = sorted(values.items(), key=lambda pair: (-pair[1], self._values[pair[0]]))
+        for value_id, count in ranked:
+            listed = counts_by_name[self._titles[self._names[value_id]]]
             if len(listed) < MAX_COUNTED:
-                listed.append(ValueCount(self._values[one], count))
-        return found
+                listed.append(ValueCount(self._values[value_id], count))
+        return counts_by_name
 
-    def _value_ids(self, attributes: Attributes) -> Iterator[int]:
+    def _add_value_ids(self, attributes: Attributes) -> Iterator[int]:
         for name, values in attributes:
             folded = fold_text(name)
             self._titles.setdefault(folded, name)
             for value in values:
                 key = (folded, fold_text(value))
-                one = self._ids.get(key)
-                if one is None:
-                    one = len(self._values)
+                value_id = self._ids.get(key)
+                if value_id is None:
+                    value_id = len(self._values)
                     self._names.append(folded)
                     self._values.append(value)
                     self._members.append(array("i"))
-                    self._index_words(one, folded, value)
-                    self._ids[key] = one  # last: readers must find only complete entries
-                yield one
+                    self._index_words(value_id, folded, value)
+                    self._ids[key] = (
+                        value_id  # last: readers must find only complete entries
+                    )
+                yield value_id
 
     def _index_words(self, one: int, name: str, value: str) -> None:
         if name not in ATTRIBUTE_FIELDS:

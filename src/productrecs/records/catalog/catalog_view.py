@@ -141,7 +141,7 @@ class CatalogView:
             for page in rows:
                 self._reserve(max(int(row[0]) for row in page) + 1)
                 for row in page:
-                    self._apply(row)
+                    self._apply_row(row)
                     last_seq = max(last_seq, int(row[3]))
             # Items on pages that were already read may have changed meanwhile: read those
             # changes again.
@@ -208,7 +208,7 @@ class CatalogView:
         """
         listed = copy.copy(self)
         list_name = parse_list_name(name)
-        listed.prices, listed.list_prices = self.price_lists.prices(
+        listed.prices, listed.list_prices = self.price_lists.prices_with_fallbacks(
             list_name, (listed.prices, listed.list_prices), currency
         )
         listed.list_currency = list_name.currency or currency
@@ -260,12 +260,12 @@ class CatalogView:
             return
         if size > len(self.created):
             capacity = max(size, int(len(self.created) * 1.25), 64)
-            self.prices = _enlarged(self.prices, capacity)
-            self.list_prices = _enlarged(self.list_prices, capacity)
-            self.created = _enlarged(self.created, capacity)
-            self._available_from = _enlarged(self._available_from, capacity)
-            self._available_until = _enlarged(self._available_until, capacity)
-            self._state = _enlarged(self._state, capacity)
+            self.prices = _enlarge_array(self.prices, capacity)
+            self.list_prices = _enlarge_array(self.list_prices, capacity)
+            self.created = _enlarge_array(self.created, capacity)
+            self._available_from = _enlarge_array(self._available_from, capacity)
+            self._available_until = _enlarge_array(self._available_until, capacity)
+            self._state = _enlarge_array(self._state, capacity)
         self._cards.extend([None] * missing)
         self.categories.extend([()] * missing)
         self.attributes.reserve(size)
@@ -273,7 +273,7 @@ class CatalogView:
         self._differences.extend([0] * missing)
         self.ids.extend([None] * missing)
 
-    def _apply(self, row: Sequence[Any]) -> None:
+    def _apply_row(self, row: Sequence[Any]) -> None:
         number, item_id, present = int(row[0]), row[1], bool(row[2])
         if not present:
             self._remove(number, item_id)
@@ -359,7 +359,7 @@ def _state(availability: Availability) -> int:
     return _BUYABLE if is_buyable(availability) else _SOLD_OUT
 
 
-def _enlarged(values: npt.NDArray[Any], capacity: int) -> npt.NDArray[Any]:
+def _enlarge_array(values: npt.NDArray[Any], capacity: int) -> npt.NDArray[Any]:
     enlarged = np.zeros(capacity, dtype=values.dtype)
     enlarged[: len(values)] = values
     return enlarged

@@ -72,7 +72,7 @@ def parse_filters(texts: list[str]) -> Filters:
     if len(texts) > MAX_FILTERS:
         message = f"a call may have at most {MAX_FILTERS} filters"
         raise FilterError(message)
-    found: dict[FilterKind, list[str]] = {}
+    values_by_kind: dict[FilterKind, list[str]] = {}
     attributes: list[tuple[str, str]] = []
     for text in texts:
         name, _, value = text.partition(":")
@@ -87,14 +87,18 @@ def parse_filters(texts: list[str]) -> Filters:
         }:
             raise FilterError(FILTER_FORMS)
         elif name in _VALUED and value.strip():
-            found.setdefault(FilterKind(name), []).append(value)
+            values_by_kind.setdefault(FilterKind(name), []).append(value)
         else:
             raise FilterError(FILTER_FORMS)
     return Filters(
-        categories=tuple(found.get(FilterKind.CATEGORIES, ())),
-        prices=tuple(map(_range_of, found.get(FilterKind.PRICE, ()))),
-        in_stock=tuple(value == "true" for value in found.get(FilterKind.IN_STOCK, ())),
-        on_sale=tuple(value == "true" for value in found.get(FilterKind.ON_SALE, ())),
+        categories=tuple(values_by_kind.get(FilterKind.CATEGORIES, ())),
+        prices=tuple(map(_range_of, values_by_kind.get(FilterKind.PRICE, ()))),
+        in_stock=tuple(
+            value == "true" for value in values_by_kind.get(FilterKind.IN_STOCK, ())
+        ),
+        on_sale=tuple(
+            value == "true" for value in values_by_kind.get(FilterKind.ON_SALE, ())
+        ),
         attributes=tuple(attributes),
     )
 
@@ -156,21 +160,23 @@ def price_mask(catalog: CatalogView, ranges: tuple[PriceRange, ...]) -> Mask:
 
 def filter_masks(catalog: CatalogView, filters: Filters, buyable: Mask) -> dict[str, Mask]:
     """Return a mask for each given kind of filter, by name."""
-    found: dict[str, Mask] = {}
+    masks: dict[str, Mask] = {}
     if filters.categories:
-        found["categories"] = category_mask(catalog, filters.categories)
+        masks["categories"] = category_mask(catalog, filters.categories)
     if filters.prices:
-        found["price"] = price_mask(catalog, filters.prices)
+        masks["price"] = price_mask(catalog, filters.prices)
     if len(set(filters.in_stock)) == 1:
-        found["in_stock"] = buyable if filters.in_stock[0] else ~buyable
+        masks["in_stock"] = buyable if filters.in_stock[0] else ~buyable
     if len(set(filters.on_sale)) == 1:
         on_sale = catalog.is_on_sale()
-        found["on_sale"] = on_sale if filters.on_sale[0] else ~on_sale
+        masks["on_sale"] = on_sale if filters.on_sale[0] else ~on_sale
     for name in dict.fromkeys(name for name, _ in filters.attributes):
-        values = [value for one, value in filters.attributes if one == name]
+        values = [
+            value for attribute_name, value in filters.attributes if attribute_name == name
+        ]
         mask = catalog.attributes.mask(name, values, len(catalog))
-        found[attribute_kind(name)] = mask
-    return found
+        masks[attribute_kind(name)] = mask
+    return masks
 
 
 def attribute_kind(name: str) -> str:

@@ -97,7 +97,9 @@ def merged_prices(before: ListPrices, pushed: ListPrices) -> ListPrices:
     return tuple(merged[name] for name in sorted(merged) if merged[name].price is not None)
 
 
-def changed_counts(counts: Mapping[str, int], changes: Mapping[str, int]) -> dict[str, int]:
+def price_list_counts_after(
+    counts: Mapping[str, int], changes: Mapping[str, int]
+) -> dict[str, int]:
     """Return the number of items in each list after a push.
 
     Raises:
@@ -142,7 +144,7 @@ class PriceLists:
         columns = sorted(self._columns.items())
         return [name for name, column in columns if np.isfinite(column[1]).any()]
 
-    def prices(
+    def prices_with_fallbacks(
         self, name: ListName, usual: tuple[Amounts, Amounts], currency: str
     ) -> tuple[Amounts, Amounts]:
         """Return price and list price by item number; NaN where there is none.

@@ -8,7 +8,7 @@ from typing import Final
 from productrecs.core.errors import ProductRecsError, UnknownItemError
 from productrecs.core.ids import StoreId
 from productrecs.records.catalog.item import Item, Patch, new_item
-from productrecs.records.catalog.price_lists import changed_counts
+from productrecs.records.catalog.price_lists import price_list_counts_after
 from productrecs.records.catalog.repository import CatalogRepository, StoredItem
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
@@ -61,26 +61,38 @@ def upsert_items(
         return PushResult(created=0, updated=0, total=repository.size())
     seq = log.take_seqs(1)
     is_present = repository.presence(latest)
-    created = [one for one in latest if not is_present.get(one)]
+    created = [item_id for item_id in latest if not is_present.get(item_id)]
     if created and limit is not None:
         _check_room(repository.size() + len(created), limit)
-    numbers = _new_numbers(log, [one for one in latest if one not in is_present])
+    numbers = _new_numbers(
+        log, [item_id for item_id in latest if item_id not in is_present]
+    )
     before, after = list[Item](), list[Item]()  # only items in price lists
-    for some in _batches(latest.values()):
+    for batch in _batches(latest.values()):
         new, changed = [], []
-        found = repository.find(one.item_id for one in some if one.item_id in is_present)
-        for patch in some:
-            stored = found.get(patch.item_id)
+        stored_items = repository.find(
+            stored_item.item_id
+            for stored_item in batch
+            if stored_item.item_id in is_present
+        )
+        for patch in batch:
+            stored = stored_items.get(patch.item_id)
             if stored is None:
-                new.append(_created(patch, numbers[patch.item_id], now_ms))
+                new.append(_new_stored_item(patch, numbers[patch.item_id], now_ms))
             elif not stored.present:
-                changed.append(_created(patch, stored.number, now_ms))
+                changed.append(_new_stored_item(patch, stored.number, now_ms))
             else:
                 changed.append(replace(stored, item=stored.item.patched(patch)))
         if on_change is not None:
-            _report_changes(on_change, found, (*new, *changed))
-        before += [one.item for one in found.values() if one.item.prices]
-        after += [one.item for one in (*new, *changed) if one.item.prices]
+            _report_changes(on_change, stored_items, (*new, *changed))
+        before += [
+            stored_item.item
+            for stored_item in stored_items.values()
+            if stored_item.item.prices
+        ]
+        after += [
+            stored_item.item for stored_item in (*new, *changed) if stored_item.item.prices
+        ]
         repository.add(log.database, new, seq, now_ms)
         repository.change(changed, seq, now_ms)
     _count_price_lists(repository, before, after)
@@ -149,7 +161,7 @@ def _count_price_lists(
     changes = Counter(price.name for item in after for price in item.prices)
     changes.subtract(price.name for item in before for price in item.prices)
     if any(changes.values()):
-        counts = changed_counts(repository.price_lists(), changes)
+        counts = price_list_counts_after(repository.price_lists(), changes)
         repository.set_price_lists(counts)
 
 
@@ -163,7 +175,7 @@ def _check_room(size: int, limit: int) -> None:
         raise CatalogLimitError(message)
 
 
-def _created(patch: Patch, number: int, now_ms: int) -> StoredItem:
+def _new_stored_item(patch: Patch, number: int, now_ms: int) -> StoredItem:
     return StoredItem(number=number, present=True, created_at=now_ms, item=new_item(patch))
 
 
@@ -177,7 +189,7 @@ def _new_numbers(log: StoreLog, item_ids: Sequence[str]) -> dict[str, int]:
 CHUNK: Final = 5_000
 
 
-def resync_catalog(
+def mark_all_items_changed(
     database: Database, store_id: StoreId, chunk: int = CHUNK
 ) -> Iterator[float]:
     """Mark every item, also deleted ones, as just changed; yield the share done, 0 to 1.

@@ -62,7 +62,7 @@ class CatalogRepository:
     def find(self, item_ids: Iterable[str]) -> dict[str, StoredItem]:
         """Return the stored items with these ids, including deleted ones."""
         rows = self._select(item_ids, items)
-        return {row["item_id"]: _stored(row) for row in rows}
+        return {row["item_id"]: _to_stored_item(row) for row in rows}
 
     def presence(self, item_ids: Iterable[str]) -> dict[str, bool]:
         """Return the stored ids among these, and whether they are in the catalog."""
@@ -89,7 +89,7 @@ class CatalogRepository:
     def page(self, after_number: int, limit: int) -> list[StoredItem]:
         """Return up to `limit` items of the catalog with a number above `after_number`."""
         query = self._page(after_number, limit, items)
-        return [_stored(row) for row in self._transaction.execute(query).mappings()]
+        return [_to_stored_item(row) for row in self._transaction.execute(query).mappings()]
 
     def page_of_ids(
         self, after_number: int, limit: int, updated_after: int
@@ -160,12 +160,12 @@ class CatalogRepository:
             return
         names = [column.name for column in items.columns]
         rows = []
-        for one in new:
-            values = _changing(one, seq, now_ms) | {
+        for stored_item in new:
+            values = _changing_columns(stored_item, seq, now_ms) | {
                 "store_id": self._store_id,
-                "number": one.number,
-                "item_id": one.item.item_id,
-                "created_at": one.created_at,
+                "number": stored_item.number,
+                "item_id": stored_item.item.item_id,
+                "created_at": stored_item.created_at,
             }
             rows.append([values[name] for name in names])
         database.insert_rows(self._transaction, items, rows)
@@ -174,7 +174,7 @@ class CatalogRepository:
         """Store new values of items with known ids."""
         if not changed:
             return
-        values = [_changing(one, seq, now_ms) for one in changed]
+        values = [_changing_columns(stored_item, seq, now_ms) for stored_item in changed]
         names = (*values[0], "created_at")
         query = (
             items.update()
@@ -187,10 +187,10 @@ class CatalogRepository:
         self._transaction.execute(
             query,
             [
-                {"own_store": self._store_id, "own_number": one.number}
-                | {"new_created_at": one.created_at}
+                {"own_store": self._store_id, "own_number": stored_item.number}
+                | {"new_created_at": stored_item.created_at}
                 | {f"new_{name}": value for name, value in row.items()}
-                for one, row in zip(changed, values, strict=True)
+                for stored_item, row in zip(changed, values, strict=True)
             ],
         )
 
@@ -226,16 +226,20 @@ class CatalogRepository:
         return move_catalog(self._transaction, self._store_id, seq, added)
 
 
-def _changing(one: StoredItem, seq: int, now_ms: int) -> dict[str, object]:
-    values: dict[str, object] = {name: getattr(one.item, name) for name in _FIELDS}
+def _changing_columns(stored_item: StoredItem, seq: int, now_ms: int) -> dict[str, object]:
+    values: dict[str, object] = {name: getattr(stored_item.item, name) for name in _FIELDS}
     for name in (*LIST_FIELDS, "attributes", "prices"):
         values[name] = json.dumps(values[name], ensure_ascii=False)
-    availability = one.item.availability
+    availability = stored_item.item.availability
     values["availability"] = None if availability is None else availability.value
-    return values | {"present": one.present, "change_seq": seq, "updated_at": now_ms}
+    return values | {
+        "present": stored_item.present,
+        "change_seq": seq,
+        "updated_at": now_ms,
+    }
 
 
-def _stored(row: Mapping[str, Any] | sa.RowMapping) -> StoredItem:
+def _to_stored_item(row: Mapping[str, Any] | sa.RowMapping) -> StoredItem:
     fields: dict[str, Any] = {name: row[name] for name in _FIELDS}
     for name in LIST_FIELDS:
         fields[name] = tuple(json.loads(fields[name]))

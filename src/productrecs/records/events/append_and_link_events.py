@@ -41,11 +41,11 @@ def append_events(
     linked: Mapping[str, str],
 ) -> None:
     """Write events to the log; `linked` sessions were linked to a customer meanwhile."""
-    rows = [_row(_LOG_ROWS, log.store_id, one, numbers, linked) for one in placed]
+    rows = [_event_row(_LOG_ROWS, log.store_id, one, numbers, linked) for one in placed]
     log.database.insert_rows(log.transaction, events_table, rows)
 
 
-def append_bot_events(
+def append_bot_events_and_move_sessions(
     log: StoreLog, placed: Sequence[LoggedEvent], numbers: Mapping[str, int], now_ms: int
 ) -> None:
     """Store the events of bots, apart from the log.
@@ -53,15 +53,17 @@ def append_bot_events(
     Sessions with an inhuman rate take their last minutes' events along: events without a
     session may be another's. Processes that cache the log are notified if there were any.
     """
-    rows = [_row(_BOT_ROWS, log.store_id, one, numbers, {}) for one in placed]
+    rows = [_event_row(_BOT_ROWS, log.store_id, logged, numbers, {}) for logged in placed]
     log.database.insert_rows(log.transaction, bot_events, rows)
-    fast = [one.event for one in placed if one.event.bot == INHUMAN_RATE]
-    sessions = {event.session_id for event in fast if event.session_id}
+    of_fast_sessions = [
+        logged.event for logged in placed if logged.event.bot == INHUMAN_RATE
+    ]
+    sessions = {event.session_id for event in of_fast_sessions if event.session_id}
     if sessions:
-        customers = {event.user_id for event in fast if event.user_id}
+        customers = {event.user_id for event in of_fast_sessions if event.user_id}
         repository = EventRepository(log.transaction, log.store_id)
         since_ms = now_ms - BEFORE_RECOGNITION_MS
-        repository.set_aside(sorted(sessions), sorted(customers), since_ms)
+        repository.move_bot_sessions(sorted(sessions), sorted(customers), since_ms)
 
 
 def is_about_product(event: NewEvent) -> bool:
@@ -76,7 +78,7 @@ _DERIVED: Final = (
     *("store_id", "seq", "ts", "kind", "item", "shopper", "person", "session"),
     *("imported", "excess"),
 )
-"""Columns that are computed, in the order of `_row`; the others are an event's fields."""
+"""Columns that are computed, in the order of `_event_row`; others are an event's fields."""
 
 
 class _RowForm(NamedTuple):
@@ -97,28 +99,28 @@ _LOG_ROWS: Final = _RowForm.of(events_table.c.keys())
 _BOT_ROWS: Final = _RowForm.of(bot_events.c.keys())
 
 
-def _row(
-    form: _RowForm,
+def _event_row(
+    row_form: _RowForm,
     store_id: StoreId,
-    one: LoggedEvent,
+    logged: LoggedEvent,
     numbers: Mapping[str, int],
     linked: Mapping[str, str],
 ) -> tuple[object, ...]:
-    event = one.event
-    person = linked.get(one.person, one.person)
+    event = logged.event
+    person = linked.get(logged.person, logged.person)
     derived = (
         store_id,
-        one.seq,
-        one.ts,
+        logged.seq,
+        logged.ts,
         int(event.kind),
         numbers[event.item_id] if event.item_id and is_about_product(event) else None,
         "" if event.shopper == event.session_id else event.shopper,
         person,
         "" if event.session_id == person else event.session_id,
-        one.imported,
-        one.excess,
+        logged.imported,
+        logged.excess,
     )
-    return form.in_order((*derived, *form.fields(event)))
+    return row_form.in_order((*derived, *row_form.fields(event)))
 
 
 def link_customer_ids(log: StoreLog, pairs: Sequence[tuple[str, str]]) -> int:
@@ -151,7 +153,7 @@ def link_customer_ids(log: StoreLog, pairs: Sequence[tuple[str, str]]) -> int:
         (name, final.get(name, name), first + index)
         for index, name in enumerate((*usurped, *changed))
     ]
-    repository.link(new_links, confirmed=True)
+    repository.link_sessions(new_links, confirmed=True)
     return linked
 
 
@@ -194,7 +196,7 @@ class IdentityLinker:
         """Return a session's customer; other names are returned unchanged."""
         return self._customers.get(name, name)
 
-    def resolve(self, fact: HasShopperIds, seq: int) -> str | None:
+    def resolve_person(self, fact: HasShopperIds, seq: int) -> str | None:
         """Return a fact's person; a fact with both ids links its session to the customer.
 
         A later fact may link this person to another one: see `linked`.
@@ -222,10 +224,10 @@ class IdentityLinker:
     def finish(self) -> None:
         """Store the links: a session's past facts become its customer's.
 
-        Call it after the last `resolve`, and before purchases are read.
+        Call it after the last `resolve_person`, and before purchases are read.
         """
         links = [
             (session, customer, self._linked_seq[session])
             for session, customer in self.linked.items()
         ]
-        self._repository.link(links)
+        self._repository.link_sessions(links)

@@ -33,7 +33,7 @@ _PAIRED: Final = 20
 """With how many earlier products of its visit a product makes pairs."""
 
 
-class Sent(NamedTuple):
+class NetworkVisit(NamedTuple):
     """What a network sent: a visit or a purchase, and its products."""
 
     network: str
@@ -42,7 +42,7 @@ class Sent(NamedTuple):
 
 
 @dataclass(slots=True)
-class _OfNetwork:
+class _NetworkUsage:
     """What counts of one network and day: the products of each visit or purchase."""
 
     units: dict[int, dict[int, None]] = field(default_factory=dict)  # hashes, in order
@@ -61,31 +61,33 @@ class NetworkCounts:
 
     def __init__(self) -> None:
         """Start without any."""
-        self._networks = BoundedCache[int, _OfNetwork](Cache.NETWORK_SHARES)
+        self._networks = BoundedCache[int, _NetworkUsage](Cache.NETWORK_SHARES)
         self._totals = BoundedCache[tuple[StoreId, int], int](Cache.NETWORK_DAYS)
 
-    def is_excess(self, store_id: StoreId, sent: Sent, now_ms: int, least: int) -> bool:
+    def count_unless_excess(
+        self, store_id: StoreId, sent: NetworkVisit, now_ms: int, minimum: int
+    ) -> bool:
         """Count what a network sent, unless it has used up its share of the day."""
         day, unit_code = now_ms // DAY_MS, hash(sent.unit)
         network_code = hash((store_id, day, sent.network))
         network = self._networks.get(network_code)
         if network is None:
-            network = self._networks.put(network_code, _OfNetwork())
+            network = self._networks.put(network_code, _NetworkUsage())
         total = self._totals.get((store_id, day)) or 0
         before = self._totals.get((store_id, day - 1)) or 0
-        limit = max(least, int(SHARE_OF_DAY * max(total, before)))
+        limit = max(minimum, int(SHARE_OF_DAY * max(total, before)))
         is_new = unit_code not in network.units
         earlier = network.units.get(unit_code, {})
         new = {code for item in sent.items if (code := hash(item)) not in earlier}
         # A product after others of its visit: what models of browsing learn from.
         recent = list(earlier)[-_PAIRED:]
-        pairs = [hash(frozenset((one, other))) for one in new for other in recent]
+        pairs = [hash(frozenset((hashed, other))) for hashed in new for other in recent]
         of_product = max(1, limit // SHARE_OF_PRODUCT)
         of_pair = max(1, limit // SHARE_OF_PAIR)
         if (
             (is_new and len(network.units) >= limit)
-            or any(network.products[one] >= of_product for one in new)
-            or any(network.pairs[one] >= of_pair for one in pairs)
+            or any(network.products[hashed] >= of_product for hashed in new)
+            or any(network.pairs[hashed] >= of_pair for hashed in pairs)
         ):
             return True
         network.add(unit_code, new, pairs)
@@ -104,15 +106,19 @@ class NetworkShare:
         self._now_ms = now_ms
         self._policy: tuple[int, tuple[str, ...]] | None = None
 
-    def is_excess(self, network: str | None, unit: str, items: Iterable[str]) -> bool:
+    def count_unless_excess(
+        self, network: str | None, unit: str, items: Iterable[str]
+    ) -> bool:
         """Return whether a visit or a purchase is beyond its network's share of the day."""
         if self._counts is None or network is None:
             return False
         least, servers = self._policy or self._read_policy()
         if least == 0 or any(_is_in(address, network) for address in servers):
             return False
-        sent = Sent(network, unit, tuple(items))
-        return self._counts.is_excess(self._log.store_id, sent, self._now_ms, least)
+        sent = NetworkVisit(network, unit, tuple(items))
+        return self._counts.count_unless_excess(
+            self._log.store_id, sent, self._now_ms, least
+        )
 
     def _read_policy(self) -> tuple[int, tuple[str, ...]]:
         """Return the store's limit, and the addresses of its servers: they use its keys."""

@@ -98,7 +98,7 @@ class EventRepository:
         self._raw = raw_connection(transaction)
         self._store_id = store_id
 
-    def admit(self, event_id: str, now_ms: int) -> bool:
+    def admit_event(self, event_id: str, now_ms: int) -> bool:
         """Return whether `event_id` is new: not stored within the last seven days.
 
         The window is half-open, and a repeat does not extend it.
@@ -129,23 +129,27 @@ class EventRepository:
 
     def other_ids(self, names: Iterable[str]) -> dict[str, list[OtherId]]:
         """Return the customers' other ids, former and new, as the shop's server said."""
-        asked = list(dict.fromkeys(names))
-        new_ids = {former: new for former, new, _ in self._former_ids("session", asked)}
-        customers = {name: new_ids.get(name, name) for name in asked}
+        distinct_names = list(dict.fromkeys(names))
+        new_ids = {
+            former: new for former, new, _ in self._former_ids("session", distinct_names)
+        }
+        customers = {name: new_ids.get(name, name) for name in distinct_names}
         by_customer: dict[str, list[OtherId]] = {}
         for former, new, seq in self._former_ids("customer", [*set(customers.values())]):
             ids = by_customer.setdefault(new, [OtherId(new, 0)])
             ids.append(OtherId(former, seq))
-        found = {}
+        ids_by_name = {}
         for name, customer in customers.items():
             ids = by_customer.get(customer, [])
-            since = max((one.since_seq for one in ids if one.name == name), default=0)
-            found[name] = [
-                OtherId(one.name, max(one.since_seq, since))
-                for one in ids
-                if one.name != name
+            since = max(
+                (other_id.since_seq for other_id in ids if other_id.name == name), default=0
+            )
+            ids_by_name[name] = [
+                OtherId(other_id.name, max(other_id.since_seq, since))
+                for other_id in ids
+                if other_id.name != name
             ]
-        return {name: ids for name, ids in found.items() if ids}
+        return {name: ids for name, ids in ids_by_name.items() if ids}
 
     def _former_ids(self, column: str, names: Sequence[str]) -> list[tuple[Any, ...]]:
         rows = [[name] for name in names]
@@ -155,7 +159,7 @@ class EventRepository:
         """Return whether a name came as a customer id: then it is nobody's session."""
         return bool(self._raw.all(_IS_CUSTOMER, (self._store_id, name) * 4))
 
-    def link(
+    def link_sessions(
         self, links: Sequence[tuple[str, str, int]], *, confirmed: bool = False
     ) -> None:
         """Link sessions to customers, and move their earlier facts.
@@ -171,7 +175,7 @@ class EventRepository:
             self._raw.run(text, (list(links), self._store_id))
         PurchaseRepository(self._transaction, self._store_id).link(links)
 
-    def set_aside(
+    def move_bot_sessions(
         self, sessions: Sequence[str], customers: Sequence[str], since_ms: int
     ) -> int:
         """Move live events of these sessions to the bots' events; return how many.
@@ -187,16 +191,18 @@ class EventRepository:
             events.c.ts >= since_ms,
             events.c.imported.is_(False),
         )
-        return self._move(chosen, INHUMAN_RATE)
+        return self._move_to_bot_events(chosen, INHUMAN_RATE)
 
-    def set_aside_excess(self, limit: int) -> int:
+    def move_excess_events(self, limit: int) -> int:
         """Move up to `limit` events beyond their networks' shares; return how many."""
         seqs = sa.select(events.c.seq).where(
             events.c.store_id == self._store_id, events.c.excess
         )
-        return self._move(events.c.seq.in_(seqs.limit(limit)), CROWDED_NETWORK)
+        return self._move_to_bot_events(
+            events.c.seq.in_(seqs.limit(limit)), CROWDED_NETWORK
+        )
 
-    def _move(self, chosen: sa.ColumnElement[bool], bot: str) -> int:
+    def _move_to_bot_events(self, chosen: sa.ColumnElement[bool], bot: str) -> int:
         """Move events to the bots' events; return how many."""
         columns = [column.name for column in bot_events.c]
         copied = [events.c[name] for name in columns[:-1]]
@@ -205,8 +211,8 @@ class EventRepository:
             events.c.store_id == self._store_id, chosen
         )
         self._transaction.execute(bot_events.insert().from_select(columns, moved))
-        gone = events.delete().where(events.c.store_id == self._store_id, chosen)
-        count = self._transaction.execute(gone).rowcount
+        deletion = events.delete().where(events.c.store_id == self._store_id, chosen)
+        count = self._transaction.execute(deletion).rowcount
         if count:
             self._count_lost_events()
         return count
@@ -270,7 +276,7 @@ class EventRepository:
             found.update(self._transaction.execute(query).scalars())
         return found
 
-    def delete_of(self, names: Sequence[str], limit: int) -> int:
+    def delete_events_of(self, names: Sequence[str], limit: int) -> int:
         """Delete up to `limit` of a shopper's events, a bot's too; return how many."""
         for some in chunks(names):
             for table in (events, bot_events):
@@ -286,7 +292,7 @@ class EventRepository:
                     return count
         return 0
 
-    def count(self, since_ms: int, until_ms: int) -> int:
+    def count_events(self, since_ms: int, until_ms: int) -> int:
         """Return the number of log rows after `since_ms`, up to `until_ms`.
 
         Reads the store's whole log, which may take seconds. Excludes `buy` events.

@@ -68,9 +68,9 @@ class RecentImpressions:
             self.action_count += not is_purchase
             return
         if item is not None and item in self.items:
-            for place, shown in enumerate(self.items):
+            for index, shown in enumerate(self.items):
                 if shown == item:
-                    self.items[place] = _ACTED_ON
+                    self.items[index] = _ACTED_ON
         if not is_purchase:
             self.action_count += 1
             old = 0
@@ -164,27 +164,27 @@ class ShopperHistory:
             and sessions.issuperset([sign.session for sign in self.signs])
         ):
             return self
-        recent = _places_of(sessions, self.recent_sessions)
-        bought = _places_of(sessions, self.bought_sessions)
+        recent = _indexes_of_sessions(sessions, self.recent_sessions)
+        bought = _indexes_of_sessions(sessions, self.bought_sessions)
         return replace(
             self,
-            recent=_taken(self.recent, recent),
+            recent=_take_indexes(self.recent, recent),
             recent_kinds=bytearray([self.recent_kinds[index] for index in recent]),
-            recent_sessions=_taken(self.recent_sessions, recent),
-            bought=_taken(self.bought, bought),
-            bought_at=_taken(self.bought_at, bought),
-            bought_sessions=_taken(self.bought_sessions, bought),
+            recent_sessions=_take_indexes(self.recent_sessions, recent),
+            bought=_take_indexes(self.bought, bought),
+            bought_at=_take_indexes(self.bought_at, bought),
+            bought_sessions=_take_indexes(self.bought_sessions, bought),
             signs=tuple([sign for sign in self.signs if sign.session in sessions]),
             shown=RecentImpressions(),
         )
 
     def add_impression(self, seq: int, ts: int, item: int) -> None:
-        """Add one impression, as `apply` does."""
+        """Add one impression, as `apply_facts` does."""
         self.seq = max(self.seq, seq)
         self.shown.newest_ms = max(self.shown.newest_ms, ts)
         self.shown.show(item, ts)
 
-    def apply(self, facts: Sequence[tuple[Any, ...]]) -> None:
+    def apply_facts(self, facts: Sequence[tuple[Any, ...]]) -> None:
         """Go on by facts (kind, seq, ts, item, session, term), in the order of their times.
 
         A fact without an item is a signal if it has a term, else it is skipped. Impressions
@@ -193,13 +193,13 @@ class ShopperHistory:
         if not facts:
             return
         self.seq = max(self.seq, *[fact[1] for fact in facts])
-        facts = self._without_impressions(facts)
+        facts = self._take_impressions(facts)
         if not facts:
             return
         self.newest_ms = max(self.newest_ms, facts[-1][2])
         self.visitor = visitor_hash(facts[-1][4] or self.person)
         if any(fact[3] is None for fact in facts):
-            facts = self._without_signs(facts)
+            facts = self._take_interest_signals(facts)
         self.action_count += len(facts)
         self.recent.extend([fact[3] for fact in facts[-MAX_RECENT:]])
         self.recent_kinds.extend([fact[0] for fact in facts[-MAX_RECENT:]])
@@ -212,7 +212,7 @@ class ShopperHistory:
         self.bought_at.extend([fact[2] for fact in purchases])
         self.bought_sessions.extend([codes[fact[4]] for fact in purchases])
 
-    def _without_impressions(
+    def _take_impressions(
         self, facts: Sequence[tuple[Any, ...]]
     ) -> Sequence[tuple[Any, ...]]:
         shown, actions = self.shown, []
@@ -225,7 +225,9 @@ class ShopperHistory:
                 actions.append(fact)
         return actions
 
-    def _without_signs(self, facts: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    def _take_interest_signals(
+        self, facts: Sequence[tuple[Any, ...]]
+    ) -> list[tuple[Any, ...]]:
         about_items: list[tuple[Any, ...]] = []
         for fact in facts:
             if fact[3] is not None:
@@ -241,11 +243,11 @@ class ShopperHistory:
         return about_items
 
 
-def _places_of(sessions: frozenset[int], column: "array[int]") -> list[int]:
+def _indexes_of_sessions(sessions: frozenset[int], column: "array[int]") -> list[int]:
     return [place for place, session in enumerate(column) if session in sessions]
 
 
-def _taken(column: "array[int]", places: Sequence[int]) -> "array[int]":
+def _take_indexes(column: "array[int]", places: Sequence[int]) -> "array[int]":
     return array("q", [column[place] for place in places])
 
 
@@ -280,7 +282,7 @@ class ShopperHistories:
         """Return the approximate memory size."""
         return len(self._histories) * PERSON_BYTES
 
-    def of(
+    def history_of(
         self, shopper: str, reader: RawReader, *, is_proven: bool = False
     ) -> ShopperHistory:
         """Return the shopper's current history; empty for an unknown shopper.
@@ -316,11 +318,11 @@ class ShopperHistories:
                 self._histories.clear()
                 self._names.clear()
             else:
-                self._apply_changes(changes)
+                self._apply_changes_to_cached(changes)
                 head = max([head, *(row[1] for row in changes[-1:])])
         self._read_seq = head
 
-    def _apply_changes(self, changes: Sequence[tuple[Any, ...]]) -> None:
+    def _apply_changes_to_cached(self, changes: Sequence[tuple[Any, ...]]) -> None:
         for kind, seq, ts, item, session, person, first_seq, term in changes:
             if kind == LINK:  # a session's past moves to a customer: reload both
                 self._names.pop(session, None)
@@ -339,7 +341,7 @@ class ShopperHistories:
             elif kind == _SHOWN_ONLY:  # the most frequent kind
                 history.add_impression(seq, ts, item)
             else:
-                history.apply([(kind, seq, ts, item, session, term)])
+                history.apply_facts([(kind, seq, ts, item, session, term)])
 
     def _with_terms(
         self, facts: Sequence[tuple[Any, ...]], reader: RawReader
@@ -365,7 +367,7 @@ class ShopperHistories:
             return history
         facts = facts_of_person(reader, self._store_id, person)
         history = self._histories[person] = ShopperHistory(person, self._read_seq)
-        history.apply(self._with_terms(sorted(facts, key=_BY_TIME), reader))
+        history.apply_facts(self._with_terms(sorted(facts, key=_BY_TIME), reader))
         if len(self._histories) > self._limit:
             self._histories.popitem(last=False)
         return history

@@ -42,11 +42,11 @@ def arm_of(store_id: StoreId, split: Split, unit: str) -> str:
     """
     hash_input = "\0".join((f"productrecs {split.kind}", store_id, split.name, unit))
     digest = hashlib.sha256(hash_input.encode("utf-8", "surrogatepass")).digest()
-    place = int.from_bytes(digest[: _BITS // 8], "big") / 2**_BITS * 100.0
+    draw = int.from_bytes(digest[: _BITS // 8], "big") / 2**_BITS * 100.0
     for arm, percent in split.shares:
-        if place < percent:
+        if draw < percent:
             return arm
-        place -= percent
+        draw -= percent
     return split.rest
 
 

@@ -146,7 +146,7 @@ class Experiment:
         """Whether it has started and not ended."""
         return self.state in {State.RUNNING, State.PAUSED}
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_fields(self) -> dict[str, Any]:
         """Return the test as plain values, as the API and the command line show it."""
         content, started_at, ended_at = self.content, self.started_at, self.ended_at
         return {
@@ -156,8 +156,12 @@ class Experiment:
             "state": self.state.value,
             "control": content.shares[CONTROL],
             "variants": [
-                {"name": one.name, "share": one.share, "changes": dict(one.changes)}
-                for one in content.variants
+                {
+                    "name": variant.name,
+                    "share": variant.share,
+                    "changes": dict(variant.changes),
+                }
+                for variant in content.variants
             ],
             "winner": self.winner or None,
             "created_at": iso(self.created_at),
@@ -183,9 +187,9 @@ def validate_experiment(
     if not 1 <= len(content.variants) <= MAX_VARIANTS:
         message = f"a test has 1 to {MAX_VARIANTS} variants beside the control"
         raise ExperimentError(message, "variants")
-    names = [one.name for one in content.variants]
-    for one in content.variants:
-        _check_variant(one, names)
+    names = [variant.name for variant in content.variants]
+    for variant in content.variants:
+        _check_variant(variant, names)
     if content.shares[CONTROL] < MIN_SHARE:
         message = (
             f"the shares add up to {100 - content.shares[CONTROL]:g} per cent; leave at "
@@ -193,11 +197,12 @@ def validate_experiment(
         )
         raise ExperimentError(message, "variants")
     stored = tuple(
-        replace(one, changes=_clean_changes(one, placement)) for one in content.variants
+        replace(variant, changes=_validate_changes(variant, placement))
+        for variant in content.variants
     )
-    for at, one in enumerate(stored):
-        if one.changes in [other.changes for other in stored[:at]]:
-            message = f"the variant {one.name} is the same as another one"
+    for at, variant in enumerate(stored):
+        if variant.changes in [other.changes for other in stored[:at]]:
+            message = f"the variant {variant.name} is the same as another one"
             raise ExperimentError(message, "variants")
     return replace(content, variants=stored)
 
@@ -217,7 +222,7 @@ def _check_variant(variant: Treatment, names: list[str]) -> None:
         raise ExperimentError(message, "variants")
 
 
-def _clean_changes(
+def _validate_changes(
     variant: Treatment, placement: PlacementContent | None
 ) -> dict[str, Any]:
     """Return a variant's changes with typed values, without those that change nothing."""

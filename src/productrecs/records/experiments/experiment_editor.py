@@ -64,7 +64,7 @@ class ExperimentEditor:
         Raises:
             UnknownExperimentError: when there is none.
         """
-        return _found(self.all(), name)
+        return _find_experiment(self.all(), name)
 
     def add(self, name: str, content: ExperimentContent) -> Experiment:
         """Store a new test as a draft and return it.
@@ -75,18 +75,20 @@ class ExperimentEditor:
             StoreDeletedError: when the store was deleted.
         """
         with self.database.transaction() as transaction:
-            return self.add_in(WriteTransaction(self.database, transaction), name, content)
+            return self.add_in_transaction(
+                WriteTransaction(self.database, transaction), name, content
+            )
 
-    def add_in(
+    def add_in_transaction(
         self, work: WriteTransaction, name: str, content: ExperimentContent
     ) -> Experiment:
         """Store a new test as `add` does, in a transaction of the caller."""
         repository = ExperimentRepository(work.connection, self.store.store_id)
         placements = PlacementRepository(work.connection, self.store.store_id)
         number, stored = placements.next_version(), repository.all()
-        placement = _tested(placements, content)
+        placement = _tested_placement(placements, content)
         clean = validate_experiment(name, content, placement)
-        if any(one.name == name for one in stored):
+        if any(experiment.name == name for experiment in stored):
             message = f"there is a test {name} already; choose another name"
             raise ExperimentError(message, "name")
         if len(stored) >= MAX_EXPERIMENTS:
@@ -108,9 +110,9 @@ class ExperimentEditor:
         """
         with self.database.transaction() as transaction:
             work = WriteTransaction(self.database, transaction)
-            return self.act_in(work, name, action, variant)
+            return self.act_in_transaction(work, name, action, variant)
 
-    def act_in(
+    def act_in_transaction(
         self, work: WriteTransaction, name: str, action: str, variant: str = ""
     ) -> Experiment:
         """Change a test as `act` does, in a transaction of the caller."""
@@ -122,14 +124,14 @@ class ExperimentEditor:
         repository = ExperimentRepository(work.connection, self.store.store_id)
         placements = PlacementRepository(work.connection, self.store.store_id)
         version, stored = placements.next_version(), repository.all()
-        old = _found(stored, name)
-        _check(old, action, variant)
+        old = _find_experiment(stored, name)
+        _check_action(old, action, variant)
         if action == "remove":
             repository.remove(old)
             return old
-        new = self._changed(repository, old, action)
+        new = self._experiment_after(repository, old, action)
         if action == "start":
-            _check_start(stored, old, _tested(placements, old.content))
+            _check_start(stored, old, _tested_placement(placements, old.content))
         if action == "choose":
             new = replace(new, winner=variant)
             if not new.content.placement:
@@ -144,7 +146,7 @@ class ExperimentEditor:
         repository.put(new)
         return new
 
-    def _changed(
+    def _experiment_after(
         self, repository: ExperimentRepository, old: Experiment, action: str
     ) -> Experiment:
         now_ms = self.clock()
@@ -187,14 +189,14 @@ class ExperimentEditor:
             )
 
 
-def _found(stored: list[Experiment], name: str) -> Experiment:
+def _find_experiment(stored: list[Experiment], name: str) -> Experiment:
     for one in stored:
         if one.name == name:
             return one
     raise UnknownExperimentError(name, [one.name for one in stored])
 
 
-def _tested(
+def _tested_placement(
     placements: PlacementRepository, content: ExperimentContent
 ) -> PlacementContent | None:
     """Return the content of the tested placement; None for a test of search."""
@@ -203,7 +205,7 @@ def _tested(
     return placements.find(content.placement).content
 
 
-def _check(experiment: Experiment, action: str, variant: str) -> None:
+def _check_action(experiment: Experiment, action: str, variant: str) -> None:
     allowed = _FROM[action]
     if experiment.state not in allowed:
         needed = " or ".join(allowed)

@@ -94,11 +94,16 @@ class StoreExperiments:
         """Return the running tests of the store's placements and of search."""
         rows = reader.all(_ALL_SQL, (store_id,)) if placements.seq else []
         running = [one for one in map(_experiment, rows) if one.state is State.RUNNING]
-        served = ((one.content.placement, _served(one, placements)) for one in running)
+        served = (
+            (one.content.placement, _to_served_experiment(one, placements))
+            for one in running
+        )
         return cls({name: one for name, one in served if one is not None})
 
 
-def _served(experiment: Experiment, placements: StorePlacements) -> ServedExperiment | None:
+def _to_served_experiment(
+    experiment: Experiment, placements: StorePlacements
+) -> ServedExperiment | None:
     """Return what the arms get; None if that cannot be made any more."""
     content, split = experiment.content, experiment.split
     arms = [content.variant(name) for name in content.shares]
@@ -155,7 +160,7 @@ class ExperimentRepository:
 
     def add(self, experiment: Experiment) -> None:
         """Store a new test."""
-        row = _row(experiment) | {"store_id": self._store_id}
+        row = _experiment_columns(experiment) | {"store_id": self._store_id}
         self._transaction.execute(experiments.insert().values(row))
 
     def put(self, experiment: Experiment) -> None:
@@ -163,7 +168,7 @@ class ExperimentRepository:
         query = experiments.update().where(
             experiments.c.store_id == self._store_id, experiments.c.name == experiment.name
         )
-        self._transaction.execute(query.values(_row(experiment)))
+        self._transaction.execute(query.values(_experiment_columns(experiment)))
 
     def remove(self, experiment: Experiment) -> None:
         """Delete a test.
@@ -184,7 +189,7 @@ class ExperimentRepository:
             self._transaction.execute(query)
 
 
-def _row(experiment: Experiment) -> dict[str, object]:
+def _experiment_columns(experiment: Experiment) -> dict[str, object]:
     row = {name: getattr(experiment, name) for name in _COLUMNS if name != "subject"}
     return row | {
         "subject": experiment.content.subject,

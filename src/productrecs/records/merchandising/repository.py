@@ -29,7 +29,7 @@ _RULES_SQL: Final = (
 
 def read_rules(reader: RawReader, store_id: StoreId) -> tuple[Rule, ...]:
     """Return a store's current rules, oldest first."""
-    return tuple(_rule(row) for row in reader.all(_RULES_SQL, (store_id,)))
+    return tuple(_to_rule(row) for row in reader.all(_RULES_SQL, (store_id,)))
 
 
 class RuleRepository:
@@ -52,11 +52,11 @@ class RuleRepository:
         """Return every rule, oldest first."""
         query = sa.select(rules).where(rules.c.store_id == self._store_id)
         rows = self._transaction.execute(query.order_by(rules.c.rule_id)).all()
-        return [_rule(row[1:]) for row in rows]
+        return [_to_rule(row[1:]) for row in rows]
 
     def add(self, rule: Rule) -> None:
         """Store a new rule."""
-        row = {"store_id": self._store_id, **_row(rule)}
+        row = {"store_id": self._store_id, **_rule_columns(rule)}
         self._transaction.execute(rules.insert().values(row))
 
     def put(self, rule: Rule) -> None:
@@ -64,7 +64,7 @@ class RuleRepository:
         query = rules.update().where(
             rules.c.store_id == self._store_id, rules.c.rule_id == rule.rule_id
         )
-        self._transaction.execute(query.values(_row(rule)))
+        self._transaction.execute(query.values(_rule_columns(rule)))
 
     def remove(self, rule_id: int) -> None:
         """Delete a rule."""
@@ -87,7 +87,7 @@ class RuleRepository:
             "changed_at": now_ms,
             "actor": actor,
             "what": summary,
-            "rule": json.dumps(_row(rule), ensure_ascii=False),
+            "rule": json.dumps(_rule_columns(rule), ensure_ascii=False),
         }
         self._transaction.execute(rule_changes.insert().values(row))
         query = rule_changes.delete().where(
@@ -114,13 +114,13 @@ class RuleRepository:
             query = query.where(rule_changes.c.rule_id == rule_id)
         query = query.order_by(rule_changes.c.change_id.desc()).limit(limit)
         return [
-            (int(row[0]), row[1], row[2], _rule(list(map(stored.get, _COLUMNS))), row[4])
+            (int(row[0]), row[1], row[2], _to_rule(list(map(stored.get, _COLUMNS))), row[4])
             for row in self._transaction.execute(query)
             for stored in (json.loads(row[3]),)
         ]
 
 
-def _row(rule: Rule) -> dict[str, object]:
+def _rule_columns(rule: Rule) -> dict[str, object]:
     """Return a rule's columns, except its store."""
     content = rule.content
     return {
@@ -140,7 +140,7 @@ def _row(rule: Rule) -> dict[str, object]:
     }
 
 
-def _rule(row: Sequence[Any]) -> Rule:
+def _to_rule(row: Sequence[Any]) -> Rule:
     """Return the rule of a row with `_COLUMNS`."""
     content = RuleContent(
         name=row[1],

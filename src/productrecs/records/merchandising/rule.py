@@ -191,7 +191,7 @@ def describe_rule(
     """Describe a rule in one line; `titles` has the titles of products."""
     target = content.target
     parts = [
-        _abbreviated("", tuple(titles.get(one, one) for one in target.items)),
+        _abbreviated("", tuple(titles.get(item_id, item_id) for item_id in target.items)),
         _abbreviated("in ", target.categories),
         _abbreviated("", tuple(f"{name} {value}" for name, value in target.attributes)),
         f"titled {' '.join(target.title_words)}" if target.title_words else "",
@@ -254,10 +254,10 @@ def validate_rule(content: RuleContent, zone: tzinfo) -> RuleContent:
     clean = replace(
         content,
         name=name,
-        target=_checked_target(content.target),
-        places=_checked_places(content),
-        starts=_checked_time(content.starts, "starts"),
-        ends=_checked_time(content.ends, "ends"),
+        target=_validate_target(content.target),
+        places=_validate_list_filter(content),
+        starts=_validate_time(content.starts, "starts"),
+        ends=_validate_time(content.ends, "ends"),
     )
     first, last = clean.window(zone)
     if first > last:
@@ -268,7 +268,7 @@ def validate_rule(content: RuleContent, zone: tzinfo) -> RuleContent:
     return clean
 
 
-def _checked_target(target: RuleTarget) -> RuleTarget:
+def _validate_target(target: RuleTarget) -> RuleTarget:
     words = tuple(sorted(folded_words(" ".join(target.title_words))))
     if len(words) > MAX_WORDS:
         message = f"a rule may have at most {MAX_WORDS} title words"
@@ -281,7 +281,7 @@ def _checked_target(target: RuleTarget) -> RuleTarget:
         title_words=words,
         price_min=target.price_min,
         price_max=target.price_max,
-        attributes=_checked_attributes(target.attributes),
+        attributes=_validate_attributes(target.attributes),
     )
     for name, price in (("price_min", clean.price_min), ("price_max", clean.price_max)):
         if price is not None and not (math.isfinite(price) and abs(price) <= MAX_PRICE):
@@ -303,7 +303,7 @@ def parse_attribute(text: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-def _checked_attributes(
+def _validate_attributes(
     pairs: Iterable[tuple[str, str]],
 ) -> tuple[tuple[str, str], ...]:
     distinct = tuple(dict.fromkeys(pairs))
@@ -335,7 +335,7 @@ def _distinct(
     return distinct
 
 
-def _checked_places(content: RuleContent) -> ListFilter:
+def _validate_list_filter(content: RuleContent) -> ListFilter:
     places = content.places
     clash = set(places.only_in) & set(places.not_in)
     if clash:
@@ -353,7 +353,7 @@ def _checked_places(content: RuleContent) -> ListFilter:
     )
 
 
-def _checked_time(text: str | None, field: str) -> str | None:
+def _validate_time(text: str | None, field: str) -> str | None:
     if text is None or not text.strip():
         return None
     try:

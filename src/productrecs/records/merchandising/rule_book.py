@@ -62,7 +62,7 @@ class ListRules:
     pins: tuple[Pin, ...]
     _shown: tuple[Bools, Bools] | None = field(default=None, init=False)
 
-    def shown(self, visible: Bools) -> Bools:
+    def shown_mask(self, visible: Bools) -> Bools:
         """Return `visible` without excluded items; read-only.
 
         The same `visible` gives the same mask. An item that was added after the rules were
@@ -165,11 +165,11 @@ class RuleBook:
         return ListRules(
             excluded=np.unique(np.concatenate([_NO_ITEMS, *excluded])),
             known=self.size if excluded else None,
-            factors=self._factors(applicable),
+            factors=self._item_factors(applicable),
             pins=self._pins(applicable),
         )
 
-    def _factors(self, applicable: Iterable[Rule]) -> Floats | None:
+    def _item_factors(self, applicable: Iterable[Rule]) -> Floats | None:
         """Return each item's factor: rules of equal priority multiply.
 
         Of different priorities only the highest that affects an item counts.
@@ -314,12 +314,12 @@ class RulesView:
             rules = self._rules
             if rules_seq != self._seq:
                 rules = read_rules(reader, self._store_id)
-            active_rules = {
+            title_word_sets = {
                 frozenset(rule.content.target.title_words)
                 for rule in rules
                 if rule.content.target.title_words
             }
-            self._titles.follow(reader, active_rules, self._catalog.seq)
+            self._titles.follow(reader, title_word_sets, self._catalog.seq)
             self._rules, self._seq = rules, rules_seq
             self._rebuild_book(now_ms)
 
@@ -343,7 +343,7 @@ class RulesView:
         first_ms, last_ms = self._window
         if is_same and first_ms <= now_ms <= last_ms:
             return
-        book = self._resolved(now_ms) if self._rules else None
+        book = self._build_book(now_ms) if self._rules else None
         old = self.book
         if book is None or old is None or not book.is_equivalent(old):
             self.book = book
@@ -359,61 +359,65 @@ class RulesView:
         after = min((edge for edge in edges if edge > now_ms), default=_FOREVER)
         return first_ms, after - 1
 
-    def _resolved(self, now_ms: int) -> RuleBook:
+    def _build_book(self, now_ms: int) -> RuleBook:
         size = len(self._catalog)
         in_force = by_priority(
             rule
             for rule in self._rules
             if rule.content.state(now_ms, self._zone) is RuleState.ON
         )
-        selected = {rule.rule_id: self._select(rule) for rule in in_force}
+        selected = {rule.rule_id: self._target_items(rule) for rule in in_force}
         return RuleBook(
             rules=tuple(in_force),
             # An item may be added right now: the next book will include it.
-            selected={one: items[items < size] for one, items in selected.items()},
+            selected={rule_id: items[items < size] for rule_id, items in selected.items()},
             size=size,
         )
 
-    def _select(self, rule: Rule) -> Ints:
+    def _target_items(self, rule: Rule) -> Ints:
         """Return a rule's target item numbers; a pin's in its own order."""
         target, parts = rule.content.target, []
         if target.items:
             numbers = (self._catalog.number(item_id) for item_id in target.items)
             parts.append(np.array([n for n in numbers if n is not None], np.int64))
         if target.categories:
-            parts.append(self._in_categories(target.categories))
+            parts.append(self._items_in_categories(target.categories))
         for name in dict.fromkeys(name for name, _ in target.attributes):
-            values = [value for one, value in target.attributes if one == name]
+            values = [
+                value
+                for attribute_name, value in target.attributes
+                if attribute_name == name
+            ]
             parts.append(self._catalog.attributes.items(name, values))
         if target.title_words:
             parts.append(self._titles.matches[frozenset(target.title_words)])
         if target.has_prices:
-            parts.append(self._priced(target))
+            parts.append(self._items_in_price_range(target))
         if rule.content.action is RuleAction.PIN:
             return parts[0]
-        found = np.unique(parts[0])
+        items = np.unique(parts[0])
         for part in parts[1:]:
-            found = np.intersect1d(found, part)
-        return found
+            items = np.intersect1d(items, part)
+        return items
 
-    def _in_categories(self, names: Iterable[str]) -> Ints:
+    def _items_in_categories(self, names: Iterable[str]) -> Ints:
         """Return the items of categories in any spelling."""
         members = self._catalog.members
-        members_so_far = list(members)  # it only grows, at its end
-        for name in members_so_far[self._names_read :]:
+        names_so_far = list(members)  # it only grows, at its end
+        for name in names_so_far[self._names_read :]:
             self._names.setdefault(fold_text(name), []).append(name)
-        self._names_read = len(members_so_far)
-        active_rules = {
-            one for name in names for one in self._names.get(fold_text(name), ())
+        self._names_read = len(names_so_far)
+        spellings = {
+            spelling for name in names for spelling in self._names.get(fold_text(name), ())
         }
         return np.concatenate(
             [
                 np.zeros(0, np.int64),
-                *(np.array(members[one], np.int64) for one in active_rules),
+                *(np.array(members[spelling], np.int64) for spelling in spellings),
             ]
         )
 
-    def _priced(self, target: RuleTarget) -> Ints:
+    def _items_in_price_range(self, target: RuleTarget) -> Ints:
         prices = self._catalog.prices
         low = -np.inf if target.price_min is None else target.price_min
         high = np.inf if target.price_max is None else target.price_max

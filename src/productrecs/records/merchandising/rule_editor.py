@@ -85,7 +85,7 @@ class RuleEditor:
         with self.database.transaction() as transaction:
             repository = RuleRepository(transaction, self.store.store_id)
             seq = repository.next_seq()
-            old = _found(repository.all(), rule_id)
+            old = _find_rule(repository.all(), rule_id)
             content = replace(old.content, **changes)  # type: ignore[arg-type]  # checked right here
             clean = validate_rule(content, self.store.settings.zone)
             if clean == old.content:
@@ -105,7 +105,7 @@ class RuleEditor:
         with self.database.transaction() as transaction:
             repository = RuleRepository(transaction, self.store.store_id)
             seq = repository.next_seq()
-            rule = _found(repository.all(), rule_id)
+            rule = _find_rule(repository.all(), rule_id)
             repository.remove(rule_id)
             repository.add_change(
                 seq, rule, self.clock(), actor=self.actor, summary=_REMOVED
@@ -127,7 +127,7 @@ class RuleEditor:
         with self.database.transaction() as transaction:
             repository = RuleRepository(transaction, self.store.store_id)
             seq = repository.next_seq()
-            change, before = _last_change(repository, change_id)
+            change, before = _last_change_and_rule_before(repository, change_id)
             if change.what in {_ADDED, _RESTORED}:
                 repository.remove(change.rule.rule_id)
                 repository.add_change(
@@ -153,14 +153,22 @@ class RuleEditor:
             return [RuleChange(*change) for change in repository.changes(limit)]
 
 
-def _last_change(repository: RuleRepository, change_id: int) -> tuple[RuleChange, Rule]:
+def _last_change_and_rule_before(
+    repository: RuleRepository, change_id: int
+) -> tuple[RuleChange, Rule]:
     """Return the last change of its rule, and the rule before it."""
-    found = next(
-        (one for one in repository.changes(MAX_STORED_CHANGES) if one[4] == change_id), None
+    stored_change = next(
+        (
+            change_row
+            for change_row in repository.changes(MAX_STORED_CHANGES)
+            if change_row[4] == change_id
+        ),
+        None,
     )
-    if found is not None:
+    if stored_change is not None:
         last, *others = (
-            RuleChange(*one) for one in repository.changes(2, found[3].rule_id)
+            RuleChange(*change_row)
+            for change_row in repository.changes(2, stored_change[3].rule_id)
         )
         has_before = others or last.what != _CHANGED
         if last.change_id == change_id and has_before:
@@ -175,7 +183,7 @@ def _limit_error() -> RuleError:
     return RuleError(message, "rules")
 
 
-def _found(rules: Sequence[Rule], rule_id: int) -> Rule:
+def _find_rule(rules: Sequence[Rule], rule_id: int) -> Rule:
     for rule in rules:
         if rule.rule_id == rule_id:
             return rule

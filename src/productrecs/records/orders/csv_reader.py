@@ -187,8 +187,8 @@ def read_header(head: bytes, layout: CsvLayout = HISTORY_LAYOUT) -> CsvHeader:
     lines = _LINE_END.split(decode_head(head))
     above = list(itertools.takewhile(_is_above_the_header, lines))
     line = lines[len(above)] if len(above) < len(lines) else ""
-    found = [_header(line, separator, len(above) + 1, layout) for separator in SEPARATORS]
-    best = max(found, key=lambda header: (_complete(header, layout), header.width))
+    headers = [_header(line, separator, len(above) + 1, layout) for separator in SEPARATORS]
+    best = max(headers, key=lambda header: (_complete(header, layout), header.width))
     missing = [name for name in layout.required if name not in best.columns]
     if missing and (words := unsupported_file_hint(head)) is not None:
         message = f"the file {words}"
@@ -332,7 +332,7 @@ def read_rows(
                 cells = line.split(separator)
                 yield number, _without_formulas(cells) if "'" in line else cells
             continue
-        quoted = _quoted(line, lines, csv_format)
+        quoted = _read_quoted_row(line, lines, csv_format)
         yield number, quoted if isinstance(quoted, BrokenRow) else _without_formulas(quoted)
 
 
@@ -346,12 +346,12 @@ def detect_time_format(file: BinaryIO, csv_format: CsvFormat, column: str) -> Ti
 
     Stops after a thousand times of other formats.
     """
-    place = csv_format.columns.get(column)
+    index = csv_format.columns.get(column)
     ambiguous = 0
-    for _, cells in read_rows(file, csv_format) if place is not None else ():
-        if isinstance(cells, BrokenRow) or place is None or place >= len(cells):
+    for _, cells in read_rows(file, csv_format) if index is not None else ():
+        if isinstance(cells, BrokenRow) or index is None or index >= len(cells):
             continue
-        text = cells[place]
+        text = cells[index]
         day_first = detect_day_first(text)
         if day_first is not None:
             return TimeFormat(day_first=day_first)
@@ -361,7 +361,7 @@ def detect_time_format(file: BinaryIO, csv_format: CsvFormat, column: str) -> Ti
     return TimeFormat()
 
 
-def _quoted(
+def _read_quoted_row(
     line: str, lines: "_LineBuffer", csv_format: CsvFormat
 ) -> list[str] | BrokenRow:
     """Return the cells of a row with quotes, which may continue on the next lines.

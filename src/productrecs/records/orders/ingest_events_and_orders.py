@@ -12,7 +12,7 @@ from productrecs.records.erasures.repository import ErasedNames, erased_names_in
 from productrecs.records.events.append_and_link_events import (
     IdentityLinker,
     LoggedEvent,
-    append_bot_events,
+    append_bot_events_and_move_sessions,
     append_events,
     is_about_product,
 )
@@ -69,15 +69,15 @@ def ingest_events(
         for group in groups
         if not group
         or group[0].event_id is None
-        or repository.admit(group[0].event_id, now_ms)
+        or repository.admit_event(group[0].event_id, now_ms)
         for event in group
     ]
     events = _without_erased(log, events, now_ms)
     if not events:
         return 0
-    products = (event.item_id for event in events if is_about_product(event))
-    numbers = log.numbers((item_id for item_id in products if item_id), now_ms)
-    shoppers = IdentityLinker(repository, events)
+    item_ids = (event.item_id for event in events if is_about_product(event))
+    numbers = log.numbers((item_id for item_id in item_ids if item_id), now_ms)
+    identity_linker = IdentityLinker(repository, events)
     share = NetworkShare(log, counts, now_ms)
     logged = [
         LoggedEvent(
@@ -86,26 +86,28 @@ def ingest_events(
             ts=now_ms if event.ts_ms is None else event.ts_ms,
             person=event.shopper
             if event.bot
-            else shoppers.resolve(event, first + index) or "",
+            else identity_linker.resolve_person(event, first + index) or "",
             imported=imported,
             excess=not event.bot
-            and share.is_excess(event.network, _unit(event, index), _items(event)),
+            and share.count_unless_excess(
+                event.network, _unit(event, index), _items(event)
+            ),
         )
         for index, event in enumerate(events)
     ]
-    shoppers.finish()
+    identity_linker.finish()
     behaviour = [
         entry
         for entry in logged
         if entry.event.kind is not EventKind.BUY and not entry.event.bot
     ]
-    append_events(log, behaviour, numbers, shoppers.linked)
+    append_events(log, behaviour, numbers, identity_linker.linked)
     of_bots = [entry for entry in logged if entry.event.bot]
     if of_bots:
-        append_bot_events(log, of_bots, numbers, now_ms)
+        append_bot_events_and_move_sessions(log, of_bots, numbers, now_ms)
     buys = [entry for entry in logged if entry.event.kind is EventKind.BUY]
     if buys:
-        _put_buys(log, buys, numbers, shoppers, now_ms)
+        _put_buys(log, buys, numbers, identity_linker, now_ms)
     return len(events)
 
 
@@ -143,7 +145,7 @@ def ingest_order(
     first = log.take_seqs(len(order.lines))
     if order.confirmed:
         record_confirmed_order(purchases, now_ms)
-    receipt = purchases.admit(order.order_id, now_ms)
+    receipt = purchases.admit_order(order.order_id, now_ms)
     duplicate = OrderReceipt(order.order_id, items_ingested=0, duplicate=True)
     if receipt is None and not order.confirmed:
         return duplicate
@@ -154,7 +156,7 @@ def ingest_order(
             return duplicate
         receipt, seq = earlier[0].receipt, log.take_seqs(len(earlier))
         if _is_same(log, order, earlier, now_ms):
-            _confirm(log, ledger, order, earlier, seq, now_ms)
+            _confirm_lines(log, ledger, order, earlier, seq, now_ms)
             return duplicate
         for index, line in enumerate(earlier):
             ledger.retire(line, seq + index)
@@ -163,7 +165,7 @@ def ingest_order(
     network = None if order.confirmed else order.network
     share = NetworkShare(log, counts, now_ms)
     items = (_purchase_of(line.item_id) for line in order.lines)
-    excess = share.is_excess(network, f"order {order.order_id}", items)
+    excess = share.count_unless_excess(network, f"order {order.order_id}", items)
     _put_order(log, ledger, order, receipt, first, now_ms, excess=excess)
     return OrderReceipt(order.order_id, items_ingested=len(order.lines), duplicate=False)
 
@@ -178,15 +180,17 @@ def _put_order(
     *,
     excess: bool,
 ) -> None:
-    order = _without_customer(log, order, now_ms, repeated=receipt > 0)
+    order = _without_erased_customer(log, order, now_ms, repeated=receipt > 0)
     void = not order.confirmed and OrderPolicy(log, now_ms).leaves_out_orders()
-    shoppers = IdentityLinker(EventRepository(log.transaction, log.store_id), [order])
-    person = shoppers.resolve(order, first)
-    shoppers.finish()
+    identity_linker = IdentityLinker(
+        EventRepository(log.transaction, log.store_id), [order]
+    )
+    person = identity_linker.resolve_person(order, first)
+    identity_linker.finish()
     items = log.numbers((line.item_id for line in order.lines), now_ms)
-    places = number_repeats([items[line.item_id] for line in order.lines])
+    item_lines = number_repeats([items[line.item_id] for line in order.lines])
     for index, (line, (item, line_number)) in enumerate(
-        zip(order.lines, places, strict=True)
+        zip(order.lines, item_lines, strict=True)
     ):
         ledger.put(  # a CSV line takes precedence over order sync: it is already stored
             PurchaseLine(
@@ -213,7 +217,7 @@ def _put_order(
                 excess=excess,
             )
         )
-    ledger.write(log.database, shoppers.linked)
+    ledger.write(log.database, identity_linker.linked)
 
 
 def _is_same(
@@ -229,7 +233,7 @@ def _is_same(
     return sent == known and order.currency == earlier[0].currency
 
 
-def _confirm(
+def _confirm_lines(
     log: StoreLog,
     ledger: PurchaseLedger,
     order: NewOrder,
@@ -238,10 +242,12 @@ def _confirm(
     now_ms: int,
 ) -> None:
     """Let the lines of an earlier order count; whose they are, `order` knows better."""
-    order = _without_customer(log, order, now_ms, repeated=earlier[0].receipt > 0)
-    shoppers = IdentityLinker(EventRepository(log.transaction, log.store_id), [order])
-    person = shoppers.resolve(order, first)
-    shoppers.finish()
+    order = _without_erased_customer(log, order, now_ms, repeated=earlier[0].receipt > 0)
+    identity_linker = IdentityLinker(
+        EventRepository(log.transaction, log.store_id), [order]
+    )
+    person = identity_linker.resolve_person(order, first)
+    identity_linker.finish()
     for index, line in enumerate(earlier):
         confirmed = line._replace(
             void=False,
@@ -257,7 +263,7 @@ def _confirm(
         if order.ordered_ms is not None:
             confirmed = confirmed._replace(ts=order.ordered_ms)
         ledger.put(confirmed)
-    ledger.write(log.database, shoppers.linked)
+    ledger.write(log.database, identity_linker.linked)
 
 
 def _without_erased(log: StoreLog, events: list[NewEvent], now_ms: int) -> list[NewEvent]:
@@ -279,7 +285,7 @@ def _without_names(event: NewEvent, erased: ErasedNames, now_ms: int) -> NewEven
     return event
 
 
-def _without_customer(
+def _without_erased_customer(
     log: StoreLog, order: NewOrder, now_ms: int, *, repeated: bool
 ) -> NewOrder:
     """Return an order without erased names.
@@ -307,7 +313,7 @@ def _put_buys(
     log: StoreLog,
     buys: Sequence[LoggedEvent],
     numbers: dict[str, int],
-    shoppers: IdentityLinker,
+    identity_linker: IdentityLinker,
     now_ms: int,
 ) -> None:
     order_ids = [entry.event.order_id for entry in buys if entry.event.order_id]
@@ -341,4 +347,4 @@ def _put_buys(
                 excess=entry.excess,
             )
         )
-    ledger.write(log.database, shoppers.linked)
+    ledger.write(log.database, identity_linker.linked)

@@ -71,17 +71,17 @@ class PurchaseLedger:
         if line.order_id is None:
             self._added[line.line_seq] = line
             return True
-        place = self._lines[(line.order_id, line.receipt, line.item)]
+        lines_of_item = self._lines[(line.order_id, line.receipt, line.item)]
         if any(
             other_line.channel > line.channel
             and (other_line.unconfirmed or not other_line.void)
-            for other_line in place.values()
+            for other_line in lines_of_item.values()
         ):
             return False
         basket = self.basket(line.order_id, line.receipt, line.line_seq)
         if line.basket != basket:
             line = line._replace(basket=basket)
-        old = place.get(line.line)
+        old = lines_of_item.get(line.line)
         if old is not None:
             line = line._replace(line_seq=old.line_seq)
         self._set(line, is_new=old is None)
@@ -122,7 +122,7 @@ class PurchaseLedger:
 
     def write(self, database: Database, linked: Mapping[str, str]) -> None:
         """Store the changes; `linked` sessions were linked to a customer meanwhile."""
-        self._repository.change(
+        self._repository.change_lines(
             [line.with_customer(linked) for line in self._changed.values()]
         )
         added = [line.with_customer(linked) for line in self._added.values()]
@@ -244,7 +244,7 @@ class LineMerger:
         self._updated_ms = updated_ms
         self._since_seq = since_seq
 
-    def put(self, line: HistoryLine, seq: int) -> LineOutcome:
+    def merge_line(self, line: HistoryLine, seq: int) -> LineOutcome:
         """Store a line, numbered `seq` if new; return the outcome."""
         item = self._items[line.item_id]
         earlier_lines = self._ledger.current_lines(line.order_id, _RECEIPT, item)
@@ -254,12 +254,12 @@ class LineMerger:
         if was_removed:
             earlier_lines = self._ledger.removed_line(line.order_id, _RECEIPT, item)
         if not earlier_lines:
-            added = self._new(line, item, seq)
+            added = self._new_purchase_line(line, item, seq)
             self._ledger.put(added)
             self._ledger.void_others(added, first=1)
             return LineOutcome.ADDED
         before = earlier_lines[0] if len(earlier_lines) == 1 else merge_lines(earlier_lines)
-        after = self._changed(before, line)
+        after = self._updated_line(before, line)
         is_repeated = self._is_ours(before)
         if after == earlier_lines[0]:
             return LineOutcome.REPEATED if is_repeated else LineOutcome.KNOWN
@@ -283,7 +283,7 @@ class LineMerger:
         self._ledger.void_others(removed, first=0)
         return LineOutcome.CHANGED
 
-    def _new(self, line: HistoryLine, item: int, seq: int) -> PurchaseLine:
+    def _new_purchase_line(self, line: HistoryLine, item: int, seq: int) -> PurchaseLine:
         customer = line.customer_id
         return PurchaseLine(
             line_seq=seq,
@@ -309,7 +309,7 @@ class LineMerger:
             excess=False,
         )
 
-    def _changed(self, before: PurchaseLine, line: HistoryLine) -> PurchaseLine:
+    def _updated_line(self, before: PurchaseLine, line: HistoryLine) -> PurchaseLine:
         """Return `before` updated by `line`; it stays marked as live if it was."""
         quantity = before.quantity if line.quantity is None else line.quantity
         price = before.price if line.price is None else line.price

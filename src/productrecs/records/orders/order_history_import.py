@@ -274,7 +274,7 @@ class HistoryImport:
         size, last_row = ChunkSize(), mark.rows_done
         for row in read_rows(file, csv_format_used, on_bytes):
             report.rows += 1
-            lines = read_lines(reader, row, time_index, report, self.times)
+            lines = read_and_count_lines(reader, row, time_index, report, self.times)
             if not lines or row[0] <= mark.rows_done:
                 continue
             chunk += lines
@@ -282,19 +282,19 @@ class HistoryImport:
             if len(chunk) >= size.lines:
                 mark = replace(mark, rows_done=last_row)
                 chunk_lines = _last_of_order_item(chunk) if reader.sums else chunk
-                mark = self._store(journal, chunk_lines, mark, report, size)
+                mark = self._store_chunk(journal, chunk_lines, mark, report, size)
                 chunk = []
         if chunk:
             mark = replace(mark, rows_done=last_row)
             chunk_lines = _last_of_order_item(chunk) if reader.sums else chunk
-            mark = self._store(journal, chunk_lines, mark, report, size)
-        _count(report, mark)
+            mark = self._store_chunk(journal, chunk_lines, mark, report, size)
+        _count_lines(report, mark)
         with self.database.transaction() as transaction:
             log = StoreLog(self.database, transaction, self.store_id, self.numbers)
             journal.finish(log, mark, report)
         return report
 
-    def _store(
+    def _store_chunk(
         self,
         journal: ImportProgress,
         chunk: Sequence[HistoryLine],
@@ -320,7 +320,7 @@ class HistoryImport:
             since_seq = None
             if self.changes is not None:
                 since_seq = self.changes.first_seq(log) or first_seq
-            overwriter = LineMerger(
+            merger = LineMerger(
                 ledger,
                 items,
                 EventRepository(transaction, self.store_id).confirmed_customers_of(
@@ -331,7 +331,8 @@ class HistoryImport:
                 since_seq,
             )
             outcomes = Counter(
-                overwriter.put(line, first_seq + index) for index, line in enumerate(chunk)
+                merger.merge_line(line, first_seq + index)
+                for index, line in enumerate(chunk)
             )
             if self.changes is not None and since_seq is not None:
                 earlier = [
@@ -348,7 +349,7 @@ class HistoryImport:
                 lines_changed=mark.lines_changed + outcomes[LineOutcome.CHANGED],
                 lines_repeated=mark.lines_repeated + outcomes[LineOutcome.REPEATED],
             )
-            _count(report, mark)
+            _count_lines(report, mark)
             journal.record(log, mark, report)
         size.record(len(chunk), watch.monotonic() - locked)
         log.committed()
@@ -374,7 +375,7 @@ def _last_of_order_item(chunk: Sequence[HistoryLine]) -> Sequence[HistoryLine]:
     return list({(line.order_id, line.item_id): line for line in chunk}.values())
 
 
-def _count(report: HistoryReport, mark: ImportMark) -> None:
+def _count_lines(report: HistoryReport, mark: ImportMark) -> None:
     report.lines_imported = mark.lines_added
     report.lines_updated = mark.lines_changed
     report.lines_repeated = mark.lines_repeated
@@ -400,7 +401,7 @@ def time_column(csv_format_used: CsvFormat) -> int | None:
     return columns.get("timestamp", columns.get("created"))
 
 
-def read_lines(
+def read_and_count_lines(
     reader: RowReader,
     row: Row,
     time_index: int | None,

@@ -139,7 +139,7 @@ class HistoryLineReader:
 
         `separator` is the file's: if it is a comma, `1,234` has no decimal comma.
         """
-        form = times or TimeFormat()
+        time_format = times or TimeFormat()
         self._order, self._item = columns["order_id"], columns["item_id"]
         self._optional = tuple(
             columns.get(name)
@@ -147,15 +147,15 @@ class HistoryLineReader:
         )
         self._width = 1 + max(columns.values())
         self._read_order, self._read_item, self._read_customer = (
-            _cached(partial(_identifier, name))
+            _with_cache(partial(_identifier, name))
             for name in ("order_id", "item_id", "customer_id")
         )
-        self._read_time = _cached(lambda text: _parse_time(text, zone, form))
-        self._read_quantity = _cached(lambda text: _count(text, separator))
-        self._read_price = _cached(lambda text: _number(text, separator, "price"))
-        self._read_currency = _cached(_currency)
+        self._read_time = _with_cache(lambda text: _parse_time(text, zone, time_format))
+        self._read_quantity = _with_cache(lambda text: _count(text, separator))
+        self._read_price = _with_cache(lambda text: _parse_number(text, separator, "price"))
+        self._read_currency = _with_cache(_currency)
 
-    def read(self, cells: list[str]) -> HistoryLine:
+    def read_line(self, cells: list[str]) -> HistoryLine:
         """Parse a row.
 
         Missing cells count as empty.
@@ -171,12 +171,12 @@ class HistoryLineReader:
             missing = "order_id" if order_id is None else "item_id"
             message = "is empty; every row needs one"
             raise UnreadableRowError(message, missing)
-        customer, time_text, quantity, price, currency = self._optional
+        customer, time_index, quantity, price, currency = self._optional
         return HistoryLine(
             order_id,
             item_id,
             None if customer is None else self._read_customer(cells[customer]),
-            None if time_text is None else self._read_time(cells[time_text]),
+            None if time_index is None else self._read_time(cells[time_index]),
             None if quantity is None else self._read_quantity(cells[quantity]),
             None if price is None else self._read_price(cells[price]),
             None if currency is None else self._read_currency(cells[currency]),
@@ -188,10 +188,10 @@ class HistoryLineReader:
         Raises:
             UnreadableRowError: when it cannot be parsed.
         """
-        return (self.read(cells),)
+        return (self.read_line(cells),)
 
 
-def _cached(read: Callable[[str], _Value]) -> Callable[[str], _Value]:
+def _with_cache(read: Callable[[str], _Value]) -> Callable[[str], _Value]:
     """Return `read` with a cache of its last results."""
     cached: dict[str, _Value] = {}
 
@@ -231,7 +231,7 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
-def _parse_time(text: str, zone: tzinfo, form: TimeFormat) -> int | None:
+def _parse_time(text: str, zone: tzinfo, time_format: TimeFormat) -> int | None:
     """Return UTC milliseconds; None for a text that is not an order's date or time.
 
     A count of seconds is rejected, though some look like a day of the year 1304; so are
@@ -241,14 +241,14 @@ def _parse_time(text: str, zone: tzinfo, form: TimeFormat) -> int | None:
     if not stripped or (stripped.isdigit() and len(stripped) != _COMPACT_DATE):
         return None
     try:
-        time_text = parse_timestamp(form.iso(stripped), zone)
+        parsed_ms = parse_timestamp(time_format.iso(stripped), zone)
     except ValueError:
         return None
-    return time_text if time_text >= 0 else None
+    return parsed_ms if parsed_ms >= 0 else None
 
 
 def _count(text: str, separator: str) -> int | None:
-    value = _number(text, separator, "quantity")
+    value = _parse_number(text, separator, "quantity")
     if value is None:
         return None
     if value != int(value) or abs(value) > MAX_COUNT:
@@ -265,7 +265,7 @@ def _currency(text: str) -> str | None:
     return code or None
 
 
-def _number(text: str, separator: str, column: str) -> float | None:
+def _parse_number(text: str, separator: str, column: str) -> float | None:
     """Return a number with a decimal point or comma, with or without thousands marks."""
     stripped = text.strip()
     if not stripped:

@@ -71,7 +71,9 @@ def apply_order_policy(database: Database, store: Store, now_ms: int) -> bool:
     with database.transaction() as transaction:
         repository = PurchaseRepository(transaction, store.store_id)
         lines = repository.unconfirmed_lines(void=policy == "count", limit=_CHUNK)
-        _flip(StoreLog(database, transaction, store.store_id), repository, lines, now_ms)
+        _toggle_counting(
+            StoreLog(database, transaction, store.store_id), repository, lines, now_ms
+        )
     return len(lines) == _CHUNK
 
 
@@ -83,14 +85,14 @@ def leave_out_excess(database: Database, store: Store, now_ms: int) -> bool:
     with database.transaction() as transaction:
         log = StoreLog(database, transaction, store.store_id)
         log.take_seqs(0)
-        moved = EventRepository(transaction, store.store_id).set_aside_excess(_CHUNK)
+        moved = EventRepository(transaction, store.store_id).move_excess_events(_CHUNK)
         repository = PurchaseRepository(transaction, store.store_id)
         lines = repository.excess_lines(_CHUNK)
-        _flip(log, repository, lines, now_ms)
+        _toggle_counting(log, repository, lines, now_ms)
     return _CHUNK in {moved, len(lines)}
 
 
-def _flip(
+def _toggle_counting(
     log: StoreLog,
     repository: PurchaseRepository,
     lines: Sequence[PurchaseLine],
@@ -98,7 +100,7 @@ def _flip(
 ) -> None:
     """Count lines that did not, and leave out those that did."""
     first = log.take_seqs(len(lines))
-    repository.change(
+    repository.change_lines(
         [
             line._replace(void=not line.void, seq=first + index, updated_at=now_ms)
             for index, line in enumerate(lines)

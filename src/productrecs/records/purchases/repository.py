@@ -131,7 +131,7 @@ class PurchaseRepository:
         self._raw = raw_connection(transaction)
         self._store_id = store_id
 
-    def admit(self, order_id: str, now_ms: int) -> int | None:
+    def admit_order(self, order_id: str, now_ms: int) -> int | None:
         """Return the receipt number of `order_id` (0, 1, ...); None for a duplicate.
 
         A repeat within seven days is a duplicate and does not extend the window; at
@@ -167,18 +167,18 @@ class PurchaseRepository:
     def unconfirmed_lines(self, *, void: bool, limit: int) -> list[PurchaseLine]:
         """Return up to `limit` unconfirmed lines that count, or that do not (`void`)."""
         lines = purchase_lines.c
-        return self._lines(lines.unconfirmed, lines.void.is_(void), limit=limit)
+        return self._select_lines(lines.unconfirmed, lines.void.is_(void), limit=limit)
 
     def excess_lines(self, limit: int) -> list[PurchaseLine]:
         """Return up to `limit` lines that count, beyond their networks' shares."""
         lines = purchase_lines.c
-        return self._lines(
+        return self._select_lines(
             lines.unconfirmed, lines.void.is_(False), lines.excess, limit=limit
         )
 
     def latest_receipts(self, order_ids: Iterable[str]) -> dict[str, int]:
         """Return the latest order sync receipt of each order."""
-        return dict(self._found(_RECEIPTS, dict.fromkeys(order_ids)))
+        return dict(self._rows_of_orders(_RECEIPTS, dict.fromkeys(order_ids)))
 
     def lines_of(
         self, order_ids: Iterable[str], items: Collection[int] | None = None
@@ -194,24 +194,28 @@ class PurchaseRepository:
             distinct_ids = [
                 order_id for order_id in distinct_ids if order_id not in endless
             ]
-        found = [_line(row) for row in self._found(_LINES, distinct_ids)]
+        lines = [
+            _to_purchase_line(row) for row in self._rows_of_orders(_LINES, distinct_ids)
+        ]
         numbers = sorted(set(items or ()))
         for order_id in sorted(endless):
             order = purchase_lines.c.order_id == order_id
-            found += self._lines(order, limit=1)
+            lines += self._select_lines(order, limit=1)
             for start in range(0, len(numbers), _CHUNK):
-                some = numbers[start : start + _CHUNK]
-                found += self._lines(order, purchase_lines.c.item.in_(some))
-        return found
+                number_chunk = numbers[start : start + _CHUNK]
+                lines += self._select_lines(order, purchase_lines.c.item.in_(number_chunk))
+        return lines
 
     def changed_lines(
         self, first_seq: int, last_seq: int, numbers: Collection[int]
     ) -> list[PurchaseLine]:
         """Return the lines first stored in a part of the log, and those numbered so."""
         number = purchase_lines.c.line_seq
-        return self._lines(number.between(first_seq, last_seq) | number.in_(numbers))
+        return self._select_lines(number.between(first_seq, last_seq) | number.in_(numbers))
 
-    def page(self, after: tuple[str, int, int, int], limit: int) -> list[PurchaseLine]:
+    def page_of_lines(
+        self, after: tuple[str, int, int, int], limit: int
+    ) -> list[PurchaseLine]:
         """Return up to `limit` valid order lines after `after`.
 
         They are sorted by order id, receipt, item and line, and `after` is such a key;
@@ -272,7 +276,7 @@ class PurchaseRepository:
         )
         return [PurchaseLine(*row) for row in self._transaction.execute(query)]
 
-    def _lines(
+    def _select_lines(
         self, *conditions: sa.ColumnElement[bool], limit: int | None = None
     ) -> list[PurchaseLine]:
         columns = [purchase_lines.c[name] for name in _NAMES]
@@ -281,19 +285,19 @@ class PurchaseRepository:
         )
         return [PurchaseLine(*row) for row in self._transaction.execute(query.limit(limit))]
 
-    def _found(self, text: str, order_ids: Iterable[str]) -> list[Row]:
+    def _rows_of_orders(self, text: str, order_ids: Iterable[str]) -> list[Row]:
         order_rows = [[order_id] for order_id in order_ids]
         return self._raw.all(text, (order_rows, self._store_id)) if order_rows else []
 
     def _endless(self, order_ids: Sequence[str]) -> set[str]:
-        return {row[0] for row in self._found(_ENDLESS, order_ids)}
+        return {row[0] for row in self._rows_of_orders(_ENDLESS, order_ids)}
 
     def add(self, database: Database, lines: Sequence[PurchaseLine]) -> None:
         """Store new lines."""
         rows = [(self._store_id, *line) for line in lines]
         database.insert_rows(self._transaction, purchase_lines, rows)
 
-    def change(self, lines: Sequence[PurchaseLine]) -> None:
+    def change_lines(self, lines: Sequence[PurchaseLine]) -> None:
         """Store changed lines, found by their `line_seq`."""
         if not lines:
             return
@@ -404,7 +408,7 @@ def shopper_lines(transaction: sa.Connection, store_id: StoreId) -> ShopperRows:
     return ShopperRows(transaction, store_id, purchase_lines)
 
 
-def _line(row: Row) -> PurchaseLine:
+def _to_purchase_line(row: Row) -> PurchaseLine:
     """Return a row of the raw driver as a line; SQLite returns booleans as numbers."""
     line = PurchaseLine(*row)
     return line._replace(

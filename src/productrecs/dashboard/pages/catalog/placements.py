@@ -295,7 +295,7 @@ def _placement_preview(visit: Visit, draft: PlacementDraft, sent: Form) -> Place
     if shopper:
         reader = visit.database.raw_reader()
         try:
-            histories.append(visit.opened.histories.of(shopper, reader))
+            histories.append(visit.opened.histories.history_of(shopper, reader))
         finally:
             reader.close()
     call = RecommendationRequest(Source.MIX, 0, item_id or None, identities=(shopper,))

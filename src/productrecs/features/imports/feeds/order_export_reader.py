@@ -196,7 +196,7 @@ class OrderExportReader:
             sold.quantity,
             sold.price,
         ]
-        return self._merge_into_order(self._reader.read(row))
+        return self._merge_into_order(self._reader.read_line(row))
 
     def _merge_into_order(self, line: HistoryLine) -> HistoryLine:
         """Return a line with the units of other variants of its product in the order added.

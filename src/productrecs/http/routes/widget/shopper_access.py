@@ -189,7 +189,7 @@ def _proven_history(
 ) -> ShopperHistory | None:
     """Return the history of the customer that a call proves; None without proof."""
     if access.is_signed:
-        return cached.of(access.customer, reader, is_proven=True)
+        return cached.history_of(access.customer, reader, is_proven=True)
     if not access.is_trusted:
         return None
     own = cached.of(ids[0], reader, is_proven=True)

@@ -214,7 +214,7 @@ class ImportUndo:
                     fields[name] = None
             after.append(line._replace(updated_at=now_ms, **fields))
             counts["removed" if fields.get("void") else "restored"] += 1
-        PurchaseRepository(log.transaction, self.store_id).change(after)
+        PurchaseRepository(log.transaction, self.store_id).change_lines(after)
 
     def _undo_items(
         self,
