@@ -19,7 +19,7 @@ from productrecs.core.clock import DAY_MS, system_ms
 from productrecs.core.ids import visitor_hash
 from productrecs.core.report import report_query
 from productrecs.features.attribution.attributor import Attributor
-from productrecs.features.attribution.search_clicks import Intents
+from productrecs.features.attribution.search_clicks import IntentByTerm
 from productrecs.features.reports.impact.attribution_report import attribution_report
 from productrecs.features.reports.impact.sales_reports import (
     credited_items_report,
@@ -211,7 +211,7 @@ def fill(database: Database, store: Store, visits: Visits, count: int) -> None:
 
 def search_daily(database: Database, store: Store) -> None:
     """Let it be searched 10,000 times a day; four of five searches name their shopper."""
-    rng, of = np.random.default_rng(3), Intents(store.settings.language)
+    rng, of = np.random.default_rng(3), IntentByTerm(store.settings.language)
     today = np.datetime64(system_ms(), "ms").astype("datetime64[D]")
     for back in range(DAYS):
         found: dict[str, SearchCount] = {}

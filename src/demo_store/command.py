@@ -58,8 +58,8 @@ from productrecs.features.search.relevance.relevance_history import (
 )
 from productrecs.records.events.repository import EventRepository
 from productrecs.records.experiments.arm_assignment import (
-    Arm,
     Exposure,
+    HoldoutArm,
     arm_of,
     holdout_split,
 )
@@ -242,7 +242,7 @@ def _generate_and_import_history(services: Services, store: Store) -> None:
     shop = generate_demo_store(
         SEED,
         services.clock(),
-        lambda unit: arm_of(store.store_id, TEST, unit) is Arm.HELD_OUT,
+        lambda unit: arm_of(store.store_id, TEST, unit) is HoldoutArm.HELD_OUT,
     )
     _print_step("importing products")
     import_items(services.imports, store, _json_lines(shop.items))

@@ -19,7 +19,10 @@ from productrecs.records.pictures.picture_fetch_states import (
     file_digest,
     pack_descriptor,
 )
-from productrecs.records.pictures.repository import PictureRepository, follow_catalog
+from productrecs.records.pictures.repository import (
+    PictureRepository,
+    queue_changed_pictures,
+)
 from productrecs.records.pictures.sandboxed_decoder import (
     BATCH_CPU_SECONDS,
     SandboxedDecoder,
@@ -40,10 +43,10 @@ _FAR_FUTURE_MS: Final = 2**52
 def index_pictures(services: Services, store: Store, pictures: PictureFiles) -> None:
     """Index the picture of every product, and build the visual model."""
     database, now_ms = services.database, services.clock()
-    while not follow_catalog(database, store.store_id, now_ms):
+    while not queue_changed_pictures(database, store.store_id, now_ms):
         pass
     with database.reading() as connection:
-        due = PictureRepository(connection, store.store_id).due(now_ms, _ALL)
+        due = PictureRepository(connection, store.store_id).due_pictures(now_ms, _ALL)
     model = services.picture_model()
     embedding = choose_embedding(model)
     with SandboxedDecoder(embedder=None if model is None else model.path) as decoder:

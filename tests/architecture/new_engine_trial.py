@@ -11,7 +11,7 @@ import json
 import numpy as np
 
 from productrecs.engines.registry import NAMES
-from productrecs.features.recommendations.backtest import Task, run_backtest
+from productrecs.features.recommendations.backtest import BacktestTask, run_backtest
 from productrecs.features.recommendations.explain import explain_recommendations
 from productrecs.features.recommendations.recommend import recommend
 from productrecs.features.recommendations.recommendation_request import (
@@ -74,7 +74,7 @@ def trial() -> dict[str, object]:
     (order,) = (
         one
         for one in run_backtest(inputs, len(ITEMS), settings, 90)
-        if one.task is Task.ORDER
+        if one.task is BacktestTask.ORDER
     )
     return {
         "names": NAMES,

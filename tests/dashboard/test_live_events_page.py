@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.features.live_events.live_event import LiveEvent, Verdict
+from productrecs.features.live_events.live_event import LiveEvent, LiveEventVerdict
 from productrecs.features.live_events.repository import (
     MAX_EVENTS,
     RETENTION_MS,
@@ -280,7 +280,7 @@ def test_a_watch_ends_and_every_process_follows(office: Office, store: Store) ->
 
 
 def event_at(at_ms: int) -> LiveEvent:
-    return LiveEvent(at_ms, Verdict.ACCEPTED, "buy", "s", "tent", "c", "", "{}")
+    return LiveEvent(at_ms, LiveEventVerdict.ACCEPTED, "buy", "s", "tent", "c", "", "{}")
 
 
 @pytest.mark.parametrize("per_batch", [1, 7, 600])

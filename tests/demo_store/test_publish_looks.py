@@ -60,7 +60,7 @@ def test_every_picture_is_seen_and_none_is_ever_fetched(
     with services.database.reading() as connection:
         repository = PictureRepository(connection, store.store_id)
         counts, standing = repository.counts(), repository.progress()
-        due = repository.due(services.clock() + 10**11, 10)  # in three years
+        due = repository.due_pictures(services.clock() + 10**11, 10)  # in three years
     assert counts == PictureCounts(indexed=len(SHOWN), pending=0, failed=0)
     assert standing.visual_id is not None
     assert standing.visual_seq == standing.picture_seq

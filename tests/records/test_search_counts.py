@@ -36,7 +36,7 @@ class TypedSearches:
     def counted(self, after: float = 5.0) -> Counter[str]:
         """Return what is counted some seconds later."""
         self.now += after
-        self.tally.finish_typing()
+        self.tally.count_finished_queries()
         return Counter({one.text: n for one, n in self.tally.take_counts().items()})
 
 
@@ -100,7 +100,7 @@ def test_everybody_types_for_themselves(searches: TypedSearches) -> None:
 
 def test_a_stop_counts_what_is_being_typed(searches: TypedSearches) -> None:
     searches.type("tent")
-    searches.tally.finish_typing(at_once=True)
+    searches.tally.count_finished_queries(at_once=True)
 
     assert searches.counted() == {"tent": 1}
 
@@ -120,7 +120,7 @@ def test_memory_is_bounded_and_lost_counts_are_counted(
 def test_what_could_not_be_kept_waits_again(searches: TypedSearches) -> None:
     searches.type("tent")
     searches.now += 5
-    searches.tally.finish_typing()
+    searches.tally.count_finished_queries()
     searches.tally.put_back(searches.tally.take_counts())
 
     assert searches.counted() == {"tent": 1}
@@ -136,7 +136,7 @@ def test_the_clicks_of_a_query_count_for_its_searches(
 ) -> None:
     searches.type(text)
     searches.now += 5.0
-    searches.tally.finish_typing()
+    searches.tally.count_finished_queries()
     language = LanguageAnalyzer("en")
 
     counted = count_by_intent(searches.tally.take_counts(), language)

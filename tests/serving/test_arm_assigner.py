@@ -13,8 +13,8 @@ import sqlalchemy as sa
 from productrecs.core.errors import StorageBusyError
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.experiments.arm_assignment import (
-    Arm,
     Exposure,
+    HoldoutArm,
     arm_of,
     holdout_split,
 )
@@ -81,7 +81,7 @@ class AssignerProcess:
             read,  # type: ignore[arg-type]  # one of the two below
         )
         arm = self.arm_assigner.assign(self.store_id, HALF, identities, known)
-        return arm == Arm.HELD_OUT
+        return arm == HoldoutArm.HELD_OUT
 
     async def read(self, what: Callable[[RawReader], KnownIdentity]) -> KnownIdentity:
         """Read what is asked."""
@@ -106,7 +106,7 @@ def two_apart(store_id: StoreId) -> tuple[str, str]:
     """Return two names that by themselves stand in different arms: held out, shown."""
     names = [f"n_{number}" for number in range(100)]
     by_arm = {arm_of(store_id, HALF, name): name for name in names}
-    return by_arm[Arm.HELD_OUT], by_arm[Arm.SHOWN]
+    return by_arm[HoldoutArm.HELD_OUT], by_arm[HoldoutArm.SHOWN]
 
 
 @pytest.mark.parametrize("flushed", [False, True])
@@ -131,7 +131,7 @@ def test_a_shopper_stays_in_the_arm_of_the_name_they_were_first_met_by(
         assert process.holds_out(customer) is arm
         assert process.holds_out(customer, session) is arm
         assert process.holds_out(session) is arm
-    assert (arm_of(store_id, HALF, customer) is Arm.HELD_OUT) is not arm  # by itself
+    assert (arm_of(store_id, HALF, customer) is HoldoutArm.HELD_OUT) is not arm  # by itself
 
 
 def test_a_customer_met_before_their_session_keeps_their_own_arm(
@@ -191,7 +191,7 @@ def test_while_the_database_is_away_memory_decides_and_no_call_waits_twice(
     for _ in range(5):
         assert process.holds_out_without(customer) is True
         assert process.holds_out_without("never met") is (
-            arm_of(store_id, HALF, "never met") is Arm.HELD_OUT
+            arm_of(store_id, HALF, "never met") is HoldoutArm.HELD_OUT
         )
     assert process.reads == 1
 

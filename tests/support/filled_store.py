@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from productrecs.core.clock import iso
 from productrecs.core.errors import ProductRecsError
-from productrecs.features.live_events.live_event import LiveEvent, Verdict
+from productrecs.features.live_events.live_event import LiveEvent, LiveEventVerdict
 from productrecs.features.live_events.repository import LiveEventRepository
 from productrecs.features.looks.look import Hotspot, LookContent, validate_look
 from productrecs.features.looks.look_editor import LookEditor
@@ -311,7 +311,7 @@ def _live(filled: Filled, texts: Sequence[str]) -> None:
     now = filled.clock()
     events = [
         LiveEvent(now, verdict, text[:32], text[:128], text[:128], "", text, text)
-        for text, verdict in zip(texts, itertools.cycle(Verdict), strict=False)
+        for text, verdict in zip(texts, itertools.cycle(LiveEventVerdict), strict=False)
     ]
     with filled.database.transaction() as transaction:
         LiveEventRepository(transaction, filled.store.store_id).add_and_delete_old(events)

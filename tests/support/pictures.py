@@ -99,7 +99,7 @@ def see(
             for item_id, one in numbers.items()
         }
         repository.queue_fetches(list(wanted.values()), 0)
-        repository.store(
+        repository.store_outcomes(
             [
                 FetchOutcome(
                     *wanted[item_id],

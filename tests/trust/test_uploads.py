@@ -111,7 +111,7 @@ def swept(service: Service) -> list[Path]:
         os.utime(file, (0, 0))
     with service.database() as database, database.reading() as connection:
         needed = files_needed(connection)
-    UploadFolder(service.folder / "uploads").sweep(needed)
+    UploadFolder(service.folder / "uploads").delete_unneeded_files(needed)
     return files(service)
 
 

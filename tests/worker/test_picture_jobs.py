@@ -17,7 +17,10 @@ from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push_items import upsert_items
 from productrecs.records.pictures.model_file import EMBEDDER, read_model_file
 from productrecs.records.pictures.picture_fetch_states import PictureCounts, file_digest
-from productrecs.records.pictures.repository import PictureRepository, retry_rejected
+from productrecs.records.pictures.repository import (
+    PictureRepository,
+    reschedule_rejected_pictures,
+)
 from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
 from productrecs.services import Services, build_services
 from productrecs.settings import Settings
@@ -161,8 +164,8 @@ def test_pictures_are_fetched_checked_again_and_failures_reported(
         ("pictures_fail", f"3 of {len(COLOURS) + 3} product pictures cannot be fetched")
     ]
     with services.database.transaction() as transaction:
-        assert retry_rejected(transaction, {"10.0.0.8"}, system_ms()) == 0
-        assert retry_rejected(transaction, {"10.0.0.7"}, system_ms()) == 1
+        assert reschedule_rejected_pictures(transaction, {"10.0.0.8"}, system_ms()) == 0
+        assert reschedule_rejected_pictures(transaction, {"10.0.0.7"}, system_ms()) == 1
     assert see(services, duties, store.store_id).failed == 3
     served = ServedPictures(services.pictures, store.store_id)
     assert served.follow(standing.visual_id)
@@ -181,7 +184,9 @@ def test_pictures_are_fetched_checked_again_and_failures_reported(
     known = dict(handler.requests)
     assert known["blue"] == f'"{len(handler.files["blue"])}"'
     with services.database.reading() as connection:
-        assert PictureRepository(connection, store.store_id).due(system_ms(), 9) == []
+        assert (
+            PictureRepository(connection, store.store_id).due_pictures(system_ms(), 9) == []
+        )
 
 
 def test_the_very_file_of_a_picture_finds_its_products_first(

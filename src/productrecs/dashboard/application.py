@@ -254,7 +254,7 @@ async def _handle_upload_request(request: Request, page: Page) -> Response:
     try:
         _check_origin_and_role(visit, page)
         folder = visit.services.upload_folder
-        with folder.reserve(visit.store.store_id, declared_length(request)):
+        with folder.reserve_slot(visit.store.store_id, declared_length(request)):
             async with received_form(request, folder, page.file_limit) as form:
                 await form.receive_fields()
                 _check_csrf_token(replace(visit, form=Form(form.fields)))

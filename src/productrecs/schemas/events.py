@@ -44,7 +44,7 @@ from productrecs.schemas.field_readers import (
     SignedIdentity,
     check_string,
     id_schema,
-    list_of,
+    list_validator,
     nullable,
     read_name,
     read_optional_identifier,
@@ -84,14 +84,14 @@ def missing_fields(
         message = f"{name} is required for {kind.wire_name}"
         problems.append(Problem((*at, name), message, "missing", sent))
     if kind is EventKind.REC_IMPRESSION:
-        problems += _misaligned(body, at)
+        problems += _misaligned_list_problems(body, at)
     return problems
 
 
 def to_events(kind: EventKind, body: EventBody, ts_ms: int | None = None) -> list[NewEvent]:
     """Return the events of a complete `body`: one, or one per product shown."""
     if kind is EventKind.REC_IMPRESSION:
-        return _impressions(body, ts_ms)
+        return _impression_events(body, ts_ms)
     subject = EVENT_SUBJECTS[kind]
     revenue = kind in KINDS_WITH_REVENUE
     source, look = split_source(body.source)
@@ -117,10 +117,12 @@ def to_events(kind: EventKind, body: EventBody, ts_ms: int | None = None) -> lis
 
 def _impressions(body: EventBody, ts_ms: int | None) -> list[NewEvent]:
     """Return one event per product shown; a lone product may have scalar placement."""
-    shown = _shown(body)
-    is_single = len(shown) == 1
-    sources = body.sources or ((body.source,) if is_single else (None,) * len(shown))
-    positions = body.positions or ((body.position,) if is_single else (None,) * len(shown))
+    item_ids = _shown_item_ids(body)
+    is_single = len(item_ids) == 1
+    sources = body.sources or ((body.source,) if is_single else (None,) * len(item_ids))
+    positions = body.positions or (
+        (body.position,) if is_single else (None,) * len(item_ids)
+    )
     return [
         NewEvent(
             kind=EventKind.REC_IMPRESSION,
@@ -136,7 +138,7 @@ def _impressions(body: EventBody, ts_ms: int | None) -> list[NewEvent]:
             identity=body.identity,
         )
         for item_id, (source, look), position in zip(
-            shown, map(split_source, sources), positions, strict=True
+            item_ids, map(split_source, sources), positions, strict=True
         )
     ]
 
@@ -151,13 +153,16 @@ def _misaligned(body: EventBody, at: Loc) -> list[Problem]:
     return [
         Problem(
             loc=(*at, name),
-            msg=f"{name} should have one entry per shown item: {shown}, not {len(listed)}",
+            msg=(
+                f"{name} should have one entry per shown item: {shown_count}, "
+                f"not {len(listed)}"
+            ),
             type="misaligned",
             input=listed,
-            ctx={"expected_length": shown, "actual_length": len(listed)},
+            ctx={"expected_length": shown_count, "actual_length": len(listed)},
         )
         for name, listed in lists.items()
-        if listed is not None and len(listed) != shown
+        if listed is not None and len(listed) != shown_count
     ]
 
 
@@ -296,7 +301,7 @@ EventId = Annotated[
 ]
 ShownItems = Annotated[
     tuple[ItemId, ...],
-    list_of(MAX_SHOWN),
+    list_validator(MAX_SHOWN),
     BeforeValidator(_split),
     _list_schema(ITEM_ID_SCHEMA, string_schema(0, EVENT_LIMIT)),
 ]
@@ -374,7 +379,7 @@ def parse_events(body: object) -> tuple[list[NewEvent], list[int]]:
         BodyError: when the body or any event is invalid; no event is accepted then.
     """
     if not isinstance(body, list):
-        events = _read(body, ("body",))
+        events = _read_events(body, ("body",))
         return events, [0] * len(events)
     _check_length(body)
     parsed: list[NewEvent] = []
@@ -382,7 +387,7 @@ def parse_events(body: object) -> tuple[list[NewEvent], list[int]]:
     problems: list[Problem] = []
     for index, member in enumerate(body):
         try:
-            events = _read(member, ("body", index))
+            events = _read_events(member, ("body", index))
         except BodyError as error:
             problems += error.problems
             if len(problems) >= MAX_PROBLEMS:  # more are not reported
@@ -412,18 +417,18 @@ def parse_imported_event(row: object, zone: tzinfo) -> list[NewEvent]:
     except ValueError:
         problem = Problem(("timestamp",), _WHEN, "iso_date", body.timestamp)
         raise BodyError([problem]) from None
-    problems = missing_fields(body.event, body, row, ())
+    problems = missing_field_problems(body.event, body, row, ())
     if problems:
         raise BodyError(problems)
     return to_events(body.event, body, event_ms)
 
 
-def _read(body: object, at: Loc) -> list[NewEvent]:
+def _read_events(body: object, at: Loc) -> list[NewEvent]:
     try:
         event: EventBody = _validate(body)
     except ValidationError as error:
         raise BodyError(from_details(error.errors(include_url=False), at)) from None
-    problems = missing_fields(event.event, event, body, at)
+    problems = missing_field_problems(event.event, event, body, at)
     if problems:
         raise BodyError(problems)
     return to_events(event.event, event)

@@ -252,7 +252,7 @@ def read_currency_code(value: object) -> str | None:
     return code or None
 
 
-def list_of(maximum: int, null: tuple[()] | None = ()) -> BeforeValidator:
+def list_validator(maximum: int, null: tuple[()] | None = ()) -> BeforeValidator:
     """Return a check that a value is a list of at most `maximum`; null becomes `null`.
 
     The length is checked before any member, so a huge list is rejected at no cost.

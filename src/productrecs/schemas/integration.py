@@ -33,7 +33,7 @@ from productrecs.schemas.field_readers import (
     OptionalSwitch,
     integer_reader,
     integer_schema,
-    list_of,
+    list_validator,
     nullable,
     string_schema,
     text_reader,
@@ -119,7 +119,7 @@ _RecNum = Annotated[
 ]
 
 
-_BundleItems = Annotated[tuple[ItemId, ...], list_of(MAX_PARTS)]
+_BundleItems = Annotated[tuple[ItemId, ...], list_validator(MAX_PARTS)]
 _BundleName = Annotated[
     str,
     PlainValidator(text_reader(MAX_NAME, "")),

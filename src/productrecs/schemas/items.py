@@ -45,7 +45,7 @@ from productrecs.schemas.field_readers import (
     Schema,
     check_string,
     id_schema,
-    list_of,
+    list_validator,
     nullable,
     read_identifier,
     read_number,
@@ -128,15 +128,15 @@ def _read_attributes(value: object) -> Attributes:
     if len(value) > MAX_ATTRIBUTES:
         message = f"an item has at most {MAX_ATTRIBUTES} attributes"
         raise PydanticCustomError("too_many_attributes", message)
-    found: dict[str, tuple[str, ...]] = {}
+    attributes: dict[str, tuple[str, ...]] = {}
     for name, values in value.items():
         name = check_string(str(name).strip(), MAX_ATTRIBUTE_NAME)  # noqa: PLW2901
         if not name or ":" in name or "," in name:
             message = "an attribute's name has at least one character, no colon, no comma"
             raise PydanticCustomError("attribute_name", message)
         if texts := _read_values(values):
-            found[name] = texts
-    return tuple(found.items())
+            attributes[name] = texts
+    return tuple(attributes.items())
 
 
 def _read_prices(value: object) -> ListPrices:
@@ -148,14 +148,14 @@ def _read_prices(value: object) -> ListPrices:
     if len(value) > MAX_PRICE_LISTS:
         message = f"an item is in at most {MAX_PRICE_LISTS} price lists; leave some out"
         raise PydanticCustomError("too_many_price_lists", message)
-    found = {}
+    prices = {}
     for text, price in value.items():
         try:
             name = str(parse_list_name(text))
         except PriceListNameError:
             raise PydanticCustomError("price_list_name", NAME_FORMS) from None
-        found[name] = _read_list_price(name, price)
-    return tuple(found.values())
+        prices[name] = _read_list_price(name, price)
+    return tuple(prices.values())
 
 
 def _read_list_price(name: str, value: object) -> ListPrice:
@@ -201,13 +201,13 @@ _Category = Annotated[str, PlainValidator(_read_category)]
 _CategoryId = Annotated[str, PlainValidator(_read_category_id)]
 Categories = Annotated[
     tuple[_Category, ...],
-    list_of(MAX_CATEGORIES),
+    list_validator(MAX_CATEGORIES),
     AfterValidator(_without_blanks),
     _list_schema(string_schema(0, MAX_CATEGORY)),
 ]
 CategoryIds = Annotated[
     tuple[_CategoryId, ...],
-    list_of(MAX_CATEGORIES),
+    list_validator(MAX_CATEGORIES),
     AfterValidator(_without_blanks),
     _list_schema({"anyOf": [id_schema(0), INTEGER_SCHEMA]}),
 ]
@@ -349,7 +349,7 @@ def parse_items(body: object) -> list[ItemPatch]:
         TooManyItemsError: when it has more than 1000, before any is parsed.
         BodyError: when the body or any item is invalid.
     """
-    return list(_patches(_items_of(body)))
+    return list(_patches(_check_item_list(body)))
 
 
 def pack_items(items: Sequence[UndecodedItem]) -> list[PackedPatch]:
@@ -408,7 +408,7 @@ def parse_item_row(row: Mapping[str, str | None]) -> ItemPatch:
             listed = name in LIST_FIELDS
             cells[name] = [part.strip() for part in cell.split("|")] if listed else cell
     if "attributes" in cells:
-        cells["attributes"] = _decoded(str(cells["attributes"]))
+        cells["attributes"] = _decode_json(str(cells["attributes"]))
     if prices := _prices_of(row):
         cells["prices"] = prices
     return parse_item(cells)
@@ -420,7 +420,7 @@ PRICE_COLUMNS = ("price", "list_price", "sale_price")
 
 def _prices_of(row: Mapping[str, str | None]) -> object:
     """Return the prices by list in a row: the JSON of its cell `prices`, and columns."""
-    found = _decoded(row.get("prices") or "{}")
+    found = _decode_json(row.get("prices") or "{}")
     for column, cell in row.items():
         field, colon, name = column.partition(":")
         if colon and field in PRICE_COLUMNS and isinstance(found, dict) and cell:
@@ -430,14 +430,14 @@ def _prices_of(row: Mapping[str, str | None]) -> object:
     return found
 
 
-def _decoded(cell: str) -> object:
+def _decode_json(cell: str) -> object:
     try:
         return json.loads(cell)
     except ValueError:
         return cell  # its reader reports the error
 
 
-def _items_of(body: object) -> Sequence[object]:
+def _check_item_list(body: object) -> Sequence[object]:
     """Return the list under `items`, after a check of its length."""
     if not isinstance(body, dict):
         message = 'Input should be an object: {"items": [...]}'

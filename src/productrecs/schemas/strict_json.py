@@ -38,14 +38,14 @@ _EXCERPT = 40
 _PAIR = len(rb"\ud83d\ude00")
 
 
-class _Push(msgspec.Struct):
+class _ItemListBody(msgspec.Struct):
     """A JSON object; only its member `items` is read."""
 
     items: msgspec.Raw = msgspec.Raw()
 
 
 _decode = msgspec.json.Decoder().decode
-_decode_push = msgspec.json.Decoder(_Push).decode
+_decode_push = msgspec.json.Decoder(_ItemListBody).decode
 
 
 def parse_json(data: bytes) -> object:
@@ -59,7 +59,9 @@ def parse_json(data: bytes) -> object:
         BodyError: with one problem of type `json_invalid` when `data` is not such JSON,
             nests deeper than 32 levels, or has too many values.
     """
-    return _parsed(data[len(_BOM) :] if data.startswith(_BOM) else data, MAX_DEPTH)
+    return _parse_and_check_depth(
+        data[len(_BOM) :] if data.startswith(_BOM) else data, MAX_DEPTH
+    )
 
 
 class UndecodedMember:
@@ -77,10 +79,10 @@ class UndecodedMember:
         Raises:
             BodyError: as `parse_json`, with the position in the whole text.
         """
-        return _parsed(bytes(self._text), MAX_DEPTH - 2, self._at)
+        return _parse_and_check_depth(bytes(self._text), MAX_DEPTH - 2, self._at)
 
 
-def split_json(data: bytes, max_members: int) -> list[UndecodedMember] | None:
+def split_item_list(data: bytes, max_members: int) -> list[UndecodedMember] | None:
     """Return the undecoded members of the list `items` in a JSON object.
 
     Returns None when `data` has another shape: the caller then uses `parse_json`. Returns
@@ -106,9 +108,13 @@ def split_json(data: bytes, max_members: int) -> list[UndecodedMember] | None:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _json_error(text[at:], error, at) from None
     without_list = text[:at] + b"0" + text[at + memoryview(listed).nbytes :]
-    _parsed(without_list, MAX_DEPTH)  # validates the rest of the text; the result is unused
-    members_given = itertools.takewhile(lambda one: memoryview(one).nbytes, members)
-    return [UndecodedMember(one, _address_of(one) - begin) for one in members_given]
+    _parse_and_check_depth(
+        without_list, MAX_DEPTH
+    )  # validates the rest of the text; the result is unused
+    members_given = itertools.takewhile(lambda member: memoryview(member).nbytes, members)
+    return [
+        UndecodedMember(member, _address_of(member) - begin) for member in members_given
+    ]
 
 
 @memoized(Cache.LIST_DECODERS)
@@ -124,7 +130,7 @@ def _address_of(text: bytes | msgspec.Raw) -> int:
     return int(np.frombuffer(text, np.uint8).ctypes.data)
 
 
-def _parsed(text: bytes, depth: int, at: int = 0) -> object:
+def _parse_and_check_depth(text: bytes, depth: int, at: int = 0) -> object:
     """Return the decoded `text`, which starts at byte `at` of the whole text."""
     if len(text) > _LARGE and _is_too_complex(text):
         raise _too_complex()
@@ -209,8 +215,8 @@ def _syntax_error(text: bytes, message: str, at: int) -> BodyError:
         return _invalid(reason, text, half, at)
     if "truncated" in message:
         return _invalid("the text ends before it is complete", text, len(text), at)
-    found = _POSITION.search(message)
-    position = int(found[1]) if found else 0
+    match = _POSITION.search(message)
+    position = int(match[1]) if match else 0
     if text.startswith(_NOT_NUMBERS, position):
         return _invalid("NaN and Infinity are not JSON; send null", text, position, at)
     if b"\0" <= text[position : position + 1] < b" ":

@@ -80,7 +80,7 @@ def validation_reply(problems: Iterable[Problem]) -> bytes:
     entries: list[bytes] = []
     size = len(b'{"detail":[]}')
     for problem in problems:
-        entry = _entry(problem).encode()
+        entry = _problem_json(problem).encode()
         size += len(entry) + 1
         if len(entries) == MAX_PROBLEMS or size > MAX_REPLY_BYTES:
             break
@@ -88,7 +88,7 @@ def validation_reply(problems: Iterable[Problem]) -> bytes:
     return b'{"detail":[' + b",".join(entries) + b"]}"
 
 
-def _entry(problem: Problem) -> str:
+def _problem_json(problem: Problem) -> str:
     loc = [
         step if isinstance(step, int) else _clean(step[:_MAX_NAME_CHARS])
         for step in problem.loc[:_MAX_LOC]
@@ -101,7 +101,7 @@ def _entry(problem: Problem) -> str:
     if problem.input is not NO_INPUT:
         members.append(f'"input":{_excerpt(problem.input)}')
     if problem.ctx:
-        ctx, full_input = _bounded(problem.ctx, _MAX_CONTEXT_BYTES)
+        ctx, full_input = _bounded_json(problem.ctx, _MAX_CONTEXT_BYTES)
         if full_input:
             members.append(f'"ctx":{ctx}')
     return "{" + ",".join(members) + "}"
@@ -109,7 +109,7 @@ def _entry(problem: Problem) -> str:
 
 def _excerpt(value: object) -> str:
     """Return `value` as JSON if that is short, else its beginning as a string."""
-    text, full_input = _bounded(value, MAX_INPUT_BYTES)
+    text, full_input = _bounded_json(value, MAX_INPUT_BYTES)
     if full_input:
         return text
     if isinstance(value, str):
@@ -122,9 +122,9 @@ def _excerpt(value: object) -> str:
     return _dumps(text)
 
 
-def _bounded(value: object, limit: int) -> tuple[str, bool]:
+def _bounded_json(value: object, limit: int) -> tuple[str, bool]:
     """Return the JSON text of `value` and True; over `limit`, its beginning and False."""
-    writer = _Writer(limit)
+    writer = _BoundedJsonWriter(limit)
     try:
         writer.write(value, 0)
     except _FullError:
@@ -136,7 +136,7 @@ class _FullError(Exception):
     """The text has reached its limit."""
 
 
-class _Writer:
+class _BoundedJsonWriter:
     """Writes any value as JSON, up to a number of bytes."""
 
     def __init__(self, limit: int) -> None:

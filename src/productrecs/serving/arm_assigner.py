@@ -15,8 +15,8 @@ from productrecs.core.clock import Clock
 from productrecs.core.errors import StorageError
 from productrecs.core.ids import StoreId
 from productrecs.records.experiments.arm_assignment import (
+    ArmSplit,
     Exposure,
-    Split,
     arm_of,
 )
 from productrecs.records.experiments.repository import (
@@ -71,7 +71,7 @@ class ArmAssigner:
     def assign(
         self,
         store_id: StoreId,
-        split: Split,
+        split: ArmSplit,
         identities: Sequence[str],
         known: KnownIdentity,
     ) -> str:

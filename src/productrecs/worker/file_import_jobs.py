@@ -26,7 +26,7 @@ from productrecs.records.uploads.file_import import (
     FileImport,
     ImportStatus,
 )
-from productrecs.records.uploads.order_upload_import import UploadImport
+from productrecs.records.uploads.order_upload_import import OrderUploadImporter
 from productrecs.records.uploads.repository import (
     JOB,
     FileImportRepository,
@@ -402,7 +402,7 @@ class UploadJobs:
         check_objects_are_ours(self._services)
         with self._services.database.reading() as connection:
             needed = files_needed(connection) | files_of_open_imports(connection)
-        count = self._folder.sweep(needed)
+        count = self._folder.delete_unneeded_files(needed)
         if count:
             _log.info("stale uploads deleted", extra={"files": count})
 

@@ -35,8 +35,8 @@ from productrecs.records.pictures.picture_fetch_states import (
 )
 from productrecs.records.pictures.repository import (
     PictureRepository,
-    follow_catalog,
-    retry_rejected,
+    queue_changed_pictures,
+    reschedule_rejected_pictures,
     stores_with_due_pictures,
     stores_with_other_embedders,
 )
@@ -110,7 +110,9 @@ class PictureJobs:
         if self._other_stores is None and self._services.settings.image_hosts:
             with self._services.database.transaction(synced=False) as transaction:
                 hosts = self._services.settings.image_hosts
-                retry_rejected(transaction, hosts, self._services.system_clock())
+                reschedule_rejected_pictures(
+                    transaction, hosts, self._services.system_clock()
+                )
         with self._services.database.reading() as connection:
             if self._other_stores is None:
                 self._other_stores = set(
@@ -130,7 +132,7 @@ class PictureJobs:
                 repository.requeue_other_embedders(
                     self._embedding.name, self._services.system_clock()
                 )
-        while not follow_catalog(database, store_id, self._services.system_clock()):
+        while not queue_changed_pictures(database, store_id, self._services.system_clock()):
             progress.report(0.0)
         fetched_count = 0
         while (count := self._fetch_due_pictures(store_id)) and time.monotonic() < deadline:
@@ -178,7 +180,7 @@ class PictureJobs:
             self._outcome_of_fetch(picture, fetched) for picture, fetched in requests
         ]
         with self._services.database.transaction(synced=False) as transaction:
-            PictureRepository(transaction, store_id).store(
+            PictureRepository(transaction, store_id).store_outcomes(
                 outcomes, self._services.system_clock()
             )
         if not outcomes:
@@ -195,7 +197,7 @@ class PictureJobs:
         if cached is not None and cached.due and began < cached.valid_until:
             return cached
         with self._services.database.reading() as connection:
-            due = PictureRepository(connection, store_id).due(
+            due = PictureRepository(connection, store_id).due_pictures(
                 self._services.system_clock(), _BATCH * 8
             )
         ended = time.monotonic()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.features.live_events.live_event import LiveEvent, Verdict
+from productrecs.features.live_events.live_event import LiveEvent, LiveEventVerdict
 from productrecs.features.live_events.repository import LiveEventRepository
 from productrecs.features.privacy.repository import ShopperRepository
 from productrecs.records.uploads.file_import import ImportStatus, NewFileImport
@@ -82,7 +82,7 @@ def test_an_erasure_waits_for_files_that_were_sent_before_and_are_being_read(
 
 def test_the_live_view_of_a_store_is_emptied(database: Database) -> None:
     stores = [new_store(database), new_store(database)]
-    event = LiveEvent(NOON, Verdict.ACCEPTED, "buy", "me", "tent", "c", "", "{}")
+    event = LiveEvent(NOON, LiveEventVerdict.ACCEPTED, "buy", "me", "tent", "c", "", "{}")
     with database.transaction() as transaction:
         for store_id in stores:
             LiveEventRepository(transaction, store_id).add_and_delete_old([event])

@@ -18,7 +18,7 @@ from productrecs.features.privacy.repository import ErasureRepository
 from productrecs.features.privacy.shopper_export import shopper_names, shopper_records
 from productrecs.records.erasures.repository import ERASURE_GRACE_MS
 from productrecs.records.events.event import EventKind, NewEvent
-from productrecs.records.experiments.arm_assignment import Arm, Exposure
+from productrecs.records.experiments.arm_assignment import Exposure, HoldoutArm
 from productrecs.records.experiments.repository import (
     store_exposures,
 )
@@ -121,7 +121,7 @@ def live(shop: ReportedStore) -> None:
         store_exposures(
             transaction,
             [
-                Exposure(store_id, name, "a-test", Arm.SHOWN, MY_SESSION, NOON)
+                Exposure(store_id, name, "a-test", HoldoutArm.SHOWN, MY_SESSION, NOON)
                 for name in (*MINE, OTHER)
             ],
         )
@@ -219,7 +219,7 @@ def test_what_comes_late_or_again_does_not_bring_them_back(place: Installation) 
     shop.order(*("o-5", NewOrderLine("tent")), user=ME, at=soon + DAY_MS, ordered_ms=NOON)
     shop.history(f"order_id,item_id,customer_id\nold,mug,{ME}\n", at=soon)
     with shop.database.transaction() as transaction:
-        late = Exposure(place.store_id, ME, "a-test", Arm.SHOWN, MY_SESSION, soon)
+        late = Exposure(place.store_id, ME, "a-test", HoldoutArm.SHOWN, MY_SESSION, soon)
         store_exposures(transaction, [late])
 
     content = everything(shop.database)

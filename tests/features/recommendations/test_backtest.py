@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from productrecs.features.recommendations.backtest import (
+    BacktestTask,
     CaseMetrics,
     EvaluationCase,
     MethodMetrics,
     RankingVerdict,
-    Task,
     TaskResult,
     method_metrics,
     paired_difference,
@@ -69,7 +69,7 @@ def families(rng: np.random.Generator, count: int) -> list[list[int]]:
     ]
 
 
-def results_by_task(inputs: TrainingInputs) -> dict[Task, TaskResult]:
+def results_by_task(inputs: TrainingInputs) -> dict[BacktestTask, TaskResult]:
     outcomes = run_backtest(inputs, N_ITEMS, StoreSettings(), limit=2_000)
     return {outcome.task: outcome for outcome in outcomes}
 
@@ -82,13 +82,17 @@ def test_where_there_is_a_pattern_engines_beat_popularity_and_show_more() -> Non
     rng = np.random.default_rng(1)
     outcomes = results_by_task(store_with(families(rng, 900), families(rng, 900)))
 
-    for task, engine in ((Task.VISIT, "browse"), (Task.ORDER, "buy"), (Task.CART, "buy")):
+    for task, engine in (
+        (BacktestTask.VISIT, "browse"),
+        (BacktestTask.ORDER, "buy"),
+        (BacktestTask.CART, "buy"),
+    ):
         scores = of(outcomes[task])
         for name in (engine, "mix"):
             assert scores[name].verdict is RankingVerdict.BETTER
             assert scores[name].recall_at_20 > scores["popularity"].recall_at_20 + 0.4
             assert scores[name].coverage > scores["popularity"].coverage
-    assert list(of(outcomes[Task.VISIT])) == [
+    assert list(of(outcomes[BacktestTask.VISIT])) == [
         "popularity",
         "browse",
         "buy",
@@ -103,7 +107,7 @@ def test_random_data_shows_no_difference() -> None:
         [rng.permutation(N_ITEMS)[:3].tolist() for _ in range(600)] for _ in range(2)
     )
 
-    scores = of(results_by_task(store_with(bought, seen))[Task.ORDER])
+    scores = of(results_by_task(store_with(bought, seen))[BacktestTask.ORDER])
 
     assert scores["mix"].verdict is RankingVerdict.LEVEL
 
@@ -111,8 +115,8 @@ def test_random_data_shows_no_difference() -> None:
 def test_a_small_store_gets_no_scores() -> None:
     outcomes = results_by_task(store_with(families(np.random.default_rng(3), 100)))
 
-    assert outcomes[Task.ORDER].groups == 30
-    assert outcomes[Task.VISIT].groups == 0
+    assert outcomes[BacktestTask.ORDER].groups == 30
+    assert outcomes[BacktestTask.VISIT].groups == 0
     assert all(not outcome.scores for outcome in outcomes.values())
 
 
@@ -120,9 +124,9 @@ def test_the_evaluated_orders_are_not_trained_on(monkeypatch: pytest.MonkeyPatch
     # Until the cut 0 goes with 1 and 2 with 3, ever after 0 with 3 and 2 with 1.
     inputs = store_with([[0, 1], [2, 3], *[[4, 5]] * 8] * 70 + [[0, 3], [2, 1]] * 150)
 
-    honest = of(results_by_task(inputs)[Task.ORDER])["buy"]
+    honest = of(results_by_task(inputs)[BacktestTask.ORDER])["buy"]
     monkeypatch.setattr(TrainingInputs, "before", lambda self, _: self)
-    leaking = of(results_by_task(inputs)[Task.ORDER])["buy"]  # the control
+    leaking = of(results_by_task(inputs)[BacktestTask.ORDER])["buy"]  # the control
 
     assert honest.recall_at_20 == 0.0
     assert leaking.recall_at_20 == 1.0
@@ -182,7 +186,7 @@ def test_the_interval_knows_that_a_visit_is_one_sign() -> None:
 def test_a_method_without_training_records_gets_no_verdict() -> None:
     outcomes = results_by_task(store_with(families(np.random.default_rng(6), 900)))
 
-    for task in (Task.ORDER, Task.CART):
+    for task in (BacktestTask.ORDER, BacktestTask.CART):
         scores = of(outcomes[task])
         for unlearned in ("browse", "complementary"):  # no visit, no category
             assert scores[unlearned].verdict is RankingVerdict.UNKNOWN

@@ -16,7 +16,7 @@ from productrecs.features.reports.customers.customer_report import (
     stores_due_for_segments,
 )
 from productrecs.features.reports.customers.rfm_segments import (
-    Segment,
+    CustomerSegment,
     customer_segment,
     expected_gap,
     expected_next_day,
@@ -41,16 +41,16 @@ def ago(days: int) -> date:
 @pytest.mark.parametrize(
     ("occasions", "span", "gone", "segment"),
     [
-        (1, 0, 5, Segment.NEW),
-        (1, 0, 31, Segment.ONCE),
-        (2, 30, 30, Segment.ACTIVE),
-        (2, 30, 41, Segment.DUE),
-        (2, 30, 60, Segment.SLIPPING),
-        (2, 30, 120, Segment.LOST),
+        (1, 0, 5, CustomerSegment.NEW),
+        (1, 0, 31, CustomerSegment.ONCE),
+        (2, 30, 30, CustomerSegment.ACTIVE),
+        (2, 30, 41, CustomerSegment.DUE),
+        (2, 30, 60, CustomerSegment.SLIPPING),
+        (2, 30, 120, CustomerSegment.LOST),
     ],
 )
 def test_a_customers_segment_depends_on_their_own_rhythm(
-    occasions: int, span: int, gone: int, segment: Segment
+    occasions: int, span: int, gone: int, segment: CustomerSegment
 ) -> None:
     rhythm = expected_gap(occasions, span, usual_gap=30.0)
 

@@ -17,7 +17,7 @@ from productrecs.features.experiments.experiment_result import (
     measure_and_store_test,
 )
 from productrecs.records.events.event import EventKind, NewEvent
-from productrecs.records.experiments.arm_assignment import Arm, Exposure
+from productrecs.records.experiments.arm_assignment import Exposure, HoldoutArm
 from productrecs.records.experiments.repository import store_exposures
 from productrecs.records.orders.order_and_purchase_ledger import NewOrderLine
 from productrecs.tenancy.accounts.store_management import (
@@ -44,7 +44,7 @@ def shop(database: Database, tmp_path: Path) -> ReportedStore:
 
 
 def meet(
-    shop: ReportedStore, name: str, arm: Arm, unit: str | None = None, at: int = NOON
+    shop: ReportedStore, name: str, arm: HoldoutArm, unit: str | None = None, at: int = NOON
 ) -> None:
     exposure = Exposure(shop.store.store_id, name, TEST, arm, unit or name, at)
     with shop.database.transaction() as transaction:
@@ -84,13 +84,15 @@ def measured(shop: ReportedStore, now_ms: int) -> dict[str, Any]:
 def both(shop: ReportedStore) -> None:
     """Let two more be met on each side: an arm of one has no variance."""
     for number in range(4):
-        meet(shop, f"s_more{number}", Arm.SHOWN if number % 2 else Arm.HELD_OUT)
+        meet(
+            shop, f"s_more{number}", HoldoutArm.SHOWN if number % 2 else HoldoutArm.HELD_OUT
+        )
 
 
 def test_visitors_and_buyers_are_counted_in_their_arms(shop: ReportedStore) -> None:
     both(shop)
-    meet(shop, "s_1", Arm.SHOWN)
-    meet(shop, "s_2", Arm.HELD_OUT)
+    meet(shop, "s_1", HoldoutArm.SHOWN)
+    meet(shop, "s_2", HoldoutArm.HELD_OUT)
     spend(shop, "A-1", 30.0, session="s_1")
     spend(shop, "A-2", 10.0, session="s_1")
 
@@ -105,7 +107,7 @@ def test_visitors_and_buyers_are_counted_in_their_arms(shop: ReportedStore) -> N
 
 def test_what_was_bought_before_or_by_strangers_does_not_count(shop: ReportedStore) -> None:
     both(shop)
-    meet(shop, "anna", Arm.SHOWN, at=LATER)
+    meet(shop, "anna", HoldoutArm.SHOWN, at=LATER)
     spend(shop, "A-1", 30.0, at=NOON, user="anna")
     spend(shop, "A-2", 30.0, user="nobody")
 
@@ -114,7 +116,7 @@ def test_what_was_bought_before_or_by_strangers_does_not_count(shop: ReportedSto
 
 def test_a_customer_is_the_session_that_was_met(shop: ReportedStore) -> None:
     both(shop)
-    meet(shop, "s_1", Arm.HELD_OUT)
+    meet(shop, "s_1", HoldoutArm.HELD_OUT)
     sign_in(shop, "s_1", "anna")
     spend(shop, "A-1", 30.0, user="anna")
 
@@ -125,10 +127,10 @@ def test_a_customer_who_was_met_first_keeps_their_arm_on_every_device(
     shop: ReportedStore,
 ) -> None:
     both(shop)
-    meet(shop, "anna", Arm.SHOWN, at=NOON)
-    meet(shop, "s_1", Arm.HELD_OUT, at=NOON + 1)
+    meet(shop, "anna", HoldoutArm.SHOWN, at=NOON)
+    meet(shop, "s_1", HoldoutArm.HELD_OUT, at=NOON + 1)
     sign_in(shop, "s_1", "anna")
-    meet(shop, "s_1", Arm.SHOWN, unit="anna", at=NOON + 2)
+    meet(shop, "s_1", HoldoutArm.SHOWN, unit="anna", at=NOON + 2)
     spend(shop, "A-1", 30.0, session="s_1")
 
     outcome = result(shop)
@@ -139,8 +141,8 @@ def test_a_customer_who_was_met_first_keeps_their_arm_on_every_device(
 
 def test_visitors_seen_in_both_arms_are_excluded_and_noted(shop: ReportedStore) -> None:
     both(shop)
-    meet(shop, "s_1", Arm.SHOWN)
-    meet(shop, "s_1", Arm.HELD_OUT, at=NOON + 1)
+    meet(shop, "s_1", HoldoutArm.SHOWN)
+    meet(shop, "s_1", HoldoutArm.HELD_OUT, at=NOON + 1)
     spend(shop, "A-1", 30.0, session="s_1")
 
     outcome = result(shop)
@@ -152,7 +154,7 @@ def test_visitors_seen_in_both_arms_are_excluded_and_noted(shop: ReportedStore) 
 
 def test_other_currencies_and_returns_bring_no_revenue(shop: ReportedStore) -> None:
     both(shop)
-    meet(shop, "anna", Arm.SHOWN)
+    meet(shop, "anna", HoldoutArm.SHOWN)
     shop.order("A-1", NewOrderLine("tent", 1, 30.0), user="anna", currency="USD", at=LATER)
     shop.history(
         "order_id,item_id,customer_id,quantity,price,timestamp\n"
@@ -169,7 +171,7 @@ def test_other_currencies_and_returns_bring_no_revenue(shop: ReportedStore) -> N
 def test_arms_that_do_not_fit_are_an_alarm_and_no_result(shop: ReportedStore) -> None:
     both(shop)
     for number in range(40):
-        meet(shop, f"s_{number}", Arm.SHOWN)
+        meet(shop, f"s_{number}", HoldoutArm.SHOWN)
 
     outcome = result(shop)
 
@@ -181,7 +183,7 @@ def test_arms_that_do_not_fit_are_an_alarm_and_no_result(shop: ReportedStore) ->
 
 def test_a_result_says_how_many_more_visitors_are_needed(shop: ReportedStore) -> None:
     for number in range(40):
-        meet(shop, f"s_{number}", Arm.SHOWN if number % 2 else Arm.HELD_OUT)
+        meet(shop, f"s_{number}", HoldoutArm.SHOWN if number % 2 else HoldoutArm.HELD_OUT)
     for number in range(8):
         spend(shop, f"A-{number}", 30.0, session=f"s_{number}")
     result(shop)
@@ -194,7 +196,7 @@ def test_a_result_says_how_many_more_visitors_are_needed(shop: ReportedStore) ->
 
 def test_the_most_that_one_order_counts_has_its_currency(shop: ReportedStore) -> None:
     for number in range(100):
-        meet(shop, f"s_{number}", Arm.SHOWN if number % 2 else Arm.HELD_OUT)
+        meet(shop, f"s_{number}", HoldoutArm.SHOWN if number % 2 else HoldoutArm.HELD_OUT)
         spend(shop, f"A-{number}", 30.0, session=f"s_{number}")
     result(shop)
 
@@ -205,7 +207,7 @@ def test_a_test_that_is_off_says_since_when_and_estimates_nothing(
     shop: ReportedStore,
 ) -> None:
     for number in range(40):
-        meet(shop, f"s_{number}", Arm.SHOWN if number % 2 else Arm.HELD_OUT)
+        meet(shop, f"s_{number}", HoldoutArm.SHOWN if number % 2 else HoldoutArm.HELD_OUT)
     for number in range(8):
         spend(shop, f"A-{number}", 30.0, session=f"s_{number}")
     result(shop)
@@ -224,7 +226,7 @@ def test_a_test_that_is_off_says_since_when_and_estimates_nothing(
 def test_a_day_has_one_result_and_a_deleted_store_none(shop: ReportedStore) -> None:
     both(shop)
     result(shop)
-    meet(shop, "anna", Arm.SHOWN)
+    meet(shop, "anna", HoldoutArm.SHOWN)
     result(shop)
 
     figures = {one.definition.name: one.value for one in report(shop).figures}

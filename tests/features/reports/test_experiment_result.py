@@ -16,7 +16,7 @@ from productrecs.features.experiments.experiment_report import (
 )
 from productrecs.features.experiments.experiment_result import (
     MeasuredTest,
-    Visitors,
+    VisitorOutcomes,
     measure_and_store_test,
     measured_tests,
     result_fields,
@@ -57,7 +57,7 @@ MOST_ALARMS: Final = 0.05
 LATER: Final = NOON + DAY_MS
 
 
-def visitors_of_a_run(rng: np.random.Generator, lift: float = 0.0) -> Visitors:
+def visitors_of_a_run(rng: np.random.Generator, lift: float = 0.0) -> VisitorOutcomes:
     """Return visitors of three arms; `b` buys so much more often than the others."""
     arms = rng.choice(3, VISITORS, p=list(SHARES.values()))
     bought = rng.random(VISITORS) < 0.05 * np.where(arms == 1, 1 + lift, 1.0)
@@ -70,18 +70,21 @@ def visitors_of_a_run(rng: np.random.Generator, lift: float = 0.0) -> Visitors:
         "revenue": spent.astype(np.float64),
         "margin": (spent * rng.uniform(-0.1, 0.6, VISITORS)).astype(np.float64),
     }
-    return Visitors(arms, values, np.zeros((VISITORS, 2)), NOON, costed=1)
+    return VisitorOutcomes(arms, values, np.zeros((VISITORS, 2)), NOON, costed=1)
 
 
-def first(found: Visitors, count: int) -> Visitors:
+def first(found: VisitorOutcomes, count: int) -> VisitorOutcomes:
     """Return what is known of the first visitors."""
     values = {name: one[:count] for name, one in found.values.items()}
-    return Visitors(found.arms[:count], values, found.before[:count], NOON, costed=1)
+    return VisitorOutcomes(found.arms[:count], values, found.before[:count], NOON, costed=1)
 
 
-def conclusive_metrics(found: Visitors, step: int) -> set[str]:
+def conclusive_metrics(found: VisitorOutcomes, step: int) -> set[str]:
     """Return the metrics in which any look shows a difference; one every `step`."""
-    test, conclusive = MeasuredTest("test:1", SHARES, METRICS, Goal.REVENUE), set()
+    test, conclusive = (
+        MeasuredTest("test:1", SHARES, METRICS, Goal.REVENUE),
+        set(),
+    )
     for count in range(200, VISITORS + 1, step):
         for metrics in result_fields(test, first(found, count), LATER)["metrics"].values():
             conclusive |= {name for name, one in metrics.items() if one["verdict"] in SURE}
@@ -115,7 +118,7 @@ def test_a_true_difference_is_found_and_recommended() -> None:
 def test_arms_of_other_sizes_than_their_shares_are_an_alarm() -> None:
     run = visitors_of_a_run(np.random.default_rng(5), lift=1.0)
     is_kept = (run.arms != 2) | (np.arange(VISITORS) % 4 > 0)
-    run = Visitors(
+    run = VisitorOutcomes(
         run.arms[is_kept],
         {name: one[is_kept] for name, one in run.values.items()},
         run.before[is_kept],

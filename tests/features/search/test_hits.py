@@ -11,7 +11,7 @@ from productrecs.features.search.hits import Hit, collapse_variants
 from productrecs.features.search.product_search import SearchRequest, find_products
 from productrecs.features.search.results_page import (
     ResultsPageRequest,
-    Sort,
+    SortOrder,
     results_page,
 )
 from productrecs.records.catalog.item_filters import parse_filters
@@ -63,7 +63,7 @@ def page(
     *,
     offset: int = 0,
     num: int = 50,
-    sort: Sort = Sort.RELEVANCE,
+    sort: SortOrder = SortOrder.RELEVANCE,
 ) -> ResultsPage:
     request = ResultsPageRequest(
         SearchRequest(query, num, collapse=True),
@@ -126,10 +126,10 @@ def test_words_that_are_filters_apply_to_variants_too(store: SearchableStore) ->
     assert find(store, "red shirt up to 22 ")[0].variants == 3
 
 
-@pytest.mark.parametrize("sort", Sort)
+@pytest.mark.parametrize("sort", SortOrder)
 @pytest.mark.parametrize("query", ["shirt ", ""])
 def test_pages_put_together_have_every_group_once(
-    store: SearchableStore, query: str, sort: Sort
+    store: SearchableStore, query: str, sort: SortOrder
 ) -> None:
     listed = [
         hit
@@ -142,7 +142,7 @@ def test_pages_put_together_have_every_group_once(
 
 
 def test_the_cheapest_variant_is_shown_when_sorted_by_price(store: SearchableStore) -> None:
-    first = page(store, "shirt ", sort=Sort.PRICE_UP).hits[0]
+    first = page(store, "shirt ", sort=SortOrder.PRICE_UP).hits[0]
 
     assert (store.catalog.prices[first.item], first.variants) == (20, 12)
 

@@ -8,8 +8,8 @@ import pytest
 
 from productrecs.core.ids import StoreId
 from productrecs.records.experiments.arm_assignment import (
-    Arm,
-    Split,
+    ArmSplit,
+    HoldoutArm,
     arm_of,
     holdout_split,
 )
@@ -19,8 +19,8 @@ OTHER = StoreId("st_fedcba9876543210")
 UNITS = [f"s_{number:05}" for number in range(20_000)]
 
 
-def held(test: Split, store_id: StoreId = SHOP) -> set[str]:
-    return {unit for unit in UNITS if arm_of(store_id, test, unit) is Arm.HELD_OUT}
+def held(test: ArmSplit, store_id: StoreId = SHOP) -> set[str]:
+    return {unit for unit in UNITS if arm_of(store_id, test, unit) is HoldoutArm.HELD_OUT}
 
 
 def surprise(found: int, of: int, share: float) -> float:
@@ -40,7 +40,7 @@ def test_the_share_is_the_same_among_any_kind_of_name() -> None:
     kinds = [[f"{kind}{n}" for n in range(5_000)] for kind in ("", "s_", "customer-", "é")]
 
     for kind in kinds:
-        found = sum(arm_of(SHOP, test, unit) is Arm.HELD_OUT for unit in kind)
+        found = sum(arm_of(SHOP, test, unit) is HoldoutArm.HELD_OUT for unit in kind)
         assert surprise(found, len(kind), 0.2) < 4
 
 
@@ -58,7 +58,7 @@ def test_a_larger_share_keeps_those_who_were_held_out() -> None:
     ("test", "store_id"),
     [(holdout_split("spring", 50), SHOP), (holdout_split("holdout", 50), OTHER)],
 )
-def test_another_test_or_store_draws_afresh(test: Split, store_id: StoreId) -> None:
+def test_another_test_or_store_draws_afresh(test: ArmSplit, store_id: StoreId) -> None:
     both = held(holdout_split("holdout", 50)) & held(test, store_id)
 
     assert surprise(len(both), len(UNITS), 0.25) < 4
@@ -69,7 +69,8 @@ def test_the_draw_never_changes_from_release_to_release() -> None:
     test = holdout_split("holdout", 50)
 
     drawn = "".join(
-        "x" if arm_of(SHOP, test, f"s_{n}") is Arm.HELD_OUT else "." for n in range(24)
+        "x" if arm_of(SHOP, test, f"s_{n}") is HoldoutArm.HELD_OUT else "."
+        for n in range(24)
     )
 
     assert drawn == "....x..xxx...x..x.x....x"
@@ -82,16 +83,24 @@ ABC = (("b", 30.0), ("c", 20.0))
     ("one", "other", "share"),
     [
         (
-            Split("test", "test:1", ABC, "control"),
-            Split("test", "test:2", ABC, "control"),
+            ArmSplit("test", "test:1", ABC, "control"),
+            ArmSplit("test", "test:2", ABC, "control"),
             0.3,
         ),
-        (Split("test", "same", ABC, "control"), Split("holdout", "same", ABC, ""), 0.3),
-        (Split("test", "test:1", (("b", 1.0),), "x"), holdout_split("holdout", 50), 0.01),
+        (
+            ArmSplit("test", "same", ABC, "control"),
+            ArmSplit("holdout", "same", ABC, ""),
+            0.3,
+        ),
+        (
+            ArmSplit("test", "test:1", (("b", 1.0),), "x"),
+            holdout_split("holdout", 50),
+            0.01,
+        ),
     ],
 )
 def test_arms_have_their_shares_and_are_independent_of_other_tests(
-    one: Split, other: Split, share: float
+    one: ArmSplit, other: ArmSplit, share: float
 ) -> None:
     drawn = {unit: (arm_of(SHOP, one, unit), arm_of(SHOP, other, unit)) for unit in UNITS}
 

@@ -12,8 +12,8 @@ from productrecs.records.experiments.experiment import (
     SEARCH,
     ExperimentContent,
     ExperimentError,
+    ExperimentState,
     Goal,
-    State,
     Treatment,
     UnknownExperimentError,
 )
@@ -83,7 +83,7 @@ def test_a_running_test_serves_its_variants_and_a_winner_becomes_the_placement(
         )
     )
     draft = editor.add("size", ExperimentContent(CART, (FOUR, NEW), Goal.ORDERS))
-    assert (draft.state, served(editor)) == (State.DRAFT, StoreExperiments())
+    assert (draft.state, served(editor)) == (ExperimentState.DRAFT, StoreExperiments())
 
     started = editor.act("size", "start")
 
@@ -99,11 +99,15 @@ def test_a_running_test_serves_its_variants_and_a_winner_becomes_the_placement(
         placements_of(editor).remove("cart")
     editor.act("size", "pause")
     assert served(editor) == StoreExperiments()
-    assert editor.act("size", "start").state is State.RUNNING
+    assert editor.act("size", "start").state is ExperimentState.RUNNING
 
     chosen = editor.act("size", "choose", "new")
 
-    assert (chosen.state, chosen.winner, chosen.ended_at) == (State.ENDED, "new", 2_000)
+    assert (chosen.state, chosen.winner, chosen.ended_at) == (
+        ExperimentState.ENDED,
+        "new",
+        2_000,
+    )
     assert placements_of(editor).find("cart").content == PlacementContent(
         Strategy.NEW, filters=("price:..50",), num=8
     )

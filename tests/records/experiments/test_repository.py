@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from productrecs.records.events.event import EventKind, NewEvent
-from productrecs.records.experiments.arm_assignment import Arm, Exposure
+from productrecs.records.experiments.arm_assignment import Exposure, HoldoutArm
 from productrecs.records.experiments.repository import (
     KnownIdentity,
     read_known_identity,
@@ -47,7 +47,7 @@ def sign_in(database: Database, store_id: StoreId, session: str, customer: str) 
 def expose(
     database: Database, store_id: StoreId, name: str, unit: str, at: int = NOON
 ) -> None:
-    exposure = Exposure(store_id, name, "holdout", Arm.SHOWN, unit, at)
+    exposure = Exposure(store_id, name, "holdout", HoldoutArm.SHOWN, unit, at)
     with database.transaction() as transaction:
         store_exposures(transaction, [exposure])
 
@@ -137,7 +137,7 @@ def test_a_name_that_stood_in_both_arms_shows_it(
     database: Database, store_id: StoreId
 ) -> None:
     expose(database, store_id, "s_1", "s_1")
-    other = Exposure(store_id, "s_1", "holdout", Arm.HELD_OUT, "s_1", 9)
+    other = Exposure(store_id, "s_1", "holdout", HoldoutArm.HELD_OUT, "s_1", 9)
     with database.transaction() as transaction:
         store_exposures(transaction, [other])
 
@@ -163,7 +163,7 @@ def test_exposures_of_a_deleted_store_are_dropped_and_those_of_others_stored(
     ].store_id
     delete_store(database, find_store(database, "shop.example"))
     batch = [
-        Exposure(one, f"s_{n}", "holdout", Arm.SHOWN, f"s_{n}", n)
+        Exposure(one, f"s_{n}", "holdout", HoldoutArm.SHOWN, f"s_{n}", n)
         for n in range(2)
         for one in (store_id, other)
     ]

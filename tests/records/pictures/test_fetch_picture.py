@@ -183,23 +183,23 @@ def test_a_host_gets_two_requests_a_second_and_a_pause_when_it_asks_for_one() ->
     taken_at = []
     for step in range(200):
         now[0] = step * 0.05
-        if pace.try_take("a"):
+        if pace.try_begin_request("a"):
             taken_at.append(now[0])
-            pace.end("a")
+            pace.end_request("a")
 
     assert len(taken_at) <= 2.2 * 10 + 1
-    assert pace.try_take("b")
+    assert pace.try_begin_request("b")
     now[0] += 0.5
-    assert pace.try_take("b")
+    assert pace.try_begin_request("b")
     now[0] += 0.5
-    assert not pace.try_take("b")  # two are under way
-    pace.end("b", must_pause=True, seconds=30)
+    assert not pace.try_begin_request("b")  # two are under way
+    pace.end_request("b", must_pause=True, pause_seconds=30)
     now[0] += 29
-    assert not pace.try_take("b")
+    assert not pace.try_begin_request("b")
     assert pace.seconds_until_free({"b"}) == pytest.approx(1.0)
     now[0] += 1.1
-    assert pace.try_take("b")
-    assert all(pace.try_take("ours", is_own_host=True) for _ in range(5))
+    assert pace.try_begin_request("b")
+    assert all(pace.try_begin_request("ours", is_own_host=True) for _ in range(5))
 
 
 # ruff: noqa: S104 - addresses to be refused, none to listen on

@@ -63,8 +63,10 @@ def test_vectors_are_the_models_and_find_what_is_alike(tmp_path: Path) -> None:
     embedding = choose_embedding(model)
     with SandboxedDecoder(embedder=path) as viewer:
         seen = [viewer.describe(encoded(drawn(one, "ball"), "PNG")) for one in COLOURS]
-        _, views, places, *_ = viewer.look(encoded(drawn("green", "ball", seed=4), "PNG"))
-        regions = viewer.regions(encoded(drawn("red", "ball")))
+        _, views, places, *_ = viewer.describe_with_regions(
+            encoded(drawn("green", "ball", seed=4), "PNG")
+        )
+        regions = viewer.find_regions(encoded(drawn("red", "ball")))
 
     descriptors = np.stack(seen)
     space, _ = embedding.fit(EmbeddingExamples(descriptors, [], np.zeros((0, 2), np.intp)))

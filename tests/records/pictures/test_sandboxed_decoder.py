@@ -38,7 +38,7 @@ def test_a_child_sees_what_we_would_see(viewer: SandboxedDecoder) -> None:
     found = viewer.describe(GOOD)
 
     assert np.array_equal(found, describe(pixels(drawn("red", "ball"))))
-    picture, views, places, is_scene, _ = viewer.look(GOOD)
+    picture, views, places, is_scene, _ = viewer.describe_with_regions(GOOD)
     assert not is_scene
     assert np.array_equal(picture[0], found)  # as a product's picture is described
     assert np.array_equal(
@@ -57,7 +57,7 @@ def test_what_is_no_picture_is_refused_and_the_child_lives_on(
     with pytest.raises(NotAPictureError, match="not a JPEG"):
         viewer.describe(b"nothing")
     with pytest.raises(PictureTooLargeError, match="megapixels are the maximum"):
-        viewer.look(header_of_png(20_000, 20_000))
+        viewer.describe_with_regions(header_of_png(20_000, 20_000))
 
     assert viewer.pid == child
     assert len(viewer.describe(GOOD)) == LENGTH
@@ -90,7 +90,7 @@ def test_25_megapixels_of_every_kind_are_read_within_the_childs_memory(
     viewer.describe(GOOD)
     child = viewer.pid
 
-    assert viewer.look(photo).views.shape[1] == LENGTH
+    assert viewer.describe_with_regions(photo).views.shape[1] == LENGTH
     _, width, height = viewer.rewrite(photo)
 
     assert (width, height) == (1_600, 1_600)

@@ -84,8 +84,8 @@ def test_boxes_and_labels_are_the_detectors(tmp_path: Path) -> None:
     picture = drawn("grey", "box", side=200)
     picture.paste((220, 20, 30), (130, 20, 190, 80))
     with SandboxedDecoder(detector=red_detector(tmp_path / "red.onnx")) as viewer:
-        found = viewer.regions(encoded(picture))
-        nothing = viewer.regions(encoded(drawn("blue", "box")))
+        found = viewer.find_regions(encoded(picture))
+        nothing = viewer.find_regions(encoded(drawn("blue", "box")))
 
     assert found
     assert nothing == []
@@ -113,7 +113,7 @@ def test_a_real_detector_of_the_yolox_kind_is_loaded_and_sees_people(
     path.write_bytes(YOLOX.read_bytes())
     describe_model(path, side=416, labels=["person"], least=0.3)
     with SandboxedDecoder(detector=path) as viewer:
-        found = viewer.regions(CLOTHED.read_bytes())
+        found = viewer.find_regions(CLOTHED.read_bytes())
 
     assert found[0].label == "person"
     assert found[0].confidence is not None
@@ -125,7 +125,7 @@ def test_a_real_detector_of_the_yolox_kind_is_loaded_and_sees_people(
 
 def test_without_a_detector_a_photo_has_places_of_its_own() -> None:
     with SandboxedDecoder() as viewer:
-        found = viewer.regions(encoded(drawn("red", "ball")))
+        found = viewer.find_regions(encoded(drawn("red", "ball")))
 
     assert found
     assert all(one.confidence is None for one in found)

@@ -85,7 +85,7 @@ def test_a_file_may_have_two_gigabytes_and_no_more(
 
     with closing(file), pytest.raises(FileTooLargeError):
         file.write(b"x")
-    with pytest.raises(FileTooLargeError), folder.reserve(STORE, 200 << 20):
+    with pytest.raises(FileTooLargeError), folder.reserve_slot(STORE, 200 << 20):
         pass
 
 
@@ -95,9 +95,9 @@ def test_a_part_of_the_disk_stays_free(
     free = shutil.disk_usage(folder.path).free
     monkeypatch.setattr(order_upload, "FREE_SPACE_RESERVE", free - (64 << 20))
 
-    with folder.reserve(STORE, 1 << 20):
+    with folder.reserve_slot(STORE, 1 << 20):
         pass
-    with pytest.raises(StorageFullError), folder.reserve(STORE, 1 << 30):
+    with pytest.raises(StorageFullError), folder.reserve_slot(STORE, 1 << 30):
         pass
 
 
@@ -121,12 +121,16 @@ def test_a_disk_that_fails_is_not_taken_for_a_full_one(folder: UploadFolder) -> 
 
 
 def test_two_files_of_a_store_may_come_at_a_time(folder: UploadFolder) -> None:
-    with folder.reserve(STORE, 0), folder.reserve(STORE, 0), folder.reserve(OTHER, 0):
-        with pytest.raises(TooManyUploadsError), folder.reserve(STORE, 0):
+    with (
+        folder.reserve_slot(STORE, 0),
+        folder.reserve_slot(STORE, 0),
+        folder.reserve_slot(OTHER, 0),
+    ):
+        with pytest.raises(TooManyUploadsError), folder.reserve_slot(STORE, 0):
             pass
-        with folder.reserve(OTHER, 0):
+        with folder.reserve_slot(OTHER, 0):
             pass
-    with folder.reserve(STORE, 0), folder.reserve(STORE, 0):
+    with folder.reserve_slot(STORE, 0), folder.reserve_slot(STORE, 0):
         pass
 
 
@@ -141,11 +145,11 @@ def test_the_sweep_removes_only_abandoned_files(folder: UploadFolder) -> None:
         if path.name != fresh:
             os.utime(path, (long_ago, long_ago))
 
-    assert folder.sweep({needed}) == 1
+    assert folder.delete_unneeded_files({needed}) == 1
 
     assert stored(folder) == sorted((needed, fresh))
     assert foreign.exists()
-    assert UploadFolder(folder.path / "nowhere").sweep(set()) == 0
+    assert UploadFolder(folder.path / "nowhere").delete_unneeded_files(set()) == 0
 
 
 @pytest.mark.parametrize("text", ["", "up_", "up_" + "a" * 23, "up_" + "a" * 25])

@@ -25,8 +25,8 @@ from productrecs.records.uploads.order_upload import (
 )
 from productrecs.records.uploads.order_upload_import import (
     MAX_ATTEMPTS,
+    OrderUploadImporter,
     OvertakenError,
-    UploadImport,
 )
 from productrecs.records.uploads.repository import (
     QUEUE_LIMIT,
@@ -80,10 +80,10 @@ class StoreUploads:
             submit_upload(log, queue, NewUpload(upload_id, file.finish(), at))
         return upload_id
 
-    def importing(self) -> UploadImport:
+    def importing(self) -> OrderUploadImporter:
         """Return what a worker imports with."""
         zone = ZoneInfo("UTC")
-        return UploadImport(
+        return OrderUploadImporter(
             self.database, ItemNumbers(), self.folder, self.store, zone, system_ms
         )
 

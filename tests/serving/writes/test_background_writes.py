@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from productrecs.core.errors import StorageBusyError
 from productrecs.core.ids import StoreId
-from productrecs.records.experiments.arm_assignment import Arm, Exposure
+from productrecs.records.experiments.arm_assignment import Exposure, HoldoutArm
 from productrecs.records.experiments.repository import store_exposures
 from productrecs.serving.writes import background_writes as module
 from productrecs.serving.writes.background_writes import (
@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 SHOP = StoreId("st_1")
 
 
-def met(name: str, arm: Arm = Arm.SHOWN, test: str = "holdout", at: int = 1) -> Exposure:
+def met(
+    name: str, arm: HoldoutArm = HoldoutArm.SHOWN, test: str = "holdout", at: int = 1
+) -> Exposure:
     return Exposure(SHOP, name, test, arm, name, at)
 
 
@@ -47,13 +49,13 @@ def test_a_shopper_is_noted_once_in_one_arm() -> None:
     exposures = RecordBuffer()
     for at in range(3):
         exposures.add(met("s_1", at=at))
-    exposures.add(met("s_1", Arm.HELD_OUT))
+    exposures.add(met("s_1", HoldoutArm.HELD_OUT))
     exposures.add(met("s_1", test="spring"))
 
     assert [(one.arm, one.test, one.first_at) for one in taken(exposures, 9)] == [
-        (Arm.SHOWN, "holdout", 0),
-        (Arm.HELD_OUT, "holdout", 1),
-        (Arm.SHOWN, "spring", 1),
+        (HoldoutArm.SHOWN, "holdout", 0),
+        (HoldoutArm.HELD_OUT, "holdout", 1),
+        (HoldoutArm.SHOWN, "spring", 1),
     ]
     exposures.add(met("s_1"))
     assert exposures.depth == 0

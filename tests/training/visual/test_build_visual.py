@@ -14,7 +14,7 @@ from productrecs.records.catalog.push_items import remove_item, upsert_items
 from productrecs.records.pictures.picture_fetch_states import FetchOutcome, PictureState
 from productrecs.records.pictures.repository import (
     PictureRepository,
-    follow_catalog,
+    queue_changed_pictures,
     stores_with_due_pictures,
 )
 from productrecs.storage.files.model_files import open_arrays
@@ -54,7 +54,7 @@ def add(database: Database, store_id: StoreId, *names: str) -> None:
 def take_out(database: Database, store_id: StoreId, name: str) -> None:
     with database.transaction() as transaction:
         remove_item(StoreLog(database, transaction, store_id), name, 1)
-    assert follow_catalog(database, store_id, 2)
+    assert queue_changed_pictures(database, store_id, 2)
 
 
 def served(root: Path, store_id: StoreId, visual_id: str | None) -> ServedPictures:
@@ -161,10 +161,10 @@ def test_a_damaged_model_is_refused_and_built_again(
 def test_due_pictures_come_in_one_order_whatever_the_limit(
     database: Database, store_id: StoreId
 ) -> None:
-    assert follow_catalog(database, store_id, 5)
+    assert queue_changed_pictures(database, store_id, 5)
     with database.transaction() as transaction:
         repository = PictureRepository(transaction, store_id)
-        before = repository.due(5, 100)
+        before = repository.due_pictures(5, 100)
         outcomes = [
             FetchOutcome(
                 one.number, one.url, PictureState.PENDING, 5, attempts=one.number % 3
@@ -182,8 +182,8 @@ def test_due_pictures_come_in_one_order_whatever_the_limit(
             )
             for one in before[1:5:2]
         ]
-        repository.store([*outcomes, *seen], 5)
-        due = repository.due(5, 100)
+        repository.store_outcomes([*outcomes, *seen], 5)
+        due = repository.due_pictures(5, 100)
 
         new = [one for one in due if one.attempts == 0 and one.embedder is None]
         assert due[: len(new)] == new
@@ -191,7 +191,7 @@ def test_due_pictures_come_in_one_order_whatever_the_limit(
         assert due[-2:] == [one for one in due if one.embedder == "e"]
         assert len(due) == len(KINDS) > len(new) + 2
         for limit in range(1, len(KINDS)):
-            assert repository.due(5, limit) == due[:limit]
+            assert repository.due_pictures(5, limit) == due[:limit]
 
 
 def test_what_is_to_be_fetched_follows_the_catalog(
@@ -199,22 +199,22 @@ def test_what_is_to_be_fetched_follows_the_catalog(
 ) -> None:
     with database.reading() as connection:
         assert stores_with_due_pictures(connection, 5) == [store_id]
-    assert follow_catalog(database, store_id, 5)
+    assert queue_changed_pictures(database, store_id, 5)
 
     with database.transaction() as transaction:
         repository = PictureRepository(transaction, store_id)
-        due = repository.due(5, 100)
+        due = repository.due_pictures(5, 100)
         assert len(due) == len(KINDS)
         assert [one.number for one in due[:2]] == [23, 22]  # new items first
         assert repository.counts().pending == len(KINDS)
-        assert repository.due(4, 100) == []
+        assert repository.due_pictures(4, 100) == []
     change = ItemPatch("red-ball", {"image_url": None})
     with database.transaction() as transaction:
         upsert_items(StoreLog(database, transaction, store_id), [change], 6)
-    assert follow_catalog(database, store_id, 6)
+    assert queue_changed_pictures(database, store_id, 6)
     with database.reading() as connection:
         repository = PictureRepository(connection, store_id)
-        assert len(repository.due(6, 100)) == len(KINDS) - 1
+        assert len(repository.due_pictures(6, 100)) == len(KINDS) - 1
         assert repository.progress().pictured_seq == repository.progress().catalog_seq
 
 

@@ -41,9 +41,9 @@ def test_a_sandboxed_decoder_gives_our_descriptor_and_the_features(tmp_path: Pat
     with SandboxedDecoder(embedder=path) as viewer, SandboxedDecoder() as own:
         data = encoded(drawn("red", "ball"))
         whole, alone = viewer.describe(data), own.describe(data)
-        seen, ours = viewer.look(data), own.look(data)
-        plain = viewer.look(data, own=True)
-        regions = viewer.regions(data)
+        seen, ours = viewer.describe_with_regions(data), own.describe_with_regions(data)
+        plain = viewer.describe_with_regions(data, own=True)
+        regions = viewer.find_regions(data)
 
     assert len(whole) == LENGTH + 4 * 48
     assert np.array_equal(whole[:LENGTH], alone)

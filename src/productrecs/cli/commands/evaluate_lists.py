@@ -14,10 +14,10 @@ from productrecs.cli.output import print_json
 from productrecs.features.recommendations.backtest import (
     MIN_ANSWERED,
     MIN_GROUPS,
-    Interval,
+    BacktestTask,
     MethodMetrics,
     RankingVerdict,
-    Task,
+    RecallDifference,
     TaskResult,
     run_backtest,
 )
@@ -31,9 +31,9 @@ from productrecs.training.tuning.hyperparameter_search import changes_of
 from productrecs.training.tuning.repository import HyperparameterRepository
 
 _TITLES: Final = {
-    Task.VISIT: ("the next product of a visit, on a product page", "visits"),
-    Task.ORDER: ("another product of the same order, on a product page", "orders"),
-    Task.CART: ("the product of an order that is missing in the cart", "orders"),
+    BacktestTask.VISIT: ("the next product of a visit, on a product page", "visits"),
+    BacktestTask.ORDER: ("another product of the same order, on a product page", "orders"),
+    BacktestTask.CART: ("the product of an order that is missing in the cart", "orders"),
 }
 _TOO_FEW_LISTS: Final = f"not enough data: it filled fewer than {MIN_ANSWERED} lists"
 _HEAD: Final = (

@@ -15,8 +15,8 @@ from productrecs.features.recommendations.explain import (
     EngineVote,
     ExplainedProduct,
     Explanation,
-    GoesWith,
     HiddenProduct,
+    MatchingCategories,
     explain_placement,
     explain_recommendations,
     explain_trending,
@@ -29,8 +29,8 @@ from productrecs.features.recommendations.recommendation_request import (
 from productrecs.records.catalog.item_filters import FilterError, parse_filters
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.experiments.arm_assignment import (
-    Arm,
-    Split,
+    ArmSplit,
+    HoldoutArm,
     arm_of,
     holdout_split,
 )
@@ -204,7 +204,7 @@ def _explain_list(
     )
 
 
-def _holdout(store: Store) -> Split:
+def _holdout(store: Store) -> ArmSplit:
     return holdout_split(store.settings.holdout_test, store.settings.holdout_percent)
 
 
@@ -246,7 +246,7 @@ def _explanation_lines(explained_list: _ExplainedList) -> Iterator[str]:
 def _arm_lines(explained: _ExplainedList) -> Iterator[str]:
     if explained.variant:
         yield f"test {explained.test}: this shopper gets the variant {explained.variant}"
-    if explained.arm == Arm.HELD_OUT:
+    if explained.arm == HoldoutArm.HELD_OUT:
         yield "HELD OUT: this shopper gets an empty list; without the test:"
 
 

@@ -43,7 +43,7 @@ from productrecs.features.attribution.repository import (
     log_positions,
 )
 from productrecs.features.attribution.search_clicks import (
-    Intents,
+    IntentByTerm,
     count_search_clicks,
 )
 from productrecs.features.attribution.touchpoint_index import (
@@ -273,7 +273,7 @@ def _compute_step(
         touchpoints = touchpoints.since(settled.before_ms)
         searches = searches.since(settled.before_ms)
     days = LocalDays(zone, settled.first_open_day)
-    intents = Intents(position.language)
+    intents = IntentByTerm(position.language)
     carts = repository.log.carts(position.seq, up_to)
     lines = repository.sold_lines.changed_lines(position.seq, up_to)
     changed = [row[0] for row in lines if row[0] <= position.seq or settled.before_ms]
@@ -338,7 +338,7 @@ def _attribute_outcomes(
     index: TouchpointIndex,
     outcome_rows: Sequence[Row],
     days: LocalDays,
-    intents: Intents,
+    intents: IntentByTerm,
 ) -> list[AttributedOutcome]:
     """Return the outcomes of carts and order lines, each with its attributed touchpoint.
 

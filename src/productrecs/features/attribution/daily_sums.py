@@ -121,7 +121,7 @@ class DaySums(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Sum:
+class _OutcomeSums:
     """Values of a group; summed at the end, so that their order makes no difference."""
 
     carts: int = 0
@@ -162,10 +162,10 @@ def sum_by_day(outcomes: Iterable[AttributedOutcome]) -> DaySums:
 
     Equal outcomes give equal sums to the last bit, in any order.
     """
-    credited: dict[tuple[str, str, str, int, str], _Sum] = defaultdict(_Sum)
-    items: dict[tuple[str, int, str], _Sum] = defaultdict(_Sum)
-    sums: dict[tuple[str, str], _Sum] = defaultdict(_Sum)
-    searched: dict[tuple[str, str, str], _Sum] = defaultdict(_Sum)
+    credited: dict[tuple[str, str, str, int, str], _OutcomeSums] = defaultdict(_OutcomeSums)
+    items: dict[tuple[str, int, str], _OutcomeSums] = defaultdict(_OutcomeSums)
+    sums: dict[tuple[str, str], _OutcomeSums] = defaultdict(_OutcomeSums)
+    searched: dict[tuple[str, str, str], _OutcomeSums] = defaultdict(_OutcomeSums)
     for outcome in outcomes:
         sums[outcome.day, outcome.currency].add(outcome)
         if outcome.touch is not None:
@@ -188,12 +188,12 @@ def sum_by_day(outcomes: Iterable[AttributedOutcome]) -> DaySums:
     )
 
 
-def _search_day(key: tuple[str, str, str], sums: _Sum) -> SearchCreditDay:
+def _search_day(key: tuple[str, str, str], sums: _OutcomeSums) -> SearchCreditDay:
     revenue = math.fsum(sums.revenues)
     return SearchCreditDay(*key, sums.carts, sums.lines, sums.units, revenue)
 
 
-def _credit_day(key: tuple[str, str, str, int, str], sums: _Sum) -> CreditDay:
+def _credit_day(key: tuple[str, str, str, int, str], sums: _OutcomeSums) -> CreditDay:
     return CreditDay(
         *key,
         sums.carts,
@@ -207,7 +207,7 @@ def _credit_day(key: tuple[str, str, str, int, str], sums: _Sum) -> CreditDay:
     )
 
 
-def _item_day(key: tuple[str, int, str], sums: _Sum) -> ItemCreditDay:
+def _item_day(key: tuple[str, int, str], sums: _OutcomeSums) -> ItemCreditDay:
     return ItemCreditDay(
         *key,
         sums.carts,
@@ -220,7 +220,7 @@ def _item_day(key: tuple[str, int, str], sums: _Sum) -> ItemCreditDay:
     )
 
 
-def _outcome_day(key: tuple[str, str], sums: _Sum) -> OutcomeDay:
+def _outcome_day(key: tuple[str, str], sums: _OutcomeSums) -> OutcomeDay:
     return OutcomeDay(
         *key,
         sums.carts,

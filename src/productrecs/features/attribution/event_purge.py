@@ -18,7 +18,7 @@ from productrecs.features.attribution.repository import (
     AttributionRepository,
 )
 from productrecs.records.events.repository import EventRepository
-from productrecs.records.experiments.experiment import State
+from productrecs.records.experiments.experiment import ExperimentState
 from productrecs.records.experiments.repository import ExperimentRepository
 from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.store import Store
@@ -85,7 +85,7 @@ def _settle_days_before_purge(
     oldest = now.date() - timedelta(days=retention_days)
     for test in tests:
         needed = test.is_open or (
-            test.state is State.ENDED and (test.ended_at or 0) > now_ms - _LATE_MS
+            test.state is ExperimentState.ENDED and (test.ended_at or 0) > now_ms - _LATE_MS
         )
         if needed and test.started_at is not None:
             started = datetime.fromtimestamp(test.started_at / 1000, settings.zone)

@@ -30,7 +30,7 @@ from productrecs.records.search_counts.search_counter import search_intent
 _IMAGE: Final = int(EventKind.IMAGE_SEARCH_CLICK)
 
 
-class Intents(dict[str, str]):
+class IntentByTerm(dict[str, str]):
     """The intents of recent queries, in one language."""
 
     def __init__(self, language: str) -> None:
@@ -51,7 +51,7 @@ def count_search_clicks(
     clicks: SearchColumns,
     codes: ShopperCodes,
     days: LocalDays,
-    intents: Intents,
+    intents: IntentByTerm,
 ) -> list[SearchDay]:
     """Return the updated rows of the days and intents that `clicks` belong to."""
     rows: dict[SearchKey, list[int]] = defaultdict(list)

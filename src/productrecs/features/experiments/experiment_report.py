@@ -27,10 +27,10 @@ from productrecs.features.experiments.experiment_statistics import (
 )
 from productrecs.features.experiments.repository import (
     ExperimentResultRepository,
-    StoredResult,
+    StoredExperimentResult,
 )
-from productrecs.records.experiments.arm_assignment import Arm
-from productrecs.records.experiments.experiment import CONTROL, Experiment, State
+from productrecs.records.experiments.arm_assignment import HoldoutArm
+from productrecs.records.experiments.experiment import CONTROL, Experiment, ExperimentState
 from productrecs.records.experiments.repository import ExperimentRepository
 from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.store import Store
@@ -62,7 +62,7 @@ _DAY: Final = Definition("day", "day", "the result as it was at the end of that 
 
 def _result_columns(test: MeasuredTest, by: tuple[str, ...]) -> tuple[Definition, ...]:
     """Return the columns; a holdout test has its two arms as columns, others their name."""
-    is_holdout = Arm.SHOWN in test.shares
+    is_holdout = HoldoutArm.SHOWN in test.shares
     arm, control = ("shown", "held_out") if is_holdout else ("mean", "control")
     names = {
         "shown": "the mean of visitors who are shown recommendations",
@@ -148,7 +148,7 @@ def experiment_report(database: Database, store: Store, query: ReportQuery) -> R
 
 def _is_running(store: Store, name: str, experiment: Experiment | None) -> bool:
     if experiment is not None:
-        return experiment.state is State.RUNNING
+        return experiment.state is ExperimentState.RUNNING
     return store.settings.holdout_percent > 0 and name == store.settings.holdout_test
 
 
@@ -165,14 +165,14 @@ def _no_visitors_yet(store: Store, other_tests: list[str]) -> Iterator[str]:
 
 
 def _not_yet(experiment: Experiment) -> str:
-    if experiment.state is State.DRAFT:
+    if experiment.state is ExperimentState.DRAFT:
         return "The test is a draft: start it."
     return "No visitors yet. Visitors take part once a page shows them the list."
 
 
-def _metric_rows(stored: StoredResult) -> Iterator[tuple[ReportValue, ...]]:
+def _metric_rows(stored: StoredExperimentResult) -> Iterator[tuple[ReportValue, ...]]:
     for variant, metrics in stored.result["metrics"].items():
-        is_holdout = variant == Arm.SHOWN
+        is_holdout = variant == HoldoutArm.SHOWN
         than = "with recommendations" if is_holdout else "than the control"
         for name, metric in metrics.items():
             is_conclusion = metric["verdict"] in {LiftVerdict.MORE, LiftVerdict.LESS}
@@ -188,7 +188,7 @@ def _metric_rows(stored: StoredResult) -> Iterator[tuple[ReportValue, ...]]:
 
 
 def _result_figures(
-    stored: StoredResult, experiment: Experiment | None, *, is_running: bool
+    stored: StoredExperimentResult, experiment: Experiment | None, *, is_running: bool
 ) -> Iterator[Figure]:
     result = stored.result
     began, last = iso(result["began_at"]), iso(stored.computed_at)
@@ -199,7 +199,10 @@ def _result_figures(
         yield _figure("ended", "time", iso(ended or 0), "since when the test is off")
     advice_text = advice(result, is_running=is_running)
     yield _figure("advice", "text", advice_text, "what to do")
-    words = {Arm.SHOWN: "are shown recommendations", Arm.HELD_OUT: "are held out"}
+    words = {
+        HoldoutArm.SHOWN: "are shown recommendations",
+        HoldoutArm.HELD_OUT: "are held out",
+    }
     arms = result["arms"] if experiment is not None else result["arms"][::-1]
     for arm in arms:
         name, count = arm["name"], arm["visitors"]
@@ -220,7 +223,7 @@ def _result_figures(
         result["mismatch_p"],
         f"the probability of such sizes by chance (chi-squared); below {SRM_P} is an alarm",
     )
-    for name, metric in result["metrics"].get(Arm.SHOWN, {}).items():
+    for name, metric in result["metrics"].get(HoldoutArm.SHOWN, {}).items():
         yield _figure(
             f"visitors_more_{name}",
             "count",
@@ -369,7 +372,7 @@ def _advice_for_winner(
         if metric["verdict"] == LiftVerdict.LESS
     ]
     but = f" But it brings less {' and '.join(worse)}." if worse else ""
-    if best == Arm.SHOWN:
+    if best == HoldoutArm.SHOWN:
         return f"Stop: recommendations bring more {result['goal']}{lift}.{but}"
     return f"Stop and choose {best}: it brings more {result['goal']}{lift}.{but}"
 

@@ -15,9 +15,9 @@ from productrecs.features.experiments.experiment_statistics import (
     ALPHA,
     MIN_CONVERSIONS,
     SRM_P,
-    Difference,
     Flags,
     LiftVerdict,
+    MeanDifference,
     mean_difference,
     sample_ratio_p,
     verdict,
@@ -26,11 +26,15 @@ from productrecs.features.experiments.experiment_statistics import (
 from productrecs.features.experiments.repository import (
     ExperimentResultRepository,
     Row,
-    StoredResult,
+    StoredExperimentResult,
 )
 from productrecs.records.events.event import EventKind
-from productrecs.records.experiments.arm_assignment import Arm
-from productrecs.records.experiments.experiment import Experiment, Goal, State
+from productrecs.records.experiments.arm_assignment import HoldoutArm
+from productrecs.records.experiments.experiment import (
+    Experiment,
+    ExperimentState,
+    Goal,
+)
 from productrecs.records.experiments.repository import (
     ExperimentRepository,
     stores_with_started_tests,
@@ -73,8 +77,8 @@ def holdout_test(store: Store, name: str) -> MeasuredTest:
     is_running = name == store.settings.holdout_test
     held_out = store.settings.holdout_percent / 100 if is_running else 0
     shares = {
-        Arm.HELD_OUT.value: held_out,
-        Arm.SHOWN.value: 1 - held_out if held_out else 0,
+        HoldoutArm.HELD_OUT.value: held_out,
+        HoldoutArm.SHOWN.value: 1 - held_out if held_out else 0,
     }
     return MeasuredTest(name, shares, (_CONVERSION, Goal.REVENUE.value), Goal.REVENUE)
 
@@ -94,7 +98,7 @@ def measured_test(experiment: Experiment) -> MeasuredTest:
 
 
 @dataclass(slots=True)
-class Visitors:
+class VisitorOutcomes:
     """The visitors of a test, and the excluded records."""
 
     arms: Ints  # the place of each visitor's arm in the test's shares
@@ -141,7 +145,7 @@ class VisitorIndex:
 
 
 @dataclass(slots=True)
-class _Order:
+class _VisitorOrder:
     is_before: bool
     value: float = 0.0
     margin: float = 0.0
@@ -152,7 +156,7 @@ class _Order:
 class _Purchases:
     """The orders of a test's visitors, by visitor, order, and whether it is before."""
 
-    orders: dict[tuple[str, int, bool], _Order] = field(default_factory=dict)
+    orders: dict[tuple[str, int, bool], _VisitorOrder] = field(default_factory=dict)
     foreign: set[int] = field(default_factory=set)
     lines: int = 0
     costed: int = 0
@@ -169,7 +173,7 @@ class _Purchases:
             if ts < exposures.first_at[unit] - BEFORE_MS:
                 continue
             key = line_seq if basket is None else basket
-            order = self.orders.setdefault((unit, key, is_before), _Order(is_before))
+            order = self.orders.setdefault((unit, key, is_before), _VisitorOrder(is_before))
             order.is_bought |= quantity is None or quantity > 0
             if (paid_in or currency) != currency:
                 self.foreign.add(key)
@@ -190,7 +194,7 @@ class _Purchases:
 
 def visitors_with_outcomes(
     test: MeasuredTest, exposures: VisitorIndex, bought: _Purchases, events: Iterable[Row]
-) -> Visitors:
+) -> VisitorOutcomes:
     """Return every visitor of one arm with their outcomes, sorted by unit.
 
     An event is (person, kind, ts).
@@ -221,7 +225,7 @@ def visitors_with_outcomes(
         metric = Goal.CARTS if kind == EventKind.ADD_TO_CART else Goal.CLICKS
         values[metric][indexes[visitor]] = 1.0
     arms = np.array([names.index(next(iter(exposures.arms[unit]))) for unit in units], int)
-    return Visitors(
+    return VisitorOutcomes(
         arms,
         values,
         before,
@@ -257,14 +261,16 @@ def measured_tests(database: Database, store: Store, now_ms: int) -> list[Measur
         stored = ExperimentRepository(connection, store.store_id).all()
     for one in stored:
         ended_at = one.ended_at or 0
-        if one.is_open or (one.state is State.ENDED and ended_at > now_ms - _LATE_MS):
+        if one.is_open or (
+            one.state is ExperimentState.ENDED and ended_at > now_ms - _LATE_MS
+        ):
             tests.append(measured_test(one))
     return tests
 
 
 def measure_and_store_test(
     database: Database, store: Store, test: MeasuredTest, now_ms: int
-) -> StoredResult:
+) -> StoredExperimentResult:
     """Compute and store the current result of a test.
 
     Reads all purchases from 90 days before the test on; large stores take seconds.
@@ -293,14 +299,16 @@ def measure_and_store_test(
     today = datetime.fromtimestamp(now_ms / 1000, UTC).astimezone(store.settings.zone)
     end_ms = now_ms if test.until_ms is None else test.until_ms
     result = result_fields(test, visitors, end_ms)
-    stored = StoredResult(test.name, today.date().isoformat(), now_ms, result)
+    stored = StoredExperimentResult(test.name, today.date().isoformat(), now_ms, result)
     with database.transaction(synced=False) as transaction:
         AccountRepository(transaction).lock(store.store_id)
         ExperimentResultRepository(transaction, store.store_id).store(stored)
     return stored
 
 
-def _with_shares(test: MeasuredTest, before: Sequence[StoredResult]) -> MeasuredTest:
+def _with_shares(
+    test: MeasuredTest, before: Sequence[StoredExperimentResult]
+) -> MeasuredTest:
     """Return an ended holdout test with the shares of its last result."""
     if any(test.shares.values()) or not before:
         return test
@@ -308,7 +316,9 @@ def _with_shares(test: MeasuredTest, before: Sequence[StoredResult]) -> Measured
     return test._replace(shares={arm["name"]: arm["share"] or 0 for arm in arms})
 
 
-def result_fields(test: MeasuredTest, visitors: Visitors, now_ms: int) -> dict[str, Any]:
+def result_fields(
+    test: MeasuredTest, visitors: VisitorOutcomes, now_ms: int
+) -> dict[str, Any]:
     """Return the result as plain values; without shares the arm sizes are not tested."""
     counts = [
         int((visitors.arms == arm_index).sum()) for arm_index in range(len(test.shares))
@@ -356,7 +366,7 @@ def result_fields(test: MeasuredTest, visitors: Visitors, now_ms: int) -> dict[s
     return result
 
 
-def _arm_sums(visitors: Visitors, arm_index: int) -> dict[str, float]:
+def _arm_sums(visitors: VisitorOutcomes, arm_index: int) -> dict[str, float]:
     """Return the sums of an arm; of clicks, carts and conversions the visitors."""
     is_in_arm = visitors.arms == arm_index
     return {
@@ -365,12 +375,15 @@ def _arm_sums(visitors: Visitors, arm_index: int) -> dict[str, float]:
     }
 
 
-_GATES: Final = {Goal.CLICKS.value: Goal.CLICKS.value, Goal.CARTS.value: Goal.CARTS.value}
+_GATES: Final = {
+    Goal.CLICKS.value: Goal.CLICKS.value,
+    Goal.CARTS.value: Goal.CARTS.value,
+}
 """The metric whose conversions count, where they are not purchases."""
 
 
 def _compare_with_control(
-    visitors: Visitors,
+    visitors: VisitorOutcomes,
     metric: str,
     arm_index: int,
     comparisons: int,
@@ -400,7 +413,7 @@ def _compare_with_control(
 
 
 def _comparison_fields(
-    effect: Difference, conclusion: LiftVerdict, is_in_variant: Flags, alpha: float
+    effect: MeanDifference, conclusion: LiftVerdict, is_in_variant: Flags, alpha: float
 ) -> dict[str, Any]:
     """Return a difference as plain values, without figures that are not yet valid."""
     count = len(is_in_variant)

@@ -44,7 +44,7 @@ class LiftVerdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class MeanDifference:
     """The difference between an arm and the control in the mean per visitor."""
 
     mean: float
@@ -70,7 +70,7 @@ class Difference:
 
 def mean_difference(
     is_in_variant: Flags, values: Floats, before: Floats, alpha: float = ALPHA
-) -> Difference:
+) -> MeanDifference:
     """Return the difference of means with its interval (at least two visitors per arm).
 
     Visitors with `is_in_variant` are of the arm, the others of the control. `before` has
@@ -82,7 +82,7 @@ def mean_difference(
         variant_values.var(ddof=1) / len(variant_values)
         + control_values.var(ddof=1) / len(control_values)
     )
-    return Difference(
+    return MeanDifference(
         float(variant_values.mean()),
         float(control_values.mean()),
         float(variant_values.mean() - control_values.mean()),
@@ -117,7 +117,7 @@ def interval_radius(variance: float, visitors: int, alpha: float = ALPHA) -> flo
     return math.sqrt(variance * 2 * (rho + 1) / rho * math.log(math.sqrt(rho + 1) / alpha))
 
 
-def verdict(difference: Difference, conversions: int) -> LiftVerdict:
+def verdict(difference: MeanDifference, conversions: int) -> LiftVerdict:
     """Return the verdict; COLLECTING until the smaller arm has 50 conversions."""
     if conversions < MIN_CONVERSIONS:
         return LiftVerdict.COLLECTING

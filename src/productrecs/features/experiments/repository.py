@@ -22,7 +22,7 @@ _LINKS: Final = "SELECT session, customer FROM shopper_links WHERE store_id = ?"
 Row = tuple[Any, ...]
 
 
-class StoredResult(NamedTuple):
+class StoredExperimentResult(NamedTuple):
     """A test's result, as computed on one day."""
 
     test: str
@@ -80,7 +80,7 @@ class ExperimentResultRepository:
         )
         return [(row[0], int(row[1])) for row in self._transaction.execute(query)]
 
-    def store(self, result: StoredResult) -> None:
+    def store(self, result: StoredExperimentResult) -> None:
         """Store a day's result, replacing an earlier one of that day."""
         values = {
             "computed_at": result.computed_at,
@@ -94,7 +94,7 @@ class ExperimentResultRepository:
         )
         self._transaction.execute(query)
 
-    def newest_results(self, test: str, limit: int) -> list[StoredResult]:
+    def newest_results(self, test: str, limit: int) -> list[StoredExperimentResult]:
         """Return the newest results of a test, the newest first.
 
         Results that an earlier version stored in another form are left out.
@@ -107,7 +107,7 @@ class ExperimentResultRepository:
             .limit(limit)
         )
         results = [
-            StoredResult(row[0], row[1], int(row[2]), json.loads(row[3]))
+            StoredExperimentResult(row[0], row[1], int(row[2]), json.loads(row[3]))
             for row in self._transaction.execute(query)
         ]
         return [result for result in results if "gate" in result.result]

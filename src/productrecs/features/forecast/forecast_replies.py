@@ -11,7 +11,7 @@ from productrecs.core.clock import DAY_MS, iso
 from productrecs.core.time_window import window_end_ms, window_start_ms
 from productrecs.features.forecast.repository import (
     NO_DAYS_AHEAD,
-    DayAhead,
+    DayForecast,
     ForecastRun,
     ItemForecast,
     StockedItem,
@@ -87,7 +87,7 @@ def today_of(now_ms: int, zone: tzinfo) -> date:
     return datetime.fromtimestamp(now_ms / 1000, tz=zone).date()
 
 
-def item_days_ahead(item: ItemForecast, first_day: str, zone: tzinfo) -> list[DayAhead]:
+def item_days_ahead(item: ItemForecast, first_day: str, zone: tzinfo) -> list[DayForecast]:
     """Return the days ahead of an item, without days outside its current sales window.
 
     An item that was in the catalog at forecast time but had no sales data sells nothing

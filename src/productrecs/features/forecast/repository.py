@@ -35,7 +35,7 @@ class ForecastRun:
     seconds: float
 
 
-class DayAhead(NamedTuple):
+class DayForecast(NamedTuple):
     """One day of a forecast."""
 
     mean: float
@@ -44,8 +44,8 @@ class DayAhead(NamedTuple):
     p90: float
 
 
-NO_DAYS_AHEAD: Final = DayAhead(0.0, 0.0, 0.0, 0.0)
-_DAYS: Final = msgspec.json.Decoder(list[DayAhead])
+NO_DAYS_AHEAD: Final = DayForecast(0.0, 0.0, 0.0, 0.0)
+_DAYS: Final = msgspec.json.Decoder(list[DayForecast])
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class ItemForecast:
     available_until: str | None
     created_at: int
     method: str | None
-    days: Sequence[DayAhead]
+    days: Sequence[DayForecast]
     daily: Mapping[int, float] | None = None  # sales by days before the run; None: unknown
 
 

@@ -29,7 +29,7 @@ _MAX_SKEW: Final = 5  # minutes
 _PRODUCTS: Final = frozenset({EventSubject.PRODUCT, EventSubject.PRODUCTS})
 
 
-class Verdict(StrEnum):
+class LiveEventVerdict(StrEnum):
     """The result of processing an event."""
 
     ACCEPTED = "accepted"
@@ -80,7 +80,7 @@ class LiveEvent:
     """One event of the live view."""
 
     at_ms: int
-    verdict: Verdict
+    verdict: LiveEventVerdict
     kind: str
     session: str
     item: str
@@ -101,9 +101,13 @@ def client_hash(store_id: StoreId, address: str, agent: str) -> str:
 def live_events_of_request(received: ReceivedRequest) -> list[LiveEvent]:
     """Return the events of a request, judged by the request alone."""
     if received.refusal or -1 in received.problems:
-        verdict = Verdict.KEY_REFUSED if received.is_key_refused else Verdict.REFUSED
+        verdict = (
+            LiveEventVerdict.KEY_REFUSED
+            if received.is_key_refused
+            else LiveEventVerdict.REFUSED
+        )
         if not received.refusal:
-            verdict = Verdict.INVALID
+            verdict = LiveEventVerdict.INVALID
         detail = received.refusal or received.problems[-1]
         body_text = received.data[:MAX_BODY].decode("utf-8", "replace")
         return [_to_live_event(received, {}, verdict, detail, body_text)]
@@ -114,42 +118,44 @@ def live_events_of_request(received: ReceivedRequest) -> list[LiveEvent]:
     return events
 
 
-def with_catalog_verdict(event: LiveEvent, known_items: Collection[str]) -> Verdict:
+def with_catalog_verdict(
+    event: LiveEvent, known_items: Collection[str]
+) -> LiveEventVerdict:
     """Return the verdict on an event, given which products are in the catalog."""
-    if event.verdict is not Verdict.ACCEPTED:
+    if event.verdict is not LiveEventVerdict.ACCEPTED:
         return event.verdict
     unknown = any(item not in known_items for item in event.items)
-    return Verdict.UNKNOWN_ITEM if unknown else event.verdict
+    return LiveEventVerdict.UNKNOWN_ITEM if unknown else event.verdict
 
 
 def _verdict_with_problem(
     received: ReceivedRequest, index: int, body: Mapping[str, Any]
-) -> tuple[Verdict, str]:
+) -> tuple[LiveEventVerdict, str]:
     if index in received.problems:
-        return Verdict.INVALID, received.problems[index]
+        return LiveEventVerdict.INVALID, received.problems[index]
     if received.is_order:
         return _order_verdict(received, body)
     if received.problems:
-        return Verdict.NOT_STORED, ""
+        return LiveEventVerdict.NOT_STORED, ""
     return _event_verdict(received, body)
 
 
 def _event_verdict(
     received: ReceivedRequest, body: Mapping[str, Any]
-) -> tuple[Verdict, str]:
+) -> tuple[LiveEventVerdict, str]:
     is_buy = body.get("event") == EventKind.BUY.wire_name
     if is_buy and not body.get("order_id"):
-        return Verdict.NO_ORDER_ID, ""
+        return LiveEventVerdict.NO_ORDER_ID, ""
     if not is_buy and (reason := _bot_reason(received, body)):
-        return Verdict.BOT, reason
+        return LiveEventVerdict.BOT, reason
     if received.is_foreign:
-        return Verdict.FOREIGN_ORIGIN, ""
+        return LiveEventVerdict.FOREIGN_ORIGIN, ""
     if refusal := _identity_refusal(received, body):
-        return Verdict.IDENTITY, refusal
+        return LiveEventVerdict.IDENTITY, refusal
     minutes = _skew_minutes(body.get("timestamp"), received.at_ms)
     if minutes >= _MAX_SKEW:
-        return Verdict.CLOCK, f"Its own time differs by {minutes:,} minutes."
-    return Verdict.ACCEPTED, ""
+        return LiveEventVerdict.CLOCK, f"Its own time differs by {minutes:,} minutes."
+    return LiveEventVerdict.ACCEPTED, ""
 
 
 def _bot_reason(received: ReceivedRequest, body: Mapping[str, Any]) -> str:
@@ -163,14 +169,14 @@ def _bot_reason(received: ReceivedRequest, body: Mapping[str, Any]) -> str:
 
 def _order_verdict(
     received: ReceivedRequest, body: Mapping[str, Any]
-) -> tuple[Verdict, str]:
+) -> tuple[LiveEventVerdict, str]:
     if received.is_repeated:
-        return Verdict.ORDER_AGAIN, ""
+        return LiveEventVerdict.ORDER_AGAIN, ""
     if not body.get("user_id") and not body.get("session_id"):
-        return Verdict.NO_SHOPPER, ""
+        return LiveEventVerdict.NO_SHOPPER, ""
     if refusal := _identity_refusal(received, body):
-        return Verdict.IDENTITY, refusal
-    return Verdict.ACCEPTED, ""
+        return LiveEventVerdict.IDENTITY, refusal
+    return LiveEventVerdict.ACCEPTED, ""
 
 
 def _identity_refusal(received: ReceivedRequest, body: Mapping[str, Any]) -> str:
@@ -192,7 +198,7 @@ def _skew_minutes(text: object, at_ms: int) -> int:
 def _to_live_event(
     received: ReceivedRequest,
     body: Mapping[str, Any],
-    verdict: Verdict,
+    verdict: LiveEventVerdict,
     detail: str,
     body_text: str,
 ) -> LiveEvent:

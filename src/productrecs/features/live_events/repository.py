@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from productrecs.core.clock import HOUR_MS
 from productrecs.core.ids import StoreId, random_text
-from productrecs.features.live_events.live_event import ORDER, LiveEvent, Verdict
+from productrecs.features.live_events.live_event import ORDER, LiveEvent, LiveEventVerdict
 from productrecs.records.events.event import EventKind, event_fields
 from productrecs.records.events.newest_events.repository import NewestEventRepository
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
@@ -112,7 +112,7 @@ class LiveEventRepository:
         return [
             LiveEvent(
                 at_ms=row["at"],
-                verdict=Verdict(row["verdict"]),
+                verdict=LiveEventVerdict(row["verdict"]),
                 kind=row["kind"],
                 session=row["session"],
                 item=row["item"],
@@ -195,7 +195,7 @@ def _to_live_events(rows: Sequence[sa.RowMapping]) -> Iterator[LiveEvent]:
             str(row["item_id"]) for row in reversed(rows_of_event) if row["item_id"]
         ]
         is_known = all(row["present"] is not False for row in rows_of_event)
-        verdict = Verdict.ACCEPTED if is_known else Verdict.UNKNOWN_ITEM
+        verdict = LiveEventVerdict.ACCEPTED if is_known else LiveEventVerdict.UNKNOWN_ITEM
         fields = event_fields(
             dict(rows_of_event[-1]), {row["item"]: row["item_id"] for row in rows_of_event}
         )
@@ -238,9 +238,9 @@ def _order_to_live_event(lines: Sequence[sa.RowMapping]) -> LiveEvent:
             {name: row[name] for name in ("item_id", "quantity", "price")} for row in lines
         ],
     }
-    verdict = Verdict.ACCEPTED if is_known else Verdict.UNKNOWN_ITEM
+    verdict = LiveEventVerdict.ACCEPTED if is_known else LiveEventVerdict.UNKNOWN_ITEM
     if first["shopper"] is None:
-        verdict = Verdict.NO_SHOPPER
+        verdict = LiveEventVerdict.NO_SHOPPER
     return LiveEvent(
         at_ms=first["updated_at"] or first["ts"],
         verdict=verdict,

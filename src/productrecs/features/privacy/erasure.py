@@ -233,7 +233,7 @@ class Eraser:
             shoppers.check_files_again()
             typed = EventRepository(transaction, store_id).queries_of(names)
             texts = {" ".join(one.split())[:100].lower() for one in typed}
-            SearchCountRepository(transaction, store_id).delete_rare(
+            SearchCountRepository(transaction, store_id).delete_rare_queries(
                 sorted(texts), intents, MAX_RARE_SEARCHES
             )
             shoppers.delete_test_arms(names)

@@ -60,7 +60,7 @@ class RankingVerdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class RecallDifference:
     """A difference of recall@20 with its 95 % interval."""
 
     mean: float
@@ -92,7 +92,7 @@ class MethodMetrics:
     ndcg_at_10: float
     coverage: float
     novelty: float
-    difference: Interval | None = None
+    difference: RecallDifference | None = None
     verdict: RankingVerdict | None = None
 
 
@@ -134,7 +134,7 @@ def method_metrics(
     method: str,
     metrics: CaseMetrics,
     popularity: Floats,
-    difference: Interval | None = None,
+    difference: RecallDifference | None = None,
 ) -> MethodMetrics:
     """Return a method's metrics; `popularity` [n_items] is each item's earlier popularity.
 
@@ -158,7 +158,7 @@ def method_metrics(
 
 def paired_difference(
     metrics: CaseMetrics, baseline: CaseMetrics, groups: Ints
-) -> Interval:
+) -> RecallDifference:
     """Return the difference of recall@20, paired by case; the bootstrap draws groups.
 
     Cases of one visit or order form a group. The random draws are the same in every
@@ -167,7 +167,9 @@ def paired_difference(
     return confidence_interval(metrics.recalls - baseline.recalls, groups)
 
 
-def confidence_interval(values: Floats, groups: Ints, confidence: float = 0.95) -> Interval:
+def confidence_interval(
+    values: Floats, groups: Ints, confidence: float = 0.95
+) -> RecallDifference:
     """Return the mean of values with its 95 % interval; the bootstrap draws groups."""
     group_index = np.unique(groups, return_inverse=True)[1]
     sums = np.bincount(group_index, weights=values)
@@ -178,7 +180,7 @@ def confidence_interval(values: Floats, groups: Ints, confidence: float = 0.95) 
         sampled = rng.integers(len(sizes), size=len(sizes))
         means[resample] = sums[sampled].sum() / sizes[sampled].sum()
     low, high = np.quantile(means, (0.5 - confidence / 2, 0.5 + confidence / 2))
-    return Interval(float(sums.sum() / sizes.sum()), float(low), float(high))
+    return RecallDifference(float(sums.sum() / sizes.sum()), float(low), float(high))
 
 
 MIN_GROUPS: Final = 50  # minimum number of evaluated visits or orders
@@ -196,7 +198,7 @@ _HIDDEN_STEP: Final = 7_919  # a prime; selects the hidden product of a cart
 Lists = Callable[[tuple[int, ...]], list[int]]
 
 
-class Task(StrEnum):
+class BacktestTask(StrEnum):
     """What a list should have predicted."""
 
     VISIT = "visit"  # on a product page: the visit's next product
@@ -204,11 +206,11 @@ class Task(StrEnum):
     CART = "cart"  # in a cart: the product of a later order that is not in it yet
 
 
-_PAGE_TYPES: Final[Mapping[Task, PageType]] = MappingProxyType(
+_PAGE_TYPES: Final[Mapping[BacktestTask, PageType]] = MappingProxyType(
     {
-        Task.VISIT: PageType.PRODUCT,
-        Task.ORDER: PageType.PRODUCT,
-        Task.CART: PageType.CART,
+        BacktestTask.VISIT: PageType.PRODUCT,
+        BacktestTask.ORDER: PageType.PRODUCT,
+        BacktestTask.CART: PageType.CART,
     }
 )
 
@@ -217,7 +219,7 @@ _PAGE_TYPES: Final[Mapping[Task, PageType]] = MappingProxyType(
 class TaskResult:
     """Result of one task; without scores if there is too little data."""
 
-    task: Task
+    task: BacktestTask
     since_ms: int  # training ends and the test part begins here
     groups: int  # evaluated visits or orders
     questions: int
@@ -238,8 +240,8 @@ def run_backtest(
 ) -> Iterator[TaskResult]:
     """Yield each task's result; at most `limit` cases are evaluated."""
     for groups, tasks in (
-        (group_visits(inputs.behaviour), (Task.VISIT,)),
-        (group_orders(inputs.purchases), (Task.ORDER, Task.CART)),
+        (group_visits(inputs.behaviour), (BacktestTask.VISIT,)),
+        (group_orders(inputs.purchases), (BacktestTask.ORDER, BacktestTask.CART)),
     ):
         first = first_test_group(groups)
         by_task = {task: _cases(task, groups, first, limit) for task in tasks}
@@ -255,7 +257,9 @@ def run_backtest(
             scores: tuple[MethodMetrics, ...] = ()
             if _has_enough(cases):
                 page_type = _PAGE_TYPES[task]
-                lists = _lists_by_method(_Engines(models, settings, page_type, since_ms))
+                lists = _lists_by_method(
+                    _BacktestedEngines(models, settings, page_type, since_ms)
+                )
                 scores = _metrics_by_method(cases, lists, popularity)
             yield _task_result(task, groups, first, cases, scores)
 
@@ -269,18 +273,20 @@ def replay_orders(
     """
     groups = group_orders(inputs.purchases)
     first = first_test_group(groups)
-    cases = _cases(Task.ORDER, groups, first, limit)
+    cases = _cases(BacktestTask.ORDER, groups, first, limit)
     if not _has_enough(cases):
         return [], []
     since_ms = int(groups.starts[first])
     models = TrainedModels.from_arrays(
         "", fit(inputs.before(since_ms), n_items, settings, since_ms)
     )
-    engines = _Engines(models, settings, PageType.PRODUCT, since_ms)
+    engines = _BacktestedEngines(models, settings, PageType.PRODUCT, since_ms)
     return cases, [engines.fused_picks(case.context) for case in cases]
 
 
-def _cases(task: Task, groups: ItemGroups, first: int, limit: int) -> list[EvaluationCase]:
+def _cases(
+    task: BacktestTask, groups: ItemGroups, first: int, limit: int
+) -> list[EvaluationCase]:
     """Return up to `limit` evaluation cases, sampled evenly from group `first` on."""
     cases = [
         case
@@ -290,13 +296,15 @@ def _cases(task: Task, groups: ItemGroups, first: int, limit: int) -> list[Evalu
     return cases[:: -(-len(cases) // limit)] if cases else []
 
 
-def _group_cases(task: Task, group: int, items: list[int]) -> Iterator[EvaluationCase]:
-    if task is Task.VISIT:
+def _group_cases(
+    task: BacktestTask, group: int, items: list[int]
+) -> Iterator[EvaluationCase]:
+    if task is BacktestTask.VISIT:
         for step in range(1, len(items)):
             yield EvaluationCase(
                 group, tuple(items[:step]), frozenset(items[step : step + 1])
             )
-    elif task is Task.ORDER:
+    elif task is BacktestTask.ORDER:
         for item in items:
             yield EvaluationCase(group, (item,), frozenset(items) - {item})
     elif len(items) > 2:  # noqa: PLR2004 - two items remain as input
@@ -310,7 +318,7 @@ def _has_enough(cases: list[EvaluationCase]) -> bool:
 
 
 def _task_result(
-    task: Task,
+    task: BacktestTask,
     groups: ItemGroups,
     first: int,
     cases: list[EvaluationCase],
@@ -350,7 +358,7 @@ def _metrics_by_method(
     )
 
 
-class _Engines:
+class _BacktestedEngines:
     """The engines, trained on the earlier data, for the lists of one page type."""
 
     def __init__(
@@ -418,7 +426,7 @@ class _Engines:
         return engine.evaluate(self._models.of(engine), context)
 
 
-def _lists_by_method(engines: _Engines) -> dict[str, Lists]:
+def _lists_by_method(engines: _BacktestedEngines) -> dict[str, Lists]:
     """Return the compared methods: popularity, each engine by itself, and their fusion."""
     by_engine = {name: engines.single_engine(name) for name in EVALUATED}
     return {POPULARITY: engines.popularity, **by_engine, MIX: engines.mix}

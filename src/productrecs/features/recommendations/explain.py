@@ -24,7 +24,7 @@ from productrecs.features.recommendations.placement_lists import (
     decide_placement,
 )
 from productrecs.features.recommendations.recipes import PageType
-from productrecs.features.recommendations.recommend import Decision, decide_list
+from productrecs.features.recommendations.recommend import ListDecision, decide_list
 from productrecs.features.recommendations.recommendation_request import (
     EngineName,
     Pick,
@@ -72,7 +72,7 @@ class BoughtWith:
 
 
 @dataclass(frozen=True, slots=True)
-class GoesWith:
+class MatchingCategories:
     """Two categories that are bought together: the number of baskets, and the lift.
 
     The first is the product's, the second that of the list's anchors.
@@ -106,7 +106,7 @@ class ExplainedProduct:
     completes: tuple[
         BoughtWith, ...
     ] = ()  # co-occurrences with anchors of other categories, in baskets or converted carts
-    goes_with: GoesWith | None = None  # if the categories are the only evidence
+    goes_with: MatchingCategories | None = None  # if the categories are the only evidence
     seen_by: SeenBy | None = None
     return_share: float | None = None  # share of visit steps that return to it
     category: str | None = None  # source category in the backfill
@@ -202,7 +202,7 @@ def explain_placement(
 
 
 def _explain_list(
-    store: StoreState, request: RecommendationRequest, decision: Decision, now_ms: int
+    store: StoreState, request: RecommendationRequest, decision: ListDecision, now_ms: int
 ) -> Explanation:
     explainer = _Explainer(store, decision, request, now_ms)
     context = decision.call.context
@@ -264,7 +264,7 @@ class _Explainer:
     def __init__(
         self,
         store: StoreState,
-        decision: Decision,
+        decision: ListDecision,
         request: RecommendationRequest,
         now_ms: int,
     ) -> None:
@@ -335,9 +335,11 @@ class _Explainer:
         ids = self._store.catalog.ids
         return tuple(BoughtWith(ids[one.anchor] or "", one.baskets) for one in baskets)
 
-    def _category_names(self, item: int, pair: CategoryPair) -> GoesWith:
+    def _category_names(self, item: int, pair: CategoryPair) -> MatchingCategories:
         narrowest = self._decision.call.eligible.narrowest
-        return GoesWith(narrowest[item], narrowest[pair.anchor], pair.baskets, pair.lift)
+        return MatchingCategories(
+            narrowest[item], narrowest[pair.anchor], pair.baskets, pair.lift
+        )
 
     def _bundle_name(self) -> str | None:
         picks = self._decision.picks

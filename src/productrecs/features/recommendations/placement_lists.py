@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from productrecs.features.recommendations.recommend import (
-    Decision,
+    ListDecision,
     decide_list,
 )
 from productrecs.features.recommendations.recommendation_request import (
@@ -58,7 +58,7 @@ class PlacedDecisions(NamedTuple):
     """A placement's list, and the decisions behind it: the strategy's, the fallback's."""
 
     picks: list[Pick]
-    decisions: tuple[tuple[RecommendationRequest, Decision], ...]
+    decisions: tuple[tuple[RecommendationRequest, ListDecision], ...]
 
 
 def placement_requests(
@@ -100,7 +100,7 @@ def decide_placement(
     """
     content, num = placed.placement.content, placed.num
     picks: list[Pick] = []
-    decisions: list[tuple[RecommendationRequest, Decision]] = []
+    decisions: list[tuple[RecommendationRequest, ListDecision]] = []
     for request in (placed.main, placed.fallback):
         is_complete = bool(picks) and content.strategy is Strategy.BUNDLE
         if request is None or len(picks) >= num or is_complete:

@@ -63,7 +63,7 @@ from productrecs.records.events.shopper_history_cache import ShopperHistory
 _REACH: Final = 3  # length of a list before limits, in lengths of the list after them
 
 
-class Decision(NamedTuple):
+class ListDecision(NamedTuple):
     """A list, and every intermediate result behind it."""
 
     call: StoreListRequest
@@ -95,7 +95,7 @@ def decide_list(
     request: RecommendationRequest,
     histories: Sequence[ShopperHistory],
     now_ms: int,
-) -> Decision:
+) -> ListDecision:
     """Return the picks of `recommend`, with every intermediate result."""
     plan, num = request.plan, request.num
     call = _list_request(store, request, histories, now_ms)
@@ -104,7 +104,7 @@ def decide_list(
     fused = fuse_candidates(weights, candidates)
     if recipe.is_whole:
         picks = _eligible_picks(call, fused, num, is_varied=False)
-        return Decision(call, weights, candidates, fused, picks)
+        return ListDecision(call, weights, candidates, fused, picks)
     ranking = _apply_rules_and_fatigue(call, fused)
     is_limited = plan is not None and plan.is_limited
     reach = _REACH * num if is_limited else num + reserve_count(store)
@@ -125,7 +125,7 @@ def decide_list(
     if eligible.rules is not None and eligible.rules.pins:
         picks = _apply_pins(call, ranking, picks)
     replaced = frozenset(pick.item for pick in replacements)
-    return Decision(call, weights, candidates, ranking, picks, replaced)
+    return ListDecision(call, weights, candidates, ranking, picks, replaced)
 
 
 def _list_request(

@@ -183,7 +183,7 @@ class ResolvedQuery:
         return bool(self.query.text.strip())
 
 
-class Pages(NamedTuple):
+class PageSize(NamedTuple):
     """The page size, and the number of candidates for the first page."""
 
     size: int
@@ -429,7 +429,7 @@ def weigh_scores(
     return list(scores)
 
 
-def paginate(hits: Sequence[Hit], exact: int, pages: Pages, until: int) -> list[Hit]:
+def paginate(hits: Sequence[Hit], exact: int, pages: PageSize, until: int) -> list[Hit]:
     """Return the first `until` results, in pages.
 
     The first page is that of `find_products`, and each page continues where the previous

@@ -23,7 +23,7 @@ from productrecs.features.search.hits import (
     with_variant_counts,
 )
 from productrecs.features.search.product_search import (
-    Pages,
+    PageSize,
     ResolvedQuery,
     SearchableStore,
     SearchRequest,
@@ -135,7 +135,7 @@ class Facet(StrEnum):
     ATTRIBUTES = "attributes"  # all other attributes of a product
 
 
-class Sort(StrEnum):
+class SortOrder(StrEnum):
     """The order of results."""
 
     RELEVANCE = "relevance"
@@ -152,7 +152,7 @@ class ResultsPageRequest:
     request: SearchRequest
     filters: Filters = field(default_factory=Filters)
     facets: tuple[Facet, ...] = ()
-    sort: Sort = Sort.RELEVANCE
+    sort: SortOrder = SortOrder.RELEVANCE
     offset: int = 0
     suggest: int = 0  # maximum number of suggestions
     highlight: bool = False
@@ -190,7 +190,7 @@ class ResultsPage:
     refinement: Refinement | None = None
 
 
-class _Results(NamedTuple):
+class _MatchedItems(NamedTuple):
     """All results: by id or sku, with every word, then (if few) with some."""
 
     items: Items
@@ -200,14 +200,14 @@ class _Results(NamedTuple):
     relaxed: Relaxed
     is_code: bool = False
 
-    def filter_by(self, masks: Iterable[Mask]) -> "_Results":
+    def filter_by(self, masks: Iterable[Mask]) -> "_MatchedItems":
         """Return the results that pass every mask, in the same order."""
         is_match = np.ones(len(self.items), dtype=np.bool_)
         for mask in masks:
             is_match &= mask.take(self.items, mode="clip") & (self.items < len(mask))
         return self.keep(is_match)
 
-    def keep(self, is_match: Mask) -> "_Results":
+    def keep(self, is_match: Mask) -> "_MatchedItems":
         """Return the results of a mask of these, in the same order."""
         return self._replace(
             items=self.items[is_match],
@@ -263,7 +263,7 @@ def _search_words(
     query: ResolvedQuery,
     listing: ResultsPageRequest,
     masks: Mapping[str, Mask],
-) -> tuple[ResolvedQuery, _Results]:
+) -> tuple[ResolvedQuery, _MatchedItems]:
     """Return the query as read, and the results of the words that remain.
 
     Partial matches are among them if filters leave few.
@@ -299,8 +299,8 @@ def _index_query(
     )
 
 
-def _as_results(index_hits: IndexHits) -> _Results:
-    return _Results(
+def _as_results(index_hits: IndexHits) -> _MatchedItems:
+    return _MatchedItems(
         np.array(index_hits.items, dtype=np.int64),
         np.array(index_hits.scores, dtype=np.float64),
         index_hits.exact,
@@ -310,17 +310,17 @@ def _as_results(index_hits: IndexHits) -> _Results:
     )
 
 
-def _list_trending(query: ResolvedQuery, trending: Trending) -> _Results:
+def _list_trending(query: ResolvedQuery, trending: Trending) -> _MatchedItems:
     order = dict.fromkeys(islice(trending(query.visible), 2 * MAX_FILTERED))
     items = np.fromiter(order, np.int64, len(order))[:MAX_FILTERED]
     scores = 1.0 / np.arange(1.0, len(items) + 1)
-    return _Results(items, scores, 0, len(items), Relaxed.NOTHING)
+    return _MatchedItems(items, scores, 0, len(items), Relaxed.NOTHING)
 
 
 def _refinement(
     store: SearchableStore,
     query: ResolvedQuery,
-    matches: _Results,
+    matches: _MatchedItems,
     masks: Mapping[str, Mask],
 ) -> Refinement | None:
     known = {*masks, *(one.field.value for one in query.filters)}
@@ -345,12 +345,12 @@ def _page_hits(
     store: SearchableStore,
     query: ResolvedQuery,
     listing: ResultsPageRequest,
-    page_results: _Results,
+    page_results: _MatchedItems,
     masks: Mapping[str, Mask],
 ) -> list[Hit]:
     offset, num = listing.offset, listing.request.num
     groups = store.groups_for(listing.request)
-    if listing.sort is not Sort.RELEVANCE:
+    if listing.sort is not SortOrder.RELEVANCE:
         tiers = (
             page_results.items[: page_results.complete],
             page_results.items[page_results.complete :],
@@ -363,7 +363,7 @@ def _page_hits(
         np.array(query.pinned, dtype=np.int64), list(masks.values())
     ).tolist()
     until = offset + num + len(pins)
-    pages = Pages(num, query.candidate_limit(num))
+    pages = PageSize(num, query.candidate_limit(num))
     last_rank = (
         until + pages.candidate_limit + num
     )  # lowest rank that boosts may lift to the page
@@ -377,7 +377,7 @@ def _page_hits(
 def _first_hits(
     store: SearchableStore,
     query: ResolvedQuery,
-    results: _Results,
+    results: _MatchedItems,
     groups: CatalogVariants,
     num: int,
 ) -> list[Hit]:
@@ -393,16 +393,16 @@ def _first_hits(
         end *= 4
 
 
-def _sort_items(store: SearchableStore, sort: Sort, items: Items) -> Items:
+def _sort_items(store: SearchableStore, sort: SortOrder, items: Items) -> Items:
     """Return the items in another order; ties keep their order."""
     catalog = store.catalog
-    if sort is Sort.NEWEST:
+    if sort is SortOrder.NEWEST:
         keys = -catalog.created[items].astype(np.float64)
-    elif sort is Sort.BEST_SELLING:
+    elif sort is SortOrder.BEST_SELLING:
         keys = np.array([-store.popularity(item) for item in items.tolist()])
     else:
         prices = catalog.prices[items]
-        keys = prices if sort is Sort.PRICE_UP else -prices
+        keys = prices if sort is SortOrder.PRICE_UP else -prices
     return items[np.argsort(keys, kind="stable")]  # products without a price come last
 
 
@@ -418,7 +418,7 @@ def _with_falling_scores(hits: list[Hit]) -> list[Hit]:
 def _facet_counts(
     catalog: CatalogView,
     facet: Facet,
-    results: _Results,
+    results: _MatchedItems,
     masks: Mapping[str, Mask],
     buyable: Mask,
 ) -> Counts:
@@ -438,7 +438,7 @@ def _facet_counts(
 
 
 def _attribute_counts(
-    catalog: CatalogView, results: _Results, masks: Mapping[str, Mask]
+    catalog: CatalogView, results: _MatchedItems, masks: Mapping[str, Mask]
 ) -> AttributeCounts:
     """Return the counts of all other attributes, the most frequent first.
 

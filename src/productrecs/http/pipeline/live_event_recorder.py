@@ -17,8 +17,8 @@ from productrecs.core.errors import ProductRecsError, StorageError, operator_tex
 from productrecs.core.ids import StoreId
 from productrecs.features.live_events.live_event import (
     LiveEvent,
+    LiveEventVerdict,
     ReceivedRequest,
-    Verdict,
     client_hash,
     live_events_of_request,
     with_catalog_verdict,
@@ -209,12 +209,12 @@ def _with_final_verdict(
     """Return an event with its verdict; one that was received before is a duplicate."""
     first_received_ms = first_receipts.get(event.event_id)
     is_stored = event.verdict in {
-        Verdict.ACCEPTED,
-        Verdict.NO_ORDER_ID,
-        Verdict.FOREIGN_ORIGIN,
-        Verdict.CLOCK,
-        Verdict.BOT,
-        Verdict.IDENTITY,
+        LiveEventVerdict.ACCEPTED,
+        LiveEventVerdict.NO_ORDER_ID,
+        LiveEventVerdict.FOREIGN_ORIGIN,
+        LiveEventVerdict.CLOCK,
+        LiveEventVerdict.BOT,
+        LiveEventVerdict.IDENTITY,
     }
     if is_stored and first_received_ms is not None and first_received_ms < event.at_ms:
         return replace(event, verdict=Verdict.DUPLICATE)

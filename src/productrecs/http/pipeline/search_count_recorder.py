@@ -75,7 +75,7 @@ class SearchCountRecorder:
             self.tally.count_photo(store_id)
 
     def _pop_counts(self, is_last: bool) -> None:  # noqa: FBT001 - a source of the loop
-        self.tally.finish_typing(at_once=is_last)
+        self.tally.count_finished_queries(at_once=is_last)
         for search, count in self.tally.take_counts().items():
             self._background.add(CountedSearch(search, count))
 

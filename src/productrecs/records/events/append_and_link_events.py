@@ -81,7 +81,7 @@ _DERIVED: Final = (
 """Columns that are computed, in the order of `_event_row`; others are an event's fields."""
 
 
-class _RowForm(NamedTuple):
+class _EventRowForm(NamedTuple):
     """The columns of a table: an event's fields, and the order of all columns."""
 
     fields: Callable[[NewEvent], tuple[object, ...]]
@@ -95,12 +95,12 @@ class _RowForm(NamedTuple):
         return cls(attrgetter(*fields), itemgetter(*map(places.__getitem__, columns)))
 
 
-_LOG_ROWS: Final = _RowForm.of(events_table.c.keys())
-_BOT_ROWS: Final = _RowForm.of(bot_events.c.keys())
+_LOG_ROWS: Final = _EventRowForm.of(events_table.c.keys())
+_BOT_ROWS: Final = _EventRowForm.of(bot_events.c.keys())
 
 
 def _event_row(
-    row_form: _RowForm,
+    row_form: _EventRowForm,
     store_id: StoreId,
     logged: LoggedEvent,
     numbers: Mapping[str, int],

@@ -10,14 +10,14 @@ from productrecs.core.ids import StoreId
 _BITS: Final = 64
 
 
-class Arm(StrEnum):
+class HoldoutArm(StrEnum):
     """The arm of a shopper in a holdout test."""
 
     SHOWN = "shown"
     HELD_OUT = "held_out"  # empty lists
 
 
-class Split(NamedTuple):
+class ArmSplit(NamedTuple):
     """The shares of a test's arms in per cent; the arm `rest` gets the remainder.
 
     `kind` and `name` seed the draw, so the arms of two tests are independent.
@@ -29,12 +29,12 @@ class Split(NamedTuple):
     rest: str
 
 
-def holdout_split(name: str, percent: float) -> Split:
+def holdout_split(name: str, percent: float) -> ArmSplit:
     """Return the split of a store's holdout test, in which `percent` get empty lists."""
-    return Split("holdout", name, ((Arm.HELD_OUT, percent),), Arm.SHOWN)
+    return ArmSplit("holdout", name, ((HoldoutArm.HELD_OUT, percent),), HoldoutArm.SHOWN)
 
 
-def arm_of(store_id: StoreId, split: Split, unit: str) -> str:
+def arm_of(store_id: StoreId, split: ArmSplit, unit: str) -> str:
     """Return the arm of `unit`, the first known name of a shopper.
 
     A shopper in the first arm at one percentage is in it at every higher one. The draw

@@ -10,7 +10,7 @@ import msgspec
 
 from productrecs.core.clock import iso
 from productrecs.core.errors import ProductRecsError
-from productrecs.records.experiments.arm_assignment import Split
+from productrecs.records.experiments.arm_assignment import ArmSplit
 from productrecs.records.placements.placement import (
     PlacementContent,
     PlacementError,
@@ -38,7 +38,7 @@ _NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _VARIANT: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,7}")
 
 
-class State(StrEnum):
+class ExperimentState(StrEnum):
     """The state of a test; only a running one gives shoppers its variants."""
 
     DRAFT = "draft"
@@ -128,7 +128,7 @@ class Experiment:
     name: str
     number: int
     content: ExperimentContent
-    state: State
+    state: ExperimentState
     created_at: int
     started_at: int | None = None
     started_seq: int = 0  # the log's head at the start: what follows is newer
@@ -136,15 +136,15 @@ class Experiment:
     winner: str = ""  # the chosen arm
 
     @property
-    def split(self) -> Split:
+    def split(self) -> ArmSplit:
         """The draw of its arms."""
         shares = tuple((one.name, one.share) for one in self.content.variants)
-        return Split("test", f"test:{self.number}", shares, CONTROL)
+        return ArmSplit("test", f"test:{self.number}", shares, CONTROL)
 
     @property
     def is_open(self) -> bool:
         """Whether it has started and not ended."""
-        return self.state in {State.RUNNING, State.PAUSED}
+        return self.state in {ExperimentState.RUNNING, ExperimentState.PAUSED}
 
     def as_fields(self) -> dict[str, Any]:
         """Return the test as plain values, as the API and the command line show it."""

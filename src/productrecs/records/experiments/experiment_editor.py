@@ -12,7 +12,7 @@ from productrecs.records.experiments.experiment import (
     Experiment,
     ExperimentContent,
     ExperimentError,
-    State,
+    ExperimentState,
     UnknownExperimentError,
     changed_placement,
     changed_settings,
@@ -27,13 +27,13 @@ from productrecs.storage.sql.group_commit import WriteTransaction
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store
 
-_FROM: Final[Mapping[str, tuple[State, ...]]] = MappingProxyType(
+_FROM: Final[Mapping[str, tuple[ExperimentState, ...]]] = MappingProxyType(
     {
-        "start": (State.DRAFT, State.PAUSED),
-        "pause": (State.RUNNING,),
-        "stop": (State.RUNNING, State.PAUSED),
-        "choose": (State.RUNNING, State.PAUSED, State.ENDED),
-        "remove": (State.DRAFT, State.ENDED),
+        "start": (ExperimentState.DRAFT, ExperimentState.PAUSED),
+        "pause": (ExperimentState.RUNNING,),
+        "stop": (ExperimentState.RUNNING, ExperimentState.PAUSED),
+        "choose": (ExperimentState.RUNNING, ExperimentState.PAUSED, ExperimentState.ENDED),
+        "remove": (ExperimentState.DRAFT, ExperimentState.ENDED),
     }
 )
 """The states in which each action is allowed."""
@@ -94,7 +94,7 @@ class ExperimentEditor:
         if len(stored) >= MAX_EXPERIMENTS:
             message = f"a store may have {MAX_EXPERIMENTS} tests; remove an ended one"
             raise ExperimentError(message, "name")
-        made = Experiment(name, number, clean, State.DRAFT, self.clock())
+        made = Experiment(name, number, clean, ExperimentState.DRAFT, self.clock())
         repository.add(made)
         return made
 
@@ -151,13 +151,17 @@ class ExperimentEditor:
     ) -> Experiment:
         now_ms = self.clock()
         if action == "pause":
-            return replace(old, state=State.PAUSED)
+            return replace(old, state=ExperimentState.PAUSED)
         if action != "start":
-            return replace(old, state=State.ENDED, ended_at=old.ended_at or now_ms)
+            return replace(
+                old, state=ExperimentState.ENDED, ended_at=old.ended_at or now_ms
+            )
         if old.started_at is not None:
-            return replace(old, state=State.RUNNING)
+            return replace(old, state=ExperimentState.RUNNING)
         head = repository.log_head()
-        return replace(old, state=State.RUNNING, started_at=now_ms, started_seq=head)
+        return replace(
+            old, state=ExperimentState.RUNNING, started_at=now_ms, started_seq=head
+        )
 
     def _apply(
         self, placements: PlacementRepository, version: int, chosen: Experiment

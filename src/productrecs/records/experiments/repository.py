@@ -9,13 +9,13 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.records.erasures.repository import ErasedNameRepository
-from productrecs.records.experiments.arm_assignment import Exposure, Split
+from productrecs.records.experiments.arm_assignment import ArmSplit, Exposure
 from productrecs.records.experiments.experiment import (
     SEARCH,
     Experiment,
     ExperimentContent,
     ExperimentError,
-    State,
+    ExperimentState,
     changed_placement,
     changed_settings,
 )
@@ -71,7 +71,7 @@ class ServedExperiment:
     """
 
     name: str
-    split: Split
+    split: ArmSplit
     placements: Mapping[str, Placement] = field(default_factory=dict)
     settings: Mapping[str, Mapping[str, SettingValue]] = field(default_factory=dict)
 
@@ -93,7 +93,9 @@ class StoreExperiments:
     ) -> Self:
         """Return the running tests of the store's placements and of search."""
         rows = reader.all(_ALL_SQL, (store_id,)) if placements.seq else []
-        running = [one for one in map(_experiment, rows) if one.state is State.RUNNING]
+        running = [
+            one for one in map(_experiment, rows) if one.state is ExperimentState.RUNNING
+        ]
         served = (
             (one.content.placement, _to_served_experiment(one, placements))
             for one in running
@@ -130,9 +132,11 @@ def stores_with_started_tests(
     connection: sa.Connection, ended_after_ms: int
 ) -> set[StoreId]:
     """Return the stores of tests that run, pause or ended after `ended_after_ms`."""
-    is_open = experiments.c.state.in_([State.RUNNING.value, State.PAUSED.value])
+    is_open = experiments.c.state.in_(
+        [ExperimentState.RUNNING.value, ExperimentState.PAUSED.value]
+    )
     ended = sa.and_(
-        experiments.c.state == State.ENDED.value,
+        experiments.c.state == ExperimentState.ENDED.value,
         experiments.c.ended_at > ended_after_ms,
     )
     query = sa.select(experiments.c.store_id).where(sa.or_(is_open, ended))
@@ -201,7 +205,7 @@ def _experiment_columns(experiment: Experiment) -> dict[str, object]:
 def _experiment(row: Sequence[Any]) -> Experiment:
     name, number, _, text, state, *times = row
     content = msgspec.json.decode(text, type=ExperimentContent)
-    return Experiment(name, number, content, State(state), *times)
+    return Experiment(name, number, content, ExperimentState(state), *times)
 
 
 class KnownIdentity(NamedTuple):

@@ -94,7 +94,7 @@ class PictureRefusal(msgspec.Struct, array_like=True, tag="refusal"):
         return kind(self.reason)
 
 
-class _Source(io.BytesIO):
+class _PictureBytes(io.BytesIO):
     """The bytes of a file; limits the number of reads.
 
     The library reads each PNG chunk, JPEG segment and GIF block separately: 200,000 of
@@ -135,7 +135,7 @@ def decode_to_pixels(data: bytes, side: int) -> npt.NDArray[np.uint8]:
         message = "this is not a JPEG, PNG, WebP, AVIF or GIF"
         raise NotAPictureError(message)
     try:
-        with Image.open(_Source(data), formats=(kind,)) as picture:
+        with Image.open(_PictureBytes(data), formats=(kind,)) as picture:
             _check_size(picture, data)
             if kind == "JPEG":
                 picture.draft("RGB", (side, side))

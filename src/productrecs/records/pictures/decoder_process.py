@@ -79,7 +79,7 @@ class PictureRequest(msgspec.Struct, array_like=True):
     is_own: bool = False
 
 
-class Description(msgspec.Struct, array_like=True, tag="description"):
+class PictureDescription(msgspec.Struct, array_like=True, tag="description"):
     """The descriptor of a picture."""
 
     descriptor: bytes
@@ -98,7 +98,7 @@ class PhotoViews(msgspec.Struct, array_like=True, tag="views"):
     is_upright: bool = False
 
 
-class Region(msgspec.Struct, array_like=True):
+class DescribedRegion(msgspec.Struct, array_like=True):
     """A region of a photo: its box, its descriptor, and the detector's result."""
 
     box: tuple[float, float, float, float]
@@ -110,7 +110,7 @@ class Region(msgspec.Struct, array_like=True):
 class PhotoRegions(msgspec.Struct, array_like=True, tag="regions"):
     """The regions of a photo that may show objects."""
 
-    regions: list[Region]
+    regions: list[DescribedRegion]
 
 
 class RewrittenPicture(msgspec.Struct, array_like=True, tag="rewritten"):
@@ -121,7 +121,9 @@ class RewrittenPicture(msgspec.Struct, array_like=True, tag="rewritten"):
     height: int
 
 
-PictureReply = Description | PhotoViews | PhotoRegions | RewrittenPicture | PictureRefusal
+PictureReply = (
+    PictureDescription | PhotoViews | PhotoRegions | RewrittenPicture | PictureRefusal
+)
 
 MODEL_ROOM_BYTES: Final = 1 << 30
 MODEL_SECONDS: Final = 15.0
@@ -151,7 +153,7 @@ def _describe_views(data: bytes, is_own: bool) -> PhotoViews:  # noqa: FBT001 - 
 
     An operator's model would take too long for regions, unless it is fused with ours.
     """
-    pixels, places = decode_to_pixels(data, _VIEW_SIDE), list[bytes]()
+    pixels, region_bytes = decode_to_pixels(data, _VIEW_SIDE), list[bytes]()
     is_scene = is_upright = False
     if is_own or not _EMBEDDERS or _EMBEDDERS[0].is_fused:
         picture = describe(_shrink(pixels)).tobytes()
@@ -159,7 +161,7 @@ def _describe_views(data: bytes, is_own: bool) -> PhotoViews:  # noqa: FBT001 - 
             describe_regions(pixels)
         )
         views = [descriptor.tobytes() for descriptor in view_descriptors]
-        places = [descriptor.tobytes() for descriptor in region_descriptors]
+        region_bytes = [descriptor.tobytes() for descriptor in region_descriptors]
         if not is_own and _EMBEDDERS:
             whole_features = _features(pixels)
             foreground_features = _features(pixels[foreground], is_part=is_scene)
@@ -169,16 +171,16 @@ def _describe_views(data: bytes, is_own: bool) -> PhotoViews:  # noqa: FBT001 - 
                 *(descriptor + foreground_features for descriptor in views[1:]),
             ]
             features = [_features(pixels[window], is_part=True) for window in windows]
-            places = [
+            region_bytes = [
                 descriptor + feature
-                for descriptor, feature in zip(places, features, strict=True)
+                for descriptor, feature in zip(region_bytes, features, strict=True)
             ]
     else:
         lab = to_lab(pixels)
         window, _ = window_in(lab, find_foreground(lab))
         picture = _descriptor(pixels)
         views = [picture, _descriptor(np.ascontiguousarray(pixels[window]))]
-    return PhotoViews(picture, views, places, is_scene, is_upright)
+    return PhotoViews(picture, views, region_bytes, is_scene, is_upright)
 
 
 def _rewrite(data: bytes, _is_own: bool) -> RewrittenPicture:  # noqa: FBT001 - as above
@@ -210,7 +212,7 @@ def _description_side() -> int:
     return _VIEW_SIDE if _EMBEDDERS else PICTURE_SIDE
 
 
-def _find_regions(data: bytes, is_own: bool) -> PhotoRegions:  # noqa: FBT001 - as above
+def _find_and_describe_regions(data: bytes, is_own: bool) -> PhotoRegions:  # noqa: FBT001 - as above
     side = _DETECTED_SIDE if _DETECTORS else _VIEW_SIDE
     pixels = decode_to_pixels(data, side)
     boxes: list[tuple[tuple[float, ...], float | None, str]]
@@ -236,7 +238,9 @@ def _find_regions(data: bytes, is_own: bool) -> PhotoRegions:  # noqa: FBT001 - 
     for (box, score, label), descriptor in zip(boxes, descriptors, strict=True):
         x, y, width, height = map(float, box)
         confidence = None if score is None else float(score)
-        regions.append(Region((x, y, width, height), descriptor, label, confidence))
+        regions.append(
+            DescribedRegion((x, y, width, height), descriptor, label, confidence)
+        )
     return PhotoRegions(regions)
 
 
@@ -250,12 +254,17 @@ def _shrink(part: Pixels) -> Pixels:
     return np.ascontiguousarray(part.astype(np.uint8))
 
 
-def _describe(data: bytes, _is_own: bool) -> Description:  # noqa: FBT001 - as above
-    return Description(_descriptor(decode_to_pixels(data, _description_side())))
+def _describe(data: bytes, _is_own: bool) -> PictureDescription:  # noqa: FBT001 - as above
+    return PictureDescription(_descriptor(decode_to_pixels(data, _description_side())))
 
 
 _OPERATIONS: Final[Mapping[str, Callable[[bytes, bool], PictureReply]]] = MappingProxyType(
-    {DESCRIBE: _describe, LOOK: _describe_views, REGIONS: _find_regions, REWRITE: _rewrite}
+    {
+        DESCRIBE: _describe,
+        LOOK: _describe_views,
+        REGIONS: _find_and_describe_regions,
+        REWRITE: _rewrite,
+    }
 )
 
 

@@ -137,7 +137,7 @@ def resolve_target(
         ForbiddenUrlError: when the URL must not be fetched.
         OSError: when the host has no address.
     """
-    scheme, host, port, path = _url_parts(url)
+    scheme, host, port, path = _parse_url(url)
     is_trusted = host in trusted or f"{host}:{port}" in trusted
     if not is_trusted and port != _PORTS[scheme]:
         raise _forbidden_url(f"port {port} is not 80 or 443{_remedy(f'{host}:{port}')}")
@@ -150,7 +150,7 @@ def resolve_target(
     return FetchTarget(scheme, host, port, addresses[0], path, is_trusted)
 
 
-def _url_parts(url: str) -> tuple[str, str, int, str]:
+def _parse_url(url: str) -> tuple[str, str, int, str]:
     if len(url) > _MAX_URL_LENGTH:
         raise _forbidden_url(f"it is longer than {_MAX_URL_LENGTH} characters")
     url = url.strip()
@@ -422,8 +422,8 @@ class HostRateLimiter:
         self._lock = threading.Lock()
         self._hosts: dict[str, _HostState] = {}
 
-    def try_take(self, host: str, *, is_own_host: bool = False) -> bool:
-        """Reserve a request to a host, if it is allowed now; call `end` afterwards.
+    def try_begin_request(self, host: str, *, is_own_host: bool = False) -> bool:
+        """Reserve a request to a host, if it is allowed now; call `end_request` afterwards.
 
         Hosts that the operator listed as trusted have no rate limit.
         """
@@ -441,10 +441,12 @@ class HostRateLimiter:
             state.next_at = now if is_own_host else now + 1.0 / MAX_PER_SECOND
             return True
 
-    def end(self, host: str, *, must_pause: bool = False, seconds: float = 0.0) -> None:
+    def end_request(
+        self, host: str, *, must_pause: bool = False, pause_seconds: float = 0.0
+    ) -> None:
         """Record a host's reply; with `must_pause`, the host asked for a pause.
 
-        The pause lasts `seconds` at least, and doubles from one to the next.
+        The pause lasts `pause_seconds` at least, and doubles from one to the next.
         """
         with self._lock:
             state = self._hosts.setdefault(host, _HostState(in_flight=1))
@@ -453,7 +455,7 @@ class HostRateLimiter:
                 state.pauses = 0
                 return
             state.pauses += 1
-            pause = max(seconds, 2.0**state.pauses)
+            pause = max(pause_seconds, 2.0**state.pauses)
             state.next_at = self._seconds() + min(pause, _MAX_PAUSE)
 
     def seconds_until_free(self, hosts: set[str]) -> float:

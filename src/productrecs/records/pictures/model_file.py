@@ -96,7 +96,7 @@ def _parse_sidecar(
         kind,
         digest,
         side,
-        labels=tuple(str(one) for one in sidecar_fields.get("labels", ())),
+        labels=tuple(str(label) for label in sidecar_fields.get("labels", ())),
         least=float(sidecar_fields.get("least", 0.3)),
         overlap=float(sidecar_fields.get("overlap", 0.45)),
         mean=_three(sidecar_fields.get("mean", (0, 0, 0))),

@@ -66,7 +66,7 @@ def packaged_encoder(folder: Path, package: WeightsPackage = LITE0) -> Path | No
     target = folder / f"encoder-{package.sha256[:16]}-{_FORMAT}.onnx"
     try:
         if not target.with_suffix(".json").exists():
-            _convert(source, target, package)
+            _verify_and_convert(source, target, package)
     except OSError as error:
         message = f"the encoder of {package.module} cannot be written: {error}"
         raise ModelFileError(message) from error
@@ -80,7 +80,7 @@ def _weights_file(package: WeightsPackage) -> Path | None:
     return Path(found.origin).parent / package.file
 
 
-def _convert(source: Path, target: Path, package: WeightsPackage) -> None:
+def _verify_and_convert(source: Path, target: Path, package: WeightsPackage) -> None:
     content = source.read_bytes()
     if hashlib.sha256(content).hexdigest() != package.sha256:
         message = (
@@ -161,7 +161,7 @@ def _read_weights(file: BinaryIO) -> Weights:
         raise ValueError(message)
     load()  # sizes of the machine's types
     tensors: Mapping[str, _Tensor] = load()
-    storages = {one.storage.key: one.storage for one in tensors.values()}
+    storages = {tensor.storage.key: tensor.storage for tensor in tensors.values()}
     arrays = dict[str, npt.NDArray[Any]]()
     for key in load():
         storage = storages[key]
@@ -172,13 +172,13 @@ def _read_weights(file: BinaryIO) -> Weights:
         content = file.read(count * np.dtype(storage.element).itemsize)
         arrays[key] = np.frombuffer(content, storage.element, count)
     return {
-        name: _placed(arrays[one.storage.key], one)
-        for name, one in tensors.items()
-        if one.storage.element == "<f4"
+        name: _strided_array(arrays[tensor.storage.key], tensor)
+        for name, tensor in tensors.items()
+        if tensor.storage.element == "<f4"
     }
 
 
-def _placed(numbers: npt.NDArray[Any], tensor: _Tensor) -> npt.NDArray[np.float32]:
+def _strided_array(numbers: npt.NDArray[Any], tensor: _Tensor) -> npt.NDArray[np.float32]:
     last = tensor.offset + sum(
         (size - 1) * stride
         for size, stride in zip(tensor.shape, tensor.strides, strict=True)
@@ -217,26 +217,30 @@ class _EncoderGraph:
 
     def model(self) -> bytes:
         head = "_conv_head"
-        last = self._clipped(self._convolution("picture", "_conv_stem", "_bn0", stride=2))
+        last = self._add_clip(
+            self._add_convolution("picture", "_conv_stem", "_bn0", stride=2)
+        )
         for block, stride in enumerate(_STRIDES):
-            last = self._block(last, f"_blocks.{block}", stride)
-        last = self._clipped(self._convolution(last, head, "_bn1"))
+            last = self._add_block(last, f"_blocks.{block}", stride)
+        last = self._add_clip(self._add_convolution(last, head, "_bn1"))
         pooled = self._graph.add_node("GlobalAveragePool", [last])
         output = self._graph.add_node("Flatten", [pooled], axis=1)
         length = len(self._weights[f"{head}.weight"])
         return self._graph.model("picture", SIDE, output, length)
 
-    def _block(self, start: str, name: str, stride: int) -> str:
+    def _add_block(self, start: str, name: str, stride: int) -> str:
         last = start
         if f"{name}._expand_conv.weight" in self._weights:
-            last = self._clipped(
-                self._convolution(last, f"{name}._expand_conv", f"{name}._bn0")
+            last = self._add_clip(
+                self._add_convolution(last, f"{name}._expand_conv", f"{name}._bn0")
             )
         depthwise = f"{name}._depthwise_conv"
-        last = self._clipped(
-            self._convolution(last, depthwise, f"{name}._bn1", stride, is_depthwise=True)
+        last = self._add_clip(
+            self._add_convolution(
+                last, depthwise, f"{name}._bn1", stride, is_depthwise=True
+            )
         )
-        last = self._convolution(last, f"{name}._project_conv", f"{name}._bn2")
+        last = self._add_convolution(last, f"{name}._project_conv", f"{name}._bn2")
         if stride == 1 and self._takes(name) == len(
             self._weights[f"{name}._project_conv.weight"]
         ):
@@ -250,7 +254,7 @@ class _EncoderGraph:
             return int(expanding.shape[1])
         return len(self._weights[f"{name}._depthwise_conv.weight"])
 
-    def _convolution(
+    def _add_convolution(
         self,
         start: str,
         name: str,
@@ -278,5 +282,5 @@ class _EncoderGraph:
             strides=(stride, stride),
         )
 
-    def _clipped(self, start: str) -> str:
+    def _add_clip(self, start: str) -> str:
         return self._graph.add_node("Clip", [start, self._least, self._most])

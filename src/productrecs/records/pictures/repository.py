@@ -53,8 +53,8 @@ def stores_with_due_pictures(connection: sa.Connection, now_ms: int) -> list[Sto
         )
     )
     due = sa.select(pictures.c.store_id).where(pictures.c.due_at <= now_ms)
-    found = connection.execute(unread.union(due)).scalars()
-    return sorted(StoreId(one) for one in found)
+    store_ids = connection.execute(unread.union(due)).scalars()
+    return sorted(StoreId(store_id) for store_id in store_ids)
 
 
 def stores_with_other_embedders(connection: sa.Connection, embedder: str) -> list[StoreId]:
@@ -71,7 +71,7 @@ def stores_with_other_embedders(connection: sa.Connection, embedder: str) -> lis
     return sorted(StoreId(one) for one in connection.execute(query.distinct()).scalars())
 
 
-def retry_rejected(
+def reschedule_rejected_pictures(
     transaction: sa.Connection, trusted: Collection[str], now_ms: int
 ) -> int:
     """Schedule a fetch of the pictures of now trusted hosts; return the number.
@@ -190,7 +190,7 @@ class PictureRepository:
         """Record that the catalog's changes up to `seq` are processed."""
         self._set_head(pictured_seq=seq)
 
-    def due(self, now_ms: int, limit: int) -> list[DuePicture]:
+    def due_pictures(self, now_ms: int, limit: int) -> list[DuePicture]:
         """Return up to `limit` pictures to fetch: new pictures and items first."""
         columns = pictures.c
         query = (
@@ -225,7 +225,7 @@ class PictureRepository:
             ]
         return due_pictures
 
-    def store(self, outcomes: Sequence[FetchOutcome], now_ms: int) -> None:
+    def store_outcomes(self, outcomes: Sequence[FetchOutcome], now_ms: int) -> None:
         """Store fetch results if the item's address is unchanged.
 
         Raises:
@@ -417,7 +417,7 @@ _BATCHES: Final = 10  # per transaction; more if one change has more items
 _AFTER_ALL_ITEMS: Final = 2**62
 
 
-def follow_catalog(database: Database, store_id: StoreId, now_ms: int) -> bool:
+def queue_changed_pictures(database: Database, store_id: StoreId, now_ms: int) -> bool:
     """Store picture addresses of some changed items; return whether all are stored.
 
     Raises:

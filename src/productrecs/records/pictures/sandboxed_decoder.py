@@ -14,9 +14,9 @@ from productrecs.records.pictures.decoder_process import (
     LOOK,
     REGIONS,
     REWRITE,
-    Description,
     PhotoRegions,
     PhotoViews,
+    PictureDescription,
     PictureRequest,
     RewrittenPicture,
 )
@@ -34,7 +34,7 @@ WAIT_SECONDS: Final = 30.0
 _MAX_REPLIES: Final = 2_000  # then the child is replaced, which bounds memory leaks
 
 
-_Reply = TypeVar("_Reply", Description, PhotoViews, PhotoRegions, RewrittenPicture)
+_Reply = TypeVar("_Reply", PictureDescription, PhotoViews, PhotoRegions, RewrittenPicture)
 
 
 class PhotoRegion(NamedTuple):
@@ -85,9 +85,13 @@ class SandboxedDecoder:
             PictureTooLargeError: when it has too many pixels.
         """
         request = PictureRequest(DESCRIBE)
-        return np.frombuffer(self._request(request, data, Description).descriptor, np.uint8)
+        return np.frombuffer(
+            self._request(request, data, PictureDescription).descriptor, np.uint8
+        )
 
-    def look(self, data: bytes, *, own: bool = False) -> "PhotoDescriptors":
+    def describe_with_regions(
+        self, data: bytes, *, own: bool = False
+    ) -> "PhotoDescriptors":
         """Return the descriptors of a photo: of the whole, and of its likeliest regions.
 
         With `own` they are ours, even if the operator
@@ -109,7 +113,7 @@ class SandboxedDecoder:
             reply.is_upright,
         )
 
-    def regions(self, data: bytes, *, own: bool = False) -> list[PhotoRegion]:
+    def find_regions(self, data: bytes, *, own: bool = False) -> list[PhotoRegion]:
         """Return the regions of a photo that may show objects; at least one.
 
         With a detector, return its detections, which may be none.

@@ -122,7 +122,9 @@ def validate_bundle(content: BundleContent) -> BundleContent:
     if len(set(content.items)) < len(content.items):
         message = "a product is in the bundle twice; name each product once"
         raise BundleError(message, "items")
-    if any(not 0 < len(one) <= MAX_ITEM_ID or "\0" in one for one in content.items):
+    if any(
+        not 0 < len(item_id) <= MAX_ITEM_ID or "\0" in item_id for item_id in content.items
+    ):
         message = f"a product id has 1 to {MAX_ITEM_ID} characters"
         raise BundleError(message, "items")
     name = " ".join(content.name.split())

@@ -46,10 +46,10 @@ class BundleWriter:
         clean, version = validate_bundle(content), self.bundles.next_version()
         stored = self.bundles.all()
         rejected = [
-            one
-            for one in stored
-            if one.content.state is BundleState.REJECTED
-            and set(one.content.items) == set(clean.items)
+            bundle
+            for bundle in stored
+            if bundle.content.state is BundleState.REJECTED
+            and set(bundle.content.items) == set(clean.items)
         ]
         if rejected and clean.state is BundleState.ACCEPTED:
             return self._replace(stored, rejected[0], clean, version)
@@ -80,7 +80,7 @@ class BundleWriter:
         """
         next_version = self.bundles.next_version()  # locks the bundles: edits wait here
         stored = self.bundles.all()
-        old = _found(stored, bundle_id)
+        old = _find_bundle(stored, bundle_id)
         if version is not None and version != old.version:
             message = (
                 f"bundle {bundle_id} was changed since you read it; read it again and "
@@ -101,7 +101,7 @@ class BundleWriter:
             StoreDeletedError: when the store was deleted.
         """
         self.bundles.next_version()
-        bundle = _found(self.bundles.all(), bundle_id)
+        bundle = _find_bundle(self.bundles.all(), bundle_id)
         self.bundles.remove(bundle_id)
         return bundle
 
@@ -120,13 +120,15 @@ class BundleWriter:
             return
         stored = self.catalog.find(content.items)
         unknown = [
-            one for one in content.items if one not in stored or not stored[one].present
+            item_id
+            for item_id in content.items
+            if item_id not in stored or not stored[item_id].present
         ]
         if unknown:
-            named = ", ".join(repr(one[:64]) for one in unknown)
+            named = ", ".join(repr(item_id[:64]) for item_id in unknown)
             message = f"the catalog has no product {named}; push it first, or name another"
             raise BundleError(message, "items")
-        prices = [stored[one].item.price for one in content.items]
+        prices = [stored[item_id].item.price for item_id in content.items]
         check_discount_against(price_of(prices, content).total, content)
 
 
@@ -152,7 +154,7 @@ class BundleEditor:
         Raises:
             UnknownBundleError: when there is none of that number.
         """
-        return _found(self.all(), bundle_id)
+        return _find_bundle(self.all(), bundle_id)
 
     def add(self, content: BundleContent) -> Bundle:
         """Store a new bundle, or a rejected set, and return it."""
@@ -177,7 +179,7 @@ class BundleEditor:
             yield BundleWriter(bundles, catalog, self.clock())
 
 
-def _found(stored: list[Bundle], bundle_id: int) -> Bundle:
+def _find_bundle(stored: list[Bundle], bundle_id: int) -> Bundle:
     for one in stored:
         if one.bundle_id == bundle_id:
             return one

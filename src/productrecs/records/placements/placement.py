@@ -151,7 +151,11 @@ def validate_placement(name: str, content: PlacementContent) -> PlacementContent
     if content.fallback is Strategy.BUNDLE:
         message = "a bundle is whole and fills up nothing; choose another fallback"
         raise PlacementError(message, "fallback")
-    filters = tuple(dict.fromkeys(one.strip() for one in content.filters if one.strip()))
+    filters = tuple(
+        dict.fromkeys(
+            filter_text.strip() for filter_text in content.filters if filter_text.strip()
+        )
+    )
     if len(filters) > MAX_FILTERS:
         message = f"a placement may have at most {MAX_FILTERS} filters"
         raise PlacementError(message, "filters")

@@ -47,7 +47,7 @@ class PlacementEditor:
             PlacementError: when it is invalid, its name is taken, or there are too many.
             StoreDeletedError: when the store was deleted.
         """
-        return self._save(name, content, may_replace=False)
+        return self._validate_and_save(name, content, may_replace=False)
 
     def put(self, name: str, content: PlacementContent) -> Placement:
         """Store a placement, new or in place of the one of its name, and return it.
@@ -56,7 +56,7 @@ class PlacementEditor:
             PlacementError: when it is invalid, or there are too many.
             StoreDeletedError: when the store was deleted.
         """
-        return self._save(name, content, may_replace=True)
+        return self._validate_and_save(name, content, may_replace=True)
 
     def change(self, name: str, **changes: object) -> Placement:
         """Return the placement with some fields of its content replaced.
@@ -85,14 +85,14 @@ class PlacementEditor:
             repository.remove(name)
         return placement
 
-    def _save(
+    def _validate_and_save(
         self, name: str, content: PlacementContent, *, may_replace: bool
     ) -> Placement:
         clean, now_ms = validate_placement(name, content), self.clock()
         with self.database.transaction() as transaction:
             repository = PlacementRepository(transaction, self.store.store_id)
             version = repository.next_version()
-            stored = {one.name: one for one in repository.all()}
+            stored = {placement.name: placement for placement in repository.all()}
             old = stored.get(name)
             if old is not None and not may_replace:
                 message = f"there is a placement {name} already; change it, or name another"

@@ -80,7 +80,7 @@ class SearchCountRepository:
 
     def add(self, day: str, counts: Mapping[str, SearchCount]) -> None:
         """Add counts by intent to a day; intents above the limit count as others."""
-        admitted_intents = self._admitted_intents(day, counts)
+        admitted_intents = self._merge_intents_above_limit(day, counts)
         rows = [[intent, *count[:4]] for intent, count in sorted(admitted_intents.items())]
         raw_connection(self._transaction).run(_ADD, (self._store_id, day, rows))
         self._add_to_sketches(day, admitted_intents)
@@ -144,27 +144,27 @@ class SearchCountRepository:
             columns.searches < max_count,
             sa.func.length(columns.shoppers) > 0,
         )
-        found: set[str] = set()
+        rare: set[str] = set()
         for rows in self._transaction.execute(query).partitions(_PAGE):
             pairs = [(bytes(row[1]), shopper) for row in rows]
             common = intersection_cardinalities(pairs)
-            found |= {row[0] for row, count in zip(rows, common, strict=True) if count}
-        return found
+            rare |= {row[0] for row, count in zip(rows, common, strict=True) if count}
+        return rare
 
-    def delete_rare(
+    def delete_rare_queries(
         self, texts: Sequence[str], intents: Iterable[str], max_count: int
     ) -> None:
         """Delete counts below `max_count` of these queries and intents, over all days."""
-        columns, found = search_counts.c, set(intents)
-        for some in _chunks(texts):
+        columns, intents_to_check = search_counts.c, set(intents)
+        for chunk in _chunks(texts):
             query = sa.select(columns.intent).where(
-                columns.store_id == self._store_id, columns.text.in_(some)
+                columns.store_id == self._store_id, columns.text.in_(chunk)
             )
-            found.update(self._transaction.execute(query).scalars())
-        for some in _chunks(sorted(found)):
+            intents_to_check.update(self._transaction.execute(query).scalars())
+        for chunk in _chunks(sorted(intents_to_check)):
             rare = (
                 sa.select(columns.intent)
-                .where(columns.store_id == self._store_id, columns.intent.in_(some))
+                .where(columns.store_id == self._store_id, columns.intent.in_(chunk))
                 .group_by(columns.intent)
                 .having(sa.func.sum(columns.searches) < max_count)
             )
@@ -194,7 +194,7 @@ class SearchCountRepository:
             )
         )
 
-    def _admitted_intents(
+    def _merge_intents_above_limit(
         self, day: str, counts: Mapping[str, SearchCount]
     ) -> dict[str, SearchCount]:
         room = MAX_INTENTS_PER_DAY - self._intents(day)

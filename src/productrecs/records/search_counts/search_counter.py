@@ -39,7 +39,7 @@ class ObservedSearch(NamedTuple):
     shopper: int | None = None  # `visitor_hash` of the named shopper
 
 
-class _Typed(NamedTuple):
+class _TypedQuery(NamedTuple):
     search: ObservedSearch
     at: float
     is_counted: bool
@@ -54,7 +54,7 @@ class SearchCounter:
     def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
         """Start empty; `seconds` is a monotonic clock."""
         self._seconds = seconds
-        self._typing: OrderedDict[_SearcherKey, _Typed] = OrderedDict()  # oldest first
+        self._typing: OrderedDict[_SearcherKey, _TypedQuery] = OrderedDict()  # oldest first
         self._counted: Counter[ObservedSearch] = Counter()
         self.lost = 0  # searches not counted because the buffer was full
 
@@ -68,7 +68,7 @@ class SearchCounter:
             is_counted = self._is_continuation(before, search, now)
             if not is_counted and not _is_typing(before, search, now):
                 self._count(before)
-        self._typing[key] = _Typed(search, now, is_counted)
+        self._typing[key] = _TypedQuery(search, now, is_counted)
         if len(self._typing) > MAX_TYPING:
             self._count(self._typing.popitem(last=False)[1])
 
@@ -76,7 +76,7 @@ class SearchCounter:
         """Record a search by photo."""
         self._add(ObservedSearch(store_id, PHOTO_SEARCHES, is_empty=False), 1)
 
-    def finish_typing(self, *, at_once: bool = False) -> None:
+    def count_finished_queries(self, *, at_once: bool = False) -> None:
         """Count queries that stayed unchanged long enough, and drop idle shoppers."""
         now = self._seconds()
         for key, typed in list(self._typing.items()):
@@ -101,12 +101,14 @@ class SearchCounter:
         for search, count in counts.items():
             self._add(search, count)
 
-    def _is_continuation(self, before: _Typed, search: ObservedSearch, now: float) -> bool:
+    def _is_continuation(
+        self, before: _TypedQuery, search: ObservedSearch, now: float
+    ) -> bool:
         """Return whether this repeats the last counted search."""
         same = before.search.text == search.text
         return same and before.is_counted and now - before.at < REPEAT_SECONDS
 
-    def _count(self, typed: _Typed) -> None:
+    def _count(self, typed: _TypedQuery) -> None:
         if not typed.is_counted:
             self._add(typed.search, 1)
 
@@ -117,7 +119,7 @@ class SearchCounter:
         self._counted[search] += count
 
 
-def _is_typing(before: _Typed, search: ObservedSearch, now: float) -> bool:
+def _is_typing(before: _TypedQuery, search: ObservedSearch, now: float) -> bool:
     """Return whether `before` was the same query, partially typed."""
     one, other = before.search.text, search.text
     is_step = one.startswith(other) or other.startswith(one) or len(one) < _MIN_LETTERS

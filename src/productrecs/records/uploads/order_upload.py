@@ -127,7 +127,7 @@ class IncomingFile:
         self._inspector = CsvInspector()
         self._size = 0
         self._unsynced = 0
-        with _translated():
+        with _translate_disk_errors():
             self._file = path.open("xb", buffering=0)
 
     def write(self, block: bytes) -> None:
@@ -145,7 +145,7 @@ class IncomingFile:
         if self._size > MAX_UPLOAD_BYTES:
             raise too_large()
         self._inspector.feed(block)
-        with _translated():
+        with _translate_disk_errors():
             remaining = memoryview(block)
             while remaining:
                 remaining = remaining[self._file.write(remaining) :]
@@ -163,7 +163,7 @@ class IncomingFile:
             StorageBrokenError: when the disk fails.
         """
         csv_format = self._inspector.finish()
-        with _translated():
+        with _translate_disk_errors():
             os.fsync(self._file.fileno())
             self.close()
             _sync_folder(self._path.parent)
@@ -196,7 +196,7 @@ class UploadFolder:
         Raises:
             FileNotFoundError: when it does not exist.
         """
-        return self.fetch(upload_id).open("rb")
+        return self.fetch_path(upload_id).open("rb")
 
     def share(self, upload_id: str) -> None:
         """Upload a durable file before it is acknowledged: any worker can import it.
@@ -210,7 +210,7 @@ class UploadFolder:
         self._put(upload_id, path)
         path.unlink(missing_ok=True)  # the machine that imports it fetches it
 
-    def fetch(self, upload_id: str) -> Path:
+    def fetch_path(self, upload_id: str) -> Path:
         """Return the path of a file, fetched first if another machine received it.
 
         Raises:
@@ -221,8 +221,11 @@ class UploadFolder:
         if self.objects is None or path.exists():
             return path
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for one in self.objects.list(_key(upload_id)):
-            if self.objects.save(one.key, path) == one.key.rsplit("/", 1)[-1]:
+        for stored_object in self.objects.list(_key(upload_id)):
+            if (
+                self.objects.save(stored_object.key, path)
+                == stored_object.key.rsplit("/", 1)[-1]
+            ):
                 return path
             path.unlink(missing_ok=True)
         raise FileNotFoundError(errno.ENOENT, "no such upload", str(path))
@@ -237,11 +240,11 @@ class UploadFolder:
         """
         new = self._file(new_upload_id())  # after a crash it is swept as an upload
         try:
-            with _translated(), new.open("xb") as file:
+            with _translate_disk_errors(), new.open("xb") as file:
                 yield file
                 os.fsync(file.fileno())
             self._replace_object(upload_id, new)
-            with _translated():
+            with _translate_disk_errors():
                 new.replace(self._file(upload_id))
                 _sync_folder(self.path)
         finally:
@@ -272,7 +275,7 @@ class UploadFolder:
                 self.objects.delete(keys)
 
     @contextlib.contextmanager
-    def reserve(self, store_id: StoreId, size: int) -> Iterator[None]:
+    def reserve_slot(self, store_id: StoreId, size: int) -> Iterator[None]:
         """Reserve one of the store's slots to receive a file of about `size` bytes.
 
         The slot is released when the block ends, or this process does.
@@ -284,13 +287,13 @@ class UploadFolder:
         """
         if size > MAX_UPLOAD_BYTES + MIB:  # more than a form's overhead
             raise too_large()
-        with _translated():
+        with _translate_disk_errors():
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         _check_space(self.path, size)
-        with self._place(store_id):
+        with self._take_slot(store_id):
             yield
 
-    def sweep(self, needed: set[str]) -> int:
+    def delete_unneeded_files(self, needed: set[str]) -> int:
         """Delete files that no upload needs; return the number.
 
         Files changed within the hour may still be arriving, and remain.
@@ -333,7 +336,7 @@ class UploadFolder:
         return 0
 
     @contextlib.contextmanager
-    def _place(self, store_id: StoreId) -> Iterator[None]:
+    def _take_slot(self, store_id: StoreId) -> Iterator[None]:
         for number in range(MAX_CONCURRENT_UPLOADS):
             with (self.path / f"{store_id}.{number}.lock").open("wb") as lock:
                 try:
@@ -363,7 +366,7 @@ def too_large() -> FileTooLargeError:
 
 
 def _check_space(folder: Path, size: int) -> None:
-    with _translated():
+    with _translate_disk_errors():
         free = shutil.disk_usage(folder).free
     if free - size < FREE_SPACE_RESERVE:
         message = "the disk has no room for this file; send it again once there is space"
@@ -386,7 +389,7 @@ def _sync_folder(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def _translated() -> Iterator[None]:
+def _translate_disk_errors() -> Iterator[None]:
     try:
         yield
     except OSError as error:

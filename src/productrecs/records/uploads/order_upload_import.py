@@ -93,10 +93,10 @@ class UploadProgress:
             raise _overtaken()
         errors = [[one.row, one.message] for one in report.errors]
         result = {"kind": "orders", "counts": order_counts(report), "errors": errors}
-        record_in_history(log, self.upload, self.clock(), result)
+        add_to_import_history(log, self.upload, self.clock(), result)
 
 
-def record_in_history(
+def add_to_import_history(
     log: StoreLog, upload: Upload, now_ms: int, result: Mapping[str, Any]
 ) -> None:
     """Add an upload that has ended to the history of imports, where it can be undone."""
@@ -117,7 +117,7 @@ def record_in_history(
 
 
 @dataclass(frozen=True)
-class UploadImport:
+class OrderUploadImporter:
     """Imports one store's uploads; times without an offset are in `zone`."""
 
     database: Database
@@ -145,7 +145,7 @@ class UploadImport:
             self._fail(upload, _INTERRUPTED_MESSAGE)
             return True
         try:
-            self._import(upload, on_share)
+            self._import_file(upload, on_share)
         except ProductRecsError as error:
             if not isinstance(error, StorageError) or isinstance(error, _TRANSIENT_ERRORS):
                 self._cancel_attempt(upload)
@@ -164,7 +164,7 @@ class UploadImport:
                 repository.begin(upload.upload_id)
         return upload
 
-    def _import(self, upload: Upload, on_share: OnShare) -> None:
+    def _import_file(self, upload: Upload, on_share: OnShare) -> None:
         journal = UploadProgress(upload, self.clock)
         history = HistoryImport(
             self.database,
@@ -191,7 +191,7 @@ class UploadImport:
             UploadRepository(transaction, self.store_id).fail(upload, message)
             problem = {"problem": f"{message[:1].upper()}{message[1:]}."}
             log = StoreLog(self.database, transaction, self.store_id)
-            record_in_history(log, upload, self.clock(), problem)
+            add_to_import_history(log, upload, self.clock(), problem)
         self.folder.remove(upload.upload_id)
 
     def _cancel_attempt(self, upload: Upload) -> None:

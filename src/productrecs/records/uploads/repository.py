@@ -80,7 +80,7 @@ class UploadRepository:
         """Return an upload of this store."""
         query = sa.select(uploads).where(*self._is(upload_id))
         row = self._transaction.execute(query).mappings().first()
-        return None if row is None else _upload_of(row)
+        return None if row is None else _to_upload(row)
 
     def latest(self, limit: int) -> list[Upload]:
         """Return the latest uploads, newest first."""
@@ -90,7 +90,7 @@ class UploadRepository:
             .order_by(uploads.c.number.desc())
             .limit(limit)
         )
-        return [_upload_of(row) for row in self._transaction.execute(query).mappings()]
+        return [_to_upload(row) for row in self._transaction.execute(query).mappings()]
 
     def oldest_unfinished(self) -> Upload | None:
         """Return the next upload to import: in order, since later ones overwrite it."""
@@ -101,7 +101,7 @@ class UploadRepository:
             .limit(1)
         )
         row = self._transaction.execute(query).mappings().first()
-        return None if row is None else _upload_of(row)
+        return None if row is None else _to_upload(row)
 
     def begin(self, upload_id: str) -> None:
         """Count another attempt."""
@@ -184,7 +184,7 @@ def _encode_errors(errors: Sequence[RowError]) -> str:
     return json.dumps([[error.row, error.message] for error in errors])
 
 
-def _upload_of(row: sa.RowMapping) -> Upload:
+def _to_upload(row: sa.RowMapping) -> Upload:
     return Upload(
         upload_id=row["upload_id"],
         status=UploadStatus(row["status"]),
@@ -195,9 +195,11 @@ def _upload_of(row: sa.RowMapping) -> Upload:
         lines_imported=row["lines_imported"],
         lines_updated=row["lines_updated"],
         rows_skipped=row["rows_skipped"],
-        errors=tuple(RowError(*one) for one in json.loads(row["errors"])),
+        errors=tuple(RowError(*error_fields) for error_fields in json.loads(row["errors"])),
         rows_undated=row["rows_undated"],
-        undated=tuple(RowError(*one) for one in json.loads(row["undated"])),
+        undated=tuple(
+            RowError(*error_fields) for error_fields in json.loads(row["undated"])
+        ),
         attempts=row["attempts"],
     )
 
@@ -296,7 +298,7 @@ class FileImportRepository:
         """Return an import of this store."""
         query = sa.select(file_imports).where(*self._is(import_id))
         row = self._transaction.execute(query).mappings().first()
-        return None if row is None else _file_import_of(row)
+        return None if row is None else _to_file_import(row)
 
     def latest(self, limit: int) -> list[FileImport]:
         """Return the latest imports without their previews, newest first."""
@@ -306,7 +308,7 @@ class FileImportRepository:
             .order_by(_COLUMNS.number.desc())
             .limit(limit)
         )
-        return [_file_import_of(row) for row in self._transaction.execute(query).mappings()]
+        return [_to_file_import(row) for row in self._transaction.execute(query).mappings()]
 
     def next_of(self, *statuses: ImportStatus) -> FileImport | None:
         """Return the oldest import in one of these states."""
@@ -317,7 +319,7 @@ class FileImportRepository:
             .limit(1)
         )
         row = self._transaction.execute(query).mappings().first()
-        return None if row is None else _file_import_of(row)
+        return None if row is None else _to_file_import(row)
 
     def rejects(self, import_id: str) -> str | None:
         """Return the CSV of the rejected rows."""
@@ -336,7 +338,7 @@ class FileImportRepository:
         changed = file_imports.update().where(
             *self._is(import_id), _COLUMNS.status.in_(before)
         )
-        values = {name: _stored(value) for name, value in values.items()}
+        values = {name: _to_column_value(value) for name, value in values.items()}
         updated = self._transaction.execute(changed.values(status=after, **values))
         return updated.rowcount == 1
 
@@ -407,13 +409,13 @@ def expire_imports(
     return transaction.execute(old.values(result=problem, **values)).rowcount
 
 
-def _stored(value: object) -> object:
+def _to_column_value(value: object) -> object:
     if isinstance(value, ImportChoices):
         return json.dumps(asdict(value))
     return json.dumps(value) if isinstance(value, Mapping) else value
 
 
-def _file_import_of(row: sa.RowMapping) -> FileImport:
+def _to_file_import(row: sa.RowMapping) -> FileImport:
     reports: dict[str, Any] = {
         name: json.loads(row[name]) for name in ("preview", "result") if name in row
     }

@@ -105,7 +105,7 @@ class PhotoMatcher:
         gives its most similar item before any gives a second one; in an upright photo, such
         as of a person, use visual similarity only, if it also prefers a region.
         """
-        photo_descriptors = self._viewer.look(photo, own=self._is_own)
+        photo_descriptors = self._viewer.describe_with_regions(photo, own=self._is_own)
         model = self._pictures.model
         identical_items = model.items_with_digest(file_digest(photo), visible)
         lists = [Ranked(identical_items, np.ones(len(identical_items), np.float32))]
@@ -134,7 +134,7 @@ class PhotoMatcher:
 
     def around(self, photo: bytes, limit: int, visible: Bools) -> PhotoMatches:
         """Return the regions of a photo, each with the most similar visible items."""
-        regions = self._viewer.regions(photo, own=self._is_own)
+        regions = self._viewer.find_regions(photo, own=self._is_own)
         vectors = self._region_vectors(regions)
         if vectors is None:
             return PhotoMatches([], self._pictures.confidence)

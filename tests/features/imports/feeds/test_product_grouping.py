@@ -12,8 +12,8 @@ from productrecs.features.imports.feeds import product_grouping
 from productrecs.features.imports.feeds.product_grouping import (
     FeedProduct,
     Offer,
+    OfferedVariant,
     RejectedRow,
-    Variant,
     group_by_product,
 )
 from productrecs.records.catalog.availability import Availability
@@ -28,7 +28,7 @@ def offers(count: int, variants: int) -> list[Offer]:
             f"p{number}",
             is_main=variant == 0,
             fields={"title": f"Product {number}" if variant == 0 else ""},
-            variant=Variant(price=10.0 + variant, stock=variant),
+            variant=OfferedVariant(price=10.0 + variant, stock=variant),
         )
         for number in range(count)
         for variant in range(variants)
@@ -85,7 +85,9 @@ def test_a_large_file_is_held_in_parts(
 
 def test_a_product_of_many_variants_costs_no_more_than_one(tmp_path: Path) -> None:
     rows = (
-        Offer(row, "p", "p", fields={"title": f"Shirt {row}"}, variant=Variant(stock=1))
+        Offer(
+            row, "p", "p", fields={"title": f"Shirt {row}"}, variant=OfferedVariant(stock=1)
+        )
         for row in range(30_000)
     )
 
@@ -105,20 +107,35 @@ OUT, IN = Availability.OUT_OF_STOCK, Availability.IN_STOCK
     ("parts", "expected"),
     [
         # the cheapest that can be had, not the cheapest of all
-        ([Variant(5.0, 1.0, 0, OUT), Variant(9.0, 4.0, 2, IN)], (9.0, 4.0, 2, IN)),
+        (
+            [OfferedVariant(5.0, 1.0, 0, OUT), OfferedVariant(9.0, 4.0, 2, IN)],
+            (9.0, 4.0, 2, IN),
+        ),
         # all sold out: the cheapest, and none
-        ([Variant(9.0, None, 0, OUT), Variant(5.0, None, 0, OUT)], (5.0, None, 0, OUT)),
+        (
+            [OfferedVariant(9.0, None, 0, OUT), OfferedVariant(5.0, None, 0, OUT)],
+            (5.0, None, 0, OUT),
+        ),
         # one that is not counted can be bought: nobody knows how many there are
-        ([Variant(9.0, None, 3, IN), Variant(9.0, None, None, IN)], (9.0, None, None, IN)),
+        (
+            [OfferedVariant(9.0, None, 3, IN), OfferedVariant(9.0, None, None, IN)],
+            (9.0, None, None, IN),
+        ),
         # one oversold by three takes nothing from the others
-        ([Variant(9.0, None, -3, OUT), Variant(9.0, None, 4, IN)], (9.0, None, 4, IN)),
+        (
+            [OfferedVariant(9.0, None, -3, OUT), OfferedVariant(9.0, None, 4, IN)],
+            (9.0, None, 4, IN),
+        ),
         # a price that is not known is not a price of 0
-        ([Variant(None, None, 1, IN), Variant(9.0, None, 1, IN)], (9.0, None, 2, IN)),
+        (
+            [OfferedVariant(None, None, 1, IN), OfferedVariant(9.0, None, 1, IN)],
+            (9.0, None, 2, IN),
+        ),
         ([], (None, None, None, None)),
     ],
 )
 def test_a_card_shows_what_can_be_had(
-    parts: list[Variant], expected: tuple[object, ...]
+    parts: list[OfferedVariant], expected: tuple[object, ...]
 ) -> None:
     product = FeedProduct("p", 2)
     for row, part in enumerate(parts):

@@ -6,7 +6,7 @@ import pytest
 
 from productrecs.features.imports.feeds.value_parsing import (
     InvalidOfferError,
-    Price,
+    ParsedPrice,
     category_levels,
     parse_price,
     parse_stock,
@@ -18,20 +18,20 @@ from tests.features.imports.feeds.reads import read
 @pytest.mark.parametrize(
     ("text", "separator", "price"),
     [
-        ("19.90 EUR", ",", Price(19.9, "EUR")),
-        ("EUR 1.299,00", "\t", Price(1299.0, "EUR")),
-        ("€19,90", ";", Price(19.9, None)),
-        ("1 299,00 kr", ";", Price(1299.0, None)),
-        ("15,550.00 USD", ",", Price(15550.0, "USD")),
-        ("1,234", ",", Price(1234.0, None)),
-        ("1,234", ";", Price(1.234, None)),
-        ("12", ",", Price(12.0, None)),
-        ("0", ",", Price(0.0, None)),
+        ("19.90 EUR", ",", ParsedPrice(19.9, "EUR")),
+        ("EUR 1.299,00", "\t", ParsedPrice(1299.0, "EUR")),
+        ("€19,90", ";", ParsedPrice(19.9, None)),
+        ("1 299,00 kr", ";", ParsedPrice(1299.0, None)),
+        ("15,550.00 USD", ",", ParsedPrice(15550.0, "USD")),
+        ("1,234", ",", ParsedPrice(1234.0, None)),
+        ("1,234", ";", ParsedPrice(1.234, None)),
+        ("12", ",", ParsedPrice(12.0, None)),
+        ("0", ",", ParsedPrice(0.0, None)),
         ("  ", ",", None),
     ],
 )
 def test_a_price_is_read_as_it_was_meant(
-    text: str, separator: str, price: Price | None
+    text: str, separator: str, price: ParsedPrice | None
 ) -> None:
     assert parse_price(text, separator) == price
 

@@ -46,7 +46,6 @@ from productrecs.features.search.relevance.repository import (
     TOP,
     ConfigurationChange,
     RelevanceRepository,
-    SetQuery,
 )
 from productrecs.features.search.search_rule_book import SearchRuleBook, SearchRuleEditor
 from productrecs.features.search.search_rules import SearchRule, SearchRuleAction
@@ -195,7 +194,7 @@ class RelevanceStore:
             self.services.database, self.store, self.search(), now_ms
         )
 
-    def queries(self) -> Mapping[str, SetQuery]:
+    def queries(self) -> Mapping[str, QuerySetEntry]:
         """Return the set by its texts, also removed queries."""
         with self.services.database.reading() as connection:
             repository = RelevanceRepository(connection, self.store.store_id)
@@ -517,7 +516,7 @@ def test_an_erased_rare_search_leaves_the_set(shop: RelevanceStore) -> None:
 
     with shop.services.database.transaction() as transaction:
         counts = SearchCountRepository(transaction, shop.store.store_id)
-        counts.delete_rare(["mysecret"], ["mysecret"], 10)
+        counts.delete_rare_queries(["mysecret"], ["mysecret"], 10)
 
     assert shop.queries().keys() == {"lamps", "mysecret by hand"}
 

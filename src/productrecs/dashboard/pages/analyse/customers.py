@@ -17,7 +17,7 @@ from productrecs.dashboard.report_period import (
     rows_by_column,
 )
 from productrecs.features.privacy.shopper_export import exported_shopper, shopper_names
-from productrecs.features.reports.customers.rfm_segments import Segment
+from productrecs.features.reports.customers.rfm_segments import CustomerSegment
 from productrecs.records.events.event import Fields
 from productrecs.report_registry import make_report
 from productrecs.services import build_eraser
@@ -28,12 +28,12 @@ ONE_PATH: Final = f"{CUSTOMERS_PATH}/one"
 EXPORT_PATH: Final = f"{CUSTOMERS_PATH}/export"
 SEGMENTS: Final = MappingProxyType(
     {
-        Segment.NEW.value: ("New", "good"),
-        Segment.ONCE.value: ("Bought once", ""),
-        Segment.ACTIVE.value: ("Active", "good"),
-        Segment.DUE.value: ("Due", "warn"),
-        Segment.SLIPPING.value: ("Slipping", "warn"),
-        Segment.LOST.value: ("Lost", "bad"),
+        CustomerSegment.NEW.value: ("New", "good"),
+        CustomerSegment.ONCE.value: ("Bought once", ""),
+        CustomerSegment.ACTIVE.value: ("Active", "good"),
+        CustomerSegment.DUE.value: ("Due", "warn"),
+        CustomerSegment.SLIPPING.value: ("Slipping", "warn"),
+        CustomerSegment.LOST.value: ("Lost", "bad"),
     }
 )
 _RECORDS: Final = MappingProxyType(

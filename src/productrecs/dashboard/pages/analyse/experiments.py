@@ -26,8 +26,8 @@ from productrecs.records.experiments.experiment import (
     SEARCH_FIELDS,
     ExperimentContent,
     ExperimentError,
+    ExperimentState,
     Goal,
-    State,
     Treatment,
     UnknownExperimentError,
 )
@@ -62,10 +62,10 @@ METRICS: Final = MappingProxyType(
 )
 STATES: Final = MappingProxyType(
     {
-        State.DRAFT: ("Draft", ""),
-        State.RUNNING: ("Running", "good"),
-        State.PAUSED: ("Paused", "warn"),
-        State.ENDED: ("Ended", ""),
+        ExperimentState.DRAFT: ("Draft", ""),
+        ExperimentState.RUNNING: ("Running", "good"),
+        ExperimentState.PAUSED: ("Paused", "warn"),
+        ExperimentState.ENDED: ("Ended", ""),
     }
 )
 _SEARCH: Final = "Search"
@@ -254,7 +254,10 @@ def _test_page(visit: Visit, name: str, error: str = "") -> Reply:
     comparisons: dict[str, list[Comparison]] = {}
     for row in rows_by_column(report):
         comparison = metric_comparison(
-            visit, row, ("mean", "control"), is_running=test.state is State.RUNNING
+            visit,
+            row,
+            ("mean", "control"),
+            is_running=test.state is ExperimentState.RUNNING,
         )
         comparisons.setdefault(str(row["variant"]), []).append(comparison)
     arms = [

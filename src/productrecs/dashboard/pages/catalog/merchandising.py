@@ -31,7 +31,7 @@ from productrecs.dashboard.pages.catalog.merchandising_rule_form import (
 from productrecs.dashboard.product_table import titles_of
 from productrecs.dashboard.relevance_effect import EffectOnQueries, effect_on_queries
 from productrecs.features.recommendations.serving_state import StoreState
-from productrecs.records.experiments.experiment import State
+from productrecs.records.experiments.experiment import ExperimentState
 from productrecs.records.experiments.experiment_editor import ExperimentEditor
 from productrecs.records.merchandising.rule import (
     Rule,
@@ -447,7 +447,7 @@ def _experiment_variant_names(visit: Visit) -> Iterator[str]:
     """Yield the names by which rules know the variants of tests that have not ended."""
     editor = ExperimentEditor(visit.database, visit.store, visit.context.clock, "")
     for test in editor.all():
-        if test.content.placement and test.state is not State.ENDED:
+        if test.content.placement and test.state is not ExperimentState.ENDED:
             for arm in test.content.shares:
                 yield f"{test.content.placement}:{arm}"
 

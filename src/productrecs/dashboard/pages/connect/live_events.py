@@ -12,7 +12,7 @@ from productrecs.dashboard.page import Group, Page, Reply, Visit
 from productrecs.features.live_events.live_event import (
     ORDER,
     LiveEvent,
-    Verdict,
+    LiveEventVerdict,
     client_hash,
 )
 from productrecs.features.live_events.repository import (
@@ -37,10 +37,10 @@ class VerdictDisplay:
     path: str = ""
 
 
-JUDGEMENTS: Final[Mapping[Verdict, VerdictDisplay]] = MappingProxyType(
+JUDGEMENTS: Final[Mapping[LiveEventVerdict, VerdictDisplay]] = MappingProxyType(
     {
-        Verdict.ACCEPTED: VerdictDisplay("Accepted", "good"),
-        Verdict.UNKNOWN_ITEM: VerdictDisplay(
+        LiveEventVerdict.ACCEPTED: VerdictDisplay("Accepted", "good"),
+        LiveEventVerdict.UNKNOWN_ITEM: VerdictDisplay(
             "Unknown product",
             "warn",
             "Stored, but the product is not in your catalog. Send the product, or let "
@@ -48,7 +48,7 @@ JUDGEMENTS: Final[Mapping[Verdict, VerdictDisplay]] = MappingProxyType(
             "Import products",
             "/dashboard/imports",
         ),
-        Verdict.NO_ORDER_ID: VerdictDisplay(
+        LiveEventVerdict.NO_ORDER_ID: VerdictDisplay(
             "No order id",
             "warn",
             "Stored, but a purchase without order_id is not used for products bought "
@@ -56,14 +56,14 @@ JUDGEMENTS: Final[Mapping[Verdict, VerdictDisplay]] = MappingProxyType(
             "Guide: orders",
             "/guides/orders",
         ),
-        Verdict.DUPLICATE: VerdictDisplay(
+        LiveEventVerdict.DUPLICATE: VerdictDisplay(
             "Duplicate",
             "",
             "Its event_id came before, so it counts once. Give each event its own id.",
             "Guide: events",
             "/guides/events",
         ),
-        Verdict.NO_SHOPPER: VerdictDisplay(
+        LiveEventVerdict.NO_SHOPPER: VerdictDisplay(
             "No shopper",
             "warn",
             "Stored, but an order without user_id and session_id follows no "
@@ -71,7 +71,7 @@ JUDGEMENTS: Final[Mapping[Verdict, VerdictDisplay]] = MappingProxyType(
             "Guide: orders",
             "/guides/orders",
         ),
-        Verdict.ORDER_AGAIN: VerdictDisplay(
+        LiveEventVerdict.ORDER_AGAIN: VerdictDisplay(
             "Duplicate",
             "",
             "An order of this id came in the last seven days, so it counts once. If it is "
@@ -79,7 +79,7 @@ JUDGEMENTS: Final[Mapping[Verdict, VerdictDisplay]] = MappingProxyType(
             "Guide: orders",
             "/guides/orders",
         ),
-        Verdict.FOREIGN_ORIGIN: VerdictDisplay(
+        LiveEventVerdict.FOREIGN_ORIGIN: VerdictDisplay(
             "Other origin",
             "warn",
             "Stored, but the page is not on your list of origins, so it may not read "
@@ -87,14 +87,14 @@ JUDGEMENTS: Final[Mapping[Verdict, VerdictDisplay]] = MappingProxyType(
             "Origins",
             f"{_ACCOUNT}#origins",
         ),
-        Verdict.BOT: VerdictDisplay(
+        LiveEventVerdict.BOT: VerdictDisplay(
             "Bot",
             "",
             "Stored, but left out of learning, statistics and quotas.",
             "Guide: bots",
             "/guides/events#bots",
         ),
-        Verdict.IDENTITY: VerdictDisplay(
+        LiveEventVerdict.IDENTITY: VerdictDisplay(
             "Identity refused",
             "warn",
             "Stored, as if it were not signed. Sign the id exactly as it is sent, with the "
@@ -102,7 +102,7 @@ JUDGEMENTS: Final[Mapping[Verdict, VerdictDisplay]] = MappingProxyType(
             "Guide: sign an id",
             "/guides/keys#sign-a-customers-id",
         ),
-        Verdict.CLOCK: VerdictDisplay(
+        LiveEventVerdict.CLOCK: VerdictDisplay(
             "Clock differs",
             "warn",
             "Stored with the time of its arrival. Send events at once; past events are "
@@ -110,31 +110,38 @@ JUDGEMENTS: Final[Mapping[Verdict, VerdictDisplay]] = MappingProxyType(
             "Guide: events",
             "/guides/events",
         ),
-        Verdict.INVALID: VerdictDisplay(
+        LiveEventVerdict.INVALID: VerdictDisplay(
             "Invalid", "bad", "Not stored. Correct this:", "Fields", "/guides/events"
         ),
-        Verdict.NOT_STORED: VerdictDisplay(
+        LiveEventVerdict.NOT_STORED: VerdictDisplay(
             "Not stored",
             "bad",
             "Another event of the same request is invalid, so none was stored. Correct "
             "that one and send all again.",
         ),
-        Verdict.KEY_REFUSED: VerdictDisplay(
+        LiveEventVerdict.KEY_REFUSED: VerdictDisplay(
             "Key refused",
             "bad",
             "Your page sent a key that no store has, or none. Copy your publishable key.",
             "Keys",
             f"{_ACCOUNT}#keys",
         ),
-        Verdict.REFUSED: VerdictDisplay("Refused", "bad", "Not stored. Send it again."),
+        LiveEventVerdict.REFUSED: VerdictDisplay(
+            "Refused", "bad", "Not stored. Send it again."
+        ),
     }
 )
 
 _REFUSED: Final = frozenset(
-    {Verdict.INVALID, Verdict.NOT_STORED, Verdict.KEY_REFUSED, Verdict.REFUSED}
+    {
+        LiveEventVerdict.INVALID,
+        LiveEventVerdict.NOT_STORED,
+        LiveEventVerdict.KEY_REFUSED,
+        LiveEventVerdict.REFUSED,
+    }
 )
 _VERDICTS: Final = [
-    (one.value, "Duplicate order" if one is Verdict.ORDER_AGAIN else it.label)
+    (one.value, "Duplicate order" if one is LiveEventVerdict.ORDER_AGAIN else it.label)
     for one, it in JUDGEMENTS.items()
 ]
 
@@ -194,7 +201,7 @@ def _shown_until(visit: Visit, events: Sequence[LiveEvent]) -> int:
 
 def _is_shown(event: LiveEvent, until_ms: int) -> bool:
     """Return whether the page showed a recorded event before it was recorded."""
-    is_stored = event.verdict not in {*_REFUSED, Verdict.ORDER_AGAIN}
+    is_stored = event.verdict not in {*_REFUSED, LiveEventVerdict.ORDER_AGAIN}
     return is_stored and event.at_ms <= until_ms
 
 
@@ -203,7 +210,7 @@ def _read_filters(visit: Visit) -> dict[str, str]:
     query = visit.query
     verdict = query["verdict"]
     return {
-        "verdict": verdict if verdict in {one.value for one in Verdict} else "",
+        "verdict": verdict if verdict in {one.value for one in LiveEventVerdict} else "",
         "kind": query["kind"] if query["kind"] in _KINDS else "",
         "session": query["session"][:128],
         "item": query["item"][:128],

@@ -11,11 +11,11 @@ from productrecs.core.time_window import (
     window_end_ms,
     window_start_ms,
 )
-from productrecs.features.imports.feeds.product_grouping import Offer, Value, Variant
+from productrecs.features.imports.feeds.product_grouping import Offer, OfferedVariant, Value
 from productrecs.features.imports.feeds.value_parsing import (
     FeedReading,
     InvalidOfferError,
-    Price,
+    ParsedPrice,
     category_levels,
     collect_attributes,
     on_sale,
@@ -118,10 +118,10 @@ def _item_fields(cells: Mapping[str, str]) -> dict[str, Value]:
     }
 
 
-def _variant(cells: Mapping[str, str], reading: FeedReading) -> Variant:
+def _variant(cells: Mapping[str, str], reading: FeedReading) -> OfferedVariant:
     price = _price(cells, reading)
     cost = parse_price(cells.get("cost", ""), reading.separator)
-    return Variant(
+    return OfferedVariant(
         price=None if price is None else price.amount,
         list_price=None if price is None else price.regular,
         cost=None if cost is None else cost.amount,
@@ -130,7 +130,7 @@ def _variant(cells: Mapping[str, str], reading: FeedReading) -> Variant:
     )
 
 
-def _price(cells: Mapping[str, str], reading: FeedReading) -> Price | None:
+def _price(cells: Mapping[str, str], reading: FeedReading) -> ParsedPrice | None:
     price = parse_price(cells.get("price", ""), reading.separator)
     sale = parse_price(cells.get("sale_price", ""), reading.separator)
     if price is not None:

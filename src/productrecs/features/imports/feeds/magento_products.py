@@ -9,8 +9,8 @@ from urllib.parse import quote
 from productrecs.core.html_text import html_to_text, html_to_title
 from productrecs.features.imports.feeds.product_grouping import (
     Offer,
+    OfferedVariant,
     Value,
-    Variant,
     current_price,
 )
 from productrecs.features.imports.feeds.value_parsing import (
@@ -173,13 +173,13 @@ def _categories(cell: str) -> list[str]:
     return list(dict.fromkeys(level for path in below for level in category_levels(path)))
 
 
-def _variant(cells: Mapping[str, str], reading: FeedReading) -> Variant:
+def _variant(cells: Mapping[str, str], reading: FeedReading) -> OfferedVariant:
     price = current_price(cells, reading, _iso)
     cost = parse_price(cells.get("cost", ""), reading.separator)
     is_counted = cells.get("counted", "1").strip() != "0"
     stock = parse_stock(cells.get("stock", "")) if is_counted else None
     is_composed = cells.get("type", "").strip().lower() in _COMPOSED
-    return Variant(
+    return OfferedVariant(
         price=None if price is None else price.amount or None,
         list_price=None if price is None else price.regular,
         cost=None if cost is None else cost.amount,

@@ -22,7 +22,7 @@ from productrecs.core.time_window import (
 from productrecs.features.imports.feeds.column_mapping import SYNONYMS
 from productrecs.features.imports.feeds.value_parsing import (
     FeedReading,
-    Price,
+    ParsedPrice,
     on_sale,
     parse_price,
 )
@@ -55,7 +55,7 @@ _RANK: Final = MappingProxyType(
 )
 
 
-class Variant(msgspec.Struct, frozen=True):
+class OfferedVariant(msgspec.Struct, frozen=True):
     """The sellable variant of one row; None means unknown.
 
     If it is available, a `stock` of None means that stock is not tracked.
@@ -90,8 +90,8 @@ class Offer(msgspec.Struct, frozen=True):
     is_main: bool = True
     is_hidden: bool = False
     fields: dict[str, Value] = {}
-    variant: Variant | None = None
-    product_values: Variant | None = None
+    variant: OfferedVariant | None = None
+    product_values: OfferedVariant | None = None
     attributes: dict[str, list[str]] = {}
 
 
@@ -109,8 +109,8 @@ class FeedProduct:
     _main_offers: int = 0
     _main_fields: dict[str, Value] = field(default_factory=dict)
     _other_fields: dict[str, Value] = field(default_factory=dict)
-    _shown: Variant | None = None
-    _product: Variant | None = None
+    _shown: OfferedVariant | None = None
+    _product: OfferedVariant | None = None
     _stock: int = 0
     _is_counted: bool = False
     _has_uncounted: bool = False
@@ -146,7 +146,7 @@ class FeedProduct:
         title = self._title.rstrip(_JOINTS)
         if self._main_offers > 1 and len(title) >= _SHORTEST:
             fields["title"] = title  # "Shirt - Red, M" and "Shirt - Red, L": "Shirt - Red"
-        shown = self._shown or self._product or Variant()
+        shown = self._shown or self._product or OfferedVariant()
         is_counted = self._is_counted and not self._has_uncounted
         stock = self._stock if is_counted else None
         if self._product is not None and self._product.stock is not None:
@@ -170,7 +170,7 @@ class FeedProduct:
             self.is_hidden, self._product = offer.is_hidden, offer.product_values
         self._main_offers += 1
 
-    def _add_variant(self, variant: Variant) -> None:
+    def _add_variant(self, variant: OfferedVariant) -> None:
         if variant.stock is not None:
             # A negative stock of one variant does not reduce the stock of another.
             before = self._stock if self._is_counted else None
@@ -182,7 +182,7 @@ class FeedProduct:
             self._shown = variant
 
 
-def _order(variant: Variant) -> tuple[int, bool, float]:
+def _order(variant: OfferedVariant) -> tuple[int, bool, float]:
     price = variant.price
     return _RANK[variant.availability], price is None, price or 0.0
 
@@ -225,8 +225,8 @@ def current_price(
     cells: Mapping[str, str],
     reading: FeedReading,
     as_iso: Callable[[str], str] = str.strip,
-    parse: Callable[[str, FeedReading], Price | None] | None = None,
-) -> Price | None:
+    parse: Callable[[str, FeedReading], ParsedPrice | None] | None = None,
+) -> ParsedPrice | None:
     """Return the sale price while it is valid, else the regular one, or None.
 
     A valid sale price names the regular one.

@@ -134,7 +134,7 @@ def _note_options_and_collect_attributes(
     return collect_attributes(attributes, ";")
 
 
-def _variant(cells: Mapping[str, str], reading: FeedReading) -> Variant | None:
+def _variant(cells: Mapping[str, str], reading: FeedReading) -> OfferedVariant | None:
     """Return what a row sells; None when the row only adds a picture."""
     if not any(cells.get(name, "").strip() for name in ("price", "sku", "option")):
         return None
@@ -143,7 +143,7 @@ def _variant(cells: Mapping[str, str], reading: FeedReading) -> Variant | None:
         price = on_sale(price, parse_price(cells.get("compare_at", ""), reading.separator))
     cost = parse_price(cells.get("cost", ""), reading.separator)
     stock = parse_stock(cells.get("stock", "")) if _is_tracked(cells) else None
-    return Variant(
+    return OfferedVariant(
         price=None if price is None else price.amount,
         list_price=None if price is None else price.regular,
         cost=None if cost is None else cost.amount,

@@ -23,7 +23,7 @@ class InvalidOfferError(ProductRecsError):
     """A row of a feed is not a valid product; the message says why."""
 
 
-class Price(NamedTuple):
+class ParsedPrice(NamedTuple):
     """An amount, and its currency if one was written (three capitals).
 
     `regular` is the regular price that a valid sale price reduces.
@@ -40,7 +40,7 @@ def category_levels(path: str) -> list[str]:
     return [" > ".join(names[: depth + 1]) for depth in range(len(names))]
 
 
-def parse_price(text: str, separator: str) -> Price | None:
+def parse_price(text: str, separator: str) -> ParsedPrice | None:
     """Return a price such as `19.90 EUR`, `€ 1.299,00` or `19,90`; None for a blank.
 
     `separator` is the file's cell separator: `1,234` is a thousand only where commas do
@@ -58,7 +58,7 @@ def parse_price(text: str, separator: str) -> Price | None:
         message = f"{stripped[:40]!r} is not a price"
         raise InvalidOfferError(message)
     currency = _CURRENCY.search(stripped)
-    return Price(float(numeral), currency.group() if currency else None)
+    return ParsedPrice(float(numeral), currency.group() if currency else None)
 
 
 def collect_attributes(
@@ -84,7 +84,7 @@ def parse_gtin(text: str) -> str:
     return stripped if _GTIN.fullmatch(stripped) else ""
 
 
-def on_sale(sale: Price, regular: Price | None) -> Price:
+def on_sale(sale: ParsedPrice, regular: ParsedPrice | None) -> ParsedPrice:
     """Return a valid sale price, with the regular price that it reduces."""
     if regular is None or regular.amount <= sale.amount:
         return sale

@@ -9,14 +9,14 @@ from typing import Final
 from productrecs.core.html_text import html_to_text, html_to_title
 from productrecs.features.imports.feeds.product_grouping import (
     Offer,
+    OfferedVariant,
     Value,
-    Variant,
     current_price,
 )
 from productrecs.features.imports.feeds.value_parsing import (
     FeedReading,
     InvalidOfferError,
-    Price,
+    ParsedPrice,
     category_levels,
     collect_attributes,
     parse_gtin,
@@ -258,7 +258,7 @@ def _collect_lowest_child_prices(
             reading.lowest[child] = price.amount
 
 
-def parse_woocommerce_price(text: str, reading: FeedReading) -> Price | None:
+def parse_woocommerce_price(text: str, reading: FeedReading) -> ParsedPrice | None:
     """Return a price of a WooCommerce export; the reading records how it was decided.
 
     WooCommerce writes a decimal mark, comma or point, and no thousands separators. Other
@@ -278,7 +278,7 @@ def parse_woocommerce_price(text: str, reading: FeedReading) -> Price | None:
     if reason:
         note = f"Prices such as {number!r} were read as {amount:g}: {reason}."
         reading.add_note(f"mark{separator}", note)
-    return Price(amount, None)
+    return ParsedPrice(amount, None)
 
 
 def _decide_thousands_separator(separator: str, reading: FeedReading) -> tuple[bool, str]:
@@ -367,12 +367,12 @@ def _product(own_id: str, sku: str) -> str:
 
 
 def _variant_of_grouped_product(
-    cells: Mapping[str, str], sold: Variant, reading: FeedReading
-) -> Variant:
+    cells: Mapping[str, str], sold: OfferedVariant, reading: FeedReading
+) -> OfferedVariant:
     """Return the variant of a grouped product: its price is that of its cheapest part."""
     children = _split_list(cells.get("grouped", ""))
     prices = [price for name in children if (price := reading.lowest.get(name)) is not None]
-    return Variant(
+    return OfferedVariant(
         price=min(prices, default=sold.price),
         list_price=None if prices else sold.list_price,
         cost=sold.cost,
@@ -449,10 +449,10 @@ def _item_fields(
     }
 
 
-def _variant(cells: Mapping[str, str], reading: FeedReading) -> Variant:
+def _variant(cells: Mapping[str, str], reading: FeedReading) -> OfferedVariant:
     price = current_price(cells, reading, parse=parse_woocommerce_price)
     cost = parse_woocommerce_price(cells.get("cost", ""), reading)
-    return Variant(
+    return OfferedVariant(
         price=None if price is None else price.amount,
         list_price=None if price is None else price.regular,
         cost=None if cost is None else cost.amount,

@@ -45,7 +45,7 @@ _COLUMNS: Final = (
 )
 
 
-class _Lists(NamedTuple):
+class _ListEarnings(NamedTuple):
     """What the lists of one weight show."""
 
     hits: Floats  # by list: whether it shows a right product
@@ -141,7 +141,7 @@ def _list_earnings(
     lists: Sequence[Sequence[Pick]],
     prices: Floats,
     margins: Floats,
-) -> _Lists:
+) -> _ListEarnings:
     prices, margins_or_zero = np.nan_to_num(prices), np.nan_to_num(margins)
     hits = [
         [pick.item for pick in ranked if pick.item in case.answers]
@@ -149,7 +149,7 @@ def _list_earnings(
     ]
     shown_items = np.array([pick.item for ranked in lists for pick in ranked], np.int64)
     known_margins = margins[shown_items][np.isfinite(margins[shown_items])]
-    return _Lists(
+    return _ListEarnings(
         np.array([bool(items) for items in hits], np.float64),
         np.array([prices[items].sum() for items in hits]),
         np.array([margins_or_zero[items].sum() for items in hits]),
@@ -157,7 +157,9 @@ def _list_earnings(
     )
 
 
-def _row(weight: float, earnings: _Lists, baseline: _Lists, groups: Ints) -> list[float]:
+def _row(
+    weight: float, earnings: _ListEarnings, baseline: _ListEarnings, groups: Ints
+) -> list[float]:
     change = confidence_interval(earnings.hits - baseline.hits, groups)
     return [
         weight,

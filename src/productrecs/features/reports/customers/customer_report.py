@@ -24,7 +24,7 @@ from productrecs.features.reports.customers.repository import (
 from productrecs.features.reports.customers.rfm_segments import (
     MEANINGS,
     Customer,
-    Segment,
+    CustomerSegment,
     segment_customers,
 )
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
@@ -140,7 +140,7 @@ def customer_segments_report(
     ]
     meanings = [
         f"{customer_segment.value}: {MEANINGS[customer_segment]}."
-        for customer_segment in Segment
+        for customer_segment in CustomerSegment
         if "segment" in by
     ]
     return Report(
@@ -201,7 +201,7 @@ def _not_computed_notes(found: StoredSegments | None) -> list[str]:
 
 
 def _order(group: tuple[tuple[str, ...], Any]) -> list[int]:
-    places = [*Segment, *_VALUES]
+    places = [*CustomerSegment, *_VALUES]
     return [places.index(name) for name in group[0]]
 
 

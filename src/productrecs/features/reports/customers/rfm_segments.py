@@ -31,7 +31,7 @@ Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 
-class Segment(StrEnum):
+class CustomerSegment(StrEnum):
     """A customer's stage in their own purchase cycle."""
 
     NEW = "new"
@@ -43,14 +43,16 @@ class Segment(StrEnum):
 
 
 MEANINGS: Final = {
-    Segment.NEW: "bought once, no longer ago than the store's usual gap",
-    Segment.ONCE: "bought once, longer ago than that",
-    Segment.ACTIVE: "bought again; the next order is not due yet",
-    Segment.DUE: "bought again; the next order is due: 1 to 1.5 of their usual gaps ago",
-    Segment.SLIPPING: (
+    CustomerSegment.NEW: "bought once, no longer ago than the store's usual gap",
+    CustomerSegment.ONCE: "bought once, longer ago than that",
+    CustomerSegment.ACTIVE: "bought again; the next order is not due yet",
+    CustomerSegment.DUE: (
+        "bought again; the next order is due: 1 to 1.5 of their usual gaps ago"
+    ),
+    CustomerSegment.SLIPPING: (
         "bought again; the next order is late: 1.5 to 3 of their usual gaps ago"
     ),
-    Segment.LOST: "bought again, but not for more than 3 of their usual gaps",
+    CustomerSegment.LOST: "bought again, but not for more than 3 of their usual gaps",
 }
 
 
@@ -63,7 +65,7 @@ class Customer:
     revenue: float  # in the store's currency, minus returns
     first_day: date
     last_day: date
-    segment: Segment
+    segment: CustomerSegment
     value: str  # high, middle, low
     recency: int  # quintile: 5 bought most recently, 1 longest ago
     frequency: int  # quintile: 5 ordered most
@@ -147,17 +149,17 @@ def expected_gap(purchase_days: int, span: int, usual_gap: float | None) -> floa
 
 def customer_segment(
     purchase_days: int, last_day: date, rhythm: float | None, today: date
-) -> Segment:
+) -> CustomerSegment:
     """Return the segment of a customer who bought on this many days."""
     days_since = (today - last_day).days
     rhythms = days_since / rhythm if rhythm else 0.0
     if purchase_days == 1:
-        return Segment.NEW if rhythms <= DUE else Segment.ONCE
+        return CustomerSegment.NEW if rhythms <= DUE else CustomerSegment.ONCE
     if rhythms <= DUE:
-        return Segment.ACTIVE
+        return CustomerSegment.ACTIVE
     if rhythms <= SLIPPING:
-        return Segment.DUE
-    return Segment.SLIPPING if rhythms <= LOST else Segment.LOST
+        return CustomerSegment.DUE
+    return CustomerSegment.SLIPPING if rhythms <= LOST else CustomerSegment.LOST
 
 
 def expected_next_day(last_day: date, rhythm: float | None, today: date) -> date | None:

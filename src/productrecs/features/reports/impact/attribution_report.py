@@ -82,7 +82,7 @@ _COMPARED: Final = frozenset(
 )
 
 
-class Impact(NamedTuple):
+class GroupImpact(NamedTuple):
     """One group in one currency; impressions have none and are in the store's row."""
 
     key: Key
@@ -144,7 +144,7 @@ def _reach_figures(reach: ShopperReach) -> Iterable[Figure]:
 
 def _groups(
     repository: ImpactRepository, period: ReportQuery, by: Sequence[str], currency: str
-) -> list[Impact]:
+) -> list[GroupImpact]:
     return join_touchpoints_and_credits(
         repository.touchpoint_counts(period, by), repository.credits(period, by), currency
     )
@@ -176,7 +176,7 @@ def join_touchpoints_and_credits(
     touchpoints: Mapping[Key, tuple[int, int]],
     credited: Mapping[Key, GroupCurrencyTotals],
     own_currency: str,
-) -> list[Impact]:
+) -> list[GroupImpact]:
     """Return every group with impressions or attributed sums, in each of its currencies."""
     grouped: dict[tuple[Key, str], list[GroupCurrencyTotals]] = defaultdict(list)
     for group, totals in credited.items():
@@ -199,11 +199,11 @@ def _impact(
     currency: str,
     touchpoints: Mapping[Key, tuple[int, int]] | None,
     credited: GroupCurrencyTotals,
-) -> Impact:
+) -> GroupImpact:
     if touchpoints is None:
-        return Impact(key, currency, None, None, credited)
+        return GroupImpact(key, currency, None, None, credited)
     shown, clicked = touchpoints.get(key, (0, 0))
-    return Impact(key, currency, shown, clicked, credited)
+    return GroupImpact(key, currency, shown, clicked, credited)
 
 
 def sum_totals(parts: Iterable[GroupCurrencyTotals]) -> GroupCurrencyTotals:
@@ -233,7 +233,7 @@ def attribution_notes(omitted: int, unread: int) -> list[str]:
     return notes
 
 
-def _sort_impacts(groups: Iterable[Impact], by: Sequence[str]) -> list[Impact]:
+def _sort_impacts(groups: Iterable[GroupImpact], by: Sequence[str]) -> list[GroupImpact]:
     if by[0] in {"day", "position"}:
         return sorted(groups, key=lambda one: (one.key, one.currency))
     return sorted(
@@ -248,7 +248,7 @@ def _sort_impacts(groups: Iterable[Impact], by: Sequence[str]) -> list[Impact]:
     )
 
 
-def _impact_row(impact: Impact) -> tuple[ReportValue, ...]:
+def _impact_row(impact: GroupImpact) -> tuple[ReportValue, ...]:
     credits_ = impact.credits
     rate = None if impact.shown is None else share_of(impact.clicked or 0, impact.shown)
     return (
@@ -266,7 +266,7 @@ def _impact_row(impact: Impact) -> tuple[ReportValue, ...]:
 
 
 def _attribution_figures(
-    groups: Sequence[Impact], totals: Sequence[StoreTotals], own_currency: str
+    groups: Sequence[GroupImpact], totals: Sequence[StoreTotals], own_currency: str
 ) -> Iterable[Figure]:
     shown = sum(group.shown or 0 for group in groups)
     clicked = sum(group.clicked or 0 for group in groups)

@@ -17,7 +17,7 @@ from productrecs.features.reports.impact.attribution_report import (
     CURRENCY,
     GROUPS,
     RULE,
-    Impact,
+    GroupImpact,
     attribution_notes,
     by_touchpoint,
     definitions,
@@ -227,13 +227,13 @@ def _reach_values(reach: ShopperReach) -> tuple[ReportValue, ...]:
     return (*reach, share_of(reach.clicked, reach.shown))
 
 
-def _sort_impacts(found: Sequence[Impact], by: Sequence[str]) -> list[Impact]:
+def _sort_impacts(found: Sequence[GroupImpact], by: Sequence[str]) -> list[GroupImpact]:
     if by[0] == "day":
         return sorted(found, key=lambda one: one.key)
     return sorted(found, key=lambda one: (-(one.shown or 0), one.key))
 
 
-def _funnel_row(impact: Impact) -> tuple[ReportValue, ...]:
+def _funnel_row(impact: GroupImpact) -> tuple[ReportValue, ...]:
     shown, clicked, credited = impact.shown or 0, impact.clicked or 0, impact.credits
     return (
         *(value or None for value in impact.key),

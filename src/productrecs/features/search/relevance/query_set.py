@@ -20,8 +20,8 @@ from productrecs.features.search.relevance.repository import (
     REMOVED,
     TAIL,
     TOP,
+    QuerySetEntry,
     RelevanceRepository,
-    SetQuery,
 )
 from productrecs.features.search.repository import QueryCount, SearchFigureRepository
 from productrecs.records.search_counts.repository import OTHER_INTENTS, PHOTO_SEARCHES
@@ -54,7 +54,7 @@ def intent_of(store: Store, text: str) -> str:
     return search_intent(text, LanguageAnalyzer(store.settings.language))
 
 
-def refresh_query_set(database: Database, store: Store, now_ms: int) -> list[SetQuery]:
+def refresh_query_set(database: Database, store: Store, now_ms: int) -> list[QuerySetEntry]:
     """Take the set from the present search log; return the queries of the log.
 
     The same log gives the same sample on the same day.
@@ -99,8 +99,8 @@ def _searches(counts: Mapping[str, QueryCount], intent: str) -> int:
 
 
 def _sample_queries(
-    counts: Mapping[str, QueryCount], present: Mapping[str, SetQuery], seed: str
-) -> dict[str, SetQuery]:
+    counts: Mapping[str, QueryCount], present: Mapping[str, QuerySetEntry], seed: str
+) -> dict[str, QuerySetEntry]:
     """Return the most frequent queries and a sample of the others, without texts."""
     fixed = {intent for intent, query in present.items() if query.origin in {HAND, REMOVED}}
     ranked = sorted(
@@ -121,12 +121,12 @@ def _sample_queries(
         *((intent, TAIL, -searches, share) for searches, intent in sorted(tail)),
     ]
     return {
-        intent: SetQuery(intent, intent, origin, searches, searches * factor)
+        intent: QuerySetEntry(intent, intent, origin, searches, searches * factor)
         for intent, origin, searches, factor in rows
     }
 
 
-def add_query(database: Database, store: Store, text: str, now_ms: int) -> SetQuery:
+def add_query(database: Database, store: Store, text: str, now_ms: int) -> QuerySetEntry:
     """Add a query by hand; return it. A removed one comes back.
 
     Raises:
@@ -150,12 +150,14 @@ def add_query(database: Database, store: Store, text: str, now_ms: int) -> SetQu
             message = f"a store may add {MAX_BY_HAND} queries; remove some first"
             raise RelevanceError(message)
         searches = _searches(counts, intent)
-        added = SetQuery(intent, query, HAND, searches, float(max(searches, 1)))
+        added = QuerySetEntry(intent, query, HAND, searches, float(max(searches, 1)))
         repository.put_queries([added], now_ms)
     return added
 
 
-def find_query(store: Store, queries: Iterable[SetQuery], text: str) -> SetQuery | None:
+def find_query(
+    store: Store, queries: Iterable[QuerySetEntry], text: str
+) -> QuerySetEntry | None:
     """Return the query of the set with this text or another form of it."""
     present = [one for one in queries if one.origin != REMOVED]
     intent = intent_of(store, text)

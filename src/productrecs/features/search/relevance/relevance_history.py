@@ -37,9 +37,9 @@ from productrecs.features.search.relevance.relevance_measure import (
 from productrecs.features.search.relevance.repository import (
     HAND,
     REMOVED,
+    QuerySetEntry,
     RelevanceProgress,
     RelevanceRepository,
-    SetQuery,
     StoredMeasure,
     judged_queries,
     relevance_progress,
@@ -104,7 +104,7 @@ def measure_and_store_relevance(
     return stored
 
 
-def _present_queries(database: Database, store: Store, now_ms: int) -> list[SetQuery]:
+def _present_queries(database: Database, store: Store, now_ms: int) -> list[QuerySetEntry]:
     """Return the set without removed queries; a small one is taken from the log again."""
     for is_refreshed in (False, True):
         with database.reading() as connection:
@@ -148,7 +148,7 @@ def _clicks_of_intents(
 
 def _score_last(
     searchable: SearchableStore,
-    queries: Sequence[SetQuery],
+    queries: Sequence[QuerySetEntry],
     judged: Sequence[JudgedQuery],
     now_ms: int,
 ) -> RelevanceMeasure:

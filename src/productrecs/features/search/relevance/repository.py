@@ -49,7 +49,7 @@ class ClickRow(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class SetQuery:
+class QuerySetEntry:
     """A query of the set, and its results at the last measure."""
 
     intent: str
@@ -107,7 +107,7 @@ class RelevanceRepository:
         self._transaction = transaction
         self._store_id = store_id
 
-    def queries(self) -> list[SetQuery]:
+    def queries(self) -> list[QuerySetEntry]:
         """Return every query, also removed ones; those that weigh most first."""
         columns = relevance_queries.c
         query = sa.select(relevance_queries).where(columns.store_id == self._store_id)
@@ -116,7 +116,7 @@ class RelevanceRepository:
         )
         return [_set_query(row) for row in rows]
 
-    def put_queries(self, queries: Iterable[SetQuery], now_ms: int) -> None:
+    def put_queries(self, queries: Iterable[QuerySetEntry], now_ms: int) -> None:
         """Add queries, or replace the origin, text and weight of known ones."""
         for query in queries:
             values = {
@@ -340,7 +340,7 @@ def relevance_progress(connection: sa.Connection) -> dict[StoreId, RelevanceProg
 
 
 def judged_queries(
-    queries: Sequence[SetQuery], judgements: Iterable[StoredJudgement]
+    queries: Sequence[QuerySetEntry], judgements: Iterable[StoredJudgement]
 ) -> list[JudgedQuery]:
     """Return the queries with their grades; a grade by hand replaces that of clicks."""
     grades: dict[str, dict[int, Grade]] = {}
@@ -353,12 +353,12 @@ def judged_queries(
     ]
 
 
-def _set_query(row: Any) -> SetQuery:
+def _set_query(row: Any) -> QuerySetEntry:
     results = None
     if row.results is not None:
         address, *numbers = json.loads(row.results)
         results = QueryResults(tuple(numbers), address)
-    return SetQuery(
+    return QuerySetEntry(
         row.intent, row.text, row.origin, row.searches, row.weight, results, row.ndcg
     )
 

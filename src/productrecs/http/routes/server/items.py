@@ -34,7 +34,7 @@ from productrecs.schemas.items import (
     pack_items,
     parse_items,
 )
-from productrecs.schemas.strict_json import parse_json, split_json
+from productrecs.schemas.strict_json import parse_json, split_item_list
 from productrecs.serving.writes.write_messages import WriteKind
 from productrecs.storage.sql.group_commit import WriteTransaction
 from productrecs.storage.sql.idempotency_keys import IdempotentCall
@@ -196,7 +196,7 @@ def parse_push(data: bytes) -> list[PackedPatch]:
         TooManyItemsError: when it has more than 1000.
         BodyError: when it is not JSON, or does not match the schema.
     """
-    items = split_json(data, MAX_ITEMS)
+    items = split_item_list(data, MAX_ITEMS)
     if items is not None:
         return pack_items(items)
     return [PackedPatch.of(one) for one in parse_items(parse_json(data))]

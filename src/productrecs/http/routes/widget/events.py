@@ -142,7 +142,7 @@ def parse_event_fast(data: bytes) -> list[NewEvent] | None:
         return None
     if body.currency is not None:
         body.currency = read_currency(body.currency)
-    if missing_fields(kind, body, None, ()):
+    if missing_field_problems(kind, body, None, ()):
         return None
     return to_events(kind, body)
 

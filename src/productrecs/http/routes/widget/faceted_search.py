@@ -28,7 +28,7 @@ from productrecs.features.search.results_page import (
     PriceFacet,
     ResultsPage,
     ResultsPageRequest,
-    Sort,
+    SortOrder,
     StockCount,
 )
 from productrecs.features.widgets.widget_settings import translations
@@ -97,7 +97,7 @@ QueryFiltersQuery = Annotated[
     ),
 ]
 SortQuery = Annotated[
-    Sort | None,
+    SortOrder | None,
     BeforeValidator(_none_if_blank),
     Query(description="The order of the results.", examples=["price_asc"]),
 ]
@@ -189,7 +189,7 @@ def page_request_of(
     *,
     filters: list[str],
     facets: str,
-    sort: Sort | None,
+    sort: SortOrder | None,
     offset: int | None,
     highlight: bool,
     suggest: int,
@@ -207,7 +207,7 @@ def page_request_of(
         request=search,
         filters=read_filters(filters),
         facets=tuple(dict.fromkeys(Facet(name) for name in facets.split(",") if name)),
-        sort=sort or Sort.RELEVANCE,
+        sort=sort or SortOrder.RELEVANCE,
         offset=offset or 0,
         suggest=suggest,
         highlight=highlight,

@@ -36,7 +36,7 @@ from productrecs.http.routes.widget.shopper_access import (
     with_identity_warning,
 )
 from productrecs.records.catalog.item_filters import NO_FILTERS, Filters
-from productrecs.records.experiments.arm_assignment import Arm, holdout_split
+from productrecs.records.experiments.arm_assignment import HoldoutArm, holdout_split
 from productrecs.records.experiments.repository import (
     NOBODY,
     KnownIdentity,
@@ -293,7 +293,7 @@ def is_held_out(
     split = holdout_split(settings.holdout_test, settings.holdout_percent)
     store_id = cached_store.state.catalog.store_id
     arm = context.arm_assigner.assign(store_id, split, identities, known)
-    return arm == Arm.HELD_OUT
+    return arm == HoldoutArm.HELD_OUT
 
 
 def _anonymous_list_body(

@@ -94,7 +94,7 @@ def _changed_fields(
     return fields | {"seq": seq}
 
 
-class _Owners:
+class _RestoredSeqs:
     """Gives restored rows a new place in the log, together for each earlier import.
 
     So the import that made a restored row can be undone next: the place is a part of it.
@@ -140,7 +140,9 @@ class ImportUndo:
         with self.database.reading() as connection:
             repository = ImportChangeRepository(connection, self.store_id)
             spans = repository.spans(self.import_id)
-            newer = sum(self._newer(repository, spans, first) for first, _ in spans)
+            newer = sum(
+                self._newer_change_count(repository, spans, first) for first, _ in spans
+            )
         if newer:
             message = (
                 f"{newer:,} of its rows were changed after this import, so it cannot be "
@@ -159,7 +161,7 @@ class ImportUndo:
         repository.delete(self.import_id)
         return counts
 
-    def _newer(
+    def _newer_change_count(
         self,
         repository: ImportChangeRepository,
         spans: Sequence[tuple[int, int]],
@@ -195,8 +197,8 @@ class ImportUndo:
         spans: Sequence[tuple[int, int]],
         counts: dict[str, int],
     ) -> None:
-        now_ms, gone = self.clock(), log.take_seqs(1)
-        owners = _Owners(log)
+        now_ms, removal_seq = self.clock(), log.take_seqs(1)
+        restored_seqs = _RestoredSeqs(log)
         lines = ImportChangeRepository(log.transaction, self.store_id).lines(change)
         before, after = dict(change.before), list[PurchaseLine]()
         erased = erased_names_in(
@@ -206,9 +208,9 @@ class ImportUndo:
             if not _is_in(spans, line.seq):
                 continue
             old = before.get(line.line_seq)
-            fields: dict[str, Any] = {"void": True, "seq": gone}
+            fields: dict[str, Any] = {"void": True, "seq": removal_seq}
             if old is not None:
-                fields = {**old, "seq": owners.seq(old["seq"])}
+                fields = {**old, "seq": restored_seqs.seq(old["seq"])}
             for name in _NAMES:
                 if name in fields and erased.covers(fields[name], line.ts):
                     fields[name] = None
@@ -224,38 +226,40 @@ class ImportUndo:
         counts: dict[str, int],
     ) -> None:
         numbers = ImportChangeRepository(log.transaction, self.store_id).items(change)
-        found = CatalogRepository(log.transaction, self.store_id).find(
+        stored_items = CatalogRepository(log.transaction, self.store_id).find(
             item_id for item_id, _ in numbers.values()
         )
-        owners, after = _Owners(log), dict[int, list[StoredItem]]()
-        gone = log.take_seqs(1)
+        restored_seqs, after = _RestoredSeqs(log), dict[int, list[StoredItem]]()
+        removal_seq = log.take_seqs(1)
         for number, old in change.before:
             item_id, seq = numbers.get(number, ("", 0))
             if not _is_in(spans, seq):
                 continue
-            stored = found[item_id]
+            stored = stored_items[item_id]
             if old is None:
-                one = replace(stored, present=False, item=Item(item_id))
-                after.setdefault(gone, []).append(one)
+                changed_item = replace(stored, present=False, item=Item(item_id))
+                after.setdefault(removal_seq, []).append(changed_item)
                 counts["removed"] += 1
                 continue
             fields = unpacked_fields(dict(old))
-            new_seq = owners.seq(fields.pop("seq"))
-            one = replace(stored, item=replace(stored.item, **fields))
-            after.setdefault(new_seq, []).append(one)
+            new_seq = restored_seqs.seq(fields.pop("seq"))
+            changed_item = replace(stored, item=replace(stored.item, **fields))
+            after.setdefault(new_seq, []).append(changed_item)
             counts["restored"] += bool(fields)
         for new_seq in sorted(after):
             restore_items(log, after[new_seq], new_seq, self.clock())
 
 
 def undo_file_import(
-    database: Database, store_id: StoreId, one: FileImport, clock: Clock
+    database: Database, store_id: StoreId, file_import: FileImport, clock: Clock
 ) -> None:
     """Undo an import that is in the status `undoing`, and store the result."""
     with database.reading() as connection:
-        found = FileImportRepository(connection, store_id).find(one.import_id)
-    result, problem = dict(found.result) if found else {}, ""
-    undo = ImportUndo(database, store_id, one.import_id, one.choices.kind, clock)
+        stored = FileImportRepository(connection, store_id).find(file_import.import_id)
+    result, problem = dict(stored.result) if stored else {}, ""
+    undo = ImportUndo(
+        database, store_id, file_import.import_id, file_import.choices.kind, clock
+    )
     try:
         undo.run()
     except ChangedSinceImportError as error:
@@ -263,13 +267,13 @@ def undo_file_import(
     with database.transaction() as transaction:
         status = ImportStatus.DONE if problem else ImportStatus.UNDONE
         log = StoreLog(database, transaction, store_id)
-        told = {"undo_problem": problem} if problem else {"undone": undo.end(log)}
+        outcome = {"undo_problem": problem} if problem else {"undone": undo.end(log)}
         FileImportRepository(transaction, store_id).change_status(
-            one.import_id,
+            file_import.import_id,
             (ImportStatus.UNDOING,),
             status,
             attempts=0,
-            result=result | told,
+            result=result | outcome,
         )
 
 
