@@ -313,7 +313,7 @@ def _store_search_counts_and_holdout(
             store.store_id,
             observed_search.identity,
             TEST.name,
-            Arm.HELD_OUT if observed_search.is_held_out else Arm.SHOWN,
+            HoldoutArm.HELD_OUT if observed_search.is_held_out else HoldoutArm.SHOWN,
             observed_search.unit,
             observed_search.first_ms,
         )

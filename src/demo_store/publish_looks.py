@@ -21,7 +21,7 @@ from productrecs.records.pictures.picture_fetch_states import (
 )
 from productrecs.records.pictures.repository import (
     PictureRepository,
-    queue_changed_pictures,
+    queue_pictures_of_changed_items,
 )
 from productrecs.records.pictures.sandboxed_decoder import (
     BATCH_CPU_SECONDS,
@@ -43,7 +43,7 @@ _FAR_FUTURE_MS: Final = 2**52
 def index_pictures(services: Services, store: Store, pictures: PictureFiles) -> None:
     """Index the picture of every product, and build the visual model."""
     database, now_ms = services.database, services.clock()
-    while not queue_changed_pictures(database, store.store_id, now_ms):
+    while not queue_pictures_of_changed_items(database, store.store_id, now_ms):
         pass
     with database.reading() as connection:
         due = PictureRepository(connection, store.store_id).due_pictures(now_ms, _ALL)
@@ -56,7 +56,9 @@ def index_pictures(services: Services, store: Store, pictures: PictureFiles) -> 
         ]
     known_outcomes = [outcome for outcome in outcomes if outcome is not None]
     with database.transaction() as transaction:
-        PictureRepository(transaction, store.store_id).store(known_outcomes, now_ms)
+        PictureRepository(transaction, store.store_id).store_outcomes(
+            known_outcomes, now_ms
+        )
     build_visual(database, services.pictures, store.store_id, embedding, services.snapshots)
 
 

@@ -46,7 +46,9 @@ SEVERAL_STORES = {
     "relevance/repository.py: relevance_progress": READS_ALL,
     "privacy/repository.py: stores_in_progress": READS_ALL,
     "experiments/repository.py: stores_with_started_tests": READS_ALL,
-    "pictures/repository.py: retry_rejected": "an operator's setting changed, once a start",
+    "pictures/repository.py: reschedule_rejected_pictures": (
+        "an operator's setting changed, once a start"
+    ),
     "pictures/repository.py: stores_with_due_pictures": READS_ALL,
     "pictures/repository.py: stores_with_other_embedders": READS_ALL,
     "uploads/repository.py: expire_imports": "old files of every store, once in six hours",

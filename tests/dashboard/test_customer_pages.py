@@ -124,7 +124,7 @@ def test_an_owner_erases_a_customer_after_typing_the_id(
 
     gone = owner.post(f"{CUSTOMERS}/one", **fields, confirm="anna")
     assert gone.header("location") == CUSTOMERS
-    eraser.advance(buying.store_id)
+    eraser.continue_erasures(buying.store_id)
     assert owner.get(page).status == 404
     assert owner.get(f"{CUSTOMERS}/one?customer=bert").status == 200
 

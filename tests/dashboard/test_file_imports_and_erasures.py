@@ -58,8 +58,8 @@ PRODUCTS = f"id,title,price,brand\nmug,Mug,9,{ME}\n"
 def erase(office: Office, store: Store, name: str) -> None:
     """Erase a shopper, as the worker does."""
     eraser = build_eraser(office.services)
-    eraser.request(store.store_id, name)
-    eraser.advance(store.store_id)
+    eraser.request_erasure(store.store_id, name)
+    eraser.continue_erasures(store.store_id)
     with office.services.database.transaction() as transaction:
         job = NewJob(store.store_id, CHECK_JOB)  # as the schedule does within 30 seconds
         office.services.queue.enqueue(transaction, job)
@@ -162,8 +162,8 @@ def erases_meanwhile(services: Services) -> DashboardFileImporter:
             preview = super().drop_erased_and_dry_run(store, one, path, on_share)
             eraser = build_eraser(services)
             if not eraser.all(store.store_id):
-                eraser.request(store.store_id, ME)
-                eraser.advance(store.store_id)
+                eraser.request_erasure(store.store_id, ME)
+                eraser.continue_erasures(store.store_id)
             return preview
 
     return ErasesMeanwhile(services.imports)

@@ -190,8 +190,8 @@ class Store(RuleBasedStateMachine):
     @rule(name=st.sampled_from(["anna", "ben", "s_1", "s_2"]))
     def erase(self, name: str) -> None:
         """Forget a shopper."""
-        self.eraser.request(self.store.store_id, name)
-        self.eraser.advance(self.store.store_id)
+        self.eraser.request_erasure(self.store.store_id, name)
+        self.eraser.continue_erasures(self.store.store_id)
 
         self.expected.erase(name, self.now)
         assert not self.remembered.history_of(name, self.reader).bought

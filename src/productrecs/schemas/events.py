@@ -68,7 +68,7 @@ MAX_QUERY = 256
 """Longer queries are truncated, as in `GET /v1/search`."""
 
 
-def missing_fields(
+def missing_field_problems(
     kind: EventKind, body: EventBody, sent: object, at: Loc
 ) -> list[Problem]:
     """Return the missing fields of an event of `kind`, and lists of unequal length.
@@ -115,7 +115,7 @@ def to_events(kind: EventKind, body: EventBody, ts_ms: int | None = None) -> lis
     return [event]
 
 
-def _impressions(body: EventBody, ts_ms: int | None) -> list[NewEvent]:
+def _impression_events(body: EventBody, ts_ms: int | None) -> list[NewEvent]:
     """Return one event per product shown; a lone product may have scalar placement."""
     item_ids = _shown_item_ids(body)
     is_single = len(item_ids) == 1
@@ -143,12 +143,12 @@ def _impressions(body: EventBody, ts_ms: int | None) -> list[NewEvent]:
     ]
 
 
-def _shown(body: EventBody) -> tuple[str, ...]:
+def _shown_item_ids(body: EventBody) -> tuple[str, ...]:
     return body.item_ids or (() if body.item_id is None else (body.item_id,))
 
 
-def _misaligned(body: EventBody, at: Loc) -> list[Problem]:
-    shown = len(_shown(body))
+def _misaligned_list_problems(body: EventBody, at: Loc) -> list[Problem]:
+    shown_count = len(_shown_item_ids(body))
     lists = {"sources": body.sources, "positions": body.positions}
     return [
         Problem(
@@ -184,7 +184,7 @@ def _without_item(body: EventBody) -> str | None:
 
 
 def _without_items(body: EventBody) -> str | None:
-    return None if _shown(body) else "item_ids"
+    return None if _shown_item_ids(body) else "item_ids"
 
 
 def _without_query(body: EventBody) -> str | None:
@@ -306,10 +306,14 @@ ShownItems = Annotated[
     _list_schema(ITEM_ID_SCHEMA, string_schema(0, EVENT_LIMIT)),
 ]
 ShownSources = Annotated[
-    tuple[PlacementName, ...] | None, list_of(MAX_SHOWN, None), _list_schema(NAME_SCHEMA)
+    tuple[PlacementName, ...] | None,
+    list_validator(MAX_SHOWN, None),
+    _list_schema(NAME_SCHEMA),
 ]
 ShownPositions = Annotated[
-    tuple[OptionalCount, ...] | None, list_of(MAX_SHOWN, None), _list_schema(COUNT_SCHEMA)
+    tuple[OptionalCount, ...] | None,
+    list_validator(MAX_SHOWN, None),
+    _list_schema(COUNT_SCHEMA),
 ]
 
 

@@ -100,7 +100,7 @@ def parse_photo_only(body: object) -> bytes:
     except ValidationError as error:
         problems = from_details(error.errors(include_url=False), ("body",))
         raise BodyError(problems) from None
-    return _bytes_of(photo.image)
+    return _decode_photo(photo.image)
 
 
 def parse_photo(body: object) -> Photo:
@@ -116,7 +116,7 @@ def parse_photo(body: object) -> Photo:
         problems = from_details(error.errors(include_url=False), ("body",))
         raise BodyError(problems) from None
     num = DEFAULT if photo.num is None else photo.num
-    return Photo(_bytes_of(photo.image), num, in_stock=bool(photo.in_stock))
+    return Photo(_decode_photo(photo.image), num, in_stock=bool(photo.in_stock))
 
 
 def unreadable_photo(error: ProductRecsError) -> BodyError:
@@ -124,7 +124,7 @@ def unreadable_photo(error: ProductRecsError) -> BodyError:
     return BodyError([Problem(("body", "image"), str(error), "image_unreadable", "")])
 
 
-def _bytes_of(text: str) -> bytes:
+def _decode_photo(text: str) -> bytes:
     text = text.strip()
     prefix = _PREFIX.match(text)
     if prefix is not None:

@@ -9,7 +9,7 @@ from productrecs.features.recommendations.bundles import BundleOffer
 from productrecs.features.recommendations.placement_lists import PlacedRequests
 from productrecs.features.recommendations.recommendation_request import EngineName, Pick
 from productrecs.features.recommendations.serving_state import StoreState
-from productrecs.features.search.hits import Hit
+from productrecs.features.search.variant_hits import Hit
 from productrecs.records.catalog.catalog_view import CardFields
 from productrecs.records.catalog.price_lists import Cards
 

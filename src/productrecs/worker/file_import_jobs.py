@@ -289,7 +289,7 @@ class FileImportJobs:
         return text + ("" if text.endswith(".") else ".")
 
     def _upload_path(self, file_import: FileImport) -> Path:
-        return self._services.upload_folder.fetch(file_import.import_id)
+        return self._services.upload_folder.fetch_path(file_import.import_id)
 
     def _set_final_status(
         self, store: Store, file_import: FileImport, status: ImportStatus, **values: object
@@ -385,7 +385,7 @@ class UploadJobs:
             raise JobRefusedError(message)
         time_slice = _TimeSlice(self._services, progress)
         services = self._services
-        upload_import = UploadImport(
+        upload_import = OrderUploadImporter(
             services.database,
             self._numbers,
             self._folder,

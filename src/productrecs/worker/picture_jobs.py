@@ -35,7 +35,7 @@ from productrecs.records.pictures.picture_fetch_states import (
 )
 from productrecs.records.pictures.repository import (
     PictureRepository,
-    queue_changed_pictures,
+    queue_pictures_of_changed_items,
     reschedule_rejected_pictures,
     stores_with_due_pictures,
     stores_with_other_embedders,
@@ -132,7 +132,9 @@ class PictureJobs:
                 repository.requeue_other_embedders(
                     self._embedding.name, self._services.system_clock()
                 )
-        while not queue_changed_pictures(database, store_id, self._services.system_clock()):
+        while not queue_pictures_of_changed_items(
+            database, store_id, self._services.system_clock()
+        ):
             progress.report(0.0)
         fetched_count = 0
         while (count := self._fetch_due_pictures(store_id)) and time.monotonic() < deadline:
@@ -213,7 +215,7 @@ class PictureJobs:
         for picture in due:
             host = _host(picture.url)
             is_own_host = host in self._services.settings.image_hosts
-            if self._rate_limiter.try_take(host, is_own_host=is_own_host):
+            if self._rate_limiter.try_begin_request(host, is_own_host=is_own_host):
                 requests.append(
                     (picture, self._threads.submit(self._fetch_picture, picture, host))
                 )
@@ -239,7 +241,9 @@ class PictureJobs:
             must_pause, wait_seconds = error.should_back_off, error.wait_seconds
             raise
         finally:
-            self._rate_limiter.end(host, must_pause=must_pause, seconds=wait_seconds)
+            self._rate_limiter.end_request(
+                host, must_pause=must_pause, pause_seconds=wait_seconds
+            )
 
     def _outcome_of_fetch(
         self, picture: DuePicture, fetched: "Future[FetchResult]"

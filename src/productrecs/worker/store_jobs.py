@@ -307,7 +307,7 @@ class StoreJobs:
 
     def erase_shoppers(self, job: Job, progress: JobProgress) -> None:
         """Continue the erasure of shoppers; a part may have to wait for a training."""
-        self._eraser.advance(job.store_id, lambda: progress.stopping)
+        self._eraser.continue_erasures(job.store_id, lambda: progress.stopping)
 
     def delete_old_receipts(self, job: Job, _progress: JobProgress) -> None:
         """Purge old event ids, events of bots, idempotency keys and audit log lines."""

@@ -75,8 +75,8 @@ class Installation:
 
     def erase(self, name: str = ME) -> None:
         """Forget a shopper, as far as that can be done at once."""
-        self.eraser.request(self.store_id, name)
-        self.eraser.advance(self.store_id)
+        self.eraser.request_erasure(self.store_id, name)
+        self.eraser.continue_erasures(self.store_id)
 
     def train(self, inputs: TrainingInputs | None = None) -> None:
         """Learn what the log says by now."""
@@ -262,10 +262,10 @@ def test_it_goes_on_wherever_it_broke_off(
     count = ErasureRepository.count
     monkeypatch.setattr("productrecs.features.privacy.erasure.BATCH", 2)
     monkeypatch.setattr(ErasureRepository, "count", breaks)
-    place.eraser.request(place.store_id, ME)
+    place.eraser.request_erasure(place.store_id, ME)
     for _ in range(20):
         try:
-            place.eraser.advance(place.store_id)
+            place.eraser.continue_erasures(place.store_id)
         except StorageBusyError:
             continue
 
@@ -303,9 +303,9 @@ def test_engines_learn_anew_without_them_and_only_then_it_is_done(
     place.erase()
     assert [one.done_at for one in place.eraser.all(place.store_id)] == [None]
     place.train(inputs)  # as a learner does, who remembers the log
-    assert [one.done_at for one in place.eraser.advance(place.store_id)] == [None]
+    assert [one.done_at for one in place.eraser.continue_erasures(place.store_id)] == [None]
     assert attributor.catch_up(shop.store)
-    assert place.eraser.advance(place.store_id) == []
+    assert place.eraser.continue_erasures(place.store_id) == []
 
     assert len(inputs.behaviour.items) < known
     fresh = TrainingInputs()

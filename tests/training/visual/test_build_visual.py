@@ -14,7 +14,7 @@ from productrecs.records.catalog.push_items import remove_item, upsert_items
 from productrecs.records.pictures.picture_fetch_states import FetchOutcome, PictureState
 from productrecs.records.pictures.repository import (
     PictureRepository,
-    queue_changed_pictures,
+    queue_pictures_of_changed_items,
     stores_with_due_pictures,
 )
 from productrecs.storage.files.model_files import open_arrays
@@ -54,7 +54,7 @@ def add(database: Database, store_id: StoreId, *names: str) -> None:
 def take_out(database: Database, store_id: StoreId, name: str) -> None:
     with database.transaction() as transaction:
         remove_item(StoreLog(database, transaction, store_id), name, 1)
-    assert queue_changed_pictures(database, store_id, 2)
+    assert queue_pictures_of_changed_items(database, store_id, 2)
 
 
 def served(root: Path, store_id: StoreId, visual_id: str | None) -> ServedPictures:
@@ -161,7 +161,7 @@ def test_a_damaged_model_is_refused_and_built_again(
 def test_due_pictures_come_in_one_order_whatever_the_limit(
     database: Database, store_id: StoreId
 ) -> None:
-    assert queue_changed_pictures(database, store_id, 5)
+    assert queue_pictures_of_changed_items(database, store_id, 5)
     with database.transaction() as transaction:
         repository = PictureRepository(transaction, store_id)
         before = repository.due_pictures(5, 100)
@@ -199,7 +199,7 @@ def test_what_is_to_be_fetched_follows_the_catalog(
 ) -> None:
     with database.reading() as connection:
         assert stores_with_due_pictures(connection, 5) == [store_id]
-    assert queue_changed_pictures(database, store_id, 5)
+    assert queue_pictures_of_changed_items(database, store_id, 5)
 
     with database.transaction() as transaction:
         repository = PictureRepository(transaction, store_id)
@@ -211,7 +211,7 @@ def test_what_is_to_be_fetched_follows_the_catalog(
     change = ItemPatch("red-ball", {"image_url": None})
     with database.transaction() as transaction:
         upsert_items(StoreLog(database, transaction, store_id), [change], 6)
-    assert queue_changed_pictures(database, store_id, 6)
+    assert queue_pictures_of_changed_items(database, store_id, 6)
     with database.reading() as connection:
         repository = PictureRepository(connection, store_id)
         assert len(repository.due_pictures(6, 100)) == len(KINDS) - 1

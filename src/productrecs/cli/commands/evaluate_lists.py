@@ -119,7 +119,7 @@ def _score_row(score: MethodMetrics) -> str:
     ).rstrip()
 
 
-def _comparison_text(difference: Interval) -> str:
+def _comparison_text(difference: RecallDifference) -> str:
     verdict = {"level": "no significant difference"}.get(
         difference.verdict, difference.verdict
     )

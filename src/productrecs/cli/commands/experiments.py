@@ -39,7 +39,7 @@ def list_(domain: str, *, as_json: bool, data: Path | None) -> None:
     with _open_editor(domain, data) as editor:
         experiments = editor.all()
     if as_json:
-        print_json([experiment.as_dict() for experiment in experiments])
+        print_json([experiment.as_fields() for experiment in experiments])
         return
     if not experiments:
         click.echo(

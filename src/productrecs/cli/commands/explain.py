@@ -151,7 +151,7 @@ def _explain_list(
     identities = tuple(dict.fromkeys(shopper_names))
     reader = services.database.raw_reader()
     try:
-        histories = [cached_store.histories.of(name, reader) for name in identities]
+        histories = [cached_store.histories.history_of(name, reader) for name in identities]
         arm, placement = None, None
         if call["placement"]:
             placement = cached_store.placements.find(call["placement"])
@@ -317,7 +317,7 @@ def _visit_lines(product: ExplainedProduct) -> Iterator[str]:
         yield "follows the products that such visits see next"
 
 
-def _category_pair_text(pair: GoesWith) -> str:
+def _category_pair_text(pair: MatchingCategories) -> str:
     cooccurrence = f"{pair.baskets} times together, {pair.lift:.1f} x chance"
     return f"{pair.category} go with {pair.beside}: {cooccurrence}"
 

@@ -74,8 +74,8 @@ def erase(domain: str, user: str, *, yes: bool, as_json: bool, data: Path | None
         if not yes and sys.stdin.isatty():
             click.confirm(f"Erase this shopper of {store.domain} for good?", abort=True)
         eraser = build_eraser(services)
-        erasure = eraser.request(store.store_id, user)
-        eraser.advance(store.store_id)
+        erasure = eraser.request_erasure(store.store_id, user)
+        eraser.continue_erasures(store.store_id)
         finished_erasure = next(
             candidate
             for candidate in eraser.all(store.store_id)

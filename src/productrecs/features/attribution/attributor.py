@@ -206,7 +206,7 @@ class Attributor:
     def _store(self, store_id: StoreId, step: AttributionStep) -> None:
         with self.database.transaction(synced=False) as transaction:
             repository = AttributionRepository(transaction, store_id)
-            if not repository.advance(step.before, step.after):
+            if not repository.advance_progress(step.before, step.after):
                 return
             repository.replace(self.database, step.removed, step.outcomes)
             repository.replace_day_sums(self.database, step.days, step.sums)
@@ -223,10 +223,10 @@ class Attributor:
         with self.database.transaction(synced=False) as transaction:
             repository = AttributionRepository(transaction, store_id)
             deleting = position._replace(seq=_DELETING)
-            if repository.advance(
+            if repository.advance_progress(
                 position, deleting
             ) and repository.delete_open_outcomes_and_sums(_DELETE_BATCH):
-                repository.advance(deleting, target)
+                repository.advance_progress(deleting, target)
 
     def _touchpoint_index(self, store_id: StoreId) -> TouchpointIndex:
         index = self._touchpoint_indexes.pop(store_id, None)

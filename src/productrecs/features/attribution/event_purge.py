@@ -95,7 +95,7 @@ def _settle_days_before_purge(
     settled = SettledDays(_start_of(first_open, settings.zone), first_open.isoformat())
     with database.transaction() as transaction:
         attribution = AttributionRepository(transaction, store.store_id)
-        if not attribution.settle(progress, settled):
+        if not attribution.settle_days(progress, settled):
             return None
     return _start_of(oldest, settings.zone)
 

@@ -226,7 +226,7 @@ class AttributionRepository:
         ).first()
         return SettledDays() if row is None else SettledDays(*row)
 
-    def settle(self, progress: AttributionProgress, days: SettledDays) -> bool:
+    def settle_days(self, progress: AttributionProgress, days: SettledDays) -> bool:
         """Settle the days before a time; return False if their facts are not all counted.
 
         The position must still be `progress`. Earlier settled days stay settled.
@@ -294,7 +294,9 @@ class AttributionRepository:
         rows = self._raw.all(_OF_DAY, (self._store_id, day))
         return [AttributedOutcome(*row) for row in rows]
 
-    def advance(self, before: AttributionProgress, after: AttributionProgress) -> bool:
+    def advance_progress(
+        self, before: AttributionProgress, after: AttributionProgress
+    ) -> bool:
         """Advance the position; return False when another process has advanced it."""
         progress_columns = attribution_marks.c
         query = (

@@ -13,7 +13,7 @@ from productrecs.features.imports.feeds.column_mapping import (
     ColumnMapping,
     mapping_from_choices,
 )
-from productrecs.features.imports.feeds.column_names import FIELD_GROUPS, field_title
+from productrecs.features.imports.feeds.column_synonyms import FIELD_GROUPS, field_title
 from productrecs.features.imports.feeds.format_detection import (
     CATALOG,
     FORMAT_TITLES,

@@ -13,7 +13,7 @@ from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
 from productrecs.features.imports.feeds import order_export_reader
 from productrecs.features.imports.feeds.column_mapping import ColumnMapping
-from productrecs.features.imports.feeds.column_names import order_column_names
+from productrecs.features.imports.feeds.column_synonyms import order_column_names
 from productrecs.features.imports.feeds.order_export_reader import (
     ItemMatcher,
     OrderExportReader,

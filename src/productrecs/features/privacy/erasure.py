@@ -154,7 +154,7 @@ class Eraser:
         """The object store that machines share, if any."""
         return None if self.snapshots.shared is None else self.snapshots.shared.objects
 
-    def request(self, store_id: StoreId, name: str) -> Erasure:
+    def request_erasure(self, store_id: StoreId, name: str) -> Erasure:
         """Record an erasure request; from now on new records of the shopper are refused.
 
         `name` is any of their ids, a customer's or a session's.
@@ -173,7 +173,7 @@ class Eraser:
             ErasureRepository(transaction, store_id).add(erasure_id, now_ms, names)
         return Erasure(erasure_id, now_ms, names, 0, 0, None, None)
 
-    def advance(
+    def continue_erasures(
         self, store_id: StoreId, is_over: Callable[[], bool] = lambda: False
     ) -> list[Erasure]:
         """Continue the store's erasures as far as possible; return the unfinished ones.
@@ -257,7 +257,9 @@ class Eraser:
             log = EventRepository(transaction, store_id)
             purchases = PurchaseRepository(transaction, store_id)
             deleted = log.delete_events_of(erasure.names, BATCH)
-            lines = 0 if deleted else purchases.unname(erasure.names, BATCH)
+            lines = (
+                0 if deleted else purchases.clear_customer_of_lines(erasure.names, BATCH)
+            )
             if deleted or lines:
                 ErasureRepository(transaction, store_id).count(
                     erasure.erasure_id, events_gone=deleted, lines_changed=lines
@@ -329,9 +331,9 @@ def _erase_again(eraser: Eraser, store_id: StoreId, erasures: Mapping[str, int])
             if name_digest(store_id, name) in missing
         }
     for name in sorted(names):
-        eraser.request(store_id, name)
+        eraser.request_erasure(store_id, name)
     with eraser.database.transaction() as transaction:
         ErasedNameRepository(transaction, store_id).add(missing)
     if names:
-        eraser.advance(store_id)
+        eraser.continue_erasures(store_id)
     return len(names)

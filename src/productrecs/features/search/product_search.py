@@ -19,7 +19,6 @@ from productrecs.engines.text.language_detection_and_stemming import (
 from productrecs.engines.text.query_interpreter import Synonyms
 from productrecs.engines.text.search_index import IndexHits, IndexQuery, Relaxed
 from productrecs.features.search.code_search import narrow_to_code_matches
-from productrecs.features.search.hits import Hit, collapse_variants, with_variant_counts
 from productrecs.features.search.query_filters import (
     ALL_FIELDS,
     FilterContext,
@@ -35,6 +34,11 @@ from productrecs.features.search.search_rule_book import (
     redirect_address,
 )
 from productrecs.features.search.search_rules import SearchRule, SearchRuleAction
+from productrecs.features.search.variant_hits import (
+    Hit,
+    collapse_variants,
+    with_variant_counts,
+)
 from productrecs.records.catalog.catalog_view import CatalogView, Mask
 from productrecs.records.catalog.variant_groups import NO_GROUPS, CatalogVariants
 from productrecs.records.merchandising.rule_book import ListRules

@@ -16,12 +16,6 @@ import numpy.typing as npt
 
 from productrecs.engines.text.query_suggestions import QuerySuggestions, Suggestion
 from productrecs.engines.text.search_index import IndexHits, IndexQuery, Relaxed
-from productrecs.features.search.hits import (
-    Hit,
-    collapse_variants,
-    filter_items,
-    with_variant_counts,
-)
 from productrecs.features.search.product_search import (
     PageSize,
     ResolvedQuery,
@@ -35,7 +29,13 @@ from productrecs.features.search.product_search import (
     weigh_scores,
 )
 from productrecs.features.search.query_filters import FilterField, WordFilter
-from productrecs.features.search.refinement import Refinement, choose_refinement
+from productrecs.features.search.refinement_question import Refinement, choose_refinement
+from productrecs.features.search.variant_hits import (
+    Hit,
+    collapse_variants,
+    filter_items,
+    with_variant_counts,
+)
 from productrecs.records.catalog.attribute_index import MAX_COUNTED, ValueCount
 from productrecs.records.catalog.catalog_view import CatalogView, Mask
 from productrecs.records.catalog.item import ATTRIBUTE_FIELDS

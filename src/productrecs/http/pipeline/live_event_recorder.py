@@ -217,7 +217,7 @@ def _with_final_verdict(
         LiveEventVerdict.IDENTITY,
     }
     if is_stored and first_received_ms is not None and first_received_ms < event.at_ms:
-        return replace(event, verdict=Verdict.DUPLICATE)
+        return replace(event, verdict=LiveEventVerdict.DUPLICATE)
     return replace(event, verdict=with_catalog_verdict(event, present))
 
 

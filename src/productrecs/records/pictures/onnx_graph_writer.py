@@ -102,7 +102,7 @@ def _varint(value: int) -> bytes:
     return bytes(written)
 
 
-def read_fields(content: memoryview) -> Iterator[tuple[int, int | memoryview]]:
+def read_protobuf_fields(content: memoryview) -> Iterator[tuple[int, int | memoryview]]:
     """Yield the fields of a message in order: an integer, or the bytes of all else.
 
     Raises:

@@ -417,7 +417,9 @@ _BATCHES: Final = 10  # per transaction; more if one change has more items
 _AFTER_ALL_ITEMS: Final = 2**62
 
 
-def queue_changed_pictures(database: Database, store_id: StoreId, now_ms: int) -> bool:
+def queue_pictures_of_changed_items(
+    database: Database, store_id: StoreId, now_ms: int
+) -> bool:
     """Store picture addresses of some changed items; return whether all are stored.
 
     Raises:

@@ -323,7 +323,7 @@ class PurchaseRepository:
         """Move the lines of sessions to customers; a link begins with these two."""
         self._raw.run(_LINK, (list(links), self._store_id))
 
-    def unname(self, names: Sequence[str], limit: int) -> int:
+    def clear_customer_of_lines(self, names: Sequence[str], limit: int) -> int:
         """Clear the customer of up to `limit` of a shopper's lines; return how many."""
         lines = purchase_lines.c
         for some in chunks(names):

@@ -32,7 +32,7 @@ import numpy.typing as npt
 
 from productrecs.engines.text.semantic_space import Vectors
 from productrecs.records.pictures.model_file import ModelFileError
-from productrecs.records.pictures.onnx_graph_writer import read_fields
+from productrecs.records.pictures.onnx_graph_writer import read_protobuf_fields
 from productrecs.training.search.packaged_text_model import PackagedFile
 
 WEIGHTS: Final = PackagedFile(
@@ -161,10 +161,10 @@ def _write(target: Path, weights: bytes, pieces: bytes) -> None:
 def _piece_arrays(content: bytes) -> dict[str, npt.NDArray[Any]]:
     """Return hashes, numbers, log probabilities and lengths of the pieces, by hash."""
     texts, scores = [], []
-    for key, part in read_fields(memoryview(content)):
+    for key, part in read_protobuf_fields(memoryview(content)):
         if key != _PIECE or isinstance(part, int):
             continue
-        fields = dict(read_fields(part))
+        fields = dict(read_protobuf_fields(part))
         texts.append(str(bytes(fields[_TEXT]), "utf-8"))
         score = fields.get(_SCORE, b"\0\0\0\0")
         scores.append(struct.unpack("<f", bytes(score))[0])

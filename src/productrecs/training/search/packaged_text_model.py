@@ -43,7 +43,7 @@ from productrecs.records.pictures.onnx_graph_writer import (
     field,
     node,
     number,
-    read_fields,
+    read_protobuf_fields,
     tensor_head,
     text,
     write_model_file,
@@ -114,12 +114,12 @@ class _Rewriting:
     """One network, read and rewritten."""
 
     def __init__(self, source: memoryview, weights_file: str) -> None:
-        self._model = list(read_fields(source))
+        self._model = list(read_protobuf_fields(source))
         self._graph = [
             one
             for key, part in self._model
             if key == GRAPH
-            for one in read_fields(_bytes(part))
+            for one in read_protobuf_fields(_bytes(part))
         ]
         self._tensors = dict(_tensor(part) for part in self._parts(TENSORS))
         self._weights_file = weights_file
@@ -255,7 +255,7 @@ class _Rewriting:
 
 def _node(content: memoryview) -> _Node:
     inputs, outputs, operator = [], [], ""
-    for key, part in read_fields(content):
+    for key, part in read_protobuf_fields(content):
         if key == NODE_INPUTS:
             inputs.append(_text(part))
         elif key == NODE_OUTPUTS:
@@ -267,7 +267,7 @@ def _node(content: memoryview) -> _Node:
 
 def _tensor(content: memoryview) -> tuple[str, _Initializer]:
     shape, kind, name, numbers = [], 0, "", b""
-    for key, part in read_fields(content):
+    for key, part in read_protobuf_fields(content):
         if key == SHAPE:
             shape.append(int(part))
         elif key == KIND:

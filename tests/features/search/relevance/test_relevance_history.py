@@ -45,6 +45,7 @@ from productrecs.features.search.relevance.repository import (
     TAIL,
     TOP,
     ConfigurationChange,
+    QuerySetEntry,
     RelevanceRepository,
 )
 from productrecs.features.search.search_rule_book import SearchRuleBook, SearchRuleEditor

@@ -165,7 +165,7 @@ def erase_customer(visit: Visit) -> Reply:
         error = "This is not the id above. Type it exactly to erase this customer."
         return _customer_page(visit, name, error, typed)
     _names_and_records_of(visit, name)
-    build_eraser(visit.services).request(visit.store.store_id, name)
+    build_eraser(visit.services).request_erasure(visit.store.store_id, name)
     message = "The customer is being erased; it takes up to a minute."
     return visit.redirect(CUSTOMERS_PATH, message)
 

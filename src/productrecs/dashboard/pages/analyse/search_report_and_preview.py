@@ -23,7 +23,6 @@ from productrecs.dashboard.report_period import (
     rows_by_column,
 )
 from productrecs.engines.text.query_interpreter import QueryTerm
-from productrecs.features.search.hits import Hit
 from productrecs.features.search.product_search import (
     ResolvedQuery,
     SearchableStore,
@@ -43,6 +42,7 @@ from productrecs.features.search.search_rules import (
     validate_rule,
     validate_synonym,
 )
+from productrecs.features.search.variant_hits import Hit
 from productrecs.serving.cached_store import searchable_store
 
 SHOWN: Final = 8

@@ -15,7 +15,7 @@ from productrecs.features.imports.feeds import (
     woocommerce_products,
 )
 from productrecs.features.imports.feeds.column_mapping import SYNONYMS
-from productrecs.features.imports.feeds.column_names import item_column_names
+from productrecs.features.imports.feeds.column_synonyms import item_column_names
 from productrecs.features.imports.feeds.woocommerce_products import LAYOUT
 from productrecs.records.catalog.item import FIELD_DEFAULTS
 from productrecs.records.orders.csv_reader import (

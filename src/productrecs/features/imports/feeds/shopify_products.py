@@ -6,7 +6,7 @@ from typing import Final
 from urllib.parse import quote
 
 from productrecs.core.html_text import html_to_text, html_to_title
-from productrecs.features.imports.feeds.product_grouping import Offer, Value, Variant
+from productrecs.features.imports.feeds.product_grouping import Offer, OfferedVariant, Value
 from productrecs.features.imports.feeds.value_parsing import (
     FeedReading,
     InvalidOfferError,

@@ -100,7 +100,7 @@ def compute_and_store_segments(
     )
     with database.transaction(synced=False) as transaction:
         AccountRepository(transaction).lock(store.store_id)
-        CustomerRepository(transaction, store.store_id).store(result)
+        CustomerRepository(transaction, store.store_id).store_segments(result)
     return result
 
 

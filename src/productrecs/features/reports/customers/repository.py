@@ -57,7 +57,7 @@ class CustomerRepository:
         """Return the last sequence number of the log."""
         return log_seq(self._transaction, self._store_id)
 
-    def store(self, segments: StoredSegments) -> None:
+    def store_segments(self, segments: StoredSegments) -> None:
         """Store a result, replacing the last one."""
         values = {
             "computed_at": segments.computed_at,

@@ -85,7 +85,7 @@ async def list_tests(request: Request) -> Response:
     """Return every test; its result is the report `experiment` with its name."""
     exchange: RequestContext = request.scope["productrecs"]
     stored = await asyncio.to_thread(_editor(exchange).all)
-    return _json_reply({"tests": [one.as_dict() for one in stored]})
+    return _json_reply({"tests": [one.as_fields() for one in stored]})
 
 
 @routes.post(
@@ -105,7 +105,7 @@ async def add_test(request: Request) -> Response:
     name, content = parse_experiment(await body_of(request))
     editor = _editor(exchange)
     return await _change_and_reply_test(
-        exchange, lambda work: editor.add_in(work, name, content)
+        exchange, lambda work: editor.add_in_transaction(work, name, content)
     )
 
 
@@ -134,7 +134,8 @@ async def change_test(request: Request) -> Response:
     sent = parse_experiment_action(await body_of(request))
     editor = _editor(exchange)
     return await _change_and_reply_test(
-        exchange, lambda work: editor.act_in(work, sent.name, sent.action, sent.variant)
+        exchange,
+        lambda work: editor.act_in_transaction(work, sent.name, sent.action, sent.variant),
     )
 
 
@@ -152,7 +153,7 @@ async def _change_and_reply_test(
         problem = Problem(("body", error.field), str(error), "value_error")
         raise BodyError([problem]) from error
     await exchange.context.refresh_accounts()
-    return _json_reply(changed.as_dict())
+    return _json_reply(changed.as_fields())
 
 
 def _json_reply(content: dict[str, Any]) -> Response:

@@ -289,7 +289,7 @@ async def _open_upload_file(
     """Open a new file, which is deleted unless the block ends without an error."""
     folder, in_thread = services.upload_folder, _DiskWriteThread()
     await asyncio.to_thread(_check_upload_limit, services, store_id)
-    with folder.reserve(store_id, _declared_length(headers)):
+    with folder.reserve_slot(store_id, _declared_length(headers)):
         file = folder.receive(upload_id)
         try:
             yield file, in_thread

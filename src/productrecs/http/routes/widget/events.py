@@ -47,7 +47,7 @@ from productrecs.schemas.events import (
     ShownItems,
     ShownPositions,
     ShownSources,
-    missing_fields,
+    missing_field_problems,
     parse_events,
     to_events,
 )

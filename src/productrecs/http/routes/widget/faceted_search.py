@@ -20,7 +20,7 @@ from productrecs.features.search.query_filters import (
     FilterField,
     WordFilter,
 )
-from productrecs.features.search.refinement import Refinement
+from productrecs.features.search.refinement_question import Refinement
 from productrecs.features.search.results_page import (
     MAX_OFFSET,
     Counts,

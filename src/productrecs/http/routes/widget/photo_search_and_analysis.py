@@ -10,8 +10,8 @@ import msgspec
 from fastapi import Request, Response
 
 from productrecs.features.looks.photo_analysis import PhotoSpot, spots_in_picture
-from productrecs.features.search.hits import Hit
 from productrecs.features.search.product_search import find_by_photo
+from productrecs.features.search.variant_hits import Hit
 from productrecs.http.openapi_responses import (
     documented_request_body,
     error_responses,

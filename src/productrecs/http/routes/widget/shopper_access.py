@@ -162,7 +162,7 @@ def read_usable_histories(
     for_lists: list[ShopperHistory] = []
     for_display: list[ShopperHistory] = []
     for shopper_id in ids:
-        history = cached.of(shopper_id, reader)
+        history = cached.history_of(shopper_id, reader)
         if proven_history is not None and (
             shopper_id == proven_history.person or history is proven_history
         ):
@@ -192,7 +192,7 @@ def _proven_history(
         return cached.history_of(access.customer, reader, is_proven=True)
     if not access.is_trusted:
         return None
-    own = cached.of(ids[0], reader, is_proven=True)
+    own = cached.history_of(ids[0], reader, is_proven=True)
     # The shop's server may name only a session; its events belong to the customer since
     # the sign-in.
     return own if access.customer or own.newest_ms else None

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from productrecs.features.search.hits import Hit, collapse_variants
 from productrecs.features.search.product_search import SearchRequest, find_products
 from productrecs.features.search.results_page import (
     ResultsPageRequest,
     SortOrder,
     results_page,
 )
+from productrecs.features.search.variant_hits import Hit, collapse_variants
 from productrecs.records.catalog.item_filters import parse_filters
 from productrecs.records.catalog.variant_groups import CatalogVariants
 from tests.support.searchable_store import Item, make_store

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from productrecs.features.search.product_search import SearchRequest
-from productrecs.features.search.refinement import MAX_ANSWERS, choose_refinement
+from productrecs.features.search.refinement_question import MAX_ANSWERS, choose_refinement
 from productrecs.features.search.results_page import ResultsPageRequest, results_page
 from productrecs.records.catalog.item_filters import parse_filters
 from tests.support.searchable_store import Item, make_store
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from productrecs.features.search.product_search import SearchableStore
-    from productrecs.features.search.refinement import Refinement
+    from productrecs.features.search.refinement_question import Refinement
 
 NOW: Final = 1_772_366_400_000
 

@@ -1,4 +1,4 @@
-"""Column names: what shop systems and people in many languages call our fields.
+"""Column synonyms: what shop systems and people in many languages call our fields.
 
 Names are compared without case, accents, blanks, dots, `_` and `-`. Our own names come
 first: a table with both `id` and `sku` has its ids in `id`. Names that two fields could
