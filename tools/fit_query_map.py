@@ -20,7 +20,7 @@ from typing import Final
 
 import numpy as np
 
-from productrecs.engines.text.attribute_words import attribute_words
+from productrecs.engines.text.attribute_words import attribute_meanings_by_word
 from productrecs.engines.text.product_words import product_words
 from productrecs.training.search.packaged_text_model import QUERY_MAP, packaged_text_model
 from productrecs.training.search.text_embedder import TextEmbedder
@@ -62,7 +62,7 @@ def _phrases() -> list[str]:
     rng = random.Random(5)  # noqa: S311 - no secret
     names = sorted({" ".join(name) for row in product_words().names for name in row["en"]})
     words = sorted({word for name in names for word in name.split()})
-    attributes = sorted(attribute_words("en"))
+    attributes = sorted(attribute_meanings_by_word("en"))
     makers = (
         lambda: (rng.choice(attributes), rng.choice(names)),
         lambda: (rng.choice(words), rng.choice(names)),

@@ -31,7 +31,7 @@ from productrecs.engines.complementary import (
 )
 from productrecs.engines.copurchase import fit_copurchase, warm_up
 from productrecs.engines.engine import ListContext
-from productrecs.engines.fusion import fuse
+from productrecs.engines.fusion import fuse_lists
 from productrecs.engines.registry import BROWSE, BUY, BY_NAME, COMPLEMENTARY
 from productrecs.features.recommendations.recipes import PageType, Recipe, recipe_of
 from productrecs.features.recommendations.recommendation_request import Source
@@ -114,7 +114,7 @@ def listed(store: Store, recipe: Recipe, place: PageType, given: list[int]) -> l
     if len(COMPLEMENTARY.evaluate(models.of(COMPLEMENTARY), context)):
         weights = recipe.blend_with_complements.get(place, weights)
     lists = [BY_NAME[one].evaluate(models.by_engine[one], context) for one in weights]
-    blended = fuse(lists, tuple(weights.values())).items
+    blended = fuse_lists(lists, tuple(weights.values())).items
     return [item for item in blended.tolist() if item not in basket][: max(SHOWN)]
 
 

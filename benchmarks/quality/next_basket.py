@@ -19,7 +19,7 @@ from benchmarks.quality.statistics import difference
 from benchmarks.report import Figure, beside
 from productrecs.engines.buy_again import buy_again
 from productrecs.engines.copurchase import fit_copurchase, warm_up
-from productrecs.engines.fusion import fuse
+from productrecs.engines.fusion import fuse_lists
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,7 +79,7 @@ def ours(orders: Orders, begin_ms: int) -> Lists:
         when = np.repeat(customer.times, [len(one) for one in customer.past])
         again = buy_again(lines.astype(np.int64), when, ranks, 60)
         beside_it = model.complete(lines[-50:].tolist(), 60)
-        fused = fuse([again.items, beside_it.items], (1.0, COMPANIONS)).items
+        fused = fuse_lists([again.items, beside_it.items], (1.0, COMPANIONS)).items
         filled = np.concatenate([fused, trending])
         return filled[np.sort(np.unique(filled, return_index=True)[1])][:SHOWN]
 

@@ -19,7 +19,7 @@ from productrecs.engines.arrays import (
     Ranked,
     csr_offsets,
     prefixed,
-    top_places,
+    top_score_indexes,
     without_prefix,
 )
 from productrecs.engines.engine import (
@@ -122,7 +122,7 @@ class BoughtNextEngine(Engine[NextItems]):
         distinct, index = np.unique(items, return_inverse=True)
         counts = np.concatenate([counts for _, counts in runs])
         sums = np.bincount(index, counts).astype(np.float32)
-        best = top_places(distinct, sums, MAX_CANDIDATES)
+        best = top_score_indexes(distinct, sums, MAX_CANDIDATES)
         return Ranked(distinct[best].astype(np.int32), sums[best])
 
     def explain(self, model: NextItems, request: ListRequest) -> Explainer:

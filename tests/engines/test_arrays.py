@@ -16,7 +16,7 @@ from productrecs.engines.arrays import (
     ranks_within_runs,
     run_numbers,
     stable_argsort,
-    top_places,
+    top_score_indexes,
     unique_sorted,
 )
 
@@ -28,7 +28,7 @@ def test_the_best_are_those_a_full_sort_would_take(limit: int, size: int) -> Non
     items = rng.permutation(200)[:size]
     scores = rng.integers(5, size=size).astype(np.float64)  # many equals
 
-    places = top_places(items, scores, limit)
+    places = top_score_indexes(items, scores, limit)
 
     order = sorted(range(size), key=lambda place: (-scores[place], items[place]))
     assert places.tolist() == order[: max(limit, 0)]

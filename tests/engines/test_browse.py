@@ -131,8 +131,8 @@ def test_the_kernel_equals_its_twin_to_the_last_bit(
         question = random_question(rng, 33, options, layout.owners)
         limit = int(rng.integers(1, 40))
 
-        compiled = kernel.answer(layout, weights, question, limit)
-        plain = session_knn.answer(layout, weights, question, limit)
+        compiled = kernel.next_items_and_scores(layout, weights, question, limit)
+        plain = session_knn.next_items_and_scores(layout, weights, question, limit)
 
         np.testing.assert_array_equal(compiled[0], plain[0])
         np.testing.assert_array_equal(compiled[1], plain[1])
@@ -146,7 +146,7 @@ def test_the_newer_of_equally_similar_sessions_vote(evaluator: ModuleType) -> No
     layout, weights = read_only(index.to_arrays()), weight_tables(options, np.zeros(9))
     question = SessionQuery(np.array([0], np.int32), 0, NOBODY, 1000, 2)
 
-    items = evaluator.answer(layout, weights, question, 9)[0]
+    items = evaluator.next_items_and_scores(layout, weights, question, 9)[0]
 
     assert items.tolist() == [4, 5]
 
@@ -391,7 +391,9 @@ def before(items: list[int], one: int, other: int) -> bool:
     return items.index(one) < items.index(other)
 
 
-@pytest.mark.parametrize("answer", [session_knn.answer, kernel.answer])
+@pytest.mark.parametrize(
+    "answer", [session_knn.next_items_and_scores, kernel.next_items_and_scores]
+)
 def test_what_was_carted_counts_for_more_than_what_was_looked_at_since(
     monkeypatch: pytest.MonkeyPatch, answer: object
 ) -> None:

@@ -9,9 +9,9 @@ import pytest
 
 from productrecs.engines.buy_again import (
     buy_again,
-    due_again,
+    due_for_repurchase,
     is_habitual_buyer,
-    usual_intervals,
+    usual_repurchase_intervals,
 )
 
 if TYPE_CHECKING:
@@ -76,7 +76,9 @@ def test_the_usual_interval_is_the_median_over_all_buyers_from_three_repeats_on(
     buyers, items, times = np.array(lines, np.int64).T
     again_at_once = np.append(times * DAY, times[0] * DAY + HOUR)
 
-    usual = usual_intervals(np.append(buyers, 1), np.append(items, 0), again_at_once, 3)
+    usual = usual_repurchase_intervals(
+        np.append(buyers, 1), np.append(items, 0), again_at_once, 3
+    )
 
     assert usual.tolist() == [10 * DAY, 0, 0]  # one repeat of item 1 shows nothing
 
@@ -101,7 +103,7 @@ def test_an_item_is_due_at_its_interval(
     times, items = np.array(lines, np.int64).reshape(-1, 2).T
     usual = np.array([30 * DAY, 0], np.int64)
 
-    due = due_again(items, times, usual, 100 * DAY, 10)
+    due = due_for_repurchase(items, times, usual, 100 * DAY, 10)
 
     assert due.items.tolist() == expected
     assert due.scores.tolist() == sorted(due.scores.tolist(), reverse=True)

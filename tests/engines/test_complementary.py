@@ -55,7 +55,7 @@ def camping_store(
 
 def complements_of(*basket: int) -> list[int]:
     model, copurchases = camping_store()
-    items: list[int] = model.complements_among(
+    items: list[int] = model.complements_of_basket(
         copurchases(list(basket), 50), basket
     ).items.tolist()
     return items
@@ -95,7 +95,7 @@ def test_variants_that_are_often_bought_together_complete_one_another() -> None:
         bought = fit_copurchase(codes, items, None, 5).plain
         pairs = BoughtTogetherPairs(bought.offsets, bought.companions, bought.support)
         model = fit_complements(pairs, categories, mugs, np.bincount(items, minlength=5))
-        complements: list[int] = model.complements_among(
+        complements: list[int] = model.complements_of_basket(
             bought.complete([1], 9), [1]
         ).items.tolist()
         return complements
@@ -118,7 +118,7 @@ def test_items_of_unknown_category_are_no_complements_and_have_none() -> None:
 def test_an_unsold_item_gets_the_complements_of_its_category() -> None:
     model, _ = camping_store()
 
-    ranked = model.complements_among(NO_RANKED, [2])
+    ranked = model.complements_of_basket(NO_RANKED, [2])
 
     assert ranked.items.tolist() == [3]  # the stove that sold best
     lift = model.category_lift(2, 3)
@@ -132,7 +132,7 @@ def test_an_unsold_item_gets_the_complements_of_its_category() -> None:
 def test_complements_of_the_category_come_after_those_of_the_item() -> None:
     model, _ = camping_store()
 
-    ranked = model.complements_among(
+    ranked = model.complements_of_basket(
         Ranked(np.array([5], np.int32), np.array([0.5], np.float32)), [2]
     )
 
@@ -143,7 +143,7 @@ def test_complements_of_the_category_come_after_those_of_the_item() -> None:
 def test_without_a_minimum_no_complements_of_the_category_are_added() -> None:
     model, _ = camping_store(ComplementOptions(min_complements=0))
 
-    assert model.complements_among(NO_RANKED, [2]).items.tolist() == []
+    assert model.complements_of_basket(NO_RANKED, [2]).items.tolist() == []
 
 
 def test_two_categories_that_met_by_chance_are_no_complements() -> None:
@@ -168,7 +168,9 @@ def test_baskets_of_unknown_items_have_no_complements(basket: list[int]) -> None
 
 
 def test_a_store_without_categories_has_no_complements() -> None:
-    assert ComplementModel.empty().complements_among(NO_RANKED, [0]).items.tolist() == []
+    assert (
+        ComplementModel.empty().complements_of_basket(NO_RANKED, [0]).items.tolist() == []
+    )
     no_categories = np.full(10, -1, np.int32)
     none = BoughtTogetherPairs(
         np.zeros(11, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32)
@@ -177,7 +179,7 @@ def test_a_store_without_categories_has_no_complements() -> None:
     model = fit_complements(none, no_categories, VARIANT_GROUPS, np.zeros(10, np.int64))
 
     assert (
-        model.complements_among(
+        model.complements_of_basket(
             Ranked(np.array([3], np.int32), np.ones(1, np.float32)), [0]
         )
         == NO_RANKED
@@ -191,8 +193,8 @@ def test_a_model_stored_as_arrays_gives_the_same_lists() -> None:
     for basket in ([0], [1, 3], [6], [2]):
         found = copurchases(basket, 50)
         assert (
-            again.complements_among(found, basket).items.tolist()
-            == model.complements_among(found, basket).items.tolist()
+            again.complements_of_basket(found, basket).items.tolist()
+            == model.complements_of_basket(found, basket).items.tolist()
         )
     assert ComplementModel.from_arrays({}).n_items == 0
     arrays = dict(model.to_arrays())

@@ -142,7 +142,7 @@ def test_an_order_sent_again_under_another_number_counts_once() -> None:
     def supports(buyers: list[int]) -> dict[int, int]:
         whose = np.array(buyers)[baskets]
         model = fit_copurchase(baskets, items, None, 3, None, whose).plain
-        return {other: model.baskets_of(0, other) for other in (1, 2)}
+        return {other: model.shared_basket_count(0, other) for other in (1, 2)}
 
     assert supports([7, 7, 7, 7, 8]) == {1: 1, 2: 2}  # one buyer thrice, two once each
     assert supports([0, 0, 0, 0, 0]) == {1: 3, 2: 2}  # nobody knows whose they are
@@ -158,8 +158,8 @@ def test_the_compiled_kernel_equals_its_twin(seed: int) -> None:
             anchors = rng.choice(70, count, replace=False).astype(np.int64)
             counts = rng.choice([1.0, 0.5, 1e-3], count)
             for one, other in zip(
-                kernel.complete(layout, anchors, counts, limit),
-                companion_lookup.complete(layout, anchors, counts, limit),
+                kernel.best_companions(layout, anchors, counts, limit),
+                companion_lookup.best_companions(layout, anchors, counts, limit),
                 strict=True,
             ):
                 assert one.dtype == other.dtype

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from productrecs.engines.fusion import fuse
+from productrecs.engines.fusion import fuse_lists
 
 rankings = st.lists(st.lists(st.integers(0, 40), unique=True, max_size=30), max_size=4)
 
@@ -26,7 +26,7 @@ def test_an_item_scores_the_sum_of_its_shares(lists: list[list[int]]) -> None:
         for rank, item in enumerate(one):
             wanted[item] = wanted.get(item, Fraction(0)) + weight / (20 + rank)
 
-    fused = fuse(arrays(lists), [float(weight) for weight in weights])
+    fused = fuse_lists(arrays(lists), [float(weight) for weight in weights])
 
     assert sorted(fused.items.tolist()) == sorted(wanted)
     for item, score in zip(fused.items.tolist(), fused.scores.tolist(), strict=True):
@@ -36,7 +36,7 @@ def test_an_item_scores_the_sum_of_its_shares(lists: list[list[int]]) -> None:
 
 @given(lists=rankings)
 def test_the_list_with_the_largest_share_leads(lists: list[list[int]]) -> None:
-    fused = fuse(arrays(lists), [1.0] * len(lists))
+    fused = fuse_lists(arrays(lists), [1.0] * len(lists))
 
     for item, leader in zip(fused.items.tolist(), fused.leaders.tolist(), strict=True):
         ranks = [one.index(item) if item in one else 99 for one in lists]
@@ -44,11 +44,11 @@ def test_the_list_with_the_largest_share_leads(lists: list[list[int]]) -> None:
 
 
 def test_equal_scores_are_ordered_by_item_number() -> None:
-    fused = fuse(arrays([[9, 4], [4, 9], [7]]), [1.0, 1.0, 1.0 + 20 / 21])
+    fused = fuse_lists(arrays([[9, 4], [4, 9], [7]]), [1.0, 1.0, 1.0 + 20 / 21])
 
     assert fused.items.tolist() == [4, 7, 9]
 
 
 def test_nothing_to_fuse_is_nothing() -> None:
-    assert [len(part) for part in fuse([], [])] == [0, 0, 0]
-    assert [len(part) for part in fuse(arrays([[], []]), [1.0, 1.0])] == [0, 0, 0]
+    assert [len(part) for part in fuse_lists([], [])] == [0, 0, 0]
+    assert [len(part) for part in fuse_lists(arrays([[], []]), [1.0, 1.0])] == [0, 0, 0]

@@ -152,7 +152,7 @@ def test_the_number_of_baskets_is_that_of_all_variants() -> None:
     model = fitted(shop())
     trousers = next(i for i in model.complete([UNSOLD], 9).items.tolist() if i in TROUSERS)
 
-    assert model.baskets_of(UNSOLD, trousers) == together
+    assert model.shared_basket_count(UNSOLD, trousers) == together
     assert (
         dict(model.companions_and_baskets(UNSOLD))[trousers] == 0
     )  # it was itself in none

@@ -47,7 +47,7 @@ def without_prefix(name: str, arrays: Arrays) -> Arrays:
     }
 
 
-def top_places(
+def top_score_indexes(
     items: npt.NDArray[np.integer[Any]], scores: npt.NDArray[np.floating[Any]], limit: int
 ) -> Ints:
     """Return the indexes of the `limit` highest scores, best first; ties by item number.

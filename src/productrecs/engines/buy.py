@@ -78,7 +78,7 @@ class BuyEngine(Engine[CopurchaseModels]):
         """Return a function that names the products in common baskets."""
         pairs = model.widest if request.pools_variants else model.plain
         return lambda item: Evidence(
-            bought_with=common_baskets(pairs.baskets_of, request.basket, item)
+            bought_with=common_baskets(pairs.shared_basket_count, request.basket, item)
         )
 
     def evaluate(self, model: CopurchaseModels, context: ListContext) -> Items:

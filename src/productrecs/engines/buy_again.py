@@ -5,7 +5,14 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from productrecs.engines.arrays import NO_RANKED, Arrays, Ints, Items, Ranked, top_places
+from productrecs.engines.arrays import (
+    NO_RANKED,
+    Arrays,
+    Ints,
+    Items,
+    Ranked,
+    top_score_indexes,
+)
 from productrecs.engines.engine import Engine, Fingerprint, FitInputs, ListContext
 
 _INTERVALS: Final = "intervals"
@@ -32,11 +39,11 @@ def is_habitual_buyer(items: Ints, times: Ints) -> bool:
     return line_count - len(np.unique(items)) >= HABIT_SHARE * line_count
 
 
-def buy_again(items: Ints, times: Ints, ranks: Items, limit: int) -> Ranked:
+def buy_again(items: Ints, times: Ints, popularity_ranks: Items, limit: int) -> Ranked:
     """Return up to `limit` items that were bought before, the likeliest next one first.
 
     `items` and `times` [n] (UTC milliseconds, ascending) are one buyer's lines; lines
-    within half a day form a basket. `ranks` holds each item's popularity rank, 0 the best;
+    within half a day form a basket. `popularity_ranks` [n_items] starts at 0, the best;
     items beyond its end rank last. An item's score is the sum of 0.9 ** (baskets ago),
     times (20 + rank) ** -0.5.
 
@@ -54,22 +61,24 @@ def buy_again(items: Ints, times: Ints, ranks: Items, limit: int) -> Ranked:
     sums = np.bincount(
         item_index[first_in_basket], weights=weights, minlength=len(distinct)
     )
-    rank_of_item = np.full(len(distinct), float(len(ranks)))
-    is_ranked = distinct < len(ranks)
-    rank_of_item[is_ranked] = ranks[distinct[is_ranked]]
+    rank_of_item = np.full(len(distinct), float(len(popularity_ranks)))
+    is_ranked = distinct < len(popularity_ranks)
+    rank_of_item[is_ranked] = popularity_ranks[distinct[is_ranked]]
     scores = (sums / np.sqrt(_HEAD + rank_of_item)).astype(np.float32)
-    best = top_places(distinct, scores, limit)
+    best = top_score_indexes(distinct, scores, limit)
     return Ranked(distinct[best].astype(np.int32), scores[best])
 
 
-def usual_intervals(buyers: Ints, items: Items, times: Ints, n_items: int) -> Ints:
+def usual_repurchase_intervals(
+    buyers: Ints, items: Items, times: Ints, n_items: int
+) -> Ints:
     """Return each item's usual interval between two purchases by one buyer, in ms.
 
     The result [n_items] is the median over all buyers, 0 with fewer than three repeats.
     `buyers`, `items` and `times` [n] are purchase lines in any order; purchases of an item
     within half a day count as one.
     """
-    usual = np.zeros(n_items, dtype=np.int64)
+    usual_intervals = np.zeros(n_items, dtype=np.int64)
     repeated_items, gaps = _repeated_purchases(buyers, items, times)
     order = np.lexsort((gaps, repeated_items))
     repeated_items, gaps = repeated_items[order], gaps[order]
@@ -77,16 +86,19 @@ def usual_intervals(buyers: Ints, items: Items, times: Ints, n_items: int) -> In
         repeated_items, return_index=True, return_counts=True
     )
     has_enough_repeats = (repeat_counts >= _REPEATS) & (distinct < n_items)
-    usual[distinct[has_enough_repeats]] = gaps[
+    usual_intervals[distinct[has_enough_repeats]] = gaps[
         first[has_enough_repeats] + (repeat_counts[has_enough_repeats] - 1) // 2
     ]
-    return usual
+    return usual_intervals
 
 
-def due_again(items: Ints, times: Ints, usual: Ints, now_ms: int, limit: int) -> Ranked:
+def due_for_repurchase(
+    items: Ints, times: Ints, usual_intervals: Ints, now_ms: int, limit: int
+) -> Ranked:
     """Return up to `limit` items of one buyer that are due for a repurchase, best first.
 
-    `items` and `times` [n] are the buyer's lines, `usual` the result of `usual_intervals`.
+    `items` and `times` [n] are the buyer's lines, `usual_intervals` the result of
+    `usual_repurchase_intervals`.
     An item's interval is the median of the buyer's own, else the usual one. It is due from
     three quarters of the interval on, scores 1 at the whole interval, and less again when
     three intervals have passed. Items without an interval, which nobody has bought twice,
@@ -98,8 +110,8 @@ def due_again(items: Ints, times: Ints, usual: Ints, now_ms: int, limit: int) ->
     last = np.zeros(len(distinct), dtype=np.int64)
     np.maximum.at(last, item_index, times)
     intervals = np.zeros(len(distinct), dtype=np.int64)
-    has_usual_interval = distinct < len(usual)
-    intervals[has_usual_interval] = usual[distinct[has_usual_interval]]
+    has_usual_interval = distinct < len(usual_intervals)
+    intervals[has_usual_interval] = usual_intervals[distinct[has_usual_interval]]
     repeated_items, gaps = _repeated_purchases(np.zeros(len(items), np.int64), items, times)
     for item in np.unique(repeated_items).tolist():
         own_gaps = np.sort(gaps[repeated_items == item])
@@ -111,7 +123,7 @@ def due_again(items: Ints, times: Ints, usual: Ints, now_ms: int, limit: int) ->
     scores[is_unknown] = 0.1 / (1.0 + elapsed[is_unknown] / _DAY_MS)
     is_due = np.where(is_unknown, elapsed >= _UNKNOWN_DUE_MS, elapsed_share >= _DUE_SHARE)
     due = np.flatnonzero(is_due)
-    best = due[top_places(distinct[due], scores[due], limit)]
+    best = due[top_score_indexes(distinct[due], scores[due], limit)]
     return Ranked(distinct[best].astype(np.int32), scores[best].astype(np.float32))
 
 
@@ -153,7 +165,7 @@ class BuyAgainEngine(Engine[Ints]):
         """Return the usual intervals, of buyers who are known."""
         lines = inputs.purchases
         is_counted = lines.is_active & (lines.quantities > 0) & (lines.buyers != 0)
-        intervals = usual_intervals(
+        intervals = usual_repurchase_intervals(
             lines.buyers[is_counted],
             lines.items[is_counted],
             lines.times[is_counted],

@@ -224,10 +224,10 @@ class ClickBoostModel:
         model = cls(
             *(arrays[name] for name in ("keys", "ends", "starts", "items", "lifts"))
         )
-        model.check()
+        model.check_arrays()
         return model
 
-    def check(self) -> None:
+    def check_arrays(self) -> None:
         """Check that the arrays fit together.
 
         Raises:

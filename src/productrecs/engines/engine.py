@@ -200,11 +200,13 @@ class CategoryPair(NamedTuple):
 
 
 def common_baskets(
-    baskets_of: Callable[[int, int], int], anchors: Sequence[int], item: int
+    shared_basket_count: Callable[[int, int], int], anchors: Sequence[int], item: int
 ) -> tuple[SharedBasketCount, ...]:
     """Return the anchors that co-occur with an item, most frequent first."""
-    found = [SharedBasketCount(anchor, baskets_of(anchor, item)) for anchor in anchors]
-    return tuple(sorted((one for one in found if one.baskets), key=_by_baskets))
+    counts = [
+        SharedBasketCount(anchor, shared_basket_count(anchor, item)) for anchor in anchors
+    ]
+    return tuple(sorted((count for count in counts if count.baskets), key=_by_baskets))
 
 
 def _by_baskets(common: SharedBasketCount) -> int:

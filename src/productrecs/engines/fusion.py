@@ -28,7 +28,7 @@ class Fused(NamedTuple):
     leaders: npt.NDArray[np.int8]  # [n] index of the list with the item's largest share
 
 
-def fuse(lists: Sequence[Items], weights: Sequence[float]) -> Fused:
+def fuse_lists(lists: Sequence[Items], weights: Sequence[float]) -> Fused:
     """Return the items of all lists (each best first, its items distinct) in one order.
 
     An item's share in a list is weight / (20 + rank), rank from 0. Its score is the sum of
@@ -45,11 +45,13 @@ def fuse(lists: Sequence[Items], weights: Sequence[float]) -> Fused:
     items = np.concatenate(lists) if lists else _NONE
     shares, ends = _shares(tuple(weights), tuple([len(ranked) for ranked in lists]))
     return (
-        _fused(items, shares, ends) if len(items) else Fused(_NONE, _NO_SHARES, _NO_LEADERS)
+        _sum_shares_by_item(items, shares, ends)
+        if len(items)
+        else Fused(_NONE, _NO_SHARES, _NO_LEADERS)
     )
 
 
-def _fused(items: Items, shares: Floats, ends: Ints) -> Fused:
+def _sum_shares_by_item(items: Items, shares: Floats, ends: Ints) -> Fused:
     """Return the distinct items by falling sum of shares; ties by item number.
 
     Items and shares are parallel and concatenated: each list ends at its index in `ends`,
@@ -67,13 +69,13 @@ def _fused(items: Items, shares: Floats, ends: Ints) -> Fused:
 
 
 def fuse_ranked(lists: Sequence[Items], weights: Sequence[float]) -> Ranked:
-    """Return the items of `fuse` with their scores, as the candidates of one engine."""
-    fused = fuse(lists, weights)
+    """Return the items of `fuse_lists` with scores, as the candidates of one engine."""
+    fused = fuse_lists(lists, weights)
     return Ranked(fused.items, fused.scores.astype(np.float32))
 
 
 def ranked_by_position(items: Iterable[int]) -> Ranked:
-    """Return items in this order, with scores by rank as in `fuse`."""
+    """Return items in this order, with scores by rank as in `fuse_lists`."""
     item_array = np.fromiter(items, np.int32)
     scores = 1.0 / (RANK_OFFSET + np.arange(len(item_array)))
     return Ranked(item_array, scores.astype(np.float32))

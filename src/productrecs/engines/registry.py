@@ -41,7 +41,7 @@ ENGINES: Final[tuple[Engine[Any], ...]] = (
 )
 
 
-def by_name(engines: tuple[Engine[Any], ...]) -> dict[str, Engine[Any]]:
+def checked_engines_by_name(engines: tuple[Engine[Any], ...]) -> dict[str, Engine[Any]]:
     """Return engines by name.
 
     Raises:
@@ -59,7 +59,7 @@ def by_name(engines: tuple[Engine[Any], ...]) -> dict[str, Engine[Any]]:
     return named
 
 
-BY_NAME: Final = by_name(ENGINES)
+BY_NAME: Final = checked_engines_by_name(ENGINES)
 NAMES: Final = tuple(BY_NAME)
 FILLERS: Final = frozenset(engine.name for engine in ENGINES if engine.is_filler)
 TRAINED: Final = tuple(engine.name for engine in ENGINES if engine.is_trained)

@@ -15,8 +15,8 @@ from productrecs.engines.browse import (
     SessionIndex,
     SessionOptions,
     SessionPart,
+    build_session_index,
     gather_visits,
-    join_sessions,
 )
 from productrecs.engines.click_boosts import CART, CLICK
 from productrecs.engines.partition_jobs import Runner
@@ -84,7 +84,7 @@ def summarize_behaviour(
         carted += summary.carted
         viewed += summary.viewed
     return BehaviourSummary(
-        join_sessions(sessions, task.n_items, options, events.allocate),
+        build_session_index(sessions, task.n_items, options, events.allocate),
         carts[0] if len(carts) == 1 else join_events(carts),
         carted,
         viewed,

@@ -14,7 +14,7 @@ from productrecs.engines.text.semantic_space import (
     Vectors,
     invent_words,
     quantize,
-    threshold,
+    similarity_threshold,
 )
 from productrecs.training.search.served_index import fuse_by_meaning
 
@@ -104,12 +104,12 @@ def test_the_threshold_is_above_what_invented_words_reach() -> None:
     projection, codes = Projection.fit(vectors), quantize(vectors)
     invented = around(100, 1, seed=4)
 
-    least = threshold([invented], projection, codes)
+    least = similarity_threshold([invented], projection, codes)
 
     space = SemanticSpace(projection, codes, least)
     visible = np.ones(len(vectors), dtype=np.bool_)
     assert np.mean([bool(space.nearest(one, visible, 1).items) for one in invented]) < 0.03
-    assert threshold([], projection, codes) == pytest.approx(0.35)
+    assert similarity_threshold([], projection, codes) == pytest.approx(0.35)
 
 
 def test_invented_words_are_halves_of_two_known_ones_and_no_known_word() -> None:

@@ -2,9 +2,9 @@
 
 from productrecs.engines.browse.fit import (
     SessionPart,
+    build_session_index,
     fit_sessions,
     gather_visits,
-    join_sessions,
     sessionize,
 )
 from productrecs.engines.browse.session_index import SessionIndex, warm_up
@@ -15,9 +15,9 @@ __all__ = [
     "SessionIndex",
     "SessionOptions",
     "SessionPart",
+    "build_session_index",
     "fit_sessions",
     "gather_visits",
-    "join_sessions",
     "sessionize",
     "warm_up",
 ]

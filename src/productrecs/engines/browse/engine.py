@@ -89,7 +89,9 @@ class BrowseEngine(Engine[SessionIndex]):
     def explain(self, model: SessionIndex, request: ListRequest) -> Explainer:
         """Return a function that counts the similar visits which viewed an item."""
         visit = request.visit
-        count, views = model.voting_sessions(visit, request.visitor, request.interactions)
+        count, views = model.count_neighbours_by_item(
+            visit, request.visitor, request.interactions
+        )
         return lambda item: Evidence(
             seen_by=SeenBy(views.get(item, 0), count),
             return_share=model.return_share(visit, item) or None,

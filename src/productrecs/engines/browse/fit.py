@@ -99,7 +99,7 @@ def fit_sessions(
     part = _gather_sessions(
         is_start, items[order], times[order], session_owners, options.longest
     )
-    return join_sessions([part], n_items, options)
+    return build_session_index([part], n_items, options)
 
 
 def gather_visits(visitors: Ints, items: Items, times: Ints, longest: int) -> SessionPart:
@@ -113,7 +113,7 @@ def gather_visits(visitors: Ints, items: Items, times: Ints, longest: int) -> Se
     return _gather_sessions(is_start, items[order], visit_times, owners, longest)
 
 
-def join_sessions(
+def build_session_index(
     parts: Sequence[SessionPart],
     n_items: int,
     options: SessionOptions,
@@ -203,7 +203,7 @@ def _merge_parts(parts: Sequence[SessionPart], allocate: Allocate) -> SessionPar
     )
     merged.offsets[0] = 0
     session, view = 0, 0
-    for block in _blocks(parts):
+    for block in _blocks_by_end_time(parts):
         order = np.lexsort((block.owners, block.ends))
         offsets, items = _select_runs(block.offsets, block.items, order)
         rows = slice(session, session + len(order))
@@ -214,7 +214,7 @@ def _merge_parts(parts: Sequence[SessionPart], allocate: Allocate) -> SessionPar
     return merged
 
 
-def _blocks(parts: Sequence[SessionPart]) -> Iterator[SessionPart]:
+def _blocks_by_end_time(parts: Sequence[SessionPart]) -> Iterator[SessionPart]:
     """Yield the sessions of all parts, block by block of their ends; unsorted in a block.
 
     Sessions of one end are in one block.

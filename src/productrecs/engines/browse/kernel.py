@@ -32,17 +32,17 @@ _memory = threading.local()
 class SessionScratch(NamedTuple):
     """Scratch memory of one thread, reused by every query."""
 
-    slots: Ints  # [recent_sessions]
-    similar: Floats  # [recent_sessions]
-    matched: Ints  # [recent_sessions]
-    sample: Floats  # [recent_sessions]
-    begins: Ints  # [recent_sessions + 1]
+    slots: Ints  # [collect_recent_sessions]
+    similar: Floats  # [collect_recent_sessions]
+    matched: Ints  # [collect_recent_sessions]
+    sample: Floats  # [collect_recent_sessions]
+    begins: Ints  # [collect_recent_sessions + 1]
     votes: Floats  # [n_items], all zero between queries
     touched: Items  # [n_items + 1]
     scored: Floats  # [n_items]
 
 
-def scratch(n_items: int, recent_sessions: int) -> SessionScratch:
+def thread_scratch(n_items: int, recent_sessions: int) -> SessionScratch:
     """Return this thread's scratch memory, grown if needed: 20 bytes an item."""
     scratch_arrays: SessionScratch | None = getattr(_memory, "work", None)
     if (
@@ -92,7 +92,7 @@ def last_index_at_most(ascending: Ints, place: int, slot: int) -> int:
 
 
 @jit_compiled(_I8(_LAYOUT, _WEIGHTS, _QUERY_TYPE, _SCRATCH_TYPE))
-def recent_sessions(
+def collect_recent_sessions(
     layout: SessionArrays,
     weights: WeightTables,
     query: SessionQuery,
@@ -139,9 +139,9 @@ def recent_sessions(
 
 
 @jit_compiled(_F8(_FLOATS, _I8, _I8))
-def nth_highest(sample: Floats, count: int, count_wanted: int) -> float:
-    """Return the `count_wanted`-th highest of the first `count` values; reorders them."""
-    low, high, target_index = 0, count - 1, count_wanted - 1
+def select_nth_highest(sample: Floats, count: int, rank: int) -> float:
+    """Return the `rank`-th highest of the first `count` values; reorders them."""
+    low, high, target_index = 0, count - 1, rank - 1
     while low < high:
         pivot = sample[(low + high) // 2]
         left, right = low, high
@@ -164,8 +164,8 @@ def nth_highest(sample: Floats, count: int, count_wanted: int) -> float:
 
 
 @jit_compiled(_F8(_FLOATS, _FLOATS, _I8, _I8))
-def score_at_rank(values: Floats, sample: Floats, count: int, count_wanted: int) -> float:
-    """Return the `count_wanted`-th highest of the first `count` values, none below 0.
+def score_at_rank(values: Floats, sample: Floats, count: int, rank: int) -> float:
+    """Return the `rank`-th highest of the first `count` values, none below 0.
 
     A histogram limits the selection to one bin, whose values are copied to `sample`.
     """
@@ -178,7 +178,7 @@ def score_at_rank(values: Floats, sample: Floats, count: int, count_wanted: int)
     bins_per_score = (_BINS - 1) / highest_score
     for index in range(count):
         bin_counts[np.int64(values[index] * bins_per_score)] += 1
-    bin_index, rank_in_bin = _BINS - 1, count_wanted
+    bin_index, rank_in_bin = _BINS - 1, rank
     while bin_counts[bin_index] < rank_in_bin:
         rank_in_bin -= bin_counts[bin_index]
         bin_index -= 1
@@ -186,24 +186,26 @@ def score_at_rank(values: Floats, sample: Floats, count: int, count_wanted: int)
     for index in range(count):
         sample[size] = values[index]  # branch-free: a branch would be mispredicted
         size += np.int64(values[index] * bins_per_score) == bin_index
-    return nth_highest(sample, size, rank_in_bin)
+    return select_nth_highest(sample, size, rank_in_bin)
 
 
 @jit_compiled(_I8(_SCRATCH_TYPE, _I8, _I8))
-def keep_nearest(scratch_arrays: SessionScratch, count: int, count_wanted: int) -> int:
-    """Keep the `count_wanted` most similar sessions, the newer of ties.
+def keep_most_similar_sessions(
+    scratch_arrays: SessionScratch, count: int, max_sessions: int
+) -> int:
+    """Keep the `max_sessions` most similar sessions, the newer of ties.
 
     Return their number.
     """
-    if count <= count_wanted:
+    if count <= max_sessions:
         return count
     min_similarity = score_at_rank(
-        scratch_arrays.similar, scratch_arrays.sample, count, count_wanted
+        scratch_arrays.similar, scratch_arrays.sample, count, max_sessions
     )
     above_count = 0
     for place in range(count):
         above_count += scratch_arrays.similar[place] > min_similarity
-    tie_count = count_wanted - above_count
+    tie_count = max_sessions - above_count
     kept_count = 0
     for place in range(count):
         similarity = scratch_arrays.similar[place]
@@ -217,7 +219,7 @@ def keep_nearest(scratch_arrays: SessionScratch, count: int, count_wanted: int) 
 
 
 @jit_compiled(_I8(_LAYOUT, _WEIGHTS, _QUERY_TYPE, _SCRATCH_TYPE, _I8))
-def vote(
+def vote_for_items_of_neighbours(
     layout: SessionArrays,
     weights: WeightTables,
     query: SessionQuery,
@@ -258,7 +260,7 @@ def vote(
 
 
 @jit_compiled(_I8(_WEIGHTS, _QUERY_TYPE, _SCRATCH_TYPE, _I8))
-def vote_for_returns(
+def vote_for_visited_items(
     weights: WeightTables,
     query: SessionQuery,
     scratch_arrays: SessionScratch,
@@ -285,7 +287,7 @@ def vote_for_returns(
 
 
 @jit_compiled(_I8(_LAYOUT, _QUERY_TYPE, _SCRATCH_TYPE, _I8, _NUMBERS, _FLOATS))
-def take_best(
+def take_best_items_and_clear_votes(
     layout: SessionArrays,
     query: SessionQuery,
     scratch_arrays: SessionScratch,
@@ -323,7 +325,7 @@ def take_best(
 
 
 @jit_compiled(_I8(_LAYOUT, _WEIGHTS, _QUERY_TYPE, _SCRATCH_TYPE, _NUMBERS, _FLOATS))
-def find_next_items(
+def fill_next_items(
     layout: SessionArrays,
     weights: WeightTables,
     query: SessionQuery,
@@ -332,21 +334,27 @@ def find_next_items(
     scores: Floats,
 ) -> int:
     """Fill `items` and `scores` with the next items, best first; return their number."""
-    n_neighbours = recent_sessions(layout, weights, query, scratch_arrays)
-    n_neighbours = keep_nearest(scratch_arrays, n_neighbours, query.neighbours)
-    n_items = vote(layout, weights, query, scratch_arrays, n_neighbours)
-    n_items = vote_for_returns(weights, query, scratch_arrays, n_items)
-    return take_best(layout, query, scratch_arrays, n_items, items, scores)
+    n_neighbours = collect_recent_sessions(layout, weights, query, scratch_arrays)
+    n_neighbours = keep_most_similar_sessions(
+        scratch_arrays, n_neighbours, query.neighbours
+    )
+    n_items = vote_for_items_of_neighbours(
+        layout, weights, query, scratch_arrays, n_neighbours
+    )
+    n_items = vote_for_visited_items(weights, query, scratch_arrays, n_items)
+    return take_best_items_and_clear_votes(
+        layout, query, scratch_arrays, n_items, items, scores
+    )
 
 
-_find_next_items = without_type_dispatch(find_next_items)
+_fill_next_items = without_type_dispatch(fill_next_items)
 
 
-def answer(
+def next_items_and_scores(
     layout: SessionArrays, weights: WeightTables, query: SessionQuery, limit: int
 ) -> tuple[Items, Floats]:
     """Return up to `limit` items that neighbouring sessions vote for, best first."""
-    scratch_arrays = scratch(len(layout.rarity), query.recent_sessions)
+    scratch_arrays = thread_scratch(len(layout.rarity), query.recent_sessions)
     items, scores = np.empty(limit, dtype=np.int32), np.empty(limit)
-    count = _find_next_items(layout, weights, query, scratch_arrays, items, scores)
+    count = _fill_next_items(layout, weights, query, scratch_arrays, items, scores)
     return items[:count], scores[:count]

@@ -42,7 +42,9 @@ _EXTENDED_ITEMS: Final = 5  # best items whose next items are added
 _EXTENSION_DECAY: Final = 0.5
 _NO_SESSIONS: Final = np.zeros(0, dtype=np.int64)
 _NO_RETURNS: Final = np.zeros(0)
-_evaluators = [session_knn.answer]  # the last one is used: after warm-up, the kernel
+_evaluators = [
+    session_knn.next_items_and_scores
+]  # the last one is used: after warm-up, the kernel
 
 
 def warm_up() -> None:
@@ -55,7 +57,7 @@ def warm_up() -> None:
     """
     from productrecs.engines.browse import kernel  # noqa: PLC0415 - it compiles
 
-    _evaluators[1:] = [kernel.answer]
+    _evaluators[1:] = [kernel.next_items_and_scores]
 
 
 class SessionIndex:
@@ -177,7 +179,7 @@ class SessionIndex:
 
         Source: VMIS-kNN's index with VSTAN's weights, requirements/algorithms.md 1.1.
         """
-        query = self._query(recent, exclude_session)
+        query = self._session_query(recent, exclude_session)
         if limit <= 0 or len(query.items) == 0:
             return NO_RANKED
         evaluate = _evaluators[-1]
@@ -185,12 +187,12 @@ class SessionIndex:
             self._layout, self._query_weights(query, interactions), query, limit
         )
         if extend and 0 < len(items) < min(limit, self._options.enough):
-            items, scores = self._extend(query, items, scores, limit)
+            items, scores = self._append_next_items_of_best(query, items, scores, limit)
         age_days = max(0, now_ms - self._newest_ms) / _DAY_MS
         decay = math.exp(-min(age_days / self._options.days_scale, 60.0))
         return Ranked(items, (scores * decay).astype(np.float32))
 
-    def _extend(
+    def _append_next_items_of_best(
         self, query: SessionQuery, items: Items, scores: Floats, limit: int
     ) -> tuple[Items, Floats]:
         """Return the items, followed by next items of the best of them."""
@@ -243,13 +245,13 @@ class SessionIndex:
 
         The value is a share of all steps. It adds to the item's votes in `next_items`.
         """
-        places = self._query(recent, None).items.tolist()
+        places = self._session_query(recent, None).items.tolist()
         place = places.index(item) if item in places else 0
         if not 0 < place < len(self._returns) or not self._options.returns:
             return 0.0
         return float(self._returns[place])
 
-    def voting_sessions(
+    def count_neighbours_by_item(
         self,
         recent: Sequence[int] | Items,
         exclude_session: int | None = None,
@@ -259,7 +261,7 @@ class SessionIndex:
 
         The arguments are those of `next_items`, and so are the sessions; by item number.
         """
-        query = self._query(recent, exclude_session)
+        query = self._session_query(recent, exclude_session)
         if len(query.items) == 0:
             return 0, {}
         layout = self._layout
@@ -274,7 +276,9 @@ class SessionIndex:
         )
         return len(slots), dict(zip(items.tolist(), counts.tolist(), strict=True))
 
-    def _query(self, recent: Sequence[int] | Items, excluded: int | None) -> SessionQuery:
+    def _session_query(
+        self, recent: Sequence[int] | Items, excluded: int | None
+    ) -> SessionQuery:
         recent_items = recent.tolist() if isinstance(recent, np.ndarray) else recent
         options, n_items = self._options, self.n_items
         newest_items: list[int] = []

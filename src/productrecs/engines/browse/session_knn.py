@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import numpy as np
 
-from productrecs.engines.arrays import Floats, Ints, Items, top_places
+from productrecs.engines.arrays import Floats, Ints, Items, top_score_indexes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -150,7 +150,7 @@ class SessionOptions:
         return cls(**values)
 
 
-def answer(
+def next_items_and_scores(
     layout: SessionArrays, weights: WeightTables, query: SessionQuery, limit: int
 ) -> tuple[Items, Floats]:
     """Return up to `limit` items that neighbouring sessions vote for, best first."""
@@ -170,7 +170,7 @@ def answer(
     is_other = (sums > 0) & (candidates != query.current)
     candidates = candidates[is_other]
     scores = sums[is_other] * layout.rarity[candidates]
-    places = top_places(candidates, scores, limit)
+    places = top_score_indexes(candidates, scores, limit)
     return candidates[places].astype(np.int32), scores[places]
 
 
@@ -227,10 +227,10 @@ def _neighbour_votes(
     layout: SessionArrays,
     weights: WeightTables,
     query: SessionQuery,
-    voters: tuple[Ints, Floats, Ints],
+    neighbouring_sessions: tuple[Ints, Floats, Ints],
 ) -> tuple[Ints, Floats]:
     """Return every item of every neighbour and its vote."""
-    slots, similar, matched = voters
+    slots, similar, matched = neighbouring_sessions
     starts = layout.offsets[slots]
     lengths = layout.offsets[slots + 1] - starts
     session_index = np.repeat(np.arange(len(slots)), lengths)

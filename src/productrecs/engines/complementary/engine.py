@@ -65,7 +65,7 @@ class Complements:
             """Return the complements of a basket, best first; none without categories."""
             if not model.n_items:
                 return NO_RANKED
-            return model.complements_among(copurchases(basket), basket)
+            return model.complements_of_basket(copurchases(basket), basket)
 
         self.complete = complete
 
@@ -138,7 +138,9 @@ class ComplementaryEngine(Engine[Complements]):
         """Return a function that names common baskets, else the lift of the categories."""
 
         def explain(item: int) -> Evidence:
-            completes = common_baskets(model.pairs.baskets_of, request.anchors, item)
+            completes = common_baskets(
+                model.pairs.shared_basket_count, request.anchors, item
+            )
             if completes:
                 return Evidence(completes=completes)
             for anchor in request.anchors:

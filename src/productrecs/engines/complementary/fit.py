@@ -61,12 +61,12 @@ def fit_complements(
     pairs: BoughtTogetherPairs,
     categories: Items,
     variant_groups: Items,
-    sold: Ints,
+    units_sold: Ints,
     options: ComplementOptions | None = None,
 ) -> ComplementModel:
     """Return complementary categories, and the categories of which people buy several.
 
-    `categories`, `variant_groups` and `sold` (units) [n_items]; a category below 0 and
+    `categories`, `variant_groups` and `units_sold` [n_items]; a category below 0 and
     group 0 are unknown. A category is complementary to itself if it co-occurs with itself
     more often than by chance (lift > 1). Variants that are often bought together are
     separate products.
@@ -76,7 +76,9 @@ def fit_complements(
     options = options or ComplementOptions()
     n_categories = int(categories.max(initial=-1)) + 1
     owners = np.repeat(np.arange(len(categories)), np.diff(pairs.offsets))
-    variant_groups = _without_joint_variants(variant_groups, owners, pairs, sold, options)
+    variant_groups = _ungroup_joint_variants(
+        variant_groups, owners, pairs, units_sold, options
+    )
     is_supported = pairs.support > 0  # else only their variants were co-purchased
     pair_index = np.flatnonzero(
         (categories[owners] >= 0) & (categories[pairs.companions] >= 0) & is_supported
@@ -96,7 +98,7 @@ def fit_complements(
     has_data = counts.baskets >= options.min_cooccurrences * counts.shares
     has_complements[counts.owners[has_data]] = True
     offsets, items, count_index = _best_complements(
-        counts, categories, sold, n_categories, options
+        counts, categories, units_sold, n_categories, options
     )
     lifts = counts.baskets[count_index] / counts.expected[count_index]
     return ComplementModel(
@@ -112,11 +114,11 @@ def fit_complements(
     )
 
 
-def _without_joint_variants(
+def _ungroup_joint_variants(
     variant_groups: Items,
     owners: Ints,
     pairs: BoughtTogetherPairs,
-    sold: Ints,
+    units_sold: Ints,
     options: ComplementOptions,
 ) -> Items:
     """Return the variant groups, 0 for items whose variants are bought together.
@@ -131,7 +133,7 @@ def _without_joint_variants(
     joint_sales = np.bincount(
         owner_groups[pair_index], weights=pairs.support[pair_index], minlength=n_groups
     )
-    sales = np.bincount(variant_groups, weights=sold, minlength=n_groups)
+    sales = np.bincount(variant_groups, weights=units_sold, minlength=n_groups)
     is_joint = joint_sales > options.max_joint_share * sales
     return np.where(is_joint[variant_groups], 0, variant_groups).astype(np.int32)
 
@@ -169,7 +171,7 @@ def _category_cooccurrence(
 def _best_complements(
     counts: _CategoryCooccurrence,
     categories: Items,
-    sold: Ints,
+    units_sold: Ints,
     n_categories: int,
     options: ComplementOptions,
 ) -> tuple[Ints, Items, Ints]:
@@ -177,7 +179,7 @@ def _best_complements(
 
     The result is offsets by category, items, and indexes into `counts`.
     """
-    best_sellers = _best_sellers(categories, sold, n_categories)
+    best_sellers = _best_sellers(categories, units_sold, n_categories)
     is_significant = (counts.baskets > counts.expected + counts.noise) & (
         counts.baskets >= options.min_pair_count
     )
@@ -193,11 +195,11 @@ def _best_complements(
 
 
 def _best_sellers(
-    categories: Items, sold: Ints, n_categories: int
+    categories: Items, units_sold: Ints, n_categories: int
 ) -> npt.NDArray[np.int64]:
     """Return [n_categories] the best-selling item of each category; -1 if none was sold."""
-    items = np.flatnonzero((categories >= 0) & (sold > 0))
-    items = items[np.lexsort((items, -sold[items], categories[items]))]
+    items = np.flatnonzero((categories >= 0) & (units_sold > 0))
+    items = items[np.lexsort((items, -units_sold[items], categories[items]))]
     sold_categories, first_index = np.unique(categories[items], return_index=True)
     best_sellers = np.full(n_categories, -1, dtype=np.int64)
     best_sellers[sold_categories] = items[first_index]

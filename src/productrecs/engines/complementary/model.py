@@ -99,7 +99,7 @@ class ComplementModel:
         category = int(self.categories[item]) if item < self.n_items else -1
         return category < 0 or bool(self.is_self_complementary[category])
 
-    def complements_among(self, copurchases: Ranked, basket: Sequence[int]) -> Ranked:
+    def complements_of_basket(self, copurchases: Ranked, basket: Sequence[int]) -> Ranked:
         """Return the items of `copurchases` that complete a basket, in their order.
 
         `copurchases` are best first, with numbers below `n_items`. Removed are categories

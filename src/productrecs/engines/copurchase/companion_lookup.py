@@ -6,10 +6,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from productrecs.engines.arrays import Floats, Ints, Items, Scores, top_places
+from productrecs.engines.arrays import Floats, Ints, Items, Scores, top_score_indexes
 
 
-def complete(
+def best_companions(
     layout: CompanionArrays, anchors: Ints, counts: Floats, limit: int
 ) -> tuple[Items, Scores]:
     """Return up to `limit` items that several anchors vote for, best first."""
@@ -28,7 +28,7 @@ def complete(
     scores = sums.astype(np.float32)
     is_candidate = np.isin(items, anchors, invert=True) & (scores > 0)
     items, scores = items[is_candidate], scores[is_candidate]
-    places = top_places(items, scores, limit)
+    places = top_score_indexes(items, scores, limit)
     return items[places], scores[places]
 
 

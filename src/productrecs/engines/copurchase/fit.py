@@ -37,7 +37,7 @@ from productrecs.engines.copurchase.pair_evidence import CHANCE, EVIDENT, PairEv
 from productrecs.engines.copurchase.variant_pooling import (
     VariantGroups,
     VariantPooling,
-    variant_pooling,
+    build_variant_pooling,
 )
 from productrecs.engines.partition_jobs import HERE, Runner
 
@@ -200,7 +200,7 @@ def fit_baskets(
     popularity = item_popularity(lines, weights)
     pooling = None
     if variants is not None:
-        pooling = variant_pooling(lines, weights, variants, options)
+        pooling = build_variant_pooling(lines, weights, variants, options)
     if pooling is not None:
         popularity = pooling.popularity
     seasons = _season_factors(lines, weights, options)
@@ -216,8 +216,10 @@ def fit_baskets(
         plain.add(item_pairs)
         pooled.add(pooled_pairs)
     if widest_only:
-        return CopurchaseModels(pooled.model(), None)
-    return CopurchaseModels(plain.model(), None if pooling is None else pooled.model())
+        return CopurchaseModels(pooled.take_model(), None)
+    return CopurchaseModels(
+        plain.take_model(), None if pooling is None else pooled.take_model()
+    )
 
 
 class _Counting(NamedTuple):
@@ -262,7 +264,7 @@ def _strongest_pairs(
         pairs = (
             counted if pooling is None else pooling.with_borrowed_baskets(counted, owners)
         )
-        evidence = pair_evidence.of(pairs)
+        evidence = pair_evidence.grade_pairs(pairs)
         if pooling is not None:
             if pairs.shared is not None:  # pooled pairs have their products' evidence
                 group_evidence = np.where(pairs.shared > 0, EVIDENT, CHANCE).astype(np.int8)
@@ -283,7 +285,7 @@ def _select_strongest(
     candidate_count = max(options.considered, options.neighbours)
     selected = _Selected(pairs, evidence)
     scores = _ranking_scores(selected, sales, options)
-    best_index = _best_index(selected, scores, candidate_count, sales, options)
+    best_index = _best_pair_indexes(selected, scores, candidate_count, sales, options)
     return _Selected(pairs[best_index], evidence[best_index])
 
 
@@ -296,7 +298,7 @@ def _ranking_scores(
     return strengths
 
 
-def _best_index(
+def _best_pair_indexes(
     selected: _Selected,
     scores: Scores,
     candidate_count: int,
@@ -325,10 +327,10 @@ class _TopCompanions:
 
     def add(self, selected: list[_Selected]) -> None:
         """Add some owners' strongest pairs."""
-        self._pairs += [one.pairs for one in selected]
-        self._evidence += [one.evidence for one in selected]
+        self._pairs += [block.pairs for block in selected]
+        self._evidence += [block.evidence for block in selected]
 
-    def model(self) -> CopurchaseModel:
+    def take_model(self) -> CopurchaseModel:
         """Return the model of the added pairs, which are gone then."""
         options, popularity = self._options, self._sales.popularity
         pairs = PairCounts.concatenate(self._pairs)
@@ -345,7 +347,9 @@ class _TopCompanions:
             options,
         )
         selected = _Selected(pairs, evidence)
-        best_index = _best_index(selected, scores, options.neighbours, self._sales, options)
+        best_index = _best_pair_indexes(
+            selected, scores, options.neighbours, self._sales, options
+        )
         pairs = pairs[best_index]
         evidence = evidence[best_index]
         scores = scores[best_index]

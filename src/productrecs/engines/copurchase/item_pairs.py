@@ -182,14 +182,14 @@ def count_pairs(
 
     shape, offsets = (len(weights), lines.n_items), csr_offsets(lines.baskets, len(weights))
     # The real part sums weights, the imaginary part counts: one matrix product.
-    contents = sparse.csr_array(
+    weighted_baskets = sparse.csr_array(
         (weights[lines.baskets] + 1j, lines.items, offsets), shape=shape
     )
     ones = np.ones(len(lines.items))
     basket_matrix = sparse.csr_array((ones, lines.items, offsets), shape=shape)
-    holders = sparse.csr_array(basket_matrix.T)
+    item_baskets = sparse.csr_array(basket_matrix.T)
     for owners in pair_blocks(lines) if blocks is None else blocks:
-        product = sparse.csr_array(holders[owners] @ contents)
+        product = sparse.csr_array(item_baskets[owners] @ weighted_baskets)
         product.sort_indices()
         yield owners, _without_self(owners, product)
 

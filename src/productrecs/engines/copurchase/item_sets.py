@@ -86,7 +86,7 @@ class ItemSets:
         """Return the items of one set."""
         return tuple(item for item in self.items[index].tolist() if item != _NO_ITEM)
 
-    def choose(
+    def choose_sets(
         self,
         limit: int,
         may_use: Callable[[tuple[int, ...]], bool],
@@ -154,10 +154,10 @@ def fit_item_sets(
     if not len(lines.items) or not len(model.companions):
         return ItemSets.empty()
     grower = _SetGrower(lines, options)
-    sets = grower.pairs(model)
+    sets = grower.best_pairs(model)
     sets_by_size = [sets]
     while sets.items.shape[1] < MAX_SET and len(sets.items):
-        sets = grower.grow(sets)
+        sets = grower.grow_sets_by_one_item(sets)
         sets_by_size.append(sets)
     return grower.to_item_sets(sets_by_size)
 
@@ -178,7 +178,7 @@ class _SetGrower:
         )
         self._by_item = sparse.csc_array(self._orders)
 
-    def pairs(self, model: CopurchaseModel) -> _Sets:
+    def best_pairs(self, model: CopurchaseModel) -> _Sets:
         """Return the best pairs of a model."""
         owners = np.repeat(np.arange(model.n_items), np.diff(model.offsets))
         evident = np.flatnonzero(model.likeness > 0)
@@ -196,7 +196,7 @@ class _SetGrower:
             self._options.pairs
         )
 
-    def grow(self, sets: _Sets) -> _Sets:
+    def grow_sets_by_one_item(self, sets: _Sets) -> _Sets:
         """Return the best sets that have one item more than the given ones."""
         max_growths = self._options.growths
         larger, orders = [np.zeros((0, sets.items.shape[1] + 1), np.int64)], [_NO_COUNTS]

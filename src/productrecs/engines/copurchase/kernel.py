@@ -34,7 +34,7 @@ class CompanionScratch(NamedTuple):
     touched: Items  # [n_items]
 
 
-def scratch(n_items: int) -> CompanionScratch:
+def thread_scratch(n_items: int) -> CompanionScratch:
     """Return this thread's scratch memory, grown if needed: 16 bytes an item."""
     scratch_arrays: CompanionScratch | None = getattr(_memory, "work", None)
     if scratch_arrays is None or len(scratch_arrays.votes) < n_items:
@@ -55,7 +55,7 @@ _SCRATCH_TYPE: Any = types.NamedTuple([_I4[::1], _F8[::1], _I4[::1]], CompanionS
 
 
 @jit_compiled(_I8(_LAYOUT, _SCRATCH_TYPE, _I8[::1], _F8[::1]))
-def vote(
+def vote_for_companions(
     layout: CompanionArrays, scratch_arrays: CompanionScratch, anchors: Ints, counts: Floats
 ) -> int:
     """Let several anchors vote for their companions; return the number of companions."""
@@ -85,7 +85,7 @@ def vote(
 
 
 @jit_compiled(_I8(_SCRATCH_TYPE, _I8, _I4[::1], _F4[::1]))
-def take_best(
+def take_best_items_and_clear_votes(
     scratch_arrays: CompanionScratch, n_companions: int, items: Items, scores: Scores
 ) -> int:
     """Write the best items to `items` and `scores`, clear the votes; return the count."""
@@ -111,15 +111,18 @@ def take_best(
     return count
 
 
-_vote, _take_best = without_type_dispatch(vote), without_type_dispatch(take_best)
+_vote, _take_best = (
+    without_type_dispatch(vote_for_companions),
+    without_type_dispatch(take_best_items_and_clear_votes),
+)
 
 
-def complete(
+def best_companions(
     layout: CompanionArrays, anchors: Ints, counts: Floats, limit: int
 ) -> tuple[Items, Scores]:
     """Return up to `limit` items that several anchors vote for, best first."""
     items, scores = np.empty(limit, dtype=np.int32), np.empty(limit, dtype=np.float32)
-    scratch_arrays = scratch(len(layout.lean))
+    scratch_arrays = thread_scratch(len(layout.lean))
     n_companions = _vote(layout, scratch_arrays, anchors, counts)
     count = _take_best(scratch_arrays, n_companions, items, scores)
     return items[:count], scores[:count]

@@ -125,7 +125,7 @@ class CopurchaseModel:
         end = begin + int(np.count_nonzero(self.evidence[begin:end]))
         return Ranked(self.companions[begin:end], self.scores[begin:end])
 
-    def baskets_of(self, anchor: int, item: int) -> int:
+    def shared_basket_count(self, anchor: int, item: int) -> int:
         """Return the number of common baskets of two items; 0 for none or too few.
 
         For items with variants, baskets of the variant groups count.
@@ -170,7 +170,7 @@ class CopurchaseModel:
         returned; a basket of unknown items gives an empty list, never a fallback (interface
         4.1, rule 2).
         """
-        basket_items = [one for one in dict.fromkeys(basket) if 0 <= one < self.n_items]
+        basket_items = [item for item in dict.fromkeys(basket) if 0 <= item < self.n_items]
         if limit <= 0 or not basket_items:
             return NO_RANKED
         if len(basket_items) == 1:
@@ -181,7 +181,7 @@ class CopurchaseModel:
         if counts is not None:
             anchor_weights[:] = [counts.get(item, 1.0) for item in basket_items]
         return Ranked(
-            *_evaluators[-1].complete(self.layout, anchors, anchor_weights, limit)
+            *_evaluators[-1].best_companions(self.layout, anchors, anchor_weights, limit)
         )
 
     @classmethod

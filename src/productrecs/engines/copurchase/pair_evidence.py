@@ -76,7 +76,7 @@ class PairEvidence:
         if categories is not None and (categories >= 0).any():
             self._categories = _category_pairs(lines, categories, self._neighbours)
 
-    def of(self, pairs: PairCounts) -> Bytes:
+    def grade_pairs(self, pairs: PairCounts) -> Bytes:
         """Return `CHANCE` to `CERTAIN` for each of the pairs, which are sorted by owner."""
         if not self._options.needs_evidence:
             return np.full(len(pairs.owners), EVIDENT, np.int8)

@@ -104,7 +104,9 @@ class VariantPooling:
     def _with_borrowed_baskets(self, own_pairs: PairCounts, owners: Ints) -> PairCounts:
         n_items = len(self.product)
         codes = own_pairs.owners * n_items + own_pairs.companions
-        pair_codes = unique_sorted(np.concatenate((codes, self._candidate_codes(owners))))
+        pair_codes = unique_sorted(
+            np.concatenate((codes, self._candidate_pair_codes(owners)))
+        )
         weights = np.zeros(len(pair_codes))
         support = np.zeros(len(pair_codes), dtype=np.int32)
         index = np.searchsorted(pair_codes, codes)
@@ -146,7 +148,7 @@ class VariantPooling:
         shared[paired_index] = self.pairs.support[product_pairs]
         return PairCounts(pairs.owners, pairs.companions, weights, pairs.support, shared)
 
-    def _candidate_codes(self, owners: Ints) -> Ints:
+    def _candidate_pair_codes(self, owners: Ints) -> Ints:
         """Return candidate pairs: the owners with the best variants of companion products.
 
         Each is coded as owner * n_items + companion.
@@ -205,7 +207,7 @@ class VariantPooling:
         return pair_index
 
 
-def variant_pooling(
+def build_variant_pooling(
     lines: Baskets,
     weights: Floats,
     variants: VariantGroups,
@@ -224,13 +226,17 @@ def variant_pooling(
     if variant_counts.max(initial=0) < 2:  # noqa: PLR2004 - a single item has no variants
         return None
     product_lines, _ = _product_baskets(lines, product)
-    sold, product_sales = (item_popularity(one, weights) for one in (lines, product_lines))
+    sold, product_sales = (
+        item_popularity(basket_lines, weights) for basket_lines in (lines, product_lines)
+    )
     shares = options.siblings / (options.siblings + sold)
     categories = variants.categories
     if categories is not None:  # variants of a product have its category
         categories = categories[np.unique(product, return_index=True)[1]]
     evidence = PairEvidence(product_lines, categories, options)
-    pairs = _product_pairs(product_lines, weights, variant_counts > 1, evidence, options)
+    pairs = _strongest_product_pairs(
+        product_lines, weights, variant_counts > 1, evidence, options
+    )
     members = np.lexsort((-sold, product))
     size_limit = int(variants.sizes.max(initial=0)) + 1
     size_codes = product[members] * size_limit + variants.sizes[members]
@@ -271,7 +277,7 @@ def ranks_by_fit(owners: Ints, product_pairs: Ints, fit: Floats) -> Ints:
     return ranks
 
 
-def _product_pairs(
+def _strongest_product_pairs(
     lines: Baskets,
     weights: Floats,
     has_variants: Bools,
@@ -283,7 +289,7 @@ def _product_pairs(
     sales = Sales(popularity, np.ones(lines.n_items), float(weights.sum()))
     for _, counts in count_pairs(lines, weights):
         is_stored = has_variants[counts.owners] | has_variants[counts.companions]
-        is_stored &= evidence.of(counts) >= EVIDENT
+        is_stored &= evidence.grade_pairs(counts) >= EVIDENT
         pairs = counts[np.flatnonzero(is_stored)]
         scores = pair_strengths(pairs, sales, options)
         blocks.append(

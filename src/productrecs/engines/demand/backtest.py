@@ -36,7 +36,7 @@ from productrecs.engines.demand.ensemble_and_calibration import (
 from productrecs.engines.demand.forecast_features import (
     item_levels,
     mean_amounts,
-    own_quantiles,
+    open_day_quantiles,
     store_totals,
 )
 from productrecs.engines.demand.forecast_methods import (
@@ -140,9 +140,11 @@ def run_backtest(
             model = None
     past_forecasts = _PastMethodForecasts([], [], [], [], [], [], [])
     for index, origin in enumerate(origins):
-        _add_origin(past_forecasts, demand, origin, evaluated_items, model, options)
+        _add_origin_forecasts(
+            past_forecasts, demand, origin, evaluated_items, model, options
+        )
         progress(0.6 + 0.35 * (index + 1) / len(origins))
-    return _fit_and_score(
+    return _fit_and_score_ensemble(
         past_forecasts,
         has_model=model is not None,
         demand=demand,
@@ -213,7 +215,8 @@ def moving_average(demand: Demand, origin: int) -> ForecastPaths:
     """Return the mean of the last 28 open days, with the quantiles of the last 56."""
     mean = np.nan_to_num(mean_amounts(demand, origin, HORIZON))
     quantiles = [
-        np.nan_to_num(quantile) for quantile in own_quantiles(demand, origin, 2 * HORIZON)
+        np.nan_to_num(quantile)
+        for quantile in open_day_quantiles(demand, origin, 2 * HORIZON)
     ]
     flat = np.ones((1, HORIZON), np.float32)
     return ForecastPaths(
@@ -245,7 +248,7 @@ def method_forecasts(
     model_paths, items = statistical, np.zeros(0, np.int32)
     if model is not None:
         items = items_for_model(demand, origin, options)
-        boosted_paths = model.expect(demand, origin, items).closed_on(is_closed)
+        boosted_paths = model.forecast_items(demand, origin, items).closed_on(is_closed)
         model_paths = reconcile_with_total(
             _replace_items(statistical, items, boosted_paths), total, trust
         )
@@ -258,7 +261,7 @@ def method_forecasts(
     ), items
 
 
-def _add_origin(
+def _add_origin_forecasts(
     past_forecasts: _PastMethodForecasts,
     demand: Demand,
     origin: int,
@@ -297,7 +300,7 @@ def _concatenate(paths: list[ForecastPaths]) -> ForecastPaths:
     )
 
 
-def _fit_and_score(
+def _fit_and_score_ensemble(
     past_forecasts: _PastMethodForecasts,
     *,
     has_model: bool,
@@ -374,7 +377,7 @@ def _item_accuracy(
     actual, is_on_sale = past.actual, past.on_sale
     sold = max(float(actual.sum(dtype=np.float64)), 1e-9)
 
-    def scores(means: Amounts, bands: Amounts) -> MethodScores:
+    def score_method(means: Amounts, bands: Amounts) -> MethodScores:
         errors = ((actual - means) ** 2).mean(axis=1)[is_measured]
         losses = [
             float(
@@ -406,9 +409,9 @@ def _item_accuracy(
     return ItemBacktest(
         items=int(is_measured.sum()) // count,
         origins=count,
-        ours=scores(mean, quantiles),
-        naive=scores(naive.mean, naive.quantiles),
-        moving=scores(moving.mean, moving.quantiles),
+        ours=score_method(mean, quantiles),
+        naive=score_method(naive.mean, naive.quantiles),
+        moving=score_method(moving.mean, moving.quantiles),
     )
 
 

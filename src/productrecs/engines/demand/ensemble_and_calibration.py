@@ -200,11 +200,12 @@ class MethodForecasts:
             self.statistical.of(rows), self.model.of(rows), self.moving.of(rows)
         )
 
-    def blend(self, means: Floats, bands: Floats) -> ForecastPaths:
+    def blend(self, mean_weights: Floats, band_weights: Floats) -> ForecastPaths:
         """Return the ensemble by weights [n, 3] of the means and of the intervals."""
         methods = (self.statistical, self.model, self.moving)
         row_shares = [
-            weights.astype(np.float32).T[:, :, None] for weights in (means, bands)
+            weights.astype(np.float32).T[:, :, None]
+            for weights in (mean_weights, band_weights)
         ]
         mean = sum(
             share * method.mean
@@ -258,7 +259,7 @@ def fit_ensemble_weights(
             (observed.scaled_errors(paths.mean), observed.pinball(paths.quantiles))
         )
     default_weights = statistical_only()
-    means, bands = default_weights.means.copy(), default_weights.bands.copy()
+    mean_weights, band_weights = default_weights.means.copy(), default_weights.bands.copy()
     for sale_class in range(CLASSES):
         members = classes == sale_class
         if members.any():
@@ -267,10 +268,10 @@ def fit_ensemble_weights(
                 sale_class < MIN_SALES_A_WEEK
             ):  # four weeks are too short to compare rarely sold items
                 sums[-1] = np.inf
-            means[sale_class], bands[sale_class] = (
+            mean_weights[sale_class], band_weights[sale_class] = (
                 options[best] for best in sums.argmin(axis=0)
             )
-    ensemble_weights = EnsembleWeights(means, bands)
+    ensemble_weights = EnsembleWeights(mean_weights, band_weights)
     return ensemble_weights, ensemble_weights.of(methods, classes)
 
 

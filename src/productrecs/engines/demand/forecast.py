@@ -89,7 +89,7 @@ def forecast_demand(
         demand.first_day,
         days_before,
     )
-    paths, uses_model = _item_paths(demand, options, backtest, progress)
+    paths, uses_model = _uncalibrated_item_paths(demand, options, backtest, progress)
     classes = sale_classes(demand, demand.days)
     paths = backtest.calibration.calibrate(paths, item_levels(demand, demand.days), classes)
     is_closed = ~on_sale[:, days_before:] | total.closed[None]
@@ -100,12 +100,12 @@ def forecast_demand(
         uses_model,
         backtest.sums[classes],
         total,
-        _accuracy(totals, history),
+        _total_accuracy(totals, history),
         backtest.judged,
     )
 
 
-def _item_paths(
+def _uncalibrated_item_paths(
     demand: Demand,
     options: DemandOptions,
     backtest: BacktestResult,
@@ -130,7 +130,7 @@ def _paths_from_day(paths: ForecastPaths, days_before: int) -> ForecastPaths:
     return ForecastPaths(paths.mean[:, day_index], paths.quantiles[:, :, day_index])
 
 
-def _accuracy(totals: Floats, history: TotalBacktest) -> TotalAccuracy | None:
+def _total_accuracy(totals: Floats, history: TotalBacktest) -> TotalAccuracy | None:
     """Return the newest origins' accuracy; each interval is calibrated on the others."""
     if history.origins < 4:  # noqa: PLR2004 - too few for an accuracy
         return None

@@ -74,7 +74,7 @@ def sales_rates(ordinary_days: Demand, profile: Floats, half_life: float) -> Flo
     `ordinary_days` have no bulk orders; `profile` [7] are the store's weekday factors.
     """
     days = profile[weekdays(ordinary_days.ordinals(0, ordinary_days.days))]
-    return decayed_mean(ordinary_days, ordinary_days.days, half_life, days)
+    return decayed_mean_amounts(ordinary_days, ordinary_days.days, half_life, days)
 
 
 class OriginFeatures:
@@ -92,9 +92,12 @@ class OriginFeatures:
         self._origin = origin
         self.caps = bulk_order_caps(demand, origin)
         self.levels = item_levels(demand, origin, self.caps)
-        self._store_profile = store_profile(all_demand, origin)
+        self._store_profile = store_weekday_factors(all_demand, origin)
         without_bulk = without_bulk_orders(demand, origin, self.caps)
-        rates = [sales_rates(without_bulk, self._store_profile, one) for one in _HALF_LIVES]
+        rates = [
+            sales_rates(without_bulk, self._store_profile, half_life)
+            for half_life in _HALF_LIVES
+        ]
         self.daily_sales = rates[1] + _LEVEL_FLOOR
         self.added = bulk_order_additions(demand, origin, self.caps)
         self._item = np.concatenate(
@@ -103,9 +106,9 @@ class OriginFeatures:
         self._store = _store_features(all_demand, origin)
         self._profile, self._last = self._weekday_means_and_last()
         demand_so_far = all_demand.until(origin)
-        self._last_year = _year_ratio(store_totals(demand_so_far), origin)
+        self._last_year = _last_year_sales_ratios(store_totals(demand_so_far), origin)
 
-    def of(self, items: Items, days_ahead: Ints) -> Amounts:
+    def feature_rows(self, items: Items, days_ahead: Ints) -> Amounts:
         """Return the features of parallel `items` and days `days_ahead`.
 
         [rows, features].
@@ -153,10 +156,11 @@ class OriginFeatures:
         age = np.where(has_sold, origin - np.argmax(sold, axis=1), 0)
         for window in (56, 112):
             columns += [
-                quantile / self.levels for quantile in own_quantiles(demand, origin, window)
+                quantile / self.levels
+                for quantile in open_day_quantiles(demand, origin, window)
             ]
         columns += [np.minimum(days_since_sale, _MAX_AGE), np.minimum(age, _MAX_AGE)]
-        columns.append(decayed_mean(demand, origin, 14.0) / self.levels)
+        columns.append(decayed_mean_amounts(demand, origin, 14.0) / self.levels)
         columns.append(self._category_trends_of_items())
         columns.append(_last_year_means(demand, origin) / self.levels)
         return np.stack(columns, axis=1).astype(np.float32)
@@ -200,7 +204,7 @@ class OriginFeatures:
         return profile / self.levels[:, None], last / self.levels[:, None]
 
 
-def own_quantiles(demand: Demand, origin: int, window: int) -> list[Floats]:
+def open_day_quantiles(demand: Demand, origin: int, window: int) -> list[Floats]:
     """Return the quantiles of each item's open days: one [items] for each of QUANTILES."""
     start = max(0, origin - window)
     is_on_sale = demand.on_sale[:, start:origin]
@@ -226,7 +230,7 @@ def store_totals(demand: Demand) -> Floats:
     return np.asarray(demand.amounts.sum(axis=0, dtype=np.float64))
 
 
-def store_profile(demand: Demand, origin: int, window: int = 16 * WEEK) -> Floats:
+def store_weekday_factors(demand: Demand, origin: int, window: int = 16 * WEEK) -> Floats:
     """Return the store's factor of each weekday, mean 1 over its open weekdays: [7].
 
     Bulk orders are capped, because they do not depend on the weekday.
@@ -250,7 +254,9 @@ def weekday_factors(totals: Floats, ordinals: Ints) -> Floats:
     either.
     """
     recent = slice(max(0, len(totals) - _RECENT_DAYS), len(totals))
-    combined = _median_week(totals, ordinals) + _mean_week(totals[recent], ordinals[recent])
+    combined = _median_week_factors(totals, ordinals) + _mean_week_factors(
+        totals[recent], ordinals[recent]
+    )
     return (
         np.asarray(combined / combined[combined > 0].mean())
         if combined.any()
@@ -258,7 +264,7 @@ def weekday_factors(totals: Floats, ordinals: Ints) -> Floats:
     )
 
 
-def _mean_week(totals: Floats, ordinals: Ints) -> Floats:
+def _mean_week_factors(totals: Floats, ordinals: Ints) -> Floats:
     """Return the mean of each weekday's open days, with the largest capped: [7]."""
     days, factors = weekdays(ordinals), np.zeros(WEEK)
     sold = totals > 0
@@ -271,7 +277,7 @@ def _mean_week(totals: Floats, ordinals: Ints) -> Floats:
     return np.asarray(factors / factors[factors > 0].mean())
 
 
-def _median_week(totals: Floats, ordinals: Ints) -> Floats:
+def _median_week_factors(totals: Floats, ordinals: Ints) -> Floats:
     """Return each weekday's share of the median week, or the mean if sales are few."""
     factors = np.zeros(WEEK)
     weeks = len(totals) // WEEK
@@ -293,7 +299,7 @@ def _median_week(totals: Floats, ordinals: Ints) -> Floats:
     return np.asarray(factors / factors[factors > 0].mean())
 
 
-def decayed_mean(
+def decayed_mean_amounts(
     demand: Demand, origin: int, half_life: float, profile: Floats | None = None
 ) -> Floats:
     """Return each item's mean on open days, newer days weighing more: [items].
@@ -339,7 +345,7 @@ def _last_year_means(demand: Demand, origin: int) -> Floats:
     return np.asarray(amounts.mean(axis=1, dtype=np.float64))
 
 
-def _year_ratio(totals: Floats, origin: int) -> Floats:
+def _last_year_sales_ratios(totals: Floats, origin: int) -> Floats:
     """Return the store's sales a year before each target, relative to the 28 days before.
 
     Shape [28]; NaN without that year. `totals` [days] are the whole store's.
@@ -361,7 +367,7 @@ def year_factors_of(totals: Floats, origin: int) -> Floats:
 
     It is relative to the level of the days before and bounded; 1 without that year.
     """
-    ratio = np.nan_to_num(_year_ratio(totals, origin), nan=1.0)
+    ratio = np.nan_to_num(_last_year_sales_ratios(totals, origin), nan=1.0)
     return np.clip(ratio, _MIN_YEAR_FACTOR, _MAX_YEAR_FACTOR)
 
 

@@ -40,9 +40,9 @@ from productrecs.engines.demand.ensemble_and_calibration import (
 from productrecs.engines.demand.forecast_features import (
     SALES_RATE_HALF_LIFE,
     OriginFeatures,
-    own_quantiles,
+    open_day_quantiles,
     sales_rates,
-    store_profile,
+    store_weekday_factors,
     year_factors,
 )
 
@@ -111,10 +111,10 @@ def statistical_forecast(
     """
     future_days = demand.ordinals(origin, HORIZON)
     demand_classes = classify_demand(demand, origin, options)
-    profile = store_profile(demand, origin)
+    profile = store_weekday_factors(demand, origin)
     caps = bulk_order_caps(demand, origin)
     without_bulk = without_bulk_orders(demand, origin, caps)
-    levels, growth = _levels(
+    levels, growth = _levels_and_bulk_growth(
         without_bulk, bulk_order_additions(demand, origin, caps), profile, demand_classes
     )
     shape = profile[weekdays(future_days)] * year_factors(demand, origin, shrinkage)
@@ -124,13 +124,13 @@ def statistical_forecast(
     irregular_items = np.flatnonzero(demand_classes.young | (open_days < _SPREAD_DAYS))
     if len(irregular_items):
         sizes = _overdispersions(demand, origin)[irregular_items]
-        quantiles[:, irregular_items] = negative_binomial(
+        quantiles[:, irregular_items] = negative_binomial_quantiles(
             mean[irregular_items], sizes[:, None]
         )
     return ForecastPaths(mean, quantiles.astype(np.float32)).with_sorted_quantiles()
 
 
-def _levels(
+def _levels_and_bulk_growth(
     without_bulk: Demand, additions: Floats, profile: Floats, demand_classes: DemandClasses
 ) -> tuple[Floats, Floats]:
     """Return each item's mean on an open day, and its increase by bulk orders.
@@ -146,12 +146,12 @@ def _levels(
     )
     growth = bulk_order_growth(levels, additions)
     levels = np.where(
-        demand_classes.young, _young_levels(without_bulk, demand_classes), levels
+        demand_classes.young, _levels_of_young_items(without_bulk, demand_classes), levels
     )
     return np.where(demand_classes.obsolete, 0.0, levels), growth
 
 
-def _young_levels(demand: Demand, demand_classes: DemandClasses) -> Floats:
+def _levels_of_young_items(demand: Demand, demand_classes: DemandClasses) -> Floats:
     """Return (sold + prior) / (days on sale + days of the prior): [items].
 
     The prior is 14 days of the category's rate, or the time of three sales at that rate.
@@ -178,7 +178,7 @@ def _item_quantiles(
     without_bulk: Demand, demand: Demand, mean: Floats | np.ndarray
 ) -> Floats:
     """Return the quantiles of an item's own days, shifted to its `mean` [items, h]."""
-    item_quantiles = own_quantiles(demand, without_bulk.days, _LOOK_BACK)
+    item_quantiles = open_day_quantiles(demand, without_bulk.days, _LOOK_BACK)
     is_on_sale = without_bulk.on_sale[:, -_LOOK_BACK:]
     sums = (without_bulk.amounts[:, -_LOOK_BACK:] * is_on_sale).sum(axis=1)
     average = sums / np.maximum(is_on_sale.sum(axis=1), 1)
@@ -208,7 +208,7 @@ def _overdispersions(demand: Demand, origin: int) -> Floats:
     return np.asarray(np.clip(dispersion, _MIN_DISPERSION, _MAX_DISPERSION)[classes])
 
 
-def negative_binomial(mean: Floats | np.ndarray, dispersion: Floats) -> Floats:
+def negative_binomial_quantiles(mean: Floats | np.ndarray, dispersion: Floats) -> Floats:
     """Return the QUANTILES of counts with var = mean + dispersion * mean^2.
 
     Shape [3, *mean.shape]; whole numbers. Equal means are looked up once.
@@ -250,7 +250,9 @@ def apply_item_weekdays(demand: Demand, paths: ForecastPaths) -> ForecastPaths:
     sold = np.where(is_on_sale, without_bulk.amounts[:, start:].reshape(shape), 0).astype(
         np.float64
     )
-    profile = store_profile(demand, demand.days)[weekdays(demand.ordinals(start, WEEK))]
+    profile = store_weekday_factors(demand, demand.days)[
+        weekdays(demand.ordinals(start, WEEK))
+    ]
     weights = _item_weekday_weights(sold, is_on_sale, profile)
     rows = np.flatnonzero(weights > 0)
     if not len(rows):
@@ -331,14 +333,16 @@ class GradientBoostedModel:
         self._boosters = boosters
         self._threads = threads
 
-    def expect(self, demand: Demand, origin: int, items: Items) -> ForecastPaths:
+    def forecast_items(self, demand: Demand, origin: int, items: Items) -> ForecastPaths:
         """Return the paths of `items` on the HORIZON days after `origin`."""
         features = OriginFeatures(demand, origin)
         days_ahead = np.arange(1, HORIZON + 1, dtype=np.int64)
         blocks: list[list[Amounts]] = []
         for start in range(0, len(items), _ITEMS_PER_BATCH):
             batch = items[start : start + _ITEMS_PER_BATCH]
-            rows = features.of(np.repeat(batch, HORIZON), np.tile(days_ahead, len(batch)))
+            rows = features.feature_rows(
+                np.repeat(batch, HORIZON), np.tile(days_ahead, len(batch))
+            )
             daily_sales = features.daily_sales[batch][:, None]
             level = features.levels[batch][:, None]
             mean, *quantiles = self._boosters
@@ -428,7 +432,7 @@ def _training_examples(
         distinct_items, item_index = np.unique(items, return_inverse=True)
         subset = demand.of(distinct_items)
         features = OriginFeatures(subset, origin, full_demand=demand)
-        rows.append(features.of(item_index.astype(np.int32), days_ahead))
+        rows.append(features.feature_rows(item_index.astype(np.int32), days_ahead))
         amounts = demand.amounts[items, origin - 1 + days_ahead]
         caps = np.maximum(features.caps, _MIN_CAP)[item_index]
         mean_targets.append(np.minimum(amounts, caps) / features.daily_sales[item_index])

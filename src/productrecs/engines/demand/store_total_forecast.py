@@ -97,7 +97,9 @@ class YearlySeasonality:
     def outlook(self, day: int) -> SeasonOutlook:
         """Return the outlook after `day` known days."""
         if day not in self._outlooks:
-            self._outlooks[day] = _compute_outlook(self._totals[:day], self._first_day)
+            self._outlooks[day] = _compute_season_outlook(
+                self._totals[:day], self._first_day
+            )
         return self._outlooks[day]
 
     def mean(self, day: int) -> Floats:
@@ -128,7 +130,7 @@ class YearlySeasonality:
         return self._totals[origin : origin + HORIZON]
 
 
-def _compute_outlook(totals: Floats, first_day: int) -> SeasonOutlook:
+def _compute_season_outlook(totals: Floats, first_day: int) -> SeasonOutlook:
     days = len(totals)
     ordinals = first_day + np.arange(days, dtype=np.int64)
     future_days = first_day + days + np.arange(HORIZON, dtype=np.int64)
@@ -169,7 +171,7 @@ def forecast_total(
     seasons, days = YearlySeasonality(totals, first_day), len(totals)
     mean, is_closed = seasons.mean(days), seasons.outlook(days).closed
     if backtest.origins < _MIN_ORIGINS:
-        return _forecast_without_errors(totals, mean, is_closed)
+        return _total_forecast_without_past_errors(totals, mean, is_closed)
     best_past, best_mean = backtest.forecast, mean
     for other_past, other_mean in (
         (backtest.naive, np.tile(totals[-WEEK:], HORIZON // WEEK)),
@@ -235,7 +237,7 @@ def _conformal_quantile(ratios: Floats, share: float) -> float:
     return float(np.quantile(ratios, min(max(corrected_share, 0.0), 1.0)))
 
 
-def _forecast_without_errors(
+def _total_forecast_without_past_errors(
     totals: Floats, mean: Floats, is_closed: Bools
 ) -> TotalForecast:
     """Return an interval from the variance of days, without past errors."""

@@ -102,12 +102,12 @@ class Meaning(NamedTuple):
 
 @memoized(Cache.LANGUAGES)
 def first_attribute_words(language: str) -> frozenset[str]:
-    """Return the first word of each text of `attribute_words`."""
-    return frozenset(text.split()[0] for text in attribute_words(language))
+    """Return the first word of each text of `attribute_meanings_by_word`."""
+    return frozenset(text.split()[0] for text in attribute_meanings_by_word(language))
 
 
 @memoized(Cache.LANGUAGES)
-def attribute_words(language: str) -> Mapping[str, tuple[Meaning, ...]]:
+def attribute_meanings_by_word(language: str) -> Mapping[str, tuple[Meaning, ...]]:
     """Return for each word the colours and materials that it may mean.
 
     English and `language` come first. A word of a third language counts if it has four

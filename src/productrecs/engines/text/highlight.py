@@ -55,20 +55,20 @@ class Highlighter:
 
     def highlight(self, text: str) -> str | None:
         """Return `text` as HTML with the matches in <mark>; None without a match."""
-        spans = self.spans(text)
+        spans = self.match_spans(text)
         return _as_html(text, spans) if spans else None
 
-    def fragment(self, text: str) -> str | None:
+    def highlighted_fragment(self, text: str) -> str | None:
         """Return about 160 characters of `text` around the matches, as HTML.
 
         The text's own markup is removed. None without a match in the first 4,000
         characters.
         """
         plain_text = " ".join(strip_markup(text[:_MAX_CHARACTERS]).split())
-        spans = self.spans(plain_text)
+        spans = self.match_spans(plain_text)
         if not spans:
             return None
-        start, end = _window(plain_text, spans)
+        start, end = _fragment_range(plain_text, spans)
         fragment_spans = [
             Span(span.start - start, span.end - start)
             for span in spans
@@ -77,7 +77,7 @@ class Highlighter:
         before, after = "\u2026" if start else "", "\u2026" if end < len(plain_text) else ""
         return before + _as_html(plain_text[start:end], fragment_spans) + after
 
-    def spans(self, text: str) -> list[Span]:
+    def match_spans(self, text: str) -> list[Span]:
         """Return the matching ranges of `text`, in order, without overlaps."""
         runs = [
             (Span(*match.span()), fold_text(match.group())) for match in _RUN.finditer(text)
@@ -131,7 +131,7 @@ def _merge_spans(spans: Sequence[Span]) -> list[Span]:
     return merged
 
 
-def _window(text: str, spans: Sequence[Span]) -> Span:
+def _fragment_range(text: str, spans: Sequence[Span]) -> Span:
     """Return the range of a fragment: it ends at blanks and contains the most matches."""
 
     def match_count(first: Span) -> int:

@@ -216,8 +216,8 @@ class IndexedDocument(NamedTuple):
 
 def index_document(product: ProductText, language: LanguageAnalyzer) -> IndexedDocument:
     """Return the document of a product."""
-    one = tantivy.Document()
-    one.add_integer(NUMBER, product.number)
+    document = tantivy.Document()
+    document.add_integer(NUMBER, product.number)
     title = indexed_words(product.title)
     categories = indexed_words(" . ".join(product.categories))
     description = indexed_words(product.description[:MAX_DESCRIPTION])
@@ -228,7 +228,7 @@ def index_document(product: ProductText, language: LanguageAnalyzer) -> IndexedD
         for word in indexed_words(head)
     ]
     for key in dict.fromkeys(exact_key(code) for code in product.codes if code):
-        one.add_text(EXACT, key)
+        document.add_text(EXACT, key)
     stems = (
         language.stems(title),
         language.stems(categories),
@@ -238,12 +238,12 @@ def index_document(product: ProductText, language: LanguageAnalyzer) -> IndexedD
     )
     for name, words in zip(FIELDS, stems, strict=True):
         if words:
-            one.add_text(name, " ".join(words))
+            document.add_text(name, " ".join(words))
     lead = stems[2]
     if len(product.description) > _LEAD:
         lead = language.stems(indexed_words(product.description[:_LEAD]))
-    one.add_bytes(PROFILE, encode_profile(stems[0], lead))
-    return IndexedDocument(one, title + categories + description + codes)
+    document.add_bytes(PROFILE, encode_profile(stems[0], lead))
+    return IndexedDocument(document, title + categories + description + codes)
 
 
 class BrokenIndexError(ProductRecsError):

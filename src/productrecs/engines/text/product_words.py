@@ -64,7 +64,9 @@ class ProductWords:
             return []
         codes = [*(code for code in self.analyzers if code != into), into]
         languages = (_Language(self, code, into, is_sold) for code in codes)
-        return max((list(one.translate(words)) for one in languages), key=_known_words)
+        return max(
+            (list(language.translate(words)) for language in languages), key=_known_words
+        )
 
     def _add(self, line: str) -> None:
         row = len(self.names)
@@ -100,7 +102,7 @@ class _Language:
                 if self._rows(tuple(kept[place:end]))
             ]
             sold = (Translation(part, self._names(part)) for part in parts)
-            best = next((one for one in sold if one.names), None)
+            best = next((part for part in sold if part.names), None)
             if best is None and (compound := list(self._parts_of_compound(kept[place]))):
                 yield from compound
             elif best is not None or parts:
@@ -142,9 +144,9 @@ class _Language:
             if not heads:
                 continue
             possible = (word[:cut].removesuffix(link) for link in _LINKING_LETTERS)
-            firsts = [one for one in dict.fromkeys(possible) if len(one) >= _MIN_PART]
+            firsts = [part for part in dict.fromkeys(possible) if len(part) >= _MIN_PART]
             own_firsts = {
-                one for one in firsts if len(one) >= _MIN_OWN and self.is_sold((one,))
+                part for part in firsts if len(part) >= _MIN_OWN and self.is_sold((part,))
             }
             is_certain = bool(self._rows((word,)) or own_firsts) or any(
                 self._rows((first,)) for first in firsts
@@ -162,7 +164,7 @@ class _Language:
 
 def _known_words(parts: Sequence[Translation]) -> float:
     """Return how many words a language knows; those of products without one count half."""
-    return sum(len(one.typed) * (1.0 if one.names else 0.5) for one in parts)
+    return sum(len(part.typed) * (1.0 if part.names else 0.5) for part in parts)
 
 
 @memoized(Cache.CONSTANTS)

@@ -180,7 +180,7 @@ _NUMBERS: Final = "0123456789.,-"
 def may_name_price(text: str, words: Sequence[str]) -> bool:
     """Return whether a query, `text` with these words, may name a price.
 
-    Quicker than `prices_in`.
+    Quicker than `price_phrases_in`.
     """
     if not any(map(str.isdigit, text)):
         return False
@@ -189,7 +189,7 @@ def may_name_price(text: str, words: Sequence[str]) -> bool:
     return any(word.strip(_NUMBERS) in _PRICE_HINTS for word in words)
 
 
-def prices_in(text: str, currency: str, language: str) -> list[PricePhrase]:
+def price_phrases_in(text: str, currency: str, language: str) -> list[PricePhrase]:
     """Return the prices that a text limits, in order; they do not overlap.
 
     Words of English and of `language` ("under 80") need no currency, those of other
@@ -208,11 +208,11 @@ def prices_in(text: str, currency: str, language: str) -> list[PricePhrase]:
             if not is_plain and grammar.currency.search(match.group()) is None:
                 continue
             span = Span(positions[match.start()], positions[match.end() - 1] + 1)
-            if any(span.overlaps(one.span) for one in found):
+            if any(span.overlaps(phrase.span) for phrase in found):
                 continue
             low, high = _limits(kind, match)
             found.append(PricePhrase(low, high, span))
-    return sorted(found, key=lambda one: one.span)
+    return sorted(found, key=lambda phrase: phrase.span)
 
 
 def _limits(kind: str, match: re.Match[str]) -> tuple[float | None, float | None]:
@@ -257,18 +257,18 @@ def _price_grammar(currency: str, language: str) -> _PriceGrammar:
         return rf"(?P<word>{_any(_words(table))})"
 
     to = rf"(?:\s+(?:{_any(_words(_TO))})\s+|\s*[-\u2013]\s*)"
-    one = rf"(?:{money}\s*)?(?P<first>{after}"
-    two = rf"(?:{money}\s*)?(?P<second>{after}"
+    price = rf"(?:{money}\s*)?(?P<first>{after}"
+    second_price = rf"(?:{money}\s*)?(?P<second>{after}"
     return _PriceGrammar(
         tuple(
             (kind, re.compile(pattern))
             for kind, pattern in (
-                ("between", rf"{begin}{noun}{word(_BETWEEN)}\s+{first}{to}{two}"),
-                ("between", rf"{begin}{noun}(?P<word>){first}{to}{two}"),
-                ("below", rf"{begin}{noun}(?P<word><=?)\s*{one}"),
-                ("above", rf"{begin}{noun}(?P<word>>=?)\s*{one}"),
-                ("below", rf"{begin}{noun}{word(_BELOW)}\s*{one}"),
-                ("above", rf"{begin}{noun}{word(_ABOVE)}\s*{one}"),
+                ("between", rf"{begin}{noun}{word(_BETWEEN)}\s+{first}{to}{second_price}"),
+                ("between", rf"{begin}{noun}(?P<word>){first}{to}{second_price}"),
+                ("below", rf"{begin}{noun}(?P<word><=?)\s*{price}"),
+                ("above", rf"{begin}{noun}(?P<word>>=?)\s*{price}"),
+                ("below", rf"{begin}{noun}{word(_BELOW)}\s*{price}"),
+                ("above", rf"{begin}{noun}{word(_ABOVE)}\s*{price}"),
                 ("below", rf"{begin}{noun}{first}\s*{word(_OR_LESS)}(?!\w)"),
                 ("above", rf"{begin}{noun}{first}\s*{word(_OR_MORE)}(?!\w)"),
             )
@@ -375,12 +375,12 @@ def sizes_in(text: str) -> list[SizePhrase]:
     for is_marked, pattern in _SIZE_PATTERNS:
         for match in pattern.finditer(folded):
             span = Span(positions[match.start()], positions[match.end() - 1] + 1)
-            if any(span.overlaps(one.span) for one in found):
+            if any(span.overlaps(phrase.span) for phrase in found):
                 continue
             system = (match["system"] or match["after"] or "").strip()
             value = size_key(match["value"])
             found.append(SizePhrase(value, _SYSTEMS.get(system), is_marked, span))
-    return sorted(found, key=lambda one: one.span)
+    return sorted(found, key=lambda phrase: phrase.span)
 
 
 _COUNTED_LETTERS: Final = re.compile(r"(?<!\w)([2-6])\s?x([sl])(?!\w)")
@@ -392,13 +392,13 @@ _SIZE_NOUNS: Final = frozenset(_SIZE_WORDS.split("|"))
 
 def size_key(text: str) -> str:
     """Return a size in comparable form: 8½ and 8,5 are 8.5, 2XL and XXL are xxl."""
-    key = _COUNTED_LETTERS.sub(lambda one: "x" * int(one[1]) + one[2], text.strip())
+    key = _COUNTED_LETTERS.sub(lambda match: "x" * int(match[1]) + match[2], text.strip())
     key = re.sub(r"\s?1/2$", ".5", key).replace(",", ".")
     return _SIZE_LETTERS.get(key, key)
 
 
 @memoized(Cache.CATALOG_SIZES)
-def sizes_of(value: str) -> Mapping[str, str | None]:
+def sizes_with_systems(value: str) -> Mapping[str, str | None]:
     """Return the sizes that a catalog's value names, each with its system, if any.
 
     "EU 42 / UK 8" is 42 in the system eu and 8 in uk; "42" is of no system.

@@ -63,10 +63,14 @@ class QueryTerm(NamedTuple):
         return any(reading.words[0].startswith(self.typed) for reading in self.readings)
 
 
-def has_correction(slots: Sequence[QueryTerm], *, is_typing: bool) -> bool:
+def has_correction(query_terms: Sequence[QueryTerm], *, is_typing: bool) -> bool:
     """Return whether a word was corrected; with `is_typing` the last may be a prefix."""
-    finished = slots[:-1] if is_typing and slots and slots[-1].may_be_unfinished else slots
-    return any(slot.readings and not slot.is_known for slot in finished)
+    finished = (
+        query_terms[:-1]
+        if is_typing and query_terms and query_terms[-1].may_be_unfinished
+        else query_terms
+    )
+    return any(query_term.readings and not query_term.is_known for query_term in finished)
 
 
 class InterpretedWord(NamedTuple):
@@ -78,22 +82,25 @@ class InterpretedWord(NamedTuple):
     is_known: bool  # whether the catalog has the word as typed, or a compound of it
 
 
-def interpreted_words(slots: Sequence[QueryTerm]) -> tuple[InterpretedWord, ...]:
+def interpreted_words(query_terms: Sequence[QueryTerm]) -> tuple[InterpretedWord, ...]:
     """Return a query's words; misspelled and unfinished ones in their likeliest reading."""
-    return tuple(map(_interpreted_word, slots))
+    return tuple(map(_interpreted_word, query_terms))
 
 
-def _interpreted_word(slot: QueryTerm) -> InterpretedWord:
-    if slot.is_translated:
-        read = " ".join(slot.readings[0].words)
-        return InterpretedWord(slot.typed, read, is_corrected=False, is_known=True)
-    if slot.is_known or not slot.readings:
+def _interpreted_word(query_term: QueryTerm) -> InterpretedWord:
+    if query_term.is_translated:
+        read = " ".join(query_term.readings[0].words)
+        return InterpretedWord(query_term.typed, read, is_corrected=False, is_known=True)
+    if query_term.is_known or not query_term.readings:
         return InterpretedWord(
-            slot.typed, slot.typed, is_corrected=False, is_known=slot.is_known
+            query_term.typed,
+            query_term.typed,
+            is_corrected=False,
+            is_known=query_term.is_known,
         )
-    read = " ".join(slot.readings[0].words)
-    is_corrected = not read.startswith(slot.typed)
-    return InterpretedWord(slot.typed, read, is_corrected, is_known=False)
+    read = " ".join(query_term.readings[0].words)
+    is_corrected = not read.startswith(query_term.typed)
+    return InterpretedWord(query_term.typed, read, is_corrected, is_known=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +138,7 @@ class QueryInterpreter:
         """The language of the stemmer."""
         return self.reader.language
 
-    def slots(self, query: AnalysedQuery) -> list[QueryTerm]:
+    def query_terms(self, query: AnalysedQuery) -> list[QueryTerm]:
         """Return the distinct keywords of a query with their readings, in order.
 
         An opening such as "I am looking for" is left out. One that names a product, as
@@ -139,17 +146,23 @@ class QueryInterpreter:
         """
         wanted = without_opening(query.words)
         if not 0 < len(wanted) < len(query.words):
-            return self._read(query)
+            return self._read_terms(query)
         end = "" if query.is_typing else " "
-        slots = self._read(AnalysedQuery.of(" ".join(wanted) + end, query.language))
-        if any(slot.is_known for slot in slots):
-            return slots
+        query_terms = self._read_terms(
+            AnalysedQuery.of(" ".join(wanted) + end, query.language)
+        )
+        if any(query_term.is_known for query_term in query_terms):
+            return query_terms
         opening = set(query.in_language(self.language).keywords).difference(wanted)
-        return self._read(query) if any(map(self.reader.is_name, opening)) else slots
+        return (
+            self._read_terms(query)
+            if any(map(self.reader.is_name, opening))
+            else query_terms
+        )
 
-    def _read(self, query: AnalysedQuery) -> list[QueryTerm]:
+    def _read_terms(self, query: AnalysedQuery) -> list[QueryTerm]:
         is_typing = query.is_typing
-        translated = self._translated_slots(query)
+        translated = self._translated_terms(query)
         if translated:
             return translated
         words: Sequence[str] = query.in_language(self.language).keywords
@@ -157,16 +170,18 @@ class QueryInterpreter:
             words = [part for word in words for part in self.reader.compound_parts(word)]
         words = list(dict.fromkeys(words))[: LIMITS.words]
         last = len(words) - 1
-        slots = [
-            slot
+        query_terms = [
+            query_term
             for index, word in enumerate(words)
-            for slot in self._slots(word, is_typing=is_typing and index == last)
+            for query_term in self._terms_of_word(
+                word, is_typing=is_typing and index == last
+            )
         ]
-        merged = list(self._merge_joined_words(slots, is_typing=is_typing))
+        merged = list(self._merge_joined_words(query_terms, is_typing=is_typing))
         return self._with_distant_readings(merged)
 
-    def _translated_slots(self, query: AnalysedQuery) -> list[QueryTerm]:
-        """Return the slots of a query with other names than the catalog's, if it has some.
+    def _translated_terms(self, query: AnalysedQuery) -> list[QueryTerm]:
+        """Return the terms of a query with other names than the catalog's, if it has some.
 
         That is a query with a word that names no product, but does so in the table.
         Beside words that name products it may be misspelled: a correction that fits them
@@ -182,14 +197,15 @@ class QueryInterpreter:
         parts = [
             part
             for part in translations
-            if part.names and not self._is_own(part, known_words, len(own_words))
+            if part.names
+            and not self._is_in_catalog_language(part, known_words, len(own_words))
         ]
         if not parts:
             return []
         covered = {word for part in parts for word in part.typed}
         kept = (word for word in own_words if word not in covered)
         return [
-            *(self._slot(word, is_typing=False) for word in kept),
+            *(self._term_of_word(word, is_typing=False) for word in kept),
             *(
                 QueryTerm(
                     " ".join(part.typed),
@@ -201,7 +217,9 @@ class QueryInterpreter:
             ),
         ]
 
-    def _is_own(self, part: Translation, known_words: Words, word_count: int) -> bool:
+    def _is_in_catalog_language(
+        self, part: Translation, known_words: Words, word_count: int
+    ) -> bool:
         """Return whether a part of a query is likelier of the catalog's language.
 
         That is one of two words that products have, and in a query of which most words name
@@ -213,56 +231,61 @@ class QueryInterpreter:
             return True
         if part.is_certain and len(known_words) * 2 < word_count:
             return False
-        slots = [self._slot(word, is_typing=False) for word in part.typed]
-        return any(slot.readings and self._fits(slot, known_words) for slot in slots)
+        query_terms = [self._term_of_word(word, is_typing=False) for word in part.typed]
+        return any(
+            query_term.readings and self._fits(query_term, known_words)
+            for query_term in query_terms
+        )
 
-    def _with_distant_readings(self, slots: list[QueryTerm]) -> list[QueryTerm]:
-        """Return the slots; words without a fitting correction get more distant ones.
+    def _with_distant_readings(self, query_terms: list[QueryTerm]) -> list[QueryTerm]:
+        """Return the terms; words without a fitting correction get more distant ones.
 
         A correction fits if a product has it beside one of the known words.
         """
-        known_words = tuple(slot.typed for slot in slots if slot.is_known)
+        known_words = tuple(
+            query_term.typed for query_term in query_terms if query_term.is_known
+        )
         return [
-            slot
-            if slot.is_known or self._fits(slot, known_words)
-            else slot._replace(
-                readings=slot.readings
-                + self.reader.distant_readings(slot.typed, known_words)
+            query_term
+            if query_term.is_known or self._fits(query_term, known_words)
+            else query_term._replace(
+                readings=query_term.readings
+                + self.reader.distant_readings(query_term.typed, known_words)
             )
-            for slot in slots
+            for query_term in query_terms
         ]
 
-    def _fits(self, slot: QueryTerm, known_words: Words) -> bool:
+    def _fits(self, query_term: QueryTerm, known_words: Words) -> bool:
         """Return whether a word has a correction that fits the known words, if any."""
         if not known_words:
-            return bool(slot.readings)
-        return self.reader.fits(slot.readings, known_words)
+            return bool(query_term.readings)
+        return self.reader.fits(query_term.readings, known_words)
 
-    def _slots(self, word: str, *, is_typing: bool) -> list[QueryTerm]:
-        """Return a word as one slot, or split in two if only the parts match."""
-        slot = self._slot(word, is_typing=is_typing)
-        split_words = () if slot.readings else self.reader.split(word)
+    def _terms_of_word(self, word: str, *, is_typing: bool) -> list[QueryTerm]:
+        """Return a word as one term, or split in two if only the parts match."""
+        query_term = self._term_of_word(word, is_typing=is_typing)
+        split_words = () if query_term.readings else self.reader.split(word)
         if not split_words:
-            return [slot]
-        halves = [self._slot(part, is_typing=False) for part in split_words]
+            return [query_term]
+        halves = [self._term_of_word(part, is_typing=False) for part in split_words]
         return [half._replace(is_known=False) for half in halves]
 
     def _merge_joined_words(
-        self, slots: Sequence[QueryTerm], *, is_typing: bool
+        self, query_terms: Sequence[QueryTerm], *, is_typing: bool
     ) -> Iterator[QueryTerm]:
-        """Yield the slots; two that are a catalog word only together are joined."""
+        """Yield the terms; two that are a catalog word only together are joined."""
         index = 0
-        while index < len(slots):
-            first, pair = slots[index], slots[index : index + 2]
+        while index < len(query_terms):
+            first, pair = query_terms[index], query_terms[index : index + 2]
             joint_readings = self.joined_readings(*pair) if len(pair) > 1 else ()
             if len(pair) > 1 and not joint_readings and not pair[1].readings:
-                is_unfinished = is_typing and index + 2 == len(slots)
+                is_unfinished = is_typing and index + 2 == len(query_terms)
                 joint_readings = self._synonym_corrections(*pair, is_typing=is_unfinished)
-            if not joint_readings or all(slot.is_known for slot in pair):
+            if not joint_readings or all(query_term.is_known for query_term in pair):
                 yield first
                 index += 1
             else:
-                typed = "".join(slot.typed for slot in pair)
+                typed = "".join(query_term.typed for query_term in pair)
                 readings = tuple(reading._replace(weight=1.0) for reading in joint_readings)
                 yield QueryTerm(typed, readings, is_known=True)
                 index += 2
@@ -307,12 +330,12 @@ class QueryInterpreter:
             for reading in self._synonyms_of(key, WEIGHTS.one_edit)
         )
 
-    def _slot(self, word: str, *, is_typing: bool) -> QueryTerm:
+    def _term_of_word(self, word: str, *, is_typing: bool) -> QueryTerm:
         interpretation = self.reader.meaning(word, is_typing=is_typing)
         is_known = interpretation.product_count > 0 or interpretation.is_compound_part
         if not self.synonyms:
             return QueryTerm(word, interpretation.distinct_readings, is_known)
-        synonyms_of_word = self._synonyms(
+        synonyms_of_word = self._synonym_readings(
             word, interpretation.stem, interpretation.readings, is_typing=is_typing
         )
         readings = self.reader.distinct_readings(
@@ -320,7 +343,7 @@ class QueryInterpreter:
         )
         return QueryTerm(word, readings, is_known or bool(synonyms_of_word))
 
-    def _synonyms(
+    def _synonym_readings(
         self, word: str, stem: str, readings: Sequence[WordReading], *, is_typing: bool
     ) -> list[WordReading]:
         """Return the merchant's synonyms of a word or of one of its readings."""
@@ -355,23 +378,25 @@ WORD_SCORE: Final = 256.0
 """Score of a word of a partial match; more than all other scores of a product together."""
 
 
-def all_words_query(interpreter: QueryInterpreter, slots: Sequence[QueryTerm]) -> Query:
-    """Return the query for products with every word; there is at least one slot."""
+def all_words_query(
+    interpreter: QueryInterpreter, query_terms: Sequence[QueryTerm]
+) -> Query:
+    """Return the query for products with every word; there is at least one term."""
     build = _Builder(interpreter)
-    word_queries = [build.slot(slot) for slot in slots]
-    heads = build.heads(slots)
-    if len(slots) == 1:
+    word_queries = [build.term_query(query_term) for query_term in query_terms]
+    heads = build.head_noun_queries(query_terms)
+    if len(query_terms) == 1:
         return _with_optional_clauses(word_queries[0], heads)
     required = [
         (Occur.Must, query)
-        for query in _required_queries(word_queries, build.compound_queries(slots))
+        for query in _required_queries(word_queries, build.compound_queries(query_terms))
     ]
-    optional = [build.all_in_title(slots), *build.side_by_side(slots), *heads]
+    optional = [build.all_in_title(query_terms), *build.side_by_side(query_terms), *heads]
     return _with_optional_clauses(Query.boolean_query(required), optional)
 
 
 def some_words_queries(
-    interpreter: QueryInterpreter, slots: Sequence[QueryTerm]
+    interpreter: QueryInterpreter, query_terms: Sequence[QueryTerm]
 ) -> Iterator[Query]:
     """Yield the queries for products with some of several words, strict ones first.
 
@@ -379,22 +404,27 @@ def some_words_queries(
     cost the most time and add little to a score. Each word in a title, category or code
     adds `WORD_SCORE`, so products with more words come first, however rare another word is.
     """
-    if len(slots) == 1:
+    if len(query_terms) == 1:
         return
     build = _Builder(interpreter)
-    compounds = build.compound_queries(slots)
+    compounds = build.compound_queries(query_terms)
     compound_queries = [compound for compound in compounds if compound is not None]
-    short_queries = [build.slot(slot, _SHORT_FIELDS) for slot in slots]
-    optional = _word_scores(short_queries, compounds)
-    if len(slots) > 2:  # noqa: PLR2004 - two of two words were searched before
-        optional += build.side_by_side(slots)
-    optional += build.heads(slots, WEIGHTS.partial_heads)
-    for word_queries in (short_queries, [build.slot(slot) for slot in slots]):
+    short_queries = [
+        build.term_query(query_term, _SHORT_FIELDS) for query_term in query_terms
+    ]
+    optional = _word_score_queries(short_queries, compounds)
+    if len(query_terms) > 2:  # noqa: PLR2004 - two of two words were searched before
+        optional += build.side_by_side(query_terms)
+    optional += build.head_noun_queries(query_terms, WEIGHTS.partial_heads)
+    for word_queries in (
+        short_queries,
+        [build.term_query(query_term) for query_term in query_terms],
+    ):
         some = [(Occur.Should, query) for query in (*word_queries, *compound_queries)]
         yield _with_optional_clauses(Query.boolean_query(some), optional)
 
 
-def _word_scores(
+def _word_score_queries(
     parts: Sequence[Query], compound_queries: Sequence[Query | None]
 ) -> list[Query]:
     """Return the queries that add `WORD_SCORE` for each word; a compound is two words."""
@@ -450,23 +480,25 @@ class _Builder:
 
     interpreter: QueryInterpreter
 
-    def slot(self, slot: QueryTerm, fields: Fields = _FIELDS) -> Query:
+    def term_query(self, query_term: QueryTerm, fields: Fields = _FIELDS) -> Query:
         """Return the query of a word: a disjunction of its readings, scored by the best."""
-        return _disjunction([self.reading(reading, fields) for reading in slot.readings])
+        return _disjunction(
+            [self.reading_query(reading, fields) for reading in query_term.readings]
+        )
 
-    def compound_queries(self, slots: Sequence[QueryTerm]) -> list[Query | None]:
+    def compound_queries(self, query_terms: Sequence[QueryTerm]) -> list[Query | None]:
         """Return for each pair of neighbours the query of their joint meaning, if any."""
         readings_of_pairs = [
-            self.interpreter.joined_readings(*pair) for pair in pairwise(slots)
+            self.interpreter.joined_readings(*pair) for pair in pairwise(query_terms)
         ]
         return [
-            _disjunction([self.reading(reading) for reading in readings])
+            _disjunction([self.reading_query(reading) for reading in readings])
             if readings
             else None
             for readings in readings_of_pairs
         ]
 
-    def reading(self, reading: WordReading, fields: Fields = _FIELDS) -> Query:
+    def reading_query(self, reading: WordReading, fields: Fields = _FIELDS) -> Query:
         """Return the query of one reading in `fields` and codes, with summed scores.
 
         Fields without the word are left out.
@@ -490,15 +522,15 @@ class _Builder:
         ]
         return parts[0][1] if len(parts) == 1 else Query.boolean_query(parts)
 
-    def all_in_title(self, slots: Sequence[QueryTerm]) -> Query:
+    def all_in_title(self, query_terms: Sequence[QueryTerm]) -> Query:
         """Return the bonus query for a title with all words."""
-        in_title = [(Occur.Must, self._in_title(slot)) for slot in slots]
+        in_title = [(Occur.Must, self._in_title(query_term)) for query_term in query_terms]
         return Query.boolean_query(in_title)
 
-    def side_by_side(self, slots: Sequence[QueryTerm]) -> list[Query]:
+    def side_by_side(self, query_terms: Sequence[QueryTerm]) -> list[Query]:
         """Return the bonus queries for neighbours that are adjacent in a title."""
         bonus_queries = []
-        for first, second in pairwise(slots):
+        for first, second in pairwise(query_terms):
             stems = [*first.readings[0].stems, *second.readings[0].stems]
             phrase = Query.phrase_query(
                 self.interpreter.schema, TITLE, [*stems], slop=_SLOP
@@ -506,19 +538,23 @@ class _Builder:
             bonus_queries.append(Query.boost_query(phrase, WEIGHTS.side_by_side))
         return bonus_queries
 
-    def heads(self, slots: Sequence[QueryTerm], share: float = 1.0) -> list[Query]:
+    def head_noun_queries(
+        self, query_terms: Sequence[QueryTerm], share: float = 1.0
+    ) -> list[Query]:
         """Return the bonus queries for head nouns; the last word has the highest bonus.
 
         The compound of two words is the head where the second would be; languages that
         form compounds freely rank those by `joined` alone.
         """
-        last = _head_index(self.interpreter, slots)
+        last = _head_index(self.interpreter, query_terms)
         bonus_queries = []
-        for index, slot in enumerate(slots):
+        for index, query_term in enumerate(query_terms):
             weight = WEIGHTS.head + (WEIGHTS.last_head if index == last else 0.0)
-            readings = slot.readings
+            readings = query_term.readings
             if index and self.interpreter.language.code not in COMPOUNDING:
-                readings += self.interpreter.joined_readings(slots[index - 1], slot)
+                readings += self.interpreter.joined_readings(
+                    query_terms[index - 1], query_term
+                )
             heads = [self._head(reading, share * weight) for reading in readings]
             known_queries = [query for query in heads if query is not None]
             if known_queries:
@@ -532,7 +568,7 @@ class _Builder:
         term = Query.term_query(self.interpreter.schema, HEAD, stem, index_option="basic")
         return Query.boost_query(term, weight * reading.weight)
 
-    def _in_title(self, slot: QueryTerm) -> Query:
+    def _in_title(self, query_term: QueryTerm) -> Query:
         schema = self.interpreter.schema
         share = WEIGHTS.title * WEIGHTS.all_in_title
         queries = [
@@ -542,16 +578,20 @@ class _Builder:
                 else Query.phrase_query(schema, TITLE, list(reading.stems)),
                 share * reading.weight,
             )
-            for reading in slot.readings
+            for reading in query_term.readings
         ]
         return _disjunction(queries)
 
 
-def _head_index(interpreter: QueryInterpreter, slots: Sequence[QueryTerm]) -> int:
+def _head_index(interpreter: QueryInterpreter, query_terms: Sequence[QueryTerm]) -> int:
     """Return the index of the head noun: the last word that is not a colour."""
     colours = colour_words(interpreter.language.code)
-    candidates = [index for index, slot in enumerate(slots) if slot.typed not in colours]
-    return candidates[-1] if candidates else len(slots) - 1
+    candidates = [
+        index
+        for index, query_term in enumerate(query_terms)
+        if query_term.typed not in colours
+    ]
+    return candidates[-1] if candidates else len(query_terms) - 1
 
 
 def _term(schema: tantivy.Schema, name: str, term: str) -> Query:

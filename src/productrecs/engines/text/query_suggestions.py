@@ -42,7 +42,7 @@ class QuerySuggestions:
     meant: Suggestion | None
 
 
-def suggest(
+def suggest_queries(
     interpreter: QueryInterpreter, query: AnalysedQuery, limit: int, visible: Mask
 ) -> QuerySuggestions:
     """Return up to `limit` suggestions and, for a misspelled word, the correction.
@@ -51,12 +51,14 @@ def suggest(
     without a match are left out of both.
     """
     is_typing = query.is_typing
-    slots = [slot for slot in interpreter.slots(query) if slot.readings]
-    if not slots:
+    query_terms = [
+        query_term for query_term in interpreter.query_terms(query) if query_term.readings
+    ]
+    if not query_terms:
         return QuerySuggestions([], None)
     finder = _SuggestionFinder(interpreter, visible, query.words)
     suggestions: dict[tuple[str, ...], Suggestion] = {}
-    for option in finder.options(slots, limit, is_typing=is_typing):
+    for option in finder.options(query_terms, limit, is_typing=is_typing):
         if len(suggestions) == limit:
             break
         suggestion = finder.suggestion_of(option)
@@ -64,8 +66,10 @@ def suggest(
             stems = interpreter.language.stems(suggestion.words)
             suggestions.setdefault(tuple(stems), suggestion)
     meant = None
-    if has_correction(slots, is_typing=is_typing):
-        meant = finder.suggestion_of([_first_reading(slot) for slot in slots])
+    if has_correction(query_terms, is_typing=is_typing):
+        meant = finder.suggestion_of(
+            [_first_reading(query_term) for query_term in query_terms]
+        )
     return QuerySuggestions(list(suggestions.values()), meant)
 
 
@@ -78,21 +82,22 @@ class _SuggestionFinder:
     typed: Sequence[str]
 
     def options(
-        self, slots: Sequence[QueryTerm], limit: int, *, is_typing: bool
+        self, query_terms: Sequence[QueryTerm], limit: int, *, is_typing: bool
     ) -> Iterator[list[QueryTerm]]:
         """Yield the query with its last word as typed, corrected, and completed."""
-        first_slots = [_first_reading(slot) for slot in slots[:-1]]
-        last = slots[-1]
-        for reading in self._readings(last, limit, is_typing=is_typing):
+        first_terms = [_first_reading(query_term) for query_term in query_terms[:-1]]
+        last = query_terms[-1]
+        for reading in self._completions_and_readings(last, limit, is_typing=is_typing):
             if not self._is_in_titles(reading):
                 continue
-            yield [*first_slots, last._replace(readings=(reading,))]
+            yield [*first_terms, last._replace(readings=(reading,))]
 
-    def suggestion_of(self, slots: Sequence[QueryTerm]) -> Suggestion | None:
+    def suggestion_of(self, query_terms: Sequence[QueryTerm]) -> Suggestion | None:
         """Return these words in their first reading; None if no product has all."""
         searcher = self.interpreter.searcher
         slots_as_read = [
-            slot._replace(typed="".join(slot.readings[0].words)) for slot in slots
+            query_term._replace(typed="".join(query_term.readings[0].words))
+            for query_term in query_terms
         ]
         query = all_words_query(self.interpreter, slots_as_read)
         hits = searcher.search(query, _CHECKED_HITS, count=False).hits
@@ -102,12 +107,16 @@ class _SuggestionFinder:
         for number in searcher.fast_field_values(NUMBER, addresses):
             item = int(number or 0)
             if item < len(self.visible) and self.visible[item]:
-                return Suggestion(tuple(dict.fromkeys(self._corrected_words(slots))), item)
+                return Suggestion(
+                    tuple(dict.fromkeys(self._corrected_words(query_terms))), item
+                )
         return None
 
-    def _corrected_words(self, slots: Sequence[QueryTerm]) -> list[str]:
-        """Return the words of slots in query order, with stop words."""
-        corrections = {slot.typed: slot.readings[0].words for slot in slots}
+    def _corrected_words(self, query_terms: Sequence[QueryTerm]) -> list[str]:
+        """Return the words of terms in query order, with stop words."""
+        corrections = {
+            query_term.typed: query_term.readings[0].words for query_term in query_terms
+        }
         if not corrections.keys() <= set(self.typed):  # joined or split
             return [word for words in corrections.values() for word in words]
         places = [n for n, word in enumerate(self.typed) if word in corrections]
@@ -118,7 +127,7 @@ class _SuggestionFinder:
             for corrected in corrections.get(word, () if word in content_words else (word,))
         ]
 
-    def _readings(
+    def _completions_and_readings(
         self, last: QueryTerm, limit: int, *, is_typing: bool
     ) -> Iterator[WordReading]:
         reader = self.interpreter.reader
@@ -140,8 +149,8 @@ class _SuggestionFinder:
         return all(count.title or count.categories for count in counts)
 
 
-def _first_reading(slot: QueryTerm) -> QueryTerm:
-    return slot._replace(readings=slot.readings[:1])
+def _first_reading(query_term: QueryTerm) -> QueryTerm:
+    return query_term._replace(readings=query_term.readings[:1])
 
 
 _RUN: Final = re.compile(r"[^\W_]+(?:['\u2019./-][^\W_]+)*")

@@ -58,7 +58,11 @@ from productrecs.engines.text.query_interpreter import (
     some_words_queries,
     title_query,
 )
-from productrecs.engines.text.query_suggestions import Mask, QuerySuggestions, suggest
+from productrecs.engines.text.query_suggestions import (
+    Mask,
+    QuerySuggestions,
+    suggest_queries,
+)
 from productrecs.engines.text.tokenizer import query_words
 from productrecs.engines.text.vocabulary import DocumentFrequencies, Vocabulary
 from productrecs.engines.text.word_interpreter import WordInterpreter
@@ -78,7 +82,7 @@ _TOO_COMMON: Final = 0.1  # maximum document frequency of a stem, as a share of 
 _MIN_LEAD: Final = 5
 
 
-def rerank_by_feedback(
+def feedback_scores(
     profiles: Sequence[TermProfile],
     scores: Sequence[float],
     terms: DocumentFrequencies,
@@ -101,8 +105,12 @@ def rerank_by_feedback(
         return rarity(documents) if documents < _TOO_COMMON * products else 0.0
 
     best_profiles = profiles[:_FEEDBACK_DOCUMENTS]
-    title_vector = _profile([profile.title for profile in best_profiles], title_weight)
-    lead_vector = _profile([profile.lead for profile in best_profiles], lead_weight)
+    title_vector = _best_hits_vector(
+        [profile.title for profile in best_profiles], title_weight
+    )
+    lead_vector = _best_hits_vector(
+        [profile.lead for profile in best_profiles], lead_weight
+    )
     top_score = scores[0] or 1.0
     return [
         score / top_score
@@ -115,7 +123,7 @@ def rerank_by_feedback(
     ]
 
 
-def _profile(
+def _best_hits_vector(
     best_documents: Sequence[frozenset[str]], rarity: Callable[[str], float]
 ) -> Mapping[str, float]:
     """Return the term vector of the best hits: stems with weights, L2-normalised."""
@@ -204,15 +212,15 @@ class SearchRun:
         self._scores: list[float] = []
         self._addresses: list[tantivy.DocAddress] = []
         self._found_items: set[int] = set()
-        self._with_every_word = 0
+        self._every_word_count = 0
 
     def run(self) -> IndexHits:
         """Return the hits."""
-        slots, known_words, exact = self._search_exact()
+        query_terms, known_words, exact = self._search_exact()
         is_deep = self._query.is_deep
         depth = max(self._limit, RERANK_DEPTH) if is_deep else self._limit
-        relaxed = self._search_words(slots, known_words, depth)
-        return self._to_hits(slots, exact, relaxed, is_deep=is_deep)
+        relaxed = self._search_words(query_terms, known_words, depth)
+        return self._rerank_and_collect_hits(query_terms, exact, relaxed, is_deep=is_deep)
 
     def _search_exact(self) -> tuple[list[QueryTerm], list[QueryTerm], int]:
         """Return the words, the known ones, and the number of exact hits."""
@@ -220,45 +228,60 @@ class SearchRun:
         for key in code_keys(query.text):
             if searcher.doc_freq(EXACT, key):
                 self._add_hits_of(exact_query(self._interpreter.schema, key), self._limit)
-        exact = self._with_every_word = len(self._items)
-        slots = self._interpreter.slots(query)
-        return slots, [slot for slot in slots if slot.readings], exact
+        exact = self._every_word_count = len(self._items)
+        query_terms = self._interpreter.query_terms(query)
+        return (
+            query_terms,
+            [query_term for query_term in query_terms if query_term.readings],
+            exact,
+        )
 
-    def _to_hits(
-        self, slots: Sequence[QueryTerm], exact: int, relaxed: Relaxed, *, is_deep: bool
+    def _rerank_and_collect_hits(
+        self,
+        query_terms: Sequence[QueryTerm],
+        exact: int,
+        relaxed: Relaxed,
+        *,
+        is_deep: bool,
     ) -> IndexHits:
         limit = self._limit
         is_typing = self._query.query.is_typing
-        if relaxed is Relaxed.NOTHING and has_correction(slots, is_typing=is_typing):
+        if relaxed is Relaxed.NOTHING and has_correction(query_terms, is_typing=is_typing):
             relaxed = Relaxed.SPELLING
         if is_deep:
-            self._rerank_deep(exact)
+            self._rerank_deep_results(exact)
         self._put_exact_first(exact)
         items, scores = self._items[:limit], self._scores[:limit]
-        with_every_word = min(self._with_every_word, limit)
-        complete = with_every_word if all(slot.readings for slot in slots) else exact
-        words = interpreted_words(slots)
+        with_every_word = min(self._every_word_count, limit)
+        complete = (
+            with_every_word
+            if all(query_term.readings for query_term in query_terms)
+            else exact
+        )
+        words = interpreted_words(query_terms)
         return IndexHits(items, scores, relaxed, exact, with_every_word, complete, words)
 
     def _search_words(
-        self, slots: Sequence[QueryTerm], known_words: Sequence[QueryTerm], limit: int
+        self, query_terms: Sequence[QueryTerm], known_words: Sequence[QueryTerm], limit: int
     ) -> Relaxed:
-        self._with_every_word = len(self._items)
+        self._every_word_count = len(self._items)
         if not known_words:
             return Relaxed.NOTHING
         relaxed = Relaxed.NOTHING
-        if len(known_words) < len(slots):
+        if len(known_words) < len(query_terms):
             relaxed = Relaxed.WORDS
         self._add_hits_of(all_words_query(self._interpreter, known_words), limit)
-        self._with_every_word = len(self._items)
-        if self._with_every_word < self._min_complete:
+        self._every_word_count = len(self._items)
+        if self._every_word_count < self._min_complete:
             for query in some_words_queries(self._interpreter, known_words):
                 hits_before = len(self._items)
                 self._add_hits_of(query, limit)
                 self._scale_tiers(hits_before)
                 if len(self._items) >= self._min_complete:
                     break
-            relaxed = Relaxed.WORDS if len(self._items) > self._with_every_word else relaxed
+            relaxed = (
+                Relaxed.WORDS if len(self._items) > self._every_word_count else relaxed
+            )
         return relaxed
 
     def _add_hits_of(self, query: tantivy.Query, limit: int) -> None:
@@ -267,11 +290,13 @@ class SearchRun:
         for page in _PAGE_FACTORS:
             size = limit * page + hit_count  # known products are found again
             hits = searcher.search(query, size, count=False).hits
-            self._add(hits, limit)
+            self._add_visible_hits(hits, limit)
             if len(self._items) >= limit or len(hits) < size:
                 return
 
-    def _add(self, hits: list[tuple[Any, tantivy.DocAddress]], limit: int) -> None:
+    def _add_visible_hits(
+        self, hits: list[tuple[Any, tantivy.DocAddress]], limit: int
+    ) -> None:
         if not hits or not len(self._visible):
             return
         addresses = [address for _, address in hits]
@@ -291,7 +316,7 @@ class SearchRun:
             self._scores.append(hits[place][0])
             self._addresses.append(addresses[place])
 
-    def _rerank_deep(self, exact: int) -> None:
+    def _rerank_deep_results(self, exact: int) -> None:
         """Rerank deep results by their similarity to the best, within each tier."""
         end = min(len(self._items), RERANK_DEPTH)
         if end - exact <= FEEDBACK_DEPTH:
@@ -303,15 +328,13 @@ class SearchRun:
         ]
         reader = self._interpreter.reader
         scores = self._scores[exact:end]
-        feedback_scores = rerank_by_feedback(
-            profiles, scores, reader.terms, reader.products
-        )
+        reranked_scores = feedback_scores(profiles, scores, reader.terms, reader.products)
         first = exact + FEEDBACK_DEPTH
         for begin, until in (
-            (first, min(self._with_every_word, end)),
-            (max(first, self._with_every_word), end),
+            (first, min(self._every_word_count, end)),
+            (max(first, self._every_word_count), end),
         ):
-            order = sorted(range(begin, until), key=lambda n: -feedback_scores[n - exact])
+            order = sorted(range(begin, until), key=lambda n: -reranked_scores[n - exact])
             self._items[begin:until] = [self._items[n] for n in order]
 
     def _scale_tiers(self, first: int) -> None:
@@ -405,10 +428,10 @@ class SearchIndex:
         found = self._titled.get(texts)
         if found is None:
             with translate_index_errors("the index cannot be searched"):
-                found = self._titled.put(texts, self._find_titled(texts))
+                found = self._titled.put(texts, self._find_items_by_title_phrases(texts))
         return found
 
-    def _find_titled(self, texts: frozenset[str]) -> Ints:
+    def _find_items_by_title_phrases(self, texts: frozenset[str]) -> Ints:
         reader = self._reader
         phrases = {tuple(self.language.stems(query_words(text))) for text in texts}
         queries, limit = [], 0
@@ -438,7 +461,7 @@ class SearchIndex:
             BrokenIndexError: when the files are damaged.
         """
         with translate_index_errors("the index cannot be searched"):
-            return self._interpreter(synonyms).slots(query)
+            return self._interpreter(synonyms).query_terms(query)
 
     def suggest(
         self,
@@ -453,7 +476,7 @@ class SearchIndex:
             BrokenIndexError: when the files are damaged.
         """
         with translate_index_errors("the index cannot be searched"):
-            return suggest(self._interpreter(synonyms), query, limit, visible)
+            return suggest_queries(self._interpreter(synonyms), query, limit, visible)
 
     def memory_bytes(self) -> int:
         """Return the approximate memory of caches, without memory-mapped files."""
@@ -514,7 +537,7 @@ class IndexWriter:
         """
         with translate_index_errors("the index cannot be written"):
             if with_words:
-                self._add_words()
+                self._add_new_words()
                 self._words.commit()
             self._products.commit()
 
@@ -532,7 +555,7 @@ class IndexWriter:
         """Release the index."""
         self.close()
 
-    def _add_words(self) -> None:
+    def _add_new_words(self) -> None:
         """Add the words that the vocabulary index lacks."""
         self._words_index.reload()
         searcher = self._words_index.searcher()

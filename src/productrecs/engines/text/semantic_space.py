@@ -12,7 +12,7 @@ from typing import Any, Final, Self
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.engines.arrays import Arrays, Bools, top_places
+from productrecs.engines.arrays import Arrays, Bools, top_score_indexes
 
 Vectors = npt.NDArray[np.float32]
 """One row per text, each of length 1."""
@@ -146,7 +146,7 @@ class SemanticSpace:
         items, products = similar_rows(
             self.codes, query, self._inverse, np.float32(least * length), visible
         )
-        best = top_places(items, products, limit)
+        best = top_score_indexes(items, products, limit)
         return SimilarProducts(items[best].tolist(), (products[best] / length).tolist())
 
     def memory_bytes(self) -> int:
@@ -178,7 +178,7 @@ class SemanticSpace:
         return cls(Projection(mean, basis), codes, float(arrays["least"]))
 
 
-def threshold(
+def similarity_threshold(
     pseudo_words: Sequence[Vectors],
     projection: Projection,
     codes: Codes,

@@ -47,16 +47,16 @@ def equivalent_sizes(value: str, system: str, words: Collection[str]) -> list[Sh
     named = {_WEARERS[word] for word in words if word in _WEARERS}
     found: dict[ShoeSize, None] = {}
     for wearer in named if len(named) == 1 else _US_OFFSETS:
-        lengths = list(_lengths(value, system, wearer))
+        lengths = list(_lengths_in_paris_points(value, system, wearer))
         for other, (low, high) in _ADULTS.items():
             for half_sizes in range(2 * low, 2 * high + 1) if other != system else ():
                 text = f"{half_sizes / 2:g}"
-                if _is_close(lengths, list(_lengths(text, other, wearer))):
+                if _is_close(lengths, list(_lengths_in_paris_points(text, other, wearer))):
                     found[ShoeSize(text, other)] = None
     return list(found)
 
 
-def _lengths(value: str, system: str, wearer: str) -> Iterator[float]:
+def _lengths_in_paris_points(value: str, system: str, wearer: str) -> Iterator[float]:
     """Yield the possible lengths of a size's last in Paris points."""
     try:
         number = float(value)
@@ -73,12 +73,12 @@ def _lengths(value: str, system: str, wearer: str) -> Iterator[float]:
 
 
 def _is_close(lengths: Collection[float], others: Collection[float]) -> bool:
-    return any(abs(one - other) <= _TOLERANCE for one in lengths for other in others)
+    return any(abs(length - other) <= _TOLERANCE for length in lengths for other in others)
 
 
 def name_shoes(words: Collection[str]) -> bool:
     """Return whether folded words name shoes in a language of the product words."""
-    stems, endings = _shoe_words()
+    stems, endings = _shoe_stems_and_compound_ends()
     analyzers = product_words().analyzers
     return any(
         word.endswith(endings)
@@ -88,7 +88,7 @@ def name_shoes(words: Collection[str]) -> bool:
 
 
 @memoized(Cache.CONSTANTS)
-def _shoe_words() -> tuple[dict[str, frozenset[str]], tuple[str, ...]]:
+def _shoe_stems_and_compound_ends() -> tuple[dict[str, frozenset[str]], tuple[str, ...]]:
     """Return the stems of the names of shoes by language, and the ends of compounds."""
     table = product_words()
     rows = [

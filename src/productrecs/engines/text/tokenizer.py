@@ -30,12 +30,14 @@ _APOSTROPHES: Final = "\u2019\u2018\u2032`\u00b4\u02bc"
 _QUOTES: Final = "\u201d\u201c\u2033\u201e\u00a8"
 _FRACTIONS: Final = frozenset("\u00bd\u00bc\u00be\u2153\u2154\u215b\u215c\u215d\u215e")
 _FOLDED: Final = str.maketrans(
-    dict(one.split(":") for one in _LETTERS.split())
+    dict(pair.split(":") for pair in _LETTERS.split())
     | dict.fromkeys(_APOSTROPHES, "'")
     | dict.fromkeys(_QUOTES, '"')
     | {"\u00d7": " x ", "\u2044": "/"}
     | {"\u0640": ""}  # tatweel: only stretches an Arabic word
-    | {chr(one): chr(one - 0x60) for one in range(0x30A1, 0x30F7)}  # katakana to hiragana
+    | {
+        chr(code): chr(code - 0x60) for code in range(0x30A1, 0x30F7)
+    }  # katakana to hiragana
 )
 
 

@@ -184,7 +184,10 @@ class WordInterpreter:
         """
         candidates = self.vocabulary.distant_corrections(word)
         ranked = sorted(
-            ((self._likelihood(word, one, neighbours), one) for one in candidates),
+            (
+                (self._likelihood(word, candidate, neighbours), candidate)
+                for candidate in candidates
+            ),
             key=lambda pair: (-pair[0], pair[1].word),
         )
         highest = ranked[0][0] if ranked else 0.0
@@ -193,8 +196,11 @@ class WordInterpreter:
         if not neighbours:
             ranked = ranked[:1] if self._is_clear(word, ranked) else []
         return tuple(
-            self.reading((one.word,), _edit_weight(one) * math.sqrt(likelihood / highest))
-            for likelihood, one in ranked[: LIMITS.readings]
+            self.reading(
+                (correction.word,),
+                _edit_weight(correction) * math.sqrt(likelihood / highest),
+            )
+            for likelihood, correction in ranked[: LIMITS.readings]
             if likelihood >= LIMITS.likely_share * highest
         )
 
@@ -202,7 +208,7 @@ class WordInterpreter:
         """Return whether the first of a lone word's candidates is far ahead."""
         highest, best = ranked[0]
         stem = self.stem(best.word)
-        others = (count for count, one in ranked[1:] if self.stem(one.word) != stem)
+        others = (count for count, other in ranked[1:] if self.stem(other.word) != stem)
         if highest < max(LIMITS.rare, LIMITS.clear_factor * next(others, 0.0)):
             return False
         is_frequent = highest >= LIMITS.alone_share * self.products
@@ -214,7 +220,9 @@ class WordInterpreter:
         """Return the products that have a candidate beside a neighbour, by its edits."""
         count: float = self._title_count(candidate.word)
         if neighbours and count:
-            count = max(self._count_together(candidate.word, one) for one in neighbours)
+            count = max(
+                self._count_together(candidate.word, neighbour) for neighbour in neighbours
+            )
         if not candidate.same_start:
             count *= WEIGHTS.different_start
         is_swapped = sorted(candidate.word) == sorted(word)

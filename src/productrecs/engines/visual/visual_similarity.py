@@ -14,7 +14,14 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.engines.arrays import NO_RANKED, Bools, Ints, Items, Ranked, top_places
+from productrecs.engines.arrays import (
+    NO_RANKED,
+    Bools,
+    Ints,
+    Items,
+    Ranked,
+    top_score_indexes,
+)
 from productrecs.engines.visual.image_transforms import Floats
 
 KEPT: Final = 40
@@ -86,7 +93,7 @@ def merge_best(lists: Sequence[Ranked], limit: int) -> Ranked:
     is_first = np.ones(len(items), dtype=np.bool_)
     is_first[1:] = items[1:] != items[:-1]
     items, scores = items[is_first], scores[is_first]
-    best = top_places(items, scores, limit)
+    best = top_score_indexes(items, scores, limit)
     return Ranked(items[best], scores[best])
 
 
@@ -104,7 +111,7 @@ def merge_by_rank(lists: Sequence[Ranked], limit: int) -> Ranked:
 
 
 def _best_visible(items: Items, scores: npt.NDArray[np.float32], limit: int) -> Ranked:
-    best = top_places(items, scores, limit)
+    best = top_score_indexes(items, scores, limit)
     best = best[scores[best] > _HIDDEN_SCORE]
     return Ranked(items[best], scores[best])
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from productrecs.engines.arrays import Floats, Ints, Items
 from productrecs.engines.engine import ListContext
-from productrecs.engines.fusion import fuse
+from productrecs.engines.fusion import fuse_lists
 from productrecs.engines.registry import BY_NAME, EVALUATED
 from productrecs.features.recommendations.recipes import PageType, recipe_of
 from productrecs.features.recommendations.recommendation_request import (
@@ -400,7 +400,9 @@ class _BacktestedEngines:
         weights = recipe.blend[self._page_type]
         if len(candidates[EngineName.COMPLEMENTARY]):
             weights = recipe.blend_with_complements.get(self._page_type, weights)
-        fused = fuse([candidates[engine] for engine in weights], tuple(weights.values()))
+        fused = fuse_lists(
+            [candidates[engine] for engine in weights], tuple(weights.values())
+        )
         scores = dict(zip(fused.items.tolist(), fused.scores.tolist(), strict=True))
         excluded = set(context.basket)
         picks = [

@@ -165,7 +165,7 @@ def propose_bundles(
             int(sets.orders[index]),
             float(sets.lifts[index]),
         )
-        for index in sets.choose(limit, may_use)
+        for index in sets.choose_sets(limit, may_use)
     ]
 
 

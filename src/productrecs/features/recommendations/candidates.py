@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from productrecs.engines.arrays import MAX_CANDIDATES, NO_RANKED, Items, Ranked
 from productrecs.engines.engine import ListRequest
-from productrecs.engines.fusion import fuse
+from productrecs.engines.fusion import fuse_lists
 from productrecs.engines.registry import BY_NAME
 from productrecs.features.recommendations.bundles import listable_parts
 from productrecs.features.recommendations.demotions import backfill_anchors
@@ -170,5 +170,5 @@ def fuse_candidates(
     if len(candidates) == 1:
         items, scores = candidates[0]
         return FusedCandidates(engines, items, scores, np.zeros(len(items), dtype=np.int8))
-    fused = fuse([ranked.items for ranked in candidates], tuple(weights.values()))
+    fused = fuse_lists([ranked.items for ranked in candidates], tuple(weights.values()))
     return FusedCandidates(engines, *fused)

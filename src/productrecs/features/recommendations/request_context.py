@@ -12,7 +12,7 @@ from productrecs.core.cache_registry import Cache, memoized
 from productrecs.core.clock import DAY_MS
 from productrecs.engines.arrays import MAX_CANDIDATES, NO_RANKED, Ranked
 from productrecs.engines.browse import InteractionType
-from productrecs.engines.buy_again import buy_again, due_again, is_habitual_buyer
+from productrecs.engines.buy_again import buy_again, due_for_repurchase, is_habitual_buyer
 from productrecs.engines.fusion import fuse_ranked
 from productrecs.engines.registry import BROWSE, BUY_AGAIN
 from productrecs.engines.text.language_detection_and_stemming import (
@@ -192,7 +192,9 @@ def with_purchases_due(
         )
     )
     times, items = np.array(lines, np.int64).reshape(-1, 2).T
-    due = due_again(items, times, store.models.of(BUY_AGAIN), now_ms, MAX_CANDIDATES)
+    due = due_for_repurchase(
+        items, times, store.models.of(BUY_AGAIN), now_ms, MAX_CANDIDATES
+    )
     return context._replace(rebuyable=due, bought=_NO_ITEMS)
 
 

@@ -144,7 +144,7 @@ class DiversityFilter:
         return any(
             other < size
             and variants[other] == variant
-            and copurchases.baskets_of(other, item)
+            and copurchases.shared_basket_count(other, item)
             for other in (*self._anchors, *listed)
         )
 

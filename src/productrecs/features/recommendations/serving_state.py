@@ -150,7 +150,7 @@ class EligibleItems:
         return any(
             other < size
             and narrowest[other] == narrowest[item]
-            and copurchase.baskets_of(other, item) >= _MIN_ORDERS
+            and copurchase.shared_basket_count(other, item) >= _MIN_ORDERS
             for other in cart
         )
 

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from productrecs.engines.arrays import Items, Ranked
-from productrecs.engines.fusion import Fused, fuse
+from productrecs.engines.fusion import Fused, fuse_lists
 from productrecs.features.recommendations.recommendation_request import (
     EngineName,
     Pick,
@@ -54,7 +54,7 @@ def rank_replacements(
         orders = _replacement_orders(eligible, anchor, buyable, is_visual=is_visual)
         eligible.replacements[anchor, is_visual] = orders
     in_visits = visit.items[np.isin(visit.items, orders[1])]
-    return fuse([in_visits, *orders], _WEIGHTS)
+    return fuse_lists([in_visits, *orders], _WEIGHTS)
 
 
 def _replacement_orders(

@@ -14,7 +14,7 @@ import numpy as np
 
 from productrecs.engines.text.attribute_words import (
     Meaning,
-    attribute_words,
+    attribute_meanings_by_word,
     first_attribute_words,
 )
 from productrecs.engines.text.highlight import Span
@@ -22,9 +22,9 @@ from productrecs.engines.text.query_filters import (
     SizePhrase,
     may_name_price,
     may_name_size,
-    prices_in,
+    price_phrases_in,
     sizes_in,
-    sizes_of,
+    sizes_with_systems,
 )
 from productrecs.engines.text.shoe_sizes import equivalent_sizes, name_shoes
 from productrecs.engines.text.tokenizer import fold_text, query_words
@@ -212,7 +212,7 @@ def _found_filters(
 
 
 def _price_filters(context: FilterContext, text: str) -> Iterator[_FoundFilter]:
-    for one in prices_in(text, context.currency, context.index.language.code):
+    for one in price_phrases_in(text, context.currency, context.index.language.code):
         low = -np.inf if one.low is None else one.low
         high = np.inf if one.high is None else one.high
         mask = _sized(price_mask(context.catalog, (PriceRange(low, high),)), context)
@@ -263,7 +263,7 @@ def _size_ids(catalog: CatalogView, size: SizePhrase) -> set[int]:
 
 def _system_of(catalog: CatalogView, one: int, value: str) -> str | None:
     """Return the system in which a value of the catalog names a size, if it says so."""
-    return sizes_of(catalog.attributes.value(one)[1].value)[value]
+    return sizes_with_systems(catalog.attributes.value(one)[1].value)[value]
 
 
 def _have_system(catalog: CatalogView, ids: Collection[int], size: SizePhrase) -> bool:
@@ -369,7 +369,7 @@ def _value_filters(
         _QueryWord(fold_text(match.group()).strip(), Span(*match.span()))
         for match in _PIECE.finditer(text)
     ]
-    meanings = attribute_words(context.index.language.code)
+    meanings = attribute_meanings_by_word(context.index.language.code)
     for size in range(min(_MAX_WORDS, len(pieces)), 0, -1):
         for first in range(len(pieces) - size + 1):
             phrase = " ".join(piece.text for piece in pieces[first : first + size])

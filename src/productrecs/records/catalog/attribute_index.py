@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.engines.text.query_filters import sizes_of
+from productrecs.engines.text.query_filters import sizes_with_systems
 from productrecs.engines.text.tokenizer import fold_text as fold_words
 from productrecs.engines.text.tokenizer import query_words
 from productrecs.records.catalog.item import ATTRIBUTE_FIELDS, Attributes
@@ -204,5 +204,7 @@ class AttributeIndex:
         self._first_words.update(query_words(value)[:1])
         if name == "brand":
             return
-        for word in sizes_of(value) if name == "size" else set(_WORD.findall(text)):
+        for word in (
+            sizes_with_systems(value) if name == "size" else set(_WORD.findall(text))
+        ):
             self._by_word.setdefault((name, word), []).append(one)

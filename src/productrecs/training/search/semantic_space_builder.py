@@ -24,7 +24,7 @@ from productrecs.engines.text.semantic_space import (
     SemanticSpace,
     invent_words,
     quantize,
-    threshold,
+    similarity_threshold,
     unit_rows,
 )
 from productrecs.engines.text.tokenizer import query_words
@@ -294,7 +294,7 @@ def fit_space(
         for begin in range(0, len(invented), _EMBED_BATCH)
     ]
     kind = vectors.kind
-    least = threshold(rows, projection, codes, kind.invented_found)
+    least = similarity_threshold(rows, projection, codes, kind.invented_found)
     threshold_value = min(least, kind.max_threshold)
     if is_small:
         threshold_value = max(threshold_value, MIN_THRESHOLD_SMALL)

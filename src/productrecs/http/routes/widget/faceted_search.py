@@ -279,7 +279,7 @@ def highlights_of(
         if card is not None:
             highlights[hit.item] = {
                 "title": marker.highlight(title_of(card)),
-                "description": marker.fragment(descriptions.get(hit.item, "")),
+                "description": marker.highlighted_fragment(descriptions.get(hit.item, "")),
             }
     return highlights
 
