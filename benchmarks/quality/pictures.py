@@ -26,7 +26,7 @@ from benchmarks.quality.scenes import PHOTO_SIDE, measure_scenes, sheet_of, shop
 from benchmarks.report import Figure
 from productrecs.engines.visual import EmbeddingSpace, describe, fit_embedding_space
 from productrecs.engines.visual.image_descriptor import PICTURE_SIDE
-from productrecs.engines.visual.region_proposals import describe_regions
+from productrecs.engines.visual.region_proposals import describe_photo_and_regions
 from productrecs.records.pictures.decode_picture import decode_to_pixels
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ def _measure_elsewhere(
 
 def _likes(space: EmbeddingSpace, known: Vectors, photo: Pixels) -> Vectors:
     """Return how much each known picture is like a shopper's photo, or a place in it."""
-    views, around, *_ = describe_regions(photo)
+    views, around, *_ = describe_photo_and_regions(photo)
     whole = space.vectors(np.stack(views)).mean(axis=0, keepdims=True)
     seen = np.concatenate(
         [whole / np.linalg.norm(whole), *(space.vectors(one[None]) for one in around)]

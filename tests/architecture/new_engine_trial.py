@@ -19,7 +19,7 @@ from productrecs.features.recommendations.recommendation_request import (
     Source,
 )
 from productrecs.tenancy.accounts.store_settings import StoreSettings
-from productrecs.training.fit_models import fit
+from productrecs.training.fit_models import fit_all_models
 from productrecs.training.trained_models import TrainedModels
 from productrecs.training.training_inputs import Purchases, TrainingInputs
 from tests.features.recommendations.small_shop import NOW, CatalogRows, small_shop
@@ -65,8 +65,8 @@ def trial() -> dict[str, object]:
         rows.add(name)
     inputs, settings = TrainingInputs(), StoreSettings()
     inputs.purchases = purchases(60)
-    arrays = fit(inputs, len(ITEMS), settings, NOW)
-    again = fit(inputs, len(ITEMS), settings, NOW + DAY)
+    arrays = fit_all_models(inputs, len(ITEMS), settings, NOW)
+    again = fit_all_models(inputs, len(ITEMS), settings, NOW + DAY)
     shop = small_shop(rows, [], [], [])
     shop.models = TrainedModels.from_arrays("trial", arrays)
     request = RecommendationRequest(Source.MIX, 3, "mat")

@@ -18,7 +18,7 @@ from productrecs.dashboard.pages.analyse.demand_forecast import (
     stock_status,
 )
 from productrecs.tenancy.accounts.store_management import change_settings, find_store
-from productrecs.training.demand.forecast_run import forecast_store
+from productrecs.training.demand.forecast_run import forecast_and_publish
 from tests.api.inside import Inside
 from tests.records.orders.import_support import import_text
 from tests.support.dashboard import Member, add_store, text_of
@@ -54,7 +54,9 @@ def selling(office: Office) -> Store:
     header = "order_id,item_id,timestamp,quantity,price\n"
     import_text(services.database, made.store.store_id, header + "\n".join(rows))
     store = find_store(services.database, "demand.example")
-    forecast_store(services.database, store, services.clock, lambda _share: None, threads=1)
+    forecast_and_publish(
+        services.database, store, services.clock, lambda _share: None, threads=1
+    )
     return store
 
 
@@ -81,7 +83,9 @@ def sold_daily(office: Office, *, soon: int, gone: int) -> Store:
     header = "order_id,item_id,timestamp,quantity,price\n"
     import_text(services.database, made.store.store_id, header + "\n".join(rows))
     found = find_store(services.database, "daily.example")
-    forecast_store(services.database, found, services.clock, lambda _share: None, threads=1)
+    forecast_and_publish(
+        services.database, found, services.clock, lambda _share: None, threads=1
+    )
     return found
 
 

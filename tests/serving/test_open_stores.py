@@ -24,7 +24,7 @@ from productrecs.serving.cached_store import apply_changes, load_store
 from productrecs.serving.open_stores import MAX_PRELOADED, OpenStores
 from productrecs.settings import Settings
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
-from productrecs.storage.sql.store_heads import store_versions
+from productrecs.storage.sql.store_heads import view_versions_by_store
 from productrecs.storage.sql.tables import store_heads
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store_management import (
@@ -195,7 +195,7 @@ def test_a_new_product_is_hidden_by_a_new_rule_from_its_first_moment(
 
     monkeypatch.setattr(catalog, "refresh", refresh_and_look)
     reader = services.database.raw_reader()
-    versions = store_versions(reader, [store.store_id])[store.store_id]
+    versions = view_versions_by_store(reader, [store.store_id])[store.store_id]
     apply_changes(services, store.store_id, opened, reader, versions)
     reader.close()
 

@@ -24,7 +24,7 @@ from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOr
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training import training_inputs as inputs_module
-from productrecs.training.fit_models import fit
+from productrecs.training.fit_models import fit_all_models
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.trained_models import TrainedModels
 from productrecs.training.training_inputs import Purchases, TrainingInputs
@@ -182,7 +182,7 @@ def read_on(database: Database, store: StoreId, inputs: TrainingInputs) -> int:
 def trained(
     inputs: TrainingInputs, n_items: int, now_ms: int
 ) -> Mapping[str, npt.NDArray[Any]]:
-    return fit(inputs, n_items, StoreSettings(trending_days=365), now_ms)
+    return fit_all_models(inputs, n_items, StoreSettings(trending_days=365), now_ms)
 
 
 def lists(arrays: Mapping[str, npt.NDArray[Any]], n_items: int, now_ms: int) -> list[Any]:

@@ -15,7 +15,7 @@ import pytest
 from productrecs.core.ids import StoreId
 from productrecs.storage.files.model_files import open_arrays
 from productrecs.tenancy.accounts.store_management import find_store
-from productrecs.training.fit_models import fit
+from productrecs.training.fit_models import fit_all_models
 from productrecs.training.repository import TrainedModel, TrainingHead, TrainingRepository
 from productrecs.training.trained_models import models_folder
 from productrecs.training.training_inputs import TrainingInputs
@@ -110,7 +110,7 @@ def check_model(ordeal: Ordeal) -> None:
         def standing() -> tuple[TrainingHead, TrainedModel]:
             with database.reading() as connection:
                 repository = TrainingRepository(connection, store_id)
-                head, model = repository.head(), repository.serving()
+                head, model = repository.head(), repository.serving_model()
             assert head is not None
             return head, model or TrainedModel("", 0, 0, "", 0)
 
@@ -121,7 +121,7 @@ def check_model(ordeal: Ordeal) -> None:
             inputs.read_on(TrainingRepository(connection, store_id), head.seq)
     assert len(inputs.behaviour.items) == sum(_counts(rows, "e-"))
     assert len(inputs.purchases.items) == sum(_counts(rows, "o-"))
-    expected = fit(inputs, head.numbers, store.settings, model.trained_at)
+    expected = fit_all_models(inputs, head.numbers, store.settings, model.trained_at)
     serving, _ = open_arrays(
         models_folder(service.folder / "models", store_id) / model.model_id
     )

@@ -105,7 +105,7 @@ class Stage:
             before = known[-1] if known else {item: [] for item in ASKED}
             eventually(lambda before=before: _all_differ(lists(merchant), before), 20)  # type: ignore[misc]  # a lambda's default
             with service.database() as database, database.reading() as connection:
-                found = TrainingRepository(connection, _store_id(merchant)).serving()
+                found = TrainingRepository(connection, _store_id(merchant)).serving_model()
             assert found is not None
             models.append(found.model_id)
             known.append(lists(merchant))

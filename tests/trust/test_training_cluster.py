@@ -16,7 +16,7 @@ import pytest
 from productrecs.storage.files.model_files import open_arrays
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.dask_cluster import ClusterError, open_cluster
-from productrecs.training.fit_models import fit
+from productrecs.training.fit_models import fit_all_models
 from productrecs.training.interest_signals import Signals
 from productrecs.training.partitioned_shopper_events import Behaviour, ShopperEvents
 from productrecs.training.training_inputs import Purchases, TrainingInputs
@@ -142,7 +142,7 @@ def assert_same(found: dict[str, Any], expected: dict[str, Any]) -> None:
 def test_two_workers_give_the_model_of_this_machine(
     cluster: LocalCluster, tmp_path: Path, most_in_memory: int
 ) -> None:
-    expected = fit(made_inputs(tmp_path, 10 * FACTS), N_ITEMS, SETTINGS, NOW)
+    expected = fit_all_models(made_inputs(tmp_path, 10 * FACTS), N_ITEMS, SETTINGS, NOW)
     assert expected["pooled.shared"].any()
     assert len(expected["carts.support"])
     assert len(expected["indicators.items"])
@@ -150,7 +150,7 @@ def test_two_workers_give_the_model_of_this_machine(
     with open_cluster(cluster.address) as opened:
         assert opened.workers == 2
         inputs = made_inputs(tmp_path, most_in_memory)
-        found = fit(inputs, N_ITEMS, SETTINGS, NOW, runner=opened)
+        found = fit_all_models(inputs, N_ITEMS, SETTINGS, NOW, runner=opened)
 
     assert_same(found, expected)
 
@@ -158,10 +158,10 @@ def test_two_workers_give_the_model_of_this_machine(
 def test_a_killed_worker_costs_time_and_nothing_else(
     cluster: LocalCluster, tmp_path: Path
 ) -> None:
-    expected = fit(made_inputs(tmp_path, 10 * FACTS), N_ITEMS, SETTINGS, NOW)
+    expected = fit_all_models(made_inputs(tmp_path, 10 * FACTS), N_ITEMS, SETTINGS, NOW)
     with open_cluster(cluster.address) as opened:
         killer = Killer(opened, cluster.workers[0])
-        found = fit(
+        found = fit_all_models(
             made_inputs(tmp_path, FACTS // 5), N_ITEMS, SETTINGS, NOW, runner=killer
         )
 
@@ -177,7 +177,9 @@ def test_a_cluster_that_loses_all_workers_is_an_error_and_no_wait(
         for worker in cluster.workers:
             worker.send_signal(signal.SIGKILL)
         with pytest.raises(ClusterError, match="lost"):
-            fit(made_inputs(tmp_path, FACTS), N_ITEMS, SETTINGS, NOW, runner=opened)
+            fit_all_models(
+                made_inputs(tmp_path, FACTS), N_ITEMS, SETTINGS, NOW, runner=opened
+            )
 
 
 class Killer:

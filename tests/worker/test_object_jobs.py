@@ -66,7 +66,7 @@ def train(services: Services, store_id: StoreId) -> SnapshotName:
     """Let a model serve that only the local folder has."""
     model_id = publish_arrays(services.models / store_id, {"a": np.arange(9)}, {})
     with services.database.transaction() as transaction:
-        TrainingRepository(transaction, store_id).serve(
+        TrainingRepository(transaction, store_id).serve_unless_older(
             TrainedModel(model_id, 1, 1, "", NOON)
         )
     return SnapshotName(store_id, MODELS, model_id)

@@ -35,7 +35,7 @@ from productrecs.storage.files.model_files import BrokenModelError
 from productrecs.storage.files.snapshots import MODELS, PICTURES, SEARCH, SnapshotName
 from productrecs.storage.jobs.job_queue import NewJob
 from productrecs.storage.sql.dialects import RawReader
-from productrecs.storage.sql.store_heads import store_versions
+from productrecs.storage.sql.store_heads import view_versions_by_store
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.repository import reject_snapshot
@@ -106,7 +106,7 @@ def load_store(
     )
     reader = services.database.raw_reader()
     try:
-        versions = store_versions(reader, [store.store_id]).get(store.store_id)
+        versions = view_versions_by_store(reader, [store.store_id]).get(store.store_id)
         services.snapshots.wait(_serving_snapshots(store.store_id, versions))
         apply_changes(services, store.store_id, cached_store, reader, versions)
     finally:

@@ -23,7 +23,7 @@ from productrecs.services import Services
 from productrecs.serving.cached_store import CachedStore, apply_changes, load_store
 from productrecs.storage.sql.dialects import RawReader
 from productrecs.storage.sql.storage_health import OutageNotes
-from productrecs.storage.sql.store_heads import store_versions
+from productrecs.storage.sql.store_heads import view_versions_by_store
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
 from productrecs.training.search.multilingual_text_model import MultilingualEmbedder
@@ -229,7 +229,7 @@ class OpenStores:
     def _refresh_store(self, store_id: StoreId, cached_store: CachedStore) -> None:
         reader = self._services.database.raw_reader()
         try:
-            versions = store_versions(reader, [store_id]).get(store_id)
+            versions = view_versions_by_store(reader, [store_id]).get(store_id)
             apply_changes(self._services, store_id, cached_store, reader, versions)
         finally:
             reader.close()
@@ -277,7 +277,7 @@ class OpenStores:
         if it was used since the last poll, otherwise once a second.
         """
         open_stores = list(self._open.items())
-        versions = store_versions(reader, [store_id for store_id, _ in open_stores])
+        versions = view_versions_by_store(reader, [store_id for store_id, _ in open_stores])
         used_before, self._last_polled_use = self._last_polled_use, next(self._uses)
         for number, (store_id, cached_store) in enumerate(open_stores):
             current = versions.get(store_id)

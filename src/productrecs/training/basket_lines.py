@@ -76,10 +76,12 @@ def counted_line_mask(purchases: Purchases) -> npt.NDArray[np.bool_]:
         purchases.is_active & (purchases.quantities > 0) & (purchases.baskets >= 0)
     )
     items, is_free = purchases.items[is_valid], purchases.totals[is_valid] == 0
-    lines, free_lines = np.bincount(items), np.bincount(items[is_free])
-    free = np.flatnonzero((free_lines > 0) & (free_lines == lines[: len(free_lines)]))
-    if not len(free) or not (purchases.totals[is_valid] > 0).any():
+    line_counts, free_counts = np.bincount(items), np.bincount(items[is_free])
+    always_free_items = np.flatnonzero(
+        (free_counts > 0) & (free_counts == line_counts[: len(free_counts)])
+    )
+    if not len(always_free_items) or not (purchases.totals[is_valid] > 0).any():
         return is_valid
     orders = len(np.unique(purchases.baskets[is_valid]))
-    gifts = free[lines[free] >= _GIFT_SHARE * orders]
+    gifts = always_free_items[line_counts[always_free_items] >= _GIFT_SHARE * orders]
     return is_valid & ~np.isin(purchases.items, gifts)

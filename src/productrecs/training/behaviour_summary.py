@@ -76,7 +76,7 @@ def summarize_behaviour(
     choices: list[Choices] = []
     carted, viewed = np.zeros(task.n_items, np.int64), np.zeros(task.n_items, np.int64)
     jobs = _jobs(events, signals, runner.workers)
-    for summary in runner.run(_summarize, task, jobs):
+    for summary in runner.run(_summarize_partition, task, jobs):
         part = summary.sessions
         sessions.append(part.copy_to(events.allocate) if events.is_in_file else part)
         carts.append(summary.carts)
@@ -104,7 +104,7 @@ def _jobs(
         yield events.part(number, workers), signals.of(numbers == number)
 
 
-def _summarize(
+def _summarize_partition(
     task: BehaviourTask, events: Behaviour, signals: Signals
 ) -> _PartitionSummary:
     """Return the summary of one partition of the shoppers."""

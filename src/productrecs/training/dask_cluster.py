@@ -70,11 +70,11 @@ class Cluster:
                 )
             )
             if len(waiting) > _QUEUED_PER_WORKER * self.workers:
-                yield self._result(waiting.popleft())
+                yield self._wait_for_result(waiting.popleft())
         while waiting:
-            yield self._result(waiting.popleft())
+            yield self._wait_for_result(waiting.popleft())
 
-    def _result(self, future: "Future") -> Any:
+    def _wait_for_result(self, future: "Future") -> Any:
         """Return a job's result, when it is there."""
         from distributed.client import FutureCancelledError  # noqa: PLC0415 - optional
         from distributed.scheduler import KilledWorker  # noqa: PLC0415 - the same

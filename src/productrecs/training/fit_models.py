@@ -29,11 +29,15 @@ from productrecs.training.behaviour_summary import (
     BehaviourTask,
     summarize_behaviour,
 )
-from productrecs.training.interest_signals import Choices, Interactions, fit_indicators
+from productrecs.training.interest_signals import (
+    Choices,
+    Interactions,
+    fit_interest_indicators,
+)
 from productrecs.training.training_inputs import FitCache, TrainingInputs, bought_rows
 
 
-def fit(
+def fit_all_models(
     inputs: TrainingInputs,
     n_items: int,
     settings: StoreSettings,
@@ -57,7 +61,7 @@ def fit(
     # First what needs much memory for small results: the models below stay in memory.
     indicators = _interest_indicators(inputs, behaviour.choices, now_ms)
     behaviour = behaviour._replace(choices=[])
-    click_boosts = _search_click_boosts(inputs, settings, now_ms)
+    click_boosts = _fit_search_click_boosts(inputs, settings, now_ms)
     window = TrendingInputs(
         settings.trending_metric, since_ms, behaviour.carted, behaviour.viewed
     )
@@ -122,7 +126,7 @@ def _engine_inputs(
     )
 
 
-def _search_click_boosts(
+def _fit_search_click_boosts(
     inputs: TrainingInputs, settings: StoreSettings, now_ms: int
 ) -> ClickBoostModel:
     """Return the click boosts of searches, by query intent."""
@@ -150,4 +154,4 @@ def _interest_indicators(
         lines.items[is_purchase].astype(np.int64),
         np.full(int(is_purchase.sum()), PURCHASE),
     )
-    return fit_indicators(inputs.indicators, choices, purchases, now_ms)
+    return fit_interest_indicators(inputs.indicators, choices, purchases, now_ms)

@@ -93,7 +93,7 @@ class Choices(NamedTuple):
     times: Ints
 
 
-def fit_indicators(
+def fit_interest_indicators(
     inputs: IndicatorInputs, chosen: Sequence[Choices], bought: Interactions, now_ms: int
 ) -> ClickBoostModel:
     """Fit the products that shoppers viewed, carted or bought after each signal.
@@ -103,7 +103,7 @@ def fit_indicators(
     """
     if not inputs.keys:
         return ClickBoostModel.empty()
-    parts = [*chosen, _following(inputs.signals, bought, _BUY_WINDOW_MS)]
+    parts = [*chosen, _choices_after_signals(inputs.signals, bought, _BUY_WINDOW_MS)]
     queries, items, visitors, weights, times = (
         np.concatenate(column) for column in zip(*parts, strict=True)
     )
@@ -116,10 +116,12 @@ def fit_indicators(
 
 def choices_in_visits(signals: Signals, interactions: Interactions) -> Choices:
     """Return the views and carts that follow signals of the same visit."""
-    return _following(signals, interactions, INTEREST_WINDOW_MS)
+    return _choices_after_signals(signals, interactions, INTEREST_WINDOW_MS)
 
 
-def _following(signals: Signals, interactions: Interactions, window_ms: int) -> Choices:
+def _choices_after_signals(
+    signals: Signals, interactions: Interactions, window_ms: int
+) -> Choices:
     has_signal = np.isin(interactions.visitors, signals.visitors)
     visitors = np.concatenate((signals.visitors, interactions.visitors[has_signal]))
     times = np.concatenate((signals.times, interactions.times[has_signal]))

@@ -93,7 +93,7 @@ class ShopperEvents:
         self._pages.append(page)
         self.in_memory += len(page.items)
         if self._folder is not None and self.in_memory > self._most_in_memory:
-            self._write(self._folder)
+            self._spill_to_file(self._folder)
 
     @property
     def is_in_file(self) -> bool:
@@ -117,7 +117,11 @@ class ShopperEvents:
             return resident
         numbers = partition_numbers(resident.visitors, self._partitions)
         latest = select_rows(resident, numbers == number)
-        return join_events([self._read(number), latest]) if self._segments else latest
+        return (
+            join_events([self._read_partition(number), latest])
+            if self._segments
+            else latest
+        )
 
     def allocate(self, size: int, kind: npt.DTypeLike) -> npt.NDArray[Any]:
         """Return an array of a fit: in memory, or for many events in a file."""
@@ -133,7 +137,7 @@ class ShopperEvents:
             self._pages = [join_events(self._pages)]
         return self._pages[0]
 
-    def _write(self, folder: Path) -> None:
+    def _spill_to_file(self, folder: Path) -> None:
         """Move the events in memory to the file, by partition."""
         if self._file is None:
             folder.mkdir(parents=True, exist_ok=True)
@@ -150,7 +154,7 @@ class ShopperEvents:
         self._segments.append((begin, np.bincount(numbers, minlength=self._partitions)))
         self._pages, self.in_memory = [], 0
 
-    def _read(self, number: int) -> Behaviour:
+    def _read_partition(self, number: int) -> Behaviour:
         """Return a partition's events in the file."""
         counts = [int(rows[number]) for _, rows in self._segments]
         rows = np.empty(sum(counts), _ROW)

@@ -100,7 +100,9 @@ def freshness(connection: sa.Connection, now_ms: int) -> list[Freshness]:
 def _freshness(connection: sa.Connection, row: TrainingProgress, now_ms: int) -> Freshness:
     age_ms, applied = 0, row.applied_seq or 0
     if applied < row.seq:
-        first = TrainingRepository(connection, row.store_id).first_untrained_at(applied)
+        first = TrainingRepository(connection, row.store_id).oldest_untrained_fact_ms(
+            applied
+        )
         age_ms = 0 if first is None else max(0, now_ms - first)
     return Freshness(row.store_id, row.trained_at, age_ms)
 
@@ -143,7 +145,9 @@ class TrainingRepository:
         log = EventLogRepository(self._transaction, self._store_id)
         yield from log.events_of_visitors(after_seq, up_to_seq, kinds)
 
-    def purchases(self, after_seq: int, up_to_seq: int) -> Iterator[list[tuple[Any, ...]]]:
+    def purchase_line_pages(
+        self, after_seq: int, up_to_seq: int
+    ) -> Iterator[list[tuple[Any, ...]]]:
         """Yield pages of lines, as `SoldLineRepository.training_lines` does."""
         currency = AccountRepository(self._transaction).settings(self._store_id).currency
         sold_lines = SoldLineRepository(self._transaction, self._store_id)
@@ -160,7 +164,7 @@ class TrainingRepository:
         item = items_of_store(*names, store_id=self._store_id)
         yield from self._pages(sa.select(item).where(item.c.change_seq > after_seq))
 
-    def serving(self) -> TrainedModel | None:
+    def serving_model(self) -> TrainedModel | None:
         """Return the serving model's record; None before the first training."""
         heads = heads_of_all_stores("model_id")
         query = (
@@ -181,7 +185,7 @@ class TrainingRepository:
         row = self._transaction.execute(query).first()
         return None if row is None else TrainedModel(*row)
 
-    def first_untrained_at(self, applied_seq: int) -> int | None:
+    def oldest_untrained_fact_ms(self, applied_seq: int) -> int | None:
         """Return when the oldest live fact that is in no model was received.
 
         None if the next thousand facts have no live one: the rest comes from an import.
@@ -191,7 +195,7 @@ class TrainingRepository:
         times = (log.first_live_at(applied_seq), sold_lines.first_live_at(applied_seq))
         return min((time_ms for time_ms in times if time_ms is not None), default=None)
 
-    def serve(self, model: TrainedModel) -> None:
+    def serve_unless_older(self, model: TrainedModel) -> None:
         """Let `model` serve from now on, unless a newer one already serves.
 
         Raises:
@@ -200,7 +204,7 @@ class TrainingRepository:
         AccountRepository(self._transaction).lock(self._store_id)
         own_model = models.c.store_id == self._store_id
         lock_head(self._transaction, self._store_id)
-        serving = self.serving()
+        serving = self.serving_model()
         if serving is not None and serving.applied_seq > model.applied_seq:
             return
         self._transaction.execute(models.delete().where(own_model))

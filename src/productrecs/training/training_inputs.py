@@ -272,7 +272,10 @@ class TrainingInputs:
                             [(row[0], row[1], row[4], row[3]) for row in reported]
                         )
                     )
-            lines += [_purchases_from(page) for page in repository.purchases(after, last)]
+            lines += [
+                _purchases_from(page)
+                for page in repository.purchase_line_pages(after, last)
+            ]
         self.indicators.add(signals)
         self.add_purchases(lines)
         for page in repository.catalog(self.catalog.seq):

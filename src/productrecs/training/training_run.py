@@ -29,7 +29,7 @@ from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
-from productrecs.training.fit_models import fit
+from productrecs.training.fit_models import fit_all_models
 from productrecs.training.repository import (
     TrainedModel,
     TrainingHead,
@@ -82,7 +82,9 @@ def train_store(
             head, tuned = _read_new_log(deps, store, inputs)
             progress(0.5)
             now_ms = deps.clock()
-            arrays = fit(inputs, head.numbers, store.settings, now_ms, tuned, runner)
+            arrays = fit_all_models(
+                inputs, head.numbers, store.settings, now_ms, tuned, runner
+            )
             progress(0.9)
             facts = {"store_id": store.store_id, "applied_seq": head.seq}
             model_id = publish_arrays(folder, arrays, facts, head.model_id)
@@ -96,7 +98,7 @@ def train_store(
             trained_at=now_ms,
         )
         with deps.database.transaction() as transaction:
-            TrainingRepository(transaction, store.store_id).serve(model)
+            TrainingRepository(transaction, store.store_id).serve_unless_older(model)
     remove_other_models(folder, _models_to_keep(head, model_id))
     progress(1.0)
     return model

@@ -24,7 +24,10 @@ from productrecs.storage.jobs.job_queue import Job, NewJob
 from productrecs.storage.jobs.recurring_jobs import PeriodicTasks
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
-from productrecs.training.demand.repository import stores_due, track_stock_outs
+from productrecs.training.demand.repository import (
+    stores_with_due_forecast,
+    track_stock_outs,
+)
 from productrecs.training.tuning.tune_store import stores_to_tune
 from productrecs.worker.job_worker import (
     JobHandler,
@@ -139,7 +142,9 @@ class ForecastJobs:
         """Return the stores whose nightly window began since their last forecast."""
         self._accounts.refresh()
         services = self._services
-        return stores_due(services.database, self._accounts.all(), services.clock())
+        return stores_with_due_forecast(
+            services.database, self._accounts.all(), services.clock()
+        )
 
     def stores_with_forecast(self) -> Sequence[StoreId]:
         """Return the stores whose stock is tracked."""

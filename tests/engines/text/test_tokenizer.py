@@ -79,7 +79,7 @@ texts = st.lists(
 
 @given(texts)
 def test_what_needs_no_care_is_cut_as_with_all_care(text: str) -> None:
-    careful = [word for word, _ in tokenizer._unusual_words(fold_text(text))]  # noqa: SLF001
+    careful = [word for word, _ in tokenizer._words_by_all_rules(fold_text(text))]  # noqa: SLF001
 
     assert query_words(text) == careful
 

@@ -29,13 +29,13 @@ from productrecs.engines.visual.region_proposals import (
     MAX_PROPOSALS,
     MAX_REGIONS,
     USUAL_GARMENTS,
-    describe_regions,
+    describe_photo_and_regions,
     intersection_over_union,
     propose_regions,
 )
 from productrecs.engines.visual.visual_similarity import (
     ImageVectors,
-    merge_best,
+    merge_best_items,
     nearest_items_batch,
 )
 from tests.support.pictures import COLOURS, SHAPES, drawn, pixels
@@ -140,7 +140,7 @@ def test_a_products_own_picture_is_described_alike_as_a_photo() -> None:
     white = np.full((160, 120, 3), 250, np.uint8)
     white[30:130, 25:95] = (200, 20, 30)
 
-    whole, front = describe_regions(white)[0]
+    whole, front = describe_photo_and_regions(white)[0]
 
     assert np.array_equal(whole, describe(white))
     assert not np.array_equal(whole, front)  # a closer look
@@ -153,7 +153,7 @@ def test_light_on_an_even_pale_wall_is_taken_out(wall: tuple[int, int, int]) -> 
     seen = np.rint(shop * (np.array(wall) / 250)).astype(np.uint8)
 
     lit, unlit = (colours_alike(one, describe(shop)) for one in
-                  (describe_regions(seen)[0][0], describe(seen)))  # fmt: skip
+                  (describe_photo_and_regions(seen)[0][0], describe(seen)))  # fmt: skip
 
     assert lit > 0.8
     assert unlit < 0.6 * lit
@@ -172,7 +172,7 @@ def test_a_small_thing_aside_on_a_floor_is_what_a_photo_is_of() -> None:
     floor = (planks[..., None] * (1.0, 0.8, 0.6)).astype(np.uint8)
     floor[150:210, 20:90] = (210, 20, 40)
 
-    views = describe_regions(floor)[0]
+    views = describe_photo_and_regions(floor)[0]
     box = np.array(salient_boxes(to_lab(floor))[0])
 
     assert np.abs(box - np.array([20, 150, 70, 60]) / 240).max() < 0.06
@@ -182,7 +182,11 @@ def test_a_small_thing_aside_on_a_floor_is_what_a_photo_is_of() -> None:
 
 def test_a_picture_of_one_colour_has_no_thing_in_it_that_breaks_anything() -> None:
     for level in (0, 128, 255):
-        assert 1 <= len(describe_regions(np.full((40, 60, 3), level, np.uint8))[0]) <= 4
+        assert (
+            1
+            <= len(describe_photo_and_regions(np.full((40, 60, 3), level, np.uint8))[0])
+            <= 4
+        )
 
 
 def test_a_part_is_described_as_a_picture_of_its_own() -> None:
@@ -269,12 +273,12 @@ def test_the_best_of_several_lists_are_those_of_the_highest_scores() -> None:
     pictured = ImageVectors(vectors, numbers, np.full(300, -1, np.int32), nothing)
     queries = vectors[:5] + 0.3
 
-    found = merge_best(nearest_items_batch(pictured, queries, 12), 12)
+    found = merge_best_items(nearest_items_batch(pictured, queries, 12), 12)
 
     likes = (vectors @ queries.T).clip(0, 1).max(axis=1)
     assert found.items.tolist() == np.lexsort((numbers, -likes))[:12].tolist()
     assert np.allclose(found.scores, np.sort(likes)[::-1][:12])
-    assert not len(merge_best([NO_RANKED], 3).items)
+    assert not len(merge_best_items([NO_RANKED], 3).items)
 
 
 def test_a_small_product_in_a_photo_is_like_one_of_its_regions() -> None:
@@ -283,7 +287,7 @@ def test_a_small_product_in_a_photo_is_like_one_of_its_regions() -> None:
     photo[20:180, 20:180], photo[150:310, 150:310] = red, blue
     known = np.stack([describe(red), describe(blue)]).astype(np.float32)
 
-    places = np.stack(describe_regions(photo)[1]).astype(np.float32)
+    places = np.stack(describe_photo_and_regions(photo)[1]).astype(np.float32)
 
     assert len(places) <= MAX_REGIONS
     apart = np.abs(known[:, None] - places[None]).sum(axis=2)
@@ -293,7 +297,7 @@ def test_a_small_product_in_a_photo_is_like_one_of_its_regions() -> None:
 
 def test_a_photo_of_one_colour_has_no_places_and_a_pale_thing_has() -> None:
     photo = np.full((300, 400, 3), 240, np.uint8)
-    assert len(propose_regions(photo)) == len(describe_regions(photo)[1]) == 0
+    assert len(propose_regions(photo)) == len(describe_photo_and_regions(photo)[1]) == 0
 
     photo[100:160, 100:150] = 228
 
@@ -339,13 +343,13 @@ def test_a_scene_is_searched_in_a_grid_and_a_studios_photo_is_not() -> None:
         for left in places:
             photo[90:160, left : left + 70] = clutter[:70, :70]
 
-    scene, alone = describe_regions(clutter), describe_regions(studio)
+    scene, alone = describe_photo_and_regions(clutter), describe_photo_and_regions(studio)
 
-    assert not describe_regions(pair).is_scene
-    assert describe_regions(several).is_scene
+    assert not describe_photo_and_regions(pair).is_scene
+    assert describe_photo_and_regions(several).is_scene
     assert scene.is_scene
-    assert len(scene.places) == 9
+    assert len(scene.regions) == 9
     corners = {(rows.start, columns.start) for rows, columns in scene.windows}
     assert corners == {(y * 80, x * 320 // 3) for y in range(3) for x in range(3)}
     assert not alone.is_scene
-    assert len(alone.places) <= MAX_REGIONS
+    assert len(alone.regions) <= MAX_REGIONS

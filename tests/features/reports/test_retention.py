@@ -26,7 +26,7 @@ from productrecs.storage.sql.tables import (
     touch_days,
 )
 from productrecs.tenancy.accounts.store_management import change_settings
-from productrecs.training.fit_models import fit
+from productrecs.training.fit_models import fit_all_models
 from productrecs.training.training_inputs import TrainingInputs
 from productrecs.training.training_run import TrainingDeps, train_store
 from tests.features.reports.shop import (
@@ -241,7 +241,9 @@ def test_what_is_purged_is_in_no_model_that_is_trained_afterwards(
     for inputs in (cached, anew):
         train_store(deps, shop.store, inputs, lambda _: None)
 
-    first, second = (fit(one, 2, shop.store.settings, NOW) for one in (cached, anew))
+    first, second = (
+        fit_all_models(one, 2, shop.store.settings, NOW) for one in (cached, anew)
+    )
     assert first.keys() == second.keys()
     assert all((first[name] == second[name]).all() for name in first)
     assert len(cached.purchases.items) == 2  # orders stay

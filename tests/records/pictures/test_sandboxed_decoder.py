@@ -11,7 +11,7 @@ from PIL import Image
 
 from productrecs.engines.visual import describe
 from productrecs.engines.visual.image_descriptor import LENGTH
-from productrecs.engines.visual.region_proposals import describe_regions
+from productrecs.engines.visual.region_proposals import describe_photo_and_regions
 from productrecs.records.pictures import sandboxed_decoder as module
 from productrecs.records.pictures.decode_picture import (
     NotAPictureError,
@@ -42,7 +42,7 @@ def test_a_child_sees_what_we_would_see(viewer: SandboxedDecoder) -> None:
     assert not is_scene
     assert np.array_equal(picture[0], found)  # as a product's picture is described
     assert np.array_equal(
-        places, np.stack(describe_regions(pixels(drawn("red", "ball")))[1])
+        places, np.stack(describe_photo_and_regions(pixels(drawn("red", "ball")))[1])
     )
     assert views.shape == (2, LENGTH)
     assert not np.array_equal(views[0], views[1])

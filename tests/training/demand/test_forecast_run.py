@@ -39,12 +39,12 @@ from productrecs.tenancy.accounts.store_management import (
 from productrecs.training.demand import forecast_run as running
 from productrecs.training.demand.forecast_run import (
     DemandInputs,
-    forecast_store,
-    read_inputs,
+    forecast_and_publish,
+    read_demand_inputs,
 )
 from productrecs.training.demand.repository import (
     DemandRepository,
-    stores_due,
+    stores_with_due_forecast,
     track_stock_outs,
 )
 from productrecs.training.repository import TrainingRepository
@@ -94,11 +94,11 @@ def inputs(database: Database, store: Store, now: int = NIGHT) -> DemandInputs:
     with database.reading() as connection:
         repository = DemandRepository(connection, store.store_id)
         sold = SoldLineRepository(connection, store.store_id)
-        return read_inputs(repository, sold, store.settings.zone, now)
+        return read_demand_inputs(repository, sold, store.settings.zone, now)
 
 
 def run(database: Database, store: Store, now: int = NIGHT) -> None:
-    forecast_store(database, store, fixed_clock(now), lambda _share: None, threads=1)
+    forecast_and_publish(database, store, fixed_clock(now), lambda _share: None, threads=1)
 
 
 def summary(database: Database, store: Store) -> dict[str, Any]:
@@ -139,7 +139,7 @@ def test_money_is_what_was_paid_in_the_stores_currency(
 
     with database.reading() as connection:
         stocked = ForecastRepository(connection, store.store_id).stocked_items()
-        pages = TrainingRepository(connection, store.store_id).purchases(0, 10**6)
+        pages = TrainingRepository(connection, store.store_id).purchase_line_pages(0, 10**6)
         earnings = EarningsRepository(connection, store.store_id).priced_items()
         totals = Counter(row[4] for page in pages for row in page)
     paid = {one.item_id: one.price for one in stocked.items}
@@ -320,7 +320,7 @@ def test_an_interrupted_run_goes_on_from_its_backtest(
     monkeypatch.setattr(running, "run_backtest", counted)
     clock = fixed_clock(NIGHT)
     with pytest.raises(KeyboardInterrupt):
-        forecast_store(database, store, clock, stop_at_half, threads=1)
+        forecast_and_publish(database, store, clock, stop_at_half, threads=1)
     assert summary(database, store)["generated_at"] is None
 
     run(database, store)
@@ -351,7 +351,7 @@ def test_a_store_is_due_at_once_and_then_at_its_own_night(
     idle, _ = register_store(database, Registration("idle.example"), fixed_clock(NIGHT))
 
     def due(moment: str) -> list[StoreId]:
-        return stores_due(database, [*stores, idle], parse_timestamp(moment))
+        return stores_with_due_forecast(database, [*stores, idle], parse_timestamp(moment))
 
     assert due("2026-03-02T15:00Z") == [store.store_id, tokyo.store_id]
     for one in stores:

@@ -75,7 +75,9 @@ def _run_forecast(
     services: Services, store: Store, show_progress: Callable[[float], None]
 ) -> StoredRun:
     # The training libraries take half a second to import: load them only here.
-    from productrecs.training.demand.forecast_run import forecast_store  # noqa: PLC0415
+    from productrecs.training.demand.forecast_run import forecast_and_publish  # noqa: PLC0415
 
     threads = min(os.cpu_count() or 1, _MAX_THREADS)
-    return forecast_store(services.database, store, services.clock, show_progress, threads)
+    return forecast_and_publish(
+        services.database, store, services.clock, show_progress, threads
+    )

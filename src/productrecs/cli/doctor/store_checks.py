@@ -409,7 +409,7 @@ def _check_training_freshness(services: Services, store: Store) -> Iterator[Chec
     """Yield whether training keeps up (within a minute where a worker runs)."""
     with services.database.reading() as connection:
         repository = TrainingRepository(connection, store.store_id)
-        head, model = repository.head(), repository.serving()
+        head, model = repository.head(), repository.serving_model()
     if head is None or model is None or model.applied_seq >= head.seq:
         return
     if model.trained_at < services.clock() - STALE_MS:

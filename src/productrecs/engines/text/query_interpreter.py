@@ -227,7 +227,7 @@ class QueryInterpreter:
         """
         if all(map(self.reader.is_name, part.typed)):
             return True
-        if len(part.typed) == 1 and self.reader.split(part.typed[0]):
+        if len(part.typed) == 1 and self.reader.split_word(part.typed[0]):
             return True
         if part.is_certain and len(known_words) * 2 < word_count:
             return False
@@ -264,7 +264,7 @@ class QueryInterpreter:
     def _terms_of_word(self, word: str, *, is_typing: bool) -> list[QueryTerm]:
         """Return a word as one term, or split in two if only the parts match."""
         query_term = self._term_of_word(word, is_typing=is_typing)
-        split_words = () if query_term.readings else self.reader.split(word)
+        split_words = () if query_term.readings else self.reader.split_word(word)
         if not split_words:
             return [query_term]
         halves = [self._term_of_word(part, is_typing=False) for part in split_words]
@@ -308,7 +308,7 @@ class QueryInterpreter:
         if len(word) >= LIMITS.split_from - 1 and self.reader.has(word):
             readings.append(self.reader.reading((word,), WEIGHTS.joined_pair))
         if self.language.code in COMPOUNDING:
-            readings += self.reader.compounds(first.typed, second.typed)
+            readings += self.reader.compound_readings(first.typed, second.typed)
         if self.synonyms:
             stems = (self.reader.stem(first.typed), self.reader.stem(second.typed))
             readings += self._synonyms_of(stems, WEIGHTS.joined_pair)
@@ -338,7 +338,7 @@ class QueryInterpreter:
         synonyms_of_word = self._synonym_readings(
             word, interpretation.stem, interpretation.readings, is_typing=is_typing
         )
-        readings = self.reader.distinct_readings(
+        readings = self.reader.cap_and_deduplicate_readings(
             [*interpretation.readings, *synonyms_of_word], interpretation.product_count
         )
         return QueryTerm(word, readings, is_known or bool(synonyms_of_word))

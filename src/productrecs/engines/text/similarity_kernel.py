@@ -27,10 +27,10 @@ def similar_rows(
     rows: npt.NDArray[np.int8],
     query: npt.NDArray[np.int8],
     scales: npt.NDArray[np.float32],
-    least: np.float32,
+    min_product: np.float32,
     visible: Bools,
 ) -> Any:
-    """Return the visible rows whose scaled dot product is above `least`, and the products.
+    """Return the visible rows with a scaled dot product above `min_product`, and it.
 
     Takes 0.5 ms for 100,000 rows of 128.
     """
@@ -41,12 +41,12 @@ def similar_rows(
         end = min(begin + _BLOCK, count)
         for row in range(begin, end):
             total = np.int32(0)
-            for place in range(rows.shape[1]):
-                total += np.int32(rows[row, place]) * np.int32(query[place])
+            for column in range(rows.shape[1]):
+                total += np.int32(rows[row, column]) * np.int32(query[column])
             dots[row - begin] = total
         for row in range(begin, end):
             product = np.float32(dots[row - begin]) * scales[row]
-            if product > least and visible[row]:
+            if product > min_product and visible[row]:
                 found[size], products[size] = row, product
                 size += 1
     return found[:size].copy(), products[:size].copy()

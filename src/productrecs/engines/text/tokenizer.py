@@ -105,7 +105,7 @@ def query_words(text: str) -> list[str]:
     parts = text.split()
     if text.isascii() and "".join(parts).isalpha():
         return [part[:MAX_WORD_LENGTH] for part in text.lower().split()]
-    return [word for word, _ in _words(text)]
+    return [word for word, _ in _words_with_spellings(text)]
 
 
 def indexed_words(text: str) -> list[str]:
@@ -115,7 +115,7 @@ def indexed_words(text: str) -> list[str]:
     in. x 4 in." is 2x4. Text without blanks is indexed by bigrams and single characters.
     """
     spellings: list[str] = []
-    for word, alternatives in _words(text):
+    for word, alternatives in _words_with_spellings(text):
         spellings.append(word)
         if alternatives:
             spellings.extend(alternatives)
@@ -132,7 +132,7 @@ def is_cjk(word: str) -> bool:
     return _RUN_OF_CJK.fullmatch(word) is not None
 
 
-def _words(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _words_with_spellings(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield each word with its alternative spellings.
 
     Fast path for letters between blanks, most of a text. Other words need the neighbouring
@@ -158,12 +158,12 @@ def _words(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
             may_continue = word in UNIT_PREFIXES
         else:
             if unusual:
-                yield from _unusual_words(" ".join(unusual))
+                yield from _words_by_all_rules(" ".join(unusual))
                 unusual.clear()
                 may_continue = False
             yield word[:MAX_WORD_LENGTH], ()
     if unusual:
-        yield from _unusual_words(" ".join(unusual))
+        yield from _words_by_all_rules(" ".join(unusual))
 
 
 def _may_continue(last: str, word: str, *, may_continue: bool) -> bool:
@@ -175,13 +175,13 @@ def _may_continue(last: str, word: str, *, may_continue: bool) -> bool:
     )
 
 
-def _unusual_words(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _words_by_all_rules(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield each word of a folded text, by all rules."""
-    tokens = _tokens(text)
+    tokens = _tokenize(text)
     may_have_size = any(token.text in TIMES for token in tokens)
     index = 0
     while index < len(tokens):
-        sides = _sides(tokens, index) if may_have_size else []
+        sides = _size_sides_at(tokens, index) if may_have_size else []
         if sides:
             index = sides[-1].end
             yield from _size_words(sides)
@@ -200,15 +200,17 @@ class _Amount(NamedTuple):
     end: int
 
 
-def _sides(tokens: list[_Token], index: int) -> list[_Amount]:
+def _size_sides_at(tokens: list[_Token], index: int) -> list[_Amount]:
     """Return the sides of a size that begins at `index`; none without a size."""
     if tokens[index].before in {"link", "choice"}:
         return []  # part of a code: wr-44526x2
-    side = _side(tokens, index)
+    side = _size_side_at(tokens, index)
     sides = [side] if side else []
     while side:
         times = _token_at(tokens, side.end)
-        side = _side(tokens, side.end + 1) if times and times.text in TIMES else None
+        side = (
+            _size_side_at(tokens, side.end + 1) if times and times.text in TIMES else None
+        )
         if side:
             sides.append(side)
     if len(sides) < 2:  # noqa: PLR2004 - a size has two sides or more
@@ -218,7 +220,7 @@ def _sides(tokens: list[_Token], index: int) -> list[_Amount]:
     return [] if is_followed_by_code else sides  # 4x4wd is a code
 
 
-def _side(tokens: list[_Token], index: int) -> _Amount | None:
+def _size_side_at(tokens: list[_Token], index: int) -> _Amount | None:
     """Return one side of a size: a number and its unit, or a metric thread such as m8."""
     token, after = _token_at(tokens, index), _token_at(tokens, index + 1)
     if token is None:
@@ -380,7 +382,7 @@ def _without_apostrophes(word: str) -> str:
     return word.removesuffix("'s").replace("'", "")
 
 
-def _tokens(text: str) -> list[_Token]:
+def _tokenize(text: str) -> list[_Token]:
     tokens: list[_Token] = []
     end, before = 0, "gap"
     for match in _TOKEN.finditer(text):

@@ -131,7 +131,7 @@ class WordInterpreter:
         """Return the readings of a word; with `is_typing` it may be unfinished."""
         cached = self._meanings.get((word, is_typing))
         if cached is None:
-            meaning = self._interpret(word, is_typing=is_typing)
+            meaning = self._interpret_word(word, is_typing=is_typing)
             cached = self._meanings.put((word, is_typing), meaning)
         return cached
 
@@ -171,7 +171,7 @@ class WordInterpreter:
                 )
                 weight = WEIGHTS.translation * WEIGHTS.compound
                 readings += [self.reading((word,), weight) for word in compounds]
-        return self.distinct_readings(readings, 0)
+        return self.cap_and_deduplicate_readings(readings, 0)
 
     def distant_readings(
         self, word: str, neighbours: Sequence[str]
@@ -259,7 +259,7 @@ class WordInterpreter:
             return (word,)
         return split_compound(word, self.vocabulary) or (word,)
 
-    def compounds(self, first: str, second: str) -> list[WordReading]:
+    def compound_readings(self, first: str, second: str) -> list[WordReading]:
         """Return the catalog's compounds of two words, in any form and either order.
 
         Example: "Schuhe Damen" gives "Damenschuhe".
@@ -275,7 +275,7 @@ class WordInterpreter:
             cached = self._compounds.put((first, second), list(readings_by_stem.values()))
         return cached
 
-    def split(self, word: str) -> tuple[str, ...]:
+    def split_word(self, word: str) -> tuple[str, ...]:
         """Return the two frequent words that an unknown word splits into, or none.
 
         "tanktop" splits into "tank top" if products have both, even if no title has the
@@ -354,13 +354,13 @@ class WordInterpreter:
         share = weight / len(words) if len(words) > 1 else weight
         return WordReading(words, tuple(self.language.stems(words)), share)
 
-    def _interpret(self, word: str, *, is_typing: bool) -> WordMeaning:
+    def _interpret_word(self, word: str, *, is_typing: bool) -> WordMeaning:
         stem = self.stem(word)
         product_count = self.terms.frequency(word, stem)
         readings = [WordReading((word,), (stem,), 1.0)] if product_count else []
         readings += self._corrections(word, stem, product_count)
         if is_typing and product_count < LIMITS.rare:
-            readings += self._completions(word, has_readings=bool(readings))
+            readings += self._completion_readings(word, has_readings=bool(readings))
         readings += self._split_readings(word)
         is_compound_part = False
         if self.language.code in COMPOUNDING:
@@ -371,12 +371,12 @@ class WordInterpreter:
                 self.reading((compound,), WEIGHTS.compound) for compound in compounds
             ]
             is_compound_part = bool(compounds)
-        distinct_readings = self.distinct_readings(readings, product_count)
+        distinct_readings = self.cap_and_deduplicate_readings(readings, product_count)
         return WordMeaning(
             stem, product_count, tuple(readings), distinct_readings, is_compound_part
         )
 
-    def distinct_readings(
+    def cap_and_deduplicate_readings(
         self, readings: Sequence[WordReading], product_count: int
     ) -> tuple[WordReading, ...]:
         """Return distinct readings; none is weighted above a word that the catalog has."""
@@ -409,13 +409,13 @@ class WordInterpreter:
         is_rare = product_count < LIMITS.rare
         if not is_rare and product_count * LIMITS.correction_factor > self.products:
             return []  # no word can be this much more frequent
-        ranked = self._corrections_within(word, stem, product_count, 1)
+        ranked = self._corrections_within_distance(word, stem, product_count, 1)
         if is_rare and not any(count >= LIMITS.rare for _, count, _ in ranked):
-            ranked += self._corrections_within(word, stem, product_count, 2)
+            ranked += self._corrections_within_distance(word, stem, product_count, 2)
         ranked.sort(key=lambda weighted: (-weighted[0], -weighted[1], weighted[2].words))
         return [reading for _, _, reading in ranked[: LIMITS.readings]]
 
-    def _corrections_within(
+    def _corrections_within_distance(
         self, word: str, stem: str, product_count: int, distance: int
     ) -> list[tuple[float, int, WordReading]]:
         """Return words at an edit distance, with their weights and product counts."""
@@ -438,7 +438,7 @@ class WordInterpreter:
             )
         return weighted
 
-    def _completions(self, start: str, *, has_readings: bool) -> list[WordReading]:
+    def _completion_readings(self, start: str, *, has_readings: bool) -> list[WordReading]:
         """Return the completions of an unfinished word."""
         words = self.vocabulary.completions(start, LIMITS.readings)
         weight = WEIGHTS.unfinished

@@ -134,7 +134,7 @@ def fit_embedding_space(
     rows = sampled_rows(len(descriptors))
     sample = descriptors[rows].astype(np.float32)
     if len(rows) < MIN_PICTURES:
-        return _random_space(sample)
+        return _random_embedding_space(sample)
     mean = sample.mean(axis=0)
     weights = _block_weights(sample)
     centred = (sample - mean) * weights
@@ -175,11 +175,11 @@ def _block_weights(sample: Floats) -> Floats:
     return weights
 
 
-def principal_axes(centred: Floats, count: int, whitened: float) -> Floats:
+def principal_axes(centred: Floats, count: int, whitening_strength: float) -> Floats:
     """Return the principal axes of rows, [d, count].
 
-    `whitened` is the whitening strength, 1 for full whitening. Uses subspace iteration from
-    a fixed start; axes beyond the number of rows are 0.
+    `whitening_strength` is 1 for full whitening. Uses subspace iteration from a fixed
+    start; axes beyond the number of rows are 0.
     """
     length = centred.shape[1]
     span = min(count, len(centred) - 1, length)
@@ -190,7 +190,7 @@ def principal_axes(centred: Floats, count: int, whitened: float) -> Floats:
     variances, rotation = np.linalg.eigh(projected.T @ projected / len(centred))
     order = np.argsort(-variances)
     variances, rotation = np.maximum(variances[order], 0.0), rotation[:, order]
-    scales = (variances + 0.1 * variances.mean() + 1e-12) ** (whitened / 2)
+    scales = (variances + 0.1 * variances.mean() + 1e-12) ** (whitening_strength / 2)
     axes = np.zeros((length, count), dtype=np.float32)
     axes[:, :span] = basis @ rotation / scales
     return axes
@@ -239,7 +239,7 @@ def discriminant_axes(spreads: ScatterMatrices | None, size: int) -> Floats:
     return axes
 
 
-def _random_space(sample: Floats) -> EmbeddingSpace:
+def _random_embedding_space(sample: Floats) -> EmbeddingSpace:
     """Return a space of random axes with equal weights, for too few pictures."""
     weights = np.empty(LENGTH, dtype=np.float32)
     start = 0

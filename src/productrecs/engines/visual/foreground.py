@@ -138,7 +138,7 @@ def salient_boxes(lab: Floats) -> list[Box]:
     """Return the salient boxes of a picture, [h, w, 3] Lab, most salient first."""
     from scipy import ndimage  # noqa: PLC0415 - for pictures only
 
-    distance = _barrier_distance(lab) * (0.6 + 0.4 * centre_weights(_SIDE))
+    distance = _barrier_distances_to_rim(lab) * (0.6 + 0.4 * centre_weights(_SIDE))
     threshold = _otsu_threshold(distance)
     labels, count = ndimage.label(ndimage.binary_closing(distance > threshold))
     if not count:
@@ -172,7 +172,7 @@ def white_balance(pixels: Pixels) -> Pixels:
     return balanced
 
 
-def _barrier_distance(lab: Floats) -> Plane:
+def _barrier_distances_to_rim(lab: Floats) -> Plane:
     """Return the minimum barrier distance of each pixel to the rim, [_SIDE, _SIDE].
 
     Source: Zhang et al., Minimum Barrier Salient Object Detection at 80 FPS, ICCV 2015.
@@ -191,12 +191,14 @@ def _barrier_distance(lab: Floats) -> Plane:
     transposed = tuple(plane.swapaxes(0, plane.ndim - 1) for plane in planes)
     for _ in range(_ROUNDS):
         for orientation in (planes, transposed):
-            _sweep(*orientation)
-            _sweep(*(plane[::-1] for plane in orientation))
+            _update_barrier_rows(*orientation)
+            _update_barrier_rows(*(plane[::-1] for plane in orientation))
     return barrier
 
 
-def _sweep(values: Floats, highest: Floats, lowest: Floats, barrier: Plane) -> None:
+def _update_barrier_rows(
+    values: Floats, highest: Floats, lowest: Floats, barrier: Plane
+) -> None:
     """Update each row from the previous one, in place; all but `barrier` [row, 3, x].
 
     Minimises the number of NumPy calls: a photo has four hundred rows.

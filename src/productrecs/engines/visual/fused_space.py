@@ -149,15 +149,19 @@ def fuse_vectors(own: Floats, encoded: Floats) -> Floats:
 
 
 def reweight_queries(
-    vectors: Floats, blocks: Sequence[slice], stored: Floats, wanted: Floats
+    vectors: Floats, blocks: Sequence[slice], stored_weights: Floats, wanted_weights: Floats
 ) -> Floats:
-    """Return queries whose dot products with stored vectors have block weights `wanted`.
+    """Return queries whose products with stored vectors have weights `wanted_weights`.
 
-    `stored` are the block weights of the vectors, 0 for empty blocks. The product with an
-    equal vector is 1.
+    `stored_weights` are the block weights of the vectors, 0 for empty blocks. The product
+    with an equal vector is 1.
     """
-    target = np.where(stored > 0, wanted, 0.0)
-    factors = target / target.sum() / np.sqrt(np.maximum(stored, 1e-9) / stored.sum())
+    target = np.where(stored_weights > 0, wanted_weights, 0.0)
+    factors = (
+        target
+        / target.sum()
+        / np.sqrt(np.maximum(stored_weights, 1e-9) / stored_weights.sum())
+    )
     queries = np.zeros_like(vectors)
     for block, factor in zip(blocks, factors.tolist(), strict=True):
         queries[:, block] = unit_rows(vectors[:, block]) * np.float32(factor)
@@ -200,13 +204,13 @@ def fit_supervised_space(
     by_groups = scatter_matrices(projected, groups)
     early = pairs[: int(_TRAINING_SHARE * len(pairs))]
     late = _unseen_pairs(pairs[len(early) :], early)
-    hits = {"categories": _hits(space, descriptors, late, early)}
+    hits = {"categories": _pair_hits(space, descriptors, late, early)}
     for teacher in ("visits", "both"):
         kind = discriminant_axes(
             _scatter_of_teacher(teacher, by_groups, projected, early), projected.shape[1]
         )
         candidate = replace(space, kind=kind)
-        hits[teacher] = _hits(candidate, descriptors, late, early)
+        hits[teacher] = _pair_hits(candidate, descriptors, late, early)
     best = max(("visits", "both"), key=lambda name: (hits[name].sum(), name))
     hit_shares = {
         name: float(is_hit.mean()) if len(is_hit) else 0.0 for name, is_hit in hits.items()
@@ -242,7 +246,7 @@ def _unseen_pairs(late: Pairs, early: Pairs) -> Pairs:
     return pairs[even_index] if len(pairs) else pairs
 
 
-def _hits(
+def _pair_hits(
     space: EmbeddingSpace, descriptors: Descriptors, late: Pairs, early: Pairs
 ) -> npt.NDArray[np.bool_]:
     """Return, for each later pair, whether one is among the nearest of the other.

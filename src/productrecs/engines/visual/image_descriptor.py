@@ -43,7 +43,7 @@ def histogram_axes(lab: Floats) -> Floats:
     return np.clip(axes, 0.0, np.array(BINS, dtype=np.float32) - 1.001)
 
 
-def colour_shares(axes: Floats, weights: Plane) -> Floats:
+def root_colour_shares(axes: Floats, weights: Plane) -> Floats:
     """Return the square roots of the colours' shares, [COLOURS], from `histogram_axes`.
 
     Each pixel is weighted and spread over the eight nearest bins by trilinear
@@ -79,7 +79,7 @@ _MAX_SHARE: Final = 0.35  # maximum of one direction in a cell: limits a single 
 _MIN_DIFFERENCE: Final = 1.0  # minimum difference, of 255: less is noise
 
 
-def edge_directions(grey: Plane) -> Floats:
+def edge_strengths_by_direction(grey: Plane) -> Floats:
     """Return [DIRECTIONS, SIDE, SIDE]: strength of edges by direction."""
     down, across = np.zeros_like(grey), np.zeros_like(grey)
     down[1:-1] = grey[2:] - grey[:-2]
@@ -218,23 +218,23 @@ def describe(pixels: Pixels) -> Descriptor:
         ValueError: when the picture is smaller or has another shape.
     """
     lab = _checked_lab(pixels)
-    return _quantize(_descriptor_parts(lab, find_foreground(lab)))
+    return _quantize(_descriptor_blocks(lab, find_foreground(lab)))
 
 
-def views_in(
+def describe_photo_views(
     lab: Floats, front: Foreground, window: tuple[slice, slice], share: float
 ) -> list[Descriptor]:
     """Return descriptors of a photo to be averaged: the whole, and its foreground.
 
-    `lab` is white-balanced; `window` and `share` are those of `window_in`. A small
-    foreground counts three times as much as the whole photo. A product picture before a
-    plain wall is described as by `describe`.
+    `lab` is white-balanced; `window` and `share` are of `foreground_window_and_share`. A
+    small foreground counts three times as much as the whole photo. A product picture
+    before a plain wall is described as by `describe`.
     """
-    whole = _quantize(_descriptor_parts(lab, front))
+    whole = _quantize(_descriptor_blocks(lab, front))
     part = np.ascontiguousarray(lab[window])
     if part.shape == lab.shape:
         return [whole]
-    foreground = _quantize(_descriptor_parts(part, find_foreground(part)))
+    foreground = _quantize(_descriptor_blocks(part, find_foreground(part)))
     return (
         [whole, foreground]
         if share > _SMALL
@@ -242,7 +242,9 @@ def views_in(
     )
 
 
-def window_in(lab: Floats, front: Foreground) -> tuple[tuple[slice, slice], float]:
+def foreground_window_and_share(
+    lab: Floats, front: Foreground
+) -> tuple[tuple[slice, slice], float]:
     """Return rows and columns of a photo's foreground, and its share of the photo.
 
     The salient region is the foreground if it is small, or if the background is not plain.
@@ -272,10 +274,12 @@ def describe_parts(
     Raises:
         ValueError: when the picture, or a part, has no `MIN_SIDE` pixels a side.
     """
-    return parts_in(_checked_lab(pixels), windows)
+    return describe_windows(_checked_lab(pixels), windows)
 
 
-def parts_in(lab: Floats, windows: Sequence[tuple[slice, slice]]) -> list[Descriptor]:
+def describe_windows(
+    lab: Floats, windows: Sequence[tuple[slice, slice]]
+) -> list[Descriptor]:
     """Return `describe_parts` of a picture's Lab.
 
     Raises:
@@ -294,7 +298,7 @@ def parts_in(lab: Floats, windows: Sequence[tuple[slice, slice]]) -> list[Descri
             ]
             part = resize(part, size[0], size[1])
         part = np.ascontiguousarray(part)
-        descriptors.append(_quantize(_descriptor_parts(part, find_foreground(part))))
+        descriptors.append(_quantize(_descriptor_blocks(part, find_foreground(part))))
     return descriptors
 
 
@@ -305,14 +309,14 @@ def _checked_lab(pixels: Pixels) -> Floats:
     return to_lab(pixels)
 
 
-def _descriptor_parts(lab: Floats, front: Foreground) -> tuple[Floats, ...]:
+def _descriptor_blocks(lab: Floats, front: Foreground) -> tuple[Floats, ...]:
     """Return the blocks, in the order of `DESCRIPTOR_BLOCKS`."""
     top, bottom, left, right = front.box
     cut, weights = lab[top:bottom, left:right], front.weights[top:bottom, left:right]
     axes = histogram_axes(resize(lab, _COLOURED, _COLOURED))
     whole = np.ones((_COLOURED, _COLOURED), dtype=np.float32)
     grey = resize(cut[..., 0] * 2.55, SIDE, SIDE)
-    planes = edge_directions(grey)
+    planes = edge_strengths_by_direction(grey)
     tones = _fold_mirrored(resize(cut[..., 0], _TONES, _TONES))
     height, width = lab.shape[:2]
     proportions = [
@@ -323,8 +327,8 @@ def _descriptor_parts(lab: Floats, front: Foreground) -> tuple[Floats, ...]:
         front.plainness,
     ]
     return (
-        colour_shares(axes, whole),
-        colour_shares(axes, resize(front.weights, _COLOURED, _COLOURED)),
+        root_colour_shares(axes, whole),
+        root_colour_shares(axes, resize(front.weights, _COLOURED, _COLOURED)),
         (_fold_mirrored(resize(cut, _LAYOUT, _LAYOUT)) - (50.0, 0.0, 0.0)) / _SPREAD,
         edge_histograms(planes, _FINE_CELLS),
         edge_histograms(planes, _COARSE_CELLS),

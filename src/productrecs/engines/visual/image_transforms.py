@@ -39,7 +39,7 @@ def to_lab(pixels: Pixels) -> Floats:
         small[..., 1].astype(np.intp) << _BITS
     )
     codes |= small[..., 2]
-    return _lab_table().take(codes, axis=0)
+    return _rgb_to_lab_table().take(codes, axis=0)
 
 
 def resize(plane: Floats, height: int, width: int) -> Floats:
@@ -55,7 +55,7 @@ def resize(plane: Floats, height: int, width: int) -> Floats:
 
 
 @memoized(Cache.CONSTANTS)
-def _lab_table() -> Floats:
+def _rgb_to_lab_table() -> Floats:
     levels = (np.arange(1 << _BITS) + 0.5) / (1 << _BITS)
     linear = np.where(levels <= _DARK, levels / 12.92, ((levels + 0.055) / 1.055) ** 2.4)
     red, green, blue = np.meshgrid(linear, linear, linear, indexing="ij")

@@ -13,9 +13,9 @@ from productrecs.engines.visual.foreground import (
 )
 from productrecs.engines.visual.image_descriptor import (
     MIN_SIDE,
-    parts_in,
-    views_in,
-    window_in,
+    describe_photo_views,
+    describe_windows,
+    foreground_window_and_share,
 )
 from productrecs.engines.visual.image_transforms import (
     Descriptor,
@@ -69,7 +69,7 @@ def propose_regions(pixels: Pixels) -> Boxes:
     """
     lab = to_lab(pixels)
     front = find_foreground(lab)
-    boxes = propose_regions_in(lab, front)
+    boxes = foreground_and_salient_boxes(lab, front)
     height, width = lab.shape[:2]
     if not len(boxes) or height < _UPRIGHT * width:
         return boxes
@@ -91,7 +91,7 @@ def propose_regions(pixels: Pixels) -> Boxes:
     return np.array(_without_duplicates(boxes_in_order), dtype=np.float32)
 
 
-def propose_regions_in(lab: Floats, front: Foreground | None = None) -> Boxes:
+def foreground_and_salient_boxes(lab: Floats, front: Foreground | None = None) -> Boxes:
     """Return the foreground and salient boxes of a picture in Lab."""
     small = resize(lab, _SIDE, _SIDE)
     if float(np.ptp(small, axis=(0, 1)).max()) < _LEAST_CONTRAST:
@@ -102,7 +102,7 @@ def propose_regions_in(lab: Floats, front: Foreground | None = None) -> Boxes:
     whole = (left / width, top / height, (right - left) / width, (bottom - top) / height)
     weights = resize(front.weights, _SIDE, _SIDE)
     masks = [weights > threshold for threshold in (0.25, 0.5, 0.75)]
-    masks += _colour_masks(small, weights > 0.2)  # noqa: PLR2004 - probably not background
+    masks += _foreground_colour_masks(small, weights > 0.2)  # noqa: PLR2004 - probably not background
     candidates = [box for mask in masks for box in _component_boxes(mask)]
     candidates += _window_boxes()
     scores = _saliency(weights, np.array(candidates))
@@ -145,7 +145,7 @@ def intersection_over_union(first: Sequence[float], second: Sequence[float]) -> 
     return intersection / (first[2] * first[3] + second[2] * second[3] - intersection)
 
 
-def _colour_masks(
+def _foreground_colour_masks(
     lab: Floats, is_front: npt.NDArray[np.bool_]
 ) -> list[npt.NDArray[np.bool_]]:
     """Return the mask of each main colour of the foreground."""
@@ -242,19 +242,19 @@ class RegionDescriptors(NamedTuple):
     """Descriptors of a photo and of its regions; windows are rows and columns."""
 
     views: list[Descriptor]  # to be averaged: the photo, then its foreground
-    places: list[Descriptor]
+    regions: list[Descriptor]
     front: tuple[slice, slice]
-    windows: list[tuple[slice, slice]]  # one per entry of `places`
+    windows: list[tuple[slice, slice]]  # one per entry of `regions`
     is_scene: bool  # may show several objects anywhere
     is_upright: bool  # higher than wide
 
 
-def describe_regions(pixels: Pixels) -> RegionDescriptors:
+def describe_photo_and_regions(pixels: Pixels) -> RegionDescriptors:
     """Return descriptors of an upright photo, to be averaged, and of regions in it.
 
-    The photo's own descriptors are those of `views_in`, with a pale wall as white. The
-    likeliest regions besides the foreground are described separately, because a small
-    product among others resembles one region more than the whole photo. A scene (a
+    The photo's own descriptors are those of `describe_photo_views`, with a pale wall as
+    white. The likeliest regions besides the foreground are described separately, because a
+    small product among others resembles one region more than the whole photo. A scene (a
     cluttered photo, a wide one without a studio background, or one of several separate
     things) is divided into a grid of nine cells.
 
@@ -263,7 +263,7 @@ def describe_regions(pixels: Pixels) -> RegionDescriptors:
     """
     lab = to_lab(white_balance(pixels))
     front = find_foreground(lab)
-    boxes = propose_regions_in(lab, front)[1 : 1 + MAX_REGIONS].tolist()
+    boxes = foreground_and_salient_boxes(lab, front)[1 : 1 + MAX_REGIONS].tolist()
     is_wide = lab.shape[1] >= _WIDE * lab.shape[0]
     is_plain = front.plainness >= (_PLAIN if is_wide else _CLUTTERED)
     is_scene = bool(boxes) and (not is_plain or count_parts(front) >= _SEVERAL)
@@ -272,11 +272,11 @@ def describe_regions(pixels: Pixels) -> RegionDescriptors:
         steps = range(_SCENE_CELLS)
         boxes = [[x * side, y * side, side, side] for y in steps for x in steps]
     windows = [box_window(lab, box) for box in boxes]
-    window, share = window_in(lab, front)
-    views = views_in(lab, front, window, share)
+    window, share = foreground_window_and_share(lab, front)
+    views = describe_photo_views(lab, front, window, share)
     is_upright = lab.shape[0] > lab.shape[1]
-    places = parts_in(lab, windows)
-    return RegionDescriptors(views, places, window, windows, is_scene, is_upright)
+    regions = describe_windows(lab, windows)
+    return RegionDescriptors(views, regions, window, windows, is_scene, is_upright)
 
 
 def box_window(pixels: Pixels | Floats, box: Sequence[float]) -> tuple[slice, slice]:

@@ -81,7 +81,7 @@ def nearest_items_batch(
     return [_best_visible(items, scores, limit) for scores in similarities]
 
 
-def merge_best(lists: Sequence[Ranked], limit: int) -> Ranked:
+def merge_best_items(lists: Sequence[Ranked], limit: int) -> Ranked:
     """Return the `limit` best items of several lists, each with its best score.
 
     Exact if every list has its best `limit` items.

@@ -284,7 +284,7 @@ class Eraser:
         shutil.rmtree(self.touchpoint_folder / store_id, ignore_errors=True)
         needed = max(erasure.cleared_seq or 0 for erasure in cleared)
         with self.database.reading() as connection:
-            serving = TrainingRepository(connection, store_id).serving()
+            serving = TrainingRepository(connection, store_id).serving_model()
             shoppers = ShopperRepository(connection, store_id)
             files = shoppers.unfinished_upload_count(
                 max(erasure.asked_at for erasure in cleared)

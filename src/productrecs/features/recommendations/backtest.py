@@ -24,7 +24,7 @@ from productrecs.features.recommendations.recommendation_request import (
     Source,
 )
 from productrecs.tenancy.accounts.store_settings import StoreSettings
-from productrecs.training.fit_models import fit
+from productrecs.training.fit_models import fit_all_models
 from productrecs.training.item_groups import (
     MAX_GROUP_ITEMS,
     ItemGroups,
@@ -251,7 +251,9 @@ def run_backtest(
             continue
         since_ms = int(groups.starts[first])
         earlier = inputs.before(since_ms)
-        models = TrainedModels.from_arrays("", fit(earlier, n_items, settings, since_ms))
+        models = TrainedModels.from_arrays(
+            "", fit_all_models(earlier, n_items, settings, since_ms)
+        )
         popularity = _popularity(earlier, n_items)
         for task, cases in by_task.items():
             scores: tuple[MethodMetrics, ...] = ()
@@ -278,7 +280,7 @@ def replay_orders(
         return [], []
     since_ms = int(groups.starts[first])
     models = TrainedModels.from_arrays(
-        "", fit(inputs.before(since_ms), n_items, settings, since_ms)
+        "", fit_all_models(inputs.before(since_ms), n_items, settings, since_ms)
     )
     engines = _BacktestedEngines(models, settings, PageType.PRODUCT, since_ms)
     return cases, [engines.fused_picks(case.context) for case in cases]

@@ -23,12 +23,12 @@ from productrecs.engines.visual.image_descriptor import (
     PICTURE_SIDE,
     describe,
     describe_parts,
-    window_in,
+    foreground_window_and_share,
 )
 from productrecs.engines.visual.image_transforms import Pixels, resize, to_lab
 from productrecs.engines.visual.region_proposals import (
     box_window,
-    describe_regions,
+    describe_photo_and_regions,
     propose_regions,
 )
 from productrecs.processes.child_process import (
@@ -158,7 +158,7 @@ def _describe_views(data: bytes, is_own: bool) -> PhotoViews:  # noqa: FBT001 - 
     if is_own or not _EMBEDDERS or _EMBEDDERS[0].is_fused:
         picture = describe(_shrink(pixels)).tobytes()
         view_descriptors, region_descriptors, foreground, windows, is_scene, is_upright = (
-            describe_regions(pixels)
+            describe_photo_and_regions(pixels)
         )
         views = [descriptor.tobytes() for descriptor in view_descriptors]
         region_bytes = [descriptor.tobytes() for descriptor in region_descriptors]
@@ -177,7 +177,7 @@ def _describe_views(data: bytes, is_own: bool) -> PhotoViews:  # noqa: FBT001 - 
             ]
     else:
         lab = to_lab(pixels)
-        window, _ = window_in(lab, find_foreground(lab))
+        window, _ = foreground_window_and_share(lab, find_foreground(lab))
         picture = _descriptor(pixels)
         views = [picture, _descriptor(np.ascontiguousarray(pixels[window]))]
     return PhotoViews(picture, views, region_bytes, is_scene, is_upright)

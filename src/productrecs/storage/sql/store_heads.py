@@ -125,7 +125,7 @@ def catalog_heads(reader: RawReader) -> list[tuple[Any, ...]]:
     return reader.all(_CATALOGS, ())
 
 
-def store_versions(
+def view_versions_by_store(
     reader: RawReader, store_ids: Sequence[StoreId]
 ) -> dict[StoreId, tuple[Any, ...]]:
     """Return the version of each view of these stores; stores that are gone are missing.

@@ -140,23 +140,23 @@ class _SoldLines:
     has_quantity: _Bools
 
 
-def read_inputs(
+def read_demand_inputs(
     repository: DemandRepository, sold: SoldLineRepository, zone: tzinfo, now_ms: int
 ) -> DemandInputs:
     """Return the store's history up to yesterday, by day in its time zone."""
     today_date = today(now_ms, zone)
     days = days_between(today_date - timedelta(days=_MAX_DAYS), today_date, zone)
-    lines = _read_lines(sold, int(days.midnights[0]), int(days.midnights[-1]))
+    lines = _read_sold_lines(sold, int(days.midnights[0]), int(days.midnights[-1]))
     mode = target_mode(lines.has_quantity[lines.times >= now_ms - _RECENT_DAYS * DAY_MS])
     catalog = sorted(repository.catalog())
     numbers = _item_numbers(lines.items, catalog, now_ms)
     days, lines = _shorten_history(days, lines, len(numbers))
     amounts = _daily_amounts(lines, numbers, days, mode)
-    facts = {item.number: item for item in _on_sale_since(catalog, lines.times)}
+    facts = {item.number: item for item in _backdate_first_catalog(catalog, lines.times)}
     item_facts = [facts.get(number) for number in numbers.tolist()]
     outs = repository.stock_outs(int(days.midnights[0]))
     on_sale = _past_sale_days(amounts, item_facts, days, zone)
-    _exclude_days(on_sale, amounts, outs, numbers, days)
+    _exclude_stock_out_days(on_sale, amounts, outs, numbers, days)
     on_sale &= ~closed_days(amounts.sum(axis=0, dtype=np.float64))
     demand = Demand(amounts, on_sale, _categories(item_facts), days.first.toordinal())
     days_ahead = days_between(today_date, today_date + timedelta(days=DAYS_AHEAD), zone)
@@ -170,7 +170,9 @@ def target_mode(has_quantity: _Bools) -> TargetMode:
     return "units" if is_counted else "order_lines"
 
 
-def _read_lines(repository: SoldLineRepository, since_ms: int, until_ms: int) -> _SoldLines:
+def _read_sold_lines(
+    repository: SoldLineRepository, since_ms: int, until_ms: int
+) -> _SoldLines:
     pages: list[_SoldLines] = []
     for page in repository.sales(since_ms, until_ms):
         items, times, quantities = zip(*page, strict=True)
@@ -190,14 +192,16 @@ def _read_lines(repository: SoldLineRepository, since_ms: int, until_ms: int) ->
     if not pages:
         return _SoldLines(empty, empty, empty, np.zeros(0, np.bool_))
     return _SoldLines(
-        np.concatenate([quantity.items for quantity in pages]),
-        np.concatenate([quantity.times for quantity in pages]),
-        np.concatenate([quantity.quantities for quantity in pages]),
-        np.concatenate([quantity.has_quantity for quantity in pages]),
+        np.concatenate([page.items for page in pages]),
+        np.concatenate([page.times for page in pages]),
+        np.concatenate([page.quantities for page in pages]),
+        np.concatenate([page.has_quantity for page in pages]),
     )
 
 
-def _on_sale_since(catalog: Sequence[ItemFacts], sale_times: _Ints) -> list[ItemFacts]:
+def _backdate_first_catalog(
+    catalog: Sequence[ItemFacts], sale_times: _Ints
+) -> list[ItemFacts]:
     """Return the catalog with the time since which each item can have sold.
 
     A store's first products were on sale before it sent them, for as long as it has orders:
@@ -283,7 +287,7 @@ def _past_sale_days(
     return np.asarray(on_sale | has_sales)
 
 
-def _exclude_days(
+def _exclude_stock_out_days(
     on_sale: _Bools,
     amounts: Amounts,
     stock_outs: Sequence[StockOut],
@@ -354,7 +358,7 @@ DAILY_DAYS: Final = 120
 """Past days whose sales are stored per product and day."""
 
 
-def forecast_store(
+def forecast_and_publish(
     database: Database, store: Store, clock: Clock, progress: Progress, threads: int = 2
 ) -> StoredRun:
     """Forecast `store` from its sales up to yesterday; return the published run.
@@ -368,7 +372,7 @@ def forecast_store(
     with database.reading() as connection:
         repository = DemandRepository(connection, store.store_id)
         sold = SoldLineRepository(connection, store.store_id)
-        inputs = read_inputs(repository, sold, zone, now_ms)
+        inputs = read_demand_inputs(repository, sold, zone, now_ms)
     progress(_READ_SHARE)
     options = DemandOptions(threads=threads)
     backtest = _run_or_resume_backtest(database, store, inputs, options, progress)
@@ -381,7 +385,7 @@ def forecast_store(
         ),
         backtest,
     )
-    run = _stored_run(inputs, forecast, now_ms, time.monotonic() - started_at)
+    run = _build_stored_run(inputs, forecast, now_ms, time.monotonic() - started_at)
     _publish(
         database,
         store,
@@ -454,7 +458,7 @@ def _item_backtest_from_dict(stored: Mapping[str, Any]) -> ItemBacktest:
     return ItemBacktest(stored["items"], stored["origins"], ours, naive, moving_average)
 
 
-def _stored_run(
+def _build_stored_run(
     inputs: DemandInputs, forecast: DemandForecast, now_ms: int, seconds: float
 ) -> StoredRun:
     totals = store_totals(inputs.demand)[-HISTORY_DAYS:]
@@ -552,4 +556,4 @@ def _publish(
         if not repository.exists():
             message = f"{store.domain} was deleted; there is nothing to forecast"
             raise StoreDeletedError(message)
-        repository.replace(database, run, rows)
+        repository.replace_run(database, run, rows)

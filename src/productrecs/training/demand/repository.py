@@ -173,7 +173,7 @@ class DemandRepository:
             )
         )
 
-    def replace(
+    def replace_run(
         self, database: Database, run: StoredRun, rows: Sequence[Sequence[object]]
     ) -> None:
         """Publish `run` and its items' `rows` (number, method, days, ...)."""
@@ -213,7 +213,9 @@ def _item_facts(row: sa.RowMapping) -> ItemFacts:
     )
 
 
-def stores_due(database: Database, stores: Iterable[Store], now_ms: int) -> list[StoreId]:
+def stores_with_due_forecast(
+    database: Database, stores: Iterable[Store], now_ms: int
+) -> list[StoreId]:
     """Return the stores with the demand add-on whose forecast is due.
 
     A store without a forecast is due at once, others once a day in their nightly window.

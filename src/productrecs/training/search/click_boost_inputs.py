@@ -90,7 +90,7 @@ class SearchInputs:
     ) -> None:
         """Read the facts after `after_seq`, up to `up_to_seq`."""
         for page in repository.events_of_searches(after_seq, up_to_seq, _KINDS):
-            searches, carts = self._events(page)
+            searches, carts = self._split_searches_and_carts(page)
             self._searches.add(searches)
             if self.terms:  # else there is no search to attribute them to
                 self._carts.add(carts)
@@ -133,7 +133,7 @@ class SearchInputs:
             ages[is_recent],
         )
 
-    def _events(
+    def _split_searches_and_carts(
         self, page: Sequence[Sequence[Any]]
     ) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
         """Return the searches and the carts of a page of the log."""

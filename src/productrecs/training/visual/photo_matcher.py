@@ -9,7 +9,7 @@ import numpy.typing as npt
 from productrecs.engines.arrays import Bools, Ranked
 from productrecs.engines.visual.visual_similarity import (
     MatchConfidence,
-    merge_best,
+    merge_best_items,
     merge_by_rank,
 )
 from productrecs.records.pictures.picture_fetch_states import file_digest
@@ -172,7 +172,7 @@ class PhotoMatcher:
 def _best_of_photo(lists: Sequence[Ranked], weight: float, limit: int) -> Ranked:
     """Return the items most similar to a photo as a whole (two rows), or to a region."""
     weighted = [Ranked(ranked.items, ranked.scores * weight) for ranked in lists[2:]]
-    return merge_best([*lists[:2], *weighted], limit)
+    return merge_best_items([*lists[:2], *weighted], limit)
 
 
 def _region_is_closest(lists: Sequence[Ranked], weight: float) -> bool:

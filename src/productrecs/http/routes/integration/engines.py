@@ -95,7 +95,7 @@ async def init_engines(request: Request) -> Response:
     def enqueue_job(work: WriteTransaction) -> str:
         _store_options(work, store_id, options)
         training = TrainingRepository(work.connection, store_id)
-        if training.serving() is not None:
+        if training.serving_model() is not None:
             return READY
         head = training.head()
         if head is not None and head.seq > 0:

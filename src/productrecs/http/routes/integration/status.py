@@ -100,7 +100,7 @@ async def read_status(request: Request) -> Response:
 def _status_fields(database: Database, store_id: StoreId) -> dict[str, Any]:
     with database.reading() as connection:
         catalog = CatalogRepository(connection, store_id)
-        model = TrainingRepository(connection, store_id).serving()
+        model = TrainingRepository(connection, store_id).serving_model()
         connection_of_shop = ConnectionRepository(connection, store_id).find()
         jobs = count_jobs(connection, store_id)
         pictures = PictureRepository(connection, store_id)
