@@ -22,7 +22,10 @@ import numpy as np
 
 from productrecs.engines.text.attribute_words import attribute_meanings_by_word
 from productrecs.engines.text.product_words import product_words
-from productrecs.training.search.packaged_text_model import QUERY_MAP, packaged_text_model
+from productrecs.training.search.packaged_text_model import (
+    QUERY_MAP,
+    load_packaged_text_model,
+)
 from productrecs.training.search.text_embedder import TextEmbedder
 
 _PHRASES: Final = 4_000
@@ -35,7 +38,7 @@ def main() -> None:
     """Write the map beside the code that reads it."""
     phrases = _phrases()
     with tempfile.TemporaryDirectory() as folder:
-        model = packaged_text_model(Path(folder))
+        model = load_packaged_text_model(Path(folder))
         if model is None:
             raise SystemExit("productrecs[meaning] is not installed")
         embedder = TextEmbedder(replace(model, query_map=_identity(Path(folder))))

@@ -35,9 +35,9 @@ from productrecs.engines.text.search_index import IndexQuery, IndexWriter, Searc
 from productrecs.engines.text.tokenizer import is_code, query_words
 from productrecs.training.search.multilingual_text_model import (
     MultilingualEmbedder,
-    multilingual_text_model,
+    load_multilingual_text_model,
 )
-from productrecs.training.search.packaged_text_model import packaged_text_model
+from productrecs.training.search.packaged_text_model import load_packaged_text_model
 from productrecs.training.search.semantic_space_builder import (
     MAX_WORDS,
     embed_products,
@@ -95,8 +95,8 @@ def measure(report: Report) -> None:
     with ours(catalog) as find:
         _add_ours(report, "ours", data, catalog, find)
     with tempfile.TemporaryDirectory() as folder:
-        model = packaged_text_model(Path(folder))
-        multilingual = multilingual_text_model(Path(folder))
+        model = load_packaged_text_model(Path(folder))
+        multilingual = load_multilingual_text_model(Path(folder))
         if model is None or multilingual is None:
             report.skip("search, ours with meaning", "productrecs[models] is missing")
         else:
@@ -135,7 +135,7 @@ def _add_other_shop(report: Report, name: str, data: Judged) -> None:
     with ours(catalog) as find:
         _add_clean(report, f"{name}, ours", data, find)
     with tempfile.TemporaryDirectory() as folder:
-        model = packaged_text_model(Path(folder))
+        model = load_packaged_text_model(Path(folder))
         if model is None:
             report.skip(f"search, {name}, with meaning", "productrecs[models] is missing")
         else:

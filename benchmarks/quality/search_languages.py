@@ -24,9 +24,9 @@ from benchmarks.quality.search_peers import Catalog
 from benchmarks.report import Figure
 from productrecs.training.search.multilingual_text_model import (
     MultilingualEmbedder,
-    multilingual_text_model,
+    load_multilingual_text_model,
 )
-from productrecs.training.search.packaged_text_model import packaged_text_model
+from productrecs.training.search.packaged_text_model import load_packaged_text_model
 from productrecs.training.search.semantic_space_files import LANGUAGES, MEANING
 from productrecs.training.search.text_embedder import TextEmbedder
 
@@ -59,8 +59,8 @@ def measure(report: Report) -> None:
     """Add the figures of our index by words, by meaning and across languages."""
     data = crowdflower()
     with tempfile.TemporaryDirectory() as folder:
-        model = packaged_text_model(Path(folder))
-        multilingual = multilingual_text_model(Path(folder))
+        model = load_packaged_text_model(Path(folder))
+        multilingual = load_multilingual_text_model(Path(folder))
         if model is None or multilingual is None:
             report.skip("search in other languages", "productrecs[models] is missing")
             return

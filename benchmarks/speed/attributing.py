@@ -17,7 +17,7 @@ from benchmarks.speed.stores import DOMAIN, scratch
 from benchmarks.speed.traffic import shopper_id
 from productrecs.core.clock import DAY_MS, system_ms
 from productrecs.core.ids import visitor_hash
-from productrecs.core.report import report_query
+from productrecs.core.report import parse_report_query
 from productrecs.features.attribution.attributor import Attributor
 from productrecs.features.attribution.search_clicks import IntentByTerm
 from productrecs.features.reports.impact.attribution_report import attribution_report
@@ -273,7 +273,7 @@ def _reports(report: Report, database: Database, store: Store) -> None:
     for days in (30, 90):
         for by in ("widget,source", "day", "widget,source,position"):
             first = np.datetime64(system_ms() - days * DAY_MS, "ms").astype("datetime64[D]")
-            wanted = report_query(
+            wanted = parse_report_query(
                 system_ms(), store.settings.zone, first_day=str(first), by=by, limit=1000
             )
             times = []
@@ -293,7 +293,7 @@ def _reports(report: Report, database: Database, store: Store) -> None:
 
 
 def _items(report: Report, database: Database, store: Store) -> None:
-    wanted = report_query(system_ms(), store.settings.zone)
+    wanted = parse_report_query(system_ms(), store.settings.zone)
     reports: dict[str, Callable[[], object]] = {
         "credited-items": lambda: credited_items_report(database, store, wanted),
         "credited-sales": lambda: sales_report(database, store, wanted),

@@ -22,7 +22,7 @@ from benchmarks.report import Figure
 from benchmarks.speed.stores import DOMAIN, create_store, productrecs, timed
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
-from productrecs.core.report import report_query
+from productrecs.core.report import parse_report_query
 from productrecs.features.forecast.demand_reports import stock_and_demand_report
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.tables import items as item_table
@@ -78,7 +78,7 @@ def what_to_order(folder: Path) -> Figure:
     """Measure the report of what to order, of all products of a store that was forecast."""
     database = Database.open(None, folder)
     store, now_ms = find_store(database, DOMAIN), time.time_ns() // 1_000_000
-    wanted = report_query(now_ms, store.settings.zone)
+    wanted = parse_report_query(now_ms, store.settings.zone)
     times = []
     for _ in range(9):
         began = time.perf_counter()

@@ -186,7 +186,7 @@ def _read(data: Path, size: int) -> TrainingInputs:
         repository = TrainingRepository(connection, store.store_id)
         seq = repository.existing_head().seq
         searches = EventLogRepository(connection, store.store_id)
-        inputs.read_on(repository, seq, searches=searches)
+        inputs.read_log_up_to(repository, seq, searches=searches)
     database.close()
     return inputs
 

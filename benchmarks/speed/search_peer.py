@@ -224,7 +224,7 @@ from productrecs.services import build_services
 from productrecs.settings import Settings
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.training.search.indexer import Indexer
-from productrecs.training.search.multilingual_text_model import MultilingualEmbedder
+from productrecs.training.search.load_multilingual_text_model import MultilingualEmbedder
 from productrecs.training.search.semantic_space_builder import MeaningBuilder
 from productrecs.training.search.semantic_space_files import LANGUAGES, MEANING
 from productrecs.training.search.text_embedder import TextEmbedder

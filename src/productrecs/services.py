@@ -40,9 +40,9 @@ from productrecs.tenancy.users.secret_cipher import KEY_FILE, SecretCipher
 from productrecs.training.repository import serving_snapshots
 from productrecs.training.search.multilingual_text_model import (
     MultilingualModel,
-    multilingual_text_model,
+    load_multilingual_text_model,
 )
-from productrecs.training.search.packaged_text_model import packaged_text_model
+from productrecs.training.search.packaged_text_model import load_packaged_text_model
 from productrecs.training.search.text_embedder import TextModel
 
 ENCODER_FOLDER: Final = "picture-encoder"
@@ -119,7 +119,7 @@ class Services:
         if not self.settings.has_packaged_search_model:
             return None
         try:
-            return packaged_text_model(self.settings.data / TEXT_MODEL_FOLDER)
+            return load_packaged_text_model(self.settings.data / TEXT_MODEL_FOLDER)
         except ModelFileError:
             _log.exception("text model rejected")
             return None
@@ -129,7 +129,7 @@ class Services:
         if not self.settings.has_packaged_search_model:
             return None
         try:
-            return multilingual_text_model(self.settings.data / TEXT_MODEL_FOLDER)
+            return load_multilingual_text_model(self.settings.data / TEXT_MODEL_FOLDER)
         except ModelFileError:
             _log.exception("text model rejected")
             return None

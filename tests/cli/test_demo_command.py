@@ -31,7 +31,7 @@ from demo_store.storefront.picture_files import pictures_folder
 from productrecs.cli.main import COMMANDS
 from productrecs.cli.open_services import open_services
 from productrecs.core.clock import iso, system_ms
-from productrecs.core.report import report_query
+from productrecs.core.report import parse_report_query
 from productrecs.report_registry import (
     FORECASTS,
     REPORT_TYPES,
@@ -182,7 +182,7 @@ def check_reports(services: Services) -> None:
     figures: dict[str, Any] = {}
     rows: dict[str, int] = {}
     for name in REPORT_TYPES.keys() - FORECASTS:  # those of the nightly run: test_forecast
-        period = report_query(services.clock(), store.settings.zone)
+        period = parse_report_query(services.clock(), store.settings.zone)
         refresh_report_counts(services, store, name, period)
         made = make_report(services, store, name, period)
         figures |= {f"{name} {one.definition.name}": one.value for one in made.figures}

@@ -17,8 +17,8 @@ from productrecs.records.pictures.packaged_encoder import packaged_encoder
 from productrecs.services import ENCODER_FOLDER, TEXT_MODEL_FOLDER
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.migrations.schema_upgrade import migrate
-from productrecs.training.search.multilingual_text_model import multilingual_text_model
-from productrecs.training.search.packaged_text_model import packaged_text_model
+from productrecs.training.search.multilingual_text_model import load_multilingual_text_model
+from productrecs.training.search.packaged_text_model import load_packaged_text_model
 
 
 def bring(folder: Path, url: str | None = None) -> None:
@@ -51,8 +51,8 @@ def _models() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="models-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     packaged_encoder(folder / ENCODER_FOLDER)
-    packaged_text_model(folder / TEXT_MODEL_FOLDER)
-    multilingual_text_model(folder / TEXT_MODEL_FOLDER)
+    load_packaged_text_model(folder / TEXT_MODEL_FOLDER)
+    load_multilingual_text_model(folder / TEXT_MODEL_FOLDER)
     for path in folder.rglob("*"):
         path.chmod(0o700 if path.is_dir() else 0o600)
     return folder

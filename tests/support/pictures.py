@@ -17,7 +17,7 @@ from productrecs.records.pictures.picture_fetch_states import (
     pack_descriptor,
 )
 from productrecs.records.pictures.repository import PictureRepository
-from productrecs.training.visual.build_visual import build_visual
+from productrecs.training.visual.build_visual import build_and_publish_visual_model
 from productrecs.training.visual.picture_embedding import BuiltInEmbedding
 
 if TYPE_CHECKING:
@@ -113,4 +113,4 @@ def see(
             0,
         )
         repository.record_followed(repository.progress().catalog_seq)
-    return build_visual(database, root, StoreId(store_id), own, snapshots)
+    return build_and_publish_visual_model(database, root, StoreId(store_id), own, snapshots)

@@ -175,7 +175,7 @@ def read_on(database: Database, store: StoreId, inputs: TrainingInputs) -> int:
         head = repository.head()
         assert head is not None
         searches = EventLogRepository(connection, store)
-        inputs.read_on(repository, head.seq, searches=searches)
+        inputs.read_log_up_to(repository, head.seq, searches=searches)
     return head.numbers
 
 

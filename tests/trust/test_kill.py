@@ -118,7 +118,7 @@ def check_model(ordeal: Ordeal) -> None:
         head, model = standing()
         inputs = TrainingInputs()
         with database.reading() as connection:
-            inputs.read_on(TrainingRepository(connection, store_id), head.seq)
+            inputs.read_log_up_to(TrainingRepository(connection, store_id), head.seq)
     assert len(inputs.behaviour.items) == sum(_counts(rows, "e-"))
     assert len(inputs.purchases.items) == sum(_counts(rows, "o-"))
     expected = fit_all_models(inputs, head.numbers, store.settings, model.trained_at)

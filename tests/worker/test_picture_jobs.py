@@ -110,7 +110,7 @@ def say(services: Services, store_id: StoreId, **addresses: str | None) -> None:
 
 def digests_of(services: Services, store_id: StoreId) -> list[int]:
     served = ServedPictures(services.pictures, store_id)
-    assert served.follow(model_of(services, store_id))
+    assert served.open_published_model(model_of(services, store_id))
     found: list[int] = served.model.digests.tolist()
     return found
 
@@ -168,7 +168,7 @@ def test_pictures_are_fetched_checked_again_and_failures_reported(
         assert reschedule_rejected_pictures(transaction, {"10.0.0.7"}, system_ms()) == 1
     assert see(services, duties, store.store_id).failed == 3
     served = ServedPictures(services.pictures, store.store_id)
-    assert served.follow(standing.visual_id)
+    assert served.open_published_model(standing.visual_id)
     assert len(served.model) == len(COLOURS)
     assert duties.stores_with_due_pictures() == []
 
@@ -202,11 +202,11 @@ def test_the_very_file_of_a_picture_finds_its_products_first(
 
     def found(photo: bytes, digests: list[int] | None = None) -> list[int]:
         served = ServedPictures(services.pictures, store.store_id)
-        assert served.follow(model_of(services, store.store_id))
+        assert served.open_published_model(model_of(services, store.store_id))
         if digests is not None:
             served.model = replace(served.model, digests=np.array(digests, np.int64))
         with SandboxedDecoder() as viewer:
-            alike = PhotoMatcher(viewer, served, choose_embedding(None)).alike(
+            alike = PhotoMatcher(viewer, served, choose_embedding(None)).similar_items(
                 photo, 3, visible
             )
         assert (np.diff(alike.scores) <= 0).all()
@@ -250,13 +250,13 @@ def test_another_embedding_takes_over_once_nearly_all_pictures_are_seen_by_it(
         see(changed, duties, store.store_id)
         assert model_of(services, store.store_id) == first  # two are not to be had now
         served = ServedPictures(services.pictures, store.store_id)
-        assert served.follow(first)
+        assert served.open_published_model(first)
         with SandboxedDecoder(embedder=model) as viewer:
             eye = PhotoMatcher(
                 viewer, served, choose_embedding(read_model_file(model, EMBEDDER))
             )
             photo = encoded(drawn("blue", "ball", seed=3))
-            found = eye.alike(photo, 1, np.ones(len(COLOURS), np.bool_))
+            found = eye.similar_items(photo, 1, np.ones(len(COLOURS), np.bool_))
         # Photos find by the old way, too.
         assert found.items.tolist() == [list(COLOURS).index("blue")]
         handler.busy = set()
@@ -264,7 +264,7 @@ def test_another_embedding_takes_over_once_nearly_all_pictures_are_seen_by_it(
         see(changed, duties, store.store_id)
 
     assert model_of(services, store.store_id) not in {None, first}
-    assert served.follow(model_of(services, store.store_id))
+    assert served.open_published_model(model_of(services, store.store_id))
     assert len(served.model) == len(COLOURS)
     assert served.embedder.startswith("onnx-")
 

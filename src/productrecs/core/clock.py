@@ -77,12 +77,14 @@ def written_date_to_iso(text: str, *, day_first: bool | None = None) -> str | No
     if found := _YEAR_FIRST.fullmatch(stripped):
         year, _, month, day, *rest = found.groups()
     elif found := _YEAR_LAST.fullmatch(stripped):
-        one, separator, two, year, *rest = found.groups()
+        first_number, separator, second_number, year, *rest = found.groups()
         order = True if separator == "." else detect_day_first(stripped)
         order = day_first if order is None else order
-        if order is None and one != two:
+        if order is None and first_number != second_number:
             return None
-        day, month = (one, two) if order else (two, one)
+        day, month = (
+            (first_number, second_number) if order else (second_number, first_number)
+        )
     elif found := _NAME_FIRST.fullmatch(stripped):
         name, day, year, *rest = found.groups()
         month = _month_number(name)
@@ -91,7 +93,7 @@ def written_date_to_iso(text: str, *, day_first: bool | None = None) -> str | No
         month = _month_number(name)
     else:
         return None
-    return _to_iso((year, month, day), *rest)
+    return _date_parts_to_iso((year, month, day), *rest)
 
 
 def has_short_year(text: str) -> bool:
@@ -110,7 +112,7 @@ def _month_number(name: str) -> str:
     return str(next(found, 0))
 
 
-def _to_iso(
+def _date_parts_to_iso(
     day: tuple[str, str, str],
     hour: str | None,
     minute: str,
@@ -118,13 +120,18 @@ def _to_iso(
     half: str | None,
 ) -> str | None:
     try:
-        written = date(*map(int, day))
+        day_date = date(*map(int, day))
         if hour is None:
-            return written.isoformat()
+            return day_date.isoformat()
         hours = int(hour) if half is None else int(hour) % _NOON
         hours += _NOON if half in {"p", "P"} else 0
         moment = datetime(  # noqa: DTZ001 - the caller knows the time zone
-            written.year, written.month, written.day, hours, int(minute), int(second or 0)
+            day_date.year,
+            day_date.month,
+            day_date.day,
+            hours,
+            int(minute),
+            int(second or 0),
         )
     except ValueError:
         return None
@@ -136,9 +143,9 @@ def detect_day_first(text: str) -> bool | None:
     found = _YEAR_LAST.fullmatch(text.strip())
     if found is None:
         return None
-    one, two = int(found.group(1)), int(found.group(3))
+    first_number, second_number = int(found.group(1)), int(found.group(3))
     if found.group(2) == ".":
         return None  # dates with points never begin with the month
-    if (one > _MONTHS) == (two > _MONTHS):
+    if (first_number > _MONTHS) == (second_number > _MONTHS):
         return None
-    return one > _MONTHS
+    return first_number > _MONTHS

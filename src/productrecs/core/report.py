@@ -69,7 +69,7 @@ class ReportQuery:
     where: tuple[tuple[str, str], ...] = ()  # filters, by name
 
 
-def report_query(
+def parse_report_query(
     now_ms: int,
     zone: tzinfo,
     *,
@@ -104,7 +104,7 @@ def report_query(
     if test and (len(test) > _LONGEST_NAME or not test.isprintable()):
         message = f"a test's name has up to {_LONGEST_NAME} plain characters"
         raise ReportError(message)
-    groups = tuple(one.strip() for one in (by or "").split(",") if one.strip())
+    groups = tuple(name.strip() for name in (by or "").split(",") if name.strip())
     return ReportQuery(first.isoformat(), last.isoformat(), groups, requested, test or None)
 
 

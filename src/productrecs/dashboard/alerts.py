@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from productrecs.core.clock import DAY_MS
-from productrecs.core.report import report_query
+from productrecs.core.report import parse_report_query
 from productrecs.dashboard.page import Visit
 from productrecs.dashboard.report_period import as_number, figures_by_name
 from productrecs.features.reports.tracking_health.tracking_issues import find_data_issues
@@ -143,7 +143,7 @@ def _data_issue_alerts(visit: Visit) -> Iterator[Alert]:
 def _stock_alerts(visit: Visit) -> Iterator[Alert]:
     if not visit.store.settings.demand_forecast:
         return
-    query = report_query(visit.now_ms, visit.store.settings.zone)
+    query = parse_report_query(visit.now_ms, visit.store.settings.zone)
     report = make_report(visit.services, visit.store, "demand", query)
     column_numbers = {column.name: number for number, column in enumerate(report.columns)}
     counts = figures_by_name(report)

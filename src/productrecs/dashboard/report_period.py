@@ -14,7 +14,7 @@ from productrecs.core.report import (
     ReportError,
     ReportQuery,
     ReportValue,
-    report_query,
+    parse_report_query,
 )
 from productrecs.dashboard.page import Visit
 
@@ -64,11 +64,11 @@ def chosen_period(visit: Visit) -> Period:
     """Return the period of a page's query; the default is 30 days."""
     query, zone = visit.query, visit.store.settings.zone
     first, last, choice = query["from"], query["until"], query["days"]
-    today = date.fromisoformat(report_query(visit.now_ms, zone).last_day)
+    today = date.fromisoformat(parse_report_query(visit.now_ms, zone).last_day)
     error = ""
     if first or last:
         try:
-            query_of_period = report_query(
+            query_of_period = parse_report_query(
                 visit.now_ms, zone, first_day=first, last_day=last
             )
         except ReportError as problem:
@@ -83,7 +83,7 @@ def chosen_period(visit: Visit) -> Period:
         return _period_of_week(visit, choice, today)
     days = CHOICES.get(choice, DEFAULT_DAYS)
     begin = (today - timedelta(days=days - 1)).isoformat()
-    query_of_period = report_query(visit.now_ms, zone, first_day=begin)
+    query_of_period = parse_report_query(visit.now_ms, zone, first_day=begin)
     shown_dates = (
         (first, last) if error else (query_of_period.first_day, query_of_period.last_day)
     )
@@ -95,7 +95,7 @@ def _period_of_week(visit: Visit, choice: str, today: date) -> Period:
     settings = visit.store.settings
     begin = settings.week_of(today) - timedelta(weeks=WEEKS[choice])
     first, last = begin.isoformat(), min(begin + timedelta(days=6), today).isoformat()
-    asked = report_query(visit.now_ms, settings.zone, first_day=first, last_day=last)
+    asked = parse_report_query(visit.now_ms, settings.zone, first_day=first, last_day=last)
     return Period(asked, choice, first, last)
 
 

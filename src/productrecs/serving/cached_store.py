@@ -216,7 +216,7 @@ def _follow_pictures(
     if visual_id and not pictures.has_followed(visual_id):
         visual = SnapshotName(store_id, PICTURES, visual_id)
         if services.snapshots.is_ready(visual):
-            pictures.follow(visual_id)
+            pictures.open_published_model(visual_id)
             if pictures.visual_id != visual_id:
                 _reject_snapshot(services, visual)
     if state.models.visual is not pictures.model:

@@ -233,9 +233,9 @@ class ServingSnapshots(NamedTuple):
         """Return the name of each snapshot that serves, by its kind."""
         by_kind = {MODELS: self.model_id, PICTURES: self.visual_id, SEARCH: self.index_id}
         return {
-            kind: SnapshotName(self.store_id, kind, one)
-            for kind, one in by_kind.items()
-            if one
+            kind: SnapshotName(self.store_id, kind, snapshot_id)
+            for kind, snapshot_id in by_kind.items()
+            if snapshot_id
         }
 
 

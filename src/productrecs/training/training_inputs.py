@@ -91,7 +91,7 @@ class CatalogInputs:
     def _numbered_categories(self, n_items: int) -> Items:
         counts = Counter(name for names in self._categories.values() for name in names)
         narrowest = {
-            names: min(names, key=lambda one: (counts[one], one))
+            names: min(names, key=lambda name: (counts[name], name))
             for names in set(self._categories.values())
         }
         names_in_use = sorted(set(narrowest.values()))
@@ -173,11 +173,15 @@ MAX_LOG_ROWS: Final = 20_000_000  # rows whose events tuning and backtests read
 
 
 def _ints(values: Sequence[Any], missing: int = 0) -> Ints:
-    return np.array([missing if one is None else one for one in values], dtype=np.int64)
+    return np.array(
+        [missing if value is None else value for value in values], dtype=np.int64
+    )
 
 
 def _floats(values: Sequence[Any]) -> Floats:
-    return np.array([np.nan if one is None else one for one in values], dtype=np.float64)
+    return np.array(
+        [np.nan if value is None else value for value in values], dtype=np.float64
+    )
 
 
 @dataclass(slots=True)
@@ -246,7 +250,7 @@ class TrainingInputs:
         earlier.purchases = select_rows(self.purchases, self.purchases.times < until_ms)
         return earlier
 
-    def read_on(
+    def read_log_up_to(
         self,
         repository: TrainingRepository,
         up_to_seq: int,
@@ -260,7 +264,7 @@ class TrainingInputs:
         read, signals, lines = 0, [], []
         for after, last in _log_ranges(self.applied_seq, up_to_seq):
             if searches is not None:
-                self.searches.read_on(searches, after, last)
+                self.searches.read_searches(searches, after, last)
             for page in repository.behaviour(max(events_after, after), last):
                 read += len(page)
                 with_shopper = [row for row in page if row[2] is not None]
@@ -298,7 +302,7 @@ def read_log(repository: TrainingRepository) -> tuple[TrainingInputs, TrainingHe
         StoreDeletedError: when the store was deleted.
     """
     inputs, head = TrainingInputs(), repository.existing_head()
-    inputs.read_on(repository, head.seq, events_after=head.seq - MAX_LOG_ROWS)
+    inputs.read_log_up_to(repository, head.seq, events_after=head.seq - MAX_LOG_ROWS)
     return inputs, head
 
 
@@ -335,7 +339,7 @@ def _purchases_from(rows: Sequence[tuple[Any, ...]]) -> Purchases:
         is_active=~np.array(voids, np.bool_),
         buyers=_visitor_hashes(buyers),
         visitors=_visitor_hashes(
-            [one or two for one, two in zip(sessions, buyers, strict=True)]
+            [session or buyer for session, buyer in zip(sessions, buyers, strict=True)]
         ),
     )
 

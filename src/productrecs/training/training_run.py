@@ -140,7 +140,7 @@ def _read_new_log(
         head = repository.existing_head()
         inputs.follow(head.removals)
         searches = EventLogRepository(connection, store.store_id)
-        inputs.read_on(repository, head.seq, searches=searches)
+        inputs.read_log_up_to(repository, head.seq, searches=searches)
         tuned = HyperparameterRepository(connection, store.store_id).options()
     return head, tuned
 

@@ -92,7 +92,7 @@ class SearchIndexer:
         """Index unless another process of this machine writes the folder."""
         with exclusive_writer(self._services.indexes) as has_lock:
             if has_lock and uploader is not None:
-                uploader.fetch_all()
+                uploader.fetch_serving_indexes()
             if has_lock:
                 self._index_stores(uploader)
 

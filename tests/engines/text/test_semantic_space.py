@@ -16,7 +16,7 @@ from productrecs.engines.text.semantic_space import (
     quantize,
     similarity_threshold,
 )
-from productrecs.training.search.served_index import fuse_by_meaning
+from productrecs.training.search.served_index import fuse_with_similar_products
 
 SIZE = 200
 
@@ -166,11 +166,11 @@ def test_similar_products_rank_below_those_with_every_word(
     scores = [9.0 - place for place in range(len(items))]
     found = IndexHits(items, scores, Relaxed.NOTHING, 0, whole, whole)
 
-    hits = fuse_by_meaning(found, similar, 10)
+    hits = fuse_with_similar_products(found, similar, 10)
 
     assert sorted(hits.items[:whole]) == sorted(items[:whole])
     assert (hits.items, hits.relaxed, hits.with_every_word) == (fused, relaxed, whole)
     assert hits.scores == sorted(hits.scores, reverse=True)
     assert len(hits.scores) == len(hits.items)
     limit = max(len(items), 1)
-    assert fuse_by_meaning(found, similar, limit).items == fused[:limit]
+    assert fuse_with_similar_products(found, similar, limit).items == fused[:limit]

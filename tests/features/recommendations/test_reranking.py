@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from productrecs.core.report import report_query
+from productrecs.core.report import parse_report_query
 from productrecs.features.recommendations.earning_index.earnings_replay import (
     WEIGHTS,
     earnings_report,
@@ -346,7 +346,7 @@ def test_the_index_survives_the_database(shop: ReportedStore) -> None:
 
 def test_a_replay_shows_margin_against_relevance(shop: ReportedStore) -> None:
     store, database = shop.store, shop.database
-    query = report_query(NOON, store.settings.zone)
+    query = parse_report_query(NOON, store.settings.zone)
     assert earnings_report(database, store, query).notes == (
         "The store's past was not replayed yet.",
     )
@@ -366,6 +366,6 @@ def test_a_replay_without_costs_says_what_is_missing(database: Database) -> None
 
     replay_and_store_earnings(database, store, NOON)
 
-    made = earnings_report(database, store, report_query(NOON, store.settings.zone))
+    made = earnings_report(database, store, parse_report_query(NOON, store.settings.zone))
     assert made.rows == ()
     assert made.notes == ("No product has a cost: send `cost` with your products.",)

@@ -105,7 +105,7 @@ def test_training_that_read_a_bots_first_events_equals_one_that_never_saw_it(
     inputs = TrainingInputs()
     with database.reading() as connection:
         repository = TrainingRepository(connection, store_id)
-        inputs.read_on(repository, repository.existing_head().seq)
+        inputs.read_log_up_to(repository, repository.existing_head().seq)
     assert len(inputs.behaviour.items) == 3
 
     send(database, store_id, view("d", "bot", bot=INHUMAN_RATE))
@@ -113,7 +113,7 @@ def test_training_that_read_a_bots_first_events_equals_one_that_never_saw_it(
         repository = TrainingRepository(connection, store_id)
         head = repository.existing_head()
         inputs.follow(head.removals)
-        inputs.read_on(repository, head.seq)
+        inputs.read_log_up_to(repository, head.seq)
         whole, _ = read_log(repository)
 
     assert inputs.behaviour.items.tolist() == whole.behaviour.items.tolist() == [0]

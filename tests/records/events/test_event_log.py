@@ -56,7 +56,7 @@ def test_searches_carts_and_purchases_are_read_in_the_order_of_the_log(
     with database.reading() as connection:
         searches = EventLogRepository(connection, store.store_id)
         log = TrainingRepository(connection, store.store_id)
-        inputs.read_on(log, 100, searches=searches)
+        inputs.read_log_up_to(log, 100, searches=searches)
 
     bought = bought_rows(inputs.purchases)
     found = inputs.searches.interactions(NOON + 10 * MINUTE_MS, bought)

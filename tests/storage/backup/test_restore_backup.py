@@ -24,7 +24,7 @@ from productrecs.storage.backup.backup_archive import (
     NewerBackupError,
     NotABackupError,
     TargetExistsError,
-    read_archive,
+    unpack_archive,
 )
 from productrecs.storage.backup.create_backup import BackupRequest, create_backup
 from productrecs.storage.backup.restore_backup import (
@@ -278,7 +278,7 @@ def test_a_changed_byte_or_a_missing_end_is_found(
     for harm in harms(content, seed=1):
         (tmp_path / "harmed").write_bytes(harm.content)
         try:
-            read_archive(tmp_path / "harmed", None, lambda _: None, lambda _: None)
+            unpack_archive(tmp_path / "harmed", None, lambda _: None, lambda _: None)
         except BackupError:
             refused += 1
         else:  # padding, or another way to write the same

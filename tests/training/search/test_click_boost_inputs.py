@@ -68,7 +68,7 @@ def chosen(
 ) -> list[tuple[str, int, float]]:
     """Return (query, item, weight) of every choice, sorted."""
     inputs = SearchInputs()
-    inputs.read_on(cast("EventLogRepository", Log(rows)), 0, 1)
+    inputs.read_searches(cast("EventLogRepository", Log(rows)), 0, 1)
     found = inputs.interactions(NOW, bought(lines or []))
     return sorted(
         (inputs.terms[query], item, weight)

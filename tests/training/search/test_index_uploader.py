@@ -70,7 +70,7 @@ class SearchMachine:
             pass
         indexer.close()
         reader.close()
-        return self.uploader.upload_changed()
+        return self.uploader.upload_changed_indexes()
 
     def serving(self) -> SnapshotName:
         """Return the index that serves."""
@@ -107,14 +107,14 @@ def test_an_index_is_searched_and_continued_on_other_machines(
 ) -> None:
     one, two = machines
     push(database, store, a="green tent", b="blue kayak")
-    one.uploader.fetch_all()
+    one.uploader.fetch_serving_indexes()
     assert one.index()
     assert len(two.search(store, "tent")) == 1
 
     # The first machine is lost; the second one goes on from its index.
     built = index_folder(two.folder / SEARCH, store.store_id).current()
     push(database, store, c="red tent")
-    two.uploader.fetch_all()
+    two.uploader.fetch_serving_indexes()
     assert two.index()
 
     manifest = index_folder(two.folder / SEARCH, store.store_id).current()
@@ -131,8 +131,8 @@ def test_of_two_machines_that_index_at_once_one_stops(
 ) -> None:
     one, two = machines
     push(database, store, a="green tent")
-    one.uploader.fetch_all()
-    two.uploader.fetch_all()
+    one.uploader.fetch_serving_indexes()
+    two.uploader.fetch_serving_indexes()
 
     assert one.index()
     won = one.serving()
@@ -147,7 +147,7 @@ def test_a_lost_index_is_uploaded_again(
 ) -> None:
     one, two = machines
     push(database, store, a="green tent")
-    one.uploader.fetch_all()
+    one.uploader.fetch_serving_indexes()
     assert one.index()
     lost = one.serving()
     one.shared.remove_store(store.store_id)
@@ -157,7 +157,7 @@ def test_a_lost_index_is_uploaded_again(
     with database.transaction() as transaction:
         reject_snapshot(transaction, lost)
     two.cache.forget_refusal(lost)
-    assert one.uploader.upload_changed()
+    assert one.uploader.upload_changed_indexes()
 
     assert len(two.search(store, "tent")) == 1
 
@@ -167,14 +167,14 @@ def test_a_machine_that_indexes_keeps_its_own_files(
 ) -> None:
     one, two = machines
     push(database, store, a="green tent")
-    one.uploader.fetch_all()
+    one.uploader.fetch_serving_indexes()
     assert one.index()
     assert two.search(store, "tent")
     held = HeldIndex.read(two.folder / SEARCH / store.store_id)
 
     assert held.name == one.serving().name
     assert not held.is_complete  # a reader does not fetch what only an indexer needs
-    two.uploader.fetch_all()
+    two.uploader.fetch_serving_indexes()
     assert HeldIndex.read(two.folder / SEARCH / store.store_id).is_complete
 
 

@@ -205,7 +205,7 @@ def test_all_words_are_known_once_a_first_build_is_done(
     seal = IndexManifest(bench.folder.new_generation(), FORMAT, "en", "en", applied_seq=0)
     follower = IndexFollower(bench.store.store_id, bench.folder, seal)
     steps = 0
-    while not follower.step(bench.reader, 10**6, publish=True):
+    while not follower.index_next_batch(bench.reader, 10**6, publish=True):
         steps += 1
         if rests:
             follower.commit_if_due(now=True)  # as where many stores are written at once
@@ -477,7 +477,7 @@ def test_many_stores_are_indexed_with_few_writers_open_at_once(
 ) -> None:
     opened: list[IndexFollower] = []
     highest = 0
-    step = IndexFollower.step
+    step = IndexFollower.index_next_batch
 
     def counted(self: IndexFollower, *words: Any, **options: Any) -> bool:
         nonlocal highest
@@ -486,7 +486,7 @@ def test_many_stores_are_indexed_with_few_writers_open_at_once(
         highest = max(highest, sum(one.has_uncommitted for one in opened))
         return is_done
 
-    monkeypatch.setattr(IndexFollower, "step", counted)
+    monkeypatch.setattr(IndexFollower, "index_next_batch", counted)
     for number in range(10):
         other, _ = register_store(
             bench.database, Registration(f"s{number}.example"), lambda: 0

@@ -20,7 +20,7 @@ from productrecs.records.pictures.repository import (
 from productrecs.storage.files.model_files import open_arrays
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
-from productrecs.training.visual.build_visual import build_visual
+from productrecs.training.visual.build_visual import build_and_publish_visual_model
 from productrecs.training.visual.picture_embedding import BuiltInEmbedding
 from productrecs.training.visual.served_visual_model import ServedPictures
 from tests.support.pictures import COLOURS, SHAPES, drawn, pixels, see
@@ -59,7 +59,7 @@ def take_out(database: Database, store_id: StoreId, name: str) -> None:
 
 def served(root: Path, store_id: StoreId, visual_id: str | None) -> ServedPictures:
     found = ServedPictures(root, store_id)
-    assert found.follow(visual_id)
+    assert found.open_published_model(visual_id)
     return found
 
 
@@ -84,7 +84,9 @@ def test_pictures_serve_grow_and_go(
     assert pictures.model.row_of(23) == 23
 
     take_out(database, store_id, names[5])
-    shrunk = build_visual(database, tmp_path, store_id, BuiltInEmbedding())
+    shrunk = build_and_publish_visual_model(
+        database, tmp_path, store_id, BuiltInEmbedding()
+    )
     pictures = served(tmp_path, store_id, shrunk)
     assert pictures.model.row_of(5) is None
     assert len(pictures.model) == len(names) - 1
@@ -94,13 +96,19 @@ def test_pictures_serve_grow_and_go(
         assert 5 not in found.items
         assert item not in found.items
         assert (np.diff(found.scores) <= 0).all()
-    assert build_visual(database, tmp_path, store_id, BuiltInEmbedding()) is None
+    assert (
+        build_and_publish_visual_model(database, tmp_path, store_id, BuiltInEmbedding())
+        is None
+    )
 
 
 def test_a_store_without_pictures_has_no_model_and_is_not_due_again(
     database: Database, store_id: StoreId, tmp_path: Path
 ) -> None:
-    assert build_visual(database, tmp_path, store_id, BuiltInEmbedding()) is None
+    assert (
+        build_and_publish_visual_model(database, tmp_path, store_id, BuiltInEmbedding())
+        is None
+    )
 
     assert not (tmp_path / store_id).exists()
     name, kind = next(iter(KINDS.items()))
@@ -152,7 +160,7 @@ def test_a_damaged_model_is_refused_and_built_again(
 
     fresh = ServedPictures(tmp_path, store_id)
 
-    assert not fresh.follow(visual_id)
+    assert not fresh.open_published_model(visual_id)
     assert len(pictures.model) == 8  # it serves on where it was mapped
     mended = see(database, tmp_path, store_id, {"grey-box": drawn("grey", "box")})
     assert len(served(tmp_path, store_id, mended).model) == 9

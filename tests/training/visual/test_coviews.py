@@ -16,7 +16,10 @@ from productrecs.records.pictures.repository import (
 from productrecs.storage.files.model_files import open_arrays
 from productrecs.storage.sql.tables import events, store_heads
 from productrecs.tenancy.accounts.store_management import Registration, register_store
-from productrecs.training.visual.build_visual import build_visual, coviewed_pairs
+from productrecs.training.visual.build_visual import (
+    build_and_publish_visual_model,
+    coviewed_pairs,
+)
 from productrecs.training.visual.picture_embedding import BuiltInEmbedding
 from tests.support.pictures import COLOURS, SHAPES, drawn, see
 from tests.training.visual.test_build_visual import add
@@ -107,7 +110,9 @@ def test_visits_teach_a_store_once_there_are_enough(
     with database.reading() as connection:
         assert stores_with_due_pictures(connection, 0) == [store.store_id]
 
-    taught = build_visual(database, tmp_path, store.store_id, BuiltInEmbedding())
+    taught = build_and_publish_visual_model(
+        database, tmp_path, store.store_id, BuiltInEmbedding()
+    )
 
     assert taught not in {None, first}
     _, facts = open_arrays(pictures_folder(tmp_path, store.store_id) / str(taught))
@@ -116,4 +121,9 @@ def test_visits_teach_a_store_once_there_are_enough(
         standing = PictureRepository(connection, store.store_id).progress()
         assert stores_with_due_pictures(connection, 0) == []
     assert (standing.taught_seq, standing.visual_id) == (25_000, taught)
-    assert build_visual(database, tmp_path, store.store_id, BuiltInEmbedding()) is None
+    assert (
+        build_and_publish_visual_model(
+            database, tmp_path, store.store_id, BuiltInEmbedding()
+        )
+        is None
+    )

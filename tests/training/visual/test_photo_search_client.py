@@ -57,7 +57,7 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> ServedPictures:
     """Give the pictures of a store that serve."""
     root = tmp_path_factory.mktemp("pictures")
     found = ServedPictures(root, STORE)
-    assert found.follow(_published(root))
+    assert found.open_published_model(_published(root))
     return found
 
 
@@ -98,12 +98,15 @@ def test_a_photo_worker_returns_what_a_matcher_in_this_process_returns(
     there = lookout.over(pictures)
     with SandboxedDecoder() as viewer:
         here = PhotoMatcher(viewer, pictures, BuiltInEmbedding())
-        alike, around = here.alike(PHOTO, 5, VISIBLE), here.around(PHOTO, 3, VISIBLE)
+        alike, around = (
+            here.similar_items(PHOTO, 5, VISIBLE),
+            here.similar_items_by_region(PHOTO, 3, VISIBLE),
+        )
 
-    assert _is_same(there.alike(PHOTO, 5, VISIBLE), alike)
+    assert _is_same(there.similar_items(PHOTO, 5, VISIBLE), alike)
     assert len(alike.items) == 5
     assert VISIBLE[alike.items].all()
-    theirs = there.around(PHOTO, 3, VISIBLE)
+    theirs = there.similar_items_by_region(PHOTO, 3, VISIBLE)
     assert len(theirs.places) == len(around.places) > 1
     for one, other in zip(theirs.places, around.places, strict=True):
         assert one[:3] == other[:3]
@@ -120,16 +123,16 @@ def test_what_is_no_picture_is_refused_and_the_process_lives_on(
     lookout: PhotoWorkerClient, pictures: ServedPictures
 ) -> None:
     there = lookout.over(pictures)
-    there.alike(PHOTO, 1, VISIBLE)
+    there.similar_items(PHOTO, 1, VISIBLE)
     process = lookout.pid
 
     with pytest.raises(NotAPictureError, match="not a JPEG"):
-        there.alike(b"nothing", 1, VISIBLE)
+        there.similar_items(b"nothing", 1, VISIBLE)
     with pytest.raises(PictureTooLargeError, match="megapixels are the maximum"):
-        there.around(header_of_png(20_000, 20_000), 1, VISIBLE)
+        there.similar_items_by_region(header_of_png(20_000, 20_000), 1, VISIBLE)
 
     assert lookout.pid == process
-    assert len(there.alike(PHOTO, 1, VISIBLE).items) == 1
+    assert len(there.similar_items(PHOTO, 1, VISIBLE).items) == 1
 
 
 def test_a_store_without_pictures_has_nothing_alike(
@@ -137,26 +140,26 @@ def test_a_store_without_pictures_has_nothing_alike(
 ) -> None:
     there = lookout.over(ServedPictures(tmp_path, StoreId("bare")))
 
-    assert len(there.alike(PHOTO, 3, VISIBLE).items) == 0
-    assert there.around(PHOTO, 3, VISIBLE).places == []
+    assert len(there.similar_items(PHOTO, 3, VISIBLE).items) == 0
+    assert there.similar_items_by_region(PHOTO, 3, VISIBLE).places == []
 
 
 def test_another_starts_where_one_was_killed(pictures: ServedPictures) -> None:
     lookout = PhotoWorkerClient()
     there = lookout.over(pictures)
-    there.alike(PHOTO, 1, VISIBLE)
+    there.similar_items(PHOTO, 1, VISIBLE)
     assert lookout.pid is not None
     child = _child_of(lookout.pid)
     # A stop of the whole group is not for it: photos in hand are answered first.
     os.kill(lookout.pid, signal.SIGTERM)
-    assert len(there.alike(PHOTO, 1, VISIBLE).items) == 1
+    assert len(there.similar_items(PHOTO, 1, VISIBLE).items) == 1
 
     stopped = lookout.pid
     os.kill(stopped, signal.SIGSTOP)
     killing = threading.Timer(0.2, os.kill, (stopped, signal.SIGKILL))
     killing.start()
 
-    assert len(there.alike(PHOTO, 1, VISIBLE).items) == 1
+    assert len(there.similar_items(PHOTO, 1, VISIBLE).items) == 1
     assert lookout.pid != stopped
     eventually(lambda: not _lives(child))
     lookout.close()
@@ -177,7 +180,7 @@ def test_a_photo_that_finds_no_time_left_over_is_looked_at_all_the_same(
 
     ask = WorkerProcess.request
     monkeypatch.setattr(WorkerProcess, "request", sees)
-    hits = starved.over(pictures).alike(PHOTO, 1, VISIBLE)
+    hits = starved.over(pictures).similar_items(PHOTO, 1, VISIBLE)
 
     assert len(hits.items) == 1
     assert policies == [[os.SCHED_IDLE] * 2, [os.SCHED_OTHER] * 2]
@@ -190,7 +193,7 @@ def test_where_no_process_starts_the_photo_is_sent_again(
     monkeypatch.setattr(module, "PHOTO_WORKER_MODULE", "productrecs.nobody")
 
     with pytest.raises(PhotoWorkerError, match="retry in a moment"):
-        PhotoWorkerClient().over(pictures).alike(PHOTO, 1, VISIBLE)
+        PhotoWorkerClient().over(pictures).similar_items(PHOTO, 1, VISIBLE)
 
 
 def test_it_knows_nothing_of_the_services_environment_and_goes_with_its_child(
@@ -198,7 +201,7 @@ def test_it_knows_nothing_of_the_services_environment_and_goes_with_its_child(
 ) -> None:
     monkeypatch.setenv("DATABASE_URL", "postgresql://secret")
     lookout = PhotoWorkerClient()
-    lookout.over(pictures).alike(PHOTO, 1, VISIBLE)
+    lookout.over(pictures).similar_items(PHOTO, 1, VISIBLE)
     assert lookout.pid is not None
     processes = [lookout.pid, _child_of(lookout.pid)]
     environments = [Path(f"/proc/{pid}/environ").read_bytes() for pid in processes]
@@ -228,7 +231,8 @@ def test_a_model_that_is_gone_is_waited_for(
     there = lookout.over(Behind(pictures))
 
     assert _is_same(
-        there.alike(PHOTO, 4, VISIBLE), lookout.over(pictures).alike(PHOTO, 4, VISIBLE)
+        there.similar_items(PHOTO, 4, VISIBLE),
+        lookout.over(pictures).similar_items(PHOTO, 4, VISIBLE),
     )
 
 
@@ -253,7 +257,7 @@ def test_a_picture_that_was_saved_anew_finds_its_own_product_first(
         for kind in KINDS:
             picture = drawn(*kind)
             anew = encoded(picture.resize((picture.width * 2, picture.height * 2)))
-            found.append(eye.alike(anew, 1, everything).items.tolist()[0])
+            found.append(eye.similar_items(anew, 1, everything).items.tolist()[0])
 
     assert found == list(range(len(KINDS)))
 
@@ -278,7 +282,7 @@ def test_a_place_in_a_photo_weighs_less_than_the_photo_as_a_whole(
     grey = describe(np.full((64, 64, 3), 128, np.uint8))[None]
     with _Seen(PhotoDescriptors(grey, as_a_whole, in_a_place)) as viewer:
         eye = PhotoMatcher(viewer, pictures, BuiltInEmbedding())
-        found = eye.alike(b"photo", 5, np.ones(len(KINDS), np.bool_))
+        found = eye.similar_items(b"photo", 5, np.ones(len(KINDS), np.bool_))
     scores = dict(zip(found.items.tolist(), found.scores.tolist(), strict=True))
 
     assert found.items[0] == 1
@@ -311,7 +315,9 @@ def test_two_results_are_found_by_looks_and_the_others_by_kind(
         monkeypatch.setattr(pictures, "queries", queries)
         seen = PhotoDescriptors(grey, grey, grey, may_be_scene, is_upright=True)
         with _Seen(seen) as viewer:
-            alike = PhotoMatcher(viewer, pictures, embedding).alike(b"photo", 5, everything)
+            alike = PhotoMatcher(viewer, pictures, embedding).similar_items(
+                b"photo", 5, everything
+            )
         assert (np.diff(alike.scores) <= 0).all()
         items: list[int] = alike.items.tolist()
         return items
@@ -351,7 +357,9 @@ def test_the_places_of_a_wide_scene_give_their_items_by_turns(
     places = np.concatenate([clear, faint])
     seen = PhotoDescriptors(clear, clear, places, is_scene=True, is_upright=is_upright)
     with _Seen(seen) as viewer:
-        found = PhotoMatcher(viewer, pictures, embedding).alike(b"photo", 5, everything)
+        found = PhotoMatcher(viewer, pictures, embedding).similar_items(
+            b"photo", 5, everything
+        )
     # The copy comes first in any case, as the first of the clear place.
     assert (found.items[:2].tolist() == [0, len(KINDS) - 1]) == by_turns
     assert (np.diff(found.scores) <= 0).all()

@@ -13,7 +13,7 @@ from productrecs.core.report import (
     Definition,
     Report,
     ReportValue,
-    report_query,
+    parse_report_query,
 )
 from productrecs.report_registry import (
     REPORT_TYPES,
@@ -67,7 +67,7 @@ def report(
         domain, name = name, domain
     with open_services(data) as services:
         store = find_store(services.database, domain)
-        query = report_query(services.clock(), store.settings.zone, **period_options)
+        query = parse_report_query(services.clock(), store.settings.zone, **period_options)
         refresh_report_counts(services, store, name, query)
         table = make_report(services, store, name, query)
     if as_json:

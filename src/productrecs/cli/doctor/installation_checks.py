@@ -52,8 +52,8 @@ from productrecs.storage.files.object_store import (
     ObjectStoreUnavailableError,
 )
 from productrecs.storage.sql.dialects import Replication
-from productrecs.training.search.multilingual_text_model import multilingual_text_model
-from productrecs.training.search.packaged_text_model import packaged_text_model
+from productrecs.training.search.multilingual_text_model import load_multilingual_text_model
+from productrecs.training.search.packaged_text_model import load_packaged_text_model
 from productrecs.training.search.text_embedder import TextModel
 from productrecs.worker.scheduled_backups import newest_backup_ms
 
@@ -253,7 +253,7 @@ def check_text_model(services: Services) -> Iterator[CheckResult]:
         yield ok("search", "finds by words alone, as the setting says")
     else:
         try:
-            model = packaged_text_model(settings.data / TEXT_MODEL_FOLDER)
+            model = load_packaged_text_model(settings.data / TEXT_MODEL_FOLDER)
         except ModelFileError as error:
             yield notice("search", f"finds by words alone: {error}", remedy)
             return
@@ -269,7 +269,7 @@ _EVERYDAY_NAMES: Final = "finds everyday names in 7 languages (9 of 10 nouns mea
 def _multilingual_model_result(folder: Path) -> CheckResult:
     remedy = "pip install 'productrecs[languages]', then restart"
     try:
-        model = multilingual_text_model(folder)
+        model = load_multilingual_text_model(folder)
     except ModelFileError as error:
         return notice("search", f"{_EVERYDAY_NAMES} only: {error}", remedy)
     if model is None:

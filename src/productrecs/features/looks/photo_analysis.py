@@ -173,7 +173,7 @@ def spots_in_picture(
         NotAPictureError: when it is not a picture, or too costly to read.
         PictureTooLargeError: when it has too many pixels.
     """
-    seen = photo_search.around(data, MAX_PRODUCTS, visible)
+    seen = photo_search.similar_items_by_region(data, MAX_PRODUCTS, visible)
     return find_photo_spots(seen.confidence, catalog, seen.places)
 
 

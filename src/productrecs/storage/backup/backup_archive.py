@@ -81,7 +81,7 @@ class BackupManifest:
         return msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"
 
 
-def read_manifest(content: bytes) -> BackupManifest:
+def parse_manifest(content: bytes) -> BackupManifest:
     """Return what `to_json` wrote.
 
     Raises:
@@ -211,13 +211,13 @@ def write_archive(
             content = manifest.to_json()
             _add(tar, _MANIFEST, len(content), sums.adding(_MANIFEST, io.BytesIO(content)))
             for name, size in manifest.sizes.items():
-                watched = _Reading(members[name], _pausing(file, advance))
+                watched = _Reading(members[name], _sync_and_pause_callback(file, advance))
                 _add(tar, name, size, sums.adding(name, watched))
             listed = sums.listed()
             _add(tar, _SUMS, len(listed), io.BytesIO(listed))
 
 
-def read_archive(
+def unpack_archive(
     path: Path,
     unpacked: Path | None,
     accept: Callable[[BackupManifest], None],
@@ -238,7 +238,7 @@ def read_archive(
         try:
             tar = tarfile.open(fileobj=decompressed, mode="r|", bufsize=_BLOCK)  # noqa: SIM115 - a stream: nothing of its own to close
             head = _small(tar, _MANIFEST)
-            manifest, sums = read_manifest(head), _Sums()
+            manifest, sums = parse_manifest(head), _Sums()
         except (*_BROKEN, NotABackupError) as error:
             raise _unreadable(decompressed) from error
         sums.add(_MANIFEST, head)
@@ -358,7 +358,7 @@ def _syncing(file: BinaryIO, advance: Advance) -> Callable[[bytes], None]:
     return watch
 
 
-def _pausing(file: BinaryIO, advance: Advance) -> Callable[[bytes], None]:
+def _sync_and_pause_callback(file: BinaryIO, advance: Advance) -> Callable[[bytes], None]:
     """Return a callback for each block that syncs `file` in small steps.
 
     After each step it pauses equally long, so that the running service can use the disk.

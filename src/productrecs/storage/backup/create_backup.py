@@ -26,8 +26,8 @@ from productrecs.storage.backup.backup_archive import (
     damaged_backup,
     is_compressed,
     pause_after_io,
-    read_archive,
     sync_folder,
+    unpack_archive,
     write_archive,
 )
 from productrecs.storage.sql import apsw_dbapi
@@ -94,13 +94,13 @@ def copy_database(
         StorageError: one of its kinds, when the database or the disk fails.
     """
     if isinstance(database.dialect, SqliteDialect):
-        _copy_pages(snapshot, target, advance)
+        _copy_sqlite_pages(snapshot, target, advance)
     else:
         _copy_rows(database, snapshot, target.parent, advance)
-    make_standalone(target)
+    make_standalone_database(target)
 
 
-def make_standalone(path: Path) -> None:
+def make_standalone_database(path: Path) -> None:
     """Make an unused database one durable file that needs no write-ahead log."""
     try:
         connection = apsw.Connection(str(path))
@@ -117,7 +117,7 @@ def make_standalone(path: Path) -> None:
         os.close(descriptor)
 
 
-def _copy_pages(snapshot: sa.Connection, target: Path, advance: Advance) -> None:
+def _copy_sqlite_pages(snapshot: sa.Connection, target: Path, advance: Advance) -> None:
     page, done = _pragma(snapshot, "page_size"), 0
     descriptor = os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     try:
@@ -273,8 +273,10 @@ def create_backup(request: BackupRequest, begin: Begin) -> BackupManifest:
     with temp_folder(target.parent, ".backup-") as folder:
         packed = folder / "packed"
         with contextlib.ExitStack() as stack:
-            members = _copied(request, folder / DATABASE, stack, begin)
-            manifest = _described(request, folder / DATABASE, members)
+            members = _copy_database_and_open_files(
+                request, folder / DATABASE, stack, begin
+            )
+            manifest = _describe_backup(request, folder / DATABASE, members)
             total = sum(manifest.sizes.values())
             write_archive(
                 packed,
@@ -283,13 +285,13 @@ def create_backup(request: BackupRequest, begin: Begin) -> BackupManifest:
                 begin("packing", total),
                 compressed=is_compressed(target.name),
             )
-        read_archive(packed, None, lambda _manifest: None, begin("reading back", total))
+        unpack_archive(packed, None, lambda _manifest: None, begin("reading back", total))
         packed.rename(target)
     sync_folder(target.parent)
     return manifest
 
 
-def _copied(
+def _copy_database_and_open_files(
     request: BackupRequest, copy: Path, stack: contextlib.ExitStack, begin: Begin
 ) -> dict[str, BinaryIO]:
     """Copy the database; return it and the other files of the same moment, open.
@@ -331,7 +333,7 @@ def _copy(
     copy_database(request.database, snapshot, copy, begin("copying", size))
 
 
-def _described(
+def _describe_backup(
     request: BackupRequest, copy: Path, members: Mapping[str, BinaryIO]
 ) -> BackupManifest:
     found = verify_database(copy)

@@ -22,14 +22,14 @@ from productrecs.storage.backup.backup_archive import (
     TargetExistsError,
     check_free_space,
     damaged_backup,
-    read_archive,
     sync_folder,
+    unpack_archive,
 )
 from productrecs.storage.backup.create_backup import (
     Begin,
     count_rows,
     delete_rows,
-    make_standalone,
+    make_standalone_database,
     read_tables,
     verify_database,
 )
@@ -264,7 +264,9 @@ def _stage(path: Path, staged: Path, begin: Begin) -> BackupManifest:
             )
             raise NewerBackupError(message)
 
-    manifest = read_archive(path, staged, accept, lambda done: advance(round(done * share)))
+    manifest = unpack_archive(
+        path, staged, accept, lambda done: advance(round(done * share))
+    )
     begin("checking", 1)
     found = verify_database(staged / DATABASE)
     if (found.schema, found.rows) != (manifest.schema, manifest.rows):
@@ -282,7 +284,7 @@ def _prepare(staged: Path) -> None:
             transaction.execute(models.delete())
     finally:
         database.close()
-    make_standalone(staged / DATABASE)
+    make_standalone_database(staged / DATABASE)
 
 
 def _check_place(place: RestoreTarget) -> None:

@@ -85,7 +85,7 @@ class SearchInputs:
         """Number of rows in memory."""
         return len(self.searches.times) + len(self._carts.whole().times)
 
-    def read_on(
+    def read_searches(
         self, repository: EventLogRepository, after_seq: int, up_to_seq: int
     ) -> None:
         """Read the facts after `after_seq`, up to `up_to_seq`."""

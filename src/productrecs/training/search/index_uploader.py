@@ -90,7 +90,7 @@ class IndexUploader:
             if not self._lease.take():
                 self._stopping.set()
 
-    def fetch_all(self) -> None:
+    def fetch_serving_indexes(self) -> None:
         """Bring the folder to the indexes that serve, from whichever machine they are.
 
         A store whose index cannot be had is indexed from its catalog.
@@ -127,7 +127,7 @@ class IndexUploader:
         while not self._stopping.wait(_PAUSE_SECONDS):
             try:
                 self.renew()
-                if self._may_upload.is_set() and not self.upload_changed():
+                if self._may_upload.is_set() and not self.upload_changed_indexes():
                     break
             except ObjectStoreUnavailableError:  # logged once
                 self._stopping.wait(_RETRY_SECONDS)
@@ -138,7 +138,7 @@ class IndexUploader:
                 self._stopping.wait(_RETRY_SECONDS)
         self._stopping.set()
 
-    def upload_changed(self) -> bool:
+    def upload_changed_indexes(self) -> bool:
         """Upload the changed indexes; return False if another process moved a pointer."""
         with self._database.reading() as connection:
             heads = serving_snapshots(connection)
@@ -150,11 +150,11 @@ class IndexUploader:
                 uploaded.index_id = None
             elif head.index_id != uploaded.index_id:
                 return False
-            if not self._upload(head.store_id, uploaded):
+            if not self._upload_if_changed(head.store_id, uploaded):
                 return False
         return True
 
-    def _upload(self, store_id: StoreId, uploaded: _Uploaded) -> bool:
+    def _upload_if_changed(self, store_id: StoreId, uploaded: _Uploaded) -> bool:
         folder = index_folder(self._root, store_id)
         stamps, now = _stamps(folder), time.monotonic()
         is_current = uploaded.index_id is not None and stamps == uploaded.stamps

@@ -80,7 +80,7 @@ class IndexFollower:
         """Whether it was ever published to readers."""
         return self.manifest.files is not None
 
-    def step(self, reader: RawReader, head_seq: int, *, publish: bool) -> bool:
+    def index_next_batch(self, reader: RawReader, head_seq: int, *, publish: bool) -> bool:
         """Index one batch of changes; return whether all up to `head_seq` are indexed.
 
         Raises:
@@ -89,8 +89,8 @@ class IndexFollower:
         """
         found = read_catalog_changes(reader, self.store_id, self._place, BATCH)
         writer = self._open()
-        store_index, new = self._split_indexed(found.changed)
-        writer.put(store_index)
+        maybe_indexed, new = self._split_maybe_indexed_and_new(found.changed)
+        writer.put(maybe_indexed)
         writer.put(new, are_new=True)
         writer.remove(found.removed)
         self._waiting += len(new)
@@ -135,7 +135,7 @@ class IndexFollower:
         writer.commit(with_words=with_words)
         self._pending, self._waiting = self._pending + self._waiting, 0
 
-    def _split_indexed(
+    def _split_maybe_indexed_and_new(
         self, changed: Sequence[ProductText]
     ) -> tuple[list[ProductText], list[ProductText]]:
         """Return the products that may be in the index, and those that are certainly new.
@@ -145,14 +145,14 @@ class IndexFollower:
         indexed_bits = self._indexed_bits
         if indexed_bits is None:
             return list(changed), []
-        store_index: list[ProductText] = []
+        maybe_indexed: list[ProductText] = []
         new: list[ProductText] = []
         for product in changed:
             if product.number >= len(indexed_bits):
                 indexed_bits.extend(bytes(product.number + 1 - len(indexed_bits)))
-            (store_index if indexed_bits[product.number] else new).append(product)
+            (maybe_indexed if indexed_bits[product.number] else new).append(product)
             indexed_bits[product.number] = 1
-        return store_index, new
+        return maybe_indexed, new
 
     def _open(self) -> IndexWriter:
         if self._writer is None:
@@ -203,7 +203,7 @@ class Indexer:
         self._root = root
         self._accounts = accounts
         self._seconds = seconds
-        self._stores: dict[StoreId, _Indexing] = {}
+        self._indexings: dict[StoreId, _Indexing] = {}
         self._is_writing = False  # whether a writer is open, which takes much memory
         self._opened = 0  # writers, since the last commit of those that are due
         self._slowness = 1.0  # the factor of the pauses between checks
@@ -217,17 +217,17 @@ class Indexer:
         heads = read_catalog_heads(reader)
         self._slowness = max(1.0, len(heads) / _STORES_AT_FULL_RATE)
         self._drop_deleted({head.store_id for head in heads})
-        busy = [self._followed(reader, head) for head in heads]
+        busy = [self._follow_changes(reader, head) for head in heads]
         draft = next((head for head in heads if self._is_drafting(head)), None)
         if draft is not None:
-            busy.append(self._run_store_step(self._draft, reader, draft))
+            busy.append(self._run_store_step(self._continue_draft, reader, draft))
         self._commit_due()
         was_writing, self._is_writing = self._is_writing, self._has_writers()
         if was_writing and not self._is_writing:
             release_freed_memory()
         return any(busy)
 
-    def _followed(self, reader: RawReader, head: CatalogHead) -> bool:
+    def _follow_changes(self, reader: RawReader, head: CatalogHead) -> bool:
         """Index one batch of a store; close writers at once if that opened too many."""
         had_writer = self._has_writer(head.store_id)
         is_busy = self._run_store_step(self._follow, reader, head)
@@ -238,17 +238,17 @@ class Indexer:
         return is_busy
 
     def _has_writer(self, store_id: StoreId) -> bool:
-        found = self._stores.get(store_id)
+        found = self._indexings.get(store_id)
         return found is not None and found.live is not None and found.live.has_uncommitted
 
     def _has_writers(self) -> bool:
-        return any(self._has_writer(store_id) for store_id in self._stores)
+        return any(self._has_writer(store_id) for store_id in self._indexings)
 
     def close(self) -> None:
         """Close every writer."""
-        for one in self._stores.values():
-            if one.live is not None:
-                one.live.commit_if_due(now=True)
+        for indexing in self._indexings.values():
+            if indexing.live is not None:
+                indexing.live.commit_if_due(now=True)
 
     def _run_store_step(
         self,
@@ -258,84 +258,82 @@ class Indexer:
     ) -> bool:
         """Run a store's step; a failure is retried later and stops no other store."""
         store = self._accounts.by_id(head.store_id)
-        store_index = self._stores.get(head.store_id)
-        if store_index is None:
-            store_index = _Indexing(index_folder(self._root, head.store_id))
-            self._stores[head.store_id] = store_index
-        if store is None or self._seconds() < store_index.not_before:
+        indexing = self._indexings.get(head.store_id)
+        if indexing is None:
+            indexing = _Indexing(index_folder(self._root, head.store_id))
+            self._indexings[head.store_id] = indexing
+        if store is None or self._seconds() < indexing.not_before:
             return False
         try:
-            return action(reader, head, store, store_index)
+            return action(reader, head, store, indexing)
         except (BrokenIndexError, DamagedIndexError) as error:
             _log.warning(
                 "search index rebuilt", extra=_facts(head) | {"error": operator_text(error)}
             )
-            self._discard(store_index)
+            self._discard(indexing)
         except OSError:
             _log.exception("search index write failed", extra=_facts(head))
-            store_index.not_before = self._seconds() + _RETRY_SECONDS
+            indexing.not_before = self._seconds() + _RETRY_SECONDS
         return True
 
     def _follow(
-        self, reader: RawReader, head: CatalogHead, store: Store, store_index: _Indexing
+        self, reader: RawReader, head: CatalogHead, store: Store, indexing: _Indexing
     ) -> bool:
         """Update the serving index; start a draft if needed."""
-        if head.seq == 0 and store_index.live is None:
+        if head.seq == 0 and indexing.live is None:
             return False  # a store without a catalog has no index
-        self._check(store_index)
-        if store_index.draft is None and self._is_due(reader, head, store, store_index):
-            self._begin(reader, head, store, store_index)
-        live = store_index.live
+        self._open_and_check_serving_index(indexing)
+        if indexing.draft is None and self._needs_new_index(reader, head, store, indexing):
+            self._begin_new_index(reader, head, store, indexing)
+        live = indexing.live
         if live is None or live.manifest.applied_seq >= head.seq:
             return False
-        return not live.step(reader, head.seq, publish=True)
+        return not live.index_next_batch(reader, head.seq, publish=True)
 
-    def _check(self, store_index: _Indexing) -> None:
+    def _open_and_check_serving_index(self, indexing: _Indexing) -> None:
         """Find the serving index and check its integrity.
 
         Raises:
             DamagedIndexError: when its checksums differ or a reader cannot open it.
         """
         now = self._seconds()
-        if now - store_index.files_checked_at < self._slowness * _DAMAGE_CHECK_SECONDS:
+        if now - indexing.files_checked_at < self._slowness * _DAMAGE_CHECK_SECONDS:
             return
-        store_index.files_checked_at = now
-        if store_index.live is not None and store_index.live.is_published:
-            self._check_damage_mark(store_index, store_index.live)
-        manifest = (
-            store_index.live.manifest if store_index.live else store_index.folder.current()
-        )
+        indexing.files_checked_at = now
+        if indexing.live is not None and indexing.live.is_published:
+            self._repair_unreadable_pointer(indexing, indexing.live)
+        manifest = indexing.live.manifest if indexing.live else indexing.folder.current()
         if manifest is None or manifest.format != FORMAT:
             return
-        if store_index.folder.is_damaged(manifest.generation):
-            if store_index.live is None:
+        if indexing.folder.is_damaged(manifest.generation):
+            if indexing.live is None:
                 return  # already known; a draft is in progress
             message = "a reader found it damaged"
             raise DamagedIndexError(message)
-        self._check_files(store_index, manifest, now)
-        if store_index.live is None:
-            store_index.live = IndexFollower(
-                StoreId(store_index.folder.folder.name), store_index.folder, manifest
+        self._check_checksums_when_due(indexing, manifest, now)
+        if indexing.live is None:
+            indexing.live = IndexFollower(
+                StoreId(indexing.folder.folder.name), indexing.folder, manifest
             )
 
     @staticmethod
-    def _check_damage_mark(store_index: _Indexing, live: IndexFollower) -> None:
+    def _repair_unreadable_pointer(indexing: _Indexing, live: IndexFollower) -> None:
         """Rewrite the pointer to the serving index if it is unreadable.
 
         Raises:
             DamagedIndexError: when the index files are gone as well.
         """
-        stamp = store_index.folder.stamp()
+        stamp = indexing.folder.stamp()
         if stamp is None:
             message = "its files are gone"
             raise DamagedIndexError(message)
-        if stamp != store_index.stamp and store_index.folder.current() is None:
+        if stamp != indexing.stamp and indexing.folder.current() is None:
             live.publish()
-            stamp = store_index.folder.stamp()
-        store_index.stamp = stamp
+            stamp = indexing.folder.stamp()
+        indexing.stamp = stamp
 
-    def _check_files(
-        self, store_index: _Indexing, manifest: IndexManifest, now: float
+    def _check_checksums_when_due(
+        self, indexing: _Indexing, manifest: IndexManifest, now: float
     ) -> None:
         """Compare files with their checksums after a modification, or after a while.
 
@@ -343,21 +341,21 @@ class Indexer:
             DamagedIndexError: when a file differs.
         """
         has_changed = False
-        if now - store_index.changed_at >= self._slowness * _FILE_CHECK_SECONDS:
-            store_index.changed_at = now
-            has_changed = store_index.folder.has_changed(manifest)
-        if has_changed or now - store_index.checked_at >= self._slowness * _CHECK_SECONDS:
-            store_index.checked_at = now
-            store_index.folder.check(manifest)
+        if now - indexing.changed_at >= self._slowness * _FILE_CHECK_SECONDS:
+            indexing.changed_at = now
+            has_changed = indexing.folder.has_changed(manifest)
+        if has_changed or now - indexing.checked_at >= self._slowness * _CHECK_SECONDS:
+            indexing.checked_at = now
+            indexing.folder.check(manifest)
 
-    def _is_due(
-        self, reader: RawReader, head: CatalogHead, store: Store, store_index: _Indexing
+    def _needs_new_index(
+        self, reader: RawReader, head: CatalogHead, store: Store, indexing: _Indexing
     ) -> bool:
         """Return whether a new index is needed: there is none, or its language changed.
 
         The language is detected again when the catalog has grown tenfold.
         """
-        live = store_index.live
+        live = indexing.live
         if live is None or live.manifest.told_language != store.settings.language:
             return True
         if head.size < _REDETECTION_GROWTH * max(
@@ -370,13 +368,13 @@ class Indexer:
         )
         return found != live.manifest.language
 
-    def _begin(
-        self, reader: RawReader, head: CatalogHead, store: Store, store_index: _Indexing
+    def _begin_new_index(
+        self, reader: RawReader, head: CatalogHead, store: Store, indexing: _Indexing
     ) -> None:
         """Start a new index: as a draft, or as the serving one if there is none."""
         language = store.settings.language
         manifest = IndexManifest(
-            generation=store_index.folder.new_generation(),
+            generation=indexing.folder.new_generation(),
             format=FORMAT,
             language=detect_language(sample_texts(reader, head.store_id), language),
             told_language=language,
@@ -384,63 +382,63 @@ class Indexer:
             looked_at_size=head.size,
         )
         _log.info("search index started", extra=_facts(head) | index_log_fields(manifest))
-        follower = IndexFollower(head.store_id, store_index.folder, manifest)
-        if store_index.folder.current() is None:
-            store_index.live = follower  # a partial index is better than none
+        follower = IndexFollower(head.store_id, indexing.folder, manifest)
+        if indexing.folder.current() is None:
+            indexing.live = follower  # a partial index is better than none
         else:
-            store_index.draft = follower
+            indexing.draft = follower
 
     def _is_drafting(self, head: CatalogHead) -> bool:
-        store_index = self._stores.get(head.store_id)
-        return store_index is not None and store_index.draft is not None
+        indexing = self._indexings.get(head.store_id)
+        return indexing is not None and indexing.draft is not None
 
-    def _draft(
-        self, reader: RawReader, head: CatalogHead, store: Store, store_index: _Indexing
+    def _continue_draft(
+        self, reader: RawReader, head: CatalogHead, store: Store, indexing: _Indexing
     ) -> bool:
         """Continue the draft; once it has caught up, it serves."""
-        draft = store_index.draft
+        draft = indexing.draft
         if draft is None:
             return False
         if draft.manifest.told_language != store.settings.language:
             draft.drop()
-            store_index.draft = None
+            indexing.draft = None
             return True
-        if draft.step(reader, head.seq, publish=False):
+        if draft.index_next_batch(reader, head.seq, publish=False):
             draft.publish()
-            if store_index.live is not None:
-                store_index.live.drop()
-            store_index.live, store_index.draft = draft, None
-            store_index.checked_at = self._seconds()
-            store_index.folder.clean(draft.manifest.generation)
+            if indexing.live is not None:
+                indexing.live.drop()
+            indexing.live, indexing.draft = draft, None
+            indexing.checked_at = self._seconds()
+            indexing.folder.clean(draft.manifest.generation)
             _log.info(
                 "search index built",
                 extra=_facts(head) | index_log_fields(draft.manifest),
             )
         return True
 
-    def _discard(self, store_index: _Indexing) -> None:
+    def _discard(self, indexing: _Indexing) -> None:
         """Drop the broken index; the next turn starts a new one."""
-        manifest = store_index.folder.current()
-        if manifest is not None and store_index.draft is None:
-            store_index.folder.mark_damaged(manifest.generation)
-        for follower in (store_index.live, store_index.draft):
+        manifest = indexing.folder.current()
+        if manifest is not None and indexing.draft is None:
+            indexing.folder.mark_damaged(manifest.generation)
+        for follower in (indexing.live, indexing.draft):
             if follower is not None:
                 follower.drop()
-        store_index.live = store_index.draft = None
+        indexing.live = indexing.draft = None
 
     def _commit_due(self) -> None:
         self._opened = 0
         uncommitted = [
-            one.live
-            for one in self._stores.values()
-            if one.live and one.live.has_uncommitted
+            indexing.live
+            for indexing in self._indexings.values()
+            if indexing.live and indexing.live.has_uncommitted
         ]
         for index, follower in enumerate(uncommitted):
             follower.commit_if_due(now=index >= _MAX_WRITERS)
 
     def _drop_deleted(self, present: set[StoreId]) -> None:
-        for store_id in self._stores.keys() - present:
-            dropped = self._stores.pop(store_id)
+        for store_id in self._indexings.keys() - present:
+            dropped = self._indexings.pop(store_id)
             if dropped.live is not None:
                 dropped.live.drop()
             dropped.folder.remove()

@@ -78,7 +78,7 @@ class _Array(NamedTuple):
 _NORM: Final = ("ln_g", "ln_b")
 
 
-def _network() -> list[_Array]:
+def _network_arrays() -> list[_Array]:
     """Return the arrays of the network, in the order of its file."""
     wide = _SIZE + len(_CONTEXTS) * _CHANNELS
     arrays = [_Array("scale", (_TABLES,)), _Array("lo", (_TABLES,))]
@@ -113,7 +113,7 @@ class MultilingualModel:
     name: str
 
 
-def multilingual_text_model(
+def load_multilingual_text_model(
     folder: Path, weights: PackagedFile = WEIGHTS, pieces: PackagedFile = PIECES
 ) -> MultilingualModel | None:
     """Return the packaged model; None if it is not installed.
@@ -130,16 +130,16 @@ def multilingual_text_model(
     name = f"languages-{weights.sha256[:16]}-{_FORMAT}"
     target = folder / name
     if not target.exists():
-        contents = weights.checked(found[0]), pieces.checked(found[1])
+        contents = weights.read_verified(found[0]), pieces.read_verified(found[1])
         try:
-            _write(target, *contents)
+            _write_model_folder(target, *contents)
         except (OSError, ValueError, KeyError, struct.error) as error:
             message = f"the text model of {weights.module} cannot be written: {error}"
             raise ModelFileError(message) from error
     return MultilingualModel(target, name)
 
 
-def _write(target: Path, weights: bytes, pieces: bytes) -> None:
+def _write_model_folder(target: Path, weights: bytes, pieces: bytes) -> None:
     """Write the arrays into a folder that appears whole."""
     target.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=f".{target.name}", dir=target.parent))
@@ -147,7 +147,7 @@ def _write(target: Path, weights: bytes, pieces: bytes) -> None:
         with np.load(io.BytesIO(weights), allow_pickle=False) as file:
             parts = [file[f"q{n + 1}"] for n in range(_TABLES)]
             table = np.stack(parts, axis=1).reshape(-1, _SIZE).astype(np.uint8)
-            rows = [file[one.name].astype("<f4").ravel() for one in _network()]
+            rows = [file[array.name].astype("<f4").ravel() for array in _network_arrays()]
         (draft / "table").write_bytes(table.tobytes())
         np.save(draft / "network.npy", np.concatenate(rows))
         for name, array in _piece_arrays(pieces).items():
@@ -214,7 +214,7 @@ class UnigramTokenizer:
         self._powers = np.array(powers, np.uint64)
         self._unknown = float(self._scores.min()) - _UNKNOWN_PENALTY
 
-    def split(self, text: str) -> _Pieces:
+    def split_into_pieces(self, text: str) -> _Pieces:
         """Return the pieces of a text after Unicode normalisation NFKC."""
         words = unicodedata.normalize("NFKC", text).split()
         spelled = "".join(_BLANK + word for word in words)[:_LONGEST]
@@ -270,7 +270,9 @@ class MultilingualEmbedder:
             ModelFileError: when the model cannot be run.
         """
         with self._running() as loaded:
-            return np.stack([loaded.embed(loaded.split(text).numbers) for text in texts])
+            return np.stack(
+                [loaded.embed(loaded.split_into_pieces(text).numbers) for text in texts]
+            )
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
         """Return one row per query, each of length 1; zeros for one that is no words.
@@ -284,13 +286,15 @@ class MultilingualEmbedder:
         rows = np.zeros((len(texts), _SIZE), np.float32)
         with self._running() as loaded:
             for row, text in zip(rows, texts, strict=True):
-                pieces = loaded.split(text)
+                pieces = loaded.split_into_pieces(text)
                 least = _LEAST_PROBABLE * len(text.encode())
                 if max(text, default="") <= _LATIN and pieces.log_probability < least:
                     continue
-                capital = loaded.split(text.title()).numbers
-                mean = loaded.embed(pieces.numbers) + loaded.embed(capital)
-                row[:] = mean / np.linalg.norm(mean)
+                capitalised_numbers = loaded.split_into_pieces(text.title()).numbers
+                vector_sum = loaded.embed(pieces.numbers) + loaded.embed(
+                    capitalised_numbers
+                )
+                row[:] = vector_sum / np.linalg.norm(vector_sum)
         return rows
 
     def prepare_queries(self, stopping: threading.Event) -> bool:  # noqa: ARG002
@@ -324,7 +328,7 @@ class _Network:
     """The network and its tokenizer, mapped into memory."""
 
     def __init__(self, folder: Path) -> None:
-        self.split = UnigramTokenizer(folder).split
+        self.split_into_pieces = UnigramTokenizer(folder).split_into_pieces
         self._table = os.open(folder / "table", os.O_RDONLY)
         weakref.finalize(self, os.close, self._table)
         numbers = np.load(folder / "network.npy", mmap_mode="r")
@@ -333,23 +337,28 @@ class _Network:
 
     def embed(self, numbers: Sequence[int]) -> Floats:
         """Return the vector of a text's pieces."""
-        of = self._arrays
+        arrays = self._arrays
         pieces = np.array([_BEGIN, *numbers, _END])
         part = pieces % _TABLES
-        words = self._rows(pieces) * of["scale"][part, None] + of["lo"][part, None]
+        words = self._rows(pieces) * arrays["scale"][part, None] + arrays["lo"][part, None]
         context = self._normalized(
             np.concatenate(self._each(words, "proj{}", "proj_b{}"), axis=1),
-            *(np.concatenate([of[f"{name}{n}"] for n, _ in _CONTEXTS]) for name in _NORM),
+            *(
+                np.concatenate([arrays[f"{name}{n}"] for n, _ in _CONTEXTS])
+                for name in _NORM
+            ),
         )
         rows = [words]
         for place, (count, before) in enumerate(_CONTEXTS):
             row = context[:, place * _CHANNELS : (place + 1) * _CHANNELS]
             for layer in (1, 2):
-                taken = _windows(row, count, before) @ of[f"w{layer}_{count}"]
-                row = row + np.maximum(taken + of[f"b{layer}_{count}"], 0)
+                convolved = _windows(row, count, before) @ arrays[f"w{layer}_{count}"]
+                row = row + np.maximum(convolved + arrays[f"b{layer}_{count}"], 0)
             rows.append(row)
-        token = self._normalized(np.concatenate(rows, axis=1), of["ln_g"], of["ln_b"])
-        total = token.sum(axis=0) @ of["cnn_W"] + len(pieces) * of["cnn_b"]
+        token = self._normalized(
+            np.concatenate(rows, axis=1), arrays["ln_g"], arrays["ln_b"]
+        )
+        total = token.sum(axis=0) @ arrays["cnn_W"] + len(pieces) * arrays["cnn_b"]
         return self._compressed(total / np.sqrt(np.float32(len(pieces))))
 
     def _rows(self, pieces: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
@@ -360,8 +369,11 @@ class _Network:
         return np.frombuffer(read, np.uint8).reshape(len(pieces), _SIZE)
 
     def _each(self, rows: Floats, weights: str, biases: str) -> list[Floats]:
-        of = self._arrays
-        return [rows @ of[weights.format(n)] + of[biases.format(n)] for n, _ in _CONTEXTS]
+        arrays = self._arrays
+        return [
+            rows @ arrays[weights.format(n)] + arrays[biases.format(n)]
+            for n, _ in _CONTEXTS
+        ]
 
     def _normalized(self, rows: Floats, factor: Floats, offset: Floats) -> Floats:
         """Return rows with mean 0 and variance 1, scaled (layer normalisation)."""
@@ -371,11 +383,11 @@ class _Network:
         return normalized
 
     def _compressed(self, total: Floats) -> Floats:
-        of = self._arrays
-        first = np.maximum(total @ of["d0"], 0)
-        second = np.maximum(total @ of["p1"] + first @ of["d1"], 0)
-        third = np.maximum(second @ of["d2"], 0)
-        vector = np.tanh(second @ of["p3"] + third @ of["d3"])
+        arrays = self._arrays
+        first = np.maximum(total @ arrays["d0"], 0)
+        second = np.maximum(total @ arrays["p1"] + first @ arrays["d1"], 0)
+        third = np.maximum(second @ arrays["d2"], 0)
+        vector = np.tanh(second @ arrays["p3"] + third @ arrays["d3"])
         unit: Floats = (vector / np.linalg.norm(vector)).astype(np.float32)
         return unit
 
@@ -383,7 +395,7 @@ class _Network:
 def _cut(numbers: Floats) -> list[tuple[str, Floats]]:
     """Return the network's arrays, which stand one after another."""
     arrays, at = [], 0
-    for name, shape in _network():
+    for name, shape in _network_arrays():
         count = int(np.prod(shape))
         arrays.append((name, numbers[at : at + count].reshape(shape)))
         at += count

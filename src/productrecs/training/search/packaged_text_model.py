@@ -73,7 +73,7 @@ def write_compact_model(source: memoryview, target: Path) -> None:
     """
     weights = target.with_suffix(".weights")
     try:
-        model, content = _Rewriting(source, weights.name).written()
+        model, content = _Rewriting(source, weights.name).rewrite()
     except (ValueError, KeyError, TypeError, IndexError) as error:
         message = f"the text model has another form: {error!r}"
         raise ModelFileError(message) from error
@@ -116,7 +116,7 @@ class _Rewriting:
     def __init__(self, source: memoryview, weights_file: str) -> None:
         self._model = list(read_protobuf_fields(source))
         self._graph = [
-            one
+            graph_field
             for key, part in self._model
             if key == GRAPH
             for one in read_protobuf_fields(_bytes(part))
@@ -126,92 +126,96 @@ class _Rewriting:
         self._weights = bytearray()
         self._added: dict[str, Array] = {}
 
-    def written(self) -> tuple[bytes, bytes]:
+    def rewrite(self) -> tuple[bytes, bytes]:
         """Return the model's file, and the file of its weights."""
         nodes = [_node(part) for part in self._parts(NODES)]
-        scaled = self._scaled(nodes)
-        dropped = {one.output for one in nodes if one.operator == "Cast"} & {
-            one.inputs[0] for one in nodes if one.output in scaled
-        }
+        scaled = self._scaled_weights_by_output(nodes)
+        dropped = {
+            operation.output for operation in nodes if operation.operator == "Cast"
+        } & {operation.inputs[0] for operation in nodes if operation.output in scaled}
         rewritten = [
-            found
-            for one in nodes
-            if one.output not in scaled and one.output not in dropped
-            for found in self._rewritten(one, scaled)
+            content
+            for operation in nodes
+            if operation.output not in scaled and operation.output not in dropped
+            for content in self._rewrite_node(operation, scaled)
         ]
-        graph = b"".join(field(NODES, one) for one in rewritten)
-        graph += self._initializers(rewritten)
+        graph = b"".join(field(NODES, content) for content in rewritten)
+        graph += self._write_initializers(rewritten)
         for key, part in self._graph:
             if key in {GRAPH_NAME, INPUTS, OUTPUTS}:
                 graph += field(key, bytes(_bytes(part)))
         return self._model_with(graph), bytes(self._weights)
 
-    def _parts(self, wanted: int) -> Iterator[memoryview]:
-        return (_bytes(part) for key, part in self._graph if key == wanted)
+    def _parts(self, field_number: int) -> Iterator[memoryview]:
+        return (_bytes(part) for key, part in self._graph if key == field_number)
 
-    def _scaled(self, nodes: Sequence[_Node]) -> dict[str, _Scaled]:
+    def _scaled_weights_by_output(self, nodes: Sequence[_Node]) -> dict[str, _Scaled]:
         """Return the arrays that are computed from int8 weights and scales, by name."""
         casts = {
-            one.output: one.inputs[0]
-            for one in nodes
-            if one.operator == "Cast"
-            and one.inputs[0] in self._tensors
-            and self._tensors[one.inputs[0]].kind == _INT8
+            operation.output: operation.inputs[0]
+            for operation in nodes
+            if operation.operator == "Cast"
+            and operation.inputs[0] in self._tensors
+            and self._tensors[operation.inputs[0]].kind == _INT8
         }
         return {
-            one.output: _Scaled(casts[one.inputs[0]], one.inputs[1])
-            for one in nodes
-            if one.operator == "Mul" and one.inputs[0] in casts
+            operation.output: _Scaled(casts[operation.inputs[0]], operation.inputs[1])
+            for operation in nodes
+            if operation.operator == "Mul" and operation.inputs[0] in casts
         }
 
-    def _rewritten(self, one: _Node, scaled: Mapping[str, _Scaled]) -> Iterator[bytes]:
-        used = [place for place, name in enumerate(one.inputs) if name in scaled]
+    def _rewrite_node(
+        self, operation: _Node, scaled: Mapping[str, _Scaled]
+    ) -> Iterator[bytes]:
+        used = [index for index, name in enumerate(operation.inputs) if name in scaled]
         if not used:
-            yield one.content
-        elif (one.operator, used) == ("MatMul", [1]):
-            yield self._product(one, scaled[one.inputs[1]])
-        elif (one.operator, used) == ("Gather", [0]):
-            yield from self._lookup(one, scaled[one.inputs[0]])
+            yield operation.content
+        elif (operation.operator, used) == ("MatMul", [1]):
+            yield self._int8_product_node(operation, scaled[operation.inputs[1]])
+        elif (operation.operator, used) == ("Gather", [0]):
+            yield from self._lookup_nodes(operation, scaled[operation.inputs[0]])
         else:
-            message = f"{one.operator} of int8 weights"
+            message = f"{operation.operator} of int8 weights"
             raise ValueError(message)
 
-    def _product(self, one: _Node, scaled: _Scaled) -> bytes:
+    def _int8_product_node(self, operation: _Node, scaled: _Scaled) -> bytes:
         weights, scales = (self._tensors[name].array() for name in scaled)
-        taken, given = weights.shape
-        if taken % _BLOCK or scales.shape != (1, given):
+        input_size, output_size = weights.shape
+        if input_size % _BLOCK or scales.shape != (1, output_size):
             message = f"weights of {weights.shape} with scales of {scales.shape}"
             raise ValueError(message)
-        blocks = taken // _BLOCK
+        blocks = input_size // _BLOCK
         unsigned = (weights.astype(np.int16) + _ZERO).astype(np.uint8)
         names = f"{scaled.weights}_blocks", f"{scaled.scales}_blocks"
-        self._added[names[0]] = unsigned.T.reshape(given, blocks, _BLOCK)
+        self._added[names[0]] = unsigned.T.reshape(output_size, blocks, _BLOCK)
         self._added[names[1]] = np.repeat(scales.T.astype(np.float32), blocks, axis=1)
         return text(DOMAIN, _CONTRIBUTED) + node(
             "MatMulNBits",
-            (one.inputs[0], *names),
-            one.output,
-            K=taken,
-            N=given,
+            (operation.inputs[0], *names),
+            operation.output,
+            K=input_size,
+            N=output_size,
             bits=8,
             block_size=_BLOCK,
             accuracy_level=_INT8_PRODUCTS,
         )
 
-    def _lookup(self, one: _Node, scaled: _Scaled) -> Iterator[bytes]:
+    def _lookup_nodes(self, operation: _Node, scaled: _Scaled) -> Iterator[bytes]:
         weights, scales = (self._tensors[name] for name in scaled)
         if scales.shape != (weights.shape[0], 1):
             message = f"a table of {weights.shape} with scales of {scales.shape}"
             raise ValueError(message)
-        rows, numbers, factors = (f"{one.output}_{end}" for end in ("q", "f", "scale"))
-        yield node("Gather", (scaled.weights, one.inputs[1]), rows, axis=0)
+        rows, numbers, factors = (
+            f"{operation.output}_{end}" for end in ("q", "f", "scale")
+        )
+        yield node("Gather", (scaled.weights, operation.inputs[1]), rows, axis=0)
         yield node("Cast", (rows,), numbers, to=_FLOAT)
-        yield node("Gather", (scaled.scales, one.inputs[1]), factors, axis=0)
-        yield node("Mul", (numbers, factors), one.output)
+        yield node("Gather", (scaled.scales, operation.inputs[1]), factors, axis=0)
+        yield node("Mul", (numbers, factors), operation.output)
 
-    def _initializers(self, nodes: Sequence[bytes]) -> bytes:
+    def _write_initializers(self, nodes: Sequence[bytes]) -> bytes:
         """Return the arrays that nodes take; large ones are put into the second file."""
-        used = {name for one in nodes for name in _node(memoryview(one)).inputs}
+        used = {name for content in nodes for name in _node(memoryview(content)).inputs}
         written = bytearray()
         for part in self._parts(TENSORS):
             name, tensor = _tensor(part)
@@ -305,7 +309,7 @@ class PackagedFile:
             return None
         return Path(found.origin).parent / self.file
 
-    def checked(self, path: Path) -> bytes:
+    def read_verified(self, path: Path) -> bytes:
         """Return the content of `path` after its hash was verified.
 
         Raises:
@@ -342,7 +346,7 @@ TOKENIZER: Final = PackagedFile(
 )
 
 
-def packaged_text_model(
+def load_packaged_text_model(
     folder: Path, network: PackagedFile = MINILM, tokenizer: PackagedFile = TOKENIZER
 ) -> TextModel | None:
     """Return the packaged model; None if it or its runtime is not installed.
@@ -357,8 +361,8 @@ def packaged_text_model(
     runs = all(importlib.util.find_spec(name) for name in ("onnxruntime", "tokenizers"))
     if path is None or words is None or not runs:
         return None
-    content = network.checked(path)
-    tokenizer.checked(words)
+    content = network.read_verified(path)
+    tokenizer.read_verified(words)
     target = folder / f"text-{network.sha256[:16]}-{_FORMAT}.onnx"
     try:
         if not target.exists():

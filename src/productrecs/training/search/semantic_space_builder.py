@@ -163,7 +163,7 @@ class MeaningBuilder:
         if is_idle or self._seconds() < progress.not_before or not folder.exists():
             return False
         try:
-            self._step(reader, head, progress, stopping)
+            self._embed_next_batch(reader, head, progress, stopping)
         except ModelFileError:
             _log.exception("text model unavailable")
             self.is_off = True
@@ -173,7 +173,7 @@ class MeaningBuilder:
             progress.not_before = self._seconds() + _RETRY_SECONDS
         return True
 
-    def _step(
+    def _embed_next_batch(
         self,
         reader: RawReader,
         head: CatalogHead,
@@ -198,16 +198,16 @@ class MeaningBuilder:
         if found.is_all:
             applied = max(head.seq, found.up_to.seq)
             progress.position = ChangePosition(applied, _AFTER_ALL)
-            self._publish(head, progress)
+            self._publish_space(head, progress)
             progress.vectors, progress.words = None, {}
         elif self._is_due(progress, progress.vectors):
-            self._publish(head, progress)
+            self._publish_space(head, progress)
 
     def _is_due(self, progress: _Progress, vectors: ProductVectors) -> bool:
         """Return whether to publish a catalog whose embedding is in progress."""
         return progress.embedded >= max(READ_BATCH, len(vectors) // 4)
 
-    def _publish(self, head: CatalogHead, progress: _Progress) -> None:
+    def _publish_space(self, head: CatalogHead, progress: _Progress) -> None:
         """Publish the embedded products to searches."""
         vectors = progress.vectors
         if vectors is None or not progress.is_dirty:
@@ -261,7 +261,7 @@ def embed_products(
                 words[word] = None
         if not vectors.has(product.number, digest):
             new.append((text, product.number, digest))
-    new.sort(key=lambda one: len(one[0]))  # similar lengths need less padding
+    new.sort(key=lambda row: len(row[0]))  # similar lengths need less padding
     for begin in range(0, len(new), _EMBED_BATCH):
         if stopping is not None and stopping.is_set():
             break

@@ -84,7 +84,7 @@ class ProductVectors:
         self.model = model
         self._hashes: Hashes = np.zeros(0, np.uint64)
         self._codes: Codes = np.zeros((0, 0), np.int8)
-        stored = _read(self._path)
+        stored = _read_arrays(self._path)
         if stored is not None and str(stored["model"]) == model:
             self._hashes, self._codes = stored["hashes"], stored["codes"]
 
@@ -174,7 +174,7 @@ def read_space(folder: Path, kind: SpaceKind = MEANING) -> StoredSpace | None:
 
     The vectors of a large catalog are mapped, so that processes share their memory.
     """
-    arrays = _read(folder / kind.space_file, mapped=_CODES)
+    arrays = _read_arrays(folder / kind.space_file, mapped=_CODES)
     if arrays is None:
         return None
     try:
@@ -192,7 +192,7 @@ def _write(path: Path, arrays: dict[str, npt.NDArray[Any]]) -> None:
     draft.replace(path)
 
 
-def _read(path: Path, mapped: str = "") -> dict[str, npt.NDArray[Any]] | None:
+def _read_arrays(path: Path, mapped: str = "") -> dict[str, npt.NDArray[Any]] | None:
     """Return the arrays of a file; None when it is missing or its checksums differ."""
     try:
         with path.open("rb") as file:
@@ -200,7 +200,11 @@ def _read(path: Path, mapped: str = "") -> dict[str, npt.NDArray[Any]] | None:
             is_large = mapped in stored.files and path.stat().st_size >= _MAPPED_FROM
             names = [name for name in stored.files if not (is_large and name == mapped)]
             arrays = {name: stored[name] for name in names}
-            return arrays | {mapped: _mapped(file, mapped)} if is_large else arrays
+            return (
+                arrays | {mapped: _map_array_in_archive(file, mapped)}
+                if is_large
+                else arrays
+            )
     except _UNREADABLE as error:
         if not isinstance(error, FileNotFoundError):
             _log.warning(
@@ -210,7 +214,7 @@ def _read(path: Path, mapped: str = "") -> dict[str, npt.NDArray[Any]] | None:
         return None
 
 
-def _mapped(file: BinaryIO, name: str) -> npt.NDArray[Any]:
+def _map_array_in_archive(file: BinaryIO, name: str) -> npt.NDArray[Any]:
     """Return an array of an uncompressed archive, mapped from its file.
 
     Raises:

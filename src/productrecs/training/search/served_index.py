@@ -58,7 +58,7 @@ _SIMILAR_WEIGHT: Final = 0.7  # of similar products beside partial matches
 _BELOW_COMPLETE: Final = 0.9  # relative to the last score above, as for partial matches
 
 
-def fuse_by_meaning(
+def fuse_with_similar_products(
     hits: IndexHits, similar: Sequence[int], limit: int, *, is_meant: bool = False
 ) -> IndexHits:
     """Return the hits fused with `similar` products, most similar first.
@@ -228,12 +228,14 @@ class ServedMeaning:
         """
         if not query.by_meaning or hits.exact:
             return hits
-        similar = self._similar_in_meaning(query, hits)
+        similar = self._fuse_similar_in_meaning(query, hits)
         if similar is None and may_be_in_another_language(hits):
             similar = self._similar_across_languages(query, hits)
         return hits if similar is None else similar
 
-    def _similar_in_meaning(self, query: IndexQuery, hits: IndexHits) -> IndexHits | None:
+    def _fuse_similar_in_meaning(
+        self, query: IndexQuery, hits: IndexHits
+    ) -> IndexHits | None:
         """Return the hits plus similar products; None without any."""
         if self._meaning.is_empty:
             return None
@@ -244,12 +246,12 @@ class ServedMeaning:
         if hits.complete >= min(FUSED_BELOW, min_complete):
             return None
         limit = min(query.limit, MAX_SIMILAR)
-        similar = self._similar(
+        similar = self._similar_products(
             hits.words, query.visible, limit, is_typed=has_meaningful_word
         )
         if not similar.items:
             return None
-        return fuse_by_meaning(
+        return fuse_with_similar_products(
             hits, similar.items, query.limit, is_meant=has_meaningful_word
         )
 
@@ -262,9 +264,9 @@ class ServedMeaning:
         similar = self._languages.similar_to(text, query.visible, limit)
         if not similar.items:
             return None
-        return fuse_by_meaning(hits, similar.items, query.limit, is_meant=True)
+        return fuse_with_similar_products(hits, similar.items, query.limit, is_meant=True)
 
-    def _similar(
+    def _similar_products(
         self,
         words: Sequence[InterpretedWord],
         visible: Bools,

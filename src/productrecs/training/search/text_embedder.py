@@ -282,7 +282,7 @@ class _OnnxNetwork:
         self._session = onnxruntime.InferenceSession(
             str(model.path), options, providers=["CPUExecutionProvider"]
         )
-        self._input_names = {one.name for one in self._session.get_inputs()}
+        self._input_names = {tensor.name for tensor in self._session.get_inputs()}
 
     def run(self, ids: Tokens, mask: Tokens) -> Vectors:
         inputs = {

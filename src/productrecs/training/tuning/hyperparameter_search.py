@@ -57,11 +57,11 @@ class TuningTrial:
 Evaluate = Callable[[CopurchaseOptions], TuningTrial]
 
 
-def is_better(found: TuningTrial, baseline: TuningTrial) -> bool:
+def is_better(trial: TuningTrial, baseline: TuningTrial) -> bool:
     """Return whether a trial is significantly better than another, in each split."""
     gains = [
         own_score - baseline_score
-        for own_score, baseline_score in zip(found.scores, baseline.scores, strict=True)
+        for own_score, baseline_score in zip(trial.scores, baseline.scores, strict=True)
     ]
     if any(float(gain.mean()) <= 0 for gain in gains):
         return False
@@ -72,19 +72,23 @@ def is_better(found: TuningTrial, baseline: TuningTrial) -> bool:
 
 
 def grid_search(
-    grid: Sequence[Changes], evaluate: Evaluate, min_shown: float
+    grid: Sequence[Changes], evaluate: Evaluate, min_coverage: float
 ) -> CopurchaseOptions:
     """Return the defaults, or the best of the changes to them that is clearly better.
 
-    Changes with a catalog coverage below `min_shown` are rejected.
+    Changes with a catalog coverage below `min_coverage` are rejected.
     """
     defaults = CopurchaseOptions()
-    usual = evaluate(defaults)
+    default_trial = evaluate(defaults)
     best, best_mean = defaults, 0.0
     for options in [with_changes(defaults, changes) for changes in grid]:
-        found = evaluate(options)
-        if is_better(found, usual) and found.shown >= min_shown and found.mean > best_mean:
-            best, best_mean = options, found.mean
+        trial = evaluate(options)
+        if (
+            is_better(trial, default_trial)
+            and trial.shown >= min_coverage
+            and trial.mean > best_mean
+        ):
+            best, best_mean = options, trial.mean
     return best
 
 

@@ -59,8 +59,8 @@ class HyperparameterRepository:
 
     def options(self) -> CopurchaseOptions:
         """Return the store's hyperparameters; the defaults if none were tuned."""
-        found = self.last()
-        return (found and found.options) or CopurchaseOptions()
+        parameters = self.last()
+        return (parameters and parameters.options) or CopurchaseOptions()
 
     def last(self) -> TunedParameters | None:
         """Return the last tuned values; None before the first tuning."""
@@ -76,16 +76,16 @@ class HyperparameterRepository:
             options = with_changes(CopurchaseOptions(), stored["changes"][_ENGINE])
         return TunedParameters(options, int(row[0]), int(row[1]))
 
-    def store(self, found: TunedParameters) -> None:
+    def store(self, parameters: TunedParameters) -> None:
         """Store the tuned values; replaces the last ones and omits defaults."""
-        options = found.options
+        options = parameters.options
         stored: dict[str, Any] = {
             "changes": {} if options is None else {_ENGINE: changes_of(options)},
             "engines": [] if options is None else [_ENGINE],
         }
         values = {
-            "computed_at": found.chosen_at,
-            "applied_seq": found.applied_seq,
+            "computed_at": parameters.chosen_at,
+            "applied_seq": parameters.applied_seq,
             "result": json.dumps(stored, allow_nan=False),
         }
         added = upsert(self._transaction, insights).values(

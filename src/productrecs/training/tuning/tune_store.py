@@ -93,7 +93,9 @@ def tune_copurchase_options(
             )
             baskets = [orders.contents(order) for order in split.test_groups.tolist()]
             shown_items: set[int] = set()
-            scores.append(_page_scores(models.widest, baskets, shown_items))
+            scores.append(
+                _score_pages_and_collect_shown(models.widest, baskets, shown_items)
+            )
             shown_count += len(shown_items)
             item_count += len(np.unique(before.items))
             on_trial()
@@ -115,7 +117,7 @@ def _training_lines(purchases: Purchases, until_ms: int) -> Purchases:
     return select_rows(earlier, earlier.times >= since_ms)
 
 
-def _page_scores(
+def _score_pages_and_collect_shown(
     model: CopurchaseModel, baskets: list[list[int]], shown_items: set[int]
 ) -> Floats:
     """Return each order's share of pages with a hit, in short and in long lists.

@@ -150,7 +150,7 @@ class _ServingModel:
     facts: Mapping[str, Any]
 
 
-def build_visual(
+def build_and_publish_visual_model(
     database: Database,
     root: Path,
     store_id: StoreId,
@@ -187,13 +187,13 @@ def build_visual(
     serving = _serving_model(folder, progress, embedding)
     learned_seq = None
     if serving is None or may_learn or _has_grown(serving, items):
-        space, teacher = embedding.fit(_training_examples(database, store_id, items))
+        space, teacher = embedding.fit(_read_training_examples(database, store_id, items))
         facts: dict[str, Any] = {"learned_from": len(items), "taught_by": teacher}
         serving, learned_seq = None, progress.seq
     else:
         space, facts = embedding.stored_space(serving.arrays), dict(serving.facts)
     vectors, is_new = _embed_items(database, store_id, items, embedding, space, serving)
-    model = _visual_model(items, vectors, is_new, serving)
+    model = _build_visual_model(items, vectors, is_new, serving)
     arrays = {
         **model.to_arrays(),
         **space,
@@ -249,7 +249,7 @@ def _serving_model(
         return None  # a full rebuild is possible
 
 
-def _training_examples(
+def _read_training_examples(
     database: Database, store_id: StoreId, items: Sequence[DescribedItem]
 ) -> EmbeddingExamples:
     """Return the training examples: sampled pictures, and co-viewed pairs."""
@@ -333,7 +333,7 @@ def _previous_rows(
     return rows, (items[rows] == numbers) & (seqs_before[rows] == seqs)
 
 
-def _visual_model(
+def _build_visual_model(
     items: Sequence[DescribedItem],
     vectors: npt.NDArray[np.float32],
     is_new: npt.NDArray[np.bool_],

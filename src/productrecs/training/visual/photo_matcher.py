@@ -58,7 +58,7 @@ class PhotoMatches(NamedTuple):
 class PhotoSearch(Protocol):
     """Finds the products of one store that are similar to a photo."""
 
-    def alike(self, photo: bytes, limit: int, visible: Bools) -> Ranked:
+    def similar_items(self, photo: bytes, limit: int, visible: Bools) -> Ranked:
         """Return the `limit` visible items most similar to a photo; none without pictures.
 
         Raises:
@@ -66,12 +66,14 @@ class PhotoSearch(Protocol):
             PictureTooLargeError: when it has too many pixels.
         """
 
-    def around(self, photo: bytes, limit: int, visible: Bools) -> PhotoMatches:
+    def similar_items_by_region(
+        self, photo: bytes, limit: int, visible: Bools
+    ) -> PhotoMatches:
         """Return the regions of a photo that may show objects, each with similar items.
 
         Raises:
-            NotAPictureError: as `alike`.
-            PictureTooLargeError: as `alike`.
+            NotAPictureError: as `similar_items`.
+            PictureTooLargeError: as `similar_items`.
         """
 
 
@@ -94,7 +96,7 @@ class PhotoMatcher:
         self._is_own = pictures.embedder == own.name
         self._embedding = own if self._is_own else embedding
 
-    def alike(self, photo: bytes, limit: int, visible: Bools) -> Ranked:
+    def similar_items(self, photo: bytes, limit: int, visible: Bools) -> Ranked:
         """Return the `limit` visible items most similar to a photo, or to a region of it.
 
         Identical files come first, then resized or resaved copies, which are the only ones
@@ -132,7 +134,9 @@ class PhotoMatcher:
             lists.append(_best_of_photo(by_kind, _KIND_REGION_WEIGHT, limit))
         return _concatenate(lists, limit)
 
-    def around(self, photo: bytes, limit: int, visible: Bools) -> PhotoMatches:
+    def similar_items_by_region(
+        self, photo: bytes, limit: int, visible: Bools
+    ) -> PhotoMatches:
         """Return the regions of a photo, each with the most similar visible items."""
         regions = self._viewer.find_regions(photo, own=self._is_own)
         vectors = self._region_vectors(regions)

@@ -142,12 +142,12 @@ class PhotoWorkerClient:
         """
         replies: Decoder[_Reply | OtherModel | PictureRefusal]
         replies = Decoder(kind | OtherModel | PictureRefusal)
-        reply = self._ask(question, photo, replies)
+        reply = self._request_with_retry(question, photo, replies)
         if isinstance(reply, PictureRefusal):
             raise reply.error()
         return None if isinstance(reply, OtherModel) else reply
 
-    def _ask(
+    def _request_with_retry(
         self,
         question: PhotoQuestion,
         photo: bytes,
@@ -196,23 +196,25 @@ class StorePhotoSearch:
         """Search `pictures` through `worker`."""
         self._worker, self._pictures = worker, pictures
 
-    def alike(self, photo: bytes, limit: int, visible: Bools) -> Ranked:
+    def similar_items(self, photo: bytes, limit: int, visible: Bools) -> Ranked:
         """Return the `limit` visible items most similar to a photo, or to a region of it.
 
         Raises:
             PhotoWorkerError: when the worker does not answer.
         """
         question = self._question(ALIKE, limit, visible)
-        return unpack_ranked(self._ask(question, photo, PhotoItems).row)
+        return unpack_ranked(self._request_with_retry(question, photo, PhotoItems).row)
 
-    def around(self, photo: bytes, limit: int, visible: Bools) -> PhotoMatches:
+    def similar_items_by_region(
+        self, photo: bytes, limit: int, visible: Bools
+    ) -> PhotoMatches:
         """Return the regions of a photo, each with the most similar visible items.
 
         Raises:
             PhotoWorkerError: when the worker does not answer.
         """
         question = self._question(AROUND, limit, visible)
-        answer = self._ask(question, photo, PhotoPlaces)
+        answer = self._request_with_retry(question, photo, PhotoPlaces)
         places = [
             RegionMatch(
                 place.box, place.label, place.confidence, unpack_ranked(place.alike)
@@ -229,7 +231,9 @@ class StorePhotoSearch:
         folder = str(self._pictures.folder)
         return PhotoQuestion(operation, folder, "", limit, len(visible), bits)
 
-    def _ask(self, question: PhotoQuestion, photo: bytes, kind: type[_Reply]) -> _Reply:
+    def _request_with_retry(
+        self, question: PhotoQuestion, photo: bytes, kind: type[_Reply]
+    ) -> _Reply:
         for _ in range(_ATTEMPTS):
             question.visual_id = self._pictures.visual_id
             answer = self._worker.ask(question, photo, kind)

@@ -67,15 +67,15 @@ class PhotoWorker:
     def answer(self, question: PhotoQuestion, photo: bytes) -> PhotoReply:
         """Return the reply to a photo request."""
         pictures = self._pictures_in(question.folder)
-        pictures.follow(question.visual_id)
+        pictures.open_published_model(question.visual_id)
         if pictures.visual_id != question.visual_id:
             return OtherModel()
         matcher = PhotoMatcher(self._viewer, pictures, self._embedding)
         limit, visible = question.limit, _unpack_visible(question)
         try:
             if question.operation == ALIKE:
-                return PhotoItems(pack_ranked(matcher.alike(photo, limit, visible)))
-            return _pack_places(matcher.around(photo, limit, visible))
+                return PhotoItems(pack_ranked(matcher.similar_items(photo, limit, visible)))
+            return _pack_places(matcher.similar_items_by_region(photo, limit, visible))
         except (NotAPictureError, PictureTooLargeError) as error:
             return PictureRefusal.of(error)
 

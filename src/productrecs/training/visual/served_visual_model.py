@@ -32,7 +32,7 @@ class ServedPictures:
     """One store's visual model in one process, and the embedding of photos."""
 
     def __init__(self, root: Path, store_id: StoreId) -> None:
-        """Start without a model; `follow` opens it."""
+        """Start without a model; `open_published_model` opens it."""
         self.folder = pictures_folder(root, store_id)
         self._refused = ""
         self.visual_id = ""
@@ -45,7 +45,7 @@ class ServedPictures:
         """Return whether a model was opened or refused last."""
         return visual_id in {self.visual_id, self._refused}
 
-    def follow(self, visual_id: str | None) -> bool:
+    def open_published_model(self, visual_id: str | None) -> bool:
         """Open the published model; return whether the serving model changed.
 
         A damaged model is refused, and the last good one continues to serve.

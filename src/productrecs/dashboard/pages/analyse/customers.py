@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from productrecs.core.report import MAX_ROWS, report_query
+from productrecs.core.report import MAX_ROWS, parse_report_query
 from productrecs.dashboard.page import Group, NotFoundError, Page, Reply, Visit
 from productrecs.dashboard.product_table import titles_of
 from productrecs.dashboard.report_period import (
@@ -69,9 +69,9 @@ def show_customers(visit: Visit) -> Reply:
     by = "next" if visit.query["by"] == "next" else "value"
     segment = visit.query["segment"] if visit.query["segment"] in SEGMENTS else ""
     segments = make_report(
-        services, store, "customers", report_query(visit.now_ms, zone, by="segment")
+        services, store, "customers", parse_report_query(visit.now_ms, zone, by="segment")
     )
-    query = report_query(visit.now_ms, zone, by=by, limit=MAX_ROWS)
+    query = parse_report_query(visit.now_ms, zone, by=by, limit=MAX_ROWS)
     report = make_report(services, store, "customer-list", query)
     customers = [
         customer
@@ -114,7 +114,7 @@ def _customer_page(visit: Visit, name: str, error: str = "", typed: str = "") ->
     dated_records = [one for one in records if "timestamp" in one]
     dated_records.sort(key=lambda one: str(one["timestamp"]), reverse=True)
     counts = Counter(str(one["record"]) for one in records)
-    query = report_query(visit.now_ms, visit.store.settings.zone, limit=MAX_ROWS)
+    query = parse_report_query(visit.now_ms, visit.store.settings.zone, limit=MAX_ROWS)
     report = make_report(visit.services, visit.store, "customer-list", query)
     row = next((one for one in rows_by_column(report) if one["customer"] in names), None)
     return visit.render(

@@ -9,7 +9,7 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from productrecs.core.errors import ProductRecsError
-from productrecs.core.report import Report, ReportValue, report_query
+from productrecs.core.report import Report, ReportValue, parse_report_query
 from productrecs.dashboard.charts import (
     Chart,
     ExpectedDay,
@@ -100,9 +100,9 @@ def _demand_page(
 ) -> Reply:
     by = visit.query["by"] if visit.query["by"] in _ORDERS else "order_date"
     zone = visit.store.settings.zone
-    demand_query = report_query(visit.now_ms, zone, by=_order_column(by), limit=_ROWS)
+    demand_query = parse_report_query(visit.now_ms, zone, by=_order_column(by), limit=_ROWS)
     demand = make_report(visit.services, visit.store, "demand", demand_query)
-    forecast_query = report_query(visit.now_ms, zone)
+    forecast_query = parse_report_query(visit.now_ms, zone)
     forecast = make_report(visit.services, visit.store, "forecast", forecast_query)
     with visit.database.reading() as connection:
         run = ForecastRepository(connection, visit.store.store_id).newest_run()
@@ -313,7 +313,8 @@ def show_product_forecast(visit: Visit) -> Reply:
     reply = item_forecast_reply(item, run, store.settings.zone, now_ms, enabled=is_on)
     ahead = _expected_days(reply["forecast"])
     query = replace(
-        report_query(now_ms, store.settings.zone, limit=1), where=(("item_id", item_id),)
+        parse_report_query(now_ms, store.settings.zone, limit=1),
+        where=(("item_id", item_id),),
     )
     report = make_report(visit.services, store, "demand", query)
     action = next(iter(rows_by_column(report)), None) if is_on else None

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
 
-from productrecs.core.report import ReportValue, report_query
+from productrecs.core.report import ReportValue, parse_report_query
 from productrecs.dashboard.page import Group, NotFoundError, Page, Removal, Reply, Visit
 from productrecs.dashboard.pages.catalog.placements import (
     STRATEGIES,
@@ -249,7 +249,7 @@ def _test_page(visit: Visit, name: str, error: str = "") -> Reply:
         test = _editor(visit).find(name)
     except UnknownExperimentError as unknown:
         raise NotFoundError(_sentence(unknown)) from unknown
-    query = report_query(visit.now_ms, visit.store.settings.zone, test=name)
+    query = parse_report_query(visit.now_ms, visit.store.settings.zone, test=name)
     report = make_report(visit.services, visit.store, "experiment", query)
     comparisons: dict[str, list[Comparison]] = {}
     for row in rows_by_column(report):

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Final
 from urllib.parse import urlencode
 
-from productrecs.core.report import MAX_ROWS, Report, ReportValue, report_query
+from productrecs.core.report import MAX_ROWS, Report, ReportValue, parse_report_query
 from productrecs.dashboard.alerts import key_misuse_alerts
 from productrecs.dashboard.charts import (
     Chart,
@@ -128,7 +128,7 @@ def _impact_page(
 
 def _proposed_holdout(visit: Visit) -> dict[str, str]:
     """Return the proposed settings of a new holdout test, whose name is new."""
-    today = report_query(visit.now_ms, visit.store.settings.zone).last_day
+    today = parse_report_query(visit.now_ms, visit.store.settings.zone).last_day
     return {"holdout_percent": "10", "holdout_test": f"from {visit.formats.day(today)}"}
 
 

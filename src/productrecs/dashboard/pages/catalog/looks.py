@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
-from productrecs.core.report import report_query
+from productrecs.core.report import parse_report_query
 from productrecs.dashboard.formats import sentence
 from productrecs.dashboard.page import Group, NotFoundError, Page, Reply, Visit
 from productrecs.dashboard.product_table import titles_of
@@ -70,7 +70,7 @@ def picture_of(visit: Visit, content: LookContent) -> str:
 
 def sales_of_looks(visit: Visit) -> dict[LookSpot, LookSums]:
     """Return what each product did in each look, in the last 30 days."""
-    asked = report_query(visit.now_ms, visit.store.settings.zone)
+    asked = parse_report_query(visit.now_ms, visit.store.settings.zone)
     return sales_by_look(visit.database, visit.store, asked)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import msgspec
 from fastapi import Query, Request, Response
 
-from productrecs.core.report import DEFAULT_ROWS, MAX_ROWS, report_query
+from productrecs.core.report import DEFAULT_ROWS, MAX_ROWS, parse_report_query
 from productrecs.http.openapi_responses import (
     error_responses,
     object_schema,
@@ -136,7 +136,7 @@ async def read_report(
     """
     exchange: RequestContext = request.scope["productrecs"]
     context, store = exchange.context, exchange.known_caller.store
-    query = report_query(
+    query = parse_report_query(
         context.clock(),
         store.settings.zone,
         first_day=first_day,
