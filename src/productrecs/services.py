@@ -34,7 +34,7 @@ from productrecs.storage.jobs.job_queue import JobQueue
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import ItemNumbers
 from productrecs.storage.sql.server_clock import ServerClock
-from productrecs.storage.sql.stored_bytes import DataPart, Sizes, measure
+from productrecs.storage.sql.stored_bytes import DataPart, Sizes, measure_stored_bytes
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.users.secret_cipher import KEY_FILE, SecretCipher
 from productrecs.training.repository import serving_snapshots
@@ -190,7 +190,7 @@ def measure_data(services: Services) -> Sizes:
         DataPart.PHOTOS: (services.pictures,),
     }
     impression = int(EventKind.REC_IMPRESSION)
-    return measure(services.database, folders, impression, services.clock())
+    return measure_stored_bytes(services.database, folders, impression, services.clock())
 
 
 def build_services(settings: Settings, *, creates_folder: bool = True) -> Services:

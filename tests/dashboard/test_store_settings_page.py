@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from productrecs.storage.sql.stored_bytes import DataPart, DataSize, record
+from productrecs.storage.sql.stored_bytes import DataPart, DataSize, replace_sizes_of_day
 from productrecs.tenancy.accounts.store_management import (
     change_settings,
     find_store,
@@ -150,7 +150,7 @@ def test_it_says_what_the_stores_data_take(office: Office, store: Store) -> None
     events = DataSize(DataPart.EVENTS, 1_200_000, 30_000, 600_000, 240_000_000)
     sizes = {store.store_id: {events.part: events}}
     with office.services.database.transaction() as transaction:
-        record(transaction, sizes, office.now_ms)
+        replace_sizes_of_day(transaction, sizes, office.now_ms)
 
     page = " ".join(text_of(office.member(store).get(PAGE)).split())
 

@@ -75,7 +75,7 @@ class AssignerProcess:
         return asyncio.run(self._ask(identities, self.fail))
 
     async def _ask(self, identities: tuple[str, ...], read: object) -> bool:
-        known = await self.arm_assigner.known(
+        known = await self.arm_assigner.known_identity(
             self.store_id,
             identities,
             read,  # type: ignore[arg-type]  # one of the two below

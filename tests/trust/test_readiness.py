@@ -274,15 +274,15 @@ def test_what_cannot_be_read_is_remembered_for_minutes() -> None:
 def test_an_unconfirmed_write_is_remembered_until_another_is_confirmed() -> None:
     now = [1_000.0]
     outcomes = StorageHealth(lambda: now[0])
-    outcomes.write_failed(UnconfirmedWriteError("nobody answers"))
-    outcomes.write_succeeded(
+    outcomes.record_write_failure(UnconfirmedWriteError("nobody answers"))
+    outcomes.record_write_success(
         outcomes.write_failures
     )  # this process's probe goes another way
     assert "nobody answers" in str(outcomes.failed_write)
     outcomes.confirmed()
     assert outcomes.failed_write is None
 
-    outcomes.write_failed(UnconfirmedWriteError("nobody answers"))
+    outcomes.record_write_failure(UnconfirmedWriteError("nobody answers"))
     now[0] += FAILURE_MEMORY_SECONDS + 1
     assert outcomes.failed_write is None  # nobody writes any more
 
@@ -290,10 +290,10 @@ def test_an_unconfirmed_write_is_remembered_until_another_is_confirmed() -> None
 def test_a_write_that_fails_while_another_is_tried_is_not_forgotten() -> None:
     outcomes = StorageHealth()
     before = outcomes.write_failures
-    outcomes.write_failed(StorageFullError("full"))
-    outcomes.write_succeeded(before)
+    outcomes.record_write_failure(StorageFullError("full"))
+    outcomes.record_write_success(before)
     assert outcomes.failed_write is not None
-    outcomes.write_succeeded(outcomes.write_failures)
+    outcomes.record_write_success(outcomes.write_failures)
     assert outcomes.failed_write is None
 
 

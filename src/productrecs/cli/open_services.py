@@ -18,7 +18,7 @@ from productrecs.core.errors import StorageBusyError, operator_text
 from productrecs.services import Services, build_services
 from productrecs.settings import Settings
 from productrecs.storage.sql.migrations.schema_upgrade import (
-    check_current,
+    check_schema_is_current,
     has_schema,
     migrate,
 )
@@ -87,7 +87,7 @@ def open_services(data: Path | None) -> Iterator[Services]:
     settings = find_settings(data)
     switch_to_folder_owner(settings)
     with open_existing_services(settings) as services:
-        check_current(services.database)
+        check_schema_is_current(services.database)
         yield services
 
 

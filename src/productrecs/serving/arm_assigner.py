@@ -49,7 +49,7 @@ class ArmAssigner:
         self._retry_at = 0.0
         self._write_later = write_later
 
-    async def known(
+    async def known_identity(
         self, store_id: StoreId, identities: Sequence[str], read: Read
     ) -> KnownIdentity:
         """Return the stored data about a shopper; nothing while the database is away.
@@ -68,7 +68,7 @@ class ArmAssigner:
                 self._retry_at = self._seconds() + BACKOFF_SECONDS
         return NOBODY
 
-    def assign(
+    def assign_and_record(
         self,
         store_id: StoreId,
         split: ArmSplit,

@@ -108,7 +108,7 @@ def load_store(
     try:
         versions = view_versions_by_store(reader, [store.store_id]).get(store.store_id)
         services.snapshots.wait(_serving_snapshots(store.store_id, versions))
-        apply_changes(services, store.store_id, cached_store, reader, versions)
+        refresh_changed_views(services, store.store_id, cached_store, reader, versions)
     finally:
         reader.close()
     return cached_store
@@ -132,7 +132,7 @@ def _served_index(
     return ServedIndex(folder, meaning)
 
 
-def apply_changes(
+def refresh_changed_views(
     services: Services,
     store_id: StoreId,
     cached_store: CachedStore,
@@ -145,13 +145,13 @@ def apply_changes(
     catalog_seq, model_id, rules_seq, search_seq, visual_id, index_id, *others = versions
     state = cached_store.state
     _refresh_catalog_and_rules(services, state, reader, int(catalog_seq), int(rules_seq))
-    _follow_index(services, store_id, cached_store, index_id)
+    _open_serving_index(services, store_id, cached_store, index_id)
     if cached_store.search_rules.seq != search_seq:
         cached_store.search_rules = SearchRuleBook.load(reader, store_id, int(search_seq))
-    _follow_models(services, store_id, cached_store, model_id)
-    _refresh_content(cached_store, store_id, reader, *map(int, others))
+    _open_serving_models(services, store_id, cached_store, model_id)
+    _refresh_looks_placements_and_tests(cached_store, store_id, reader, *map(int, others))
     _apply_earnings(cached_store, store_id, reader)
-    _follow_pictures(services, store_id, cached_store, visual_id)
+    _open_serving_pictures(services, store_id, cached_store, visual_id)
     snapshots = _serving_snapshots(store_id, versions)
     is_all = all(map(services.snapshots.is_ready, snapshots))
     cached_store.versions = (
@@ -179,7 +179,7 @@ def _refresh_catalog_and_rules(
     state.rules.refresh(reader, rules_seq, services.clock())
 
 
-def _follow_index(
+def _open_serving_index(
     services: Services, store_id: StoreId, cached_store: CachedStore, index_id: str | None
 ) -> None:
     """Open the latest local search index; ask for the serving one."""
@@ -190,7 +190,7 @@ def _follow_index(
     cached_store.index.refresh()
 
 
-def _follow_models(
+def _open_serving_models(
     services: Services, store_id: StoreId, cached_store: CachedStore, model_id: str | None
 ) -> None:
     """Open the serving models once they are local."""
@@ -208,7 +208,7 @@ def _follow_models(
             _enqueue_training(services, store_id)
 
 
-def _follow_pictures(
+def _open_serving_pictures(
     services: Services, store_id: StoreId, cached_store: CachedStore, visual_id: str | None
 ) -> None:
     """Open the serving visual model once it is local; a damaged one is built again."""
@@ -236,7 +236,7 @@ def _apply_earnings(
         cached_store.earnings_at = computed_at
 
 
-def _refresh_content(
+def _refresh_looks_placements_and_tests(
     cached_store: CachedStore,
     store_id: StoreId,
     reader: RawReader,

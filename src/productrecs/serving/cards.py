@@ -55,11 +55,11 @@ def safe_url(url: str | None) -> str | None:
 
 
 def recommendations_body(
-    picks: Sequence[Pick], cards: Cards, certain: Container[int] | None = None
+    picks: Sequence[Pick], cards: Cards, certain_items: Container[int] | None = None
 ) -> bytes:
     """Return the reply of recommendations and trending: cards by item number, in order.
 
-    With `certain`, products bought together say whether they are among these items.
+    With `certain_items`, products bought together say whether they are among these items.
     """
     parts = [
         b'%b,"score":%.6g%b%b'
@@ -67,8 +67,8 @@ def recommendations_body(
             card,
             score,
             b""
-            if certain is None or engine is not EngineName.BUY
-            else _CERTAIN[item in certain],
+            if certain_items is None or engine is not EngineName.BUY
+            else _CERTAIN[item in certain_items],
             _CARD_ENDS[engine],
         )
         for item, engine, score in picks
@@ -87,7 +87,7 @@ def with_sold_out(body: bytes) -> bytes:
     return body[:-1] + b',"sold_out":true}'
 
 
-def with_placement(
+def add_placement_and_bundle(
     body: bytes, placed: PlacedRequests, state: StoreState, offer: BundleOffer | None = None
 ) -> bytes:
     """Return the reply of a placement's list with its name, title, limits and bundle."""

@@ -144,7 +144,7 @@ class _Entry:
         ]
 
 
-def _is_fresh(
+def _check_and_mark_freshness(
     entry: _Entry, now: float, share: float, fingerprints: FingerprintSource
 ) -> bool:
     """Return whether the fingerprints of a list still match."""
@@ -249,7 +249,9 @@ class RecommendationCache:
         if entry.inputs is current:
             entry.validated_at = now
         elif now - entry.made_at >= self._min_age:
-            if _is_fresh(entry, now, 1.0 - (hash(key) & 1023) / 2048, fingerprints):
+            if _check_and_mark_freshness(
+                entry, now, 1.0 - (hash(key) & 1023) / 2048, fingerprints
+            ):
                 entry.inputs, entry.validated_at = current, now
             elif self._may_refresh_now(entry, now):
                 self._evict(key)

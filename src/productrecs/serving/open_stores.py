@@ -20,7 +20,7 @@ from productrecs.core.errors import ProductRecsError, StorageError, operator_tex
 from productrecs.core.ids import StoreId
 from productrecs.processes.child_process import release_freed_memory
 from productrecs.services import Services
-from productrecs.serving.cached_store import CachedStore, apply_changes, load_store
+from productrecs.serving.cached_store import CachedStore, load_store, refresh_changed_views
 from productrecs.storage.sql.dialects import RawReader
 from productrecs.storage.sql.storage_health import OutageNotes
 from productrecs.storage.sql.store_heads import view_versions_by_store
@@ -230,7 +230,7 @@ class OpenStores:
         reader = self._services.database.raw_reader()
         try:
             versions = view_versions_by_store(reader, [store_id]).get(store_id)
-            apply_changes(self._services, store_id, cached_store, reader, versions)
+            refresh_changed_views(self._services, store_id, cached_store, reader, versions)
         finally:
             reader.close()
 
@@ -239,7 +239,7 @@ class OpenStores:
         while not self._stopping.wait(POLL_SECONDS):
             try:
                 reader = reader or self._services.database.raw_reader()
-                self._poll_once(reader)
+                self._refresh_and_evict_once(reader)
                 self._polled_at = time.monotonic()
                 if self._outage.has_ended():
                     _log.info("database read again")
@@ -254,13 +254,13 @@ class OpenStores:
         if reader is not None:
             reader.close()
 
-    def _poll_once(self, reader: RawReader) -> None:
+    def _refresh_and_evict_once(self, reader: RawReader) -> None:
         # A request may have refreshed the accounts before this thread did.
         self._accounts.refresh(reader)
         if self._applied_version != self._accounts.version:
             self._applied_version = self._accounts.version
             self._apply_settings()
-        self._apply_changes(reader)
+        self._refresh_open_stores(reader)
         self._polls += 1
         if self._polls % _POLLS_PER_TURN == 1:
             self._record_use_count(self._seconds())
@@ -270,7 +270,7 @@ class OpenStores:
             if len(self._open) < count:
                 release_freed_memory()
 
-    def _apply_changes(self, reader: RawReader) -> None:
+    def _refresh_open_stores(self, reader: RawReader) -> None:
         """Bring the open stores up to date, at a cost that grows little with their number.
 
         One query reads the versions of all. A store whose versions are the same is checked
@@ -289,7 +289,9 @@ class OpenStores:
             if not is_due:
                 continue
             try:
-                apply_changes(self._services, store_id, cached_store, reader, current)
+                refresh_changed_views(
+                    self._services, store_id, cached_store, reader, current
+                )
             except ProductRecsError:
                 _log.exception("store refresh failed")
 

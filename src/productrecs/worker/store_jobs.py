@@ -56,7 +56,7 @@ from productrecs.storage.jobs.job_queue import Job, JobQueue, NewJob
 from productrecs.storage.jobs.recurring_jobs import PeriodicTasks
 from productrecs.storage.sql.audit_log import AuditRepository
 from productrecs.storage.sql.idempotency_keys import IdempotencyRepository
-from productrecs.storage.sql.stored_bytes import record
+from productrecs.storage.sql.stored_bytes import replace_sizes_of_day
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store, is_nightly_run_due
 from productrecs.training.training_run import Trainer, TrainingDeps, stale_stores
@@ -408,4 +408,4 @@ def _clean_job_queue(queue: JobQueue) -> None:
 def _measure_data(services: Services) -> None:
     sizes = measure_data(services)
     with services.database.transaction() as transaction:
-        record(transaction, sizes, services.system_clock())
+        replace_sizes_of_day(transaction, sizes, services.system_clock())

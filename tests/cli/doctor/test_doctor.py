@@ -25,7 +25,7 @@ from productrecs.services import Services
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.migrations.schema_upgrade import migrate
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
-from productrecs.storage.sql.stored_bytes import DataPart, DataSize, record
+from productrecs.storage.sql.stored_bytes import DataPart, DataSize, replace_sizes_of_day
 from productrecs.storage.sql.tables import jobs, stores
 from productrecs.storage.sql.tables.account_tables import duties
 from productrecs.tenancy.accounts.repository import KeyMisuse, MisuseKind, store_key_misuse
@@ -728,7 +728,7 @@ def grown(services: Services, bytes_per_day: int, days: int = 6) -> None:
         for day in range(days):
             size = DataSize(DataPart.MODELS, bytes=bytes_per_day * day)
             at_ms = now_ms - (days - day) * DAY_MS
-            record(transaction, {INSTALLATION: {size.part: size}}, at_ms)
+            replace_sizes_of_day(transaction, {INSTALLATION: {size.part: size}}, at_ms)
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,9 @@ def test_failing_writes_are_logged_once_a_minute_until_they_succeed(
     now = [0.0]
     health = StorageHealth(lambda: now[0])
     for now[0] in range(150):  # seconds: a failure in each
-        health.write_failed(error)
+        health.record_write_failure(error)
     health.confirmed()
-    health.write_succeeded(health.write_failures)
-    health.write_failed(error)
+    health.record_write_success(health.write_failures)
+    health.record_write_failure(error)
 
     assert caplog.messages == [began, began, began, ended, began]

@@ -17,9 +17,9 @@ from productrecs.storage.sql.stored_bytes import (
     DataSize,
     daily_totals,
     growth_per_day,
-    measure,
+    measure_stored_bytes,
     newest_sizes,
-    record,
+    replace_sizes_of_day,
 )
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 
@@ -57,7 +57,7 @@ def test_each_store_has_its_share_by_rows_and_the_installation_the_sum(
     (models / small).mkdir(parents=True)
     (models / small / "model").write_bytes(bytes(5_000))
 
-    sizes = measure(database, {DataPart.MODELS: [models]}, SHOWN, NOW)
+    sizes = measure_stored_bytes(database, {DataPart.MODELS: [models]}, SHOWN, NOW)
 
     viewed = sizes[small][DataPart.EVENTS]
     shown = sizes[large][DataPart.IMPRESSIONS]
@@ -82,9 +82,9 @@ def test_the_installations_days_stay_for_weeks_and_a_stores_last(
     send(database, store, EventKind.DETAIL_PAGE_VIEW, NOW, 3)
     for day in (-KEPT_DAYS - 1, 0, 1, 1):
         now = NOW + day * DAY_MS
-        sizes = measure(database, {}, SHOWN, now)
+        sizes = measure_stored_bytes(database, {}, SHOWN, now)
         with database.transaction() as transaction:
-            record(transaction, sizes, now)
+            replace_sizes_of_day(transaction, sizes, now)
 
     with database.reading() as connection:
         assert newest_sizes(connection, store)[0] == sizes[store][DataPart.EVENTS]

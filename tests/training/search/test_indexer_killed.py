@@ -132,7 +132,7 @@ def test_a_writer_killed_while_it_writes_loses_and_doubles_nothing(tmp_path: Pat
 
     seal = bench.folder.current()
     assert seal is not None
-    bench.folder.check(seal)
+    bench.folder.check_files(seal)
     for n in (0, STEP - 1, STEP, 2 * STEP + 7, len(VISIBLE) - 1):
         assert bench.search(f"number{n}x") == [n]
     bench.database.close()

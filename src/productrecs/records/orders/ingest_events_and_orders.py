@@ -224,7 +224,7 @@ def _is_same(
     log: StoreLog, order: NewOrder, earlier: Sequence[PurchaseLine], now_ms: int
 ) -> bool:
     """Return whether an order has the lines of an earlier one, in any order."""
-    items = log.numbers((line.item_id for line in order.lines), now_ms)
+    items = log.get_or_create_numbers((line.item_id for line in order.lines), now_ms)
     sent = Counter(
         (items[line.item_id], line.quantity, line.price, revenue(line))
         for line in order.lines

@@ -311,7 +311,9 @@ class HistoryImport:
             log = StoreLog(self.database, transaction, self.store_id, self.numbers)
             first_seq = log.take_seqs(len(chunk))
             chunk = _without_customers(log, chunk)
-            items = log.numbers((line.item_id for line in chunk), mark.submitted_at)
+            items = log.get_or_create_numbers(
+                (line.item_id for line in chunk), mark.submitted_at
+            )
             customers = (line.customer_id for line in chunk if line.customer_id)
             repository = PurchaseRepository(transaction, self.store_id)
             ledger = PurchaseLedger(

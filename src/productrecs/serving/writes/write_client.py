@@ -168,7 +168,7 @@ class WriteClient:
         except TimeoutError:
             timeout_message = f"the write was not confirmed within {CONFIRM_SECONDS:.0f} s"
             error = UnconfirmedWriteError(f"{timeout_message}: {RETRY_ADVICE}")
-            self._outcomes.write_failed(error)
+            self._outcomes.record_write_failure(error)
             raise error from None
         self._outcomes.confirmed()
         return result
@@ -275,7 +275,7 @@ class RemoteWriter(asyncio.Protocol):
         message = f"the process that writes ended before it answered: {RETRY_ADVICE}"
         for number in [one for one in self._pending if one not in unsent]:
             error = UnconfirmedWriteError(message)
-            self._outcomes.write_failed(error)
+            self._outcomes.record_write_failure(error)
             self._fail(number, error)
         if not self._is_closing:
             loop = asyncio.get_running_loop()
@@ -290,7 +290,7 @@ class RemoteWriter(asyncio.Protocol):
             if isinstance(reply, Failed):
                 error = _ERRORS.get(reply.error, WriterProcessError)(reply.reason)
                 if isinstance(error, StorageError):
-                    self._outcomes.write_failed(error)
+                    self._outcomes.record_write_failure(error)
                 self._fail(reply.number, error)
                 continue
             self._outcomes.confirmed()  # also for writes without an awaiter

@@ -53,7 +53,7 @@ def check_replaceable(folder: Path, *, replace: bool) -> None:
         StorageError: when it cannot be opened.
     """
     with _sole_user(folder / DATABASE) as database:
-        _check(database, folder, replace=replace)
+        _check_replaceable_database(database, folder, replace=replace)
 
 
 def replace_data_folder(staged: Path, folder: Path, *, replace: bool) -> Path | None:
@@ -66,7 +66,7 @@ def replace_data_folder(staged: Path, folder: Path, *, replace: bool) -> Path | 
         OSError: when the disk fails.
     """
     with _sole_user(folder / DATABASE) as database:
-        is_empty = _check(database, folder, replace=replace)
+        is_empty = _check_replaceable_database(database, folder, replace=replace)
         replaced_folder = None if is_empty else _new_folder(folder)
         for name in (*_FOLDERS, *_FILES):
             _move_data(folder / name, replaced_folder)
@@ -135,7 +135,9 @@ def _locked(database: _Database) -> bool:
     return True
 
 
-def _check(database: _Database | None, folder: Path, *, replace: bool) -> bool:
+def _check_replaceable_database(
+    database: _Database | None, folder: Path, *, replace: bool
+) -> bool:
     """Return whether no database exists; raise if it may not be replaced."""
     path = folder / DATABASE
     try:
@@ -219,7 +221,7 @@ def verify_backup(path: Path, folder: Path, begin: Begin) -> BackupManifest:
         OSError: when the file cannot be read, or the disk fails.
     """
     with temp_folder(folder, ".restore-") as staged:
-        return _stage(path, staged, begin)
+        return _unpack_verify_and_migrate(path, staged, begin)
 
 
 def restore_backup(path: Path, place: RestoreTarget, begin: Begin) -> RestoreResult:
@@ -235,7 +237,7 @@ def restore_backup(path: Path, place: RestoreTarget, begin: Begin) -> RestoreRes
     """
     _check_place(place)
     with temp_folder(place.folder, ".restore-") as staged:
-        manifest = _stage(path, staged, begin)
+        manifest = _unpack_verify_and_migrate(path, staged, begin)
         if place.url is None:
             replaced_folder = replace_data_folder(
                 staged, place.folder, replace=place.replace
@@ -246,7 +248,7 @@ def restore_backup(path: Path, place: RestoreTarget, begin: Begin) -> RestoreRes
         return RestoreResult(manifest, None)
 
 
-def _stage(path: Path, staged: Path, begin: Begin) -> BackupManifest:
+def _unpack_verify_and_migrate(path: Path, staged: Path, begin: Begin) -> BackupManifest:
     """Unpack below `staged`, check everything, and migrate to this program's schema."""
     size = path.stat().st_size
     advance = begin("unpacking", size)
@@ -295,12 +297,14 @@ def _check_place(place: RestoreTarget) -> None:
     try:
         migrate(server)
         with server.reading() as reading:
-            _check_server(reading, replace=place.replace)
+            _check_server_unused_and_replaceable(reading, replace=place.replace)
     finally:
         server.close()
 
 
-def _check_server(connection: sa.Connection, *, replace: bool) -> None:
+def _check_server_unused_and_replaceable(
+    connection: sa.Connection, *, replace: bool
+) -> None:
     other_sessions = int(connection.exec_driver_sql(_OTHER_SESSIONS).scalar_one())
     if other_sessions:
         message = (
@@ -325,7 +329,7 @@ def _copy_to_server(staged: Path, place: RestoreTarget, advance: Advance) -> Non
     try:
         migrate(server)
         with source.reading() as reading, server.transaction() as transaction:
-            _check_server(transaction, replace=place.replace)
+            _check_server_unused_and_replaceable(transaction, replace=place.replace)
             delete_rows(transaction)
             for table, pages in read_tables(reading):
                 for rows in pages:

@@ -35,7 +35,7 @@ class BrokenModelError(ProductRecsError):
     """A model's files are missing, damaged or of another format; do not serve it."""
 
 
-class _Place(NamedTuple):
+class _ArrayLocation(NamedTuple):
     """The type of an array, and where it is: an offset, or a file with that SHA-256."""
 
     dtype: str
@@ -88,13 +88,13 @@ def open_arrays(folder: Path) -> tuple[dict[str, npt.NDArray[Any]], dict[str, An
         # do not count as this process's memory.
         small = _mapped(folder / _MODEL)
         arrays: dict[str, npt.NDArray[Any]] = {}
-        for name, place in _places(manifest).items():
-            source, offset = small, start + place.offset
-            if place.sha256:
+        for name, location in _array_locations(manifest).items():
+            source, offset = small, start + location.offset
+            if location.sha256:
                 path = _file(folder, name)
-                _check(path, _mapped(path), place.sha256)
+                _check(path, _mapped(path), location.sha256)
                 source, offset = _mapped(path), 0
-            arrays[name] = np.ndarray(place.shape, place.dtype, source, offset)
+            arrays[name] = np.ndarray(location.shape, location.dtype, source, offset)
     except (OSError, ValueError, KeyError, TypeError) as error:
         message = f"model {folder.name} cannot be read: {error}"
         raise BrokenModelError(message) from error
@@ -104,10 +104,12 @@ def open_arrays(folder: Path) -> tuple[dict[str, npt.NDArray[Any]], dict[str, An
 def model_digests(folder: Path) -> dict[str, Path]:
     """Return the files of large arrays by their SHA-256; empty if there is no model."""
     try:
-        places = _places(_manifest(folder))
+        locations = _array_locations(_manifest(folder))
     except (OSError, ValueError, KeyError, TypeError):
         return {}
-    return {one.sha256: _file(folder, name) for name, one in places.items() if one.sha256}
+    return {
+        one.sha256: _file(folder, name) for name, one in locations.items() if one.sha256
+    }
 
 
 def remove_other_models(
@@ -150,19 +152,19 @@ def _next_number(folder: Path, after: str | None) -> int:
 
 
 def _write_arrays(folder: Path, arrays: Arrays, facts: Mapping[str, object]) -> None:
-    places: dict[str, _Place] = {}
+    locations: dict[str, _ArrayLocation] = {}
     small = bytearray()
     for name, array in arrays.items():
         content = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
-        place = _Place(array.dtype.str, array.shape, 0, "")
+        location = _ArrayLocation(array.dtype.str, array.shape, 0, "")
         if content.nbytes >= _LARGE:
             _write_durably(_file(folder, name), content)
-            places[name] = place._replace(sha256=hashlib.sha256(content).hexdigest())
+            locations[name] = location._replace(sha256=hashlib.sha256(content).hexdigest())
         else:
             small += bytes(-len(small) % _ALIGNMENT)
-            places[name] = place._replace(offset=len(small))
+            locations[name] = location._replace(offset=len(small))
             small += content.tobytes()
-    manifest = json.dumps({"format": FORMAT, "facts": dict(facts), "arrays": places})
+    manifest = json.dumps({"format": FORMAT, "facts": dict(facts), "arrays": locations})
     size = _BODY + len(manifest) + 1
     body = f"{manifest}{' ' * (-size % _ALIGNMENT)}\n".encode() + small
     checksum = hashlib.sha256(body).hexdigest()
@@ -180,8 +182,8 @@ def _manifest(folder: Path) -> dict[str, Any]:
         return manifest
 
 
-def _places(manifest: Mapping[str, Any]) -> dict[str, _Place]:
-    return {name: _Place(*fields) for name, fields in manifest["arrays"].items()}
+def _array_locations(manifest: Mapping[str, Any]) -> dict[str, _ArrayLocation]:
+    return {name: _ArrayLocation(*fields) for name, fields in manifest["arrays"].items()}
 
 
 def _write_durably(path: Path, content: bytes | memoryview) -> None:

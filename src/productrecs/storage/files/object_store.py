@@ -93,7 +93,7 @@ class ObjectStore:
                 content.seek(0)
             obstore.put(remote, key, content)
 
-        self._call(write)
+        self._call_remote(write)
 
     def get(self, key: str) -> bytes:
         """Return an object.
@@ -104,7 +104,7 @@ class ObjectStore:
         """
         import obstore  # noqa: PLC0415
 
-        return self._call(lambda remote: bytes(obstore.get(remote, key).bytes()))
+        return self._call_remote(lambda remote: bytes(obstore.get(remote, key).bytes()))
 
     def read_into(self, key: str, file: BinaryIO) -> str:
         """Write an object to an open file; return the SHA-256 of what was written.
@@ -124,7 +124,7 @@ class ObjectStore:
             file.truncate()
             return digest.hexdigest()
 
-        return self._call(read)
+        return self._call_remote(read)
 
     def save(self, key: str, target: Path) -> str:
         """Write an object to a file, which appears whole; return its SHA-256.
@@ -146,7 +146,7 @@ class ObjectStore:
         import obstore  # noqa: PLC0415
 
         try:
-            self._call(lambda remote: obstore.head(remote, key))
+            self._call_remote(lambda remote: obstore.head(remote, key))
         except MissingObjectError:
             return False
         return True
@@ -159,7 +159,9 @@ class ObjectStore:
         """
         import obstore  # noqa: PLC0415
 
-        found = self._call(lambda remote: obstore.list_with_delimiter(remote, prefix))
+        found = self._call_remote(
+            lambda remote: obstore.list_with_delimiter(remote, prefix)
+        )
         return [one.rstrip("/").rsplit("/", 1)[-1] for one in found["common_prefixes"]]
 
     def list(self, prefix: str) -> Iterator[StoredObject]:
@@ -170,7 +172,7 @@ class ObjectStore:
         """
         import obstore  # noqa: PLC0415
 
-        pages = self._call(lambda remote: list(obstore.list(remote, prefix)))
+        pages = self._call_remote(lambda remote: list(obstore.list(remote, prefix)))
         now = datetime.now(UTC)
         for page in pages:
             for one in page:
@@ -188,7 +190,7 @@ class ObjectStore:
         for start in range(0, len(keys), _DELETED_AT_ONCE):
             batch = list(keys[start : start + _DELETED_AT_ONCE])
             with contextlib.suppress(MissingObjectError):
-                self._call(partial(obstore.delete, paths=batch))
+                self._call_remote(partial(obstore.delete, paths=batch))
 
     def probe(self) -> str | None:
         """Return why the store cannot be reached; None if it answers."""
@@ -215,7 +217,7 @@ class ObjectStore:
         self.get(_PROBE)
         self.delete([_PROBE])
 
-    def _call(self, action: Callable[["Remote"], Result]) -> Result:
+    def _call_remote(self, action: Callable[["Remote"], Result]) -> Result:
         """Run a call of the library; translate its errors and note the outcome."""
         try:
             result = action(self._open())

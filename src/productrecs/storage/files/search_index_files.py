@@ -95,14 +95,14 @@ class IndexFolder:
         """Publish `manifest` to readers; return it with its checksums."""
         known_checksums = dict(manifest.files or {})
         complete = replace(
-            manifest, files=self._checksums(manifest.generation, known_checksums)
+            manifest, files=self._committed_checksums(manifest.generation, known_checksums)
         )
         draft = self.folder / f".{_CURRENT}"
         draft.write_text(json.dumps(asdict(complete)), "utf-8")
         draft.replace(self.folder / _CURRENT)
         return complete
 
-    def check(self, manifest: IndexManifest) -> None:
+    def check_files(self, manifest: IndexManifest) -> None:
         """Compare the files with their checksums.
 
         Missing files may have been merged into others.
@@ -123,7 +123,7 @@ class IndexFolder:
                 message = f"the index file {path.name} is {problem}"
                 raise DamagedIndexError(message)
 
-    def has_changed(self, manifest: IndexManifest) -> bool:
+    def has_changed_since_last_check(self, manifest: IndexManifest) -> bool:
         """Return whether a file was modified, truncated or removed since the last check."""
         root = self.path(manifest.generation)
         before, self._file_stats = self._file_stats, {}
@@ -227,7 +227,7 @@ class IndexFolder:
         """Remove all index files of this store."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _checksums(
+    def _committed_checksums(
         self, generation: str, known_checksums: Mapping[str, int]
     ) -> dict[str, int]:
         """Return the checksums of all files of committed segments.
@@ -250,7 +250,9 @@ class IndexFolder:
                 found[name] = checksum
         for name in known_checksums.keys() - found.keys():
             if _is_needed(root / name):
-                found[name] = known_checksums[name]  # `check` will report it as missing
+                found[name] = known_checksums[
+                    name
+                ]  # `check_files` will report it as missing
         return found
 
 
@@ -344,7 +346,7 @@ class IndexCopy:
         self._copy_folder: Path | None = None
         self._links: Path | None = None
 
-    def follow(self, manifest: IndexManifest) -> Path:
+    def copy_new_files(self, manifest: IndexManifest) -> Path:
         """Copy and verify the new files of an index; return the folder of the copy.
 
         Raises:
@@ -355,7 +357,7 @@ class IndexCopy:
         target = self._path() / manifest.generation
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                _copy_changes(source, target, manifest)
+                _mirror_changed_files(source, target, manifest)
                 break
             except FileNotFoundError as error:  # possibly merged meanwhile
                 if attempt == _ATTEMPTS:
@@ -363,13 +365,13 @@ class IndexCopy:
                     raise DamagedIndexError(message) from error
         return target
 
-    def in_place(self, manifest: IndexManifest) -> Path:
+    def link_in_place(self, manifest: IndexManifest) -> Path:
         """Return a folder of links to the files of an index, verified in place.
 
         Raises:
             DamagedIndexError: when a file has changed or is missing.
         """
-        self._folder.check(manifest)
+        self._folder.check_files(manifest)
         source = self._folder.path(manifest.generation)
         try:
             return _link(
@@ -407,7 +409,7 @@ class IndexCopy:
         return self._copy_folder
 
 
-def _copy_changes(source: Path, target: Path, manifest: IndexManifest) -> None:
+def _mirror_changed_files(source: Path, target: Path, manifest: IndexManifest) -> None:
     """Copy files that the metadata names and `target` lacks, then the metadata.
 
     Raises:

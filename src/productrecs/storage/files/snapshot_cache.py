@@ -173,7 +173,7 @@ class SnapshotCache:
             ObjectStoreUnavailableError: call it again.
         """
         if self.shared is not None:
-            self.shared.remove_others(SnapshotName(store_id, MODELS, model_id))
+            self.shared.remove_other_snapshots(SnapshotName(store_id, MODELS, model_id))
 
     # ------------------------------------------------------------------ inside
 

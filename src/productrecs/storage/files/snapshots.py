@@ -178,7 +178,7 @@ class SnapshotStore:
                 stored[path] = PackedFile(digest, len(small), "", len(pack))
                 pack += small
             elif isinstance(content, Path):
-                one = self._upload(store_id, content, existing, known_digests)
+                one = self._upload_large_file(store_id, content, existing, known_digests)
                 stored[path] = one
                 existing.add(one.object_name)
         whole = hashlib.sha256(pack).hexdigest()
@@ -243,7 +243,7 @@ class SnapshotStore:
             _verify(key, hashlib.sha256(content).hexdigest() == one.sha256)
             file.write(content)
 
-    def _upload(
+    def _upload_large_file(
         self,
         store_id: StoreId,
         path: Path,
@@ -287,14 +287,16 @@ class SnapshotStore:
         needed: set[str] = set()
         doomed: list[str] = []
         for kind in KINDS:
-            for one, is_kept in _kept(
+            for one, is_kept in _mark_kept_manifests(
                 list(self.objects.list(f"{prefix}/{kind}")),
                 serving.get(kind),
                 grace_seconds,
                 keep_previous=keep_previous,
             ):
                 if is_kept:
-                    needed |= self._needed(SnapshotName(store_id, kind, _last(one.key)))
+                    needed |= self._needed_objects(
+                        SnapshotName(store_id, kind, _last(one.key))
+                    )
                 else:
                     doomed.append(one.key)
         doomed += [
@@ -305,7 +307,7 @@ class SnapshotStore:
         self.objects.delete(doomed)
         return len(doomed)
 
-    def remove_others(self, name: SnapshotName) -> None:
+    def remove_other_snapshots(self, name: SnapshotName) -> None:
         """Delete the other snapshots of a kind of a store, with what only they need.
 
         Raises:
@@ -316,8 +318,10 @@ class SnapshotStore:
             one.key for one in self.objects.list(prefix) if _last(one.key) != name.name
         ]
         unneeded = {
-            one for key in others for one in self._needed(name._replace(name=_last(key)))
-        } - self._needed(name)
+            one
+            for key in others
+            for one in self._needed_objects(name._replace(name=_last(key)))
+        } - self._needed_objects(name)
         self.objects.delete(
             [*others, *(_object_key(name.store_id, one) for one in unneeded)]
         )
@@ -338,7 +342,7 @@ class SnapshotStore:
         """
         return {StoreId(one) for one in self.objects.folders(_STORES)}
 
-    def _needed(self, name: SnapshotName) -> set[str]:
+    def _needed_objects(self, name: SnapshotName) -> set[str]:
         """Return the objects that a manifest names; none if it cannot be read."""
         try:
             return self.snapshot(name).objects
@@ -346,7 +350,7 @@ class SnapshotStore:
             return set()
 
 
-def _kept(
+def _mark_kept_manifests(
     manifests: list[StoredObject],
     serving: str | None,
     grace_seconds: float,

@@ -52,15 +52,15 @@ class JobTotals(NamedTuple):
 
 
 def record_attempt(
-    transaction: sa.Connection, kind: str, ending: JobOutcome, took_ms: int, now_ms: int
+    transaction: sa.Connection, kind: str, outcome: JobOutcome, took_ms: int, now_ms: int
 ) -> None:
     """Add one attempt, in the transaction that ends it."""
-    counts = {one.value: int(one is ending) for one in JobOutcome}
+    counts = {one.value: int(one is outcome) for one in JobOutcome}
     row = upsert(transaction, job_totals).values(
         store_id=_ALL_STORES,
         kind=kind,
         milliseconds=max(0, took_ms),
-        done_at=now_ms if ending is JobOutcome.DONE else None,
+        done_at=now_ms if outcome is JobOutcome.DONE else None,
         **counts,
     )
     added = {name: job_totals.c[name] + row.excluded[name] for name in counts}
@@ -218,13 +218,13 @@ class JobQueue:
             return None
         try:
             with self._database.transaction() as transaction:
-                return self._claim(transaction, _due(tuple(sorted(kinds))))
+                return self._claim(transaction, _due_sql(tuple(sorted(kinds))))
         except sa.exc.IntegrityError:  # another worker has just claimed one of the same key
             return None
 
     def is_due(self, kinds: Collection[str]) -> bool:
         """Return whether a job of one of `kinds` is due; reads only."""
-        query = _due(tuple(sorted(kinds))).any
+        query = _due_sql(tuple(sorted(kinds))).any
         with self._database.reading() as connection:
             return bool(connection.execute(query, self._time_parameters()).scalar())
 
@@ -265,7 +265,9 @@ class JobQueue:
         for _ in range(_ATTEMPTS):
             try:
                 with self._database.transaction() as transaction:
-                    return self._fail(transaction, job, describe_error(error), final=final)
+                    return self._requeue_or_mark_dead(
+                        transaction, job, describe_error(error), final=final
+                    )
             except sa.exc.IntegrityError:  # one of its key was queued meanwhile
                 continue
         message = (
@@ -313,12 +315,12 @@ class JobQueue:
             if row is None:
                 return None
             if row["state"] == JobState.QUEUED or row["attempts"] < self.policy.attempts:
-                return self._lease(transaction, row, times["now"])
+                return self._take_lease(transaction, row, times["now"])
             message = f"its worker died {row['attempts']} times while running it"
             dead = {"state": JobState.DEAD, "finished_at": times["now"], "error": message}
             transaction.execute(jobs.update().where(_is(row)).values(dead | _FREE))
 
-    def _lease(self, transaction: sa.Connection, row: sa.RowMapping, now: int) -> Job:
+    def _take_lease(self, transaction: sa.Connection, row: sa.RowMapping, now: int) -> Job:
         job = Job(
             store_id=StoreId(row["store_id"]),
             job_id=row["job_id"],
@@ -338,7 +340,7 @@ class JobQueue:
         transaction.execute(jobs.update().where(_is(row)).values(values))
         return job
 
-    def _fail(
+    def _requeue_or_mark_dead(
         self, transaction: sa.Connection, job: Job, error: str, *, final: bool
     ) -> JobState | None:
         attempts = _lock_claimed(transaction, job)
@@ -402,7 +404,7 @@ class _DueSql:
 
 
 @memoized(Cache.STATEMENTS)
-def _due(kinds: tuple[str, ...]) -> _DueSql:
+def _due_sql(kinds: tuple[str, ...]) -> _DueSql:
     now: sa.BindParameter[int] = sa.bindparam("now")
     latest_lease: sa.BindParameter[int] = sa.bindparam("beyond")
     running = jobs.alias("other")

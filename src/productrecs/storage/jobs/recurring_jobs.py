@@ -60,7 +60,7 @@ class PeriodicTasks:
                 job
                 for job in sorted(due, key=lambda job: job.store_id)
                 if job.store_id in existing
-                and self._mark_due(
+                and self._set_next_run_if_due(
                     transaction, task, every_ms, job, spread and job.store_id not in known
                 )
             ]
@@ -68,7 +68,7 @@ class PeriodicTasks:
                 self._queue.enqueue(transaction, job)
         return len(enqueued)
 
-    def _mark_due(
+    def _set_next_run_if_due(
         self,
         transaction: sa.Connection,
         task: str,

@@ -37,7 +37,7 @@ class Database:
     def __init__(self, dialect: Dialect) -> None:
         """Open lazily: the first transaction opens the database."""
         self.dialect = dialect
-        self._engine = dialect.engine()
+        self._engine = dialect.create_engine()
         self.outcomes = StorageHealth()
         # Threads of one process queue here, in order, instead of polling in SQLite.
         self._writing = threading.Lock() if dialect.can_read_on_event_loop else None
@@ -71,10 +71,10 @@ class Database:
             StorageError: another of its kinds, when the database failed; then nothing of
                 this transaction is stored.
         """
-        failed, before = self.outcomes.write_failed, self.outcomes.write_failures
+        failed, before = self.outcomes.record_write_failure, self.outcomes.write_failures
         with (
             self._write_lock(),
-            self._translated(failed),
+            self._translate_errors(failed),
             self._engine.connect() as connection,
         ):
             connection.begin()  # explicit: raw statements do not begin a transaction
@@ -84,7 +84,7 @@ class Database:
                 self._joined(connection)
             _commit(connection)
             self._joined = None
-        self.outcomes.write_succeeded(before)
+        self.outcomes.record_write_success(before)
 
     def joined(self, write: Callable[[sa.Connection], None]) -> Self:
         """Return this database; its next transaction also runs `write` before it commits.
@@ -128,7 +128,7 @@ class Database:
         Raises:
             StorageError: one of its kinds.
         """
-        with self._translated(self.outcomes.write_failed):
+        with self._translate_errors(self.outcomes.record_write_failure):
             return self.dialect.overwrite_deleted()
 
     def compact(self) -> None:
@@ -153,7 +153,7 @@ class Database:
     def reading(self) -> Iterator[sa.Connection]:
         """Yield a connection that reads one snapshot of the database."""
         failed = self.outcomes.read_failed
-        with self._translated(failed), self._engine.connect() as connection:
+        with self._translate_errors(failed), self._engine.connect() as connection:
             self.dialect.begin_read(connection)
             yield connection
 
@@ -206,7 +206,7 @@ class Database:
         if not self._writing.acquire(timeout=LOCK_WAIT_MS / 1000):
             message = "the database is busy; retry"
             error = StorageBusyError(message)
-            self.outcomes.write_failed(error)
+            self.outcomes.record_write_failure(error)
             raise error
         try:
             yield
@@ -214,7 +214,7 @@ class Database:
             self._writing.release()
 
     @contextlib.contextmanager
-    def _translated(self, failed: Callable[[StorageError], None]) -> Iterator[None]:
+    def _translate_errors(self, failed: Callable[[StorageError], None]) -> Iterator[None]:
         try:
             yield
         except sa.exc.IntegrityError:

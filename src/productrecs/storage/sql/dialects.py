@@ -142,7 +142,7 @@ class Dialect(Protocol):
     def driver_error(self) -> type[Exception]:
         """The base class of the driver's errors."""
 
-    def engine(self) -> sa.Engine:
+    def create_engine(self) -> sa.Engine:
         """Return the engine that `Database` uses."""
 
     def begin_write(self, connection: sa.Connection, *, synced: bool) -> None:

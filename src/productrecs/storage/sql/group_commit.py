@@ -265,7 +265,7 @@ class GroupCommit:
         ]
         groups += [[one] for one in batch if one.own_transaction]
         while groups:
-            outcomes = self._attempt(groups.pop(0))
+            outcomes = self._commit_or_split_batch(groups.pop(0))
             for error in {error for _, _, error in outcomes}:
                 if isinstance(error, StorageBusyError):
                     keys = {one.key for one, _, cause in outcomes if cause is error}
@@ -299,7 +299,7 @@ class GroupCommit:
         self._waiting.extendleft(one for one in reversed(waiting) if not is_blocked(one))
         return blocked + [one for one in waiting if is_blocked(one)]
 
-    def _attempt(self, batch: list[_Pending]) -> list[_Outcome]:
+    def _commit_or_split_batch(self, batch: list[_Pending]) -> list[_Outcome]:
         try:
             return self._commit(batch)
         except StorageBrokenError as error:
@@ -319,7 +319,7 @@ class GroupCommit:
         return [
             outcome
             for smaller_batch in smaller_batches
-            for outcome in self._attempt(smaller_batch)
+            for outcome in self._commit_or_split_batch(smaller_batch)
         ]
 
     def _broke(self, error: StorageBrokenError) -> None:

@@ -93,7 +93,7 @@ class PostgresDialect:
         "SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)"
     )
 
-    def engine(self) -> sa.Engine:
+    def create_engine(self) -> sa.Engine:
         """Return an engine with timeouts for all waits."""
         parameters = connection_parameters(self.url, f"-c lock_timeout={LOCK_WAIT_MS}")
         engine = sa.create_engine(

@@ -99,7 +99,7 @@ class StoreLog:
         self.erasures = int(last_seq[0][1])
         return int(last_seq[0][0]) - count + 1
 
-    def numbers(self, item_ids: Iterable[str], now_ms: int) -> dict[str, int]:
+    def get_or_create_numbers(self, item_ids: Iterable[str], now_ms: int) -> dict[str, int]:
         """Return the number of each id; unknown ids get new ones, outside the catalog.
 
         Lock the head first.
@@ -109,8 +109,10 @@ class StoreLog:
         found = {one: known_numbers[one] for one in distinct_ids if one in known_numbers}
         missing = [one for one in distinct_ids if one not in found]
         if missing:
-            stored = self._stored(missing)
-            stored |= self._created([one for one in missing if one not in stored], now_ms)
+            stored = self._stored_numbers(missing)
+            stored |= self._create_numbered_items(
+                [one for one in missing if one not in stored], now_ms
+            )
             self._new_numbers |= stored
             found |= stored
         return found
@@ -129,10 +131,12 @@ class StoreLog:
         if self._new_numbers:
             self._known_numbers.add(self.store_id, self._new_numbers)
 
-    def _stored(self, item_ids: Sequence[str]) -> dict[str, int]:
+    def _stored_numbers(self, item_ids: Sequence[str]) -> dict[str, int]:
         return raw_connection(self.transaction).mapped(_NUMBERS, self.store_id, item_ids)
 
-    def _created(self, item_ids: Sequence[str], now_ms: int) -> dict[str, int]:
+    def _create_numbered_items(
+        self, item_ids: Sequence[str], now_ms: int
+    ) -> dict[str, int]:
         if not item_ids:
             return {}
         first = self.take_numbers(len(item_ids))

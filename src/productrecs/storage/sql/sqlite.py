@@ -214,7 +214,7 @@ class SqliteDialect:
         """Set the path of the write-ahead log next to the database."""
         self._log_file = WalFile(self.path.with_name(self.path.name + "-wal"))
 
-    def engine(self) -> sa.Engine:
+    def create_engine(self) -> sa.Engine:
         """Return an engine whose connections all have the safe settings."""
         check_sqlite(
             apsw_dbapi.sqlite_version_info, frozenset(apsw_dbapi.compile_options())

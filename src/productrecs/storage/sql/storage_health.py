@@ -105,7 +105,7 @@ class StorageHealth:
             return None
         return self._read
 
-    def write_failed(self, error: StorageError) -> None:
+    def record_write_failure(self, error: StorageError) -> None:
         """Record a failed write; a full queue is not a storage failure."""
         if isinstance(error, QueueFullError):
             return
@@ -129,7 +129,7 @@ class StorageHealth:
         self._unconfirmed_outage.has_ended()
         _log.info("writes confirmed again")
 
-    def write_succeeded(self, failures_before: int) -> None:
+    def record_write_success(self, failures_before: int) -> None:
         """Record a successful write; it does not clear failures after `failures_before`."""
         with self._lock:
             is_over = self._write is not None and self._failures == failures_before

@@ -83,34 +83,34 @@ class DataSize(NamedTuple):
 Sizes = dict[StoreId, dict[DataPart, DataSize]]
 
 
-def measure(
+def measure_stored_bytes(
     database: Database,
     folders: Mapping[DataPart, Sequence[Path]],
-    impression: int,
+    impression_kind: int,
     now_ms: int,
 ) -> Sizes:
     """Measure every store and the installation; reads everything that is stored.
 
     `folders` are those of parts outside the database, with a folder for each store.
-    `impression` is the kind of the events that are impressions.
+    `impression_kind` is the kind of the events that are impressions.
     """
     with database.reading() as connection:
-        tables = database.dialect.table_bytes(connection)
-        found = _log_sizes(connection, tables, impression, now_ms)
+        table_bytes = database.dialect.table_bytes(connection)
+        found = _take_log_sizes(connection, table_bytes, impression_kind, now_ms)
         for part, own in _TABLES.items():
-            found += _table_sizes(connection, tables, part, own)
-    for part, places in folders.items():
-        found += _folder_sizes(part, places)
-    found.append((INSTALLATION, DataSize(DataPart.OTHER, bytes=sum(tables.values()))))
+            found += _take_table_sizes(connection, table_bytes, part, own)
+    for part, part_folders in folders.items():
+        found += _folder_sizes(part, part_folders)
+    found.append((INSTALLATION, DataSize(DataPart.OTHER, bytes=sum(table_bytes.values()))))
     sizes: Sizes = {}
-    for store, one in found:
+    for store, size in found:
         for owner in {store, INSTALLATION}:
             parts = sizes.setdefault(owner, {})
-            parts[one.part] = _sum(parts.get(one.part, DataSize(one.part)), one)
+            parts[size.part] = _sum(parts.get(size.part, DataSize(size.part)), size)
     return sizes
 
 
-def record(transaction: sa.Connection, sizes: Sizes, now_ms: int) -> None:
+def replace_sizes_of_day(transaction: sa.Connection, sizes: Sizes, now_ms: int) -> None:
     """Store a day's measurement in place of an earlier one of the day."""
     today = _day(now_ms)
     oldest = (date.fromisoformat(today) - timedelta(days=KEPT_DAYS)).isoformat()
@@ -118,9 +118,9 @@ def record(transaction: sa.Connection, sizes: Sizes, now_ms: int) -> None:
     gone = sa.or_(~is_installation, data_sizes.c.day == today, data_sizes.c.day < oldest)
     transaction.execute(data_sizes.delete().where(gone))
     rows = [
-        {"store_id": store, "day": today, **one._asdict()}
-        for store, found in sizes.items()
-        for one in found.values()
+        {"store_id": store, "day": today, **size._asdict()}
+        for store, parts in sizes.items()
+        for size in parts.values()
     ]
     if rows:
         transaction.execute(data_sizes.insert(), rows)
@@ -128,7 +128,7 @@ def record(transaction: sa.Connection, sizes: Sizes, now_ms: int) -> None:
 
 def newest_sizes(connection: sa.Connection, store_id: StoreId) -> list[DataSize]:
     """Return the newest measurement of a store; empty before the first."""
-    by_day = _history(connection, store_id)
+    by_day = _daily_sizes(connection, store_id)
     return by_day[max(by_day)] if by_day else []
 
 
@@ -136,7 +136,7 @@ def daily_totals(connection: sa.Connection, parts: Sequence[DataPart]) -> dict[s
     """Return the installation's bytes by day."""
     return {
         day: sum(one.bytes for one in found if one.part in parts)
-        for day, found in _history(connection, INSTALLATION).items()
+        for day, found in _daily_sizes(connection, INSTALLATION).items()
     }
 
 
@@ -162,7 +162,7 @@ def in_units(size: float) -> tuple[float, str]:
     return size / 1e3, "kB"
 
 
-def _history(connection: sa.Connection, store_id: StoreId) -> dict[str, list[DataSize]]:
+def _daily_sizes(connection: sa.Connection, store_id: StoreId) -> dict[str, list[DataSize]]:
     columns = [data_sizes.c[name] for name in DataSize._fields]
     query = (
         sa.select(data_sizes.c.day, *columns)
@@ -173,69 +173,74 @@ def _history(connection: sa.Connection, store_id: StoreId) -> dict[str, list[Dat
     return {
         day: sorted(
             (DataSize(DataPart(part), *map(int, rest)) for _, part, *rest in rows),
-            key=lambda one: order.index(one.part),
+            key=lambda size: order.index(size.part),
         )
         for day, rows in groupby(connection.execute(query), lambda row: row[0])
     }
 
 
-def _take_bytes(tables: dict[str, int], own: Sequence[sa.Table], rows: int) -> int:
-    """Take tables out of `tables`, unless nobody has rows in them."""
-    return sum(tables.pop(one.name, 0) for one in own) if rows else 0
+def _take_bytes(table_bytes: dict[str, int], own: Sequence[sa.Table], rows: int) -> int:
+    """Take tables out of `table_bytes`, unless nobody has rows in them."""
+    return sum(table_bytes.pop(table.name, 0) for table in own) if rows else 0
 
 
-def _table_sizes(
+def _take_table_sizes(
     connection: sa.Connection,
-    tables: dict[str, int],
+    table_bytes: dict[str, int],
     part: DataPart,
     own: Sequence[sa.Table],
 ) -> list[tuple[StoreId, DataSize]]:
-    """Return each store's share of a part's tables, which are taken out of `tables`."""
+    """Return each store's share of a part's tables; take these out of `table_bytes`."""
     first = own[0].c.store_id
     query = sa.select(first, sa.func.count()).group_by(first)
     rows = {StoreId(store): int(count) for store, count in connection.execute(query)}
     total = sum(rows.values())
-    taken = _take_bytes(tables, own, total)
+    part_bytes = _take_bytes(table_bytes, own, total)
     return [
-        (store, DataSize(part, count, bytes=taken * count // total))
+        (store, DataSize(part, count, bytes=part_bytes * count // total))
         for store, count in rows.items()
     ]
 
 
-def _log_sizes(
-    connection: sa.Connection, tables: dict[str, int], impression: int, now_ms: int
+def _take_log_sizes(
+    connection: sa.Connection,
+    table_bytes: dict[str, int],
+    impression_kind: int,
+    now_ms: int,
 ) -> list[tuple[StoreId, DataSize]]:
     """Return each store's share of the log, by the number of its rows."""
-    is_shown = (events.c.kind == impression).label("is_shown")
+    is_impression = (events.c.kind == impression_kind).label("is_impression")
     query = sa.select(
         events.c.store_id,
-        is_shown,
+        is_impression,
         sa.func.count(),
         sa.func.count().filter(events.c.ts >= now_ms - MONTH_DAYS * DAY_MS),
         sa.func.count().filter(events.c.ts < now_ms - YEAR_DAYS * DAY_MS),
-    ).group_by(events.c.store_id, "is_shown")
+    ).group_by(events.c.store_id, "is_impression")
     rows = connection.execute(query).all()
     total = sum(int(row[2]) for row in rows)
-    taken = _take_bytes(tables, _LOG, total)
+    part_bytes = _take_bytes(table_bytes, _LOG, total)
     return [
         (
             StoreId(store),
             DataSize(
-                DataPart.IMPRESSIONS if shown else DataPart.EVENTS,
+                DataPart.IMPRESSIONS if is_impression else DataPart.EVENTS,
                 *(int(count), int(month), int(old)),
-                bytes=taken * int(count) // total,
+                bytes=part_bytes * int(count) // total,
             ),
         )
-        for store, shown, count, month, old in rows
+        for store, is_impression, count, month, old in rows
     ]
 
 
-def _folder_sizes(part: DataPart, places: Sequence[Path]) -> list[tuple[StoreId, DataSize]]:
+def _folder_sizes(
+    part: DataPart, part_folders: Sequence[Path]
+) -> list[tuple[StoreId, DataSize]]:
     return [
         (StoreId(folder.name), DataSize(part, bytes=_size_of(folder)))
-        for place in places
-        if place.is_dir()
-        for folder in place.iterdir()
+        for part_folder in part_folders
+        if part_folder.is_dir()
+        for folder in part_folder.iterdir()
     ]
 
 
@@ -249,9 +254,9 @@ def _size_of(folder: Path) -> int:
     return size
 
 
-def _sum(one: DataSize, other: DataSize) -> DataSize:
-    counts = (left + right for left, right in zip(one[1:], other[1:], strict=True))
-    return DataSize(one.part, *counts)
+def _sum(size: DataSize, other: DataSize) -> DataSize:
+    counts = (left + right for left, right in zip(size[1:], other[1:], strict=True))
+    return DataSize(size.part, *counts)
 
 
 def _day(now_ms: int) -> str:

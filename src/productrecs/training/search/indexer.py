@@ -343,10 +343,10 @@ class Indexer:
         has_changed = False
         if now - indexing.changed_at >= self._slowness * _FILE_CHECK_SECONDS:
             indexing.changed_at = now
-            has_changed = indexing.folder.has_changed(manifest)
+            has_changed = indexing.folder.has_changed_since_last_check(manifest)
         if has_changed or now - indexing.checked_at >= self._slowness * _CHECK_SECONDS:
             indexing.checked_at = now
-            indexing.folder.check(manifest)
+            indexing.folder.check_files(manifest)
 
     def _needs_new_index(
         self, reader: RawReader, head: CatalogHead, store: Store, indexing: _Indexing

@@ -435,10 +435,10 @@ class ServedIndex:
 
     def _follow(self, manifest: IndexManifest) -> None:
         try:
-            path = self._copy.follow(manifest)
+            path = self._copy.copy_new_files(manifest)
         except OSError:
             _log.exception("search index copy failed")
-            path = self._copy.in_place(manifest)
+            path = self._copy.link_in_place(manifest)
         if self._index is not None and path == self._path:
             self._index.reload()
             return

@@ -45,9 +45,9 @@ from productrecs.records.experiments.repository import (
 from productrecs.records.placements.placement import Placement
 from productrecs.serving.cached_store import CachedStore
 from productrecs.serving.cards import (
+    add_placement_and_bundle,
     recommendations_body,
     with_anchor,
-    with_placement,
     with_sold_out,
 )
 from productrecs.serving.list_cache import (
@@ -136,7 +136,7 @@ async def _list_body(
     store_id = cached_store.state.catalog.store_id
     # At the same time, so that the request waits only once for a database that hangs.
     known, histories = await asyncio.gather(
-        context.arm_assigner.known(store_id, identities, context.read),
+        context.arm_assigner.known_identity(store_id, identities, context.read),
         _read_histories_or_none(context, cached_store, identities, access),
     )
     return _list_body_by_arm(context, cached_store, list_request, histories, known)
@@ -157,7 +157,9 @@ def _list_body_by_arm(
     test = cached_store.experiments.by_placement.get(list_request.placement)
     if list_request.placement and test is not None:
         store_id = cached_store.state.catalog.store_id
-        arm = context.arm_assigner.assign(store_id, test.split, identities, known)
+        arm = context.arm_assigner.assign_and_record(
+            store_id, test.split, identities, known
+        )
         placement = test.placements[arm]
     maker = _list_maker(
         context, cached_store, list_request, histories, context.clock(), placement
@@ -173,7 +175,9 @@ async def answer_trending(
     identities = identities_of(None, list_request.user_id)
     if identities and cached_store.state.settings.holdout_percent:
         store_id = cached_store.state.catalog.store_id
-        known = await context.arm_assigner.known(store_id, identities, context.read)
+        known = await context.arm_assigner.known_identity(
+            store_id, identities, context.read
+        )
         if is_held_out(context, cached_store, identities, known):
             return EMPTY_LIST
     now_ms = context.clock()
@@ -268,7 +272,7 @@ def _list_maker(
             if main_request is None
             else offer_of_list(state, main_request, picks, now_ms)
         )
-        return with_placement(body, placed_requests, state, offer)
+        return add_placement_and_bundle(body, placed_requests, state, offer)
 
     return _ListMaker(pick, write, sold_out)
 

@@ -280,7 +280,7 @@ def _assign_search_arm(
     if test is None:
         return SearchArm(settings)
     store_id = cached_store.state.catalog.store_id
-    name = context.arm_assigner.assign(store_id, test.split, (shopper,), known)
+    name = context.arm_assigner.assign_and_record(store_id, test.split, (shopper,), known)
     changes: Mapping[str, Any] = test.settings[name]
     return SearchArm(replace(settings, **changes) if changes else settings, name, test.name)
 
@@ -305,7 +305,7 @@ async def _read_known_identity(
     context: Context, cached_store: CachedStore, shopper: str
 ) -> KnownIdentity:
     store_id = cached_store.state.catalog.store_id
-    return await context.arm_assigner.known(store_id, (shopper,), context.read)
+    return await context.arm_assigner.known_identity(store_id, (shopper,), context.read)
 
 
 def _words_of(search: SearchRequest | ResultsPageRequest) -> str:

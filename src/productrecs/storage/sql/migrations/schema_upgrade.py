@@ -59,7 +59,7 @@ def has_schema(database: Database) -> bool:
         return _revision(connection) is not None
 
 
-def check_current(database: Database) -> None:
+def check_schema_is_current(database: Database) -> None:
     """Refuse a database that has another schema than this program's; change nothing.
 
     Raises:
