@@ -20,7 +20,7 @@ from productrecs.records.merchandising.rule import (
 from productrecs.records.merchandising.rule_editor import RuleEditor
 from productrecs.records.pictures.repository import PictureRepository
 from productrecs.services import Services, build_services
-from productrecs.serving.cached_store import apply_changes, load_store
+from productrecs.serving.cached_store import load_store, refresh_changed_views
 from productrecs.serving.open_stores import MAX_PRELOADED, OpenStores
 from productrecs.settings import Settings
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
@@ -196,7 +196,7 @@ def test_a_new_product_is_hidden_by_a_new_rule_from_its_first_moment(
     monkeypatch.setattr(catalog, "refresh", refresh_and_look)
     reader = services.database.raw_reader()
     versions = view_versions_by_store(reader, [store.store_id])[store.store_id]
-    apply_changes(services, store.store_id, opened, reader, versions)
+    refresh_changed_views(services, store.store_id, opened, reader, versions)
     reader.close()
 
     assert between == [False]

@@ -63,14 +63,10 @@ class QueryTerm(NamedTuple):
         return any(reading.words[0].startswith(self.typed) for reading in self.readings)
 
 
-def has_correction(query_terms: Sequence[QueryTerm], *, is_typing: bool) -> bool:
+def has_correction(terms: Sequence[QueryTerm], *, is_typing: bool) -> bool:
     """Return whether a word was corrected; with `is_typing` the last may be a prefix."""
-    finished = (
-        query_terms[:-1]
-        if is_typing and query_terms and query_terms[-1].may_be_unfinished
-        else query_terms
-    )
-    return any(query_term.readings and not query_term.is_known for query_term in finished)
+    finished = terms[:-1] if is_typing and terms and terms[-1].may_be_unfinished else terms
+    return any(term.readings and not term.is_known for term in finished)
 
 
 class InterpretedWord(NamedTuple):
@@ -82,25 +78,25 @@ class InterpretedWord(NamedTuple):
     is_known: bool  # whether the catalog has the word as typed, or a compound of it
 
 
-def interpreted_words(query_terms: Sequence[QueryTerm]) -> tuple[InterpretedWord, ...]:
+def interpreted_words(terms: Sequence[QueryTerm]) -> tuple[InterpretedWord, ...]:
     """Return a query's words; misspelled and unfinished ones in their likeliest reading."""
-    return tuple(map(_interpreted_word, query_terms))
+    return tuple(map(_interpreted_word, terms))
 
 
-def _interpreted_word(query_term: QueryTerm) -> InterpretedWord:
-    if query_term.is_translated:
-        read = " ".join(query_term.readings[0].words)
-        return InterpretedWord(query_term.typed, read, is_corrected=False, is_known=True)
-    if query_term.is_known or not query_term.readings:
+def _interpreted_word(term: QueryTerm) -> InterpretedWord:
+    if term.is_translated:
+        read = " ".join(term.readings[0].words)
+        return InterpretedWord(term.typed, read, is_corrected=False, is_known=True)
+    if term.is_known or not term.readings:
         return InterpretedWord(
-            query_term.typed,
-            query_term.typed,
+            term.typed,
+            term.typed,
             is_corrected=False,
-            is_known=query_term.is_known,
+            is_known=term.is_known,
         )
-    read = " ".join(query_term.readings[0].words)
-    is_corrected = not read.startswith(query_term.typed)
-    return InterpretedWord(query_term.typed, read, is_corrected, is_known=False)
+    read = " ".join(term.readings[0].words)
+    is_corrected = not read.startswith(term.typed)
+    return InterpretedWord(term.typed, read, is_corrected, is_known=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,17 +144,11 @@ class QueryInterpreter:
         if not 0 < len(wanted) < len(query.words):
             return self._read_terms(query)
         end = "" if query.is_typing else " "
-        query_terms = self._read_terms(
-            AnalysedQuery.of(" ".join(wanted) + end, query.language)
-        )
-        if any(query_term.is_known for query_term in query_terms):
-            return query_terms
+        terms = self._read_terms(AnalysedQuery.of(" ".join(wanted) + end, query.language))
+        if any(term.is_known for term in terms):
+            return terms
         opening = set(query.in_language(self.language).keywords).difference(wanted)
-        return (
-            self._read_terms(query)
-            if any(map(self.reader.is_name, opening))
-            else query_terms
-        )
+        return self._read_terms(query) if any(map(self.reader.is_name, opening)) else terms
 
     def _read_terms(self, query: AnalysedQuery) -> list[QueryTerm]:
         is_typing = query.is_typing
@@ -170,14 +160,12 @@ class QueryInterpreter:
             words = [part for word in words for part in self.reader.compound_parts(word)]
         words = list(dict.fromkeys(words))[: LIMITS.words]
         last = len(words) - 1
-        query_terms = [
-            query_term
+        terms = [
+            term
             for index, word in enumerate(words)
-            for query_term in self._terms_of_word(
-                word, is_typing=is_typing and index == last
-            )
+            for term in self._terms_of_word(word, is_typing=is_typing and index == last)
         ]
-        merged = list(self._merge_joined_words(query_terms, is_typing=is_typing))
+        merged = list(self._merge_joined_words(terms, is_typing=is_typing))
         return self._with_distant_readings(merged)
 
     def _translated_terms(self, query: AnalysedQuery) -> list[QueryTerm]:
@@ -231,61 +219,56 @@ class QueryInterpreter:
             return True
         if part.is_certain and len(known_words) * 2 < word_count:
             return False
-        query_terms = [self._term_of_word(word, is_typing=False) for word in part.typed]
-        return any(
-            query_term.readings and self._fits(query_term, known_words)
-            for query_term in query_terms
-        )
+        terms = [self._term_of_word(word, is_typing=False) for word in part.typed]
+        return any(term.readings and self._fits(term, known_words) for term in terms)
 
-    def _with_distant_readings(self, query_terms: list[QueryTerm]) -> list[QueryTerm]:
+    def _with_distant_readings(self, terms: list[QueryTerm]) -> list[QueryTerm]:
         """Return the terms; words without a fitting correction get more distant ones.
 
         A correction fits if a product has it beside one of the known words.
         """
-        known_words = tuple(
-            query_term.typed for query_term in query_terms if query_term.is_known
-        )
+        known_words = tuple(term.typed for term in terms if term.is_known)
         return [
-            query_term
-            if query_term.is_known or self._fits(query_term, known_words)
-            else query_term._replace(
-                readings=query_term.readings
-                + self.reader.distant_readings(query_term.typed, known_words)
+            term
+            if term.is_known or self._fits(term, known_words)
+            else term._replace(
+                readings=term.readings
+                + self.reader.distant_readings(term.typed, known_words)
             )
-            for query_term in query_terms
+            for term in terms
         ]
 
-    def _fits(self, query_term: QueryTerm, known_words: Words) -> bool:
+    def _fits(self, term: QueryTerm, known_words: Words) -> bool:
         """Return whether a word has a correction that fits the known words, if any."""
         if not known_words:
-            return bool(query_term.readings)
-        return self.reader.fits(query_term.readings, known_words)
+            return bool(term.readings)
+        return self.reader.fits(term.readings, known_words)
 
     def _terms_of_word(self, word: str, *, is_typing: bool) -> list[QueryTerm]:
         """Return a word as one term, or split in two if only the parts match."""
-        query_term = self._term_of_word(word, is_typing=is_typing)
-        split_words = () if query_term.readings else self.reader.split_word(word)
+        term = self._term_of_word(word, is_typing=is_typing)
+        split_words = () if term.readings else self.reader.split_word(word)
         if not split_words:
-            return [query_term]
+            return [term]
         halves = [self._term_of_word(part, is_typing=False) for part in split_words]
         return [half._replace(is_known=False) for half in halves]
 
     def _merge_joined_words(
-        self, query_terms: Sequence[QueryTerm], *, is_typing: bool
+        self, terms: Sequence[QueryTerm], *, is_typing: bool
     ) -> Iterator[QueryTerm]:
         """Yield the terms; two that are a catalog word only together are joined."""
         index = 0
-        while index < len(query_terms):
-            first, pair = query_terms[index], query_terms[index : index + 2]
+        while index < len(terms):
+            first, pair = terms[index], terms[index : index + 2]
             joint_readings = self.joined_readings(*pair) if len(pair) > 1 else ()
             if len(pair) > 1 and not joint_readings and not pair[1].readings:
-                is_unfinished = is_typing and index + 2 == len(query_terms)
+                is_unfinished = is_typing and index + 2 == len(terms)
                 joint_readings = self._synonym_corrections(*pair, is_typing=is_unfinished)
-            if not joint_readings or all(query_term.is_known for query_term in pair):
+            if not joint_readings or all(term.is_known for term in pair):
                 yield first
                 index += 1
             else:
-                typed = "".join(query_term.typed for query_term in pair)
+                typed = "".join(term.typed for term in pair)
                 readings = tuple(reading._replace(weight=1.0) for reading in joint_readings)
                 yield QueryTerm(typed, readings, is_known=True)
                 index += 2
@@ -378,25 +361,23 @@ WORD_SCORE: Final = 256.0
 """Score of a word of a partial match; more than all other scores of a product together."""
 
 
-def all_words_query(
-    interpreter: QueryInterpreter, query_terms: Sequence[QueryTerm]
-) -> Query:
+def all_words_query(interpreter: QueryInterpreter, terms: Sequence[QueryTerm]) -> Query:
     """Return the query for products with every word; there is at least one term."""
     build = _Builder(interpreter)
-    word_queries = [build.term_query(query_term) for query_term in query_terms]
-    heads = build.head_noun_queries(query_terms)
-    if len(query_terms) == 1:
+    word_queries = [build.term_query(term) for term in terms]
+    heads = build.head_noun_queries(terms)
+    if len(terms) == 1:
         return _with_optional_clauses(word_queries[0], heads)
     required = [
         (Occur.Must, query)
-        for query in _required_queries(word_queries, build.compound_queries(query_terms))
+        for query in _required_queries(word_queries, build.compound_queries(terms))
     ]
-    optional = [build.all_in_title(query_terms), *build.side_by_side(query_terms), *heads]
+    optional = [build.all_in_title(terms), *build.side_by_side(terms), *heads]
     return _with_optional_clauses(Query.boolean_query(required), optional)
 
 
 def some_words_queries(
-    interpreter: QueryInterpreter, query_terms: Sequence[QueryTerm]
+    interpreter: QueryInterpreter, terms: Sequence[QueryTerm]
 ) -> Iterator[Query]:
     """Yield the queries for products with some of several words, strict ones first.
 
@@ -404,21 +385,19 @@ def some_words_queries(
     cost the most time and add little to a score. Each word in a title, category or code
     adds `WORD_SCORE`, so products with more words come first, however rare another word is.
     """
-    if len(query_terms) == 1:
+    if len(terms) == 1:
         return
     build = _Builder(interpreter)
-    compounds = build.compound_queries(query_terms)
+    compounds = build.compound_queries(terms)
     compound_queries = [compound for compound in compounds if compound is not None]
-    short_queries = [
-        build.term_query(query_term, _SHORT_FIELDS) for query_term in query_terms
-    ]
+    short_queries = [build.term_query(term, _SHORT_FIELDS) for term in terms]
     optional = _word_score_queries(short_queries, compounds)
-    if len(query_terms) > 2:  # noqa: PLR2004 - two of two words were searched before
-        optional += build.side_by_side(query_terms)
-    optional += build.head_noun_queries(query_terms, WEIGHTS.partial_heads)
+    if len(terms) > 2:  # noqa: PLR2004 - two of two words were searched before
+        optional += build.side_by_side(terms)
+    optional += build.head_noun_queries(terms, WEIGHTS.partial_heads)
     for word_queries in (
         short_queries,
-        [build.term_query(query_term) for query_term in query_terms],
+        [build.term_query(term) for term in terms],
     ):
         some = [(Occur.Should, query) for query in (*word_queries, *compound_queries)]
         yield _with_optional_clauses(Query.boolean_query(some), optional)
@@ -480,16 +459,16 @@ class _Builder:
 
     interpreter: QueryInterpreter
 
-    def term_query(self, query_term: QueryTerm, fields: Fields = _FIELDS) -> Query:
+    def term_query(self, term: QueryTerm, fields: Fields = _FIELDS) -> Query:
         """Return the query of a word: a disjunction of its readings, scored by the best."""
         return _disjunction(
-            [self.reading_query(reading, fields) for reading in query_term.readings]
+            [self.reading_query(reading, fields) for reading in term.readings]
         )
 
-    def compound_queries(self, query_terms: Sequence[QueryTerm]) -> list[Query | None]:
+    def compound_queries(self, terms: Sequence[QueryTerm]) -> list[Query | None]:
         """Return for each pair of neighbours the query of their joint meaning, if any."""
         readings_of_pairs = [
-            self.interpreter.joined_readings(*pair) for pair in pairwise(query_terms)
+            self.interpreter.joined_readings(*pair) for pair in pairwise(terms)
         ]
         return [
             _disjunction([self.reading_query(reading) for reading in readings])
@@ -522,15 +501,15 @@ class _Builder:
         ]
         return parts[0][1] if len(parts) == 1 else Query.boolean_query(parts)
 
-    def all_in_title(self, query_terms: Sequence[QueryTerm]) -> Query:
+    def all_in_title(self, terms: Sequence[QueryTerm]) -> Query:
         """Return the bonus query for a title with all words."""
-        in_title = [(Occur.Must, self._in_title(query_term)) for query_term in query_terms]
+        in_title = [(Occur.Must, self._in_title(term)) for term in terms]
         return Query.boolean_query(in_title)
 
-    def side_by_side(self, query_terms: Sequence[QueryTerm]) -> list[Query]:
+    def side_by_side(self, terms: Sequence[QueryTerm]) -> list[Query]:
         """Return the bonus queries for neighbours that are adjacent in a title."""
         bonus_queries = []
-        for first, second in pairwise(query_terms):
+        for first, second in pairwise(terms):
             stems = [*first.readings[0].stems, *second.readings[0].stems]
             phrase = Query.phrase_query(
                 self.interpreter.schema, TITLE, [*stems], slop=_SLOP
@@ -539,22 +518,20 @@ class _Builder:
         return bonus_queries
 
     def head_noun_queries(
-        self, query_terms: Sequence[QueryTerm], share: float = 1.0
+        self, terms: Sequence[QueryTerm], share: float = 1.0
     ) -> list[Query]:
         """Return the bonus queries for head nouns; the last word has the highest bonus.
 
         The compound of two words is the head where the second would be; languages that
         form compounds freely rank those by `joined` alone.
         """
-        last = _head_index(self.interpreter, query_terms)
+        last = _head_index(self.interpreter, terms)
         bonus_queries = []
-        for index, query_term in enumerate(query_terms):
+        for index, term in enumerate(terms):
             weight = WEIGHTS.head + (WEIGHTS.last_head if index == last else 0.0)
-            readings = query_term.readings
+            readings = term.readings
             if index and self.interpreter.language.code not in COMPOUNDING:
-                readings += self.interpreter.joined_readings(
-                    query_terms[index - 1], query_term
-                )
+                readings += self.interpreter.joined_readings(terms[index - 1], term)
             heads = [self._head(reading, share * weight) for reading in readings]
             known_queries = [query for query in heads if query is not None]
             if known_queries:
@@ -568,7 +545,7 @@ class _Builder:
         term = Query.term_query(self.interpreter.schema, HEAD, stem, index_option="basic")
         return Query.boost_query(term, weight * reading.weight)
 
-    def _in_title(self, query_term: QueryTerm) -> Query:
+    def _in_title(self, term: QueryTerm) -> Query:
         schema = self.interpreter.schema
         share = WEIGHTS.title * WEIGHTS.all_in_title
         queries = [
@@ -578,20 +555,16 @@ class _Builder:
                 else Query.phrase_query(schema, TITLE, list(reading.stems)),
                 share * reading.weight,
             )
-            for reading in query_term.readings
+            for reading in term.readings
         ]
         return _disjunction(queries)
 
 
-def _head_index(interpreter: QueryInterpreter, query_terms: Sequence[QueryTerm]) -> int:
+def _head_index(interpreter: QueryInterpreter, terms: Sequence[QueryTerm]) -> int:
     """Return the index of the head noun: the last word that is not a colour."""
     colours = colour_words(interpreter.language.code)
-    candidates = [
-        index
-        for index, query_term in enumerate(query_terms)
-        if query_term.typed not in colours
-    ]
-    return candidates[-1] if candidates else len(query_terms) - 1
+    candidates = [index for index, term in enumerate(terms) if term.typed not in colours]
+    return candidates[-1] if candidates else len(terms) - 1
 
 
 def _term(schema: tantivy.Schema, name: str, term: str) -> Query:
