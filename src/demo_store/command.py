@@ -82,13 +82,16 @@ from productrecs.tenancy.accounts.store_management import (
     Registration,
     UnknownStoreError,
     delete_store,
+    find_or_create_owner,
     find_store,
-    owner_of,
     register_store,
     rotate_secret,
 )
 from productrecs.tenancy.billing.plans_and_subscriptions import find_plan
-from productrecs.tenancy.users.login_and_sessions import new_reset_token, reset_password
+from productrecs.tenancy.users.login_and_sessions import (
+    new_reset_token,
+    reset_password_and_join_logins,
+)
 from productrecs.tenancy.users.memberships.repository import EmailTakenError
 from productrecs.training.search.indexer import Indexer
 from productrecs.training.training_inputs import TrainingInputs
@@ -227,12 +230,12 @@ def _new_login(services: Services, store: Store) -> tuple[str, str]:
     """Return the owner's e-mail and new random password: the demo may be public."""
     password = random_text(_PASSWORD_LENGTH)
     try:
-        owner = owner_of(services.database, store, LOGIN)
+        owner = find_or_create_owner(services.database, store, LOGIN)
     except EmailTakenError:  # the login of an earlier demo store has other stores
-        owner = owner_of(services.database, store, f"owner@{DOMAIN}")
+        owner = find_or_create_owner(services.database, store, f"owner@{DOMAIN}")
     now_ms = services.clock()
     token = new_reset_token(services.database, owner, now_ms)
-    reset_password(services.database, token, password, now_ms)
+    reset_password_and_join_logins(services.database, token, password, now_ms)
     return owner.email or DOMAIN, password
 
 

@@ -60,7 +60,7 @@ from productrecs.schemas.validation_errors import (
     from_details,
     validation_reply,
 )
-from productrecs.services import Services, remove_leftovers
+from productrecs.services import Services, remove_copies_of_deleted_stores
 from productrecs.serving.activity_counts import ActivityCounter
 from productrecs.serving.arm_assigner import ArmAssigner
 from productrecs.serving.open_stores import OpenStores
@@ -250,7 +250,7 @@ class _ApiProcess:
     async def _preload(self, context: Context) -> None:
         builds = context.services.builds, context.services.objects
         await asyncio.to_thread(widget_scripts.archive_builds, *builds)
-        await asyncio.to_thread(remove_leftovers, context.services)
+        await asyncio.to_thread(remove_copies_of_deleted_stores, context.services)
         try:
             await context.stores.preload()
         except Exception:

@@ -10,7 +10,7 @@ from typing import Final
 
 from productrecs.core.clock import Clock, system_ms
 from productrecs.core.errors import ProductRecsError
-from productrecs.core.private_folders import make_private
+from productrecs.core.private_folders import make_data_folder_private
 from productrecs.features.imports.import_services import ImportServices
 from productrecs.features.privacy.erasure import Eraser
 from productrecs.records.events.event import EventKind
@@ -204,7 +204,7 @@ def build_services(settings: Settings, *, creates_folder: bool = True) -> Servic
             address.
     """
     if creates_folder:
-        make_private(settings.data)
+        make_data_folder_private(settings.data)
     database = Database.open(settings.database_url, settings.data)
     jitter = random.Random()  # noqa: S311 - spreads retries, guards nothing
     clock = ServerClock(database)
@@ -260,17 +260,17 @@ class ForeignObjectsError(ProductRecsError):
 
 
 def check_objects_are_ours(services: Services) -> None:
-    """Check the object store as `check_is_ours` does, if there is one.
+    """Check the object store as `claim_or_check_object_store` does, if there is one.
 
     Raises:
         ForeignObjectsError: when another installation uses the bucket and prefix.
         ObjectStoreUnavailableError: when the object store does not answer.
     """
     if services.objects is not None:
-        check_is_ours(services.objects, services.database)
+        claim_or_check_object_store(services.objects, services.database)
 
 
-def check_is_ours(objects: ObjectStore, database: Database) -> None:
+def claim_or_check_object_store(objects: ObjectStore, database: Database) -> None:
     """Write this installation's number into an object store, or compare it.
 
     Purging deletes what the database does not name, so two installations with one bucket
@@ -295,7 +295,7 @@ def check_is_ours(objects: ObjectStore, database: Database) -> None:
         )
 
 
-def remove_leftovers(services: Services) -> None:
+def remove_copies_of_deleted_stores(services: Services) -> None:
     """Remove this machine's copies of deleted stores, if machines share objects."""
     if services.objects is None:
         return

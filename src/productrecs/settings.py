@@ -28,7 +28,7 @@ from productrecs.tenancy.billing.plans_and_subscriptions import (
     TRIAL,
     Plans,
     PlansError,
-    read_plans,
+    parse_plans,
 )
 
 
@@ -357,7 +357,7 @@ def from_environment(environment: Mapping[str, str], data: Path | None = None) -
             "PRODUCTRECS_NEW_STORE_PLAN",
             tuple(dict.fromkeys((TRIAL.name, *plans))),
         ),
-        smtp=_smtp(environment),
+        smtp=_smtp_server(environment),
         objects=environment.get("PRODUCTRECS_OBJECTS") or None,
         retention_days=_retention(environment),
         backup=environment.get("PRODUCTRECS_BACKUP") or None,
@@ -446,7 +446,7 @@ def _plans(path: str | None) -> Plans:
     if not path:
         return DEFAULT_PLANS
     try:
-        return read_plans(Path(path).read_text("utf-8"))
+        return parse_plans(Path(path).read_text("utf-8"))
     except OSError as error:
         message = f"PRODUCTRECS_PLANS is {path!r}: {error.strerror}"
         raise SettingsError(message) from error
@@ -455,7 +455,7 @@ def _plans(path: str | None) -> Plans:
         raise SettingsError(message) from error
 
 
-def _smtp(environment: Mapping[str, str]) -> SmtpServer | None:
+def _smtp_server(environment: Mapping[str, str]) -> SmtpServer | None:
     host = environment.get("PRODUCTRECS_SMTP_HOST")
     if not host:
         return None

@@ -17,7 +17,7 @@ from playwright.sync_api import Error
 from productrecs.core.clock import system_ms
 from productrecs.dashboard.page_registry import PAGES
 from productrecs.storage.sql.tables import touch_days
-from productrecs.tenancy.accounts.store_management import owner_of
+from productrecs.tenancy.accounts.store_management import find_or_create_owner
 from productrecs.tenancy.users.login_and_sessions import begin_session
 from tests.support.browser import WAIT_MS
 from tests.support.dashboard_calls import address_of, names_read
@@ -157,7 +157,7 @@ def check_pages(service: Service, stores: list[Filled], trap: ScriptTrap) -> Non
 
 
 def _log_in(context: BrowserContext, base: str, filled: Filled) -> None:
-    owner = owner_of(filled.database, filled.store)
+    owner = find_or_create_owner(filled.database, filled.store)
     session = begin_session(filled.database, owner, filled.clock())
     context.add_cookies(
         [{"name": "productrecs_session", "value": session.token, "url": base}]

@@ -20,8 +20,8 @@ from productrecs.tenancy.accounts.store_management import (
     OverlapError,
     all_stores,
     change_subscription,
+    find_or_create_owner,
     find_store,
-    owner_of,
     rotate_secret,
 )
 from productrecs.tenancy.accounts.team_members import invite_to_register
@@ -278,7 +278,7 @@ def test_a_busy_database_ends_no_start_of_the_service(
         message = "the database is busy"
         raise StorageBusyError(message)
 
-    monkeypatch.setattr(dashboard_logins, "invite_first", busy)
+    monkeypatch.setattr(dashboard_logins, "create_first_store_invitation", busy)
     serve.print_address_and_first_store_link(settings, "http://127.0.0.1:8000")
 
     printed = capsys.readouterr().out
@@ -311,7 +311,7 @@ def test_a_reset_link_works_once_and_ends_every_session(
 ) -> None:
     member = office.member(store)
     database = office.services.database
-    token = new_reset_token(database, owner_of(database, store), office.now_ms)
+    token = new_reset_token(database, find_or_create_owner(database, store), office.now_ms)
     guest = Member(office.inside)
     link = f"/dashboard/reset?token={token}"
     sent = {"token": token, "password": "another password"}
@@ -328,7 +328,7 @@ def test_a_reset_link_works_once_and_ends_every_session(
 
 def test_a_reset_link_expires(office: Office, store: Store) -> None:
     database = office.services.database
-    token = new_reset_token(database, owner_of(database, store), office.now_ms)
+    token = new_reset_token(database, find_or_create_owner(database, store), office.now_ms)
     link = f"/dashboard/reset?token={token}"
     before = Member(office.inside).get(link).status
 

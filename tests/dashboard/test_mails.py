@@ -13,7 +13,7 @@ from productrecs.core.clock import system_ms
 from productrecs.services import build_services
 from productrecs.settings import Settings, SettingsError, SmtpServer, from_environment
 from productrecs.tenancy.accounts.team_members import invite_to_register
-from productrecs.tenancy.users.dashboard_user import hash_password
+from productrecs.tenancy.users.dashboard_user import validate_and_hash_password
 from productrecs.tenancy.users.repository import UserRepository
 from tests.api.inside import Inside
 from tests.dashboard.conftest import Office
@@ -203,7 +203,7 @@ def test_a_mailed_reset_makes_one_login_of_those_with_the_address(
     with database.transaction() as transaction:
         owners = UserRepository(transaction, stores[1].store_id)
         owners.set_email("owner", email)
-        owners.set_password("owner", hash_password("the password of somebody"))
+        owners.set_password("owner", validate_and_hash_password("the password of somebody"))
 
     Member(mailing.inside).post(RESET, email=email)
     eventually(lambda: server.mails)

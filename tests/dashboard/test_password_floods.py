@@ -11,9 +11,12 @@ import pytest
 
 from productrecs.dashboard.pages.account import login
 from productrecs.http.pipeline import login_thread_pool
-from productrecs.tenancy.accounts.team_members import accept
+from productrecs.tenancy.accounts.team_members import accept_invitation
 from productrecs.tenancy.users.dashboard_user import new_token
-from productrecs.tenancy.users.login_and_sessions import ResetLinkError, reset_password
+from productrecs.tenancy.users.login_and_sessions import (
+    ResetLinkError,
+    reset_password_and_join_logins,
+)
 from productrecs.tenancy.users.repository import InvitationError
 from tests.support.dashboard import Member, text_of
 
@@ -27,7 +30,11 @@ TOO_SHORT = "x"  # a hash would refuse it: the token is looked up first
 
 
 @pytest.mark.parametrize(
-    ("use", "error"), [(reset_password, ResetLinkError), (accept, InvitationError)]
+    ("use", "error"),
+    [
+        (reset_password_and_join_logins, ResetLinkError),
+        (accept_invitation, InvitationError),
+    ],
 )
 def test_an_unknown_token_costs_no_hash_of_a_password(
     office: Office, store: Store, use: Callable[..., object], error: type[Exception]
@@ -60,7 +67,7 @@ def guesses(
         over.wait(30)
         return []
 
-    monkeypatch.setattr(login, "verify_password", verify)
+    monkeypatch.setattr(login, "logins_opened_by_password", verify)
     threads: list[threading.Thread] = []
 
     def send(count: int) -> list[int]:

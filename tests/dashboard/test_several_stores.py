@@ -13,7 +13,7 @@ from productrecs.tenancy.accounts.store_management import (
     delete_store,
     find_store,
 )
-from productrecs.tenancy.users.dashboard_user import Role, hash_password
+from productrecs.tenancy.users.dashboard_user import Role, validate_and_hash_password
 from productrecs.tenancy.users.login_and_sessions import new_reset_token
 from productrecs.tenancy.users.repository import UserRepository
 from tests.dashboard.test_security_pages import (
@@ -77,7 +77,7 @@ def same_email(office: Office, store: Store, other: Store, password: str) -> str
     with office.services.database.transaction() as transaction:
         owners = UserRepository(transaction, other.store_id)
         owners.set_email("owner", email)
-        owners.set_password("owner", hash_password(password))
+        owners.set_password("owner", validate_and_hash_password(password))
     return email
 
 

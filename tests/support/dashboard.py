@@ -18,7 +18,7 @@ from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS
 from productrecs.tenancy.users.dashboard_user import (
     DashboardUser,
     Role,
-    hash_password,
+    validate_and_hash_password,
 )
 from productrecs.tenancy.users.repository import UserRepository
 from tests.support.uploads import BOUNDARY
@@ -48,7 +48,9 @@ def add_user(services: Services, store: Store, role: Role, name: str = "") -> st
     """Add a user of a role, named after it; return the e-mail."""
     name = name or role.label
     email = f"{name}@{store.domain}"
-    user = DashboardUser(store.store_id, name, email, role, hash_password(PASSWORD))
+    user = DashboardUser(
+        store.store_id, name, email, role, validate_and_hash_password(PASSWORD)
+    )
     with services.database.transaction() as transaction:
         UserRepository(transaction, store.store_id).add(user, 0)
     return email

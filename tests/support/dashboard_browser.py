@@ -24,7 +24,7 @@ from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS
 from productrecs.tenancy.users.dashboard_user import (
     DashboardUser,
     Role,
-    hash_password,
+    validate_and_hash_password,
 )
 from productrecs.tenancy.users.repository import UserRepository
 from tests.support.browser import BARRIERS, WAIT_MS, PageLog, watched
@@ -173,7 +173,7 @@ def new_dashboard(service: Service, domain: str, **settings: str) -> StoreDashbo
 
 def _add_users(service: Service, domain: str) -> None:
     """Add a user of each role, such as `viewer@DOMAIN`."""
-    hashed = hash_password(PASSWORD)
+    hashed = validate_and_hash_password(PASSWORD)
     with service.database() as database:
         store = find_store(database, domain)
         with database.transaction() as transaction:

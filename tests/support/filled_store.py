@@ -58,14 +58,14 @@ from productrecs.tenancy.accounts.store_management import (
     change_origins,
     register_store,
 )
-from productrecs.tenancy.accounts.team_members import invite
+from productrecs.tenancy.accounts.team_members import invite_member
 from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS
 from productrecs.tenancy.users.dashboard_user import (
     DashboardUser,
     Role,
-    hash_password,
     hash_token,
     normalise_email,
+    validate_and_hash_password,
 )
 from productrecs.tenancy.users.login_and_sessions import begin_session
 from productrecs.tenancy.users.repository import BrowserFacts, UserRepository
@@ -293,7 +293,7 @@ def _looks(filled: Filled, texts: Sequence[str]) -> None:
 
 
 def _users(filled: Filled, texts: Sequence[str]) -> None:
-    store_id, hashed = filled.store.store_id, hash_password(PASSWORD)
+    store_id, hashed = filled.store.store_id, validate_and_hash_password(PASSWORD)
     filled.ids["user"] = "user0"
     with filled.database.transaction() as transaction:
         users = UserRepository(transaction, store_id)
@@ -369,7 +369,7 @@ def _team(filled: Filled, texts: Sequence[str]) -> None:
     for number, text in enumerate(texts[:20]):
         with contextlib.suppress(ProductRecsError):
             email = f"{number}{''.join(text.split())[:50]}@b.example"
-            token = invite(filled.database, user, email, Role.EDITOR, now_ms)
+            token = invite_member(filled.database, user, email, Role.EDITOR, now_ms)
             filled.ids.setdefault("invitation", hash_token(token))
             filled.held["invitations"] += 1
         browser = BrowserFacts(text, text)

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from productrecs.cli.doctor.installation_checks import check_folder
-from productrecs.core.private_folders import is_shared_folder, make_private
+from productrecs.core.private_folders import is_shared_folder, make_data_folder_private
 from productrecs.services import build_services
 from productrecs.settings import Settings
 from tests.support.service import Service, eventually
@@ -75,10 +75,10 @@ def test_a_folder_of_an_earlier_release_is_tightened_when_it_is_opened(
 def test_what_is_private_already_is_not_gone_through(data_folder: Path) -> None:
     data_folder.chmod(0o700)
     (data_folder / "models").mkdir(mode=0o755)
-    make_private(data_folder)
+    make_data_folder_private(data_folder)
     assert open_to_others(data_folder) == ["data/models 755"]
     data_folder.chmod(0o711)
-    make_private(data_folder)
+    make_data_folder_private(data_folder)
     assert open_to_others(data_folder) == []
 
 
@@ -88,7 +88,7 @@ def test_a_folder_that_others_use_too_is_not_closed(tmp_path: Path) -> None:
     shared.chmod(0o1777)
     (shared / "productrecs.db").touch(0o644)
 
-    make_private(shared)
+    make_data_folder_private(shared)
 
     assert open_to_others(shared) == ["tmp 777"]
     assert is_shared_folder(Path(tempfile.gettempdir()))

@@ -23,7 +23,7 @@ from productrecs.services import (
     ForeignObjectsError,
     Services,
     build_services,
-    remove_leftovers,
+    remove_copies_of_deleted_stores,
 )
 from productrecs.settings import from_environment
 from productrecs.storage.files.model_files import publish_arrays
@@ -229,4 +229,4 @@ def test_readiness_and_doctor_report_the_object_store(
     [finding] = check_object_store(services)
     assert finding.remedy is not None
     assert "AWS_ENDPOINT_URL" in finding.remedy
-    remove_leftovers(services)  # needs no object store without old copies
+    remove_copies_of_deleted_stores(services)  # needs no object store without old copies

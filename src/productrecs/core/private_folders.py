@@ -30,7 +30,7 @@ _PRIVATE_NAMES: Final = (
 )
 
 
-def make_private(folder: Path) -> None:
+def make_data_folder_private(folder: Path) -> None:
     """Create the data folder, and restrict its files to their owner.
 
     Files are checked one by one only when the folder or its database is open to others.

@@ -8,7 +8,7 @@ from productrecs.core.ids import StoreId
 from productrecs.services import (
     Services,
     check_objects_are_ours,
-    remove_leftovers,
+    remove_copies_of_deleted_stores,
 )
 from productrecs.storage.files.snapshots import (
     GRACE_SECONDS,
@@ -53,7 +53,7 @@ class ObjectJobs:
             purged_count += self._purge_and_upload_store(shared, store_serving)
         for deleted_id in stored_ids - present_ids:
             shared.remove_store(deleted_id)
-        remove_leftovers(self.services)
+        remove_copies_of_deleted_stores(self.services)
         if purged_count:
             _log.info("objects purged", extra={"objects": purged_count})
 

@@ -16,7 +16,7 @@ from productrecs.core.private_folders import temp_folder
 from productrecs.features.privacy.erasure import share_erasures
 from productrecs.records.uploads.order_upload import UploadFolder
 from productrecs.records.uploads.repository import files_needed, files_of_open_imports
-from productrecs.services import Services, check_is_ours
+from productrecs.services import Services, claim_or_check_object_store
 from productrecs.storage.backup.backup_archive import BackupManifest
 from productrecs.storage.backup.create_backup import BackupRequest, Begin, create_backup
 from productrecs.storage.files.object_store import ObjectStore
@@ -102,7 +102,7 @@ def make_scheduled_backup_and_delete_old(services: Services, begin: Begin) -> Sa
         BackupError, StorageError, OSError: as `create_backup`.
     """
     place = required_place(services.backups)
-    check_is_ours(place, services.database)
+    claim_or_check_object_store(place, services.database)
     now = datetime.fromtimestamp(services.system_clock() / SECOND_MS, UTC)
     name = now.strftime(_STAMP)
     with temp_folder(services.settings.data, ".scheduled-") as folder:

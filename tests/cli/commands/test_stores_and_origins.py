@@ -12,9 +12,9 @@ from productrecs.core.clock import system_ms
 from productrecs.services import Services
 from productrecs.storage.sql.tables import dashboard_users, events, items, purchase_lines
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
-from productrecs.tenancy.accounts.store_management import find_store, owner_of
-from productrecs.tenancy.accounts.team_members import accept_with_login
-from productrecs.tenancy.users.login_and_sessions import reset_password
+from productrecs.tenancy.accounts.store_management import find_or_create_owner, find_store
+from productrecs.tenancy.accounts.team_members import accept_invitation_with_login
+from productrecs.tenancy.users.login_and_sessions import reset_password_and_join_logins
 from tests.cli.conftest import BOTH, CommandLine
 
 
@@ -168,7 +168,9 @@ def test_a_new_store_says_how_its_owner_gets_into_the_dashboard(
     assert link is not None
     assert link[0].startswith("https://recs.example/dashboard/reset?token=")
     token, now_ms = link[0].partition("token=")[2], system_ms()
-    owner = reset_password(services.database, token, "correct horse", now_ms)
+    owner = reset_password_and_join_logins(
+        services.database, token, "correct horse", now_ms
+    )
     assert owner.email == "anna@example.com"
 
     nobody = shell("store", "create", "--domain", "b.example")
@@ -200,8 +202,10 @@ def test_a_store_of_an_email_with_a_login_asks_it_to_join(
     row = {"email": email, "stores": {"a.example": "owner"}}
     assert before == [{**row, "confirmed": False, "two_factor": False}]
     token = later.stdout.strip().partition("/dashboard/invitation?token=")[2]
-    owner = owner_of(services.database, find_store(services.database, "a.example"))
-    accept_with_login(services.database, token, owner, system_ms())
+    owner = find_or_create_owner(
+        services.database, find_store(services.database, "a.example")
+    )
+    accept_invitation_with_login(services.database, token, owner, system_ms())
     (row,) = shell.json("account", "list")
     assert row["stores"] == {"a.example": "owner", "b.example": "owner"}
     line = "anna@example.com  a.example (owner), b.example (owner)"

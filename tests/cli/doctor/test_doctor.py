@@ -29,7 +29,7 @@ from productrecs.storage.sql.stored_bytes import DataPart, DataSize, replace_siz
 from productrecs.storage.sql.tables import jobs, stores
 from productrecs.storage.sql.tables.account_tables import duties
 from productrecs.tenancy.accounts.repository import KeyMisuse, MisuseKind, store_key_misuse
-from productrecs.tenancy.accounts.store_management import find_store, owner_of
+from productrecs.tenancy.accounts.store_management import find_or_create_owner, find_store
 from productrecs.tenancy.billing.call_meter import month_at
 from productrecs.tenancy.billing.repository import add_calls
 from productrecs.tenancy.users.memberships.repository import LoginRepository
@@ -702,7 +702,7 @@ def test_second_factors_whose_key_is_missing_or_that_have_none(
     first = {key: "the first key of this service"}
     second = {key: "the second key, a wrong one"}
     store = find_store(services.database, healthy)
-    user = owner_of(services.database, store)
+    user = find_or_create_owner(services.database, store)
     cipher = SecretCipher(first[key], None)
     for secret in (cipher.encrypt(new_totp_secret()), new_totp_secret()):
         with services.database.transaction() as transaction:

@@ -8,7 +8,7 @@ from productrecs.tenancy.billing.plans_and_subscriptions import (
     PlansError,
     UnknownPlanError,
     find_plan,
-    read_plans,
+    parse_plans,
 )
 
 
@@ -29,7 +29,7 @@ def test_there_are_five_plans_each_larger_than_the_one_before() -> None:
 
 
 def test_a_file_changes_ours_and_adds_its_own() -> None:
-    plans = read_plans(
+    plans = parse_plans(
         """
         [starter]
         monthly_calls = 250_000
@@ -49,11 +49,11 @@ def test_a_file_changes_ours_and_adds_its_own() -> None:
 
 
 def test_days_that_are_unlimited_never_end() -> None:
-    assert read_plans('[trial]\ndays = "unlimited"')["trial"].days is None
+    assert parse_plans('[trial]\ndays = "unlimited"')["trial"].days is None
 
 
 def test_an_empty_file_means_our_plans() -> None:
-    assert read_plans("# nothing yet\n") == DEFAULT_PLANS
+    assert parse_plans("# nothing yet\n") == DEFAULT_PLANS
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_an_empty_file_means_our_plans() -> None:
 )
 def test_an_impossible_plan_is_an_error_that_says_why(text: str, words: str) -> None:
     with pytest.raises(PlansError, match=words):
-        read_plans(text)
+        parse_plans(text)
 
 
 def test_an_unknown_plan_is_refused_with_those_there_are() -> None:

@@ -16,11 +16,11 @@ from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import (
     all_stores,
+    find_or_create_owner,
     find_store,
-    owner_of,
 )
 from productrecs.tenancy.accounts.team_members import (
-    invite_first,
+    create_first_store_invitation,
     invite_owner,
     invite_to_register,
 )
@@ -68,7 +68,7 @@ def reset_link(
     with open_services(data) as services:
         store = find_store(services.database, domain)
         try:
-            owner = owner_of(services.database, store, email)
+            owner = find_or_create_owner(services.database, store, email)
         except EmailTakenError as taken:
             link = create_owner_link(services, store, taken.email, base_url)
             note = f"{taken}: the link adds {store.domain} to it, once, within seven days."
@@ -134,7 +134,7 @@ def create_first_store_link(
         return None
     database = Database.open(settings.database_url, settings.data)
     try:
-        token = invite_first(database, system_ms(), other_domains)
+        token = create_first_store_invitation(database, system_ms(), other_domains)
     finally:
         database.close()
     base = settings.base_url or address

@@ -38,12 +38,12 @@ from productrecs.tenancy.accounts.store_management import (
     change_origins,
     change_settings,
     delete_store,
+    find_or_create_owner,
+    find_sandbox,
     find_store,
     make_sandbox,
-    owner_of,
     register_store,
     reset_sandbox,
-    sandbox_of,
     with_sandbox,
 )
 from productrecs.tenancy.billing.plans_and_subscriptions import (
@@ -116,7 +116,7 @@ def create(
         if registration.email is not None and password is None:
             try:
                 link = create_password_link(
-                    services, owner_of(services.database, created_store)
+                    services, find_or_create_owner(services.database, created_store)
                 )
             except EmailTakenError as taken:
                 link = create_owner_link(services, created_store, taken.email)
@@ -204,7 +204,7 @@ def sandbox(domain: str, *, reset: bool, as_json: bool, data: Path | None) -> No
     """
     with open_services(data) as services:
         real_store = find_store(services.database, domain)
-        present_sandbox = sandbox_of(services.database, real_store)
+        present_sandbox = find_sandbox(services.database, real_store)
         if present_sandbox is None:
             plan = find_plan(services.settings.plans, "unlimited")
             sandbox_store, secret = make_sandbox(

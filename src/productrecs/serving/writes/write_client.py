@@ -85,8 +85,8 @@ class WriterProcessError(Exception):
 class WriteClient:
     """The one way for an API process to write.
 
-    `write` is acknowledged: its result arrives once the write is durable. `write_later` is
-    not acknowledged: a bounded buffer in memory is stored soon.
+    `submit_write` is acknowledged: its result arrives once the write is durable.
+    `write_later` is not acknowledged: a bounded buffer in memory is stored soon.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class WriteClient:
         """Whether the writer process is up."""
         return self._remote is None or self._remote.is_writer_available
 
-    def write(
+    def submit_write(
         self,
         kind: WriteKind,
         store_id: str,
@@ -247,7 +247,7 @@ class RemoteWriter(asyncio.Protocol):
     async def start(self) -> None:
         """Start to connect; writes wait until that succeeds."""
         self._loss_logged_at = asyncio.get_running_loop().time()
-        self._connecting = asyncio.create_task(self._connect())
+        self._connecting = asyncio.create_task(self._connect_with_retries())
 
     async def close(self) -> None:
         """Close, once every submitted write is answered."""
@@ -280,7 +280,7 @@ class RemoteWriter(asyncio.Protocol):
         if not self._is_closing:
             loop = asyncio.get_running_loop()
             self._loss_logged_at = loop.time()
-            self._connecting = loop.create_task(self._connect())
+            self._connecting = loop.create_task(self._connect_with_retries())
 
     def data_received(self, data: bytes) -> None:
         """Resolve the futures of answered writes."""
@@ -324,7 +324,7 @@ class RemoteWriter(asyncio.Protocol):
             self._transport.write(b"".join([frame for _, frame in self._unsent]))
             self._unsent.clear()
 
-    async def _connect(self) -> None:
+    async def _connect_with_retries(self) -> None:
         loop = asyncio.get_running_loop()
         while self._transport is None:
             try:

@@ -175,7 +175,7 @@ class WriteServer:
         sys.setswitchinterval(_SWITCH_SECONDS)
         self._services.database.checkpoint_in_background()
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(self._serve())
+            runner.run(self._serve_until_stopped())
 
     def stop(self) -> None:
         """Stop once every API process has disconnected; thread-safe."""
@@ -184,7 +184,7 @@ class WriteServer:
             with contextlib.suppress(RuntimeError):  # the loop has already ended
                 self._loop.call_soon_threadsafe(self._changed.set)
 
-    async def _serve(self) -> None:
+    async def _serve_until_stopped(self) -> None:
         loop = self._loop = asyncio.get_running_loop()
         writer = GroupCommit(self._services.database, exit_after_disk_failure)
         self._tick(loop)

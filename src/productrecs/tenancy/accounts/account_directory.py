@@ -30,7 +30,7 @@ class AccountDirectory:
         self._database = database
         self._clock = clock
         self._loading = threading.Lock()
-        self._accounts = self._load()
+        self._accounts = self._load_accounts()
 
     @property
     def version(self) -> int:
@@ -69,7 +69,7 @@ class AccountDirectory:
         if self._stored_version(reader) == self._accounts.version:
             return False
         with self._loading:
-            self._accounts = self._load()
+            self._accounts = self._load_accounts()
         return True
 
     def _stored_version(self, reader: RawReader | None) -> int:
@@ -78,7 +78,7 @@ class AccountDirectory:
                 return AccountRepository(connection).version()
         return accounts_version(reader)
 
-    def _load(self) -> _Accounts:
+    def _load_accounts(self) -> _Accounts:
         with self._database.reading() as connection:
             repository = AccountRepository(connection)
             version, stores = repository.version(), repository.all()

@@ -79,13 +79,13 @@ class AccountRepository:
     def all(self) -> list[Store]:
         """Return every store, ordered by domain."""
         rows = self._connection.execute(sa.select(stores).order_by(stores.c.domain))
-        return [_store(row) for row in rows.mappings()]
+        return [_store_from_row(row) for row in rows.mappings()]
 
     def find(self, domain: str) -> Store | None:
         """Return the store with a normalised domain."""
         query = sa.select(stores).where(stores.c.domain == domain)
         row = self._connection.execute(query).mappings().first()
-        return None if row is None else _store(row)
+        return None if row is None else _store_from_row(row)
 
     def lock(self, store_id: StoreId) -> Store:
         """Return the store, locked until this transaction ends.
@@ -97,7 +97,7 @@ class AccountRepository:
         row = self._connection.execute(query).mappings().first()
         if row is None:
             raise StoreDeletedError(_DELETED_MESSAGE)
-        return _store(row)
+        return _store_from_row(row)
 
     def lock_each(self, batch: Iterable[Row]) -> Iterator[tuple[StoreId, list[Row]]]:
         """Yield each store's rows of a batch, in their order, while its store is locked.
@@ -306,7 +306,7 @@ def _secret_columns(secrets: SecretKeys) -> dict[str, object]:
     }
 
 
-def _store(row: sa.RowMapping) -> Store:
+def _store_from_row(row: sa.RowMapping) -> Store:
     chosen = json.loads(row["settings"])
     return Store(
         store_id=StoreId(row["store_id"]),

@@ -40,9 +40,9 @@ from productrecs.tenancy.billing.repository import UsageRepository
 from productrecs.tenancy.users.dashboard_user import (
     DashboardUser,
     Role,
-    hash_password,
     hash_token,
     normalise_email,
+    validate_and_hash_password,
 )
 from productrecs.tenancy.users.memberships.repository import LoginRepository
 from productrecs.tenancy.users.repository import (
@@ -103,7 +103,7 @@ def register_store(
         InvitationError: the invitation is no longer valid.
     """
     secret = new_secret_key()
-    store = _drafted(registration, secret, clock)
+    store = _new_store_from_registration(registration, secret, clock)
     owner, login = _owner(store.store_id, registration), registration.owner
     with database.transaction() as transaction:
         invitations = InvitationRepository(transaction, NEW_STORE)
@@ -114,13 +114,15 @@ def register_store(
             LoginRepository(transaction).claim_email(owner.email)
         AccountRepository(transaction).add(store)
         if owner is not None and login is not None:
-            LoginRepository(transaction).add_store(login, owner, store.created_at)
+            LoginRepository(transaction).add_store_to_login(login, owner, store.created_at)
         elif owner is not None:
             UserRepository(transaction, store.store_id).add(owner, store.created_at)
     return store, secret
 
 
-def _drafted(registration: Registration, secret: SecretKey, clock: Clock) -> Store:
+def _new_store_from_registration(
+    registration: Registration, secret: SecretKey, clock: Clock
+) -> Store:
     chosen = {
         name: parse_setting(name, text)
         for name, text in (registration.settings or {}).items()
@@ -147,11 +149,13 @@ def _owner(store_id: StoreId, registration: Registration) -> DashboardUser | Non
     if registration.password is None:
         return None
     email = None if registration.email is None else normalise_email(registration.email)
-    password_hash = hash_password(registration.password)
+    password_hash = validate_and_hash_password(registration.password)
     return DashboardUser(store_id, OWNER_ID, email, Role.OWNER, password_hash)
 
 
-def owner_of(database: Database, store: Store, email: str | None = None) -> DashboardUser:
+def find_or_create_owner(
+    database: Database, store: Store, email: str | None = None
+) -> DashboardUser:
     """Return the first owner's login; create it, without a password, if none is there.
 
     Raises:
@@ -277,9 +281,9 @@ def change_subscription(
     """
     with database.transaction() as transaction:
         repository = AccountRepository(transaction)
-        secrets = repository.lock(store.store_id).subscription
-        changed = change(secrets)
-        if changed != secrets:
+        current = repository.lock(store.store_id).subscription
+        changed = change(current)
+        if changed != current:
             repository.set_subscription(store.store_id, changed)
     return changed
 
@@ -297,7 +301,7 @@ class NoSandboxError(ProductRecsError):
     """The store has no test store, or is one itself."""
 
 
-def sandbox_of(database: Database, store: Store) -> Store | None:
+def find_sandbox(database: Database, store: Store) -> Store | None:
     """Return the test store of a store, or None.
 
     Raises:

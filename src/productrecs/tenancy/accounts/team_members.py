@@ -12,11 +12,11 @@ from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.users.dashboard_user import (
     DashboardUser,
     Role,
-    hash_password,
     hash_token,
     new_token,
     normalise_email,
     store_of,
+    validate_and_hash_password,
 )
 from productrecs.tenancy.users.memberships.repository import LoginRepository
 from productrecs.tenancy.users.repository import (
@@ -43,7 +43,7 @@ class UnknownMemberError(ProductRecsError):
     """The store has no such user or invitation."""
 
 
-def invite(
+def invite_member(
     database: Database, inviter: DashboardUser, email: str, role: Role, now_ms: int
 ) -> str:
     """Return the token of an invitation, which works once within seven days.
@@ -64,7 +64,7 @@ def invite(
             message = "only an owner can invite somebody"
             raise MemberError(message)
         invitations = InvitationRepository(transaction, inviter.store_id)
-        return _invite(users, invitations, email, role, now_ms, inviter.user_id)
+        return _store_invitation(users, invitations, email, role, now_ms, inviter.user_id)
 
 
 def invite_owner(database: Database, store_id: StoreId, email: str, now_ms: int) -> str:
@@ -79,10 +79,10 @@ def invite_owner(database: Database, store_id: StoreId, email: str, now_ms: int)
         AccountRepository(transaction).lock(store_id)
         users = UserRepository(transaction, store_id)
         invitations = InvitationRepository(transaction, store_id)
-        return _invite(users, invitations, email, Role.OWNER, now_ms, None)
+        return _store_invitation(users, invitations, email, Role.OWNER, now_ms, None)
 
 
-def _invite(
+def _store_invitation(
     users: UserRepository,
     invitations: InvitationRepository,
     email: str,
@@ -123,7 +123,7 @@ def invite_to_register(database: Database, email: str | None, now_ms: int) -> st
     return token
 
 
-def invite_first(
+def create_first_store_invitation(
     database: Database, now_ms: int, besides: Collection[str] = ()
 ) -> str | None:
     """Return the token that registers an installation's first store, once.
@@ -163,16 +163,18 @@ def mark_mailed(database: Database, token: str) -> None:
         InvitationRepository(transaction, store_id).set_mailed(hash_token(token))
 
 
-def accept(database: Database, token: str, password: str, now_ms: int) -> DashboardUser:
+def accept_invitation(
+    database: Database, token: str, password: str, now_ms: int
+) -> DashboardUser:
     """Use up an invitation and return its new user, whose e-mail had no login.
 
     Raises:
         InvitationError: it is no longer valid.
-        EmailTakenError: the e-mail has a login: `accept_with_login` lets it join.
+        EmailTakenError: the e-mail has a login: see `accept_invitation_with_login`.
         WeakPasswordError: the password is too short; the invitation stays valid.
     """
     store_id = _invited_to(database, token, now_ms)
-    password_hash = hash_password(password)
+    password_hash = validate_and_hash_password(password)
     with database.transaction() as transaction:
         invitations = InvitationRepository(transaction, store_id)
         found = invitations.use(hash_token(token), now_ms)
@@ -189,7 +191,7 @@ def accept(database: Database, token: str, password: str, now_ms: int) -> Dashbo
     return user
 
 
-def accept_with_login(
+def accept_invitation_with_login(
     database: Database, token: str, login: DashboardUser, now_ms: int
 ) -> DashboardUser:
     """Use up an invitation: the login, which has its e-mail, opens this store too.
@@ -212,7 +214,7 @@ def accept_with_login(
         newcomer = DashboardUser(
             store_id, random_text(_ID_LENGTH), found.email, found.role, None
         )
-        return LoginRepository(transaction).add_store(login, newcomer, now_ms)
+        return LoginRepository(transaction).add_store_to_login(login, newcomer, now_ms)
 
 
 def _invited_to(database: Database, token: str, now_ms: int) -> StoreId:

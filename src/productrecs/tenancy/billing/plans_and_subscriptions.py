@@ -66,7 +66,7 @@ def find_plan(plans: Plans, name: str) -> Plan:
     return plans[name]
 
 
-def read_plans(text: str) -> Plans:
+def parse_plans(text: str) -> Plans:
     """Return the built-in plans, overridden by those of a TOML text.
 
     Each table is a plan. A built-in plan keeps values that its table omits; a new plan must
@@ -81,11 +81,14 @@ def read_plans(text: str) -> Plans:
         message = f"it is not valid TOML: {error}"
         raise PlansError(message) from error
     return MappingProxyType(
-        {**DEFAULT_PLANS, **{name: _plan(name, fields) for name, fields in tables.items()}}
+        {
+            **DEFAULT_PLANS,
+            **{name: _parse_plan(name, fields) for name, fields in tables.items()},
+        }
     )
 
 
-def _plan(name: str, value: object) -> Plan:
+def _parse_plan(name: str, value: object) -> Plan:
     if not _NAME.fullmatch(name):
         message = f"{name!r} is not a valid name of a plan; use small letters, such as gold"
         raise PlansError(message)
@@ -102,7 +105,7 @@ def _plan(name: str, value: object) -> Plan:
         message = f'[{name}] lacks {missing[0]}; write a whole number or "unlimited"'
         raise PlansError(message)
     values: dict[str, Any] = {
-        one: _limit(name, one, value[one]) for one in value if one != "forecast"
+        one: _parse_limit(name, one, value[one]) for one in value if one != "forecast"
     }
     if "forecast" in value:
         if not isinstance(value["forecast"], bool):
@@ -112,7 +115,7 @@ def _plan(name: str, value: object) -> Plan:
     return replace(DEFAULT_PLANS.get(name, Plan(name, 0, 0)), **values)
 
 
-def _limit(plan: str, name: str, value: object) -> int | None:
+def _parse_limit(plan: str, name: str, value: object) -> int | None:
     if value == "unlimited":
         return None
     lowest, highest = (1, MAX_PLAN_DAYS) if name == "days" else (0, _MAX_LIMIT)

@@ -100,7 +100,7 @@ class WeakPasswordError(ProductRecsError):
     """The password is too short to protect an account, or too long to hash."""
 
 
-def hash_password(password: str) -> str:
+def validate_and_hash_password(password: str) -> str:
     """Return the hash of a password. Takes about 20 ms and 19 MiB.
 
     Raises:

@@ -21,12 +21,12 @@ from productrecs.storage.sql.database import Database
 from productrecs.tenancy.users.dashboard_user import (
     DashboardUser,
     Role,
-    hash_password,
     hash_token,
     is_password,
     new_token,
     rehashed,
     store_of,
+    validate_and_hash_password,
 )
 from productrecs.tenancy.users.memberships.repository import LoginRepository
 from productrecs.tenancy.users.repository import (
@@ -60,7 +60,7 @@ class Session:
     token: str
 
 
-def find_logins(
+def find_logins_or_owners(
     database: Database, email: str | None, store_id: StoreId | None
 ) -> list[DashboardUser]:
     """Return the logins of an address, or the owners of a store; oldest first, a few.
@@ -81,8 +81,10 @@ def find_logins(
     return list(last.values())[:_VERIFIED]
 
 
-def verify_password(found: Sequence[DashboardUser], password: str) -> list[DashboardUser]:
-    """Return the logins of `find_logins` that the password opens.
+def logins_opened_by_password(
+    found: Sequence[DashboardUser], password: str
+) -> list[DashboardUser]:
+    """Return the logins of `find_logins_or_owners` that the password opens.
 
     The same number of hashes is verified for every name, so that the time says nothing
     about how many logins it has.
@@ -102,12 +104,12 @@ def begin_session(
 ) -> Session:
     """Return a new session; rehash a correct `password` if its parameters are outdated."""
     token = new_token(user.store_id)
-    token_to_renew = None
+    new_password_hash = None
     if password is not None and user.password_hash is not None:
-        token_to_renew = rehashed(user.password_hash, password)
+        new_password_hash = rehashed(user.password_hash, password)
     with database.transaction() as transaction:
-        if token_to_renew is not None:
-            LoginRepository(transaction).set_password(user, token_to_renew)
+        if new_password_hash is not None:
+            LoginRepository(transaction).set_password(user, new_password_hash)
         users = UserRepository(transaction, user.store_id)
         users.set_entered(user.user_id, now_ms)
         users.end_old_sessions(now_ms - ABSOLUTE_MS, now_ms - IDLE_MS)
@@ -179,7 +181,7 @@ def change_password(database: Database, session: Session, old: str, new: str) ->
     if not is_password(user.password_hash, old):
         message = "this is not your password"
         raise WrongPasswordError(message)
-    password_hash = hash_password(new)
+    password_hash = validate_and_hash_password(new)
     with database.transaction() as transaction:
         logins = LoginRepository(transaction)
         logins.set_password(user, password_hash)
@@ -196,7 +198,9 @@ def new_reset_token(
     token = new_token(user.store_id)
     with database.transaction() as transaction:
         users = UserRepository(transaction, user.store_id)
-        users.add_reset(hash_token(token), user.user_id, now_ms + RESET_MS, mailed=mailed)
+        users.replace_reset_link(
+            hash_token(token), user.user_id, now_ms + RESET_MS, mailed=mailed
+        )
     return token
 
 
@@ -205,7 +209,7 @@ def new_confirm_token(database: Database, user: DashboardUser, now_ms: int) -> s
     token = new_token(user.store_id)
     with database.transaction() as transaction:
         users = UserRepository(transaction, user.store_id)
-        users.add_reset(_confirm_hash(token), user.user_id, now_ms + CONFIRM_MS)
+        users.replace_reset_link(_confirm_hash(token), user.user_id, now_ms + CONFIRM_MS)
     return token
 
 
@@ -249,7 +253,7 @@ def is_reset_token(database: Database, token: str, now_ms: int) -> bool:
         return users.find_reset(hash_token(token), now_ms) is not None
 
 
-def reset_password(
+def reset_password_and_join_logins(
     database: Database, token: str, password: str, now_ms: int
 ) -> DashboardUser:
     """Set a new password; end all the user's sessions and links. Return the user.
@@ -265,7 +269,7 @@ def reset_password(
     message = "this link was used already or is over 30 minutes old; ask for another"
     if store_id is None or not is_reset_token(database, token, now_ms):
         raise ResetLinkError(message)
-    password_hash = hash_password(password)
+    password_hash = validate_and_hash_password(password)
     with database.transaction() as transaction:
         users = UserRepository(transaction, store_id)
         found = users.find_reset(hash_token(token), now_ms)
@@ -274,15 +278,13 @@ def reset_password(
         (user, is_mailed), logins = found, LoginRepository(transaction)
         if is_mailed:
             logins.set_confirmed(user, now_ms)
-            user = logins.join(user, logins.others_with_email(user))
+            user = logins.join_logins(user, logins.others_with_email(user))
         logins.set_password(user, password_hash)
         logins.end_sessions(user)
     return replace(user, password_hash=password_hash)
 
 
-def join_by_password(
-    database: Database, found: Sequence[DashboardUser]
-) -> list[DashboardUser]:
+def join_logins(database: Database, found: Sequence[DashboardUser]) -> list[DashboardUser]:
     """Make one login of those that one e-mail and password opened; return what is left.
 
     A login with a second factor has to be proved by its code, so at most one stays as it
@@ -296,7 +298,7 @@ def join_by_password(
         if len(locked) > 1:
             return list(found)
         kept = locked[0] if locked else found[0]
-        return [logins.join(kept, [one for one in found if one is not kept])]
+        return [logins.join_logins(kept, [one for one in found if one is not kept])]
 
 
 def stores_of(database: Database, user: DashboardUser) -> list[DashboardUser]:

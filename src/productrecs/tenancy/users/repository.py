@@ -251,7 +251,7 @@ class UserRepository:
         )
         self._connection.execute(query)
 
-    def add_reset(
+    def replace_reset_link(
         self, token_hash: str, user_id: str, expires_at: int, *, mailed: bool = False
     ) -> None:
         """Store a reset link, replacing the user's earlier ones.

@@ -95,7 +95,9 @@ def has_second_factor(database: Database, user: DashboardUser) -> bool:
         return LoginRepository(connection).has_factor(user)
 
 
-def begin_factor(database: Database, cipher: SecretCipher, user: DashboardUser) -> str:
+def begin_second_factor(
+    database: Database, cipher: SecretCipher, user: DashboardUser
+) -> str:
     """Return a new secret, which a code must confirm.
 
     Raises:
@@ -127,7 +129,7 @@ def pending_secret(
         return None  # a new one is made
 
 
-def confirm_factor(
+def confirm_second_factor(
     database: Database, cipher: SecretCipher, user: DashboardUser, code: str, now_ms: int
 ) -> list[str]:
     """Enable the second factor; return its recovery codes, which are shown only once.
@@ -141,17 +143,17 @@ def confirm_factor(
         factor = logins.lock_factor(user)
         if factor is None or factor.enabled_at is not None:
             raise WrongCodeError(_WRONG)
-        secret = _decrypted(cipher, factor)
-        step = find_step(secret, _normalised(code), now_ms, factor.last_step)
+        secret = _decrypt_secret(cipher, factor)
+        step = find_step(secret, _normalise_code(code), now_ms, factor.last_step)
         if step is None:
             raise WrongCodeError(_WRONG)
-        hashes = tuple(hash_token(_normalised(one)) for one in codes)
+        hashes = tuple(hash_token(_normalise_code(one)) for one in codes)
         enabled = SecondFactor(user.user_id, factor.secret, now_ms, step, hashes)
         logins.put_factor(user, enabled)
     return codes
 
 
-def use_code(
+def use_second_factor_code(
     database: Database, cipher: SecretCipher, user: DashboardUser, code: str, now_ms: int
 ) -> None:
     """Use up a TOTP or recovery code.
@@ -164,12 +166,12 @@ def use_code(
         factor = logins.lock_factor(user)
         if factor is None or factor.enabled_at is None:
             raise WrongCodeError(_WRONG)
-        hashed = hash_token(_normalised(code))
+        hashed = hash_token(_normalise_code(code))
         if hashed in factor.recovery:
             logins.put_factor(user, factor.without(hashed))
             return
-        secret = _decrypted(cipher, factor)
-        step = find_step(secret, _normalised(code), now_ms, factor.last_step)
+        secret = _decrypt_secret(cipher, factor)
+        step = find_step(secret, _normalise_code(code), now_ms, factor.last_step)
         if step is None:
             raise WrongCodeError(_WRONG)
         if not is_encrypted(factor.secret):  # an earlier release stored it
@@ -210,7 +212,7 @@ def complete_challenge(database: Database, user: DashboardUser, token: str) -> b
         return factors.remove_challenge(hash_token(token))
 
 
-def _decrypted(cipher: SecretCipher, factor: SecondFactor) -> str:
+def _decrypt_secret(cipher: SecretCipher, factor: SecondFactor) -> str:
     try:
         return cipher.decrypt(factor.secret)
     except UnreadableSecretError as error:
@@ -222,5 +224,5 @@ def _recovery_code() -> str:
     return f"{letters[:5]}-{letters[5:]}"
 
 
-def _normalised(code: str) -> str:
+def _normalise_code(code: str) -> str:
     return "".join(letter for letter in code.lower() if letter.isalnum())

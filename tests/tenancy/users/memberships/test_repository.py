@@ -10,8 +10,8 @@ import pytest
 from productrecs.core.clock import system_ms
 from productrecs.tenancy.accounts.store_management import (
     Registration,
+    find_or_create_owner,
     find_store,
-    owner_of,
     register_store,
 )
 from productrecs.tenancy.users.dashboard_user import is_password
@@ -41,7 +41,7 @@ def registered(
 ) -> DashboardUser:
     wanted = Registration(domain, email, None if owner else PASSWORD, owner=owner)
     register_store(database, wanted, system_ms)
-    return owner_of(database, find_store(database, domain))
+    return find_or_create_owner(database, find_store(database, domain))
 
 
 def test_a_login_is_equal_in_all_its_stores(database: Database) -> None:
@@ -96,7 +96,7 @@ def test_joined_logins_have_one_password_and_the_second_factor_of_the_kept_one(
     with database.transaction() as transaction:
         logins = LoginRepository(transaction)
         logins.put_factor(kept, SecondFactor(kept.user_id, "SECRET", 5, 1, ()))
-        logins.join(kept, [other])
+        logins.join_logins(kept, [other])
         found = logins.find(logins.locked(other)[0])
 
         assert [one.store_id for one in found] == [kept.store_id, other.store_id]

@@ -22,11 +22,11 @@ from productrecs.tenancy.users.login_and_sessions import (
     begin_session,
     end_session,
     find_link_user,
-    find_logins,
-    join_by_password,
+    find_logins_or_owners,
+    join_logins,
+    logins_opened_by_password,
     membership_in,
     use_link_token,
-    verify_password,
 )
 from productrecs.tenancy.users.login_attempt_limits import TooManyAttemptsError
 from productrecs.tenancy.users.two_factor import (
@@ -55,7 +55,7 @@ def log_in(visit: Visit) -> Reply:
     email = name if "@" in name else None
     domain = None if email else _domain_or_none(name)
     store_id = None if domain is None else _store_id_of(visit, domain)
-    candidates = find_logins(visit.database, email, store_id)
+    candidates = find_logins_or_owners(visit.database, email, store_id)
     try:
         logins = verify_password_rate_limited(visit, candidates, password, domain or name)
     except TooManyAttemptsError as error:
@@ -65,7 +65,7 @@ def log_in(visit: Visit) -> Reply:
     if not logins:
         return _login_page(visit, status=422, error=_WRONG, name=name)
     if email is not None:
-        logins = join_by_password(visit.database, logins)
+        logins = join_logins(visit.database, logins)
     if len(logins) > 1:
         return _choose_login_page(visit, logins, name)
     return start_session_or_ask_for_code(
@@ -92,7 +92,7 @@ def verify_password_rate_limited(
         visit.context.login_limits,
     )
     limits.check(*limit_keys)
-    matches = verify_password(candidates, password)
+    matches = logins_opened_by_password(candidates, password)
     if matches:
         limits.succeeded(*map(_limit_key_of, matches))
     else:

@@ -18,10 +18,10 @@ from productrecs.settings import SmtpServer
 from productrecs.tenancy.users.dashboard_user import WeakPasswordError
 from productrecs.tenancy.users.login_and_sessions import (
     ResetLinkError,
-    find_logins,
+    find_logins_or_owners,
     is_reset_token,
     new_reset_token,
-    reset_password,
+    reset_password_and_join_logins,
 )
 from productrecs.tenancy.users.login_attempt_limits import TooManyAttemptsError
 
@@ -74,7 +74,7 @@ def _mail_links(services: Services, server: SmtpServer, email: str, now_ms: int)
     """Send a link for each login of an address, if there is one."""
     try:
         links = []
-        for user in find_logins(services.database, email, None):
+        for user in find_logins_or_owners(services.database, email, None):
             token = new_reset_token(services.database, user, now_ms, mailed=True)
             links.append(f"{services.settings.base_url}{RESET_PATH}?token={token}")
         if links:
@@ -89,7 +89,9 @@ def _set_password_and_log_in(visit: Visit) -> Reply:
     limit_key, limits = f"reset link from {visit.network}", visit.context.login_limits
     try:
         limits.check(limit_key)
-        user = reset_password(visit.database, token, password, visit.system_ms)
+        user = reset_password_and_join_logins(
+            visit.database, token, password, visit.system_ms
+        )
     except TooManyAttemptsError as error:
         return _reset_page(visit, status=429, error=sentence(error))
     except ResetLinkError:

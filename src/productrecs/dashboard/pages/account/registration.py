@@ -22,7 +22,7 @@ from productrecs.tenancy.accounts.repository import DomainTakenError
 from productrecs.tenancy.accounts.store_management import (
     Registration,
     all_stores,
-    owner_of,
+    find_or_create_owner,
     register_store,
     revoke_secret,
 )
@@ -108,7 +108,7 @@ def register_and_log_in(visit: Visit) -> Reply:
     revoke_secret(visit.database, store)  # nobody has seen it; Get started creates one
     limits.failed(limit_key)  # each store counts, which limits mass registration
     visit.refresh_accounts()
-    owner = owner_of(visit.database, store)
+    owner = find_or_create_owner(visit.database, store)
     days = registration.plan.days
     trial = (
         "" if days is None else f" Your plan {registration.plan.name} runs for {days} days."

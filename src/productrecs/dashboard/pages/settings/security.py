@@ -28,15 +28,15 @@ from productrecs.tenancy.users.login_attempt_limits import TooManyAttemptsError
 from productrecs.tenancy.users.two_factor import (
     FactorError,
     WrongCodeError,
-    begin_factor,
+    begin_second_factor,
     challenged_user,
     complete_challenge,
-    confirm_factor,
+    confirm_second_factor,
     has_second_factor,
     pending_secret,
     provisioning_uri,
     remove_factor,
-    use_code,
+    use_second_factor_code,
 )
 
 SECURITY_PATH: Final = "/dashboard/security"
@@ -140,7 +140,7 @@ def show_two_factor(visit: Visit) -> Reply:
 def begin_two_factor(visit: Visit) -> Reply:
     """Create a secret and show its QR code; a code has to confirm it."""
     try:
-        begin_factor(visit.database, visit.services.cipher, visit.user)
+        begin_second_factor(visit.database, visit.services.cipher, visit.user)
     except FactorError as error:
         return _two_factor_page(visit, status=422, error=sentence(error))
     return visit.redirect(TWO_FACTOR_PATH)
@@ -191,12 +191,12 @@ def log_in_with_code(visit: Visit) -> Reply:
 
 def _confirm_factor(visit: Visit) -> list[str]:
     cipher, code = visit.services.cipher, visit.form["code"]
-    return confirm_factor(visit.database, cipher, visit.user, code, visit.system_ms)
+    return confirm_second_factor(visit.database, cipher, visit.user, code, visit.system_ms)
 
 
 def _use_code(visit: Visit, user: DashboardUser) -> list[str]:
     cipher, code = visit.services.cipher, visit.form["code"]
-    use_code(visit.database, cipher, user, code, visit.system_ms)
+    use_second_factor_code(visit.database, cipher, user, code, visit.system_ms)
     return []
 
 

@@ -14,11 +14,11 @@ from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.team_members import (
     MemberError,
     UnknownMemberError,
-    accept,
-    accept_with_login,
+    accept_invitation,
+    accept_invitation_with_login,
     change_role,
     find_invitation,
-    invite,
+    invite_member,
     mark_mailed,
     remove_member,
     withdraw,
@@ -29,7 +29,10 @@ from productrecs.tenancy.users.dashboard_user import (
     Role,
     WeakPasswordError,
 )
-from productrecs.tenancy.users.login_and_sessions import WrongPasswordError, find_logins
+from productrecs.tenancy.users.login_and_sessions import (
+    WrongPasswordError,
+    find_logins_or_owners,
+)
 from productrecs.tenancy.users.login_attempt_limits import TooManyAttemptsError
 from productrecs.tenancy.users.memberships.repository import EmailTakenError, LoginGoneError
 from productrecs.tenancy.users.repository import (
@@ -67,7 +70,7 @@ def send_invitation(visit: Visit) -> Reply:
     """Create an invitation and show its link once."""
     email = visit.form["email"]
     try:
-        token = invite(
+        token = invite_member(
             visit.database, visit.user, email, _submitted_role(visit), visit.system_ms
         )
     except (EmailError, MemberError) as error:
@@ -197,17 +200,17 @@ def _accept_invitation(
     """Add the invited person; one who has a login proves it by session or password."""
     password, now_ms = visit.form.as_typed("password"), visit.system_ms
     if _is_own(visit, invitation):
-        return accept_with_login(audited_database, token, visit.user, now_ms)
-    candidates = find_logins(visit.database, invitation.email, None)
+        return accept_invitation_with_login(audited_database, token, visit.user, now_ms)
+    candidates = find_logins_or_owners(visit.database, invitation.email, None)
     if not candidates:
-        return accept(audited_database, token, password, now_ms)
+        return accept_invitation(audited_database, token, password, now_ms)
     logins = verify_password_rate_limited(
         visit, candidates, password, invitation.email or ""
     )
     if not logins:
         message = "this is not the password of your login"
         raise WrongPasswordError(message)
-    return accept_with_login(audited_database, token, logins[0], now_ms)
+    return accept_invitation_with_login(audited_database, token, logins[0], now_ms)
 
 
 def _is_own(visit: Visit, found: Invitation) -> bool:
@@ -230,7 +233,7 @@ def _invitation_page(visit: Visit, token: str, status: int = 200, error: str = "
         token=token,
         error=error,
         is_own=_is_own(visit, invitation),
-        has_login=bool(find_logins(visit.database, invitation.email, None)),
+        has_login=bool(find_logins_or_owners(visit.database, invitation.email, None)),
     )
 
 

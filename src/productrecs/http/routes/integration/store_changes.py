@@ -37,7 +37,7 @@ async def change_in_transaction(
         QueueFullError: when too much waits to be written; nothing is changed.
     """
     store_id = exchange.known_caller.store.store_id
-    changed: Changed = await exchange.context.write_client.write(
+    changed: Changed = await exchange.context.write_client.submit_write(
         WriteKind.CHANGE, store_id, action, exchange.claim
     )
     return changed

@@ -243,7 +243,7 @@ async def _change_catalog(
         item_limit = catalog_limit(accounts, store_id, services.settings.plans)
         return change(log, services.clock(), item_limit)
 
-    result: PushResult | None = await context.write_client.write(
+    result: PushResult | None = await context.write_client.submit_write(
         WriteKind.CHANGE, store_id, change_in_log, exchange.claim
     )
     await context.stores.refresh(store)

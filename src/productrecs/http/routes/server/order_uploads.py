@@ -185,7 +185,7 @@ async def upload_orders(
         call = None
         if idempotency_key is not None:
             call = IdempotentCall("uploads", idempotency_key, csv_format.digest)
-        queued_id: str = await context.write_client.write(
+        queued_id: str = await context.write_client.submit_write(
             WriteKind.CHANGE,
             store_id,
             lambda work: _submit_once(context.services, work, store_id, new_upload, call),

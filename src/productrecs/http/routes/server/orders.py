@@ -132,7 +132,7 @@ async def _store_order(
     )
     record_refused_identities(context, caller.store.store_id, [check])
     order = replace(order, identity=None, signed=check is IdentityCheck.VALID)
-    receipt: OrderReceipt = await context.write_client.write(
+    receipt: OrderReceipt = await context.write_client.submit_write(
         WriteKind.ORDER, caller.store.store_id, order, claim
     )
     return receipt, identity_warnings([(order.user_id, check)])

@@ -282,7 +282,7 @@ async def store_events_of_body(
         :_MAX_WARNINGS
     ]
     with claim.another().grow(memory_weight(groups)) as write_claim:
-        write = context.write_client.write(
+        write = context.write_client.submit_write(
             WriteKind.EVENTS, store.store_id, groups, write_claim
         )
     del groups  # parsed events take up to 100 times the size of the body

@@ -83,7 +83,7 @@ class LoginRepository:
         current = users.find(user.user_id)
         return [] if current is None else self.find(current)
 
-    def add_store(
+    def add_store_to_login(
         self, login: DashboardUser, newcomer: DashboardUser, now_ms: int
     ) -> DashboardUser:
         """Let `login` open another store, with `newcomer`'s id and role; return it there.
@@ -106,7 +106,9 @@ class LoginRepository:
         self._copy_factor(first, added)
         return added
 
-    def join(self, login: DashboardUser, others: list[DashboardUser]) -> DashboardUser:
+    def join_logins(
+        self, login: DashboardUser, others: list[DashboardUser]
+    ) -> DashboardUser:
         """Make `others` part of `login`: its password and second factor open their stores.
 
         Only for logins that one person has proved to own. The sessions and reset links of
