@@ -486,8 +486,14 @@ def _path(text: str | None) -> Path | None:
 
 
 def _hosts(text: str | None) -> frozenset[str]:
-    names = frozenset(one.strip().lower() for one in (text or "").split(",") if one.strip())
-    odd = sorted(one for one in names if not re.fullmatch(r"[a-z0-9.:_-]+", one))
+    names = frozenset(
+        host_name.strip().lower()
+        for host_name in (text or "").split(",")
+        if host_name.strip()
+    )
+    odd = sorted(
+        host_name for host_name in names if not re.fullmatch(r"[a-z0-9.:_-]+", host_name)
+    )
     if odd:
         message = (
             f"PRODUCTRECS_IMAGE_HOSTS holds {odd[0]!r}; write host names such as "

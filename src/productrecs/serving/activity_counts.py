@@ -51,7 +51,11 @@ class ActivityCounter:
         activity = self._count(store_id)
         ended = self._seconds()
         with self._changing:
-            self._cached = {one: it for one, it in self._cached.items() if ended < it[0]}
+            self._cached = {
+                cached_id: cached_counts
+                for cached_id, cached_counts in self._cached.items()
+                if ended < cached_counts[0]
+            }
             if ended - began > _FAST_SECONDS:
                 lifetime = min(_CACHE_FACTOR * (ended - began), Cache.ACTIVITY_COUNTS.limit)
                 self._cached[store_id] = (ended + lifetime, activity)

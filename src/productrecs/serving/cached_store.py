@@ -121,7 +121,11 @@ def _serving_snapshots(
         return []
     _, model_id, _, _, visual_id, index_id, *_ = versions
     by_kind = {MODELS: model_id, PICTURES: visual_id, SEARCH: index_id}
-    return [SnapshotName(store_id, kind, one) for kind, one in by_kind.items() if one]
+    return [
+        SnapshotName(store_id, kind, snapshot_id)
+        for kind, snapshot_id in by_kind.items()
+        if snapshot_id
+    ]
 
 
 def _served_index(

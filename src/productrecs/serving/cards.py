@@ -15,7 +15,9 @@ from productrecs.records.catalog.price_lists import Cards
 
 _encode: Final = msgspec.json.Encoder().encode
 _CARD_ENDS: Final = {engine: b',"source":"%b"}' % engine.encode() for engine in EngineName}
-_CERTAIN: Final = {one: b',"certain":%b' % _encode(one) for one in (True, False)}
+_CERTAIN: Final = {
+    is_certain: b',"certain":%b' % _encode(is_certain) for is_certain in (True, False)
+}
 _SAFE_SCHEMES: Final = ("http:", "https:")
 _IGNORED_BY_BROWSERS: Final = dict.fromkeys([*range(33), 127])
 

@@ -285,7 +285,7 @@ class RecommendationCache:
         packed = b"".join(
             [_PICK.pack(item, _CODES[engine], score) for item, engine, score in picks]
         )
-        engines = _BACKFILL_ENGINES.intersection([one.engine for one in picks])
+        engines = _BACKFILL_ENGINES.intersection([pick.engine for pick in picks])
         backfill_engines = _INTERNED_SETS.setdefault(engines, engines)
         backfill_fingerprint = (
             fingerprints.of_backfill(backfill_engines) if backfill_engines else None

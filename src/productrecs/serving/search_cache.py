@@ -43,8 +43,8 @@ class SearchCache:
             self.size -= len(self._bodies.popitem(last=False)[1]) + _ENTRY_OVERHEAD_BYTES
 
 
-def are_same_inputs(one: SearchState, other_state: SearchState) -> bool:
+def are_same_inputs(state: SearchState, other_state: SearchState) -> bool:
     """Return whether all inputs are the same objects."""
-    return len(one) == len(other_state) and all(
-        a is b for a, b in zip(one, other_state, strict=True)
+    return len(state) == len(other_state) and all(
+        a is b for a, b in zip(state, other_state, strict=True)
     )

@@ -89,13 +89,13 @@ class RecordBuffer:
         """The number of buffered records."""
         return len(self._waiting)
 
-    def add(self, one: Record) -> None:
+    def add(self, record: Record) -> None:
         """Add a record; a dropped record may be added again later."""
-        key = one.key
+        key = record.key
         if key is not None and (key in self._recent or key in self._older):
             return
         with self._changing:
-            if not self._append(one):
+            if not self._append(record):
                 return
         if len(self._recent) >= self._generation:
             self._older, self._recent = self._recent, set()
@@ -113,19 +113,19 @@ class RecordBuffer:
         """Put back records that could not be stored, as far as there is room."""
         with self._changing:
             merged, self._waiting, self._keys = [*records, *self._waiting], [], 0
-            for one in merged:
-                if not self._append(one):
-                    self._recent.discard(one.key)
-                    self._older.discard(one.key)
+            for record in merged:
+                if not self._append(record):
+                    self._recent.discard(record.key)
+                    self._older.discard(record.key)
 
-    def _append(self, one: Record) -> bool:
+    def _append(self, record: Record) -> bool:
         """Append a record; return whether there was room."""
-        weight = self._weight(one)
+        weight = self._weight(record)
         if self._keys + weight > self._limit:
             self.lost += 1
             return False
         self._keys += weight
-        self._waiting.append(one)
+        self._waiting.append(record)
         return True
 
 
@@ -257,5 +257,5 @@ def _log_failure(what: str, error: Exception) -> None:
     is_expected = isinstance(error, StorageError)
     level = logging.WARNING if is_expected else logging.ERROR
     facts = {"what": what, "error": operator_text(error)}
-    told = None if is_expected else error
-    _log.log(level, "write-behind flush failed", extra=facts, exc_info=told)
+    logged_error = None if is_expected else error
+    _log.log(level, "write-behind flush failed", extra=facts, exc_info=logged_error)

@@ -252,7 +252,9 @@ class RemoteWriter(asyncio.Protocol):
     async def close(self) -> None:
         """Close, once every submitted write is answered."""
         self._is_closing = True
-        while any(not one.future.done() for one in self._pending.values()):
+        while any(
+            not pending_write.future.done() for pending_write in self._pending.values()
+        ):
             await asyncio.sleep(0.01)
         if self._connecting is not None:
             self._connecting.cancel()
@@ -273,7 +275,7 @@ class RemoteWriter(asyncio.Protocol):
             self._disconnected_at = asyncio.get_running_loop().time()
         unsent = {number for number, _ in self._unsent}
         message = f"the process that writes ended before it answered: {RETRY_ADVICE}"
-        for number in [one for one in self._pending if one not in unsent]:
+        for number in [number for number in self._pending if number not in unsent]:
             error = UnconfirmedWriteError(message)
             self._outcomes.record_write_failure(error)
             self._fail(number, error)

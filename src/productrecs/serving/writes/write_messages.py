@@ -34,7 +34,9 @@ def memory_weight(groups: Groups) -> int:
     return sum(len(group) * (_EVENT_BYTES + _text_length(group[0])) for group in groups)
 
 
-_texts = attrgetter(*(one.name for one in fields(NewEvent) if one.type == "str | None"))
+_texts = attrgetter(
+    *(field.name for field in fields(NewEvent) if field.type == "str | None")
+)
 
 
 def _text_length(event: NewEvent) -> int:

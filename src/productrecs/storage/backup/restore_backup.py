@@ -177,8 +177,8 @@ def _adopt(path: Path, folder: Path) -> None:
         return
     owner = folder.stat()
     if os.geteuid() == 0:
-        for one in (path, *(path.iterdir() if path.is_dir() else ())):
-            os.chown(one, owner.st_uid, owner.st_gid)
+        for member in (path, *(path.iterdir() if path.is_dir() else ())):
+            os.chown(member, owner.st_uid, owner.st_gid)
     path.rename(folder / path.name)
 
 

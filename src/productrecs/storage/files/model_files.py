@@ -108,7 +108,9 @@ def model_digests(folder: Path) -> dict[str, Path]:
     except (OSError, ValueError, KeyError, TypeError):
         return {}
     return {
-        one.sha256: _file(folder, name) for name, one in locations.items() if one.sha256
+        location.sha256: _file(folder, name)
+        for name, location in locations.items()
+        if location.sha256
     }
 
 
@@ -147,7 +149,9 @@ def remove_older_models(folder: Path, model_id: str) -> None:
 
 def _next_number(folder: Path, after: str | None) -> int:
     names = [path.name for path in folder.iterdir()]
-    numbers = [int(one[:8]) for one in (*names, after or "") if one[:8].isdecimal()]
+    numbers = [
+        int(model_id[:8]) for model_id in (*names, after or "") if model_id[:8].isdecimal()
+    ]
     return max(numbers, default=0) + 1
 
 

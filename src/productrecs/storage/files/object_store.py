@@ -162,7 +162,10 @@ class ObjectStore:
         found = self._call_remote(
             lambda remote: obstore.list_with_delimiter(remote, prefix)
         )
-        return [one.rstrip("/").rsplit("/", 1)[-1] for one in found["common_prefixes"]]
+        return [
+            prefix_path.rstrip("/").rsplit("/", 1)[-1]
+            for prefix_path in found["common_prefixes"]
+        ]
 
     def list(self, prefix: str) -> Iterator[StoredObject]:
         """Yield the objects below a prefix, which ends before a slash.
@@ -175,9 +178,9 @@ class ObjectStore:
         pages = self._call_remote(lambda remote: list(obstore.list(remote, prefix)))
         now = datetime.now(UTC)
         for page in pages:
-            for one in page:
-                age = (now - one["last_modified"]).total_seconds()
-                yield StoredObject(one["path"], one["size"], age)
+            for entry in page:
+                age = (now - entry["last_modified"]).total_seconds()
+                yield StoredObject(entry["path"], entry["size"], age)
 
     def delete(self, keys: Sequence[str]) -> None:
         """Delete objects, if they exist.
@@ -262,7 +265,7 @@ def _open_remote(address: str) -> "Remote":
     if address.startswith("file:"):
         folder = Path(urlsplit(address).path)
         return LocalStore(folder, automatic_cleanup=False, mkdir=True)
-    for name in [one for one in os.environ if one.startswith("AWS_")]:
+    for name in [variable for variable in os.environ if variable.startswith("AWS_")]:
         if not os.environ[name]:  # the library takes it as a value; compose files set it
             del os.environ[name]
     endpoint = next(filter(None, map(os.environ.get, _ENDPOINTS)), "")

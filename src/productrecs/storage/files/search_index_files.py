@@ -111,7 +111,9 @@ class IndexFolder:
             DamagedIndexError: when a file has changed or is missing.
         """
         root = self.path(manifest.generation)
-        known_checksums = {root / name: one for name, one in (manifest.files or {}).items()}
+        known_checksums = {
+            root / name: checksum for name, checksum in (manifest.files or {}).items()
+        }
         for folder in {path.parent for path in known_checksums}:
             if not (folder / META).exists():
                 message = f"the library's own note of {folder.name} is gone"
@@ -160,9 +162,9 @@ class IndexFolder:
         with contextlib.suppress(OSError):
             if (self.folder / _DAMAGED).read_text("utf-8") != kept_generation:
                 (self.folder / _DAMAGED).unlink()
-        for one in self.folder.glob("index-*"):
-            if one.name != kept_generation:
-                shutil.rmtree(one, ignore_errors=True)
+        for generation_folder in self.folder.glob("index-*"):
+            if generation_folder.name != kept_generation:
+                shutil.rmtree(generation_folder, ignore_errors=True)
 
     def serving_files(self) -> dict[str, bytes | Path]:
         """Return the files of the serving index by their path below the folder.
@@ -235,7 +237,7 @@ class IndexFolder:
         Other files belong to a merge that is in progress.
         """
         root, found = self.path(generation), dict[str, int]()
-        committed = {one: _segments(one) for one in root.glob("*") if one.is_dir()}
+        committed = {part: _segments(part) for part in root.glob("*") if part.is_dir()}
         for path in sorted(root.glob("*/*")):
             if path.name in _CHANGING or path.suffix == ".lock":
                 continue
@@ -293,7 +295,9 @@ def segment_names(metadata: bytes) -> frozenset[str] | None:
     """
     try:
         fields = json.loads(metadata)
-        return frozenset(one["segment_id"].replace("-", "") for one in fields["segments"])
+        return frozenset(
+            segment["segment_id"].replace("-", "") for segment in fields["segments"]
+        )
     except (ValueError, KeyError, TypeError):
         return None
 
@@ -383,9 +387,9 @@ class IndexCopy:
     def keep_only(self, path: Path) -> None:
         """Remove every copy except the one at `path`."""
         for parent in (self._copy_folder, self._links):
-            for one in parent.glob("index-*") if parent is not None else ():
-                if one != path:
-                    shutil.rmtree(one, ignore_errors=True)
+            for generation_folder in parent.glob("index-*") if parent is not None else ():
+                if generation_folder != path:
+                    shutil.rmtree(generation_folder, ignore_errors=True)
 
     def _linking(self) -> Path:
         if self._links is None or not self._links.exists():

@@ -204,35 +204,35 @@ class SnapshotCache:
     def _fetch_wanted(self) -> None:
         while True:
             with self._changed:
-                one = min(self._wanted.values(), key=lambda w: w.not_before, default=None)
+                fetch = min(self._wanted.values(), key=lambda w: w.not_before, default=None)
                 now = time.monotonic()
-                if one is None or one.not_before > now:
-                    self._changed.wait(None if one is None else one.not_before - now)
+                if fetch is None or fetch.not_before > now:
+                    self._changed.wait(None if fetch is None else fetch.not_before - now)
                     continue
-            is_over = self._try_fetch(one)
+            is_over = self._try_fetch(fetch)
             with self._changed:
-                if is_over and self._wanted.get(one.name[:2]) is one:
-                    del self._wanted[one.name[:2]]
+                if is_over and self._wanted.get(fetch.name[:2]) is fetch:
+                    del self._wanted[fetch.name[:2]]
                 self._changed.notify_all()
 
-    def _try_fetch(self, one: _Fetch) -> bool:
+    def _try_fetch(self, fetch: _Fetch) -> bool:
         """Fetch a snapshot; return whether there is nothing left to do."""
-        shared, extra = self.shared, {"store": one.name.store_id, "kind": one.name.kind}
+        shared, extra = self.shared, {"store": fetch.name.store_id, "kind": fetch.name.kind}
         try:
-            if shared is not None and not self.is_local(one.name):
-                self._fetch(shared, one.name)
+            if shared is not None and not self.is_local(fetch.name):
+                self._fetch(shared, fetch.name)
         except (MissingObjectError, DamagedObjectError) as error:
-            self._refused[one.name[:2]] = one.name.name
+            self._refused[fetch.name[:2]] = fetch.name.name
             _log.warning("snapshot rejected", extra=extra | {"error": operator_text(error)})
         except ObjectStoreUnavailableError:  # logged once
-            one.not_before = time.monotonic() + one.delay
-            one.delay = min(2 * one.delay, _MAX_RETRY_SECONDS)
+            fetch.not_before = time.monotonic() + fetch.delay
+            fetch.delay = min(2 * fetch.delay, _MAX_RETRY_SECONDS)
             return False
         except OSError as error:
             _log.warning(
                 "snapshot write failed", extra=extra | {"error": operator_text(error)}
             )
-            one.not_before = time.monotonic() + one.delay
+            fetch.not_before = time.monotonic() + fetch.delay
             return False
         return True
 
@@ -261,10 +261,12 @@ def _fetch_model(shared: SnapshotStore, folder: Path, name: SnapshotName) -> Non
             for digest, path in model_digests(model).items()
         }
         wanted: list[tuple[PackedFile, Path]] = []
-        for path, one in snapshot.files.items():
+        for path, packed_file in snapshot.files.items():
             target = draft / Path(path).name
-            if one.sha256 not in known or not _linked(known[one.sha256], target):
-                wanted.append((one, target))
+            if packed_file.sha256 not in known or not _linked(
+                known[packed_file.sha256], target
+            ):
+                wanted.append((packed_file, target))
         shared.download(name, wanted)
         draft.rename(folder / name.name)
     except BaseException:
@@ -343,7 +345,7 @@ def publish_index(
     name, snapshot = shared.publish(
         name, files, serving=serving, known_digests=known_digests
     )
-    digests = {path: one.sha256 for path, one in snapshot.files.items()}
+    digests = {path: packed_file.sha256 for path, packed_file in snapshot.files.items()}
     return HeldIndex(name.name, digests, is_complete=True)
 
 
@@ -366,16 +368,16 @@ def fetch_index(
     """
     snapshot, held = shared.snapshot(name), HeldIndex.read(folder.folder)
     needed = {
-        path: one
-        for path, one in snapshot.files.items()
+        path: packed_file
+        for path, packed_file in snapshot.files.items()
         if complete or not folder.is_of_indexer(path)
     }
     missing = [
         path
-        for path, one in needed.items()
+        for path, packed_file in needed.items()
         if folder.is_replaced(path)
-        or held.files.get(path) != one.sha256
-        or not _has_size(folder.folder / path, one.size)
+        or held.files.get(path) != packed_file.sha256
+        or not _has_size(folder.folder / path, packed_file.size)
     ]
     # Segments, then the library's metadata that names them, then the pointer.
     missing.sort(key=folder.order_of_writing)
@@ -383,7 +385,7 @@ def fetch_index(
         name, [(snapshot.files[path], folder.folder / path) for path in missing]
     )
     folder.remove_unlisted(snapshot.files)
-    digests = {path: one.sha256 for path, one in needed.items()}
+    digests = {path: packed_file.sha256 for path, packed_file in needed.items()}
     HeldIndex(name.name, digests, is_complete=complete).write(folder.folder)
 
 

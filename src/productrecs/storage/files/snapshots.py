@@ -82,7 +82,7 @@ class Snapshot:
     @property
     def objects(self) -> set[str]:
         """The names of the objects that it needs."""
-        return {one.object_name for one in self.files.values()}
+        return {packed_file.object_name for packed_file in self.files.values()}
 
     def to_bytes(self) -> bytes:
         """Return the manifest: a line with the checksum of the rest, which is JSON."""
@@ -90,7 +90,9 @@ class Snapshot:
             "format": FORMAT,
             "store_id": self.store_id,
             "kind": self.kind,
-            "files": {name: list(one) for name, one in sorted(self.files.items())},
+            "files": {
+                name: list(packed_file) for name, packed_file in sorted(self.files.items())
+            },
             "facts": dict(self.facts),
         }
         body = json.dumps(fields, sort_keys=True).encode()
@@ -113,7 +115,10 @@ class Snapshot:
             if owner != (FORMAT, name.store_id, name.kind):
                 message = f"the manifest {name.key} is of {owner}"
                 raise DamagedObjectError(message)
-            files = {path: PackedFile(*one) for path, one in fields["files"].items()}
+            files = {
+                path: PackedFile(*packed_file)
+                for path, packed_file in fields["files"].items()
+            }
             return cls(fields["store_id"], fields["kind"], files, fields["facts"])
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             message = f"the manifest {name.key} cannot be read: {error}"
@@ -178,15 +183,22 @@ class SnapshotStore:
                 stored[path] = PackedFile(digest, len(small), "", len(pack))
                 pack += small
             elif isinstance(content, Path):
-                one = self._upload_large_file(store_id, content, existing, known_digests)
-                stored[path] = one
-                existing.add(one.object_name)
+                packed_file = self._upload_large_file(
+                    store_id, content, existing, known_digests
+                )
+                stored[path] = packed_file
+                existing.add(packed_file.object_name)
         whole = hashlib.sha256(pack).hexdigest()
-        if any(not one.object_name for one in stored.values()) and whole not in existing:
+        if (
+            any(not packed_file.object_name for packed_file in stored.values())
+            and whole not in existing
+        ):
             self.objects.put(_object_key(store_id, whole), bytes(pack))
         return {
-            path: one if one.object_name else one._replace(object_name=whole)
-            for path, one in stored.items()
+            path: packed_file
+            if packed_file.object_name
+            else packed_file._replace(object_name=whole)
+            for path, packed_file in stored.items()
         }
 
     def snapshot(self, name: SnapshotName) -> Snapshot:
@@ -222,25 +234,25 @@ class SnapshotStore:
             OSError: when the disk is full or fails.
         """
         packs: dict[str, bytes] = {}
-        for one, target in wanted:
-            key = _object_key(name.store_id, one.object_name)
+        for packed_file, target in wanted:
+            key = _object_key(name.store_id, packed_file.object_name)
             try:
-                self._download(key, one, target, packs)
+                self._download(key, packed_file, target, packs)
             except DamagedObjectError:
                 packs.clear()
-                self._download(key, one, target, packs)
+                self._download(key, packed_file, target, packs)
 
     def _download(
-        self, key: str, one: PackedFile, target: Path, packs: dict[str, bytes]
+        self, key: str, packed_file: PackedFile, target: Path, packs: dict[str, bytes]
     ) -> None:
         with durable_file(target) as file:
-            if one.sha256 == one.object_name:
-                _verify(key, self.objects.read_into(key, file) == one.sha256)
+            if packed_file.sha256 == packed_file.object_name:
+                _verify(key, self.objects.read_into(key, file) == packed_file.sha256)
                 return
             if key not in packs:
                 packs[key] = self.objects.get(key)
-            content = packs[key][one.offset : one.offset + one.size]
-            _verify(key, hashlib.sha256(content).hexdigest() == one.sha256)
+            content = packs[key][packed_file.offset : packed_file.offset + packed_file.size]
+            _verify(key, hashlib.sha256(content).hexdigest() == packed_file.sha256)
             file.write(content)
 
     def _upload_large_file(
@@ -287,7 +299,7 @@ class SnapshotStore:
         needed: set[str] = set()
         doomed: list[str] = []
         for kind in KINDS:
-            for one, is_kept in _mark_kept_manifests(
+            for manifest, is_kept in _mark_kept_manifests(
                 list(self.objects.list(f"{prefix}/{kind}")),
                 serving.get(kind),
                 grace_seconds,
@@ -295,14 +307,14 @@ class SnapshotStore:
             ):
                 if is_kept:
                     needed |= self._needed_objects(
-                        SnapshotName(store_id, kind, _last(one.key))
+                        SnapshotName(store_id, kind, _last(manifest.key))
                     )
                 else:
-                    doomed.append(one.key)
+                    doomed.append(manifest.key)
         doomed += [
-            one.key
-            for one in objects
-            if one.age >= grace_seconds and _last(one.key) not in needed
+            stored_object.key
+            for stored_object in objects
+            if stored_object.age >= grace_seconds and _last(stored_object.key) not in needed
         ]
         self.objects.delete(doomed)
         return len(doomed)
@@ -315,15 +327,20 @@ class SnapshotStore:
         """
         prefix = f"{_STORES}/{name.store_id}/{name.kind}"
         others = [
-            one.key for one in self.objects.list(prefix) if _last(one.key) != name.name
+            manifest.key
+            for manifest in self.objects.list(prefix)
+            if _last(manifest.key) != name.name
         ]
         unneeded = {
-            one
+            object_name
             for key in others
-            for one in self._needed_objects(name._replace(name=_last(key)))
+            for object_name in self._needed_objects(name._replace(name=_last(key)))
         } - self._needed_objects(name)
         self.objects.delete(
-            [*others, *(_object_key(name.store_id, one) for one in unneeded)]
+            [
+                *others,
+                *(_object_key(name.store_id, object_name) for object_name in unneeded),
+            ]
         )
 
     def remove_store(self, store_id: StoreId) -> None:
@@ -332,7 +349,12 @@ class SnapshotStore:
         Raises:
             ObjectStoreUnavailableError: when the store does not answer.
         """
-        self.objects.delete([one.key for one in self.objects.list(f"{_STORES}/{store_id}")])
+        self.objects.delete(
+            [
+                stored_object.key
+                for stored_object in self.objects.list(f"{_STORES}/{store_id}")
+            ]
+        )
 
     def store_ids(self) -> set[StoreId]:
         """Return the stores that have objects.
@@ -340,7 +362,7 @@ class SnapshotStore:
         Raises:
             ObjectStoreUnavailableError: when the store does not answer.
         """
-        return {StoreId(one) for one in self.objects.folders(_STORES)}
+        return {StoreId(store_id) for store_id in self.objects.folders(_STORES)}
 
     def _needed_objects(self, name: SnapshotName) -> set[str]:
         """Return the objects that a manifest names; none if it cannot be read."""
@@ -358,12 +380,12 @@ def _mark_kept_manifests(
     keep_previous: bool,
 ) -> Iterator[tuple[StoredObject, bool]]:
     """Yield each manifest of one kind, and whether it remains."""
-    others = [one for one in manifests if _last(one.key) != serving]
-    previous = max(others, key=lambda one: (-one.age, one.key), default=None)
-    for one in manifests:
-        is_serving = _last(one.key) == serving
-        is_previous = keep_previous and one is previous
-        yield one, is_serving or is_previous or one.age < grace_seconds
+    others = [manifest for manifest in manifests if _last(manifest.key) != serving]
+    previous = max(others, key=lambda manifest: (-manifest.age, manifest.key), default=None)
+    for manifest in manifests:
+        is_serving = _last(manifest.key) == serving
+        is_previous = keep_previous and manifest is previous
+        yield manifest, is_serving or is_previous or manifest.age < grace_seconds
 
 
 def _small_content(content: Content) -> bytes | None:

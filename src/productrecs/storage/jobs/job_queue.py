@@ -55,7 +55,10 @@ def record_attempt(
     transaction: sa.Connection, kind: str, outcome: JobOutcome, took_ms: int, now_ms: int
 ) -> None:
     """Add one attempt, in the transaction that ends it."""
-    counts = {one.value: int(one is outcome) for one in JobOutcome}
+    counts = {
+        possible_outcome.value: int(possible_outcome is outcome)
+        for possible_outcome in JobOutcome
+    }
     row = upsert(transaction, job_totals).values(
         store_id=_ALL_STORES,
         kind=kind,

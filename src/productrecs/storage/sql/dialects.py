@@ -86,9 +86,12 @@ def raw_connection(transaction: sa.Connection) -> RawConnection:
 
 def encode_parameters(parameters: Sequence[object]) -> Sequence[Any]:
     """Return parameters in the driver's form: lists of rows as JSON."""
-    for one in parameters:
-        if type(one) is list:
-            return [rows_to_json(one) if type(one) is list else one for one in parameters]
+    for parameter in parameters:
+        if type(parameter) is list:
+            return [
+                rows_to_json(parameter) if type(parameter) is list else parameter
+                for parameter in parameters
+            ]
     return parameters
 
 

@@ -119,7 +119,7 @@ class _Flusher:
             self._database.flush()
         except StorageBrokenError as error:
             self._on_broken(error)
-            outcomes = [(one, None, cause or error) for one, _, cause in outcomes]
+            outcomes = [(write, None, cause or error) for write, _, cause in outcomes]
         _deliver(outcomes)
 
 
@@ -258,19 +258,19 @@ class GroupCommit:
             self._busy_since = None
 
     def _write_groups(self, batch: list[_Pending]) -> None:
-        shared = [one for one in batch if not one.own_transaction]
+        shared = [write for write in batch if not write.own_transaction]
         groups = [
             shared[start : start + BATCH_LIMIT]
             for start in range(0, len(shared), BATCH_LIMIT)
         ]
-        groups += [[one] for one in batch if one.own_transaction]
+        groups += [[write] for write in batch if write.own_transaction]
         while groups:
             outcomes = self._commit_or_split_batch(groups.pop(0))
             for error in {error for _, _, error in outcomes}:
                 if isinstance(error, StorageBusyError):
-                    keys = {one.key for one, _, cause in outcomes if cause is error}
+                    keys = {write.key for write, _, cause in outcomes if cause is error}
                     outcomes += [
-                        (one, None, error) for one in self._remove_blocked(keys, groups)
+                        (write, None, error) for write in self._remove_blocked(keys, groups)
                     ]
             if self._flusher is None:
                 _deliver(outcomes)
@@ -286,36 +286,40 @@ class GroupCommit:
         """
         locks_all = self._database.has_one_writer
 
-        def is_blocked(one: _Pending) -> bool:
-            return locks_all or one.key in keys
+        def is_blocked(write: _Pending) -> bool:
+            return locks_all or write.key in keys
 
-        blocked = [one for group in groups for one in group if is_blocked(one)]
+        blocked = [write for group in groups for write in group if is_blocked(write)]
         groups[:] = [
             remaining
             for group in groups
-            if (remaining := [o for o in group if not is_blocked(o)])
+            if (remaining := [write for write in group if not is_blocked(write)])
         ]
         waiting = self._take_all()
-        self._waiting.extendleft(one for one in reversed(waiting) if not is_blocked(one))
-        return blocked + [one for one in waiting if is_blocked(one)]
+        self._waiting.extendleft(
+            write for write in reversed(waiting) if not is_blocked(write)
+        )
+        return blocked + [write for write in waiting if is_blocked(write)]
 
     def _commit_or_split_batch(self, batch: list[_Pending]) -> list[_Outcome]:
         try:
             return self._commit(batch)
         except StorageBrokenError as error:
             self._broke(error)
-            return [(one, None, error) for one in batch]
+            return [(write, None, error) for write in batch]
         except UnconfirmedWriteError as error:  # it may be stored: a retry would double it
-            return [(one, None, error) for one in batch]
+            return [(write, None, error) for write in batch]
         except StorageBusyError as error:
-            keys = {one.key for one in batch}
+            keys = {write.key for write in batch}
             if len(keys) == 1 or self._database.has_one_writer:
-                return [(one, None, error) for one in batch]
-            smaller_batches = [[one for one in batch if one.key == key] for key in keys]
+                return [(write, None, error) for write in batch]
+            smaller_batches = [
+                [write for write in batch if write.key == key] for key in keys
+            ]
         except Exception as error:
             if len(batch) == 1:
                 return [(batch[0], None, error)]
-            smaller_batches = [[one] for one in batch]
+            smaller_batches = [[write] for write in batch]
         return [
             outcome
             for smaller_batch in smaller_batches
@@ -328,8 +332,8 @@ class GroupCommit:
 
     def _commit(self, batch: list[_Pending]) -> list[_Outcome]:
         groups: dict[tuple[BatchHandler, Hashable], list[_Pending]] = {}
-        for one in batch:
-            groups.setdefault((one.handler, one.key), []).append(one)
+        for write in batch:
+            groups.setdefault((write.handler, write.key), []).append(write)
         outcomes: list[_Outcome] = []
         with self._database.transaction(synced=self._flusher is None) as connection:
             work = WriteTransaction(self._database, connection)
@@ -337,8 +341,11 @@ class GroupCommit:
             for (handler, key), group in sorted(
                 groups.items(), key=lambda item: repr(item[0][1])
             ):
-                results = handler(work, key, [one.payload for one in group])
-                outcomes += [(one, r, None) for one, r in zip(group, results, strict=True)]
+                results = handler(work, key, [write.payload for write in group])
+                outcomes += [
+                    (write, result, None)
+                    for write, result in zip(group, results, strict=True)
+                ]
         for callback in work.after_commit:
             callback()
         return outcomes

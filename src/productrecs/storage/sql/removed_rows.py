@@ -38,7 +38,7 @@ class RemovedRows:
         columns = metadata.tables[table].c
         query = sa.select(metadata.tables[table]).where(
             columns.store_id == store_id,
-            *(sa.cast(columns[name], sa.Text) == str(one) for name, one in key.items()),
+            *(sa.cast(columns[name], sa.Text) == str(value) for name, value in key.items()),
         )
         rows = [
             {name: value for name, value in row.items() if name != "store_id"}

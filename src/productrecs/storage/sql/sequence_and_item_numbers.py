@@ -106,12 +106,16 @@ class StoreLog:
         """
         known_numbers = self._known_numbers.of(self.store_id)
         distinct_ids = dict.fromkeys(item_ids)
-        found = {one: known_numbers[one] for one in distinct_ids if one in known_numbers}
-        missing = [one for one in distinct_ids if one not in found]
+        found = {
+            item_id: known_numbers[item_id]
+            for item_id in distinct_ids
+            if item_id in known_numbers
+        }
+        missing = [item_id for item_id in distinct_ids if item_id not in found]
         if missing:
             stored = self._stored_numbers(missing)
             stored |= self._create_numbered_items(
-                [one for one in missing if one not in stored], now_ms
+                [item_id for item_id in missing if item_id not in stored], now_ms
             )
             self._new_numbers |= stored
             found |= stored

@@ -135,8 +135,8 @@ def newest_sizes(connection: sa.Connection, store_id: StoreId) -> list[DataSize]
 def daily_totals(connection: sa.Connection, parts: Sequence[DataPart]) -> dict[str, int]:
     """Return the installation's bytes by day."""
     return {
-        day: sum(one.bytes for one in found if one.part in parts)
-        for day, found in _daily_sizes(connection, INSTALLATION).items()
+        day: sum(size.bytes for size in sizes if size.part in parts)
+        for day, sizes in _daily_sizes(connection, INSTALLATION).items()
     }
 
 

@@ -49,7 +49,7 @@ def validate_new_domain(text: str) -> str:
     """
     host = normalise_domain(text)
     labels = [] if host.startswith("[") else host.split(".")
-    broken = [one for one in labels if not _LABEL.fullmatch(one)]
+    broken = [label for label in labels if not _LABEL.fullmatch(label)]
     if broken or len(host) > _LONGEST_HOST:
         shown = broken[0] if broken else host
         message = (

@@ -44,10 +44,10 @@ def known_codes() -> KnownCodes:
 
 def nearest_codes(text: str, names: Mapping[str, str]) -> str:
     """Return which codes `text` may mean, as the end of a sentence; "" if none is near."""
-    words = {one.lower(): code for code, one in names.items()}
+    words = {name.lower(): code for code, name in names.items()}
     words |= {code.lower(): code for code in names}
     words |= {code.lower().rpartition("/")[2]: code for code in names}
     near = difflib.get_close_matches(text.strip().lower(), words, _NEAR, _SIMILARITY)
-    codes = dict.fromkeys(words[one] for one in near)
+    codes = dict.fromkeys(words[word] for word in near)
     said = [code if names[code] == code else f"{code} ({names[code]})" for code in codes]
     return f"; the nearest: {', '.join(said)}" if said else ""

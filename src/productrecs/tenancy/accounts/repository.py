@@ -409,17 +409,17 @@ class KeyMisuseRepository:
 
     def add(self, batch: Sequence[KeyMisuse]) -> None:
         """Store misuses; new ones only up to the limit."""
-        stored = {(one.sign, one.value) for one in self.all()}
-        for one in batch:
-            if (one.sign, one.value) not in stored and len(stored) >= MAX_STORED:
+        stored = {(misuse.sign, misuse.value) for misuse in self.all()}
+        for misuse in batch:
+            if (misuse.sign, misuse.value) not in stored and len(stored) >= MAX_STORED:
                 continue
-            stored.add((one.sign, one.value))
+            stored.add((misuse.sign, misuse.value))
             row = upsert(self._transaction, sightings).values(
                 store_id=self._store_id,
-                kind=one.sign.value,
-                value=one.value,
-                first_at=one.seen_at,
-                last_at=one.seen_at,
+                kind=misuse.sign.value,
+                value=misuse.value,
+                first_at=misuse.seen_at,
+                last_at=misuse.seen_at,
             )
             query = row.on_conflict_do_update(
                 index_elements=[

@@ -167,8 +167,8 @@ def find_or_create_owner(
     with database.transaction() as transaction:
         users = UserRepository(transaction, store.store_id)
         AccountRepository(transaction).lock(store.store_id)
-        owners = [one for one in users.all() if one.role is Role.OWNER]
-        owners.sort(key=lambda one: one.user_id != OWNER_ID)
+        owners = [user for user in users.all() if user.role is Role.OWNER]
+        owners.sort(key=lambda user: user.user_id != OWNER_ID)
         found = owners[0] if owners else None
         if found is None:
             address = registration or (store.email.strip().lower() if store.email else None)

@@ -89,7 +89,7 @@ class StoreSetting:
 def _language(text: str) -> str:
     known = known_codes()
     language, *more = text.split("-")
-    regions = {one.upper() for one in more if len(one) == _REGION_LENGTH}
+    regions = {region.upper() for region in more if len(region) == _REGION_LENGTH}
     is_tag = re.fullmatch(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*", text)
     if not is_tag or language not in known.languages or not regions <= known.regions:
         near = nearest_codes(language, known.languages)
@@ -128,7 +128,7 @@ def _groups(text: str) -> str:
 def _timezone(text: str) -> str:
     zones = known_codes().timezones
     if text not in zones:
-        near = nearest_codes(text, {one: one for one in sorted(zones)})
+        near = nearest_codes(text, {zone: zone for zone in sorted(zones)})
         message = f"the name of a time zone such as Europe/Berlin or UTC{near}"
         raise ValueError(message)
     return text

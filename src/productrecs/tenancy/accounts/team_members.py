@@ -97,9 +97,9 @@ def _store_invitation(
     if any(user.email == address for user in members):
         message = f"{address} is in your team already"
         raise MemberError(message)
-    for one in waiting:
-        if one.email == address:  # the new link replaces the old one
-            invitations.remove(one.token_hash)
+    for invitation in waiting:
+        if invitation.email == address:  # the new link replaces the old one
+            invitations.remove(invitation.token_hash)
     if len(members) + len(waiting) >= MAX_MEMBERS:
         message = f"a team has at most {MAX_MEMBERS} members; remove somebody first"
         raise MemberError(message)
@@ -208,7 +208,7 @@ def accept_invitation_with_login(
         AccountRepository(transaction).lock(store_id)
         found = InvitationRepository(transaction, store_id).use(hash_token(token), now_ms)
         users = UserRepository(transaction, store_id).all()
-        is_member = any(one.email == found.email for one in users)
+        is_member = any(user.email == found.email for user in users)
         if found.email != login.email or login.is_from_shop or is_member:
             raise InvitationError(OVER)
         newcomer = DashboardUser(
@@ -280,10 +280,10 @@ _UNKNOWN: Final = "your team has nobody like this; open the page again"
 
 def _member(users: UserRepository, user_id: str, *, keeps_owner: bool) -> DashboardUser:
     found = users.all()
-    user = next((one for one in found if one.user_id == user_id), None)
+    user = next((member for member in found if member.user_id == user_id), None)
     if user is None:
         raise UnknownMemberError(_UNKNOWN)
-    owners = [one for one in found if one.role is Role.OWNER]
+    owners = [member for member in found if member.role is Role.OWNER]
     if user.role is Role.OWNER and len(owners) == 1 and not keeps_owner:
         message = "a store needs an owner; make somebody else an owner first"
         raise MemberError(message)

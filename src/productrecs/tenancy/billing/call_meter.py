@@ -214,7 +214,7 @@ class Meter:
             # After a clock was set back, a past month may be the current one again. Only
             # the flush thread removes from `_earlier_months`, so that none is lost or
             # stored twice.
-            matching = (one for one in earlier_months if one.month == month.name)
+            matching = (calls for calls in earlier_months if calls.month == month.name)
             self._current_month = next(matching, None) or MonthlyCalls(month.name)
         # A plan that is missing in the configuration must not restrict the store.
         plan = self._plans.get(subscription.plan)

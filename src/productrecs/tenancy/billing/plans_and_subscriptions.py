@@ -100,12 +100,14 @@ def _parse_plan(name: str, value: object) -> Plan:
         known_fields = f"{', '.join(_LIMITS)}, days and forecast"
         message = f"[{name}] says {min(unknown)}; a plan has {known_fields}"
         raise PlansError(message)
-    missing = [one for one in _LIMITS if one not in value]
+    missing = [limit_name for limit_name in _LIMITS if limit_name not in value]
     if name not in DEFAULT_PLANS and missing:
         message = f'[{name}] lacks {missing[0]}; write a whole number or "unlimited"'
         raise PlansError(message)
     values: dict[str, Any] = {
-        one: _parse_limit(name, one, value[one]) for one in value if one != "forecast"
+        limit_name: _parse_limit(name, limit_name, value[limit_name])
+        for limit_name in value
+        if limit_name != "forecast"
     }
     if "forecast" in value:
         if not isinstance(value["forecast"], bool):

@@ -70,14 +70,14 @@ def find_logins_or_owners(
     with database.reading() as connection:
         if store_id is not None:
             found = UserRepository(connection, store_id).all()
-            found = [one for one in found if one.role is Role.OWNER]
+            found = [login for login in found if login.role is Role.OWNER]
         else:
             found = LoginRepository(connection).find_by_email(email) if email else []
     last: dict[str, DashboardUser] = {}
-    for one in found:
-        other = last.setdefault(one.login_key, one)
-        if one.entered_at > other.entered_at:
-            last[one.login_key] = one
+    for login in found:
+        other = last.setdefault(login.login_key, login)
+        if login.entered_at > other.entered_at:
+            last[login.login_key] = login
     return list(last.values())[:_VERIFIED]
 
 
@@ -89,10 +89,10 @@ def logins_opened_by_password(
     The same number of hashes is verified for every name, so that the time says nothing
     about how many logins it has.
     """
-    hashes = [one.password_hash for one in found]
+    hashes = [login.password_hash for login in found]
     hashes += [None] * (_VERIFIED - len(found))
-    is_right = [is_password(one, password) for one in hashes]
-    return [one for one, right in zip(found, is_right, strict=False) if right]
+    is_right = [is_password(password_hash, password) for password_hash in hashes]
+    return [login for login, right in zip(found, is_right, strict=False) if right]
 
 
 def begin_session(
@@ -147,9 +147,10 @@ def open_sessions(database: Database, session: Session, now_ms: int) -> list[Ope
     with database.reading() as connection:
         found = LoginRepository(connection).sessions(session.user)
     return [
-        one
-        for one in found
-        if now_ms - one.began <= ABSOLUTE_MS and now_ms - one.seen <= IDLE_MS
+        open_session
+        for open_session in found
+        if now_ms - open_session.began <= ABSOLUTE_MS
+        and now_ms - open_session.seen <= IDLE_MS
     ]
 
 
@@ -161,12 +162,15 @@ def end_other_sessions(
     with database.transaction() as transaction:
         found = LoginRepository(transaction).sessions(session.user)
         chosen = [
-            one
-            for one in found
-            if one.token_hash != own_hash and token_hash in {None, one.token_hash}
+            open_session
+            for open_session in found
+            if open_session.token_hash != own_hash
+            and token_hash in {None, open_session.token_hash}
         ]
-        for one in chosen:
-            UserRepository(transaction, one.store_id).end_session(one.token_hash)
+        for open_session in chosen:
+            UserRepository(transaction, open_session.store_id).end_session(
+                open_session.token_hash
+            )
     return bool(chosen)
 
 
@@ -294,11 +298,11 @@ def join_logins(database: Database, found: Sequence[DashboardUser]) -> list[Dash
         return list(found)
     with database.transaction() as transaction:
         logins = LoginRepository(transaction)
-        locked = [one for one in found if logins.has_factor(one)]
+        locked = [login for login in found if logins.has_factor(login)]
         if len(locked) > 1:
             return list(found)
         kept = locked[0] if locked else found[0]
-        return [logins.join_logins(kept, [one for one in found if one is not kept])]
+        return [logins.join_logins(kept, [login for login in found if login is not kept])]
 
 
 def stores_of(database: Database, user: DashboardUser) -> list[DashboardUser]:
@@ -317,7 +321,7 @@ def membership_in(
 ) -> DashboardUser | None:
     """Return the user's login in a store that the session may switch to, or None."""
     found = stores_of(database, user)
-    return next((one for one in found if one.store_id == store_id), None)
+    return next((user for user in found if user.store_id == store_id), None)
 
 
 LINK_MS: Final = MINUTE_MS
@@ -330,8 +334,8 @@ def find_login(users: UserRepository, email: str | None) -> DashboardUser | None
     """
     if email is not None:
         normalised = email.strip().lower()
-        return next((one for one in users.all() if one.email == normalised), None)
-    return next((one for one in users.all() if one.role is Role.OWNER), None)
+        return next((user for user in users.all() if user.email == normalised), None)
+    return next((user for user in users.all() if user.role is Role.OWNER), None)
 
 
 def new_link_token(factors: FactorRepository, user: DashboardUser, now_ms: int) -> str:

@@ -64,8 +64,8 @@ class AttemptLimits:
         with self._database.transaction() as transaction:
             attempts = AttemptRepository(transaction)
             attempts.purge(now_ms)
-            for one in _hashes(names):
-                attempts.extend(one, now_ms, self._each_ms)
+            for name_hash in _hashes(names):
+                attempts.extend(name_hash, now_ms, self._each_ms)
 
     def succeeded(self, *names: str) -> None:
         """Delete the failures of every name."""

@@ -368,7 +368,9 @@ class SecondFactor:
 
     def without(self, recovery_hash: str) -> "SecondFactor":
         """Return the factor after a recovery code was used."""
-        remaining = tuple(one for one in self.recovery if one != recovery_hash)
+        remaining = tuple(
+            code_hash for code_hash in self.recovery if code_hash != recovery_hash
+        )
         return replace(self, recovery=remaining)
 
 

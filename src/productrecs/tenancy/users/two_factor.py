@@ -147,7 +147,9 @@ def confirm_second_factor(
         step = find_step(secret, _normalise_code(code), now_ms, factor.last_step)
         if step is None:
             raise WrongCodeError(_WRONG)
-        hashes = tuple(hash_token(_normalise_code(one)) for one in codes)
+        hashes = tuple(
+            hash_token(_normalise_code(recovery_code)) for recovery_code in codes
+        )
         enabled = SecondFactor(user.user_id, factor.secret, now_ms, step, hashes)
         logins.put_factor(user, enabled)
     return codes

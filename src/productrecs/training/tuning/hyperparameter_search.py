@@ -34,7 +34,9 @@ def with_changes(options: CopurchaseOptions, changes: Changes) -> CopurchaseOpti
 def changes_of(options: CopurchaseOptions) -> dict[str, float]:
     """Return the differences from the defaults, by name."""
     defaults = asdict(CopurchaseOptions())
-    return {name: one for name, one in asdict(options).items() if one != defaults[name]}
+    return {
+        name: value for name, value in asdict(options).items() if value != defaults[name]
+    }
 
 
 MIN_STANDARD_ERRORS: Final = 2.5  # standard errors

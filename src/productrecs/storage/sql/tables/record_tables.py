@@ -86,9 +86,14 @@ bot_events = sa.Table(
     metadata,
     store_id_column(),
     *(
-        sa.Column(one.name, one.type, nullable=one.nullable, primary_key=one.primary_key)
-        for one in events.c
-        if one.name not in {"store_id", "excess"}
+        sa.Column(
+            column.name,
+            column.type,
+            nullable=column.nullable,
+            primary_key=column.primary_key,
+        )
+        for column in events.c
+        if column.name not in {"store_id", "excess"}
     ),
     sa.Column("bot", sa.String(64), nullable=False),  # its name, or "inhuman rate"
     sa.Index(None, "store_id", "person"),
@@ -112,10 +117,10 @@ def event_columns(table: sa.Table) -> list[sa.ColumnElement[Any]]:
     """Return the columns of `events` or `bot_events`, with the ids written out."""
     written = {"session": event_session, "shopper": event_shopper}
     return [
-        sa.literal_column(written[one.name](table.name), one.type).label(one.name)
-        if one.name in written
-        else one
-        for one in table.c
+        sa.literal_column(written[column.name](table.name), column.type).label(column.name)
+        if column.name in written
+        else column
+        for column in table.c
     ]
 
 

@@ -51,10 +51,12 @@ class RefusedKey:
 
 def store_refused_keys(transaction: sa.Connection, batch: Sequence[RefusedKey]) -> None:
     """Count calls by day, and store their callers; delete what is older than a week."""
-    now_ms = max(one.at_ms for one in batch)
+    now_ms = max(refused_key.at_ms for refused_key in batch)
     counts = refused_identities.c
     is_ours = (counts.store_id == INSTALLATION) & (counts.reason == _REASON)
-    for day, calls in sorted(Counter(one.at_ms // DAY_MS for one in batch).items()):
+    for day, calls in sorted(
+        Counter(refused_key.at_ms // DAY_MS for refused_key in batch).items()
+    ):
         row = upsert(transaction, refused_identities).values(
             store_id=INSTALLATION, day=day, reason=_REASON, calls=calls
         )
@@ -67,7 +69,7 @@ def store_refused_keys(transaction: sa.Connection, batch: Sequence[RefusedKey]) 
     transaction.execute(refused_identities.delete().where(is_ours & is_old))
     repository = KeyMisuseRepository(transaction, INSTALLATION)
     repository.delete(MisuseKind.UNKNOWN_KEY, before_ms=oldest_ms)
-    latest = {one.caller: one.at_ms for one in batch}
+    latest = {refused_key.caller: refused_key.at_ms for refused_key in batch}
     repository.add(
         [
             KeyMisuse(INSTALLATION, MisuseKind.UNKNOWN_KEY, caller, at_ms)
@@ -93,4 +95,4 @@ def refused_keys(connection: sa.Connection, now_ms: int) -> RefusedKeys:
         )
     ).scalar_one()
     callers = KeyMisuseRepository(connection, INSTALLATION).all(since * DAY_MS)
-    return RefusedKeys(int(calls), [one.value for one in callers])
+    return RefusedKeys(int(calls), [misuse.value for misuse in callers])

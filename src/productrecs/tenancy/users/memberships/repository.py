@@ -116,19 +116,19 @@ class LoginRepository:
         """
         held = self._locked_first(login)
         kept = self.find(held)
-        joined = [one for other in others for one in self.locked(other)]
-        times = [one.confirmed_at for one in (*kept, *joined) if one.confirmed_at]
+        joined = [user for other in others for user in self.locked(other)]
+        times = [user.confirmed_at for user in (*kept, *joined) if user.confirmed_at]
         first = replace(
             held,
             login_id=held.login_id or random_text(_ID_LENGTH),
             confirmed_at=min(times, default=None),
         )
-        for one in (*kept, *joined):
-            users = UserRepository(self._connection, one.store_id)
-            users.set_login(replace(first, user_id=one.user_id))
-            if not one.is_same_login(held):
-                users.end_sessions(one.user_id)
-                self._copy_factor(first, one)
+        for user in (*kept, *joined):
+            users = UserRepository(self._connection, user.store_id)
+            users.set_login(replace(first, user_id=user.user_id))
+            if not user.is_same_login(held):
+                users.end_sessions(user.user_id)
+                self._copy_factor(first, user)
         return replace(login, login_id=first.login_id, confirmed_at=first.confirmed_at)
 
     def others_with_email(self, login: DashboardUser) -> list[DashboardUser]:
@@ -136,45 +136,47 @@ class LoginRepository:
         if login.email is None:
             return []
         found = {
-            one.login_key: one
-            for one in self.find_by_email(login.email)
-            if not one.is_same_login(login) and not self.has_factor(one)
+            user.login_key: user
+            for user in self.find_by_email(login.email)
+            if not user.is_same_login(login) and not self.has_factor(user)
         }
         return list(found.values())
 
     def set_email(self, user: DashboardUser, email: str) -> None:
         """Replace a login's address."""
-        for one in self.locked(user):
-            UserRepository(self._connection, one.store_id).set_email(one.user_id, email)
+        for own_user in self.locked(user):
+            UserRepository(self._connection, own_user.store_id).set_email(
+                own_user.user_id, email
+            )
 
     def set_confirmed(self, user: DashboardUser, now_ms: int) -> None:
         """Record that a login receives mails at its address."""
-        for one in self.locked(user):
-            users = UserRepository(self._connection, one.store_id)
-            users.set_confirmed(one.user_id, now_ms)
+        for own_user in self.locked(user):
+            users = UserRepository(self._connection, own_user.store_id)
+            users.set_confirmed(own_user.user_id, now_ms)
 
     def set_password(self, user: DashboardUser, password_hash: str) -> None:
         """Replace a login's password."""
-        for one in self.locked(user):
-            users = UserRepository(self._connection, one.store_id)
-            users.set_password(one.user_id, password_hash)
+        for own_user in self.locked(user):
+            users = UserRepository(self._connection, own_user.store_id)
+            users.set_password(own_user.user_id, password_hash)
 
     def end_sessions(self, user: DashboardUser, except_token: str = "") -> None:
         """Delete a login's sessions except `except_token`, and its reset links."""
-        for one in self.locked(user):
-            users = UserRepository(self._connection, one.store_id)
-            users.end_sessions(one.user_id, except_token=except_token)
+        for own_user in self.locked(user):
+            users = UserRepository(self._connection, own_user.store_id)
+            users.end_sessions(own_user.user_id, except_token=except_token)
 
     def sessions(self, user: DashboardUser) -> list[OpenSession]:
         """Return a login's sessions in all stores, last used first."""
         found = [
             session
-            for one in self.find(user)
-            for session in UserRepository(self._connection, one.store_id).sessions_of(
-                one.user_id
+            for own_user in self.find(user)
+            for session in UserRepository(self._connection, own_user.store_id).sessions_of(
+                own_user.user_id
             )
         ]
-        return sorted(found, key=lambda one: (-one.seen, one.token_hash))
+        return sorted(found, key=lambda session: (-session.seen, session.token_hash))
 
     def has_factor(self, user: DashboardUser) -> bool:
         """Return whether a login has an enabled second factor."""
@@ -189,14 +191,14 @@ class LoginRepository:
 
     def put_factor(self, user: DashboardUser, factor: SecondFactor) -> None:
         """Store a second factor for all stores of a login: a code works once in any."""
-        for one in self.locked(user):
-            factors = FactorRepository(self._connection, one.store_id)
-            factors.put(replace(factor, user_id=one.user_id))
+        for own_user in self.locked(user):
+            factors = FactorRepository(self._connection, own_user.store_id)
+            factors.put(replace(factor, user_id=own_user.user_id))
 
     def remove_factor(self, user: DashboardUser) -> None:
         """Delete a login's second factor, and the logins that wait for a code."""
-        for one in self.locked(user):
-            FactorRepository(self._connection, one.store_id).remove(one.user_id)
+        for own_user in self.locked(user):
+            FactorRepository(self._connection, own_user.store_id).remove(own_user.user_id)
 
     def _locked_first(self, login: DashboardUser) -> DashboardUser:
         found = self.locked(login)
