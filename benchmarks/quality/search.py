@@ -52,7 +52,7 @@ from productrecs.training.search.semantic_space_files import (
 from productrecs.training.search.served_index import (
     QueryEmbedder,
     QueryEmbedders,
-    ServedMeaning,
+    ServedSemanticSpaces,
 )
 from productrecs.training.search.text_embedder import TextEmbedder
 
@@ -198,7 +198,9 @@ class ours:  # noqa: N801 - reads as the function that it is
 
         return find
 
-    def _meaning(self, folder: Path, products: list[ProductText]) -> ServedMeaning | None:
+    def _meaning(
+        self, folder: Path, products: list[ProductText]
+    ) -> ServedSemanticSpaces | None:
         if not self._encoders:
             return None
         for kind, encoder in self._encoders.items():
@@ -207,7 +209,7 @@ class ours:  # noqa: N801 - reads as the function that it is
             write_space(folder, fit_space(vectors, words, encoder), kind)
         queries = {kind: QueryEmbedder(encoder) for kind, encoder in self._encoders.items()}
         of = QueryEmbedders(queries.get(MEANING), queries.get(LANGUAGES))
-        served = ServedMeaning(folder, of)
+        served = ServedSemanticSpaces(folder, of)
         served.refresh()
         return served
 

@@ -16,7 +16,7 @@ from benchmarks.speed.stores import DOMAIN, copy_of, create_store, productrecs, 
 from productrecs.core.clock import system_ms
 from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.store_management import find_store
-from productrecs.tenancy.billing.call_meter import Meter, month_at
+from productrecs.tenancy.billing.call_meter import CallMeter, month_at
 from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS, Subscription
 from productrecs.tenancy.billing.repository import add_calls
 
@@ -46,7 +46,7 @@ def metering(report: Report) -> None:
 def in_process(report: Report) -> None:
     """Measure `check` and `count` of a store's meter, beside two calls of nothing."""
     subscription = Subscription("growth")
-    meter = Meter(
+    meter = CallMeter(
         DEFAULT_PLANS,
         subscription,
         1_772_366_400_000,

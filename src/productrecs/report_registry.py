@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Final
 
 from productrecs.core.csv_writer import CsvWriter
-from productrecs.core.report import Definition, Report, ReportError, ReportQuery
+from productrecs.core.report import FigureDefinition, Report, ReportError, ReportQuery
 from productrecs.features.attribution.attributor import Attributor
 from productrecs.features.experiments.experiment_report import (
     experiment_report,
@@ -213,5 +213,5 @@ def report_to_csv(table: Report) -> str:
     return text.getvalue()
 
 
-def _definition_fields(one: Definition) -> dict[str, object]:
+def _definition_fields(one: FigureDefinition) -> dict[str, object]:
     return {"name": one.name, "unit": one.unit, "meaning": one.meaning}

@@ -98,7 +98,7 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Knob:
+class SettingDescription:
     """One line of the list of knobs.
 
     What `is_secret` is shown to nobody, and may lie in a file: NAME_FILE is its path.
@@ -111,132 +111,134 @@ class Knob:
 
 
 KNOBS: Final = (
-    Knob(
+    SettingDescription(
         "PRODUCTRECS_DATA", "./data", "the folder of the embedded database and the models"
     ),
-    Knob(
+    SettingDescription(
         "PRODUCTRECS_OBJECTS",
         "",
         "where models, indexes and uploads are shared by several machines: "
         "s3://bucket/prefix or a folder; empty keeps them in the data folder",
     ),
-    Knob(
+    SettingDescription(
         "PRODUCTRECS_BACKUP",
         "",
         "where the service stores a backup each night: a folder or s3://bucket/prefix; "
         "empty makes none",
     ),
-    Knob(
+    SettingDescription(
         "PRODUCTRECS_BACKUP_KEEP",
         "14",
         "how many backups stay there; older ones are deleted",
     ),
-    Knob(
+    SettingDescription(
         "DATABASE_URL",
         "",
         "a PostgreSQL address; empty stores everything in SQLite in the data folder",
         is_secret=True,
     ),
-    Knob("PRODUCTRECS_HOST", "127.0.0.1", "the address to listen on"),
-    Knob("PRODUCTRECS_PORT", "8000", "the port to listen on; 0 takes a free one"),
-    Knob("PRODUCTRECS_WORKERS", "1", "how many API processes to run"),
-    Knob(
+    SettingDescription("PRODUCTRECS_HOST", "127.0.0.1", "the address to listen on"),
+    SettingDescription(
+        "PRODUCTRECS_PORT", "8000", "the port to listen on; 0 takes a free one"
+    ),
+    SettingDescription("PRODUCTRECS_WORKERS", "1", "how many API processes to run"),
+    SettingDescription(
         "PRODUCTRECS_BASE_URL",
         "",
         "the address that shops and browsers use; if empty, it is taken from each request",
     ),
-    Knob(
+    SettingDescription(
         "PRODUCTRECS_CONNECTIONS",
         "4096",
         "the most connections that an API process keeps open; 0: no limit",
     ),
-    Knob(
+    SettingDescription(
         "PRODUCTRECS_CONNECTIONS_PER_ADDRESS",
         "200",
         "the most connections from one public address, for IPv6 from one /64 network; "
         "0: no limit",
     ),
-    Knob(
+    SettingDescription(
         "PRODUCTRECS_REQUEST_MEMORY",
         "160",
         "the most MiB of request bodies and waiting writes in a process; at least 128",
     ),
-    Knob(
+    SettingDescription(
         "PRODUCTRECS_RATE_PER_KEY",
         "0",
         "the most calls per second with a store's key, in bursts of up to ten seconds' "
         "worth; 0: no limit",
     ),
-    Knob(
+    SettingDescription(
         "PRODUCTRECS_RATE_PER_ADDRESS",
         "0",
         "the most calls per second from one public address, in bursts of up to ten "
         "seconds' worth; 0: no limit",
     ),
-    Knob(
+    SettingDescription(
         "PRODUCTRECS_METRICS_TOKEN",
         "",
         "the bearer token for /metrics; empty disables /metrics",
         is_secret=True,
     ),
-    Knob(
+    SettingDescription(
         "PRODUCTRECS_METRICS_STORES",
         "0",
         "how many stores, oldest first, have their own series in /metrics",
     ),
-    Knob(
+    SettingDescription(
         "PRODUCTRECS_PLANS",
         "",
         "a TOML file of plans; plans that it does not define are those of the guide",
     ),
-    Knob(
+    SettingDescription(
         "PRODUCTRECS_IMAGE_HOSTS",
         "",
         "comma-separated hosts whose pictures may be fetched although their address is "
         "private",
     ),
-    Knob(
+    SettingDescription(
         "PRODUCTRECS_IMAGE_MODEL",
         "",
         "an ONNX file that turns pictures into vectors, with its .json beside it; empty "
         "uses the encoder of productrecs[vision] where that is installed, none uses the "
         "built-in descriptors",
     ),
-    Knob(
+    SettingDescription(
         "PRODUCTRECS_IMAGE_DETECTOR",
         "",
         "an ONNX file of the YOLOX kind, with its .json beside it, that detects "
         "products in photos; empty uses the built-in method",
     ),
-    Knob(
+    SettingDescription(
         "PRODUCTRECS_SEARCH_MODEL",
         "",
         "an ONNX file that turns texts into vectors, with its .json and its tokenizer "
         "beside it, to search by meaning; empty uses the models of productrecs[meaning] "
         "and productrecs[languages] where they are installed, none searches by words alone",
     ),
-    Knob(
+    SettingDescription(
         "PRODUCTRECS_NOW",
         "",
         "a time such as 2026-03-01T09:00:00Z at which the clock is frozen, for replays",
     ),
-    Knob(
+    SettingDescription(
         "PRODUCTRECS_LOG_FORMAT",
         "auto",
         "json, text, or auto: text in a terminal, else json",
     ),
-    Knob("PRODUCTRECS_LOG_LEVEL", "info", "debug, info, warning or error"),
-    Knob(
+    SettingDescription("PRODUCTRECS_LOG_LEVEL", "info", "debug, info, warning or error"),
+    SettingDescription(
         "PRODUCTRECS_ACCESS_LOG",
         "false",
         "true logs a line for each request, which costs about a third of the throughput",
     ),
-    Knob(
+    SettingDescription(
         "PRODUCTRECS_HSTS_SECONDS",
         "0",
         "how long browsers that saw the dashboard stay with HTTPS (HSTS); 0: no header",
     ),
-    Knob(
+    SettingDescription(
         "PRODUCTRECS_DASHBOARD_KEY",
         "",
         "the key that encrypts the secrets of two-factor login, the same on every machine; "
@@ -244,47 +246,49 @@ KNOBS: Final = (
         "the data folder, with PostgreSQL the secrets are not encrypted",
         is_secret=True,
     ),
-    Knob(
+    SettingDescription(
         "PRODUCTRECS_REGISTRATION",
         "invitation",
         "who may register a store: open, invitation or closed; the service prints the link "
         "of its first store at each start, whose owner can add others in the dashboard; "
         "`productrecs account invite` prints links for other people",
     ),
-    Knob(
+    SettingDescription(
         "PRODUCTRECS_NEW_STORE_PLAN",
         TRIAL.name,
         "the plan of a store that is registered where registration is open; the first "
         "store of an installation, one by an invitation and one of `productrecs store "
         "create` is unlimited",
     ),
-    Knob(
+    SettingDescription(
         "PRODUCTRECS_RETENTION_DAYS",
         "0",
         "after how many days, at least 90, events are purged each night, searches and "
         "impressions too; reports keep their daily sums, and orders stay; 0: never. A "
         "store's setting retention_days can make it shorter",
     ),
-    Knob(
+    SettingDescription(
         "PRODUCTRECS_SMTP_HOST",
         "",
         "the SMTP server for reset links and invitations, which needs "
         "PRODUCTRECS_BASE_URL too; empty: no e-mails are sent",
     ),
-    Knob("PRODUCTRECS_SMTP_PORT", "587", "the port of the SMTP server"),
-    Knob(
+    SettingDescription("PRODUCTRECS_SMTP_PORT", "587", "the port of the SMTP server"),
+    SettingDescription(
         "PRODUCTRECS_SMTP_SECURITY",
         "starttls",
         "starttls, tls (from the first byte, often port 465), or none",
     ),
-    Knob("PRODUCTRECS_SMTP_USER", "", "the login of the SMTP server; empty: no login"),
-    Knob(
+    SettingDescription(
+        "PRODUCTRECS_SMTP_USER", "", "the login of the SMTP server; empty: no login"
+    ),
+    SettingDescription(
         "PRODUCTRECS_SMTP_PASSWORD",
         "",
         "the password of that login",
         is_secret=True,
     ),
-    Knob(
+    SettingDescription(
         "PRODUCTRECS_SMTP_FROM",
         "",
         "the sender of e-mails: an address, or a name and an address in angle brackets",

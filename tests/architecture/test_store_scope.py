@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
 ACROSS_STORES = {
-    "AttemptRepository": "it counts names that anybody may type",
+    "LoginAttemptRepository": "it counts names that anybody may type",
     "LoginRepository": "it changes a login in all its stores",
     "AccountRepository": "it finds stores: by domain, and all of them for the directory",
 }

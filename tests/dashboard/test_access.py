@@ -17,8 +17,8 @@ from productrecs.settings import Settings
 from productrecs.tenancy.users import dashboard_user, login_and_sessions
 from productrecs.tenancy.users.login_and_sessions import ABSOLUTE_MS, IDLE_MS
 from productrecs.tenancy.users.repository import (
-    FactorRepository,
     SecondFactor,
+    SecondFactorRepository,
     UserRepository,
 )
 from tests.api.inside import Inside
@@ -247,7 +247,7 @@ def test_a_login_costs_the_same_hashes_whatever_the_name_has(
     with office.services.database.transaction() as transaction:
         for one in (store, twin):  # two second factors hold the two logins apart
             factor = SecondFactor("owner", "SECRET", 1, 0, ())
-            FactorRepository(transaction, one.store_id).put(factor)
+            SecondFactorRepository(transaction, one.store_id).put(factor)
         users = UserRepository(transaction, twin.store_id)
         users.set_email(users.all()[0].user_id, email)
     verified: list[str | None] = []

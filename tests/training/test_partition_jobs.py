@@ -13,7 +13,10 @@ from productrecs.engines.partition_jobs import HERE, index_ranges
 from productrecs.records.events.event_log import repository as event_log
 from productrecs.records.purchases.sold_lines import repository as sold_lines
 from productrecs.training import training_inputs
-from productrecs.training.partitioned_shopper_events import Behaviour, ShopperEvents
+from productrecs.training.partitioned_shopper_events import (
+    ShopperEventArrays,
+    ShopperEvents,
+)
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.training_inputs import TrainingInputs, read_log
 from tests.records.orders.import_support import new_store
@@ -91,7 +94,7 @@ def test_events_are_read_back_in_log_order_from_file_and_memory(tmp_path: Path) 
     rng = np.random.default_rng(4)
     events = ShopperEvents(tmp_path, 90, 7)
     pages = [
-        Behaviour(
+        ShopperEventArrays(
             np.arange(100 * page, 100 * page + size),
             rng.integers(1, 4, size).astype(np.int8),
             rng.integers(9, size=size).astype(np.int32),
@@ -109,7 +112,7 @@ def test_events_are_read_back_in_log_order_from_file_and_memory(tmp_path: Path) 
     assert sum(len(np.unique(part.visitors)) for part in parts) == 10
     whole = events.whole()
     in_order = np.argsort(whole.times)
-    for name in Behaviour.__dataclass_fields__:
+    for name in ShopperEventArrays.__dataclass_fields__:
         expected = np.concatenate([getattr(page, name) for page in pages])
         np.testing.assert_array_equal(getattr(whole, name)[in_order], expected)
 
@@ -136,7 +139,7 @@ def test_a_full_disk_is_an_error_before_any_page_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     events = ShopperEvents(tmp_path, 0, 2)
-    events.add(Behaviour(*(np.ones(1, kind) for kind in ("i8", "i1", "i4", "i8"))))
+    events.add(ShopperEventArrays(*(np.ones(1, kind) for kind in ("i8", "i1", "i4", "i8"))))
 
     def full(_descriptor: int, _offset: int, size: int) -> None:
         raise OSError(28, f"no space for {size}")

@@ -10,7 +10,7 @@ import pytest
 from productrecs.engines.engine import Fingerprint
 from productrecs.records.events.event import EventKind
 from productrecs.training.basket_lines import counted_line_mask, order_and_cart_lines
-from productrecs.training.partitioned_shopper_events import Behaviour
+from productrecs.training.partitioned_shopper_events import ShopperEventArrays
 from productrecs.training.training_inputs import CatalogInputs, FitCache, Purchases
 
 if TYPE_CHECKING:
@@ -175,11 +175,11 @@ def test_what_is_free_in_many_orders_is_a_gift_and_a_best_seller_is_not(
     assert (counts[bought.items == GIFT] == remains).all()
 
 
-def carted(*events: tuple[int, int, int]) -> Behaviour:
+def carted(*events: tuple[int, int, int]) -> ShopperEventArrays:
     """Return what (item, minute, visitor) put into carts, and a view of all."""
     items, minutes, visitors = np.array(events, np.int64).reshape(-1, 3).T
     kinds = [EventKind.ADD_TO_CART] * len(events) + [EventKind.DETAIL_PAGE_VIEW]
-    return Behaviour(
+    return ShopperEventArrays(
         times=np.append(minutes, 1) * MINUTE,
         kinds=np.array(kinds, np.int8),
         items=np.append(items, BARE).astype(np.int32),
@@ -187,7 +187,7 @@ def carted(*events: tuple[int, int, int]) -> Behaviour:
     )
 
 
-def baskets(bought: Purchases, done: Behaviour) -> set[tuple[int, ...]]:
+def baskets(bought: Purchases, done: ShopperEventArrays) -> set[tuple[int, ...]]:
     lines = order_and_cart_lines(bought, done, NOW)
     assert lines is not None
     return {

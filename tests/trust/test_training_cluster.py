@@ -17,8 +17,11 @@ from productrecs.storage.files.model_files import open_arrays
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.dask_cluster import ClusterError, open_cluster
 from productrecs.training.fit_models import fit_all_models
-from productrecs.training.interest_signals import Signals
-from productrecs.training.partitioned_shopper_events import Behaviour, ShopperEvents
+from productrecs.training.interest_signals import InterestSignals
+from productrecs.training.partitioned_shopper_events import (
+    ShopperEventArrays,
+    ShopperEvents,
+)
 from productrecs.training.training_inputs import Purchases, TrainingInputs
 from tests.support.service import free_port
 
@@ -100,7 +103,9 @@ def made_inputs(folder: Path, most_in_memory: int) -> TrainingInputs:
     items = (rng.zipf(1.3, FACTS) % N_ITEMS).astype(np.int32)
     kinds = rng.choice([1, 1, 1, 2], FACTS).astype(np.int8)
     for rows in np.array_split(np.arange(FACTS), 7):
-        inputs.events.add(Behaviour(times[rows], kinds[rows], items[rows], visitors[rows]))
+        inputs.events.add(
+            ShopperEventArrays(times[rows], kinds[rows], items[rows], visitors[rows])
+        )
     lines = rng.integers(FACTS, size=FACTS // 10)
     n_lines = len(lines)
     together = items[lines] // 6 * 6 + np.arange(n_lines) % 6
@@ -122,7 +127,7 @@ def made_inputs(folder: Path, most_in_memory: int) -> TrainingInputs:
     )
     inputs.indicators.keys = ["tents", "stoves"]
     numbers = (items[::9] % 2).astype(np.int64)
-    inputs.indicators.add([Signals(numbers, times[::9] - 1_000, visitors[::9])])
+    inputs.indicators.add([InterestSignals(numbers, times[::9] - 1_000, visitors[::9])])
     catalog = [
         (one, True, f"Shirt {one // 3} {'SML'[one % 3]}", f'["kind {one // 30}"]')
         for one in range(N_ITEMS)

@@ -17,7 +17,7 @@ Value = TypeVar("Value")
 MIB: Final = 1 << 20
 
 
-class Unit(StrEnum):
+class CacheUnit(StrEnum):
     """What a limit counts."""
 
     ENTRIES = "entries"
@@ -45,11 +45,11 @@ class CacheSpec:
     holds: str
     scope: str
     limit: int
-    unit: Unit
+    unit: CacheUnit
     invalidation: Invalidation
 
 
-_ENTRIES, _BYTES = Unit.ENTRIES, Unit.BYTES
+_ENTRIES, _BYTES = CacheUnit.ENTRIES, CacheUnit.BYTES
 _NEVER, _OWNER = Invalidation.NEVER, Invalidation.OWNER
 
 
@@ -93,7 +93,7 @@ class Cache(Enum):
     )  # fmt: skip
     ACTIVITY_COUNTS = CacheSpec(
         "events and orders of 30 days, where counting is slow",
-        "store", 60, Unit.SECONDS, Invalidation.EXPIRY,
+        "store", 60, CacheUnit.SECONDS, Invalidation.EXPIRY,
     )  # fmt: skip
     PHOTO_STORES = CacheSpec(
         "stores' picture indexes, in mapped files",
@@ -159,18 +159,18 @@ class Cache(Enum):
     # Workers
     TRAINING_INPUTS = CacheSpec(
         "stores' records for training (30 bytes each)",
-        "worker", 20_000_000, Unit.RECORDS, Invalidation.LOG,
+        "worker", 20_000_000, CacheUnit.RECORDS, Invalidation.LOG,
     )  # fmt: skip
     TRAINING_EVENTS = CacheSpec(
         "a store's events that are not yet in a file (21 bytes each)",
-        "worker", 4_000_000, Unit.RECORDS, Invalidation.LOG,
+        "worker", 4_000_000, CacheUnit.RECORDS, Invalidation.LOG,
     )  # fmt: skip
     FITS = CacheSpec(
         "each fitter's last result", "store in training", 64, _ENTRIES, Invalidation.INPUTS
     )
     TOUCHPOINTS = CacheSpec(
         "touchpoints for attribution (24 bytes each)",
-        "worker", 2_000_000, Unit.RECORDS, Invalidation.LOG,
+        "worker", 2_000_000, CacheUnit.RECORDS, Invalidation.LOG,
     )  # fmt: skip
     LOCAL_DAYS = CacheSpec(
         "days of moments in a time zone", "attribution step", 100_000, _ENTRIES, _NEVER

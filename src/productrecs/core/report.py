@@ -26,7 +26,7 @@ class ReportError(ProductRecsError):
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
+class FigureDefinition:
     """A figure's name, meaning and unit.
 
     `unit` is one of text, day, time, count, share (0 to 1), money, number.
@@ -41,7 +41,7 @@ class Definition:
 class Figure:
     """One number with its definition; None: no data yet."""
 
-    definition: Definition
+    definition: FigureDefinition
     value: ReportValue
 
 
@@ -52,7 +52,7 @@ class Report:
     name: str
     title: str
     figures: tuple[Figure, ...] = ()
-    columns: tuple[Definition, ...] = ()
+    columns: tuple[FigureDefinition, ...] = ()
     rows: tuple[tuple[ReportValue, ...], ...] = ()
     notes: tuple[str, ...] = ()
 

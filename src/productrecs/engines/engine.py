@@ -191,7 +191,7 @@ class SharedBasketCount(NamedTuple):
     baskets: int
 
 
-class CategoryPair(NamedTuple):
+class CategoryPairLift(NamedTuple):
     """How much likelier than by chance an item's category is bought with an anchor's."""
 
     anchor: int
@@ -214,7 +214,7 @@ def _by_baskets(common: SharedBasketCount) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class SeenBy:
+class SimilarVisitViews:
     """How many of the similar visits viewed a product."""
 
     visits: int
@@ -227,8 +227,8 @@ class Evidence:
 
     bought_with: tuple[SharedBasketCount, ...] = ()
     completes: tuple[SharedBasketCount, ...] = ()  # anchors of other categories
-    goes_with: CategoryPair | None = None  # if the categories are the only evidence
-    seen_by: SeenBy | None = None
+    goes_with: CategoryPairLift | None = None  # if the categories are the only evidence
+    seen_by: SimilarVisitViews | None = None
     return_share: float | None = None  # share of visit steps that return to it
     category: str | None = None  # whose best sellers it is one of
     reasons: tuple[str, ...] = ()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 RANK_OFFSET: Final = 20.0  # for short lists; the classic 60 suits lists of a thousand
 
 
-class Fused(NamedTuple):
+class FusedList(NamedTuple):
     """Fused items, best first; ties by item number."""
 
     items: Items  # [n]
@@ -28,7 +28,7 @@ class Fused(NamedTuple):
     leaders: npt.NDArray[np.int8]  # [n] index of the list with the item's largest share
 
 
-def fuse_lists(lists: Sequence[Items], weights: Sequence[float]) -> Fused:
+def fuse_lists(lists: Sequence[Items], weights: Sequence[float]) -> FusedList:
     """Return the items of all lists (each best first, its items distinct) in one order.
 
     An item's share in a list is weight / (20 + rank), rank from 0. Its score is the sum of
@@ -41,17 +41,17 @@ def fuse_lists(lists: Sequence[Items], weights: Sequence[float]) -> Fused:
         single = nonempty[0]
         items = lists[single]
         shares, _ = _shares((weights[single],), (len(items),))
-        return Fused(items, shares, np.full(len(items), single, np.int8))
+        return FusedList(items, shares, np.full(len(items), single, np.int8))
     items = np.concatenate(lists) if lists else _NONE
     shares, ends = _shares(tuple(weights), tuple([len(ranked) for ranked in lists]))
     return (
         _sum_shares_by_item(items, shares, ends)
         if len(items)
-        else Fused(_NONE, _NO_SHARES, _NO_LEADERS)
+        else FusedList(_NONE, _NO_SHARES, _NO_LEADERS)
     )
 
 
-def _sum_shares_by_item(items: Items, shares: Floats, ends: Ints) -> Fused:
+def _sum_shares_by_item(items: Items, shares: Floats, ends: Ints) -> FusedList:
     """Return the distinct items by falling sum of shares; ties by item number.
 
     Items and shares are parallel and concatenated: each list ends at its index in `ends`,
@@ -65,7 +65,7 @@ def _sum_shares_by_item(items: Items, shares: Floats, ends: Ints) -> Fused:
     sums = np.add.reduceat(shares[order], starts)
     best = np.argsort(-sums, kind="stable")
     leading = order[starts[best]]
-    return Fused(items[leading], sums[best], lists[leading])
+    return FusedList(items[leading], sums[best], lists[leading])
 
 
 def fuse_ranked(lists: Sequence[Items], weights: Sequence[float]) -> Ranked:

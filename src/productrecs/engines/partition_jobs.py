@@ -1,7 +1,7 @@
 """Partition jobs: a fit is a set of independent jobs whose results are joined.
 
-`Here` runs them one after another in this process; a cluster is another `Runner`. An
-engine's result does not depend on the runner or on the number of jobs.
+`InProcessRunner` runs them one after another in this process; a cluster is another
+`Runner`. An engine's result does not depend on the runner or on the number of jobs.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Runner(Protocol):
         """
 
 
-class Here:
+class InProcessRunner:
     """Runs the jobs in this process."""
 
     workers = 1
@@ -57,7 +57,7 @@ class Here:
             yield function(shared, *job)
 
 
-HERE: Final = Here()
+HERE: Final = InProcessRunner()
 
 
 def in_memory(size: int, kind: npt.DTypeLike) -> npt.NDArray[Any]:

@@ -42,7 +42,7 @@ from productrecs.training.repository import reject_snapshot
 from productrecs.training.search.served_index import (
     QueryEmbedders,
     ServedIndex,
-    ServedMeaning,
+    ServedSemanticSpaces,
     index_folder,
 )
 from productrecs.training.trained_models import TrainedModels, empty_models, models_folder
@@ -132,7 +132,7 @@ def _served_index(
     services: Services, store_id: StoreId, queries: QueryEmbedders
 ) -> ServedIndex:
     folder = index_folder(services.indexes, store_id)
-    meaning = None if queries.is_empty else ServedMeaning(folder.folder, queries)
+    meaning = None if queries.is_empty else ServedSemanticSpaces(folder.folder, queries)
     return ServedIndex(folder, meaning)
 
 

@@ -121,7 +121,7 @@ def _has_new_items(now: Mask, before: Mask) -> bool:
 
 
 @dataclass(slots=True)
-class _Entry:
+class _CachedList:
     packed: bytes  # item, index in `_ENGINES` and score of each pick
     inputs: ListInputs  # for which the picks are valid
     made_at: float
@@ -145,7 +145,7 @@ class _Entry:
 
 
 def _check_and_mark_freshness(
-    entry: _Entry, now: float, share: float, fingerprints: FingerprintSource
+    entry: _CachedList, now: float, share: float, fingerprints: FingerprintSource
 ) -> bool:
     """Return whether the fingerprints of a list still match."""
     if entry.fingerprint is None or now - entry.made_at >= MAX_AGE_SECONDS * share:
@@ -218,8 +218,10 @@ class RecommendationCache:
         """Hold up to `limit_bytes`; evict entries that were not used recently."""
         self._limit = limit_bytes // 2
         self._inputs: ListInputs | None = None
-        self._lists: OrderedDict[Hashable, _Entry] = OrderedDict()
-        self._bodies: OrderedDict[Hashable, _Entry] = OrderedDict()  # entries with a body
+        self._lists: OrderedDict[Hashable, _CachedList] = OrderedDict()
+        self._bodies: OrderedDict[Hashable, _CachedList] = (
+            OrderedDict()
+        )  # entries with a body
         self._lists_size = self._bodies_size = 0
         self._refresh_budget = _RefreshBudget()
         self._min_age = 0.0  # seconds that a new list always stays fresh
@@ -290,7 +292,7 @@ class RecommendationCache:
         backfill_fingerprint = (
             fingerprints.of_backfill(backfill_engines) if backfill_engines else None
         )
-        entry = self._lists[key] = _Entry(
+        entry = self._lists[key] = _CachedList(
             packed,
             self._inputs,
             now,
@@ -310,7 +312,7 @@ class RecommendationCache:
             else:
                 self._evict(oldest_key)
 
-    def _may_refresh_now(self, entry: _Entry, now: float) -> bool:
+    def _may_refresh_now(self, entry: _CachedList, now: float) -> bool:
         """Return whether a stale list is recomputed now."""
         if now - entry.validated_at >= MAX_STALE_SECONDS:
             self._refresh_budget.take(now)
@@ -322,7 +324,7 @@ class RecommendationCache:
         return now - entry.stale_since >= REFRESH_WITHIN_SECONDS
 
     def _store_body(
-        self, key: Hashable, entry: _Entry, body: bytes, inputs: ListInputs
+        self, key: Hashable, entry: _CachedList, body: bytes, inputs: ListInputs
     ) -> None:
         self._evict_body(key)
         entry.body, entry.body_mask, entry.has_used_body = body, inputs.visible, False

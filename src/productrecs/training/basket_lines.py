@@ -10,7 +10,7 @@ from productrecs.engines.arrays import Ints, Scores
 from productrecs.engines.browse import sessionize
 from productrecs.engines.engine import BasketLines
 from productrecs.records.events.event import EventKind
-from productrecs.training.partitioned_shopper_events import Behaviour
+from productrecs.training.partitioned_shopper_events import ShopperEventArrays
 from productrecs.training.training_inputs import Purchases
 
 _GIFT_SHARE: Final = 0.2  # of the orders
@@ -28,7 +28,7 @@ def order_lines(purchases: Purchases, now_ms: int) -> BasketLines:
 
 
 def order_and_cart_lines(
-    purchases: Purchases, behaviour: Behaviour, now_ms: int
+    purchases: Purchases, behaviour: ShopperEventArrays, now_ms: int
 ) -> BasketLines | None:
     """Return the orders, each with the other items in the cart of the same visit.
 

@@ -22,13 +22,13 @@ from productrecs.engines.click_boosts import CART, CLICK
 from productrecs.engines.partition_jobs import Runner
 from productrecs.records.events.event import EventKind
 from productrecs.training.interest_signals import (
-    Choices,
-    Interactions,
-    Signals,
+    InterestSignals,
+    ItemChoices,
+    ItemInteractions,
     choices_in_visits,
 )
 from productrecs.training.partitioned_shopper_events import (
-    Behaviour,
+    ShopperEventArrays,
     ShopperEvents,
     join_events,
     partition_numbers,
@@ -49,31 +49,31 @@ class BehaviourSummary(NamedTuple):
     """The session index, and what other engines need of the events."""
 
     sessions: SessionIndex
-    carts: Behaviour  # all events that added to a cart
+    carts: ShopperEventArrays  # all events that added to a cart
     carted: Ints  # [n_items] in the trending window
     viewed: Ints
-    choices: list[Choices]  # items chosen after interest signals
+    choices: list[ItemChoices]  # items chosen after interest signals
 
 
 class _PartitionSummary(NamedTuple):
     sessions: SessionPart
-    carts: Behaviour
+    carts: ShopperEventArrays
     carted: npt.NDArray[Any]
     viewed: npt.NDArray[Any]
-    choices: Choices
+    choices: ItemChoices
 
 
 def summarize_behaviour(
     events: ShopperEvents,
-    signals: Signals,
+    signals: InterestSignals,
     task: BehaviourTask,
     options: SessionOptions,
     runner: Runner,
 ) -> BehaviourSummary:
     """Return what training needs of all events, each job of `runner` one partition."""
     sessions: list[SessionPart] = []
-    carts: list[Behaviour] = []
-    choices: list[Choices] = []
+    carts: list[ShopperEventArrays] = []
+    choices: list[ItemChoices] = []
     carted, viewed = np.zeros(task.n_items, np.int64), np.zeros(task.n_items, np.int64)
     jobs = _jobs(events, signals, runner.workers)
     for summary in runner.run(_summarize_partition, task, jobs):
@@ -93,8 +93,8 @@ def summarize_behaviour(
 
 
 def _jobs(
-    events: ShopperEvents, signals: Signals, workers: int
-) -> Iterator[tuple[Behaviour, Signals]]:
+    events: ShopperEvents, signals: InterestSignals, workers: int
+) -> Iterator[tuple[ShopperEventArrays, InterestSignals]]:
     count = events.part_count(workers)
     if count == 1:
         yield events.part(0, workers), signals
@@ -105,7 +105,7 @@ def _jobs(
 
 
 def _summarize_partition(
-    task: BehaviourTask, events: Behaviour, signals: Signals
+    task: BehaviourTask, events: ShopperEventArrays, signals: InterestSignals
 ) -> _PartitionSummary:
     """Return the summary of one partition of the shoppers."""
     check_item_numbers(events.items, task.n_items)
@@ -122,10 +122,10 @@ def _summarize_partition(
 
 
 def _choices(
-    events: Behaviour, in_cart: npt.NDArray[np.bool_], signals: Signals
-) -> Choices:
+    events: ShopperEventArrays, in_cart: npt.NDArray[np.bool_], signals: InterestSignals
+) -> ItemChoices:
     has_signal = np.isin(events.visitors, signals.visitors)
-    interactions = Interactions(
+    interactions = ItemInteractions(
         events.visitors[has_signal],
         events.times[has_signal],
         events.items[has_signal].astype(np.int64),

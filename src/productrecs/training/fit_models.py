@@ -30,8 +30,8 @@ from productrecs.training.behaviour_summary import (
     summarize_behaviour,
 )
 from productrecs.training.interest_signals import (
-    Choices,
-    Interactions,
+    ItemChoices,
+    ItemInteractions,
     fit_interest_indicators,
 )
 from productrecs.training.training_inputs import FitCache, TrainingInputs, bought_rows
@@ -143,12 +143,12 @@ def _fit_search_click_boosts(
 
 
 def _interest_indicators(
-    inputs: TrainingInputs, choices: Sequence[Choices], now_ms: int
+    inputs: TrainingInputs, choices: Sequence[ItemChoices], now_ms: int
 ) -> ClickBoostModel:
     """Return the interest indicators of categories, brands and colours."""
     lines = inputs.purchases
     is_purchase = lines.is_active & (lines.quantities > 0) & (lines.buyers != 0)
-    purchases = Interactions(
+    purchases = ItemInteractions(
         lines.buyers[is_purchase],
         lines.times[is_purchase],
         lines.items[is_purchase].astype(np.int64),

@@ -28,7 +28,7 @@ _FOLLOWING: Final = 10  # interactions after a signal that count for it
 
 
 @dataclass(slots=True)
-class Interactions:
+class ItemInteractions:
     """Interactions with items, parallel arrays; visitors by their code."""
 
     visitors: Ints
@@ -37,20 +37,20 @@ class Interactions:
     weights: npt.NDArray[np.float64]
 
 
-class Signals(NamedTuple):
+class InterestSignals(NamedTuple):
     """Interest signals in log order, parallel arrays."""
 
     numbers: Ints  # indexes into the keys of `IndicatorInputs`
     times: Ints
     visitors: Ints
 
-    def of(self, chosen: npt.NDArray[np.bool_]) -> "Signals":
+    def of(self, chosen: npt.NDArray[np.bool_]) -> "InterestSignals":
         """Return the chosen signals."""
-        return Signals(*(column[chosen] for column in self))
+        return InterestSignals(*(column[chosen] for column in self))
 
 
-def _no_signals() -> Signals:
-    return Signals(*(np.zeros(0, np.int64) for _ in Signals._fields))
+def _no_signals() -> InterestSignals:
+    return InterestSignals(*(np.zeros(0, np.int64) for _ in InterestSignals._fields))
 
 
 @dataclass(slots=True)
@@ -58,23 +58,23 @@ class IndicatorInputs:
     """One store's interest signals."""
 
     keys: list[str] = field(default_factory=list)  # by number
-    signals: Signals = field(default_factory=_no_signals)
+    signals: InterestSignals = field(default_factory=_no_signals)
     _term_codes: dict[str, int] = field(default_factory=dict)
 
-    def coded(self, rows: Sequence[tuple[Any, ...]]) -> Signals:
+    def coded(self, rows: Sequence[tuple[Any, ...]]) -> InterestSignals:
         """Return rows of (ts, kind, term, visitor) as signals, for `add`."""
         numbers = [self._number(interest_key(kind, term)) for _, kind, term, _ in rows]
-        return Signals(
+        return InterestSignals(
             np.array(numbers, np.int64),
             np.array([row[0] for row in rows], np.int64),
             np.array([visitor_hash(row[3]) for row in rows], np.int64),
         )
 
-    def add(self, pages: Sequence[Signals]) -> None:
+    def add(self, pages: Sequence[InterestSignals]) -> None:
         """Append pages of signals."""
         if pages:
             columns = zip(self.signals, *pages, strict=True)
-            self.signals = Signals(*(np.concatenate(column) for column in columns))
+            self.signals = InterestSignals(*(np.concatenate(column) for column in columns))
 
     def _number(self, key: str) -> int:
         number = self._term_codes.setdefault(key, len(self.keys))
@@ -83,7 +83,7 @@ class IndicatorInputs:
         return number
 
 
-class Choices(NamedTuple):
+class ItemChoices(NamedTuple):
     """Items that shoppers chose after a signal, parallel arrays."""
 
     signals: Ints  # numbers of the signals
@@ -94,7 +94,10 @@ class Choices(NamedTuple):
 
 
 def fit_interest_indicators(
-    inputs: IndicatorInputs, chosen: Sequence[Choices], bought: Interactions, now_ms: int
+    inputs: IndicatorInputs,
+    chosen: Sequence[ItemChoices],
+    bought: ItemInteractions,
+    now_ms: int,
 ) -> ClickBoostModel:
     """Fit the products that shoppers viewed, carted or bought after each signal.
 
@@ -114,14 +117,16 @@ def fit_interest_indicators(
     return ClickBoostModel.of(fit_click_boosts(choices, options), inputs.keys)
 
 
-def choices_in_visits(signals: Signals, interactions: Interactions) -> Choices:
+def choices_in_visits(
+    signals: InterestSignals, interactions: ItemInteractions
+) -> ItemChoices:
     """Return the views and carts that follow signals of the same visit."""
     return _choices_after_signals(signals, interactions, INTEREST_WINDOW_MS)
 
 
 def _choices_after_signals(
-    signals: Signals, interactions: Interactions, window_ms: int
-) -> Choices:
+    signals: InterestSignals, interactions: ItemInteractions, window_ms: int
+) -> ItemChoices:
     has_signal = np.isin(interactions.visitors, signals.visitors)
     visitors = np.concatenate((signals.visitors, interactions.visitors[has_signal]))
     times = np.concatenate((signals.times, interactions.times[has_signal]))
@@ -137,7 +142,7 @@ def _choices_after_signals(
         fits &= times[later_rows] - times[signal_rows] <= window_ms
         found.append(np.stack((signal_rows[fits], later_rows[fits] - count)))
     signal_index, items = np.concatenate(found, axis=1)
-    return Choices(
+    return ItemChoices(
         signals.numbers[signal_index],
         interactions.items[has_signal][items],
         signals.visitors[signal_index],

@@ -10,7 +10,7 @@ from productrecs.engines.arrays import Ints, Items, csr_offsets
 from productrecs.engines.browse import InteractionType, sessionize
 from productrecs.records.events.event import EventKind
 from productrecs.training.basket_lines import counted_line_mask
-from productrecs.training.partitioned_shopper_events import Behaviour
+from productrecs.training.partitioned_shopper_events import ShopperEventArrays
 from productrecs.training.training_inputs import Purchases
 
 INTERACTION_BY_EVENT: Final[Mapping[int, InteractionType]] = MappingProxyType(
@@ -70,7 +70,7 @@ class ItemGroups(NamedTuple):
         return items
 
 
-def group_visits(behaviour: Behaviour) -> ItemGroups:
+def group_visits(behaviour: ShopperEventArrays) -> ItemGroups:
     """Return the visits of shoppers."""
     codes = sessionize(behaviour.visitors, behaviour.times)
     return ItemGroups.of(codes, behaviour.items, behaviour.times)

@@ -29,7 +29,7 @@ _HIGH: Final = np.uint64(40)
 
 
 @dataclass(slots=True)
-class Behaviour:
+class ShopperEventArrays:
     """Events of shoppers, in log order: parallel arrays, one entry an event."""
 
     times: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # UTC ms
@@ -74,7 +74,7 @@ class ShopperEvents:
         self._folder = folder
         self._most_in_memory = most_in_memory
         self._partitions = partitions
-        self._pages: list[Behaviour] = []
+        self._pages: list[ShopperEventArrays] = []
         self._file: Any = None
         self._segments: list[tuple[int, Ints]] = []  # first byte, and rows by partition
         self.in_memory = 0
@@ -84,7 +84,7 @@ class ShopperEvents:
         written = sum(int(counts.sum()) for _, counts in self._segments)
         return written + self.in_memory
 
-    def add(self, page: Behaviour) -> None:
+    def add(self, page: ShopperEventArrays) -> None:
         """Append events.
 
         Raises:
@@ -100,7 +100,7 @@ class ShopperEvents:
         """Whether most events are in the file."""
         return self._file is not None
 
-    def whole(self) -> Behaviour:
+    def whole(self) -> ShopperEventArrays:
         """Return all events in memory; the same object until more are added."""
         if self._file is None:
             return self._resident()
@@ -110,7 +110,7 @@ class ShopperEvents:
         """Return the number of partitions: 1 if all is in memory and 1 is wanted."""
         return 1 if self._file is None and wanted == 1 else self._partitions
 
-    def part(self, number: int, wanted: int = 2) -> Behaviour:
+    def part(self, number: int, wanted: int = 2) -> ShopperEventArrays:
         """Return the events of one of `part_count(wanted)` partitions, in log order."""
         resident = self._resident()
         if self._file is None and self.part_count(wanted) == 1:
@@ -132,7 +132,7 @@ class ShopperEvents:
             os.posix_fallocate(file.fileno(), 0, size * np.dtype(kind).itemsize)
             return np.memmap(file, kind, "r+", shape=(size,)).view(np.ndarray)
 
-    def _resident(self) -> Behaviour:
+    def _resident(self) -> ShopperEventArrays:
         if len(self._pages) != 1:
             self._pages = [join_events(self._pages)]
         return self._pages[0]
@@ -147,14 +147,14 @@ class ShopperEvents:
         numbers = partition_numbers(events.visitors, self._partitions)
         order = np.argsort(numbers, kind="stable")
         rows = np.empty(len(order), _ROW)
-        for name in Behaviour.__dataclass_fields__:
+        for name in ShopperEventArrays.__dataclass_fields__:
             rows[name] = getattr(events, name)[order]
         begin = self._file.seek(0, os.SEEK_END)
         rows.tofile(self._file)
         self._segments.append((begin, np.bincount(numbers, minlength=self._partitions)))
         self._pages, self.in_memory = [], 0
 
-    def _read_partition(self, number: int) -> Behaviour:
+    def _read_partition(self, number: int) -> ShopperEventArrays:
         """Return a partition's events in the file."""
         counts = [int(rows[number]) for _, rows in self._segments]
         rows = np.empty(sum(counts), _ROW)
@@ -164,19 +164,19 @@ class ShopperEvents:
             content = os.pread(self._file.fileno(), count * _ROW.itemsize, first)
             rows[row : row + count] = np.frombuffer(content, _ROW, count)
             row += count
-        return Behaviour(
+        return ShopperEventArrays(
             **{
                 name: np.ascontiguousarray(rows[name])
-                for name in Behaviour.__dataclass_fields__
+                for name in ShopperEventArrays.__dataclass_fields__
             }
         )
 
 
-def join_events(pages: Sequence[Behaviour]) -> Behaviour:
+def join_events(pages: Sequence[ShopperEventArrays]) -> ShopperEventArrays:
     """Return the events of all pages."""
-    names = Behaviour.__dataclass_fields__
-    empty = Behaviour()
-    return Behaviour(
+    names = ShopperEventArrays.__dataclass_fields__
+    empty = ShopperEventArrays()
+    return ShopperEventArrays(
         **{
             name: np.concatenate(
                 [getattr(empty, name), *(getattr(page, name) for page in pages)]

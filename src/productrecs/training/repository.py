@@ -84,7 +84,7 @@ def training_progress(connection: sa.Connection) -> list[TrainingProgress]:
     return [TrainingProgress(*row) for row in connection.execute(query)]
 
 
-class Freshness(NamedTuple):
+class ModelFreshness(NamedTuple):
     """When a store's model was trained, if it has one, and how far it lags behind."""
 
     store_id: StoreId
@@ -92,19 +92,21 @@ class Freshness(NamedTuple):
     behind_ms: int  # age of the oldest live fact that is not in the model; 0 without any
 
 
-def freshness(connection: sa.Connection, now_ms: int) -> list[Freshness]:
+def freshness(connection: sa.Connection, now_ms: int) -> list[ModelFreshness]:
     """Return the freshness of the model of every store."""
     return [_freshness(connection, row, now_ms) for row in training_progress(connection)]
 
 
-def _freshness(connection: sa.Connection, row: TrainingProgress, now_ms: int) -> Freshness:
+def _freshness(
+    connection: sa.Connection, row: TrainingProgress, now_ms: int
+) -> ModelFreshness:
     age_ms, applied = 0, row.applied_seq or 0
     if applied < row.seq:
         first = TrainingRepository(connection, row.store_id).oldest_untrained_fact_ms(
             applied
         )
         age_ms = 0 if first is None else max(0, now_ms - first)
-    return Freshness(row.store_id, row.trained_at, age_ms)
+    return ModelFreshness(row.store_id, row.trained_at, age_ms)
 
 
 class TrainingRepository:

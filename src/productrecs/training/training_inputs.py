@@ -20,7 +20,7 @@ from productrecs.records.catalog.title_words import size_in_title, variant_key
 from productrecs.records.events.event_log.repository import EventLogRepository
 from productrecs.training.interest_signals import IndicatorInputs
 from productrecs.training.partitioned_shopper_events import (
-    Behaviour,
+    ShopperEventArrays,
     ShopperEvents,
     select_rows,
 )
@@ -208,12 +208,12 @@ class TrainingInputs:
         self._begin(0)
 
     @property
-    def behaviour(self) -> Behaviour:
+    def behaviour(self) -> ShopperEventArrays:
         """All events of shoppers in memory, in log order unless some are in files."""
         return self.events.whole()
 
     @behaviour.setter
-    def behaviour(self, behaviour: Behaviour) -> None:
+    def behaviour(self, behaviour: ShopperEventArrays) -> None:
         self.events = ShopperEvents(self._folder)
         self.events.add(behaviour)
 
@@ -312,11 +312,11 @@ def _log_ranges(after_seq: int, up_to_seq: int) -> Iterator[tuple[int, int]]:
         yield after, min(after + _RANGE_ROWS, up_to_seq)
 
 
-def _behaviour_from(page: Sequence[tuple[Any, ...]]) -> Behaviour:
+def _behaviour_from(page: Sequence[tuple[Any, ...]]) -> ShopperEventArrays:
     if not page:
-        return Behaviour()
+        return ShopperEventArrays()
     times, kinds, items, visitors, *_ = zip(*page, strict=True)
-    return Behaviour(
+    return ShopperEventArrays(
         times=np.array(times, np.int64),
         kinds=np.array(kinds, np.int8),
         items=np.array(items, np.int32),

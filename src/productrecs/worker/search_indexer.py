@@ -26,7 +26,7 @@ from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.training.search.index_uploader import IndexUploader
 from productrecs.training.search.indexer import Indexer
 from productrecs.training.search.multilingual_text_model import MultilingualEmbedder
-from productrecs.training.search.semantic_space_builder import MeaningBuilder
+from productrecs.training.search.semantic_space_builder import SemanticSpaceBuilder
 from productrecs.training.search.semantic_space_files import (
     LANGUAGES,
     MEANING,
@@ -158,7 +158,7 @@ class SearchIndexer:
         ended = threading.Event()
         threads = []
         for kind, encoder in self._encoders.items():
-            builder = MeaningBuilder(self._services.indexes, encoder, kind=kind)
+            builder = SemanticSpaceBuilder(self._services.indexes, encoder, kind=kind)
             arguments = (builder, ended)
             threads.append(
                 threading.Thread(
@@ -174,7 +174,7 @@ class SearchIndexer:
             for thread in threads:
                 thread.join()
 
-    def _run_builder(self, builder: MeaningBuilder, over: threading.Event) -> None:
+    def _run_builder(self, builder: SemanticSpaceBuilder, over: threading.Event) -> None:
         while not over.is_set() and not builder.is_off:
             try:
                 with contextlib.closing(self._services.database.raw_reader()) as reader:

@@ -11,7 +11,7 @@ from productrecs.engines.text.index_schema import ProductText
 from productrecs.engines.text.search_index import (
     IndexQuery,
     IndexWriter,
-    Relaxed,
+    QueryRelaxation,
     SearchIndex,
 )
 
@@ -101,7 +101,7 @@ def test_a_part_of_compounds_is_no_mistake_and_each_suggestion_finds_something(
     assert index.suggest(index.analyse("jacke "), 5, visible).meant is None
     assert (
         index.find(IndexQuery(index.analyse("jacke "), 5, visible)).relaxed
-        is Relaxed.NOTHING
+        is QueryRelaxation.NOTHING
     )
     assert offered("schuhe damen") == ["schuhe damen"]
     assert offered("schuhe f\u00fcr dam") == ["schuhe fur damen"]

@@ -16,7 +16,7 @@ from productrecs.engines.text.language_detection_and_stemming import (
 from productrecs.engines.text.search_index import (
     IndexQuery,
     IndexWriter,
-    Relaxed,
+    QueryRelaxation,
     SearchIndex,
 )
 from productrecs.engines.text.word_interpreter import InterpretationLimits
@@ -163,18 +163,20 @@ def test_an_exact_id_or_sku_comes_first(index: SearchIndex, code: str) -> None:
 
 def test_hits_say_how_the_query_was_relaxed(index: SearchIndex) -> None:
     assert (
-        index.find(IndexQuery(index.analyse("laptop"), 1, ALL)).relaxed is Relaxed.NOTHING
+        index.find(IndexQuery(index.analyse("laptop"), 1, ALL)).relaxed
+        is QueryRelaxation.NOTHING
     )
     assert (
-        index.find(IndexQuery(index.analyse("labtop"), 1, ALL)).relaxed is Relaxed.SPELLING
+        index.find(IndexQuery(index.analyse("labtop"), 1, ALL)).relaxed
+        is QueryRelaxation.SPELLING
     )
     assert (
         index.find(IndexQuery(index.analyse("garden xylophone"), 5, ALL)).relaxed
-        is Relaxed.WORDS
+        is QueryRelaxation.WORDS
     )
     assert (
         index.find(IndexQuery(index.analyse("garden laptop"), 5, ALL)).relaxed
-        is Relaxed.WORDS
+        is QueryRelaxation.WORDS
     )
 
 
@@ -292,7 +294,7 @@ def test_two_words_written_as_one_are_read_apart_where_products_are_both(
     index = SearchIndex(tmp_path, "en")
 
     apart = index.find(IndexQuery(index.analyse("tanktop"), 20, ALL))
-    assert (set(apart.items), apart.relaxed) == ({*range(6)}, Relaxed.SPELLING)
+    assert (set(apart.items), apart.relaxed) == ({*range(6)}, QueryRelaxation.SPELLING)
     assert search(index, "kettletop") == []  # nothing is both
 
 

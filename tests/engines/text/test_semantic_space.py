@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from productrecs.engines.text.search_index import IndexHits, Relaxed
+from productrecs.engines.text.search_index import IndexHits, QueryRelaxation
 from productrecs.engines.text.semantic_space import (
     DIMENSIONS,
     REDUCED_FROM,
@@ -149,22 +149,26 @@ def test_a_space_is_stored_as_arrays_and_others_are_refused() -> None:
     ("items", "whole", "similar", "fused", "relaxed"),
     [
         # Nothing matches by word.
-        ([], 0, [4, 5], [4, 5], Relaxed.MEANING),
+        ([], 0, [4, 5], [4, 5], QueryRelaxation.MEANING),
         # What holds every word stays first and is not listed twice.
-        ([7, 8], 2, [5, 8], [7, 8, 5], Relaxed.WORDS),
+        ([7, 8], 2, [5, 8], [7, 8, 5], QueryRelaxation.WORDS),
         # Some words and meaning together count more than one of them.
-        ([1, 2, 3], 0, [3, 9], [3, 1, 2, 9], Relaxed.WORDS),
-        ([7, 1, 2], 1, [2], [7, 2, 1], Relaxed.WORDS),
+        ([1, 2, 3], 0, [3, 9], [3, 1, 2, 9], QueryRelaxation.WORDS),
+        ([7, 1, 2], 1, [2], [7, 2, 1], QueryRelaxation.WORDS),
         # Nothing similar changes nothing.
-        ([7, 1], 1, [], [7, 1], Relaxed.NOTHING),
-        ([7], 1, [7], [7], Relaxed.NOTHING),
+        ([7, 1], 1, [], [7, 1], QueryRelaxation.NOTHING),
+        ([7], 1, [7], [7], QueryRelaxation.NOTHING),
     ],
 )
 def test_similar_products_rank_below_those_with_every_word(
-    items: list[int], whole: int, similar: list[int], fused: list[int], relaxed: Relaxed
+    items: list[int],
+    whole: int,
+    similar: list[int],
+    fused: list[int],
+    relaxed: QueryRelaxation,
 ) -> None:
     scores = [9.0 - place for place in range(len(items))]
-    found = IndexHits(items, scores, Relaxed.NOTHING, 0, whole, whole)
+    found = IndexHits(items, scores, QueryRelaxation.NOTHING, 0, whole, whole)
 
     hits = fuse_with_similar_products(found, similar, 10)
 

@@ -11,7 +11,7 @@ from productrecs.engines.text.index_schema import ProductText
 from productrecs.engines.text.search_index import (
     IndexQuery,
     IndexWriter,
-    Relaxed,
+    QueryRelaxation,
     SearchIndex,
 )
 from productrecs.engines.text.vocabulary import edit_distance, may_be_correction
@@ -74,7 +74,7 @@ def test_control_without_synonyms(index: SearchIndex) -> None:
 def test_a_synonym_is_no_guess(index: SearchIndex) -> None:
     assert (
         index.find(IndexQuery(index.analyse("davenport"), 6, VISIBLE, SAID)).relaxed
-        is Relaxed.NOTHING
+        is QueryRelaxation.NOTHING
     )
 
 

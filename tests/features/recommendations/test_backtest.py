@@ -20,7 +20,7 @@ from productrecs.features.recommendations.backtest import (
 )
 from productrecs.records.events.event import EventKind
 from productrecs.tenancy.accounts.store_settings import StoreSettings
-from productrecs.training.partitioned_shopper_events import Behaviour
+from productrecs.training.partitioned_shopper_events import ShopperEventArrays
 from productrecs.training.training_inputs import Purchases, TrainingInputs
 
 HOUR: Final = 3_600_000
@@ -52,7 +52,7 @@ def store_with(
     codes = np.repeat(np.arange(len(seen)), [len(one) for one in seen]).astype(np.int64)
     steps = [step for one in seen for step in range(len(one))]
     items = np.array([item for one in seen for item in one], np.int32)
-    inputs.behaviour = Behaviour(
+    inputs.behaviour = ShopperEventArrays(
         times=codes * HOUR + np.array(steps, np.int64) * 1_000,
         kinds=np.full(len(items), EventKind.DETAIL_PAGE_VIEW, np.int8),
         items=items,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from productrecs.engines.engine import SeenBy
+from productrecs.engines.engine import SimilarVisitViews
 from productrecs.features.recommendations import explain as module
 from productrecs.features.recommendations.explain import (
     AppliedRule,
@@ -140,7 +140,7 @@ def test_who_spoke_for_a_product_and_how_loudly(shop: StoreState) -> None:
     assert {voice.engine for voice in lamp.voices} == {EngineName.BROWSE, EngineName.BUY}
     assert sum(voice.share or 0 for voice in lamp.voices) == pytest.approx(lamp.score)
     assert lamp.bought_with == (BoughtWith("tent", 1),)
-    assert lamp.seen_by == SeenBy(visits=2, of=2)
+    assert lamp.seen_by == SimilarVisitViews(visits=2, of=2)
     assert lamp.trending_rank is None
 
 

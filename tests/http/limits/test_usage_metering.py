@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from productrecs.core.ids import StoreId
     from productrecs.tenancy.accounts.store import Store
-    from productrecs.tenancy.billing.call_meter import Meter
+    from productrecs.tenancy.billing.call_meter import CallMeter
 
 NOON = parse_timestamp("2026-03-10T12:00:00Z")
 MONTH = "2026-03"
@@ -66,7 +66,7 @@ def store_of(services: Services, domain: str = "shop.example") -> Store:
     return register_store(services.database, wanted, services.clock)[0]
 
 
-def opened(metering: UsageMetering, services: Services, store: Store) -> Meter:
+def opened(metering: UsageMetering, services: Services, store: Store) -> CallMeter:
     reader = services.database.raw_reader()
 
     async def read(what: Any) -> Any:
@@ -82,7 +82,7 @@ def kept(services: Services, store_id: StoreId) -> int:
         return UsageRepository(connection, store_id).calls(MONTH)
 
 
-def serve(meter: Meter, store: Store, times: int) -> None:
+def serve(meter: CallMeter, store: Store, times: int) -> None:
     for _ in range(times):
         assert meter.check(store.subscription, NOON) is None
         meter.count()

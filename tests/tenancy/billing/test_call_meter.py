@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from productrecs.core.clock import parse_timestamp
-from productrecs.tenancy.billing.call_meter import BillingStatus, Meter, QuotaNotice
+from productrecs.tenancy.billing.call_meter import BillingStatus, CallMeter, QuotaNotice
 from productrecs.tenancy.billing.plans_and_subscriptions import (
     DEFAULT_PLANS,
     Plan,
@@ -33,7 +33,7 @@ class Usage:
         """Be called, as the flush thread is."""
         self.requested += 1
 
-    def flush(self, meter: Meter) -> None:
+    def flush(self, meter: CallMeter) -> None:
         """Do what the flush thread does."""
         for month in meter.months():
             if calls := month.unsaved:
@@ -43,7 +43,7 @@ class Usage:
         meter.drop_stored_months()
         self.learn(meter)
 
-    def learn(self, meter: Meter) -> None:
+    def learn(self, meter: CallMeter) -> None:
         """Let the meter know what others counted."""
         present = meter.months()[-1]
         present.set_total(self.calls.get(present.month, 0), meter.limit)
@@ -56,12 +56,12 @@ def usage() -> Usage:
 
 def meter_of(
     usage: Usage, said: Subscription = TEN, stored: int = 0, now_ms: int = NOON
-) -> Meter:
-    return Meter(PLANS, said, now_ms, stored, usage.request_flush)
+) -> CallMeter:
+    return CallMeter(PLANS, said, now_ms, stored, usage.request_flush)
 
 
 def serve(
-    meter: Meter, times: int, said: Subscription = TEN, now_ms: int = NOON
+    meter: CallMeter, times: int, said: Subscription = TEN, now_ms: int = NOON
 ) -> list[str]:
     """Ask and count as the middleware does; return the notice of each call."""
     notices = []

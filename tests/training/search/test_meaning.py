@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from productrecs.core.clock import system_ms
-from productrecs.engines.text.search_index import IndexQuery, Relaxed
+from productrecs.engines.text.search_index import IndexQuery, QueryRelaxation
 from productrecs.engines.text.semantic_space import Projection, SemanticSpace
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push_items import remove_item, upsert_items
@@ -20,7 +20,10 @@ from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.search.indexer import Indexer
-from productrecs.training.search.semantic_space_builder import READ_BATCH, MeaningBuilder
+from productrecs.training.search.semantic_space_builder import (
+    READ_BATCH,
+    SemanticSpaceBuilder,
+)
 from productrecs.training.search.semantic_space_files import (
     StoredSpace,
     read_space,
@@ -30,7 +33,7 @@ from productrecs.training.search.served_index import (
     QueryEmbedder,
     QueryEmbedders,
     ServedIndex,
-    ServedMeaning,
+    ServedSemanticSpaces,
     index_folder,
 )
 from productrecs.training.search.text_embedder import TextEmbedder, TextModel
@@ -80,15 +83,15 @@ class MeaningBench:
         self.builder = self.another_builder()
         self.served = self.another_reader()
 
-    def another_builder(self) -> MeaningBuilder:
+    def another_builder(self) -> SemanticSpaceBuilder:
         """Return what a restarted process begins with."""
-        return MeaningBuilder(self.root, self.embedder, lambda: self.now[0])
+        return SemanticSpaceBuilder(self.root, self.embedder, lambda: self.now[0])
 
     def another_reader(self) -> ServedIndex:
         """Return what another API process opens."""
         folder = index_folder(self.root, self.store.store_id)
         queries = QueryEmbedders(QueryEmbedder(self.embedder))
-        return ServedIndex(folder, ServedMeaning(folder.folder, queries))
+        return ServedIndex(folder, ServedSemanticSpaces(folder.folder, queries))
 
     def push(self, **titles: str) -> None:
         """Push items: ids with their titles."""
@@ -138,9 +141,9 @@ def test_a_word_that_no_product_has_finds_what_it_means(bench: MeaningBench) -> 
     mistyped = bench.find("refrigerater ")
 
     assert set(sofas.items) == {3, 4, 5}
-    assert sofas.relaxed is Relaxed.MEANING
+    assert sofas.relaxed is QueryRelaxation.MEANING
     assert set(mistyped.items[:3]) == {0, 1, 2}  # embedded as the word it was read as
-    assert mistyped.relaxed is Relaxed.SPELLING
+    assert mistyped.relaxed is QueryRelaxation.SPELLING
     assert bench.find("gramophone ").items == []
     assert bench.find("dcd771c2 ").items == []
 
@@ -158,7 +161,7 @@ def test_products_with_every_word_come_first_and_codes_match_by_words_only(
     bench.settle()
     small_sofa = bench.find("small davenport ")
     assert small_sofa.items[0] == 4  # the word, and the meaning of the other
-    assert small_sofa.relaxed is Relaxed.WORDS
+    assert small_sofa.relaxed is QueryRelaxation.WORDS
 
 
 def test_a_word_that_the_model_knows_is_not_only_read_as_a_typing_mistake(
@@ -172,7 +175,7 @@ def test_a_word_that_the_model_knows_is_not_only_read_as_a_typing_mistake(
 
     assert set(found.items[:2]) == {4, 5}
     assert found.items[2] == 36  # only spelled alike
-    assert found.relaxed is Relaxed.WORDS
+    assert found.relaxed is QueryRelaxation.WORDS
     assert bench.find("davenpast ").items == [36]  # a mistake: no word of the model's
 
 

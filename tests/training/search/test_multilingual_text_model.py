@@ -18,7 +18,7 @@ from productrecs.engines.text.search_index import (
     IndexHits,
     IndexQuery,
     IndexWriter,
-    Relaxed,
+    QueryRelaxation,
     SearchIndex,
 )
 from productrecs.records.pictures.model_file import ModelFileError
@@ -37,7 +37,7 @@ from productrecs.training.search.semantic_space_files import (
 from productrecs.training.search.served_index import (
     QueryEmbedder,
     QueryEmbedders,
-    ServedMeaning,
+    ServedSemanticSpaces,
     may_be_in_another_language,
 )
 
@@ -77,7 +77,7 @@ class MultilingualShop:
         vectors = ProductVectors(folder, embedder.model.name, LANGUAGES)
         words = embed_products(vectors, products, embedder).words
         write_space(folder, fit_space(vectors, words, embedder), LANGUAGES)
-        self.meaning = ServedMeaning(
+        self.meaning = ServedSemanticSpaces(
             folder, QueryEmbedders(languages=QueryEmbedder(embedder))
         )
         self.meaning.refresh()
@@ -139,9 +139,9 @@ def test_only_what_no_word_finds_is_looked_for_in_other_languages(
     by_word, by_meaning = shop.find("desk lamp "), shop.find("cafeteira ")
 
     assert [shop.titles[item] for item in by_word.items] == ["Desk lamp"]
-    assert by_word.relaxed is Relaxed.NOTHING
+    assert by_word.relaxed is QueryRelaxation.NOTHING
     assert by_meaning.items
-    assert by_meaning.relaxed is Relaxed.MEANING
+    assert by_meaning.relaxed is QueryRelaxation.MEANING
     assert by_meaning.with_every_word == 0
     assert shop.find("DCD771C2 ").items == []
 
@@ -211,7 +211,7 @@ def test_a_damaged_model_costs_only_the_other_languages(
     shop = copy(shops["en"])
     broken = replace(embedder.model, folder=tmp_path)  # the same name, but no arrays
     queries = QueryEmbedders(languages=QueryEmbedder(MultilingualEmbedder(broken)))
-    shop.meaning = ServedMeaning(shop.folder, queries)
+    shop.meaning = ServedSemanticSpaces(shop.folder, queries)
     shop.meaning.refresh()
 
     assert shop.find("cafeteira ").items == []

@@ -28,7 +28,7 @@ from productrecs.training.search.semantic_space_files import ProductVectors, wri
 from productrecs.training.search.served_index import (
     QueryEmbedder,
     QueryEmbedders,
-    ServedMeaning,
+    ServedSemanticSpaces,
 )
 from productrecs.training.search.text_embedder import TextEmbedder, TextModel
 
@@ -63,7 +63,9 @@ SAID = {"Hex keys, L-shaped, metric": "Hex keys for socket screws, chrome vanadi
 
 
 @pytest.fixture(scope="module")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], ServedMeaning]:
+def shop(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[list[str], ServedSemanticSpaces]:
     """Return the titles of a shop by item number, and what finds them by meaning."""
     folder = tmp_path_factory.mktemp("meaning")
     model = load_packaged_text_model(folder / "model")
@@ -77,7 +79,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], ServedMea
     vectors = ProductVectors(folder, model.name)
     words = embed_products(vectors, products, embedder).words
     write_space(folder, fit_space(vectors, words, embedder))
-    served = ServedMeaning(folder, QueryEmbedders(QueryEmbedder(embedder)))
+    served = ServedSemanticSpaces(folder, QueryEmbedders(QueryEmbedder(embedder)))
     served.refresh()
     return [one.title for one in products], served
 
@@ -100,7 +102,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], ServedMea
     ],
 )
 def test_what_shoppers_call_a_thing_finds_it(
-    shop: tuple[list[str], ServedMeaning], query: str, wanted: set[str]
+    shop: tuple[list[str], ServedSemanticSpaces], query: str, wanted: set[str]
 ) -> None:
     titles, served = shop
     visible = np.ones(len(titles), dtype=np.bool_)

@@ -14,7 +14,7 @@ from productrecs.processes.process_messages import ParentConnection
 from productrecs.services import Services
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import find_store
-from productrecs.training.demand.repository import StoredRun
+from productrecs.training.demand.repository import StoredForecastRun
 
 _STEPS: Final = 100
 _MAX_THREADS: Final = 4
@@ -73,7 +73,7 @@ def forecast(
 
 def _run_forecast(
     services: Services, store: Store, show_progress: Callable[[float], None]
-) -> StoredRun:
+) -> StoredForecastRun:
     # The training libraries take half a second to import: load them only here.
     from productrecs.training.demand.forecast_run import forecast_and_publish  # noqa: PLC0415
 

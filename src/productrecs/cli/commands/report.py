@@ -10,7 +10,7 @@ from productrecs.cli.open_services import open_services
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.core.report import (
-    Definition,
+    FigureDefinition,
     Report,
     ReportValue,
     parse_report_query,
@@ -121,7 +121,7 @@ def _table_lines(table: Report) -> Iterator[str]:
 
 
 def _aligned_row(
-    row: Sequence[str], widths: Sequence[int], columns: Sequence[Definition]
+    row: Sequence[str], widths: Sequence[int], columns: Sequence[FigureDefinition]
 ) -> str:
     cells = [
         f"{cell:<{width}}" if column.unit in {"text", "day", "time"} else f"{cell:>{width}}"

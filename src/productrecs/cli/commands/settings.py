@@ -11,7 +11,7 @@ from productrecs.cli.open_services import open_services
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.core.errors import ProductRecsError
-from productrecs.settings import KNOBS, Knob
+from productrecs.settings import KNOBS, SettingDescription
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import change_settings, find_store
 from productrecs.tenancy.accounts.store_settings import SETTINGS, StoreSettings
@@ -94,7 +94,7 @@ def _installation_rows(data: Path | None) -> dict[str, _Row]:
     }
 
 
-def _public_value(knob: Knob, value: str) -> str:
+def _public_value(knob: SettingDescription, value: str) -> str:
     """Return a setting's value; for a secret one only whether it is set."""
     if not knob.is_secret:
         return value

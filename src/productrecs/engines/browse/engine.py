@@ -26,7 +26,7 @@ from productrecs.engines.engine import (
     FitInputs,
     ListContext,
     ListRequest,
-    SeenBy,
+    SimilarVisitViews,
 )
 from productrecs.engines.fusion import fuse_ranked
 from productrecs.engines.item_hashes import (
@@ -93,7 +93,7 @@ class BrowseEngine(Engine[SessionIndex]):
             visit, request.visitor, request.interactions
         )
         return lambda item: Evidence(
-            seen_by=SeenBy(views.get(item, 0), count),
+            seen_by=SimilarVisitViews(views.get(item, 0), count),
             return_share=model.return_share(visit, item) or None,
         )
 

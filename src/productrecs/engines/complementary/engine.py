@@ -25,7 +25,7 @@ from productrecs.engines.copurchase import (
     fit_widest_copurchase,
 )
 from productrecs.engines.engine import (
-    CategoryPair,
+    CategoryPairLift,
     Engine,
     Evidence,
     Explainer,
@@ -146,7 +146,9 @@ class ComplementaryEngine(Engine[Complements]):
             for anchor in request.anchors:
                 lift = model.model.category_lift(anchor, item)
                 if lift is not None:
-                    return Evidence(goes_with=CategoryPair(anchor, lift.baskets, lift.lift))
+                    return Evidence(
+                        goes_with=CategoryPairLift(anchor, lift.baskets, lift.lift)
+                    )
             return Evidence()
 
         return explain

@@ -21,7 +21,7 @@ from productrecs.engines.copurchase.item_pairs import (
     Baskets,
     CopurchaseOptions,
     PairCounts,
-    Sales,
+    WeightedSales,
     basket_weights,
     cart_strengths,
     count_pairs,
@@ -204,12 +204,14 @@ def fit_baskets(
     if pooling is not None:
         popularity = pooling.popularity
     seasons = _season_factors(lines, weights, options)
-    sales = Sales(popularity, seasons, float(weights.sum()))
+    sales = WeightedSales(popularity, seasons, float(weights.sum()))
     plain, pooled = _TopCompanions(sales, options), _TopCompanions(sales, options)
     widest_only &= pooling is not None
     categories = None if variants is None else variants.categories
     evidence = PairEvidence(lines, categories, options)
-    counting = _Counting(lines, weights, sales, pooling, evidence, options, widest_only)
+    counting = _PairCountingJob(
+        lines, weights, sales, pooling, evidence, options, widest_only
+    )
     for item_pairs, pooled_pairs in runner.run(
         _strongest_pairs, counting, _owner_blocks_by_job(lines, runner)
     ):
@@ -222,19 +224,19 @@ def fit_baskets(
     )
 
 
-class _Counting(NamedTuple):
+class _PairCountingJob(NamedTuple):
     """What every job of a fit reads."""
 
     lines: Baskets
     weights: Floats
-    sales: Sales
+    sales: WeightedSales
     pooling: VariantPooling | None
     evidence: PairEvidence
     options: CopurchaseOptions
     widest_only: bool
 
 
-class _Selected(NamedTuple):
+class _SelectedPairs(NamedTuple):
     """Some owners' strongest pairs, with the evidence of each."""
 
     pairs: PairCounts
@@ -254,12 +256,12 @@ def _owner_blocks_by_job(lines: Baskets, runner: Runner) -> list[tuple[list[Ints
 
 
 def _strongest_pairs(
-    counting: _Counting, blocks: list[Ints]
-) -> tuple[list[_Selected], list[_Selected]]:
+    counting: _PairCountingJob, blocks: list[Ints]
+) -> tuple[list[_SelectedPairs], list[_SelectedPairs]]:
     """Return the strongest pairs of some owners: their own, and pooled by variants."""
     lines, weights, sales, pooling, pair_evidence, options, widest_only = counting
-    plain: list[_Selected] = []
-    pooled: list[_Selected] = []
+    plain: list[_SelectedPairs] = []
+    pooled: list[_SelectedPairs] = []
     for owners, counted in count_pairs(lines, weights, blocks):
         pairs = (
             counted if pooling is None else pooling.with_borrowed_baskets(counted, owners)
@@ -279,18 +281,18 @@ def _strongest_pairs(
 
 
 def _select_strongest(
-    pairs: PairCounts, evidence: Bytes, sales: Sales, options: CopurchaseOptions
-) -> _Selected:
+    pairs: PairCounts, evidence: Bytes, sales: WeightedSales, options: CopurchaseOptions
+) -> _SelectedPairs:
     """Return the pairs that may be stored, before promotion."""
     candidate_count = max(options.considered, options.neighbours)
-    selected = _Selected(pairs, evidence)
+    selected = _SelectedPairs(pairs, evidence)
     scores = _ranking_scores(selected, sales, options)
     best_index = _best_pair_indexes(selected, scores, candidate_count, sales, options)
-    return _Selected(pairs[best_index], evidence[best_index])
+    return _SelectedPairs(pairs[best_index], evidence[best_index])
 
 
 def _ranking_scores(
-    selected: _Selected, sales: Sales, options: CopurchaseOptions
+    selected: _SelectedPairs, sales: WeightedSales, options: CopurchaseOptions
 ) -> Scores:
     """Return the strengths of pairs; those that chance explains come after all others."""
     strengths = pair_strengths(selected.pairs, sales, options)
@@ -299,10 +301,10 @@ def _ranking_scores(
 
 
 def _best_pair_indexes(
-    selected: _Selected,
+    selected: _SelectedPairs,
     scores: Scores,
     candidate_count: int,
-    sales: Sales,
+    sales: WeightedSales,
     options: CopurchaseOptions,
 ) -> Ints:
     """Return each owner's best indexes for its own list and for carts, ascending."""
@@ -319,13 +321,13 @@ def _best_pair_indexes(
 class _TopCompanions:
     """Each item's strongest companions, from pairs that arrive block by block."""
 
-    def __init__(self, sales: Sales, options: CopurchaseOptions) -> None:
+    def __init__(self, sales: WeightedSales, options: CopurchaseOptions) -> None:
         self._sales = sales
         self._options = options
         self._pairs: list[PairCounts] = []
         self._evidence = [np.zeros(0, np.int8)]
 
-    def add(self, selected: list[_Selected]) -> None:
+    def add(self, selected: list[_SelectedPairs]) -> None:
         """Add some owners' strongest pairs."""
         self._pairs += [block.pairs for block in selected]
         self._evidence += [block.evidence for block in selected]
@@ -336,7 +338,7 @@ class _TopCompanions:
         pairs = PairCounts.concatenate(self._pairs)
         evidence = np.concatenate(self._evidence)
         self._pairs.clear()  # half of the memory
-        scores = _ranking_scores(_Selected(pairs, evidence), self._sales, options)
+        scores = _ranking_scores(_SelectedPairs(pairs, evidence), self._sales, options)
         best_first = top_per_owner(pairs.owners, scores, len(scores))
         pairs, evidence = pairs[best_first], evidence[best_first]
         scores = promote_for_coverage(
@@ -346,7 +348,7 @@ class _TopCompanions:
             (pairs.support > 0) & (evidence != CHANCE),
             options,
         )
-        selected = _Selected(pairs, evidence)
+        selected = _SelectedPairs(pairs, evidence)
         best_index = _best_pair_indexes(
             selected, scores, options.neighbours, self._sales, options
         )

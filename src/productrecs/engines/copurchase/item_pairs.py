@@ -239,7 +239,7 @@ class CopurchaseOptions:
 _MIN_POPULARITY: Final = 1e-9  # popularity of items without sales
 
 
-class Sales(NamedTuple):
+class WeightedSales(NamedTuple):
     """Sales, as sums of basket weights."""
 
     popularity: Floats  # [n_items] weight of the baskets with an item, above 0
@@ -253,7 +253,9 @@ def item_popularity(lines: Baskets, weights: Floats) -> Floats:
     return np.maximum(sums, _MIN_POPULARITY)
 
 
-def pair_strengths(pairs: PairCounts, sales: Sales, options: CopurchaseOptions) -> Scores:
+def pair_strengths(
+    pairs: PairCounts, sales: WeightedSales, options: CopurchaseOptions
+) -> Scores:
     """Return each pair's strength by `options`, above 0."""
     popularity, prior = sales.popularity, options.prior
     prior_weights = popularity[pairs.companions] * (

@@ -116,7 +116,7 @@ class ItemSets:
         return chosen
 
 
-class _Sets(NamedTuple):
+class _CandidateSets(NamedTuple):
     """Sets of one size: items [n, size] ascending, number of orders, excess and lift."""
 
     items: Ints
@@ -124,10 +124,10 @@ class _Sets(NamedTuple):
     excess: Floats  # orders beyond chance, at least
     lifts: Floats
 
-    def best(self, limit: int) -> _Sets:
+    def best(self, limit: int) -> _CandidateSets:
         """Return the `limit` sets with the highest excess; ties by item."""
         order = np.lexsort((*self.items.T[::-1], -self.excess))[:limit]
-        return _Sets(
+        return _CandidateSets(
             self.items[order], self.orders[order], self.excess[order], self.lifts[order]
         )
 
@@ -178,7 +178,7 @@ class _SetGrower:
         )
         self._by_item = sparse.csc_array(self._orders)
 
-    def best_pairs(self, model: CopurchaseModel) -> _Sets:
+    def best_pairs(self, model: CopurchaseModel) -> _CandidateSets:
         """Return the best pairs of a model."""
         owners = np.repeat(np.arange(model.n_items), np.diff(model.offsets))
         evident = np.flatnonzero(model.likeness > 0)
@@ -196,7 +196,7 @@ class _SetGrower:
             self._options.pairs
         )
 
-    def grow_sets_by_one_item(self, sets: _Sets) -> _Sets:
+    def grow_sets_by_one_item(self, sets: _CandidateSets) -> _CandidateSets:
         """Return the best sets that have one item more than the given ones."""
         max_growths = self._options.growths
         larger, orders = [np.zeros((0, sets.items.shape[1] + 1), np.int64)], [_NO_COUNTS]
@@ -223,7 +223,7 @@ class _SetGrower:
             self._options.pairs
         )
 
-    def to_item_sets(self, sets_by_size: list[_Sets]) -> ItemSets:
+    def to_item_sets(self, sets_by_size: list[_CandidateSets]) -> ItemSets:
         """Return sets of all sizes, best first, each with its best sellers first."""
         padded = np.full((sum(len(sets.items) for sets in sets_by_size), MAX_SET), _NO_ITEM)
         start = 0
@@ -243,7 +243,7 @@ class _SetGrower:
             np.concatenate([sets.lifts for sets in sets_by_size])[order].astype(np.float32),
         )
 
-    def _sets_beyond_chance(self, items: Ints, orders: Ints) -> _Sets:
+    def _sets_beyond_chance(self, items: Ints, orders: Ints) -> _CandidateSets:
         """Return the sets that chance does not explain."""
         size = items.shape[1]
         expected = np.zeros(len(items))
@@ -257,7 +257,7 @@ class _SetGrower:
         lifts = lower_bound / np.maximum(expected, 1e-9)
         options = self._options
         is_significant = (orders >= options.min_orders) & (lifts >= options.min_lift)
-        return _Sets(
+        return _CandidateSets(
             items[is_significant],
             orders[is_significant],
             (lower_bound - expected)[is_significant],

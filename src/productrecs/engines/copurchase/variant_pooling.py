@@ -26,7 +26,7 @@ from productrecs.engines.arrays import (
 from productrecs.engines.copurchase.item_pairs import (
     Baskets,
     PairCounts,
-    Sales,
+    WeightedSales,
     count_pairs,
     item_popularity,
     pair_strengths,
@@ -286,7 +286,7 @@ def _strongest_product_pairs(
 ) -> PairCounts:
     """Return each product's strongest companions, of pairs with variants."""
     popularity, blocks = item_popularity(lines, weights), []
-    sales = Sales(popularity, np.ones(lines.n_items), float(weights.sum()))
+    sales = WeightedSales(popularity, np.ones(lines.n_items), float(weights.sum()))
     for _, counts in count_pairs(lines, weights):
         is_stored = has_variants[counts.owners] | has_variants[counts.companions]
         is_stored &= evidence.grade_pairs(counts) >= EVIDENT

@@ -92,7 +92,7 @@ _SHORT_WORDS: Final = frozenset({"blu", "rot"})
 _MIN_LETTERS_OF_VALUE: Final = 3
 
 
-class Meaning(NamedTuple):
+class AttributeMeaning(NamedTuple):
     """A colour or material: its words in English and the store's language, and in all."""
 
     attribute: str
@@ -107,21 +107,21 @@ def first_attribute_words(language: str) -> frozenset[str]:
 
 
 @memoized(Cache.LANGUAGES)
-def attribute_meanings_by_word(language: str) -> Mapping[str, tuple[Meaning, ...]]:
+def attribute_meanings_by_word(language: str) -> Mapping[str, tuple[AttributeMeaning, ...]]:
     """Return for each word the colours and materials that it may mean.
 
     English and `language` come first. A word of a third language counts if it has four
     letters or more and means one thing.
     """
-    found: dict[str, tuple[Meaning, ...]] = {}
-    third: dict[str, set[Meaning]] = {}
+    found: dict[str, tuple[AttributeMeaning, ...]] = {}
+    third: dict[str, set[AttributeMeaning]] = {}
     for name, table in ((COLOR, _COLORS), (MATERIAL, _MATERIALS)):
         for row in zip(*(texts.split("|") for texts in table.values()), strict=True):
             by_language = dict(zip(table, map(_all_forms, row), strict=True))
             words = by_language["en"] | by_language.get(language, frozenset())
             others = frozenset[str]().union(*by_language.values()) - words
             values = {word for word in others if len(word) >= _MIN_LETTERS_OF_VALUE}
-            meaning = Meaning(name, words, words | values)
+            meaning = AttributeMeaning(name, words, words | values)
             for word in words:
                 found[word] = (*found.get(word, ()), meaning)
             for word in others:

@@ -363,7 +363,7 @@ WORD_SCORE: Final = 256.0
 
 def all_words_query(interpreter: QueryInterpreter, terms: Sequence[QueryTerm]) -> Query:
     """Return the query for products with every word; there is at least one term."""
-    build = _Builder(interpreter)
+    build = _QueryBuilder(interpreter)
     word_queries = [build.term_query(term) for term in terms]
     heads = build.head_noun_queries(terms)
     if len(terms) == 1:
@@ -387,7 +387,7 @@ def some_words_queries(
     """
     if len(terms) == 1:
         return
-    build = _Builder(interpreter)
+    build = _QueryBuilder(interpreter)
     compounds = build.compound_queries(terms)
     compound_queries = [compound for compound in compounds if compound is not None]
     short_queries = [build.term_query(term, _SHORT_FIELDS) for term in terms]
@@ -454,7 +454,7 @@ def _required_queries(
 
 
 @dataclass(frozen=True, slots=True)
-class _Builder:
+class _QueryBuilder:
     """Combines queries against one index state."""
 
     interpreter: QueryInterpreter

@@ -151,7 +151,7 @@ def _similarity(stems: frozenset[str], profile: Mapping[str, float], minimum: in
 _PAGE_FACTORS: Final = (1, 4, 30, 1000)
 
 
-class Relaxed(StrEnum):
+class QueryRelaxation(StrEnum):
     """How a query was relaxed to find enough."""
 
     NOTHING = "none"
@@ -189,7 +189,7 @@ class IndexHits:
 
     items: list[int]
     scores: list[float]
-    relaxed: Relaxed = Relaxed.NOTHING
+    relaxed: QueryRelaxation = QueryRelaxation.NOTHING
     exact: int = 0  # number of leading hits by id, SKU or GTIN
     with_every_word: int = 0  # number of leading hits by id or sku, or with every word
     complete: int = 0  # ... with every word, if all of them are known
@@ -240,14 +240,16 @@ class SearchRun:
         self,
         query_terms: Sequence[QueryTerm],
         exact: int,
-        relaxed: Relaxed,
+        relaxed: QueryRelaxation,
         *,
         is_deep: bool,
     ) -> IndexHits:
         limit = self._limit
         is_typing = self._query.query.is_typing
-        if relaxed is Relaxed.NOTHING and has_correction(query_terms, is_typing=is_typing):
-            relaxed = Relaxed.SPELLING
+        if relaxed is QueryRelaxation.NOTHING and has_correction(
+            query_terms, is_typing=is_typing
+        ):
+            relaxed = QueryRelaxation.SPELLING
         if is_deep:
             self._rerank_deep_results(exact)
         self._put_exact_first(exact)
@@ -263,13 +265,13 @@ class SearchRun:
 
     def _search_words(
         self, query_terms: Sequence[QueryTerm], known_words: Sequence[QueryTerm], limit: int
-    ) -> Relaxed:
+    ) -> QueryRelaxation:
         self._every_word_count = len(self._items)
         if not known_words:
-            return Relaxed.NOTHING
-        relaxed = Relaxed.NOTHING
+            return QueryRelaxation.NOTHING
+        relaxed = QueryRelaxation.NOTHING
         if len(known_words) < len(query_terms):
-            relaxed = Relaxed.WORDS
+            relaxed = QueryRelaxation.WORDS
         self._add_hits_of(all_words_query(self._interpreter, known_words), limit)
         self._every_word_count = len(self._items)
         if self._every_word_count < self._min_complete:
@@ -280,7 +282,9 @@ class SearchRun:
                 if len(self._items) >= self._min_complete:
                     break
             relaxed = (
-                Relaxed.WORDS if len(self._items) > self._every_word_count else relaxed
+                QueryRelaxation.WORDS
+                if len(self._items) > self._every_word_count
+                else relaxed
             )
         return relaxed
 
@@ -357,7 +361,7 @@ class SearchRun:
             self._scores[:exact] = [top + exact - place for place in range(exact)]
 
 
-__all__ = ["IndexHits", "IndexQuery", "IndexWriter", "Relaxed", "SearchIndex"]
+__all__ = ["IndexHits", "IndexQuery", "IndexWriter", "QueryRelaxation", "SearchIndex"]
 
 PRODUCTS, WORDS = "products", "words"
 """The folders of an index: products and vocabulary."""

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from productrecs.core.clock import iso
 from productrecs.core.report import (
-    Definition,
     Figure,
+    FigureDefinition,
     Report,
     ReportError,
     ReportQuery,
@@ -57,10 +57,12 @@ SHARES: Final = frozenset({"conversion", "clicks", "carts"})
 _TARGET: Final = f"{100 * TARGET_LIFT:.0f} %"
 _OPEN: Final = {LiftVerdict.COLLECTING.value, LiftVerdict.OPEN.value}
 DAILY: Final = ("day",)
-_DAY: Final = Definition("day", "day", "the result as it was at the end of that day")
+_DAY: Final = FigureDefinition("day", "day", "the result as it was at the end of that day")
 
 
-def _result_columns(test: MeasuredTest, by: tuple[str, ...]) -> tuple[Definition, ...]:
+def _result_columns(
+    test: MeasuredTest, by: tuple[str, ...]
+) -> tuple[FigureDefinition, ...]:
     """Return the columns; a holdout test has its two arms as columns, others their name."""
     is_holdout = HoldoutArm.SHOWN in test.shares
     arm, control = ("shown", "held_out") if is_holdout else ("mean", "control")
@@ -70,21 +72,25 @@ def _result_columns(test: MeasuredTest, by: tuple[str, ...]) -> tuple[Definition
         "mean": "the mean of the variant's visitors",
         "control": "the mean of visitors without a variant",
     }
-    variant = Definition("variant", "text", "the variant, compared with the control")
+    variant = FigureDefinition("variant", "text", "the variant, compared with the control")
     return (
         *((_DAY,) if by else ()),
         *(() if is_holdout else (variant,)),
-        Definition("metric", "text", "the metric that is compared"),
-        Definition("verdict", "text", "the conclusion so far"),
-        Definition(arm, "number", names[arm]),
-        Definition(control, "number", names[control]),
-        Definition("difference", "number", f"{arm} - {control}, once there is enough data"),
-        Definition("low", "number", "the lower end of its always-valid 95 % interval"),
-        Definition("high", "number", "the upper end"),
-        Definition("lift", "share", f"difference / {control}"),
-        Definition("lift_low", "share", f"low / {control}"),
-        Definition("lift_high", "share", f"high / {control}"),
-        Definition(
+        FigureDefinition("metric", "text", "the metric that is compared"),
+        FigureDefinition("verdict", "text", "the conclusion so far"),
+        FigureDefinition(arm, "number", names[arm]),
+        FigureDefinition(control, "number", names[control]),
+        FigureDefinition(
+            "difference", "number", f"{arm} - {control}, once there is enough data"
+        ),
+        FigureDefinition(
+            "low", "number", "the lower end of its always-valid 95 % interval"
+        ),
+        FigureDefinition("high", "number", "the upper end"),
+        FigureDefinition("lift", "share", f"difference / {control}"),
+        FigureDefinition("lift_low", "share", f"low / {control}"),
+        FigureDefinition("lift_high", "share", f"high / {control}"),
+        FigureDefinition(
             "visitors_more",
             "count",
             f"how many more visitors are needed to show a lift of {_TARGET} with 80 % "
@@ -384,4 +390,4 @@ def _rounded(count: int) -> int:
 
 
 def _figure(name: str, unit: str, value: ReportValue, meaning: str) -> Figure:
-    return Figure(Definition(name, unit, meaning), value)
+    return Figure(FigureDefinition(name, unit, meaning), value)

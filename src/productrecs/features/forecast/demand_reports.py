@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from productrecs.core.clock import iso
 from productrecs.core.report import (
-    Definition,
     Figure,
+    FigureDefinition,
     Report,
     ReportError,
     ReportQuery,
@@ -37,40 +37,54 @@ _TOO_OLD: Final = "The forecast is too old; `productrecs forecast` makes a new o
 _SUPPLIES_NOTE: Final = "Goods on their way from suppliers are not known and not counted."
 
 COLUMNS: Final = (
-    Definition("item_id", "text", "the product"),
-    Definition("sku", "text", "the merchant's own code"),
-    Definition("title", "text", "its title"),
-    Definition(
+    FigureDefinition("item_id", "text", "the product"),
+    FigureDefinition("sku", "text", "the merchant's own code"),
+    FigureDefinition("title", "text", "its title"),
+    FigureDefinition(
         "alert",
         "text",
         "out_of_stock: none left, with demand; runs_out: before an order placed today "
         "arrives; order_now: an order is due; overstock: more than overstock_days of "
         "stock",
     ),
-    Definition("money", "money", "at risk; for overstock, the value of the excess"),
-    Definition("stock_qty", "count", "units in stock"),
+    FigureDefinition("money", "money", "at risk; for overstock, the value of the excess"),
+    FigureDefinition("stock_qty", "count", "units in stock"),
     *(
-        Definition(f"sold_{days}_days", "number", f"sold in the {days} days before the run")
+        FigureDefinition(
+            f"sold_{days}_days", "number", f"sold in the {days} days before the run"
+        )
         for days in (30, 60, 90)
     ),
-    Definition("expected_28_days", "number", "expected sales of the next 28 days"),
-    Definition("days_of_cover", "number", "days from tomorrow on until stock is sold"),
-    Definition("stockout_date", "day", "the day on which stock runs out at that pace"),
-    Definition("order_date", "day", "when to order, for lead_time_days and service_level"),
-    Definition("order_quantity", "count", "how much, to last order_every_days longer"),
-    Definition(
+    FigureDefinition("expected_28_days", "number", "expected sales of the next 28 days"),
+    FigureDefinition(
+        "days_of_cover", "number", "days from tomorrow on until stock is sold"
+    ),
+    FigureDefinition(
+        "stockout_date", "day", "the day on which stock runs out at that pace"
+    ),
+    FigureDefinition(
+        "order_date", "day", "when to order, for lead_time_days and service_level"
+    ),
+    FigureDefinition(
+        "order_quantity", "count", "how much, to last order_every_days longer"
+    ),
+    FigureDefinition(
         "revenue_at_risk",
         "money",
         "at the mean price paid in the 90 days before the run, expected demand without "
         "stock until an order placed today arrives",
     ),
-    Definition("overstock_units", "count", "units beyond the sales of overstock_days"),
-    Definition(
+    FigureDefinition(
+        "overstock_units", "count", "units beyond the sales of overstock_days"
+    ),
+    FigureDefinition(
         "overstock_value",
         "money",
         ("the same at cost, or at the price when the cost is not known"),
     ),
-    Definition("method", "text", "lgbm: the learned model; statistical: simpler methods"),
+    FigureDefinition(
+        "method", "text", "lgbm: the learned model; statistical: simpler methods"
+    ),
 )
 
 
@@ -164,7 +178,9 @@ def _report_value(value: Any) -> ReportValue:
 def _alert_and_value_figures(actions: StockActions) -> tuple[Figure, ...]:
     alerts = [
         Figure(
-            Definition(alert.value, "count", f"products with the alert {alert.value}"),
+            FigureDefinition(
+                alert.value, "count", f"products with the alert {alert.value}"
+            ),
             actions.count(alert),
         )
         for alert in StockAlert
@@ -173,15 +189,15 @@ def _alert_and_value_figures(actions: StockActions) -> tuple[Figure, ...]:
     return (
         *alerts,
         Figure(
-            Definition("healthy", "count", "products in stock without alert"),
+            FigureDefinition("healthy", "count", "products in stock without alert"),
             actions.healthy,
         ),
         Figure(
-            Definition("revenue_at_risk", "money", meaning),
+            FigureDefinition("revenue_at_risk", "money", meaning),
             actions.revenue_at_risk,
         ),
         Figure(
-            Definition("overstock_value", "money", meaning),
+            FigureDefinition("overstock_value", "money", meaning),
             actions.overstock_value,
         ),
     )
@@ -195,19 +211,19 @@ _TOTAL_MEANINGS: Final = {
 }
 
 
-def _day_columns(mode: str) -> tuple[Definition, ...]:
+def _day_columns(mode: str) -> tuple[FigureDefinition, ...]:
     return (
-        Definition("date", "day", "the day in the store's time zone"),
-        Definition("mean", "number", f"the expected {mode}: what sums"),
-        Definition("p10", "number", "in one of ten days it is less"),
-        Definition("p50", "number", "the median"),
-        Definition("p90", "number", "in one of ten days it is more"),
+        FigureDefinition("date", "day", "the day in the store's time zone"),
+        FigureDefinition("mean", "number", f"the expected {mode}: what sums"),
+        FigureDefinition("p10", "number", "in one of ten days it is less"),
+        FigureDefinition("p50", "number", "the median"),
+        FigureDefinition("p90", "number", "in one of ten days it is more"),
     )
 
 
 def _forecast_figures(run: ForecastRun, summary: Mapping[str, Any]) -> tuple[Figure, ...]:
     figures = [
-        Figure(Definition(f"{days} {band}", "number", _TOTAL_MEANINGS[days]), amount)
+        Figure(FigureDefinition(f"{days} {band}", "number", _TOTAL_MEANINGS[days]), amount)
         for days, bands in summary["totals"].items()
         for band, amount in bands.items()
     ]
@@ -221,7 +237,7 @@ def _forecast_figures(run: ForecastRun, summary: Mapping[str, Any]) -> tuple[Fig
         ),
     }
     figures += [
-        Figure(Definition(name, "number", meanings[name]), value)
+        Figure(FigureDefinition(name, "number", meanings[name]), value)
         for name, value in (summary["accuracy"] or {}).items()
     ]
     counts = (
@@ -230,7 +246,7 @@ def _forecast_figures(run: ForecastRun, summary: Mapping[str, Any]) -> tuple[Fig
         ("seconds", "duration of the run", run.seconds),
     )
     figures += [
-        Figure(Definition(name, "number", meaning), amount)
+        Figure(FigureDefinition(name, "number", meaning), amount)
         for name, meaning, amount in counts
     ]
     return (*figures, *_accuracy_figures(run))
@@ -270,7 +286,7 @@ def _accuracy_figures(run: ForecastRun) -> list[Figure]:
         return []
     return [
         Figure(
-            Definition(f"items {prefix}{name}", "number", f"{title}: {meaning}"),
+            FigureDefinition(f"items {prefix}{name}", "number", f"{title}: {meaning}"),
             round(_mean(run.judged[stored_name][name]), 4),
         )
         for name, meaning in _SCORES.items()

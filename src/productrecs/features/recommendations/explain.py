@@ -9,11 +9,11 @@ from enum import StrEnum
 
 from productrecs.engines.arrays import Ranked
 from productrecs.engines.engine import (
-    CategoryPair,
+    CategoryPairLift,
     Evidence,
     Explainer,
-    SeenBy,
     SharedBasketCount,
+    SimilarVisitViews,
 )
 from productrecs.engines.fusion import RANK_OFFSET
 from productrecs.engines.registry import BY_NAME

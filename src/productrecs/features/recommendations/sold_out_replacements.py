@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from productrecs.engines.arrays import Items, Ranked
-from productrecs.engines.fusion import Fused, fuse_lists
+from productrecs.engines.fusion import FusedList, fuse_lists
 from productrecs.features.recommendations.recommendation_request import (
     EngineName,
     Pick,
@@ -42,7 +42,7 @@ def leading_places(num: int) -> int:
 
 def rank_replacements(
     store: StoreState, eligible: EligibleItems, anchor: int, visit: Ranked, now_ms: int
-) -> Fused:
+) -> FusedList:
     """Return replacements of `anchor`, scores and indexes into `ENGINES`; best first.
 
     `visit` are the candidates of similar visits. Every product may be shown and bought.

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Final
 
 from productrecs.engines.text.index_schema import exact_key, is_gtin_length
-from productrecs.engines.text.search_index import IndexHits, Relaxed
+from productrecs.engines.text.search_index import IndexHits, QueryRelaxation
 from productrecs.records.catalog.catalog_view import Mask
 from productrecs.training.search.served_index import ServedIndex
 
@@ -41,7 +41,7 @@ def narrow_to_code_matches(
         hits,
         items=hits.items[: hits.exact],
         scores=hits.scores[: hits.exact],
-        relaxed=Relaxed.NOTHING,
+        relaxed=QueryRelaxation.NOTHING,
         with_every_word=hits.exact,
         complete=hits.exact,
         is_code=True,

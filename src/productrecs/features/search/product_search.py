@@ -17,7 +17,7 @@ from productrecs.engines.text.language_detection_and_stemming import (
     LanguageAnalyzer,
 )
 from productrecs.engines.text.query_interpreter import Synonyms
-from productrecs.engines.text.search_index import IndexHits, IndexQuery, Relaxed
+from productrecs.engines.text.search_index import IndexHits, IndexQuery, QueryRelaxation
 from productrecs.features.search.code_search import narrow_to_code_matches
 from productrecs.features.search.query_filters import (
     ALL_FIELDS,
@@ -64,7 +64,7 @@ class SearchResults:
     """The products, best first, and how the query was relaxed to find enough."""
 
     hits: list[Hit]
-    relaxed: Relaxed
+    relaxed: QueryRelaxation
     address: str | None = None  # redirect address of the merchant's rule
     filters: tuple[WordFilter, ...] = ()  # that words of the query name
     is_code: bool = False  # whether the query is the code of these products alone
@@ -309,7 +309,7 @@ def find_with_filters(
             by_meaning=False,
         )
     )
-    if by_words.relaxed is not Relaxed.NOTHING:
+    if by_words.relaxed is not QueryRelaxation.NOTHING:
         return hits  # the catalog's texts do not have all of the words
     if hits.with_every_word < min(num, by_words.complete):
         return IndexHits([], [])

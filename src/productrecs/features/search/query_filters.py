@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from productrecs.engines.text.attribute_words import (
-    Meaning,
+    AttributeMeaning,
     attribute_meanings_by_word,
     first_attribute_words,
 )
@@ -399,7 +399,7 @@ def _filter_of_phrase(
     context: FilterContext,
     phrase: str,
     ids: Sequence[int],
-    meanings: Sequence[Meaning],
+    meanings: Sequence[AttributeMeaning],
 ) -> _FoundFilter | None:
     """Return the filter of one word or name, by the attribute with most items."""
     attributes = context.catalog.attributes

@@ -179,7 +179,7 @@ class ResultsPage:
     """One page of results, with the facets and total of all of them."""
 
     hits: list[Hit]
-    relaxed: Relaxed = Relaxed.NOTHING
+    relaxed: QueryRelaxation = QueryRelaxation.NOTHING
     address: str | None = None
     total: int | None = None
     facets: dict[Facet, Counts] = field(default_factory=dict)
@@ -197,7 +197,7 @@ class _MatchedItems(NamedTuple):
     scores: Floats  # falling
     exact: int
     complete: int  # number of exact results and results with every word
-    relaxed: Relaxed
+    relaxed: QueryRelaxation
     is_code: bool = False
 
     def filter_by(self, masks: Iterable[Mask]) -> "_MatchedItems":

@@ -18,8 +18,8 @@ from types import MappingProxyType
 from typing import Final
 
 from productrecs.core.report import (
-    Definition,
     Figure,
+    FigureDefinition,
     Report,
     ReportError,
     ReportQuery,
@@ -354,43 +354,51 @@ _CLICKERS_NOTE: Final = (
 )
 
 _SALES_COLUMNS: Final = (
-    Definition("carts", "count", "add-to-carts of products clicked on in results"),
-    Definition("sales", "count", "order lines of such products, without returns"),
-    Definition("units", "count", "units in them, net of returns; unknown counts as 1"),
-    Definition("revenue", "money", "their revenue in the store's currency, net of returns"),
-    Definition("revenue_per_search", "money", "revenue / searches"),
+    FigureDefinition("carts", "count", "add-to-carts of products clicked on in results"),
+    FigureDefinition("sales", "count", "order lines of such products, without returns"),
+    FigureDefinition(
+        "units", "count", "units in them, net of returns; unknown counts as 1"
+    ),
+    FigureDefinition(
+        "revenue", "money", "their revenue in the store's currency, net of returns"
+    ),
+    FigureDefinition("revenue_per_search", "money", "revenue / searches"),
 )
-_SEARCHERS: Final = Definition(
+_SEARCHERS: Final = FigureDefinition(
     "searchers",
     "count",
     "different shoppers of each day who searched; a search without a shopper counts as one",
 )
-_CLICKED: Final = Definition(
+_CLICKED: Final = FigureDefinition(
     "searchers_clicked", "count", "of these, shoppers who clicked on a result that day"
 )
 COLUMNS: Final = (
-    Definition("query", "text", "as a shopper typed it most recently"),
-    Definition("searches", "count", "how often it was searched"),
-    Definition("no_results", "count", "how often it had no results"),
-    Definition("clicks", "count", "clicks on its results"),
+    FigureDefinition("query", "text", "as a shopper typed it most recently"),
+    FigureDefinition("searches", "count", "how often it was searched"),
+    FigureDefinition("no_results", "count", "how often it had no results"),
+    FigureDefinition("clicks", "count", "clicks on its results"),
     _SEARCHERS,
     _CLICKED,
-    Definition("click_through", "share", "searchers_clicked / searchers"),
-    Definition("mean_position", "number", "the position of the clicked results, from 1"),
+    FigureDefinition("click_through", "share", "searchers_clicked / searchers"),
+    FigureDefinition(
+        "mean_position", "number", "the position of the clicked results, from 1"
+    ),
     *_SALES_COLUMNS,
 )
 _FIGURES: Final = (
-    Definition("searches", "count", "searches with a query"),
-    Definition("queries", "count", "different queries"),
-    Definition("no_result_rate", "share", "the share without results"),
+    FigureDefinition("searches", "count", "searches with a query"),
+    FigureDefinition("queries", "count", "different queries"),
+    FigureDefinition("no_result_rate", "share", "the share without results"),
     _SEARCHERS,
     _CLICKED,
-    Definition("click_through", "share", "searchers_clicked / searchers"),
-    Definition("no_click_rate", "share", "the other searchers / searchers"),
-    Definition("clicks", "count", "live clicks on results"),
-    Definition("mean_position", "number", "the position of the clicked results, from 1"),
-    Definition("image_searches", "count", "searches by photo"),
-    Definition("image_clicks", "count", "clicks on results of image searches"),
+    FigureDefinition("click_through", "share", "searchers_clicked / searchers"),
+    FigureDefinition("no_click_rate", "share", "the other searchers / searchers"),
+    FigureDefinition("clicks", "count", "live clicks on results"),
+    FigureDefinition(
+        "mean_position", "number", "the position of the clicked results, from 1"
+    ),
+    FigureDefinition("image_searches", "count", "searches by photo"),
+    FigureDefinition("image_clicks", "count", "clicks on results of image searches"),
     *_SALES_COLUMNS,
 )
 

@@ -39,7 +39,7 @@ from productrecs.http.pipeline.route_declaration import (
 from productrecs.http.transport.request_parser import Header
 from productrecs.tenancy.accounts.repository import MisuseKind
 from productrecs.tenancy.accounts.store import Store
-from productrecs.tenancy.billing.call_meter import Meter
+from productrecs.tenancy.billing.call_meter import CallMeter
 
 
 @dataclass(slots=True)
@@ -53,7 +53,7 @@ class Admission:
     refusal: ProductRecsError | None = None
     misuse: MisuseKind | None = None
     is_cut_off: bool = False  # the reply has no content: the plan is used up or over
-    meter: Meter | None = None  # counts the reply if it succeeds
+    meter: CallMeter | None = None  # counts the reply if it succeeds
 
     @property
     def is_key_unknown(self) -> bool:
@@ -71,7 +71,7 @@ class Admission:
         for level in self.levels:
             level.limit.count(level)
 
-    def check_quota(self, meter: Meter, store: Store, now_ms: int) -> None:
+    def check_quota(self, meter: CallMeter, store: Store, now_ms: int) -> None:
         """Check the quota of the store's plan; a reply with content is metered."""
         notice = meter.check(store.subscription, now_ms)
         if notice is not None:

@@ -20,7 +20,7 @@ from productrecs.storage.sql.dialects import RawReader
 from productrecs.storage.sql.storage_health import OutageNotes
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.billing.call_meter import (
-    Meter,
+    CallMeter,
     MonthlyCalls,
     QuotaNotice,
     month_at,
@@ -44,7 +44,7 @@ class _Unsaved(NamedTuple):
     """Calls of one store and month that the database does not have yet."""
 
     store_id: StoreId
-    meter: Meter
+    meter: CallMeter
     month: MonthlyCalls
     calls: int
 
@@ -55,7 +55,7 @@ class UsageMetering:
     def __init__(self, services: Services) -> None:
         """Start without meters; `start` begins to flush counts."""
         self._services = services
-        self.meters: dict[StoreId, Meter] = {}
+        self.meters: dict[StoreId, CallMeter] = {}
         self._idle_rounds: dict[StoreId, int] = {}  # rounds without a call
         self._requested = threading.Event()
         self._stopping = threading.Event()
@@ -76,7 +76,7 @@ class UsageMetering:
         if self._thread.is_alive():
             self._thread.join(timeout=10)
 
-    async def open_meter(self, store: Store, read: Read) -> Meter:
+    async def open_meter(self, store: Store, read: Read) -> CallMeter:
         """Return the store's meter, with the month's count from the database.
 
         If that cannot be read, the meter starts at 0 and reads the count later.
@@ -88,7 +88,7 @@ class UsageMetering:
         except StorageError:
             stored_counts = {store_id: 0}
         plans, request_flush = self._services.settings.plans, self._requested.set
-        meter = Meter(
+        meter = CallMeter(
             plans, store.subscription, now_ms, stored_counts[store_id], request_flush
         )
         # Another request may have created the meter meanwhile: use one.

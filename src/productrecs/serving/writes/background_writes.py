@@ -130,7 +130,7 @@ class RecordBuffer:
 
 
 @dataclass(slots=True)
-class _Queue:
+class _RecordQueue:
     kind: RecordKind
     buffer: RecordBuffer
     logged_lost: int = 0
@@ -143,7 +143,7 @@ class BackgroundWriter:
     def __init__(self, database: Database) -> None:
         """Start empty."""
         self._database = database
-        self._queues: dict[type[Record], _Queue] = {}
+        self._queues: dict[type[Record], _RecordQueue] = {}
         self._sources: list[Callable[[bool], None]] = []
         self._loop: asyncio.Task[None] | None = None
         for record, kind in _KINDS.items():
@@ -161,7 +161,7 @@ class BackgroundWriter:
         its argument says whether it is the last time.
         """
         buffer = RecordBuffer(kind.limit, weight=kind.weight)
-        self._queues[record] = _Queue(kind, buffer)
+        self._queues[record] = _RecordQueue(kind, buffer)
         if source is not None:
             self._sources.append(source)
 
@@ -197,7 +197,7 @@ class BackgroundWriter:
                 _log.error("write-behind records lost", extra=facts)
             queue.logged_lost = lost
 
-    def _store(self, queue: _Queue) -> None:
+    def _store(self, queue: _RecordQueue) -> None:
         while batch := queue.buffer.pop(_BATCH):
             try:
                 queue.kind.store(self._database, batch)

@@ -30,10 +30,10 @@ from productrecs.core.errors import (
 from productrecs.processes.process_messages import FrameDecoder
 from productrecs.serving.writes.background_writes import BackgroundWriter
 from productrecs.serving.writes.write_messages import (
-    Done,
-    Failed,
-    Result,
+    WriteFailed,
     WriteKind,
+    WriteResult,
+    WritesDone,
     decode_reply,
     encode_request,
 )
@@ -289,17 +289,17 @@ class RemoteWriter(asyncio.Protocol):
         self._is_connected = True
         for frame in self._frames.feed(data):
             reply = decode_reply(frame)
-            if isinstance(reply, Failed):
+            if isinstance(reply, WriteFailed):
                 error = _ERRORS.get(reply.error, WriterProcessError)(reply.reason)
                 if isinstance(error, StorageError):
                     self._outcomes.record_write_failure(error)
                 self._fail(reply.number, error)
                 continue
             self._outcomes.confirmed()  # also for writes without an awaiter
-            if isinstance(reply, Done):
+            if isinstance(reply, WritesDone):
                 for number in reply.numbers:
                     self._resolve(number, None)
-            elif isinstance(reply, Result):
+            elif isinstance(reply, WriteResult):
                 self._resolve(reply.number, reply.receipt)
 
     def _resolve(self, number: int, result: object) -> None:

@@ -60,20 +60,20 @@ class WriteRequest(msgspec.Struct, array_like=True):
     payload: msgspec.Raw
 
 
-class Done(msgspec.Struct, array_like=True, tag="done"):
+class WritesDone(msgspec.Struct, array_like=True, tag="done"):
     """The numbers of written requests without a result."""
 
     numbers: list[int]
 
 
-class Result(msgspec.Struct, array_like=True, tag="result"):
+class WriteResult(msgspec.Struct, array_like=True, tag="result"):
     """The result of a request."""
 
     number: int
     receipt: OrderReceipt
 
 
-class Failed(msgspec.Struct, array_like=True, tag="failed"):
+class WriteFailed(msgspec.Struct, array_like=True, tag="failed"):
     """A request failed; `error` names the error's class."""
 
     number: int
@@ -82,7 +82,7 @@ class Failed(msgspec.Struct, array_like=True, tag="failed"):
 
 
 decode_request: Final = Decoder(WriteRequest).decode
-decode_reply: Final = Decoder(Ready | Done | Result | Failed).decode
+decode_reply: Final = Decoder(Ready | WritesDone | WriteResult | WriteFailed).decode
 _payloads: Final[Mapping[WriteKind, Decoder[Any]]] = {
     WriteKind.EVENTS: Decoder(Groups),
     WriteKind.ORDER: Decoder(NewOrder),

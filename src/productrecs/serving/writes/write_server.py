@@ -17,10 +17,10 @@ from productrecs.processes.process_messages import FrameDecoder, Ready, encode_f
 from productrecs.serving.writes.write_client import exit_after_disk_failure
 from productrecs.serving.writes.write_handlers import write_handlers
 from productrecs.serving.writes.write_messages import (
-    Done,
-    Failed,
-    Result,
+    WriteFailed,
     WriteKind,
+    WriteResult,
+    WritesDone,
     decode_payload,
     decode_request,
 )
@@ -122,14 +122,14 @@ class _ApiConnection(asyncio.Protocol):
         if result is None:
             self._done_numbers.append(number)
         else:
-            self._frames_to_send.append(encode_frame(Result(number, result)))
+            self._frames_to_send.append(encode_frame(WriteResult(number, result)))
 
     def send_error(self, number: int, error: BaseException) -> None:
         """Queue an error, to be sent at the end of this loop iteration."""
         if not isinstance(error, ProductRecsError):
             _log.error("write failed", exc_info=error)
         self._schedule_send()
-        failed = Failed(number, type(error).__name__, str(error))
+        failed = WriteFailed(number, type(error).__name__, str(error))
         self._frames_to_send.append(encode_frame(failed))
 
     def _schedule_send(self) -> None:
@@ -139,7 +139,7 @@ class _ApiConnection(asyncio.Protocol):
     def _send(self) -> None:
         frames, self._frames_to_send = self._frames_to_send, []
         if self._done_numbers:
-            frames.append(encode_frame(Done(self._done_numbers)))
+            frames.append(encode_frame(WritesDone(self._done_numbers)))
             self._done_numbers = []
         if self._transport is not None:
             self._transport.write(b"".join(frames))

@@ -205,13 +205,15 @@ def write_archive(
         OSError: when the disk is full or fails.
     """
     with _created(path) as file, _packing(file, compressed=compressed) as packed:
-        sums = _Sums()
+        sums = _MemberChecksums()
         with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar:
             tar.copybufsize = _BLOCK  # type: ignore[attr-defined]  # not in the stubs
             content = manifest.to_json()
             _add(tar, _MANIFEST, len(content), sums.adding(_MANIFEST, io.BytesIO(content)))
             for name, size in manifest.sizes.items():
-                watched = _Reading(members[name], _sync_and_pause_callback(file, advance))
+                watched = _ReadCallbackFile(
+                    members[name], _sync_and_pause_callback(file, advance)
+                )
                 _add(tar, name, size, sums.adding(name, watched))
             listed = sums.listed()
             _add(tar, _SUMS, len(listed), io.BytesIO(listed))
@@ -238,7 +240,7 @@ def unpack_archive(
         try:
             tar = tarfile.open(fileobj=decompressed, mode="r|", bufsize=_BLOCK)  # noqa: SIM115 - a stream: nothing of its own to close
             head = _small(tar, _MANIFEST)
-            manifest, sums = parse_manifest(head), _Sums()
+            manifest, sums = parse_manifest(head), _MemberChecksums()
         except (*_BROKEN, NotABackupError) as error:
             raise _unreadable(decompressed) from error
         sums.add(_MANIFEST, head)
@@ -270,7 +272,7 @@ def _unreadable(decompressed: object) -> BackupError:
     return not_a_backup()
 
 
-class _Reading(io.RawIOBase):
+class _ReadCallbackFile(io.RawIOBase):
     """A file that calls `on_block` with each block read."""
 
     def __init__(self, file: BinaryIO, on_block: Callable[[bytes], object]) -> None:
@@ -283,7 +285,7 @@ class _Reading(io.RawIOBase):
         return block
 
 
-class _Sums:
+class _MemberChecksums:
     """The SHA-256 of each member, in the order in which they are read."""
 
     def __init__(self) -> None:
@@ -292,10 +294,10 @@ class _Sums:
     def add(self, name: str, content: bytes) -> None:
         self._found[name] = hashlib.sha256(content)
 
-    def adding(self, name: str, file: BinaryIO | _Reading) -> BinaryIO:
+    def adding(self, name: str, file: BinaryIO | _ReadCallbackFile) -> BinaryIO:
         """Return `file`; its digest is known once it has been read."""
         found = self._found[name] = hashlib.sha256()
-        return cast("BinaryIO", _Reading(cast("BinaryIO", file), found.update))
+        return cast("BinaryIO", _ReadCallbackFile(cast("BinaryIO", file), found.update))
 
     def listed(self) -> bytes:
         lines = (f"{sha256.hexdigest()}  {name}\n" for name, sha256 in self._found.items())

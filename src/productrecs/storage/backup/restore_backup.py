@@ -76,7 +76,7 @@ def replace_data_folder(staged: Path, folder: Path, *, replace: bool) -> Path | 
     return replaced_folder
 
 
-class _Database:
+class _LockedDatabase:
     """The database to replace, locked while this is open."""
 
     def __init__(self, path: Path) -> None:
@@ -106,13 +106,13 @@ class _Database:
 
 
 @contextlib.contextmanager
-def _sole_user(path: Path) -> Iterator[_Database | None]:
+def _sole_user(path: Path) -> Iterator[_LockedDatabase | None]:
     """Yield the locked database at `path`; None if none is readable."""
     if not path.exists():
         yield None
         return
     with _translated():
-        database = _Database(path)
+        database = _LockedDatabase(path)
     try:
         with _translated():
             is_readable = _locked(database)
@@ -121,7 +121,7 @@ def _sole_user(path: Path) -> Iterator[_Database | None]:
         database.close()
 
 
-def _locked(database: _Database) -> bool:
+def _locked(database: _LockedDatabase) -> bool:
     try:
         database.lock()
     except (apsw.NotADBError, apsw.CorruptError):
@@ -136,7 +136,7 @@ def _locked(database: _Database) -> bool:
 
 
 def _check_replaceable_database(
-    database: _Database | None, folder: Path, *, replace: bool
+    database: _LockedDatabase | None, folder: Path, *, replace: bool
 ) -> bool:
     """Return whether no database exists; raise if it may not be replaced."""
     path = folder / DATABASE

@@ -51,7 +51,7 @@ _LOCK: Final = ".fetching"
 
 
 @dataclass(slots=True)
-class _Fetch:
+class _WantedSnapshot:
     """A wanted snapshot, and when to try next."""
 
     name: SnapshotName
@@ -71,7 +71,7 @@ class SnapshotCache:
         self.shared = shared
         self._folders = dict(folders or {})
         self._changed = threading.Condition()
-        self._wanted: dict[tuple[str, str], _Fetch] = {}
+        self._wanted: dict[tuple[str, str], _WantedSnapshot] = {}
         self._refused: dict[tuple[str, str], str] = {}  # the last one that cannot be had
         self._discarded: set[SnapshotName] = set()
         self._indexes: dict[str, str] = {}  # the last known index by store
@@ -193,7 +193,7 @@ class SnapshotCache:
             wanted = self._wanted.get(name[:2])
             if wanted is not None and wanted.name == name:
                 return
-            self._wanted[name[:2]] = _Fetch(name)
+            self._wanted[name[:2]] = _WantedSnapshot(name)
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(
                     target=self._fetch_wanted, name="objects", daemon=True
@@ -215,7 +215,7 @@ class SnapshotCache:
                     del self._wanted[fetch.name[:2]]
                 self._changed.notify_all()
 
-    def _try_fetch(self, fetch: _Fetch) -> bool:
+    def _try_fetch(self, fetch: _WantedSnapshot) -> bool:
         """Fetch a snapshot; return whether there is nothing left to do."""
         shared, extra = self.shared, {"store": fetch.name.store_id, "kind": fetch.name.kind}
         try:

@@ -67,7 +67,7 @@ class CommitWaiter(Protocol):
 
 
 @dataclass(slots=True)
-class _Pending:
+class _QueuedWrite:
     handler: BatchHandler
     key: Hashable
     payload: Any
@@ -77,11 +77,11 @@ class _Pending:
     claim: Claim | None
 
 
-_Outcome = tuple[_Pending, Any, BaseException | None]
+_Outcome = tuple[_QueuedWrite, Any, BaseException | None]
 """A write, its result, and the error if it failed."""
 
 
-class _Flusher:
+class _CommitFlusher:
     """Syncs committed writes to disk, then answers their callers."""
 
     def __init__(
@@ -135,14 +135,14 @@ class GroupCommit:
         self._limit = limit
         # A deque without a lock: its operations are atomic. With a lock, the event loop
         # would wait while the thread holds it and waits for the GIL.
-        self._waiting: deque[_Pending] = deque()
+        self._waiting: deque[_QueuedWrite] = deque()
         self._wake_up = threading.Condition()
         self._is_idle = False
         self._busy_since: float | None = None
         self._closing = False
         self._last_size = 0  # of the previous batch
         self._flusher = (
-            _Flusher(database, self._broke) if database.syncs_after_commit else None
+            _CommitFlusher(database, self._broke) if database.syncs_after_commit else None
         )
         self._thread = threading.Thread(target=self._run, name="group-commit", daemon=True)
         self._thread.start()
@@ -197,7 +197,7 @@ class GroupCommit:
             raise QueueFullError(message)
         transferred = claim.transfer() if claim is not None else None
         self._waiting.append(
-            _Pending(handler, key, payload, own_transaction, loop, waiter, transferred)
+            _QueuedWrite(handler, key, payload, own_transaction, loop, waiter, transferred)
         )
         if self._is_idle:
             with self._wake_up:
@@ -241,7 +241,7 @@ class GroupCommit:
                 self._is_idle = False
         return bool(self._waiting)
 
-    def _take_all(self) -> list[_Pending]:
+    def _take_all(self) -> list[_QueuedWrite]:
         return [self._waiting.popleft() for _ in range(len(self._waiting))]
 
     @property
@@ -250,14 +250,14 @@ class GroupCommit:
         since = self._busy_since
         return 0.0 if since is None else time.monotonic() - since
 
-    def _write(self, batch: list[_Pending]) -> None:
+    def _write(self, batch: list[_QueuedWrite]) -> None:
         self._busy_since = time.monotonic()
         try:
             self._write_groups(batch)
         finally:
             self._busy_since = None
 
-    def _write_groups(self, batch: list[_Pending]) -> None:
+    def _write_groups(self, batch: list[_QueuedWrite]) -> None:
         shared = [write for write in batch if not write.own_transaction]
         groups = [
             shared[start : start + BATCH_LIMIT]
@@ -278,15 +278,15 @@ class GroupCommit:
                 self._flusher.answer_once_flushed(outcomes)
 
     def _remove_blocked(
-        self, keys: set[Hashable], groups: list[list[_Pending]]
-    ) -> list[_Pending]:
+        self, keys: set[Hashable], groups: list[list[_QueuedWrite]]
+    ) -> list[_QueuedWrite]:
         """Remove and return queued writes that need the same lock as writes of `keys`.
 
         They have waited as long as the failed writes, and fail with them.
         """
         locks_all = self._database.has_one_writer
 
-        def is_blocked(write: _Pending) -> bool:
+        def is_blocked(write: _QueuedWrite) -> bool:
             return locks_all or write.key in keys
 
         blocked = [write for group in groups for write in group if is_blocked(write)]
@@ -301,7 +301,7 @@ class GroupCommit:
         )
         return blocked + [write for write in waiting if is_blocked(write)]
 
-    def _commit_or_split_batch(self, batch: list[_Pending]) -> list[_Outcome]:
+    def _commit_or_split_batch(self, batch: list[_QueuedWrite]) -> list[_Outcome]:
         try:
             return self._commit(batch)
         except StorageBrokenError as error:
@@ -330,8 +330,8 @@ class GroupCommit:
         _log.critical("disk sync failed", extra={"error": operator_text(error)})
         self._on_broken()
 
-    def _commit(self, batch: list[_Pending]) -> list[_Outcome]:
-        groups: dict[tuple[BatchHandler, Hashable], list[_Pending]] = {}
+    def _commit(self, batch: list[_QueuedWrite]) -> list[_Outcome]:
+        groups: dict[tuple[BatchHandler, Hashable], list[_QueuedWrite]] = {}
         for write in batch:
             groups.setdefault((write.handler, write.key), []).append(write)
         outcomes: list[_Outcome] = []

@@ -23,10 +23,10 @@ from productrecs.tenancy.users.repository import (
     NEW_STORE,
     OVER,
     STARTUP,
-    FactorRepository,
     Invitation,
     InvitationError,
     InvitationRepository,
+    SecondFactorRepository,
     UserRepository,
 )
 
@@ -269,7 +269,7 @@ def remove_member(database: Database, store_id: StoreId, user_id: str) -> Dashbo
         users = UserRepository(transaction, store_id)
         user = _member(users, user_id, keeps_owner=False)
         users.end_sessions(user_id)
-        FactorRepository(transaction, store_id).remove(user_id)
+        SecondFactorRepository(transaction, store_id).remove(user_id)
         InvitationRepository(transaction, store_id).remove_of(user_id)
         users.remove(user_id)
     return user

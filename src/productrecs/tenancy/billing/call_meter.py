@@ -129,7 +129,7 @@ class MonthlyCalls:
         )
 
 
-class Meter:
+class CallMeter:
     """One store's monthly counts in one process, checked against its plan."""
 
     __slots__ = (

@@ -31,8 +31,8 @@ from productrecs.tenancy.users.dashboard_user import (
 from productrecs.tenancy.users.memberships.repository import LoginRepository
 from productrecs.tenancy.users.repository import (
     BrowserFacts,
-    FactorRepository,
     OpenSession,
+    SecondFactorRepository,
     UserRepository,
 )
 
@@ -338,7 +338,9 @@ def find_login(users: UserRepository, email: str | None) -> DashboardUser | None
     return next((user for user in users.all() if user.role is Role.OWNER), None)
 
 
-def new_link_token(factors: FactorRepository, user: DashboardUser, now_ms: int) -> str:
+def new_link_token(
+    factors: SecondFactorRepository, user: DashboardUser, now_ms: int
+) -> str:
     """Return a token that starts one session of a user."""
     token = new_token(user.store_id)
     factors.purge_challenges(now_ms)
@@ -352,7 +354,9 @@ def find_link_user(database: Database, token: str, now_ms: int) -> DashboardUser
     if store_id is None:
         return None
     with database.reading() as connection:
-        return FactorRepository(connection, store_id).find_challenge(_hash(token), now_ms)
+        return SecondFactorRepository(connection, store_id).find_challenge(
+            _hash(token), now_ms
+        )
 
 
 def use_link_token(database: Database, token: str, now_ms: int) -> DashboardUser | None:
@@ -361,7 +365,7 @@ def use_link_token(database: Database, token: str, now_ms: int) -> DashboardUser
     if store_id is None:
         return None
     with database.transaction() as transaction:
-        waiting = FactorRepository(transaction, store_id)
+        waiting = SecondFactorRepository(transaction, store_id)
         user = waiting.find_challenge(_hash(token), now_ms)
         return user if waiting.remove_challenge(_hash(token)) else None
 

@@ -12,7 +12,7 @@ from typing import Final
 from productrecs.core.clock import Clock
 from productrecs.core.errors import ProductRecsError
 from productrecs.storage.sql.database import Database
-from productrecs.tenancy.users.repository import AttemptRepository
+from productrecs.tenancy.users.repository import LoginAttemptRepository
 
 _SITE: Final = 64  # IPv6 prefix length that one customer of a provider has
 
@@ -53,7 +53,7 @@ class AttemptLimits:
             TooManyAttemptsError: when a name has none left.
         """
         with self._database.reading() as connection:
-            full_at = AttemptRepository(connection).full_at(_hashes(names))
+            full_at = LoginAttemptRepository(connection).full_at(_hashes(names))
         wait_ms = full_at - self._clock() - (self._burst - 1) * self._each_ms
         if wait_ms > 0:
             raise TooManyAttemptsError(round(wait_ms / 1000) + 1)
@@ -62,7 +62,7 @@ class AttemptLimits:
         """Count a failure for every name; delete the buckets that are full again."""
         now_ms = self._clock()
         with self._database.transaction() as transaction:
-            attempts = AttemptRepository(transaction)
+            attempts = LoginAttemptRepository(transaction)
             attempts.purge(now_ms)
             for name_hash in _hashes(names):
                 attempts.extend(name_hash, now_ms, self._each_ms)
@@ -70,7 +70,7 @@ class AttemptLimits:
     def succeeded(self, *names: str) -> None:
         """Delete the failures of every name."""
         with self._database.transaction() as transaction:
-            AttemptRepository(transaction).delete(_hashes(names))
+            LoginAttemptRepository(transaction).delete(_hashes(names))
 
 
 def network_of(address: str) -> str:

@@ -302,7 +302,7 @@ class UserRepository:
         return self._connection.execute(query).rowcount > 0
 
 
-class AttemptRepository:
+class LoginAttemptRepository:
     """Token buckets of failures; names may belong to no store; never commits."""
 
     def __init__(self, connection: sa.Connection) -> None:
@@ -374,7 +374,7 @@ class SecondFactor:
         return replace(self, recovery=remaining)
 
 
-class FactorRepository:
+class SecondFactorRepository:
     """The second factors of one store's users, in one transaction; never commits."""
 
     def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:

@@ -19,8 +19,8 @@ from productrecs.tenancy.users.dashboard_user import (
 )
 from productrecs.tenancy.users.memberships.repository import LoginRepository
 from productrecs.tenancy.users.repository import (
-    FactorRepository,
     SecondFactor,
+    SecondFactorRepository,
 )
 from productrecs.tenancy.users.secret_cipher import (
     SecretCipher,
@@ -120,7 +120,7 @@ def pending_secret(
 ) -> str | None:
     """Return the secret that waits for its first code; None if it cannot be decrypted."""
     with database.reading() as connection:
-        factor = FactorRepository(connection, user.store_id).find(user.user_id)
+        factor = SecondFactorRepository(connection, user.store_id).find(user.user_id)
     if factor is None or factor.enabled_at is not None:
         return None
     try:
@@ -191,7 +191,7 @@ def new_challenge(database: Database, user: DashboardUser, now_ms: int) -> str:
     """Return a token for a login with a correct password; a code completes it."""
     token = new_token(user.store_id)
     with database.transaction() as transaction:
-        factors = FactorRepository(transaction, user.store_id)
+        factors = SecondFactorRepository(transaction, user.store_id)
         factors.add_challenge(hash_token(token), user, now_ms + CHALLENGE_MS)
         factors.purge_challenges(now_ms)
     return token
@@ -203,14 +203,14 @@ def challenged_user(database: Database, token: str, now_ms: int) -> DashboardUse
     if store_id is None:
         return None
     with database.reading() as connection:
-        factors = FactorRepository(connection, store_id)
+        factors = SecondFactorRepository(connection, store_id)
         return factors.find_challenge(hash_token(token), now_ms)
 
 
 def complete_challenge(database: Database, user: DashboardUser, token: str) -> bool:
     """Use up a challenge; return whether it existed."""
     with database.transaction() as transaction:
-        factors = FactorRepository(transaction, user.store_id)
+        factors = SecondFactorRepository(transaction, user.store_id)
         return factors.remove_challenge(hash_token(token))
 
 

@@ -38,7 +38,7 @@ from productrecs.engines.demand.forecast_features import store_totals
 from productrecs.records.catalog.availability import Availability
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
-from productrecs.training.demand.repository import DemandRepository, StoredRun
+from productrecs.training.demand.repository import DemandRepository, StoredForecastRun
 
 if TYPE_CHECKING:
     from productrecs.storage.sql.database import Database
@@ -360,7 +360,7 @@ DAILY_DAYS: Final = 120
 
 def forecast_and_publish(
     database: Database, store: Store, clock: Clock, progress: Progress, threads: int = 2
-) -> StoredRun:
+) -> StoredForecastRun:
     """Forecast `store` from its sales up to yesterday; return the published run.
 
     `progress` is called with shares of 1, and may raise to stop the run.
@@ -460,11 +460,11 @@ def _item_backtest_from_dict(stored: Mapping[str, Any]) -> ItemBacktest:
 
 def _build_stored_run(
     inputs: DemandInputs, forecast: DemandForecast, now_ms: int, seconds: float
-) -> StoredRun:
+) -> StoredForecastRun:
     totals = store_totals(inputs.demand)[-HISTORY_DAYS:]
     first = inputs.days.count - len(totals)
     total = forecast.total
-    return StoredRun(
+    return StoredForecastRun(
         generated_at=now_ms,
         first_day=inputs.days.iso(inputs.days.count + 1),
         target_mode=inputs.target_mode,
@@ -549,7 +549,7 @@ def _round_path(path: Any) -> list[list[float]]:
 
 
 def _publish(
-    database: Database, store: Store, run: StoredRun, rows: list[Sequence[object]]
+    database: Database, store: Store, run: StoredForecastRun, rows: list[Sequence[object]]
 ) -> None:
     with database.transaction() as transaction:
         repository = DemandRepository(transaction, store.store_id)

@@ -47,7 +47,7 @@ class StockOut(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class StoredRun:
+class StoredForecastRun:
     """A store's forecast, as stored."""
 
     generated_at: int
@@ -62,17 +62,17 @@ class StoredRun:
     seconds: float
 
 
-class LastForecast(NamedTuple):
+class LastForecastTime(NamedTuple):
     """The time of a store's last forecast."""
 
     store_id: StoreId
     generated_at: int
 
 
-def last_forecasts(connection: sa.Connection) -> list[LastForecast]:
+def last_forecasts(connection: sa.Connection) -> list[LastForecastTime]:
     """Return the last forecast time of every store, including deleted stores."""
     query = sa.select(forecast_runs.c.store_id, forecast_runs.c.generated_at)
-    return [LastForecast(*row) for row in connection.execute(query)]
+    return [LastForecastTime(*row) for row in connection.execute(query)]
 
 
 class DemandRepository:
@@ -174,7 +174,7 @@ class DemandRepository:
         )
 
     def replace_run(
-        self, database: Database, run: StoredRun, rows: Sequence[Sequence[object]]
+        self, database: Database, run: StoredForecastRun, rows: Sequence[Sequence[object]]
     ) -> None:
         """Publish `run` and its items' `rows` (number, method, days, ...)."""
         for table in (forecast_runs, item_forecasts, forecast_drafts):

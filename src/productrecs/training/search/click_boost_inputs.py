@@ -48,7 +48,7 @@ class SearchRows(NamedTuple):
     queries: Items  # indexes of terms; 0 for carts and purchases
 
 
-class _Pages:
+class _PagedSearchRows:
     """Rows that arrive page by page, joined when they are used."""
 
     def __init__(self) -> None:
@@ -70,8 +70,8 @@ class SearchInputs:
     """One store's searches, and the carts since the first of them."""
 
     terms: list[str] = field(default_factory=list)  # by number
-    _searches: _Pages = field(default_factory=_Pages)
-    _carts: _Pages = field(default_factory=_Pages)
+    _searches: _PagedSearchRows = field(default_factory=_PagedSearchRows)
+    _carts: _PagedSearchRows = field(default_factory=_PagedSearchRows)
     _numbers: dict[str, int] = field(default_factory=dict)
     _intents: tuple[str, list[str]] = ("", [])  # intents of `terms` in one language
 

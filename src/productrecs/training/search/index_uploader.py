@@ -45,7 +45,7 @@ Stamps = tuple[object, ...]
 
 
 @dataclass(slots=True)
-class _Uploaded:
+class _UploadState:
     """What was uploaded of a store, and when the next upload may begin."""
 
     stamps: Stamps = ()
@@ -65,7 +65,7 @@ class IndexUploader:
         self._root = root
         self._shared = shared
         self._lease = lease
-        self._stores: dict[StoreId, _Uploaded] = {}
+        self._stores: dict[StoreId, _UploadState] = {}
         self._stopping = threading.Event()
         self._may_upload = threading.Event()
         self._renewed_at = time.monotonic()
@@ -102,7 +102,7 @@ class IndexUploader:
         with self._database.reading() as connection:
             heads = serving_snapshots(connection)
         for head in heads:
-            uploaded = self._stores[head.store_id] = _Uploaded(index_id=head.index_id)
+            uploaded = self._stores[head.store_id] = _UploadState(index_id=head.index_id)
             if head.index_id is None:
                 continue
             folder = index_folder(self._root, head.store_id)
@@ -145,7 +145,7 @@ class IndexUploader:
         for store_id in self._stores.keys() - {head.store_id for head in heads}:
             del self._stores[store_id]
         for head in heads:
-            uploaded = self._stores.setdefault(head.store_id, _Uploaded())
+            uploaded = self._stores.setdefault(head.store_id, _UploadState())
             if head.index_id is None:  # never uploaded, or a reader found it damaged
                 uploaded.index_id = None
             elif head.index_id != uploaded.index_id:
@@ -154,7 +154,7 @@ class IndexUploader:
                 return False
         return True
 
-    def _upload_if_changed(self, store_id: StoreId, uploaded: _Uploaded) -> bool:
+    def _upload_if_changed(self, store_id: StoreId, uploaded: _UploadState) -> bool:
         folder = index_folder(self._root, store_id)
         stamps, now = _stamps(folder), time.monotonic()
         is_current = uploaded.index_id is not None and stamps == uploaded.stamps
@@ -181,7 +181,7 @@ class IndexUploader:
         return True
 
     @staticmethod
-    def _keep_present_digests(uploaded: _Uploaded) -> None:
+    def _keep_present_digests(uploaded: _UploadState) -> None:
         for path, state in list(uploaded.known_digests):
             if not Path(path).exists():
                 del uploaded.known_digests[path, state]

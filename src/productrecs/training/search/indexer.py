@@ -177,7 +177,7 @@ _REDETECTION_GROWTH: Final = 10  # growth factor after which the language is det
 
 
 @dataclass(slots=True)
-class _Indexing:
+class _StoreIndexState:
     """One store: its serving index, and its draft."""
 
     folder: IndexFolder
@@ -203,7 +203,7 @@ class Indexer:
         self._root = root
         self._accounts = accounts
         self._seconds = seconds
-        self._indexings: dict[StoreId, _Indexing] = {}
+        self._indexings: dict[StoreId, _StoreIndexState] = {}
         self._is_writing = False  # whether a writer is open, which takes much memory
         self._opened = 0  # writers, since the last commit of those that are due
         self._slowness = 1.0  # the factor of the pauses between checks
@@ -252,7 +252,7 @@ class Indexer:
 
     def _run_store_step(
         self,
-        action: Callable[[RawReader, CatalogHead, Store, _Indexing], bool],
+        action: Callable[[RawReader, CatalogHead, Store, _StoreIndexState], bool],
         reader: RawReader,
         head: CatalogHead,
     ) -> bool:
@@ -260,7 +260,7 @@ class Indexer:
         store = self._accounts.by_id(head.store_id)
         indexing = self._indexings.get(head.store_id)
         if indexing is None:
-            indexing = _Indexing(index_folder(self._root, head.store_id))
+            indexing = _StoreIndexState(index_folder(self._root, head.store_id))
             self._indexings[head.store_id] = indexing
         if store is None or self._seconds() < indexing.not_before:
             return False
@@ -277,7 +277,7 @@ class Indexer:
         return True
 
     def _follow(
-        self, reader: RawReader, head: CatalogHead, store: Store, indexing: _Indexing
+        self, reader: RawReader, head: CatalogHead, store: Store, indexing: _StoreIndexState
     ) -> bool:
         """Update the serving index; start a draft if needed."""
         if head.seq == 0 and indexing.live is None:
@@ -290,7 +290,7 @@ class Indexer:
             return False
         return not live.index_next_batch(reader, head.seq, publish=True)
 
-    def _open_and_check_serving_index(self, indexing: _Indexing) -> None:
+    def _open_and_check_serving_index(self, indexing: _StoreIndexState) -> None:
         """Find the serving index and check its integrity.
 
         Raises:
@@ -317,7 +317,7 @@ class Indexer:
             )
 
     @staticmethod
-    def _repair_unreadable_pointer(indexing: _Indexing, live: IndexFollower) -> None:
+    def _repair_unreadable_pointer(indexing: _StoreIndexState, live: IndexFollower) -> None:
         """Rewrite the pointer to the serving index if it is unreadable.
 
         Raises:
@@ -333,7 +333,7 @@ class Indexer:
         indexing.stamp = stamp
 
     def _check_checksums_when_due(
-        self, indexing: _Indexing, manifest: IndexManifest, now: float
+        self, indexing: _StoreIndexState, manifest: IndexManifest, now: float
     ) -> None:
         """Compare files with their checksums after a modification, or after a while.
 
@@ -349,7 +349,7 @@ class Indexer:
             indexing.folder.check_files(manifest)
 
     def _needs_new_index(
-        self, reader: RawReader, head: CatalogHead, store: Store, indexing: _Indexing
+        self, reader: RawReader, head: CatalogHead, store: Store, indexing: _StoreIndexState
     ) -> bool:
         """Return whether a new index is needed: there is none, or its language changed.
 
@@ -369,7 +369,7 @@ class Indexer:
         return found != live.manifest.language
 
     def _begin_new_index(
-        self, reader: RawReader, head: CatalogHead, store: Store, indexing: _Indexing
+        self, reader: RawReader, head: CatalogHead, store: Store, indexing: _StoreIndexState
     ) -> None:
         """Start a new index: as a draft, or as the serving one if there is none."""
         language = store.settings.language
@@ -393,7 +393,7 @@ class Indexer:
         return indexing is not None and indexing.draft is not None
 
     def _continue_draft(
-        self, reader: RawReader, head: CatalogHead, store: Store, indexing: _Indexing
+        self, reader: RawReader, head: CatalogHead, store: Store, indexing: _StoreIndexState
     ) -> bool:
         """Continue the draft; once it has caught up, it serves."""
         draft = indexing.draft
@@ -416,7 +416,7 @@ class Indexer:
             )
         return True
 
-    def _discard(self, indexing: _Indexing) -> None:
+    def _discard(self, indexing: _StoreIndexState) -> None:
         """Drop the broken index; the next turn starts a new one."""
         manifest = indexing.folder.current()
         if manifest is not None and indexing.draft is None:

@@ -68,7 +68,7 @@ _PIECE, _SCORE, _TEXT = 1, 2, 1  # fields of the file of pieces
 Floats = npt.NDArray[np.float32]
 
 
-class _Array(NamedTuple):
+class _NetworkArray(NamedTuple):
     """An array of the network: its name in the package, and its shape."""
 
     name: str
@@ -78,30 +78,33 @@ class _Array(NamedTuple):
 _NORM: Final = ("ln_g", "ln_b")
 
 
-def _network_arrays() -> list[_Array]:
+def _network_arrays() -> list[_NetworkArray]:
     """Return the arrays of the network, in the order of its file."""
     wide = _SIZE + len(_CONTEXTS) * _CHANNELS
-    arrays = [_Array("scale", (_TABLES,)), _Array("lo", (_TABLES,))]
+    arrays = [_NetworkArray("scale", (_TABLES,)), _NetworkArray("lo", (_TABLES,))]
     for count, _ in _CONTEXTS:
         arrays += [
-            _Array(f"proj{count}", (_SIZE, _CHANNELS)),
+            _NetworkArray(f"proj{count}", (_SIZE, _CHANNELS)),
             *(
-                _Array(f"{name}{count}", (_CHANNELS,))
+                _NetworkArray(f"{name}{count}", (_CHANNELS,))
                 for name in ("proj_b", "ln_g", "ln_b")
             ),
-            *(_Array(f"w{n}_{count}", (count * _CHANNELS, _CHANNELS)) for n in (1, 2)),
-            *(_Array(f"b{n}_{count}", (_CHANNELS,)) for n in (1, 2)),
+            *(
+                _NetworkArray(f"w{n}_{count}", (count * _CHANNELS, _CHANNELS))
+                for n in (1, 2)
+            ),
+            *(_NetworkArray(f"b{n}_{count}", (_CHANNELS,)) for n in (1, 2)),
         ]
     return [
         *arrays,
-        *(_Array(name, (wide,)) for name in _NORM),
-        _Array("cnn_W", (wide, _SIZE)),
-        _Array("cnn_b", (_SIZE,)),
-        *(_Array(name, (_SIZE, 320)) for name in ("d0", "p1")),
-        _Array("d1", (320, 320)),
-        *(_Array(name, (320, _SIZE)) for name in ("d2", "p3")),
-        _Array("d3", (_SIZE, _SIZE)),
-        _Array("eps", ()),
+        *(_NetworkArray(name, (wide,)) for name in _NORM),
+        _NetworkArray("cnn_W", (wide, _SIZE)),
+        _NetworkArray("cnn_b", (_SIZE,)),
+        *(_NetworkArray(name, (_SIZE, 320)) for name in ("d0", "p1")),
+        _NetworkArray("d1", (320, 320)),
+        *(_NetworkArray(name, (320, _SIZE)) for name in ("d2", "p3")),
+        _NetworkArray("d3", (_SIZE, _SIZE)),
+        _NetworkArray("eps", ()),
     ]
 
 
@@ -193,7 +196,7 @@ def _hash_prefixes(text: str) -> list[int]:
     return list(itertools.accumulate(map(ord, text), _hash_on, initial=0))
 
 
-class _Pieces(NamedTuple):
+class _WordPieces(NamedTuple):
     """A text as word pieces, and the logarithm of their probability."""
 
     numbers: list[int]
@@ -214,12 +217,12 @@ class UnigramTokenizer:
         self._powers = np.array(powers, np.uint64)
         self._unknown = float(self._scores.min()) - _UNKNOWN_PENALTY
 
-    def split_into_pieces(self, text: str) -> _Pieces:
+    def split_into_pieces(self, text: str) -> _WordPieces:
         """Return the pieces of a text after Unicode normalisation NFKC."""
         words = unicodedata.normalize("NFKC", text).split()
         spelled = "".join(_BLANK + word for word in words)[:_LONGEST]
         if not spelled:
-            return _Pieces([_UNKNOWN], self._unknown)
+            return _WordPieces([_UNKNOWN], self._unknown)
         best = [0.0] + [-np.inf] * len(spelled)
         begins, chosen = [0] * len(best), [_UNKNOWN] * len(best)
         found = self._pieces_by_begin(spelled)
@@ -235,7 +238,7 @@ class UnigramTokenizer:
         while end:
             numbers.append(chosen[end])
             end = begins[end]
-        return _Pieces(numbers[::-1], best[-1])
+        return _WordPieces(numbers[::-1], best[-1])
 
     def _pieces_by_begin(self, text: str) -> dict[int, list[tuple[int, int, float]]]:
         """Return length, number and score of the pieces that begin at each letter."""

@@ -73,7 +73,7 @@ def write_compact_model(source: memoryview, target: Path) -> None:
     """
     weights = target.with_suffix(".weights")
     try:
-        model, content = _Rewriting(source, weights.name).rewrite()
+        model, content = _NetworkRewriter(source, weights.name).rewrite()
     except (ValueError, KeyError, TypeError, IndexError) as error:
         message = f"the text model has another form: {error!r}"
         raise ModelFileError(message) from error
@@ -103,14 +103,14 @@ class _Initializer:
         return found
 
 
-class _Scaled(NamedTuple):
+class _ScaledWeights(NamedTuple):
     """Names of int8 weights and of their scales."""
 
     weights: str
     scales: str
 
 
-class _Rewriting:
+class _NetworkRewriter:
     """One network, read and rewritten."""
 
     def __init__(self, source: memoryview, weights_file: str) -> None:
@@ -149,7 +149,9 @@ class _Rewriting:
     def _parts(self, field_number: int) -> Iterator[memoryview]:
         return (_bytes(part) for key, part in self._graph if key == field_number)
 
-    def _scaled_weights_by_output(self, nodes: Sequence[_Node]) -> dict[str, _Scaled]:
+    def _scaled_weights_by_output(
+        self, nodes: Sequence[_Node]
+    ) -> dict[str, _ScaledWeights]:
         """Return the arrays that are computed from int8 weights and scales, by name."""
         casts = {
             operation.output: operation.inputs[0]
@@ -159,13 +161,15 @@ class _Rewriting:
             and self._tensors[operation.inputs[0]].kind == _INT8
         }
         return {
-            operation.output: _Scaled(casts[operation.inputs[0]], operation.inputs[1])
+            operation.output: _ScaledWeights(
+                casts[operation.inputs[0]], operation.inputs[1]
+            )
             for operation in nodes
             if operation.operator == "Mul" and operation.inputs[0] in casts
         }
 
     def _rewrite_node(
-        self, operation: _Node, scaled: Mapping[str, _Scaled]
+        self, operation: _Node, scaled: Mapping[str, _ScaledWeights]
     ) -> Iterator[bytes]:
         used = [index for index, name in enumerate(operation.inputs) if name in scaled]
         if not used:
@@ -178,7 +182,7 @@ class _Rewriting:
             message = f"{operation.operator} of int8 weights"
             raise ValueError(message)
 
-    def _int8_product_node(self, operation: _Node, scaled: _Scaled) -> bytes:
+    def _int8_product_node(self, operation: _Node, scaled: _ScaledWeights) -> bytes:
         weights, scales = (self._tensors[name].array() for name in scaled)
         input_size, output_size = weights.shape
         if input_size % _BLOCK or scales.shape != (1, output_size):
@@ -200,7 +204,7 @@ class _Rewriting:
             accuracy_level=_INT8_PRODUCTS,
         )
 
-    def _lookup_nodes(self, operation: _Node, scaled: _Scaled) -> Iterator[bytes]:
+    def _lookup_nodes(self, operation: _Node, scaled: _ScaledWeights) -> Iterator[bytes]:
         weights, scales = (self._tensors[name] for name in scaled)
         if scales.shape != (weights.shape[0], 1):
             message = f"a table of {weights.shape} with scales of {scales.shape}"

@@ -77,7 +77,7 @@ _AFTER_ALL: Final = 2**62
 
 
 @dataclass(slots=True)
-class _Progress:
+class _StoreEmbeddingProgress:
     """One store: its embedded position in the catalog, and unpublished vectors."""
 
     position: ChangePosition = field(default_factory=lambda: ChangePosition(0, _AFTER_ALL))
@@ -89,7 +89,7 @@ class _Progress:
     not_before: float = 0.0
 
 
-class MeaningBuilder:
+class SemanticSpaceBuilder:
     """Keeps the semantic spaces of all stores up to date; `run_once` does the next step."""
 
     def __init__(
@@ -103,7 +103,7 @@ class MeaningBuilder:
         self._root, self._kind = root, kind
         self._embedder = embedder
         self._seconds = seconds
-        self._stores: dict[StoreId, _Progress] = {}
+        self._stores: dict[StoreId, _StoreEmbeddingProgress] = {}
         self._active_at = self._prepare_from = seconds()
         self.is_off = False
 
@@ -155,7 +155,7 @@ class MeaningBuilder:
         self, reader: RawReader, head: CatalogHead, stopping: threading.Event
     ) -> bool:
         """Run a store's step; a failure stops no other store, a broken model stops all."""
-        progress = self._stores.setdefault(head.store_id, _Progress())
+        progress = self._stores.setdefault(head.store_id, _StoreEmbeddingProgress())
         # A push of many items has one sequence number: part of them may be unread.
         has_read_all = progress.position >= ChangePosition(head.seq, _AFTER_ALL)
         is_idle = has_read_all and not progress.is_dirty
@@ -177,7 +177,7 @@ class MeaningBuilder:
         self,
         reader: RawReader,
         head: CatalogHead,
-        progress: _Progress,
+        progress: _StoreEmbeddingProgress,
         stopping: threading.Event,
     ) -> None:
         """Embed the next changed texts; publish when all are done, or after a while."""
@@ -203,11 +203,11 @@ class MeaningBuilder:
         elif self._is_due(progress, progress.vectors):
             self._publish_space(head, progress)
 
-    def _is_due(self, progress: _Progress, vectors: ProductVectors) -> bool:
+    def _is_due(self, progress: _StoreEmbeddingProgress, vectors: ProductVectors) -> bool:
         """Return whether to publish a catalog whose embedding is in progress."""
         return progress.embedded >= max(READ_BATCH, len(vectors) // 4)
 
-    def _publish_space(self, head: CatalogHead, progress: _Progress) -> None:
+    def _publish_space(self, head: CatalogHead, progress: _StoreEmbeddingProgress) -> None:
         """Publish the embedded products to searches."""
         vectors = progress.vectors
         if vectors is None or not progress.is_dirty:
@@ -233,7 +233,7 @@ class MeaningBuilder:
         progress.not_before = self._seconds() + len(vectors) / _PER_SECOND
 
 
-class Embedded(NamedTuple):
+class EmbeddingResult(NamedTuple):
     """Number of embedded texts, and the distinct longer words of all titles."""
 
     embedded: int
@@ -245,7 +245,7 @@ def embed_products(
     products: Sequence[ProductText],
     embedder: TextEncoder,
     stopping: threading.Event | None = None,
-) -> Embedded:
+) -> EmbeddingResult:
     """Embed the product texts without a vector, until `stopping` is set.
 
     Raises:
@@ -268,7 +268,7 @@ def embed_products(
         batch = new[begin : begin + _EMBED_BATCH]
         texts, numbers, digests = zip(*batch, strict=True)
         vectors.put(list(numbers), list(digests), embedder.embed(texts))
-    return Embedded(len(new), list(words))
+    return EmbeddingResult(len(new), list(words))
 
 
 def fit_space(

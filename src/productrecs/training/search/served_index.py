@@ -28,7 +28,7 @@ from productrecs.engines.text.query_suggestions import Mask, QuerySuggestions
 from productrecs.engines.text.search_index import (
     IndexHits,
     IndexQuery,
-    Relaxed,
+    QueryRelaxation,
     SearchIndex,
 )
 from productrecs.engines.text.semantic_space import SemanticSpace, SimilarProducts, Vectors
@@ -90,7 +90,7 @@ def fuse_with_similar_products(
         items=[*complete, *order],
         scores=[*hits.scores[: hits.complete], *(scale * ranks[item] for item in order)],
         with_every_word=hits.complete,
-        relaxed=Relaxed.WORDS if hits.items else Relaxed.MEANING,
+        relaxed=QueryRelaxation.WORDS if hits.items else QueryRelaxation.MEANING,
     )
 
 
@@ -208,7 +208,7 @@ class ServedSpace:
         self._space = None
 
 
-class ServedMeaning:
+class ServedSemanticSpaces:
     """One store's products of similar meaning, in the store's language and in others."""
 
     def __init__(self, folder: Path, queries: QueryEmbedders) -> None:
@@ -325,7 +325,9 @@ _NO_HITS: Final = IndexHits([], [])
 class ServedIndex:
     """One store's index in one process; one thread refreshes it, any number search it."""
 
-    def __init__(self, folder: IndexFolder, meaning: ServedMeaning | None = None) -> None:
+    def __init__(
+        self, folder: IndexFolder, meaning: ServedSemanticSpaces | None = None
+    ) -> None:
         """Start without an index; `refresh` opens it. `meaning` adds similar products."""
         self._folder = folder
         self._meaning = meaning

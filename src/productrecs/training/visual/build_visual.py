@@ -41,8 +41,8 @@ from productrecs.storage.files.snapshots import PICTURES, SnapshotName
 from productrecs.storage.sql.database import Database
 from productrecs.training.repository import TRAINING_KINDS, TrainingRepository
 from productrecs.training.visual.picture_embedding import (
+    DescriptorEmbedding,
     EmbeddingExamples,
-    PictureEmbedding,
 )
 from productrecs.training.visual.served_visual_model import pictures_folder
 
@@ -154,7 +154,7 @@ def build_and_publish_visual_model(
     database: Database,
     root: Path,
     store_id: StoreId,
-    embedding: PictureEmbedding,
+    embedding: DescriptorEmbedding,
     snapshots: SnapshotCache | None = None,
 ) -> str | None:
     """Build and publish a model of a store's pictures.
@@ -237,7 +237,7 @@ def _has_grown(serving: _ServingModel, items: Sequence[DescribedItem]) -> bool:
 
 
 def _serving_model(
-    folder: Path, progress: PictureProgress, embedding: PictureEmbedding
+    folder: Path, progress: PictureProgress, embedding: DescriptorEmbedding
 ) -> _ServingModel | None:
     if not progress.visual_id:
         return None
@@ -290,7 +290,7 @@ def _embed_items(
     database: Database,
     store_id: StoreId,
     items: Sequence[DescribedItem],
-    embedding: PictureEmbedding,
+    embedding: DescriptorEmbedding,
     space: Arrays,
     serving: _ServingModel | None,
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:

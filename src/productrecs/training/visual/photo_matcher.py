@@ -18,7 +18,10 @@ from productrecs.records.pictures.sandboxed_decoder import (
     PhotoRegion,
     SandboxedDecoder,
 )
-from productrecs.training.visual.picture_embedding import BuiltInEmbedding, PictureEmbedding
+from productrecs.training.visual.picture_embedding import (
+    BuiltInEmbedding,
+    DescriptorEmbedding,
+)
 from productrecs.training.visual.served_visual_model import ServedPictures
 
 Vector = npt.NDArray[np.floating[Any]]
@@ -88,7 +91,7 @@ class PhotoMatcher:
         self,
         viewer: SandboxedDecoder,
         pictures: ServedPictures,
-        embedding: PictureEmbedding,
+        embedding: DescriptorEmbedding,
     ) -> None:
         """Decode with `viewer`; `embedding` is the installation's."""
         own = BuiltInEmbedding()

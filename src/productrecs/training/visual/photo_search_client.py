@@ -65,7 +65,7 @@ class PhotoQuestion(msgspec.Struct, array_like=True):
     visible: bytes  # one bit for each of `count` items
 
 
-class OtherModel(msgspec.Struct, array_like=True, tag="other-model"):
+class PhotoModelReplaced(msgspec.Struct, array_like=True, tag="other-model"):
     """The named model was replaced, or is not published yet."""
 
 
@@ -94,7 +94,7 @@ class PhotoPlaces(msgspec.Struct, array_like=True, tag="places"):
     chance: list[float]
 
 
-PhotoReply = PhotoItems | PhotoPlaces | OtherModel | PictureRefusal
+PhotoReply = PhotoItems | PhotoPlaces | PhotoModelReplaced | PictureRefusal
 _Reply = TypeVar("_Reply", PhotoItems, PhotoPlaces)
 
 
@@ -140,19 +140,19 @@ class PhotoWorkerClient:
             PictureTooLargeError: when it has too many pixels.
             PhotoWorkerError: when the process ended, or did not answer in time.
         """
-        replies: Decoder[_Reply | OtherModel | PictureRefusal]
-        replies = Decoder(kind | OtherModel | PictureRefusal)
+        replies: Decoder[_Reply | PhotoModelReplaced | PictureRefusal]
+        replies = Decoder(kind | PhotoModelReplaced | PictureRefusal)
         reply = self._request_with_retry(question, photo, replies)
         if isinstance(reply, PictureRefusal):
             raise reply.error()
-        return None if isinstance(reply, OtherModel) else reply
+        return None if isinstance(reply, PhotoModelReplaced) else reply
 
     def _request_with_retry(
         self,
         question: PhotoQuestion,
         photo: bytes,
-        replies: Decoder[_Reply | OtherModel | PictureRefusal],
-    ) -> _Reply | OtherModel | PictureRefusal:
+        replies: Decoder[_Reply | PhotoModelReplaced | PictureRefusal],
+    ) -> _Reply | PhotoModelReplaced | PictureRefusal:
         had_normal_priority = self._has_normal_priority()
         try:
             return self._process.request(question, replies, photo)

@@ -31,8 +31,8 @@ from productrecs.training.visual.photo_matcher import PhotoMatcher, PhotoMatches
 from productrecs.training.visual.photo_search_client import (
     ALIKE,
     IDLE_PRIORITY,
-    OtherModel,
     PhotoItems,
+    PhotoModelReplaced,
     PhotoPlace,
     PhotoPlaces,
     PhotoQuestion,
@@ -69,7 +69,7 @@ class PhotoWorker:
         pictures = self._pictures_in(question.folder)
         pictures.open_published_model(question.visual_id)
         if pictures.visual_id != question.visual_id:
-            return OtherModel()
+            return PhotoModelReplaced()
         matcher = PhotoMatcher(self._viewer, pictures, self._embedding)
         limit, visible = question.limit, _unpack_visible(question)
         try:

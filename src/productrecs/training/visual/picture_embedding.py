@@ -47,7 +47,7 @@ class EmbeddingExamples(NamedTuple):
     pairs: npt.NDArray[np.integer[Any]]  # [n, 2] rows of co-viewed pictures
 
 
-class PictureEmbedding(Protocol):
+class DescriptorEmbedding(Protocol):
     """Maps a decoder's descriptors to vectors of length 1."""
 
     @property
@@ -212,7 +212,7 @@ def _split_descriptors(
     return descriptors[:, :LENGTH], features.astype(np.float32)
 
 
-def choose_embedding(model: ModelFile | None) -> PictureEmbedding:
+def choose_embedding(model: ModelFile | None) -> DescriptorEmbedding:
     """Return the embedding of an installation: its model's, or the built-in one."""
     if model is None:
         return BuiltInEmbedding()

@@ -15,9 +15,9 @@ from productrecs.engines.visual.visual_similarity import (
 )
 from productrecs.storage.files.model_files import BrokenModelError, open_arrays
 from productrecs.training.visual.picture_embedding import (
+    DescriptorEmbedding,
     Descriptors,
     PhotoQueries,
-    PictureEmbedding,
 )
 
 _log = logging.getLogger(__name__)
@@ -75,7 +75,7 @@ class ServedPictures:
         return fitted[1]
 
     def vectors_of(
-        self, descriptors: Descriptors, embedding: PictureEmbedding
+        self, descriptors: Descriptors, embedding: DescriptorEmbedding
     ) -> npt.NDArray[np.floating[Any]] | None:
         """Return a vector for each descriptor; None without a suitable embedding."""
         if self.embedder != embedding.name or not len(self.model):
@@ -83,13 +83,13 @@ class ServedPictures:
         return embedding.vectors_of(descriptors, self._space)
 
     def queries(
-        self, vectors: npt.NDArray[np.floating[Any]], embedding: PictureEmbedding
+        self, vectors: npt.NDArray[np.floating[Any]], embedding: DescriptorEmbedding
     ) -> PhotoQueries:
         """Return the query vectors for a product, for its kind, and for a scene's."""
         return embedding.queries(vectors, self._space)
 
     def mean_vector_of(
-        self, views: Descriptors, embedding: PictureEmbedding
+        self, views: Descriptors, embedding: DescriptorEmbedding
     ) -> npt.NDArray[np.floating[Any]] | None:
         """Return one vector for several views of a photo; None without an embedding."""
         vectors = self.vectors_of(views, embedding)

@@ -27,7 +27,7 @@ from productrecs.tenancy.users.memberships.repository import (
     LoginGoneError,
     LoginRepository,
 )
-from productrecs.tenancy.users.repository import FactorRepository, SecondFactor
+from productrecs.tenancy.users.repository import SecondFactor, SecondFactorRepository
 
 if TYPE_CHECKING:
     from productrecs.storage.sql.database import Database
@@ -60,7 +60,8 @@ def test_a_login_is_equal_in_all_its_stores(database: Database) -> None:
         logins.put_factor(second, factor.used_at(9))
         found = logins.find(second)
         steps = [
-            FactorRepository(transaction, one.store_id).find(one.user_id) for one in found
+            SecondFactorRepository(transaction, one.store_id).find(one.user_id)
+            for one in found
         ]
 
     assert [one.store_id for one in found] == [first.store_id, second.store_id]

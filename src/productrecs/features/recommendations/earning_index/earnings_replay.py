@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from productrecs.core.clock import iso
-from productrecs.core.report import Definition, Figure, Report, ReportQuery
+from productrecs.core.report import Figure, FigureDefinition, Report, ReportQuery
 from productrecs.engines.arrays import Floats, Ints
 from productrecs.features.recommendations.backtest import (
     MIN_GROUPS,
@@ -34,14 +34,18 @@ from productrecs.training.training_inputs import read_log
 WEIGHTS: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
 _MAX_CASES: Final = 2_000
 _COLUMNS: Final = (
-    Definition("weight", "number", "the setting earnings_weight; 0 is relevance only"),
-    Definition("found", "share", "lists that show a product of the same order"),
-    Definition("found_change", "share", "its change from weight 0"),
-    Definition("found_low", "share", "lower end of the change's 95 % interval"),
-    Definition("found_high", "share", "upper end of it"),
-    Definition("revenue", "money", "price of the products found, for 1,000 lists"),
-    Definition("margin", "money", "price less cost of the products found, for 1,000 lists"),
-    Definition("shown_margin", "money", "mean price less cost of a product shown"),
+    FigureDefinition(
+        "weight", "number", "the setting earnings_weight; 0 is relevance only"
+    ),
+    FigureDefinition("found", "share", "lists that show a product of the same order"),
+    FigureDefinition("found_change", "share", "its change from weight 0"),
+    FigureDefinition("found_low", "share", "lower end of the change's 95 % interval"),
+    FigureDefinition("found_high", "share", "upper end of it"),
+    FigureDefinition("revenue", "money", "price of the products found, for 1,000 lists"),
+    FigureDefinition(
+        "margin", "money", "price less cost of the products found, for 1,000 lists"
+    ),
+    FigureDefinition("shown_margin", "money", "mean price less cost of a product shown"),
 )
 
 
@@ -116,14 +120,19 @@ def earnings_report(database: Database, store: Store, query: ReportQuery) -> Rep
         if stored is None
         else (
             Figure(
-                Definition("orders", "count", "later orders replayed"), result["orders"]
+                FigureDefinition("orders", "count", "later orders replayed"),
+                result["orders"],
             ),
-            Figure(Definition("lists", "count", "lists made for them"), result["cases"]),
             Figure(
-                Definition("costs", "count", "products with a price and a cost"),
+                FigureDefinition("lists", "count", "lists made for them"), result["cases"]
+            ),
+            Figure(
+                FigureDefinition("costs", "count", "products with a price and a cost"),
                 result["costs"],
             ),
-            Figure(Definition("replayed_at", "time", "when"), iso(stored.computed_at)),
+            Figure(
+                FigureDefinition("replayed_at", "time", "when"), iso(stored.computed_at)
+            ),
         )
     )
     return Report(

@@ -8,8 +8,8 @@ from typing import Any, Final
 from productrecs.core.clock import iso
 from productrecs.core.ids import StoreId
 from productrecs.core.report import (
-    Definition,
     Figure,
+    FigureDefinition,
     Report,
     ReportError,
     ReportQuery,
@@ -43,39 +43,39 @@ RULE: Final = (
 )
 _VALUES: Final = ("high", "middle", "low")
 _GROUPS: Final = {
-    "segment": Definition(
+    "segment": FigureDefinition(
         "segment",
         "text",
         ("the segment, by where customers are in their own buying rhythm"),
     ),
-    "value": Definition(
+    "value": FigureDefinition(
         "value", "text", "high: the top 10 % by revenue; middle: the next 40 %"
     ),
 }
 _SUMS: Final = (
-    Definition("customers", "count", "how many customers"),
-    Definition("customers_share", "share", "of all customers"),
-    Definition("orders", "count", "their orders so far"),
-    Definition("revenue", "money", "their revenue so far, in the store's currency"),
-    Definition("revenue_share", "share", "of the revenue of all customers"),
-    Definition("revenue_each", "money", "revenue / customers"),
+    FigureDefinition("customers", "count", "how many customers"),
+    FigureDefinition("customers_share", "share", "of all customers"),
+    FigureDefinition("orders", "count", "their orders so far"),
+    FigureDefinition("revenue", "money", "their revenue so far, in the store's currency"),
+    FigureDefinition("revenue_share", "share", "of the revenue of all customers"),
+    FigureDefinition("revenue_each", "money", "revenue / customers"),
 )
 _CUSTOMER_COLUMNS: Final = (
-    Definition("customer", "text", "the customer's id"),
+    FigureDefinition("customer", "text", "the customer's id"),
     _GROUPS["segment"],
     _GROUPS["value"],
-    Definition("orders", "count", "their orders so far"),
-    Definition("revenue", "money", "their revenue in the store's currency"),
-    Definition("first_order", "day", "the day of their first order"),
-    Definition("last_order", "day", "the day of their last order"),
-    Definition(
+    FigureDefinition("orders", "count", "their orders so far"),
+    FigureDefinition("revenue", "money", "their revenue in the store's currency"),
+    FigureDefinition("first_order", "day", "the day of their first order"),
+    FigureDefinition("last_order", "day", "the day of their last order"),
+    FigureDefinition(
         "expected", "day", ("when the next order is expected; empty when it is overdue")
     ),
-    Definition(
+    FigureDefinition(
         "recency", "count", ("5: the fifth that bought most recently; 1: longest ago")
     ),
-    Definition("frequency", "count", "5: the fifth that ordered most often"),
-    Definition("money", "count", "5: the fifth that spent most"),
+    FigureDefinition("frequency", "count", "5: the fifth that ordered most often"),
+    FigureDefinition("money", "count", "5: the fifth that spent most"),
 )
 
 
@@ -147,9 +147,8 @@ def customer_segments_report(
         name="customers",
         title="Customers by recency, frequency and revenue (RFM)",
         figures=(
-            Figure(Definition("customers", "count", "customers who ever bought"), count),
             Figure(
-                Definition("worked_out", "time", "when this was computed"),
+                FigureDefinition("worked_out", "time", "when this was computed"),
                 None if stored is None else iso(stored.computed_at),
             ),
         ),

@@ -7,8 +7,8 @@ from datetime import date, timedelta
 from typing import Final, NamedTuple
 
 from productrecs.core.report import (
-    Definition,
     Figure,
+    FigureDefinition,
     Report,
     ReportError,
     ReportQuery,
@@ -34,11 +34,13 @@ RULE: Final = (
 )
 
 
-def definitions(name: str, unit: str) -> tuple[Definition, Definition]:
+def definitions(name: str, unit: str) -> tuple[FigureDefinition, FigureDefinition]:
     """Define the two parts of an attributed total."""
     return (
-        Definition(f"{name}_clicked", unit, f"{name} credited to a click"),
-        Definition(f"{name}_seen", unit, f"{name} credited to an impression: no click"),
+        FigureDefinition(f"{name}_clicked", unit, f"{name} credited to a click"),
+        FigureDefinition(
+            f"{name}_seen", unit, f"{name} credited to an impression: no click"
+        ),
     )
 
 
@@ -48,27 +50,33 @@ def by_touchpoint(total: float, clicked: float) -> tuple[float, float, float]:
 
 
 GROUPS: Final = {
-    "day": Definition(
+    "day": FigureDefinition(
         "day", "day", "the day in the store's time zone: of the cart or sale"
     ),
-    "widget": Definition("widget", "text", "the widget that the credited click came from"),
-    "source": Definition("source", "text", "the engine that supplied the product"),
-    "position": Definition("position", "count", "its place in the list, from 1"),
+    "widget": FigureDefinition(
+        "widget", "text", "the widget that the credited click came from"
+    ),
+    "source": FigureDefinition("source", "text", "the engine that supplied the product"),
+    "position": FigureDefinition("position", "count", "its place in the list, from 1"),
 }
 DEFAULT_BY: Final = ("widget", "source")
 
-CURRENCY: Final = Definition("currency", "text", "the currency of value and revenue")
+CURRENCY: Final = FigureDefinition("currency", "text", "the currency of value and revenue")
 MEASURES: Final = (
-    Definition("shown", "count", "recommended products shown (rec-impression), live"),
-    Definition("clicked", "count", "clicks on them (rec-click), live"),
-    Definition("click_rate", "share", "clicked / shown"),
-    Definition("carts", "count", "credited add-to-carts"),
+    FigureDefinition("shown", "count", "recommended products shown (rec-impression), live"),
+    FigureDefinition("clicked", "count", "clicks on them (rec-click), live"),
+    FigureDefinition("click_rate", "share", "clicked / shown"),
+    FigureDefinition("carts", "count", "credited add-to-carts"),
     *definitions("carts", "count"),
-    Definition("cart_value", "money", "the value of all of them"),
-    Definition("sales", "count", "credited order lines and buy events, without returns"),
+    FigureDefinition("cart_value", "money", "the value of all of them"),
+    FigureDefinition(
+        "sales", "count", "credited order lines and buy events, without returns"
+    ),
     *definitions("sales", "count"),
-    Definition("units", "count", "units in them, net of returns; unknown counts as 1"),
-    Definition("revenue", "money", "their revenue, net of returns"),
+    FigureDefinition(
+        "units", "count", "units in them, net of returns; unknown counts as 1"
+    ),
+    FigureDefinition("revenue", "money", "their revenue, net of returns"),
     *definitions("revenue", "money"),
 )
 
@@ -364,4 +372,4 @@ def _none(currency: str) -> StoreTotals:
 
 
 def _figure(name: str, unit: str, value: ReportValue, meaning: str) -> Figure:
-    return Figure(Definition(name, unit, meaning), value)
+    return Figure(FigureDefinition(name, unit, meaning), value)

@@ -5,8 +5,8 @@ from typing import Final
 
 from productrecs.core.clock import iso
 from productrecs.core.report import (
-    Definition,
     Figure,
+    FigureDefinition,
     Report,
     ReportError,
     ReportQuery,
@@ -50,15 +50,17 @@ def sales_report(database: Database, store: Store, period: ReportQuery) -> Repor
 
 
 _SALE_COLUMNS: Final = (
-    Definition("time", "time", "when the line was bought"),
-    Definition("order_id", "text", "the order; empty for a buy event without one"),
-    Definition("item_id", "text", "the product"),
-    Definition("title", "text", "its current title"),
-    Definition("units", "count", "units; unknown counts as 1"),
-    Definition("revenue", "money", "the line's revenue"),
+    FigureDefinition("time", "time", "when the line was bought"),
+    FigureDefinition("order_id", "text", "the order; empty for a buy event without one"),
+    FigureDefinition("item_id", "text", "the product"),
+    FigureDefinition("title", "text", "its current title"),
+    FigureDefinition("units", "count", "units; unknown counts as 1"),
+    FigureDefinition("revenue", "money", "the line's revenue"),
     CURRENCY,
-    Definition("touch", "text", "click or impression: the touchpoint that is credited"),
-    Definition("touched", "time", "the time of the touchpoint"),
+    FigureDefinition(
+        "touch", "text", "click or impression: the touchpoint that is credited"
+    ),
+    FigureDefinition("touched", "time", "the time of the touchpoint"),
     *(GROUPS[name] for name in ("widget", "source", "position")),
 )
 
@@ -92,14 +94,16 @@ def credited_items_report(database: Database, store: Store, period: ReportQuery)
 
 
 _ITEM_COLUMNS: Final = (
-    Definition("item_id", "text", "the product"),
-    Definition("title", "text", "its current title"),
-    Definition("carts", "count", "credited add-to-carts of it"),
+    FigureDefinition("item_id", "text", "the product"),
+    FigureDefinition("title", "text", "its current title"),
+    FigureDefinition("carts", "count", "credited add-to-carts of it"),
     *definitions("carts", "count"),
-    Definition("sales", "count", "credited order lines of it, without returns"),
+    FigureDefinition("sales", "count", "credited order lines of it, without returns"),
     *definitions("sales", "count"),
-    Definition("units", "count", "units in them, net of returns; unknown counts as 1"),
-    Definition("revenue", "money", "their revenue in the store's currency"),
+    FigureDefinition(
+        "units", "count", "units in them, net of returns; unknown counts as 1"
+    ),
+    FigureDefinition("revenue", "money", "their revenue in the store's currency"),
     *definitions("revenue", "money"),
     CURRENCY,
 )
@@ -139,37 +143,37 @@ _THOUSAND: Final = 1_000
 _POSITION: Final = "position"
 
 COLUMNS: Final = (
-    Definition("shown", "count", "recommended products shown (rec-impression), live"),
-    Definition("clicked", "count", "clicks on them (rec-click)"),
-    Definition("click_rate", "share", "clicked / shown"),
-    Definition("carted", "count", "add-to-carts that are attributed to them"),
+    FigureDefinition("shown", "count", "recommended products shown (rec-impression), live"),
+    FigureDefinition("clicked", "count", "clicks on them (rec-click)"),
+    FigureDefinition("click_rate", "share", "clicked / shown"),
+    FigureDefinition("carted", "count", "add-to-carts that are attributed to them"),
     *definitions("carted", "count"),
-    Definition("cart_rate", "share", "carted / shown"),
-    Definition(
+    FigureDefinition("cart_rate", "share", "carted / shown"),
+    FigureDefinition(
         "bought", "count", ("order lines that are attributed to them, without returns")
     ),
     *definitions("bought", "count"),
-    Definition("buy_rate", "share", "bought / shown"),
-    Definition("revenue", "money", "their revenue, net of returns"),
+    FigureDefinition("buy_rate", "share", "bought / shown"),
+    FigureDefinition("revenue", "money", "their revenue, net of returns"),
     *definitions("revenue", "money"),
     CURRENCY,
-    Definition("revenue_per_1000", "money", "revenue for each 1,000 products shown"),
+    FigureDefinition("revenue_per_1000", "money", "revenue for each 1,000 products shown"),
 )
 
 SHOPPERS: Final = (
-    Definition(
+    FigureDefinition(
         "shoppers",
         "count",
         "different shoppers who were shown something: exact up to 1,024, then accurate "
         "to about 2 %; a shopper with several days or lists counts once",
     ),
-    Definition(
+    FigureDefinition(
         "shoppers_clicked",
         "count",
         ("of these, shoppers who clicked; counted the same way"),
     ),
 )
-_RATE: Final = Definition("shopper_rate", "share", "shoppers_clicked / shoppers")
+_RATE: Final = FigureDefinition("shopper_rate", "share", "shoppers_clicked / shoppers")
 _NO_REACH: Final = ShopperReach(0, 0)
 _BY_POSITION: Final = (
     "Shoppers are counted by widget, source and day, not by position: use --by "

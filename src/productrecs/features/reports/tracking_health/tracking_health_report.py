@@ -6,8 +6,8 @@ from typing import Final
 
 from productrecs.core.clock import HOUR_MS, iso
 from productrecs.core.report import (
-    Definition,
     Figure,
+    FigureDefinition,
     Report,
     ReportQuery,
     ReportValue,
@@ -27,10 +27,10 @@ _WEEK_HOURS: Final = 7 * 24
 _EXAMPLES: Final = 10
 _KINDS: Final = tuple(kind for kind in EventKind if kind is not EventKind.BUY)
 _COLUMNS: Final = (
-    Definition("hour", "time", "the start of the hour, in UTC"),
-    Definition("events", "count", "live events of all kinds except buy"),
+    FigureDefinition("hour", "time", "the start of the hour, in UTC"),
+    FigureDefinition("events", "count", "live events of all kinds except buy"),
     *(
-        Definition(
+        FigureDefinition(
             kind.wire_name, "count", (f"of these, events of the kind {kind.wire_name}")
         )
         for kind in _KINDS
@@ -171,4 +171,4 @@ def _issue_and_example_notes(
 
 
 def _figure(name: str, unit: str, value: ReportValue, meaning: str) -> Figure:
-    return Figure(Definition(name, unit, meaning), value)
+    return Figure(FigureDefinition(name, unit, meaning), value)

@@ -37,7 +37,7 @@ from productrecs.storage.sql.group_commit import WriteTransaction
 from productrecs.tenancy.accounts.repository import AccountRepository, ConnectionRepository
 from productrecs.tenancy.accounts.store import ShopConnection, ShopPlatform
 from productrecs.tenancy.users.login_and_sessions import find_login, new_link_token
-from productrecs.tenancy.users.repository import FactorRepository, UserRepository
+from productrecs.tenancy.users.repository import SecondFactorRepository, UserRepository
 
 if TYPE_CHECKING:
     from productrecs.http.pipeline.route_context import RequestContext
@@ -148,7 +148,7 @@ async def create_dashboard_link(request: Request) -> Response:
         user = find_login(UserRepository(work.connection, store_id), email)
         if user is None:
             return None
-        factors = FactorRepository(work.connection, store_id)
+        factors = SecondFactorRepository(work.connection, store_id)
         return new_link_token(factors, user, services.system_clock())
 
     token = await change_in_transaction(exchange, create_link)

@@ -35,7 +35,7 @@ from productrecs.storage.jobs.job_queue import (
     backlogs,
 )
 from productrecs.storage.sql.stored_bytes import newest_sizes
-from productrecs.training.repository import Freshness, freshness
+from productrecs.training.repository import ModelFreshness, freshness
 
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
@@ -187,7 +187,7 @@ def _job_attempt_metrics(totals: list[JobTotals]) -> Iterator[Metric]:
     )
 
 
-def _model_metrics(found: list[Freshness]) -> Iterator[Metric]:
+def _model_metrics(found: list[ModelFreshness]) -> Iterator[Metric]:
     trained = [one.trained_at for one in found if one.trained_at is not None]
     lag = max((one.behind_ms for one in found), default=0) / SECOND_MS
     yield _gauge("stores", "Stores registered.", _single_value(len(found)))
@@ -201,7 +201,7 @@ def _model_metrics(found: list[Freshness]) -> Iterator[Metric]:
     yield _gauge("learning_lag_seconds", words, _single_value(lag))
 
 
-def _store_metrics(found: list[Freshness]) -> Iterator[Metric]:
+def _store_metrics(found: list[ModelFreshness]) -> Iterator[Metric]:
     if not found:
         return
     trained = [

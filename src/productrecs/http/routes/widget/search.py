@@ -11,7 +11,7 @@ from fastapi import Depends, Query, Request, Response
 from productrecs.core.errors import StorageError
 from productrecs.core.ids import control_character
 from productrecs.engines.text.highlight import Highlighter
-from productrecs.engines.text.search_index import Relaxed
+from productrecs.engines.text.search_index import QueryRelaxation
 from productrecs.features.recommendations.trending import trending_picks
 from productrecs.features.search.product_search import (
     SearchableStore,
@@ -502,9 +502,11 @@ def _found_products_reply(
     )
 
 
-def _relaxation_and_redirect_headers(relaxed: Relaxed, address: str | None) -> list[Header]:
+def _relaxation_and_redirect_headers(
+    relaxed: QueryRelaxation, address: str | None
+) -> list[Header]:
     headers: list[Header] = []
-    if relaxed is not Relaxed.NOTHING:
+    if relaxed is not QueryRelaxation.NOTHING:
         headers.append((_RELAXED, relaxed.value.encode()))
     if address is not None:
         headers.append((_REDIRECT, quote(address, safe=_URL_CHARACTERS).encode()))

@@ -15,9 +15,9 @@ from productrecs.storage.sql.dialects import upsert
 from productrecs.storage.sql.tables import counters, dashboard_users
 from productrecs.tenancy.users.dashboard_user import DashboardUser
 from productrecs.tenancy.users.repository import (
-    FactorRepository,
     OpenSession,
     SecondFactor,
+    SecondFactorRepository,
     UserRepository,
     user_of_row,
 )
@@ -180,25 +180,27 @@ class LoginRepository:
 
     def has_factor(self, user: DashboardUser) -> bool:
         """Return whether a login has an enabled second factor."""
-        factors = FactorRepository(self._connection, user.store_id)
+        factors = SecondFactorRepository(self._connection, user.store_id)
         factor = factors.find(user.user_id)
         return factor is not None and factor.enabled_at is not None
 
     def lock_factor(self, user: DashboardUser) -> SecondFactor | None:
         """Return a login's second factor; no other transaction changes it now."""
         self.lock()
-        return FactorRepository(self._connection, user.store_id).find(user.user_id)
+        return SecondFactorRepository(self._connection, user.store_id).find(user.user_id)
 
     def put_factor(self, user: DashboardUser, factor: SecondFactor) -> None:
         """Store a second factor for all stores of a login: a code works once in any."""
         for own_user in self.locked(user):
-            factors = FactorRepository(self._connection, own_user.store_id)
+            factors = SecondFactorRepository(self._connection, own_user.store_id)
             factors.put(replace(factor, user_id=own_user.user_id))
 
     def remove_factor(self, user: DashboardUser) -> None:
         """Delete a login's second factor, and the logins that wait for a code."""
         for own_user in self.locked(user):
-            FactorRepository(self._connection, own_user.store_id).remove(own_user.user_id)
+            SecondFactorRepository(self._connection, own_user.store_id).remove(
+                own_user.user_id
+            )
 
     def _locked_first(self, login: DashboardUser) -> DashboardUser:
         found = self.locked(login)
@@ -208,9 +210,9 @@ class LoginRepository:
         return found[0]
 
     def _copy_factor(self, source: DashboardUser, target: DashboardUser) -> None:
-        factors = FactorRepository(self._connection, source.store_id)
+        factors = SecondFactorRepository(self._connection, source.store_id)
         factor = factors.find(source.user_id)
-        targets = FactorRepository(self._connection, target.store_id)
+        targets = SecondFactorRepository(self._connection, target.store_id)
         if factor is None:
             targets.remove(target.user_id)
         else:
