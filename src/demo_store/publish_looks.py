@@ -59,7 +59,9 @@ def index_pictures(services: Services, store: Store, pictures: PictureFiles) -> 
         PictureRepository(transaction, store.store_id).store_outcomes(
             known_outcomes, now_ms
         )
-    build_visual(database, services.pictures, store.store_id, embedding, services.snapshots)
+    build_and_publish_visual_model(
+        database, services.pictures, store.store_id, embedding, services.snapshots
+    )
 
 
 def publish_looks_and_set_title(

@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 REGISTRY = "engines/registry.py"
 GUIDE = "features/guides/pages/recommendations.md"
 ENGINE = "engines/bought_next.py"
-IMPORT = "from productrecs.engines.buy import BuyEngine\n"
+IMPORT = "from productrecs.engines.bought_together import BuyEngine\n"
 FIRST = "    BUY,\n"
 NEW_CLASS = BoughtNextEngine.__name__
 START = (
@@ -88,7 +88,9 @@ def run(source: Path, program: str) -> subprocess.CompletedProcess[str]:
             "two engines have the same name",
         ),
         (
-            Change("engines/buy.py", 'label: ClassVar = "Bought together"', "pass"),
+            Change(
+                "engines/bought_together.py", 'label: ClassVar = "Bought together"', "pass"
+            ),
             "engine BuyEngine: `label` is missing",
         ),
         (

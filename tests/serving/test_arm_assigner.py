@@ -80,7 +80,7 @@ class AssignerProcess:
             identities,
             read,  # type: ignore[arg-type]  # one of the two below
         )
-        arm = self.arm_assigner.assign(self.store_id, HALF, identities, known)
+        arm = self.arm_assigner.assign_and_record(self.store_id, HALF, identities, known)
         return arm == HoldoutArm.HELD_OUT
 
     async def read(self, what: Callable[[RawReader], KnownIdentity]) -> KnownIdentity:

@@ -6,18 +6,18 @@ iterate over it. An engine comes after those whose arrays or models it reads.
 
 from typing import Any, Final
 
+from productrecs.engines.bought_together import BuyEngine
 from productrecs.engines.browse.engine import BrowseEngine
-from productrecs.engines.buy import BuyEngine
 from productrecs.engines.buy_again import BuyAgainEngine
 from productrecs.engines.complementary import ComplementaryEngine
 from productrecs.engines.engine import Engine
-from productrecs.engines.given_orders import (
+from productrecs.engines.popularity import CategoryEngine, TrendingEngine
+from productrecs.engines.recently_viewed_new_and_bundle import (
     BundleEngine,
     NewEngine,
     RecentlyViewedEngine,
 )
-from productrecs.engines.popularity import CategoryEngine, TrendingEngine
-from productrecs.engines.similar import SimilarEngine
+from productrecs.engines.visually_similar import SimilarEngine
 
 BUY: Final = BuyEngine()
 BROWSE: Final = BrowseEngine()

@@ -107,7 +107,7 @@ class ExplainedProduct:
         BoughtWith, ...
     ] = ()  # co-occurrences with anchors of other categories, in baskets or converted carts
     goes_with: MatchingCategories | None = None  # if the categories are the only evidence
-    seen_by: SeenBy | None = None
+    seen_by: SimilarVisitViews | None = None
     return_share: float | None = None  # share of visit steps that return to it
     category: str | None = None  # source category in the backfill
     trending_rank: int | None = None  # rank in the trending list, from 1
@@ -335,7 +335,7 @@ class _Explainer:
         ids = self._store.catalog.ids
         return tuple(BoughtWith(ids[one.anchor] or "", one.baskets) for one in baskets)
 
-    def _category_names(self, item: int, pair: CategoryPair) -> MatchingCategories:
+    def _category_names(self, item: int, pair: CategoryPairLift) -> MatchingCategories:
         narrowest = self._decision.call.eligible.narrowest
         return MatchingCategories(
             narrowest[item], narrowest[pair.anchor], pair.baskets, pair.lift

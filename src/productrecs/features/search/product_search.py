@@ -514,7 +514,7 @@ def find_by_photo(
     visible = catalog.visible(now_ms, hide_sold_out=in_stock)
     if rules is not None:
         visible = rules.shown_mask(visible)
-    similar = photo_search.alike(photo, num, visible)
+    similar = photo_search.similar_items(photo, num, visible)
     return [
         Hit(*pair)
         for pair in zip(similar.items.tolist(), similar.scores.tolist(), strict=True)

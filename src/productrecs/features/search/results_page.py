@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from productrecs.engines.text.query_suggestions import QuerySuggestions, Suggestion
-from productrecs.engines.text.search_index import IndexHits, IndexQuery, Relaxed
+from productrecs.engines.text.search_index import IndexHits, IndexQuery, QueryRelaxation
 from productrecs.features.search.product_search import (
     PageSize,
     ResolvedQuery,
@@ -314,7 +314,7 @@ def _list_trending(query: ResolvedQuery, trending: Trending) -> _MatchedItems:
     order = dict.fromkeys(islice(trending(query.visible), 2 * MAX_FILTERED))
     items = np.fromiter(order, np.int64, len(order))[:MAX_FILTERED]
     scores = 1.0 / np.arange(1.0, len(items) + 1)
-    return _MatchedItems(items, scores, 0, len(items), Relaxed.NOTHING)
+    return _MatchedItems(items, scores, 0, len(items), QueryRelaxation.NOTHING)
 
 
 def _refinement(

@@ -76,7 +76,9 @@ def ingest_events(
     if not events:
         return 0
     item_ids = (event.item_id for event in events if is_about_product(event))
-    numbers = log.numbers((item_id for item_id in item_ids if item_id), now_ms)
+    numbers = log.get_or_create_numbers(
+        (item_id for item_id in item_ids if item_id), now_ms
+    )
     identity_linker = IdentityLinker(repository, events)
     share = NetworkShare(log, counts, now_ms)
     logged = [
@@ -187,7 +189,7 @@ def _put_order(
     )
     person = identity_linker.resolve_person(order, first)
     identity_linker.finish()
-    items = log.numbers((line.item_id for line in order.lines), now_ms)
+    items = log.get_or_create_numbers((line.item_id for line in order.lines), now_ms)
     item_lines = number_repeats([items[line.item_id] for line in order.lines])
     for index, (line, (item, line_number)) in enumerate(
         zip(order.lines, item_lines, strict=True)

@@ -10,7 +10,10 @@ from typing import Final, Literal
 from zoneinfo import ZoneInfo
 
 from productrecs.core.errors import ProductRecsError
-from productrecs.tenancy.accounts.known_codes import known_codes, nearest_codes
+from productrecs.tenancy.accounts.currency_language_and_zone_codes import (
+    known_codes,
+    nearest_codes,
+)
 from productrecs.tenancy.users.dashboard_user import EmailError, normalise_email
 
 SettingValue = str | int | float | bool

@@ -119,7 +119,7 @@ class _NetworkRewriter:
             graph_field
             for key, part in self._model
             if key == GRAPH
-            for one in read_protobuf_fields(_bytes(part))
+            for graph_field in read_protobuf_fields(_bytes(part))
         ]
         self._tensors = dict(_tensor(part) for part in self._parts(TENSORS))
         self._weights_file = weights_file

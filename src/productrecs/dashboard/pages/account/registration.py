@@ -16,8 +16,8 @@ from productrecs.dashboard.pages.account.login import (
     start_session_and_redirect,
     start_session_or_ask_for_code,
 )
+from productrecs.tenancy.accounts.currency_language_and_zone_codes import known_codes
 from productrecs.tenancy.accounts.domains_and_origins import DomainError, normalise_domain
-from productrecs.tenancy.accounts.known_codes import known_codes
 from productrecs.tenancy.accounts.repository import DomainTakenError
 from productrecs.tenancy.accounts.store_management import (
     Registration,

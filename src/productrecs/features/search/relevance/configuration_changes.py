@@ -15,7 +15,7 @@ from productrecs.features.search.relevance.repository import (
 )
 from productrecs.storage.sql.audit_log import AuditEntry, AuditRepository
 from productrecs.storage.sql.database import Database
-from productrecs.storage.sql.store_heads import store_versions
+from productrecs.storage.sql.store_heads import view_versions_by_store
 from productrecs.tenancy.accounts.store import Store
 
 SEARCH_SETTINGS: Final = (
@@ -60,7 +60,7 @@ def present_versions(database: Database, store: Store) -> dict[str, Any]:
     """Return the versions of what decides the results of search."""
     reader = database.raw_reader()
     try:
-        row = store_versions(reader, [store.store_id])[store.store_id]
+        row = view_versions_by_store(reader, [store.store_id])[store.store_id]
     finally:
         reader.close()
     catalog_seq, model_id, rules_seq, search_seq, *_ = row

@@ -111,7 +111,7 @@ async def product_feed(
         while (chunk := await asyncio.to_thread(next, chunks, None)) is not None:
             yield chunk
         try:
-            await context.write_client.write(
+            await context.write_client.submit_write(
                 WriteKind.CHANGE, store.store_id, count_fetch, exchange.claim
             )
         except StorageError:  # the feed itself was sent

@@ -296,7 +296,7 @@ def is_held_out(
         return False
     split = holdout_split(settings.holdout_test, settings.holdout_percent)
     store_id = cached_store.state.catalog.store_id
-    arm = context.arm_assigner.assign(store_id, split, identities, known)
+    arm = context.arm_assigner.assign_and_record(store_id, split, identities, known)
     return arm == HoldoutArm.HELD_OUT
 
 
