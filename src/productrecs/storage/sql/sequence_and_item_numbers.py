@@ -14,12 +14,9 @@ from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.dialects import raw_connection
-from productrecs.storage.sql.store_heads import increment
+from productrecs.storage.sql.store_heads import advance_log, increment
 from productrecs.storage.sql.tables import items
 
-_TAKE_SEQS: Final = (
-    "UPDATE store_heads SET seq = seq + ? WHERE store_id = ? RETURNING seq, erasures"
-)
 _NUMBERS: Final = ("items", "item_id", "number")
 _MAX_FACTS: Final = 1_000
 
@@ -92,12 +89,12 @@ class StoreLog:
         Raises:
             StoreDeletedError: when the store was deleted.
         """
-        last_seq = raw_connection(self.transaction).all(_TAKE_SEQS, (count, self.store_id))
-        if not last_seq:
+        advanced = advance_log(self.transaction, self.store_id, count)
+        if advanced is None:
             message = "this store was deleted"
             raise StoreDeletedError(message)
-        self.erasures = int(last_seq[0][1])
-        return int(last_seq[0][0]) - count + 1
+        last_seq, self.erasures = advanced
+        return last_seq - count + 1
 
     def get_or_create_numbers(self, item_ids: Iterable[str], now_ms: int) -> dict[str, int]:
         """Return the number of each id; unknown ids get new ones, outside the catalog.

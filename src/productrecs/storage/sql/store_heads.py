@@ -1,7 +1,8 @@
 """Store heads: a row per store with the positions, counters and versions of its records.
 
-All SQL of `store_heads` is here. `seq` is the last number of the store's log, and its row
-is locked while a transaction takes numbers. The other columns are named in the table.
+All SQL of `store_heads` is here; only a restore changes all rows by itself. `seq` is the
+last number of the store's log, and its row is locked while a transaction takes numbers. The
+table describes the other columns.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,10 +11,13 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
-from productrecs.storage.sql.dialects import RawReader
+from productrecs.storage.sql.dialects import RawReader, raw_connection
 from productrecs.storage.sql.tables import store_heads
 
 _LOG_HEAD: Final = "SELECT seq, erasures + bots FROM store_heads WHERE store_id = ?"
+_ADVANCE_LOG: Final = (
+    "UPDATE store_heads SET seq = seq + ? WHERE store_id = ? RETURNING seq, erasures"
+)
 _CATALOGS: Final = "SELECT store_id, catalog_seq, catalog_size FROM store_heads"
 _VERSIONS: Final = (
     "SELECT store_id, catalog_seq, model_id, rules_seq, search_seq, visual_id, index_id, "
@@ -73,6 +77,17 @@ def lock_head(transaction: sa.Connection, store_id: StoreId) -> bool:
     """Lock a store's head for the transaction; return False if the store was deleted."""
     query = store_heads.update().where(store_heads.c.store_id == store_id)
     return transaction.execute(query.values(seq=store_heads.c.seq)).rowcount == 1
+
+
+def advance_log(
+    transaction: sa.Connection, store_id: StoreId, count: int
+) -> tuple[int, int] | None:
+    """Lock a store's head, take `count` numbers of its log, and return the last.
+
+    The second value is how many shoppers of the store were erased. None: it was deleted.
+    """
+    rows = raw_connection(transaction).all(_ADVANCE_LOG, (count, store_id))
+    return (int(rows[0][0]), int(rows[0][1])) if rows else None
 
 
 def increment(
