@@ -24,7 +24,7 @@ def merchant(service: Service) -> Merchant:
     created = service.register()
     path = switch_on_feed(created.account)
     product = {
-        "product_url": "https://shop.example/p",
+        "product_url": "/p/one",
         "image_url": "https://shop.example/i.jpg",
         "price": 20,
         "cost": 5,
@@ -64,6 +64,7 @@ def test_a_feed_has_what_pages_show_and_its_fetch_is_counted(
     products = [json.loads(line) for line in reply.body.decode().splitlines()]
     ids = [[variant["id"] for variant in product["variants"]] for product in products]
     assert ids == [["shirt-s", "shirt-l"], ["tent"]]
+    assert products[0]["url"] == f"https://{merchant.account.domain}/p/one"
     assert b"cost" not in reply.body
     eventually(lambda: FeedFormat.OPENAI in fetches(service, merchant))
     fetched = fetches(service, merchant)[FeedFormat.OPENAI]

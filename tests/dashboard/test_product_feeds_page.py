@@ -54,7 +54,7 @@ def test_a_switched_on_feed_opens_and_its_page_says_what_it_held(
     eventually(lambda: text_of(member.get(PAGE)).count("Fetched 1 time in") == 3, 5)
     held = text_of(member.get(PAGE))
     assert held.count("with 1 product.") == 3
-    assert held.count("no address of its picture") == 3
+    assert held.count("no picture at an http or https address") == 3
 
     assert member.post(PAGE, on="").status == 303
     assert "The feeds are off" in text_of(member.get(PAGE))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -54,9 +54,7 @@ class FeedSource:
             StorageError: when the database cannot be read.
         """
         settings = self.store.settings
-        seller = FeedSeller(
-            self.store.domain, f"https://{self.store.domain}/", settings.currency
-        )
+        seller = FeedSeller(self.store.domain, f"{self._shop_url}/", settings.currency)
         products = feed_products(self._items(), self._labeller(), longest_id(feed), count)
         return feed_lines(feed, products, seller)
 
@@ -86,7 +84,24 @@ class FeedSource:
             for item_id, group_id in group_ids.items():
                 stored = stored_items.get(item_id)
                 if stored is not None and stored.present:
-                    yield stored.item, group_id
+                    yield self._with_whole_addresses(stored.item), group_id
+
+    def _with_whole_addresses(self, item: Item) -> Item:
+        """Return an item whose paths (`/p/tent`) are addresses in the shop."""
+        return replace(
+            item,
+            product_url=self._whole_address(item.product_url),
+            image_url=self._whole_address(item.image_url),
+        )
+
+    def _whole_address(self, url: str | None) -> str | None:
+        if url is None or not url.startswith("/"):
+            return url
+        return f"https:{url}" if url.startswith("//") else f"{self._shop_url}{url}"
+
+    @property
+    def _shop_url(self) -> str:
+        return f"https://{self.store.domain}"
 
     def _labeller(self) -> Labeller:
         ranks = {

@@ -45,11 +45,11 @@ class FeedFormat(StrEnum):
 
 
 class ExclusionReason(StrEnum):
-    """Why a product is not in a feed; the value ends the sentence "it has"."""
+    """Why a product is not in a feed; the value follows "with"."""
 
     NO_TITLE = "no title"
-    NO_PAGE = "no address of its page (http or https)"
-    NO_PICTURE = "no address of its picture (http or https)"
+    NO_PAGE = "no page at an http or https address"
+    NO_PICTURE = "no picture at an http or https address"
     NO_PRICE = "no price above zero"
     LONG_ID = "an id that is too long for this feed"
 
