@@ -21,9 +21,9 @@ def item(service: Service, merchant: Merchant, item_id: str) -> Item:
     """Return an item of the catalog as it is kept."""
     with service.database() as database, database.reading() as connection:
         repository = CatalogRepository(connection, StoreId(merchant.account.store_id))
-        found = repository.find([item_id])[item_id]
-    assert found.present
-    return found.item
+        stored = repository.find([item_id])[item_id]
+    assert stored.present
+    return stored.item
 
 
 def event_rows(service: Service, merchant: Merchant) -> list[Row]:

@@ -67,9 +67,9 @@ def send(shop: Merchant, method: str, body: Any = None, **query: Any) -> Reply:
 
 def listed(shop: Merchant) -> list[dict[str, Any]]:
     """Return the stored and the proposed bundles."""
-    found = send(shop, "GET").json["bundles"]
-    assert isinstance(found, list)
-    return found
+    bundles = send(shop, "GET").json["bundles"]
+    assert isinstance(bundles, list)
+    return bundles
 
 
 def states(shop: Merchant) -> dict[str, str]:

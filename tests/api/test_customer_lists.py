@@ -89,16 +89,16 @@ class CustomerShop:
 @pytest.fixture(scope="module")
 def shops(service: Service) -> Mapping[str, CustomerShop]:
     """Return a shop of each mode."""
-    found = {}
+    by_mode = {}
     for mode in MODES:
         settings = {"customer_lists": mode} if mode != "limited" else {}
         merchant = service.register(**settings)
         for strategy in (Strategy.BUY_AGAIN, Strategy.RECENTLY_VIEWED):
             content = PlacementContent(strategy=strategy, num=20)
             add_placement(merchant.account, strategy.value.replace("_", "-"), content)
-        found[mode] = CustomerShop(merchant)
+        by_mode[mode] = CustomerShop(merchant)
         service.train(merchant)
-    return found
+    return by_mode
 
 
 def left_out(shop: CustomerShop, way: str, customer: str) -> set[str]:

@@ -81,8 +81,8 @@ def running(shop: list[Merchant]) -> Iterator[list[Merchant]]:
 
 def variant(there: Merchant, shopper: str, **query: str) -> str | None:
     reply = there.recommend(placement="cart", user_id=shopper, **query)
-    found: str | None = reply.json["placement"].get("variant")
-    return found
+    name: str | None = reply.json["placement"].get("variant")
+    return name
 
 
 def stored(service: Service, shop: Merchant) -> dict[str, str]:
@@ -100,15 +100,18 @@ def test_each_shopper_has_one_variant_everywhere_and_is_stored_once(
     service: Service, running: list[Merchant]
 ) -> None:
     seen: dict[str, set[tuple[str, int]]] = {shopper: set() for shopper in SHOPPERS}
-    for shopper, found in seen.items():
+    for shopper, variants in seen.items():
         for there in running:
             for more in ({}, {"item_id": "lamp-1"}):
                 reply = there.recommend(placement="cart", user_id=shopper, **more)
-                found.add((reply.json["placement"]["variant"], len(reply.ids)))
+                variants.add((reply.json["placement"]["variant"], len(reply.ids)))
 
-    assert {one for found in seen.values() for one in found} == {("control", 4), ("two", 2)}
-    assert all(len(found) == 1 for found in seen.values())
-    assert 3 <= sum(("two", 2) in found for found in seen.values()) <= 21
+    assert {one for variants in seen.values() for one in variants} == {
+        ("control", 4),
+        ("two", 2),
+    }
+    assert all(len(variants) == 1 for variants in seen.values())
+    assert 3 <= sum(("two", 2) in variants for variants in seen.values()) <= 21
     eventually(lambda: len(stored(service, running[0])) == len(SHOPPERS), 10)
     kept = stored(service, running[0])
     assert all({(kept[one], 2 if kept[one] == "two" else 4)} == seen[one] for one in kept)
@@ -181,12 +184,12 @@ def test_search_has_variants_each_with_its_cache(shop: list[Merchant]) -> None:
         for there in shop:
             for more in ({}, {"offset": "0"}):
                 reply = there.search("lamp", user_id=shopper, **more)
-                found = (reply.header(header), len(reply.ids))
-                seen.setdefault(shopper, set()).add(found)
+                outcome = (reply.header(header), len(reply.ids))
+                seen.setdefault(shopper, set()).add(outcome)
 
     arms = {("sold-out=control", 7), ("sold-out=hidden", 6)}
-    assert {one for found in seen.values() for one in found} == arms
-    assert all(len(found) == 1 for found in seen.values())
+    assert {one for variants in seen.values() for one in variants} == arms
+    assert all(len(variants) == 1 for variants in seen.values())
     anonymous = shop[0].search("lamp")
     assert (anonymous.header(header), len(anonymous.ids)) == (None, 7)
     act(shop[0], "choose", "sold-out", variant="control")

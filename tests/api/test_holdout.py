@@ -71,7 +71,7 @@ def test_a_call_without_identity_is_never_held_out(shop: list[Merchant]) -> None
 
 
 def test_who_met_which_arm_is_stored_soon(service: Service, shop: list[Merchant]) -> None:
-    found = {
+    lists = {
         f"s_seen{n}": shop[n % 2].recommend(user_id=f"s_seen{n}").ids for n in range(8)
     }
     store_id = shop[0].account.store_id
@@ -85,7 +85,7 @@ def test_who_met_which_arm_is_stored_soon(service: Service, shop: list[Merchant]
             return {row[0]: row[1] for row in connection.execute(query)}
 
     eventually(lambda: len(stored()) == 8, 10)
-    assert stored() == {name: "shown" if ids else "held_out" for name, ids in found.items()}
+    assert stored() == {name: "shown" if ids else "held_out" for name, ids in lists.items()}
 
 
 def test_a_store_without_a_test_holds_nobody_out_and_notes_nobody(

@@ -52,8 +52,8 @@ def counts(reply: Reply) -> tuple[int, int, int]:
 
 def loc(reply: Reply) -> list[str | int]:
     assert reply.status == 422, reply
-    found: list[str | int] = reply.json["detail"][0]["loc"]
-    return found
+    place: list[str | int] = reply.json["detail"][0]["loc"]
+    return place
 
 
 def shown(merchant: Merchant) -> set[str]:

@@ -88,10 +88,10 @@ def test_a_look_with_a_picture_of_its_own_is_shown_proposed_for_and_forgotten(
 
 
 def propose(service: Service, *words: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(
+    proposals: list[dict[str, Any]] = json.loads(
         service.run("looks", "propose", *words, "--json")
     )
-    return found
+    return proposals
 
 
 def test_a_picture_is_another_stores_under_no_name(

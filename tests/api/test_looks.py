@@ -71,8 +71,8 @@ def analyze(merchant: Merchant, image: object) -> Reply:
 def spots(merchant: Merchant, data: bytes) -> list[dict[str, Any]]:
     reply = analyze(merchant, base64.b64encode(data).decode())
     assert reply.status == 200, reply
-    found: list[dict[str, Any]] = reply.json["hotspots"]
-    return found
+    hotspots: list[dict[str, Any]] = reply.json["hotspots"]
+    return hotspots
 
 
 def scene(*kinds: tuple[str, str]) -> bytes:
@@ -145,12 +145,12 @@ def test_what_is_in_a_photo_is_found_with_where_it_is(shop: Merchant) -> None:
     # Another process may be a moment behind what the test before this one pushed.
     eventually(lambda: "red-ball" in shown_at(spots(shop, SCENE), 0.25))
 
-    found = spots(shop, SCENE)
+    hotspots = spots(shop, SCENE)
 
-    assert 2 <= len(found) <= 8
-    sure = [one["confidence"] for one in found]
+    assert 2 <= len(hotspots) <= 8
+    sure = [one["confidence"] for one in hotspots]
     assert sure == sorted(sure, reverse=True)
-    for one in found:
+    for one in hotspots:
         x, y, width, height = one["bbox"]
         assert min(x, y) >= 0
         assert max(x + width, y + height) <= 1.001
@@ -159,14 +159,14 @@ def test_what_is_in_a_photo_is_found_with_where_it_is(shop: Merchant) -> None:
         assert {"id", "title", "price", "image_url", "product_url", "score"} <= set(
             one["products"][0]
         )
-    assert "blue-cross" in shown_at(found, 0.75)
+    assert "blue-cross" in shown_at(hotspots, 0.75)
 
 
-def shown_at(found: list[dict[str, Any]], place: float) -> list[str]:
+def shown_at(hotspots: list[dict[str, Any]], place: float) -> list[str]:
     """Return the first two products of the spots whose middle is near a place."""
     return [
         product["id"]
-        for one in found
+        for one in hotspots
         if abs(one["bbox"][0] + one["bbox"][2] / 2 - place) < 0.2
         for product in one["products"][:2]
     ]

@@ -70,16 +70,16 @@ def test_the_sdks_own_client_lists_reads_and_searches(service: Service, mode: An
             ]
             return [one.name for one in tools.tools], results
 
-    names, (listed, read, found) = asyncio.run(talk())
+    names, (listed, read, results) = asyncio.run(talk())
 
     assert names == ["list_docs", "read_doc", "search_docs"]
     assert [one["slug"] for one in listed.structured_content["docs"]] == [
         guide.slug for guide in GUIDES
     ]
     assert read.structured_content["markdown"].startswith("# Quick start")
-    best = [one["anchor"] for one in found.structured_content["results"][:2]]
+    best = [one["anchor"] for one in results.structured_content["results"][:2]]
     assert "secret_key_in_address" in best
-    for result in (listed, read, found):
+    for result in (listed, read, results):
         assert not result.is_error
         assert isinstance(result.content[0], TextContent)
         assert json.loads(result.content[0].text) == result.structured_content
@@ -259,9 +259,9 @@ def test_a_wrong_argument_is_answered_with_what_is_wrong(
     ],
 )
 def test_a_question_finds_its_guide(client: Client, query: str, slug: str) -> None:
-    found = tool(client, "search_docs", query=query, limit=3)["structuredContent"]
+    content = tool(client, "search_docs", query=query, limit=3)["structuredContent"]
 
-    assert slug in [one["slug"] for one in found["results"]]
+    assert slug in [one["slug"] for one in content["results"]]
     assert tool(client, "search_docs", query="zzz")["structuredContent"] == {"results": []}
 
 

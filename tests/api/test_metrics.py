@@ -51,26 +51,26 @@ def scrape(client: Asking, accept: str = "") -> Found:
     reply = client.ask("GET", "/metrics", None, headers)
     assert reply.status == 200, reply
     read = read_openmetrics if accept else parser.text_string_to_metric_families
-    found: Found = {}
+    series: Found = {}
     for family in read(reply.body.decode()):
         assert family.documentation, family
         assert family.type != "unknown", family
         for sample in family.samples:
-            samples = found.setdefault(sample.name, {})
+            samples = series.setdefault(sample.name, {})
             labels = tuple(sorted(sample.labels.items()))
             assert labels not in samples, (sample.name, labels)
             samples[labels] = sample.value
-    return found
+    return series
 
 
-def value(found: Found, name: str, **labels: str) -> float:
+def value(series: Found, name: str, **labels: str) -> float:
     """Return the sum of the samples that have these labels."""
     wanted = set(labels.items())
-    return sum(n for said, n in found.get(name, {}).items() if wanted <= set(said))
+    return sum(n for said, n in series.get(name, {}).items() if wanted <= set(said))
 
 
-def requests(found: Found, route: str, **labels: str) -> float:
-    return value(found, "http_request_duration_seconds_count", route=route, **labels)
+def requests(series: Found, route: str, **labels: str) -> float:
+    return value(series, "http_request_duration_seconds_count", route=route, **labels)
 
 
 def complete_scrape(client: Asking) -> Found:
@@ -78,17 +78,17 @@ def complete_scrape(client: Asking) -> Found:
 
     Those of an API process are complete when its last request of `make_use_of` is there.
     """
-    found: Found = {}
+    series: Found = {}
 
     def is_complete() -> bool:
-        found.clear()
-        found.update(scrape(client))
-        roles = {dict(labels)["process"] for labels in found.get(MEMORY, {})}
-        last = requests(found, "/v1/events", method="OPTIONS")
+        series.clear()
+        series.update(scrape(client))
+        roles = {dict(labels)["process"] for labels in series.get(MEMORY, {})}
+        last = requests(series, "/v1/events", method="OPTIONS")
         return last == 2 and {"api 1", "api 2", "importer", "worker"} <= roles
 
     eventually(is_complete, 30, pause=0.1)
-    return found
+    return series
 
 
 def fewest_requests(there: Sequence[Merchant], route: str) -> float:
@@ -144,17 +144,17 @@ def test_a_histogram_counts_each_request_in_every_bucket_that_holds_it(
     merchant = busy.register()
     for _ in range(5):
         merchant.trending()
-    found = scrape(merchant.client)
+    series = scrape(merchant.client)
 
     buckets = {
         dict(labels)["le"]: count
-        for labels, count in found["http_request_duration_seconds_bucket"].items()
+        for labels, count in series["http_request_duration_seconds_bucket"].items()
         if ("route", "/v1/trending") in labels
     }
 
     counts = [buckets[name] for name in sorted(buckets, key=float)]
     assert counts == sorted(counts)
-    assert buckets["+Inf"] == requests(found, "/v1/trending") >= 5
+    assert buckets["+Inf"] == requests(series, "/v1/trending") >= 5
 
 
 def test_jobs_models_and_the_current_state_are_reported(busy: Service) -> None:
@@ -163,26 +163,26 @@ def test_jobs_models_and_the_current_state_are_reported(busy: Service) -> None:
     merchant.track(LIVE)
 
     def learned() -> Found | None:
-        found = scrape(merchant.client)
-        stores = value(found, "productrecs_stores_with_model")
-        waits = value(found, "productrecs_learning_lag_seconds")
-        trained = value(found, "productrecs_job_attempts_total", kind="train")
-        return found if stores and trained and not waits else None
+        series = scrape(merchant.client)
+        stores = value(series, "productrecs_stores_with_model")
+        waits = value(series, "productrecs_learning_lag_seconds")
+        trained = value(series, "productrecs_job_attempts_total", kind="train")
+        return series if stores and trained and not waits else None
 
     eventually(lambda: learned() is not None, 60, pause=0.2)
     eventually(
         lambda: value(scrape(merchant.client), "productrecs_ready") == 2, 10, pause=0.2
     )
-    found = scrape(merchant.client)
+    series = scrape(merchant.client)
 
     done = {"kind": "train", "outcome": "done"}
-    assert value(found, "productrecs_job_attempts_total", **done) >= 1
-    assert value(found, "productrecs_job_duration_seconds_sum", kind="train") > 0
-    moment = value(found, "productrecs_job_last_success_timestamp_seconds", kind="train")
-    assert moment >= value(found, "productrecs_oldest_model_timestamp_seconds") > 1e9
-    assert value(found, "productrecs_database_up") == 1
-    assert value(found, "productrecs_database_bytes") > 10_000
-    assert value(found, "productrecs_connections") >= 1
+    assert value(series, "productrecs_job_attempts_total", **done) >= 1
+    assert value(series, "productrecs_job_duration_seconds_sum", kind="train") > 0
+    moment = value(series, "productrecs_job_last_success_timestamp_seconds", kind="train")
+    assert moment >= value(series, "productrecs_oldest_model_timestamp_seconds") > 1e9
+    assert value(series, "productrecs_database_up") == 1
+    assert value(series, "productrecs_database_bytes") > 10_000
+    assert value(series, "productrecs_connections") >= 1
 
 
 def test_a_process_that_is_started_anew_counts_on(busy: Service) -> None:
@@ -251,7 +251,7 @@ def test_both_formats_say_the_same(service: Service) -> None:
     plain = scrape(service.client())
     other = scrape(service.client(), "application/openmetrics-text; version=1.0.0")
 
-    names = [{name for name in found if "_job" not in name} for found in (plain, other)]
+    names = [{name for name in scraped if "_job" not in name} for scraped in (plain, other)]
     assert names[0] == names[1]  # series of jobs come and go
 
 
@@ -269,10 +269,10 @@ def test_some_stores_have_series_of_their_own_where_the_operator_asks(
     with Inside(of_our_own(build_services(settings))) as inside:
         assert merchants[0].through(inside).track(LIVE).status == 200
         service.train(merchants[1])
-        found = scrape(inside)
-        stores = found["productrecs_store_learning_lag_seconds"]
+        series = scrape(inside)
+        stores = series["productrecs_store_learning_lag_seconds"]
 
-        assert value(found, "productrecs_stores") == 3
+        assert value(series, "productrecs_stores") == 3
         assert [name for labels in stores for _, name in labels] == sorted(
             one.account.store_id for one in merchants
         )[:2]
@@ -280,7 +280,7 @@ def test_some_stores_have_series_of_their_own_where_the_operator_asks(
         eventually(
             lambda: 0 < value(scrape(inside), "productrecs_learning_lag_seconds") < 60
         )
-        assert value(found, "productrecs_stores_with_model") == 1
+        assert value(series, "productrecs_stores_with_model") == 1
 
 
 def test_alerts_and_dashboard_ask_for_figures_that_there_are(busy: Service) -> None:

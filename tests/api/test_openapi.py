@@ -163,14 +163,14 @@ def targets(operation: ApiOperation) -> list[str]:
 def bodies(operation: ApiOperation) -> list[tuple[bytes | None, dict[str, str]]]:
     """Return the bodies of an operation's examples, with their content types."""
     content = operation.it.get("requestBody", {}).get("content", {})
-    found: list[tuple[bytes | None, dict[str, str]]] = []
+    variants: list[tuple[bytes | None, dict[str, str]]] = []
     for kind, media in content.items():
         for value in examples_of(media):
             if kind == "multipart/form-data":
-                found.append((form(value["file"]), dict(UPLOAD)))
+                variants.append((form(value["file"]), dict(UPLOAD)))
             else:
-                found.append((json.dumps(value).encode(), {"content-type": kind}))
-    return found or [(None, {})]
+                variants.append((json.dumps(value).encode(), {"content-type": kind}))
+    return variants or [(None, {})]
 
 
 def test_every_example_is_answered_as_it_says(

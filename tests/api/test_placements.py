@@ -30,10 +30,10 @@ def editor(service: Service, shop: Merchant) -> Iterator[PlacementEditor]:
     """Return the editor of the store's placements; those of a test are removed after it."""
     with service.database() as database:
         store = find_store(database, shop.account.domain)
-        found = PlacementEditor(database, store, system_ms)
-        yield found
-        for one in found.all():
-            found.remove(one.name)
+        placements = PlacementEditor(database, store, system_ms)
+        yield placements
+        for one in placements.all():
+            placements.remove(one.name)
 
 
 def get_placement(shop: Merchant, name: str, **query: Any) -> Any:

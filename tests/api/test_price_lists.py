@@ -81,7 +81,7 @@ def test_every_list_shows_the_prices_of_the_named_list(
 
 
 @pytest.mark.parametrize(
-    ("query", "found"),
+    ("query", "expected"),
     [
         ({"filter": "price:80..100"}, ["tent"]),
         ({"filter": "on_sale:true"}, ["tent"]),
@@ -90,19 +90,19 @@ def test_every_list_shows_the_prices_of_the_named_list(
     ],
 )
 def test_filters_and_sorting_use_the_lists_prices(
-    shop: Merchant, query: Mapping[str, str], found: list[str]
+    shop: Merchant, query: Mapping[str, str], expected: list[str]
 ) -> None:
     for _ in range(2):
         shown = shop.search("", price_list="USD", **query).ids
-        assert shown[:2] == found[:2]
-        assert sorted(shown) == sorted(found)
+        assert shown[:2] == expected[:2]
+        assert sorted(shown) == sorted(expected)
     usual = shop.search("", filter="on_sale:true").ids
     assert usual == ["rope"]
     facet = shop.search("", facets="price", price_list="USD").json["facets"]["price"]
     assert (facet["min"], facet["max"]) == (90, 200)
     if "filter" in query:
         listed = shop.recommend(price_list="USD", **query)
-        assert listed.ids == shop.trending(price_list="USD", **query).ids == found
+        assert listed.ids == shop.trending(price_list="USD", **query).ids == expected
 
 
 def test_a_look_and_the_pages_own_product_have_the_lists_price(shop: Merchant) -> None:

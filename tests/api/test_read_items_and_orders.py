@@ -120,10 +120,13 @@ def test_updated_after_leaves_out_what_did_not_change(
     time.sleep(0.01)
     store("new", 1)
 
-    found = [list(pages(merchant, path, fields="id", updated_after=moment))]
-    found.append(list(pages(merchant, path, fields="id", updated_after="2001-01-01")))
+    listed = [list(pages(merchant, path, fields="id", updated_after=moment))]
+    listed.append(list(pages(merchant, path, fields="id", updated_after="2001-01-01")))
 
-    assert found == [[["new"]], [["old", "new"] if path == "/v1/items" else ["new", "old"]]]
+    assert listed == [
+        [["new"]],
+        [["old", "new"] if path == "/v1/items" else ["new", "old"]],
+    ]
 
 
 def test_an_order_reads_back_with_who_what_and_when(merchant: Merchant) -> None:
@@ -139,9 +142,9 @@ def test_an_order_reads_back_with_who_what_and_when(merchant: Merchant) -> None:
     reply = read(merchant, "/v1/orders/A%2F1")
 
     assert reply.status == 200, reply
-    found = reply.json
-    assert parse_timestamp(found.pop("updated_at")) > system_ms() - MINUTE_MS
-    assert found == {
+    order = reply.json
+    assert parse_timestamp(order.pop("updated_at")) > system_ms() - MINUTE_MS
+    assert order == {
         "order_id": "A/1",
         "ordered_at": day,
         "confirmed": True,
@@ -163,9 +166,9 @@ def test_orders_of_the_publishable_key_and_of_events_are_not_confirmed(
         lambda: any("file" in page for page in pages(merchant, "/v1/orders", fields="id"))
     )
 
-    found = [one for page in pages(merchant, "/v1/orders") for one in page]
+    orders = [one for page in pages(merchant, "/v1/orders") for one in page]
 
-    assert {one["order_id"]: one["confirmed"] for one in found} == {
+    assert {one["order_id"]: one["confirmed"] for one in orders} == {
         "server": True,
         "page": False,
         "event": False,
@@ -203,10 +206,10 @@ def test_a_large_catalog_comes_in_pages_of_bounded_size(merchant: Merchant) -> N
     for start in (0, 100, 200):
         merchant.push(*({"id": str(start + at), "description": text} for at in range(100)))
 
-    found = list(pages(merchant, "/v1/items", limit=1000))
+    received = list(pages(merchant, "/v1/items", limit=1000))
 
-    assert sum(len(page) for page in found) == 300
-    assert max(len(page) for page in found) < 200
+    assert sum(len(page) for page in received) == 300
+    assert max(len(page) for page in received) < 200
 
 
 def test_ordered_at_is_the_time_of_purchase(service: Service, merchant: Merchant) -> None:

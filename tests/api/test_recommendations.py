@@ -175,8 +175,8 @@ def test_a_filter_that_is_none_is_refused(
 ) -> None:
     for path in ("recommendations", "trending"):
         address = urlencode({**query, "key": shop.account.publishable})
-        found = locs(shop.client.ask("GET", f"/v1/{path}?{address}"))
-        assert [list(map(str, one)) for one in found] == [loc]
+        places = locs(shop.client.ask("GET", f"/v1/{path}?{address}"))
+        assert [list(map(str, one)) for one in places] == [loc]
 
 
 @pytest.mark.parametrize("source", ["mix", "browse", "buy", "similar"])

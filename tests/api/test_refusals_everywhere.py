@@ -137,27 +137,27 @@ def _unfit(route: Route, target: str, key: Mapping[str, str]) -> Refusal:
 
 def wrong(refusal: Refusal, reply: Reply, origin: str, *, is_open: bool) -> list[str]:
     """Return what is wrong with a refusal that a page of `origin` was given."""
-    found = []
+    problems = []
     if reply.status != refusal.status:
-        found.append(f"status {reply.status}")
+        problems.append(f"status {reply.status}")
     request_id = reply.header("x-request-id")
     if not request_id or (
         reply.status != 422 and reply.json.get("request_id") != request_id
     ):
-        found.append("no request id")
+        problems.append("no request id")
     # A store that is not known has no list: its refusal may be read by any page.
     is_open = is_open or refusal.status == 401
     allowed = "*" if is_open else LISTED if origin == LISTED else None
     if reply.header("access-control-allow-origin") != allowed:
-        found.append(f"allows {reply.header('access-control-allow-origin')}")
+        problems.append(f"allows {reply.header('access-control-allow-origin')}")
     exposed = reply.header("access-control-expose-headers") or ""
     if (allowed is not None) != ("X-Request-Id" in exposed.split(", ")):
-        found.append(f"exposes {exposed!r}")
+        problems.append(f"exposes {exposed!r}")
     if not is_open and reply.header("vary") != "Origin":
-        found.append("does not vary")
+        problems.append("does not vary")
     if reply.header("cache-control") != "no-store":
-        found.append("may be kept")
-    return [f"{refusal.route} {refusal.status} from {origin}: {one}" for one in found]
+        problems.append("may be kept")
+    return [f"{refusal.route} {refusal.status} from {origin}: {one}" for one in problems]
 
 
 def all_wrong(
@@ -230,9 +230,9 @@ def test_every_refusal_has_its_request_id_and_lets_its_page_read_it(
 ) -> None:
     merchant = shop(inside, is_open=is_open, is_suspended=is_suspended)
 
-    found = all_wrong(inside, merchant, is_open=is_open, is_suspended=is_suspended)
+    problems = all_wrong(inside, merchant, is_open=is_open, is_suspended=is_suspended)
 
-    assert found == []
+    assert problems == []
 
 
 def _forgets_the_origin(

@@ -81,10 +81,10 @@ def rules(service: Service, everywhere: list[Merchant]) -> Iterator[RuleEditor]:
     """Give the store's rules; those that a test adds go with it."""
     with service.database() as database:
         store = find_store(database, everywhere[0].account.domain)
-        found = RuleEditor(database, store, system_ms, "anna")
-        yield found
-        for rule in found.all():
-            found.remove(rule.rule_id)
+        rule_editor = RuleEditor(database, store, system_ms, "anna")
+        yield rule_editor
+        for rule in rule_editor.all():
+            rule_editor.remove(rule.rule_id)
 
 
 def soon(everywhere: list[Merchant], is_so: Any) -> None:
@@ -99,10 +99,10 @@ def test_what_is_excluded_is_gone_from_every_list_and_comes_back(
     assert all("tent-2" in ids for ids in before.values())
     rule = rules.add(RuleContent(RuleAction.EXCLUDE, RuleTarget(items=("tent-2",))))
 
-    soon(everywhere, lambda found: all("tent-2" not in ids for ids in found.values()))
+    soon(everywhere, lambda lists: all("tent-2" not in ids for ids in lists.values()))
 
     rules.change(rule.rule_id, enabled=False)
-    soon(everywhere, lambda found: found == before)
+    soon(everywhere, lambda lists: lists == before)
 
 
 def test_a_new_product_of_an_excluded_category_is_never_seen(
@@ -136,14 +136,14 @@ def test_a_boost_holds_where_it_says(everywhere: list[Merchant], rules: RuleEdit
     places = ListFilter(only_in=(ListKind.TRENDING, ListKind.NO_CONTEXT))
     rules.add(RuleContent(RuleAction.BOOST, target, places=places, strength=50.0))
 
-    soon(everywhere, lambda found: set(found["trending"][:5]) == set(OTHERS))
+    soon(everywhere, lambda lists: set(lists["trending"][:5]) == set(OTHERS))
 
     for there in everywhere:
-        found = calls(there)
-        first = found["nobody"][:4]  # the fifth waits: no list is all of one category
+        lists = calls(there)
+        first = lists["nobody"][:4]  # the fifth waits: no list is all of one category
         assert set(first) < set(OTHERS)
-        assert set(found["trending"]) == set(before["trending"])
-        assert {k: found[k] for k in ("product", "cart", "buy")} == {
+        assert set(lists["trending"]) == set(before["trending"])
+        assert {k: lists[k] for k in ("product", "cart", "buy")} == {
             k: before[k] for k in ("product", "cart", "buy")
         }
 
@@ -153,17 +153,17 @@ def test_a_pin_is_at_its_position_but_not_in_buy(
 ) -> None:
     rules.add(RuleContent(RuleAction.PIN, RuleTarget(items=("lamp-3",)), position=2))
 
-    soon(everywhere, lambda found: found["product"][1] == "lamp-3")
+    soon(everywhere, lambda lists: lists["product"][1] == "lamp-3")
 
     for there in everywhere:
-        found = calls(there)
-        assert "lamp-3" not in found.pop("buy")
+        lists = calls(there)
+        assert "lamp-3" not in lists.pop("buy")
         del (
-            found["search"],
-            found["empty search"],
+            lists["search"],
+            lists["empty search"],
         )  # pins are for a query there
-        assert {ids[1] for ids in found.values()} == {"lamp-3"}
-        assert all(len(set(ids)) == len(ids) for ids in found.values())
+        assert {ids[1] for ids in lists.values()} == {"lamp-3"}
+        assert all(len(set(ids)) == len(ids) for ids in lists.values())
         reply = there.recommend(item_id="lamp-3", num=4)
         assert "lamp-3" not in reply.ids
 
@@ -175,7 +175,7 @@ def test_what_is_explained_on_the_command_line_is_what_is_served(
         RuleContent(RuleAction.BOOST, RuleTarget(categories=("Tents",)), name="Tents first")
     )
     rules.add(RuleContent(RuleAction.EXCLUDE, RuleTarget(items=("lamp-1",))))
-    soon(everywhere, lambda found: "lamp-1" not in found["nobody"])
+    soon(everywhere, lambda lists: "lamp-1" not in lists["nobody"])
     served = everywhere[0].recommend(item_id="tent-0", user_id="s0", num=9).json
     trends = everywhere[0].trending(num=9).ids
     data = ("--data", str(service.folder), "--json")
@@ -205,7 +205,7 @@ def test_each_store_obeys_its_own_rules(
     other = service.register()
     other.push({"id": "tent-0"}, {"id": "tent-2"})
     rules.add(RuleContent(RuleAction.EXCLUDE, RuleTarget(items=("tent-2",))))
-    soon(everywhere, lambda found: "tent-2" not in found["trending"])
+    soon(everywhere, lambda lists: "tent-2" not in lists["trending"])
 
     for there in service.everywhere(other):
         eventually(lambda: set(there.trending().ids) == {"tent-0", "tent-2"}, SOON)  # noqa: B023 - asked at once

@@ -57,7 +57,7 @@ def test_a_bare_call_is_answered_byte_for_byte_as_before(shop: Merchant) -> None
 
 
 @pytest.mark.parametrize(
-    ("filters", "found"),
+    ("filters", "expected"),
     [
         (["categories:Tents"], {"t-1", "t-2", "t-3"}),
         (["categories:tents "], {"t-1", "t-2", "t-3", "t-5"}),
@@ -73,12 +73,12 @@ def test_a_bare_call_is_answered_byte_for_byte_as_before(shop: Merchant) -> None
     ],
 )
 def test_filters_of_a_kind_are_alternatives_and_all_kinds_hold(
-    shop: Merchant, filters: list[str], found: set[str]
+    shop: Merchant, filters: list[str], expected: set[str]
 ) -> None:
     reply = ask(shop, "tent ", *filters)
 
-    assert set(reply.ids) == found
-    assert reply.json["total"] == len(found)
+    assert set(reply.ids) == expected
+    assert reply.json["total"] == len(expected)
 
 
 def test_facets_count_all_results_each_without_its_own_filter(shop: Merchant) -> None:
@@ -222,7 +222,7 @@ def _finds(merchant: Merchant) -> Callable[[str], bool]:
 
 
 @pytest.mark.parametrize(
-    ("q", "filters", "found"),
+    ("q", "filters", "expected"),
     [
         ("zephyrion", [], ["boot", "shoe"]),
         ("4006381333931", [], ["boot"]),
@@ -242,12 +242,12 @@ def _finds(merchant: Merchant) -> Callable[[str], bool]:
     ],
 )
 def test_attributes_are_searched_and_filtered(
-    clothes: Merchant, q: str, filters: list[str], found: list[str]
+    clothes: Merchant, q: str, filters: list[str], expected: list[str]
 ) -> None:
     results = ask(clothes, q, *filters).json["results"]
 
     ids = [one["id"] for one in results]
-    assert (sorted(ids) if not q else ids[: len(found)]) == found
+    assert (sorted(ids) if not q else ids[: len(expected)]) == expected
 
 
 def test_facets_count_attributes_and_the_most_used_comes_first(clothes: Merchant) -> None:
@@ -260,9 +260,9 @@ def test_facets_count_attributes_and_the_most_used_comes_first(clothes: Merchant
     assert winter["size"] == [{"value": "42", "count": 1}, {"value": "43", "count": 1}]
     assert winter["material"] == []
     assert winter["on_sale"] == {"true": 1, "false": 0}
-    found = {one["name"]: one["values"] for one in winter["attributes"]}
-    assert {one["value"] for one in found["Season"]} == {"Winter", "Autumn", "Summer"}
-    assert found["Lined"] == [{"value": "true", "count": 1}]
+    attributes = {one["name"]: one["values"] for one in winter["attributes"]}
+    assert {one["value"] for one in attributes["Season"]} == {"Winter", "Autumn", "Summer"}
+    assert attributes["Lined"] == [{"value": "true", "count": 1}]
 
 
 def test_a_push_without_attributes_keeps_them_and_null_removes_them(

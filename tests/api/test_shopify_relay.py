@@ -133,9 +133,9 @@ def shopify(service: Service, merchant: Merchant, tmp_path: Path) -> Iterator[Sh
             },
         )
         try:
-            found = Shopify(port)
-            eventually(found.is_answered)
-            yield found
+            fake_shopify = Shopify(port)
+            eventually(fake_shopify.is_answered)
+            yield fake_shopify
         finally:
             relay.kill()
             relay.wait()

@@ -112,9 +112,9 @@ def test_an_unknown_store_gets_a_script_that_says_so(
     assert reply.header("content-type") == "text/javascript; charset=utf-8"
     assert reply.header("cache-control") == "no-store"
     assert reply.header("access-control-allow-origin") == "*"
-    found = re.fullmatch(rb"console\.warn\((\"[\x20-\x7e]*\")\);\n", reply.body)
-    assert found is not None
-    assert json.loads(found[1]).startswith("ProductRecs: there is no store")
+    warning = re.fullmatch(rb"console\.warn\((\"[\x20-\x7e]*\")\);\n", reply.body)
+    assert warning is not None
+    assert json.loads(warning[1]).startswith("ProductRecs: there is no store")
 
 
 def test_a_pages_own_tag_gets_the_hint_in_a_way_that_runs(merchant: Merchant) -> None:

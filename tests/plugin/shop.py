@@ -42,10 +42,10 @@ def nowhere() -> str:
 
 def php() -> str:
     """Return the interpreter; skip the test, loudly, where there is none."""
-    found = shutil.which("php")
-    if found is None:
+    program = shutil.which("php")
+    if program is None:
         pytest.skip("PHP is not installed: apt-get install php-cli")
-    return found
+    return program
 
 
 def run_php(script: str, options: tuple[str, ...] = BARE) -> str:

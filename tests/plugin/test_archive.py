@@ -28,15 +28,15 @@ EVERYTHING = {
 
 
 def header(name: str) -> str:
-    found = re.search(rf"^ \* {re.escape(name)}:\s+(.+)$", MAIN, re.MULTILINE)
-    assert found, name
-    return found[1]
+    match = re.search(rf"^ \* {re.escape(name)}:\s+(.+)$", MAIN, re.MULTILINE)
+    assert match, name
+    return match[1]
 
 
 def readme(name: str) -> str:
-    found = re.search(rf"^{re.escape(name)}:\s+(.+)$", README, re.MULTILINE)
-    assert found, name
-    return found[1]
+    match = re.search(rf"^{re.escape(name)}:\s+(.+)$", README, re.MULTILINE)
+    assert match, name
+    return match[1]
 
 
 def test_the_same_address_gives_the_same_bytes() -> None:

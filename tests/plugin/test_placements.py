@@ -44,11 +44,13 @@ def test_a_block_theme_has_the_products_widgets_once_at_their_position(
             drawn('woocommerce_after_single_product_summary'), drawn('woocommerce_after_single_product'));"""
     settings = f"array('positions' => array('product' => '{chosen}'))"
 
-    found = in_shop(script, nowhere(), settings=settings)
+    result = in_shop(script, nowhere(), settings=settings)
 
-    assert [one.count("<product-recs") for one in found] == [int(i == at) for i in range(3)]
-    assert found[0].endswith("<p></p>") or chosen != "above"
-    assert found[0].startswith("<p></p>") or chosen == "above"
+    assert [one.count("<product-recs") for one in result] == [
+        int(i == at) for i in range(3)
+    ]
+    assert result[0].endswith("<p></p>") or chosen != "above"
+    assert result[0].startswith("<p></p>") or chosen == "above"
 
 
 def test_a_theme_without_the_hook_of_the_description_has_the_widgets_at_the_end() -> None:

@@ -56,10 +56,10 @@ def in_shop(
 
 
 def item(merchant: Merchant, item_id: int) -> dict[str, Any]:
-    found: dict[str, Any] = merchant.client.ask(
+    body: dict[str, Any] = merchant.client.ask(
         "GET", f"/v1/items/{item_id}", None, merchant.server
     ).json
-    return found
+    return body
 
 
 def lines(merchant: Merchant, order_id: int) -> dict[str, tuple[int, float]]:

@@ -121,9 +121,9 @@ class BackOffice(ShopVisitor):
             r"<tr\b.*?</tr>", self.go("marketplace/installer.list"), re.DOTALL
         )
         [row] = [row for row in rows if "ProductRecs" in row]
-        found = re.search(r"extension_install_id=(\d+)", row)
-        assert found is not None
-        return found[1]
+        match = re.search(r"extension_install_id=(\d+)", row)
+        assert match is not None
+        return match[1]
 
     def uninstall(self) -> None:
         """Uninstall the module and the archive, and delete the archive."""

@@ -40,10 +40,10 @@ def test_the_template_has_every_string_of_the_plugin() -> None:
 @pytest.mark.parametrize("path", CATALOGS, ids=lambda path: path.stem)
 def test_a_catalog_translates_every_string_with_its_placeholders(path: Path) -> None:
     wanted = {one.key: one for one in parse_catalog(TEMPLATE.read_text("utf-8"))}
-    found = {one.key: one for one in parse_catalog(path.read_text("utf-8"))}
+    by_key = {one.key: one for one in parse_catalog(path.read_text("utf-8"))}
 
-    assert found.keys() == wanted.keys()
-    for key, entry in found.items():
+    assert by_key.keys() == wanted.keys()
+    for key, entry in by_key.items():
         assert entry.translation, key
         assert not key or entry.translation != entry.text or entry.text in SAME
         placeholders = Counter(PLACEHOLDER.findall(entry.text))

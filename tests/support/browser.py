@@ -77,10 +77,10 @@ Of rules that are kept it keeps no list of nodes, which takes less time.
 """
 
 
-def evaluates_to(found: Locator, script: str, expected: int) -> bool:
+def evaluates_to(locator: Locator, script: str, expected: int) -> bool:
     """Tell whether a script in a frame returns `expected`; it does not while that loads."""
     try:
-        return int(found.evaluate(script, timeout=1000)) == expected
+        return int(locator.evaluate(script, timeout=1000)) == expected
     except Error:
         return False
 
@@ -107,7 +107,7 @@ def check_tasks_are_short(
     its best a fixed piece of work took just before and after.
     """
     paces: list[float] = []
-    found = []
+    long_tasks = []
     for _ in range(looks):
         with browser.new_context(viewport={"width": width, "height": 900}) as context:
             context.set_default_timeout(WAIT_MS)
@@ -118,10 +118,10 @@ def check_tasks_are_short(
             took = longest(page)
             paces.append(float(page.evaluate(_PACE)))
         held_up = (paces[-2] + paces[-1]) / 2 / min(paces)
-        found.append((took, round(held_up, 2)))
+        long_tasks.append((took, round(held_up, 2)))
         if took <= most * min(max(1.0, held_up), _HELD_UP):
             return
-    raise AssertionError(found)
+    raise AssertionError(long_tasks)
 
 
 def a_minute_later(page: Page) -> None:
@@ -133,8 +133,8 @@ def a_minute_later(page: Page) -> None:
 
 def find_chromium() -> str | None:
     """Return the program of the system's Chromium, or None."""
-    found = (shutil.which(name) for name in _PROGRAMS)
-    return next((program for program in found if program), None)
+    programs = (shutil.which(name) for name in _PROGRAMS)
+    return next((program for program in programs if program), None)
 
 
 def another(browser: Browser) -> Browser:

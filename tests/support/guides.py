@@ -77,8 +77,8 @@ def cli_reference() -> str:
 
 def _write() -> None:
     page = PAGES / "cli.md"
-    found = f"<!-- reference -->\n{cli_reference()}<!-- /reference -->"
-    page.write_text(REFERENCE.sub(lambda _: found, page.read_text("utf-8")), "utf-8")
+    reference = f"<!-- reference -->\n{cli_reference()}<!-- /reference -->"
+    page.write_text(REFERENCE.sub(lambda _: reference, page.read_text("utf-8")), "utf-8")
 
 
 if __name__ == "__main__":

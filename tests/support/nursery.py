@@ -191,8 +191,8 @@ def _raise_children() -> dict[str, Any]:
 
 def _note_ends(living: dict[int, Path]) -> None:
     for pid in list(living):
-        found, status = os.waitpid(pid, os.WNOHANG)
-        if found:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
             path = living.pop(pid)
             draft = path.with_suffix(".draft")
             draft.write_text(str(os.waitstatus_to_exitcode(status)))
@@ -228,10 +228,10 @@ def _become(order: Mapping[str, Any]) -> list[str]:
 
 
 def _load_from(path: str) -> None:
-    found = importlib.util.spec_from_file_location("broken", path)
-    assert found is not None
-    assert found.loader is not None
-    found.loader.exec_module(importlib.util.module_from_spec(found))
+    spec = importlib.util.spec_from_file_location("broken", path)
+    assert spec is not None
+    assert spec.loader is not None
+    spec.loader.exec_module(importlib.util.module_from_spec(spec))
 
 
 def _load() -> None:

@@ -50,14 +50,14 @@ def faults(document: Schema) -> list[str]:
     wrong = [error.message for error in OpenAPIV31SpecValidator(document).iter_errors()]
     if wrong:
         return wrong
-    found = [fault for rule in _OF_THE_WHOLE for fault in rule(document)]
+    messages = [fault for rule in _OF_THE_WHOLE for fault in rule(document)]
     for operation in operations(document):
-        found += [
+        messages += [
             f"{operation.name}: {fault}"
             for rule in _OF_AN_OPERATION
             for fault in rule(document, operation)
         ]
-    return found
+    return messages
 
 
 # ------------------------------------------------------------------------- the document

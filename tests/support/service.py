@@ -379,15 +379,15 @@ class Service:
     def processes(self) -> dict[int, str]:
         """Return name and command line of each process of the service, by its id."""
         assert self._process is not None
-        found = {}
+        command_lines = {}
         for folder in Path("/proc").glob("[0-9]*"):
             pid = int(folder.name)
             with contextlib.suppress(OSError):
                 if os.getpgid(pid) == self._process.pid:
                     words = (folder / "cmdline").read_bytes().split(b"\0")
                     said = [(folder / "comm").read_bytes().strip(), *words]
-                    found[pid] = b" ".join(said).decode("utf-8", "replace").strip()
-        return found
+                    command_lines[pid] = b" ".join(said).decode("utf-8", "replace").strip()
+        return command_lines
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to the first process, as an operator or an init system does."""
@@ -441,7 +441,7 @@ class Service:
 
         A process is known by its request ids, which all begin with the same letters.
         """
-        found: dict[str, Client] = {}
+        by_process: dict[str, Client] = {}
         others: list[Client] = []
 
         def look() -> bool:
@@ -449,14 +449,14 @@ class Service:
             reply = client.ask("GET", "/health/ready")
             others.append(client)
             if reply.status == http.HTTPStatus.OK:
-                found.setdefault((reply.header("x-request-id") or "")[:-8], client)
-            return len(found) == self.workers
+                by_process.setdefault((reply.header("x-request-id") or "")[:-8], client)
+            return len(by_process) == self.workers
 
         eventually(look, START_SECONDS)
         for client in others:
-            if client not in found.values():
+            if client not in by_process.values():
                 client.close()
-        return list(found.values())
+        return list(by_process.values())
 
     def everywhere(self, merchant: Merchant) -> list[Merchant]:
         """Return the store once for each API process, calling just that one."""

@@ -59,17 +59,17 @@ def _text(text: str) -> bytes:
 def tiny_weights(seed: int = 3) -> dict[str, npt.NDArray[np.float32]]:
     """Return weights of a small EfficientNet-Lite0: the same names, few maps."""
     lot = np.random.default_rng(seed)
-    found = dict[str, "npt.NDArray[np.float32]"]()
+    weights = dict[str, "npt.NDArray[np.float32]"]()
 
     def add(name: str, norm: str, shape: tuple[int, ...]) -> None:
-        found[f"{name}.weight"] = lot.normal(0, 0.6, shape).astype(np.float32)
+        weights[f"{name}.weight"] = lot.normal(0, 0.6, shape).astype(np.float32)
         for part, low, high in (
             ("weight", 0.5, 1.5),
             ("bias", -0.5, 1.0),
             ("running_mean", -0.5, 0.5),
             ("running_var", 0.5, 2.0),
         ):
-            found[f"{norm}.{part}"] = lot.uniform(low, high, shape[0]).astype(np.float32)
+            weights[f"{norm}.{part}"] = lot.uniform(low, high, shape[0]).astype(np.float32)
 
     add("_conv_stem", "_bn0", (4, 3, 3, 3))
     given = 4
@@ -81,7 +81,7 @@ def tiny_weights(seed: int = 3) -> dict[str, npt.NDArray[np.float32]]:
         add(f"{name}._project_conv", f"{name}._bn2", (maps, wide, 1, 1))
         given = maps
     add("_conv_head", "_bn1", (12, given, 1, 1))
-    return found
+    return weights
 
 
 def features(weights: Weights, picture: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
@@ -122,7 +122,7 @@ def _convolved(
     edge = max(0, (after - 1) * step + size - side)
     before = edge // 2
     padded = np.pad(given, ((0, 0), *[(before, edge - before)] * 2))
-    found = np.zeros((len(kernel), after, after), np.float32)
+    output = np.zeros((len(kernel), after, after), np.float32)
     for row in range(size):
         for column in range(size):
             seen = padded[
@@ -131,7 +131,7 @@ def _convolved(
             seen = seen[:, :after, :after]
             part = kernel[:, :, row, column]
             if kernel.shape[1] == 1 and len(given) == len(kernel) and len(given) > 1:
-                found += seen * part[:, 0, None, None]
+                output += seen * part[:, 0, None, None]
             else:
-                found += np.einsum("oi,ihw->ohw", part, seen)
-    return found
+                output += np.einsum("oi,ihw->ohw", part, seen)
+    return output

@@ -85,17 +85,17 @@ def state(merchant: Merchant, upload_id: str) -> dict[str, Any]:
         print(reply)  # noqa: T201 - shown when it fails: the detail names the cause
         time.sleep(1)
     assert reply.status == 200, reply
-    found: dict[str, Any] = reply.json
-    return found
+    body: dict[str, Any] = reply.json
+    return body
 
 
 def ended(merchant: Merchant, upload_id: str, seconds: float = 60) -> dict[str, Any]:
     """Wait for the end of an upload; return what the service says of it then."""
     until = time.monotonic() + seconds
-    while (found := state(merchant, upload_id))["status"] in {"queued", "running"}:
-        assert time.monotonic() < until, found
+    while (status := state(merchant, upload_id))["status"] in {"queued", "running"}:
+        assert time.monotonic() < until, status
         time.sleep(0.05)
-    return found
+    return status
 
 
 def files(service: Service) -> list[Path]:
@@ -119,9 +119,9 @@ def end_leases(service: Service) -> None:
 def peak_mib(pid: int | str) -> float:
     """Return the most memory that a process (or `self`) ever held, in MiB."""
     status = Path(f"/proc/{pid}/status").read_text()
-    found = re.search(r"VmHWM:\s+(\d+) kB", status)
-    assert found is not None
-    return int(found[1]) / 1024
+    match = re.search(r"VmHWM:\s+(\d+) kB", status)
+    assert match is not None
+    return int(match[1]) / 1024
 
 
 def write_history(path: Path, size: int, padding: int = 0) -> int:

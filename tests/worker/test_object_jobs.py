@@ -213,12 +213,12 @@ def test_readiness_and_doctor_report_the_object_store(
     services: Services, objects: ObjectStore
 ) -> None:
     def checked(store: ObjectStore) -> str:
-        found = DependencyMonitor(
+        monitor = DependencyMonitor(
             services.database, services.settings.data, fixed_clock(NOON), store
         )
-        found.check()
-        assert not found.current_readiness().reasons
-        return found.current_readiness().checks()["objects"]
+        monitor.check()
+        assert not monitor.current_readiness().reasons
+        return monitor.current_readiness().checks()["objects"]
 
     assert checked(objects) == "ok"
     assert [one.level.value for one in check_object_store(services)] == ["ok"]

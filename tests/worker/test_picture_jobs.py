@@ -90,14 +90,14 @@ def shop() -> Iterator[Any]:
 def services(tmp_path: Path, database_url: str | None) -> Iterator[Services]:
     settings = Settings(tmp_path, database_url, image_hosts=frozenset({HOST}))
     bring(tmp_path, database_url)
-    with contextlib.closing(build_services(settings)) as found:
-        yield found
+    with contextlib.closing(build_services(settings)) as opened:
+        yield opened
 
 
 @pytest.fixture
 def duties(services: Services) -> Iterator[PictureJobs]:
-    with contextlib.closing(PictureJobs(services)) as found:
-        yield found
+    with contextlib.closing(PictureJobs(services)) as picture_jobs:
+        yield picture_jobs
 
 
 def say(services: Services, store_id: StoreId, **addresses: str | None) -> None:
@@ -111,8 +111,8 @@ def say(services: Services, store_id: StoreId, **addresses: str | None) -> None:
 def digests_of(services: Services, store_id: StoreId) -> list[int]:
     served = ServedPictures(services.pictures, store_id)
     assert served.open_published_model(model_of(services, store_id))
-    found: list[int] = served.model.digests.tolist()
-    return found
+    digests: list[int] = served.model.digests.tolist()
+    return digests
 
 
 def see(services: Services, duties: PictureJobs, store_id: StoreId) -> PictureCounts:
@@ -256,9 +256,9 @@ def test_another_embedding_takes_over_once_nearly_all_pictures_are_seen_by_it(
                 viewer, served, choose_embedding(read_model_file(model, EMBEDDER))
             )
             photo = encoded(drawn("blue", "ball", seed=3))
-            found = eye.similar_items(photo, 1, np.ones(len(COLOURS), np.bool_))
+            similar = eye.similar_items(photo, 1, np.ones(len(COLOURS), np.bool_))
         # Photos find by the old way, too.
-        assert found.items.tolist() == [list(COLOURS).index("blue")]
+        assert similar.items.tolist() == [list(COLOURS).index("blue")]
         handler.busy = set()
         _make_due(services, store.store_id)
         see(changed, duties, store.store_id)

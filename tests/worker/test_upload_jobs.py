@@ -63,9 +63,9 @@ class ImportInstallation:
     def status(self, store: StoreId, upload_id: str) -> tuple[UploadStatus, int]:
         """Return how an upload stands, and how many of its rows are stored."""
         with self.services.database.reading() as connection:
-            found = UploadRepository(connection, store).find(upload_id)
-        assert found is not None
-        return found.status, found.rows
+            stored = UploadRepository(connection, store).find(upload_id)
+        assert stored is not None
+        return stored.status, stored.rows
 
 
 @pytest.fixture

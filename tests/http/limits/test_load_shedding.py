@@ -189,9 +189,9 @@ def test_an_unparsed_request_shows_its_store(data_folder: Path) -> None:
         "GET /v1/search HTTP/1.1\r\n\r\n": "",
     }
     with Inside(gate):
-        found = {head: gate.fast_path.store_of(head.encode()) for head in heads}
+        stores = {head: gate.fast_path.store_of(head.encode()) for head in heads}
 
-    assert found == heads
+    assert stores == heads
 
 
 def test_lists_are_refused_with_503_and_writes_are_stored(data_folder: Path) -> None:

@@ -46,8 +46,8 @@ def services(data_folder: Path) -> Iterator[Services]:
 
 def seen(database: Database, store: Store) -> set[tuple[MisuseKind, str]]:
     with database.reading() as connection:
-        found = KeyMisuseRepository(connection, store.store_id).all()
-    return {(one.sign, one.value) for one in found}
+        misuses = KeyMisuseRepository(connection, store.store_id).all()
+    return {(one.sign, one.value) for one in misuses}
 
 
 def test_a_foreign_page_and_a_key_in_the_open_are_noted(services: Services) -> None:
@@ -113,8 +113,8 @@ def test_strangers_fill_no_table(database: Database) -> None:
             KeyMisuse(store.store_id, MisuseKind.FOREIGN_ORIGIN, "https://0.example", 9)
         ]
         store_key_misuse(transaction, again)
-        found = KeyMisuseRepository(transaction, store.store_id).all()
+        misuses = KeyMisuseRepository(transaction, store.store_id).all()
         lately = KeyMisuseRepository(transaction, store.store_id).all(since_ms=10)
 
-    assert len(found) == MAX_STORED
+    assert len(misuses) == MAX_STORED
     assert len(lately) == MAX_STORED - 1

@@ -116,8 +116,8 @@ def test_each_counter_and_gauge_has_a_series_of_its_own(traffic: RequestMetrics)
 
     for number, count in enumerate(CounterMetric):
         name, label, value = count.value
-        found = samples(traffic, f"productrecs_{name}_total")
-        assert found[(value,) if label else ()] == 10 + number
+        series = samples(traffic, f"productrecs_{name}_total")
+        assert series[(value,) if label else ()] == 10 + number
     for number, gauge in enumerate(GaugeMetric):
         assert samples(traffic, f"productrecs_{gauge.value[0]}") == {("api",): 100 + number}
     lists = "productrecs_recommendation_lists"

@@ -14,9 +14,9 @@ from productrecs.http.pipeline.search_thread_pool import SearchPool
 def test_a_search_returns_what_it_found_from_another_thread() -> None:
     searching = SearchPool()
 
-    found = asyncio.run(searching.run(threading.get_ident))
+    thread_id = asyncio.run(searching.run(threading.get_ident))
 
-    assert found != threading.get_ident()
+    assert thread_id != threading.get_ident()
     searching.close()
 
 

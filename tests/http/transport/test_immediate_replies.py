@@ -260,10 +260,10 @@ def test_a_client_whose_call_waits_is_not_late() -> None:
         recorded = RecordedConnection()
         long_turn(recorded)
         recorded.connection.data_received(get("/v1/a"))
-        found = [
+        is_overdue = [
             recorded.connection.is_overdue(now, ClientTimeouts()) for now in (0.0, 60.0)
         ]
         await recorded.send(b"")
-        return found
+        return is_overdue
 
     assert asyncio.run(overdue()) == [False, False]

@@ -32,11 +32,11 @@ END = f"--{BOUNDARY}--\r\n".encode()
 
 def read(body: bytes, content_type: str = TYPE, step: int = 0) -> bytes:
     """Return the file of a form that comes `step` bytes at a time."""
-    found = MultipartFormParser([(b"content-type", content_type.encode())], "file")
+    parser = MultipartFormParser([(b"content-type", content_type.encode())], "file")
     for start in range(0, len(body), step or len(body) or 1):
-        found.feed(body[start : start + (step or len(body))])
-    found.finish()
-    return found.pop_chunks()
+        parser.feed(body[start : start + (step or len(body))])
+    parser.finish()
+    return parser.pop_chunks()
 
 
 def kind_of(body: bytes) -> str:
@@ -57,17 +57,17 @@ def test_a_file_comes_out_as_it_was_however_it_is_cut(step: int) -> None:
 
 @given(content=st.binary(max_size=300), cuts=st.lists(st.integers(1, 40), min_size=1))
 def test_any_bytes_come_out_as_they_were(content: bytes, cuts: list[int]) -> None:
-    body, found = (
+    body, parser = (
         form(content),
         MultipartFormParser([(b"content-type", TYPE.encode())], "file"),
     )
     taken = []
     while body:
         for cut in cuts:
-            found.feed(body[:cut])
+            parser.feed(body[:cut])
             body = body[cut:]
-            taken.append(found.pop_chunks())
-    found.finish()
+            taken.append(parser.pop_chunks())
+    parser.finish()
 
     assert b"".join(taken) == content
 

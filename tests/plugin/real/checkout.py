@@ -49,8 +49,8 @@ def _fill_classic(visitor: Visitor, page: str, product: int, method: str) -> dic
 
 def _place_classic(visitor: Visitor, fields: dict[str, Any]) -> int | None:
     said = visitor.post("/?wc-ajax=checkout", fields)
-    found = re.search(r"order-received[=\\/]+(\d+)", said)
-    return int(found[1]) if found else None
+    match = re.search(r"order-received[=\\/]+(\d+)", said)
+    return int(match[1]) if match else None
 
 
 def _fill_store_api(

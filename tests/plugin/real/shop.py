@@ -71,13 +71,13 @@ class StoredCopy:
 
     def rows(self, order_id: int) -> list[dict[str, Any]]:
         """Return the rows of an order's lines that count."""
-        found = stored.line_rows(self.service, self.merchant)
-        return [row for row in found if row["order_id"] == str(order_id)]
+        lines = stored.line_rows(self.service, self.merchant)
+        return [row for row in lines if row["order_id"] == str(order_id)]
 
     def orders_of(self, product: int) -> list[str]:
         """Return the orders that hold a product."""
-        found = stored.line_rows(self.service, self.merchant)
-        return [row["order_id"] for row in found if row["item"] == str(product)]
+        lines = stored.line_rows(self.service, self.merchant)
+        return [row["order_id"] for row in lines if row["item"] == str(product)]
 
     def lines(self, order_id: int) -> list[tuple[str, str, int, float]]:
         """Return item, customer, units and unit price of an order's lines, sorted."""
@@ -103,14 +103,14 @@ class StoredCopy:
     def agrees(self, product: int, wanted: dict[str, Any] | None) -> None:
         """Compare a stored product with the shop's, and with what a change must give."""
         item = drain(f"$result = {ITEM % product};")
-        found = self.items().get(str(product))
+        pushed = self.items().get(str(product))
         if wanted is None:
-            assert found is None
+            assert pushed is None
             return
-        assert found is not None
-        assert found == item
+        assert pushed is not None
+        assert pushed == item
         for name, value in wanted.items():
-            assert value(found[name]) if callable(value) else found[name] == value
+            assert value(pushed[name]) if callable(value) else pushed[name] == value
 
 
 def _customer_of(row: dict[str, Any]) -> str:

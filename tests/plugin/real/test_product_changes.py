@@ -180,8 +180,8 @@ def shown_price(page: str) -> float | None:
         body,
         flags=re.DOTALL,
     )
-    found = re.findall(r"Price-amount.*?</bdi>", body, re.DOTALL)
+    prices = re.findall(r"Price-amount.*?</bdi>", body, re.DOTALL)
     amounts = [
-        re.search(r"\d+[.,]\d+", re.sub(r"<[^>]*>|&#?\w+;", "", one)) for one in found
+        re.search(r"\d+[.,]\d+", re.sub(r"<[^>]*>|&#?\w+;", "", one)) for one in prices
     ]
     return min((float(one[0].replace(",", ".")) for one in amounts if one), default=None)

@@ -120,9 +120,9 @@ class Visitor:
 
     def follow(self, path: str, link: str) -> str:
         """Open a link of a page; `link` is a pattern of its address."""
-        found = re.findall(rf'href="([^"]*{link}[^"]*)"', self.get(path))
-        assert found, f"no link {link} in {path}"
-        return self.get(urljoin(path, unescape(found[0])))
+        links = re.findall(rf'href="([^"]*{link}[^"]*)"', self.get(path))
+        assert links, f"no link {link} in {path}"
+        return self.get(urljoin(path, unescape(links[0])))
 
     def rest(self, method: str, route: str, body: dict[str, Any] | None = None) -> Any:
         """Call WordPress's REST API; the Store API gets its own nonce."""

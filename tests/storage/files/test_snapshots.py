@@ -153,8 +153,8 @@ def test_a_damaged_object_is_refused(
 ) -> None:
     trainer, reader = two_machines(tmp_path, object_address)
     name = trainer.train(1)
-    found = keys(trainer, f"stores/{ONE}/objects")
-    by_size = sorted(found, key=lambda key: found[key])
+    object_keys = keys(trainer, f"stores/{ONE}/objects")
+    by_size = sorted(object_keys, key=lambda key: object_keys[key])
     key = {"manifest": name.key, "pack": by_size[0], "large": by_size[-1]}[what]
     objects = trainer.store.objects
     whole = objects.get(key)

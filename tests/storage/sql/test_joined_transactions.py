@@ -30,8 +30,8 @@ def add_twice(database: Database) -> None:
 
 def noted(database: Database) -> set[str]:
     with database.reading() as connection:
-        found = connection.execute(sa.select(counters.c.name)).scalars()
-        return set(found) & {"change", "line", "later"}
+        names = connection.execute(sa.select(counters.c.name)).scalars()
+        return set(names) & {"change", "line", "later"}
 
 
 def test_a_joined_write_is_stored_once_with_the_next_transaction(

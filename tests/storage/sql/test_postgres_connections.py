@@ -45,9 +45,9 @@ pytestmark = pytest.mark.postgres
 def test_an_address_is_read_as_libpq_reads_it_with_our_timeouts(
     address: str, expected: dict[str, str | None]
 ) -> None:
-    found = connection_parameters(address, "-c x=1")
+    parameters = connection_parameters(address, "-c x=1")
 
-    assert {name: found.get(name) for name in expected} == expected
+    assert {name: parameters.get(name) for name in expected} == expected
 
 
 @pytest.fixture

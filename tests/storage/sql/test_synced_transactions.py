@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def level(connection: sa.Connection) -> object:
     """Return how the transaction of a connection will commit."""
     if connection.dialect.name == "sqlite":
-        found = connection.exec_driver_sql("PRAGMA synchronous").scalar_one()
-        return {2: "on", 1: "off"}[int(found)]
+        synchronous = connection.exec_driver_sql("PRAGMA synchronous").scalar_one()
+        return {2: "on", 1: "off"}[int(synchronous)]
     return connection.exec_driver_sql("SHOW synchronous_commit").scalar()
 
 
