@@ -32,7 +32,7 @@ from benchmarks.quality.statistics import difference
 from benchmarks.report import Figure
 from productrecs.engines.copurchase import CopurchaseOptions
 from productrecs.training.training_inputs import Purchases
-from productrecs.training.tuning.hyperparameter_search import (
+from productrecs.training.tuning.repository import (
     Changes,
     changes_of,
     with_changes,

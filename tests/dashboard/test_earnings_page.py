@@ -15,7 +15,7 @@ from productrecs.worker.store_jobs import StoreJobs
 from tests.support.dashboard import text_of
 from tests.support.filled_store import Filled, open_store
 from tests.support.service import eventually
-from tests.worker.test_stock_mails import forecast
+from tests.worker.test_alert_mails import forecast
 
 if TYPE_CHECKING:
     from productrecs.core.ids import StoreId

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Final
 
 from productrecs.dashboard.page import Group, Page
+from productrecs.dashboard.pages import overview
 from productrecs.dashboard.pages.account import (
     email_confirmation,
     login,
@@ -39,7 +40,6 @@ from productrecs.dashboard.pages.connect import (
     setup_checklist,
     widgets,
 )
-from productrecs.dashboard.pages.overview import global_search, home
 from productrecs.dashboard.pages.settings import (
     api_keys_and_plan,
     audit_log,
@@ -49,9 +49,8 @@ from productrecs.dashboard.pages.settings import (
 )
 
 PAGES: Final[tuple[Page, ...]] = (
-    *home.PAGES,
+    *overview.PAGES,
     *setup_checklist.PAGES,
-    *global_search.PAGES,
     *field_suggestions.PAGES,
     *products.PAGES,
     *file_imports.PAGES,

@@ -13,7 +13,7 @@ from productrecs.core.errors import StorageError
 from productrecs.core.ids import StoreId
 from productrecs.engines.registry import SIMILAR
 from productrecs.features.looks.repository import PublishedLooks
-from productrecs.features.recommendations.earning_index.repository import (
+from productrecs.features.recommendations.repository import (
     index_time,
     read_index,
 )

@@ -29,6 +29,11 @@ from productrecs.training.demand.repository import (
     track_stock_outs,
 )
 from productrecs.training.tuning.tune_store import stores_to_tune
+from productrecs.worker.alert_mails import (
+    alerted_products,
+    mail_search_alarm,
+    mail_stock_alerts,
+)
 from productrecs.worker.job_worker import (
     JobHandler,
     JobProgress,
@@ -37,8 +42,6 @@ from productrecs.worker.job_worker import (
     JobWorker,
     PeriodicJob,
 )
-from productrecs.worker.search_alarm_mails import mail_search_alarm
-from productrecs.worker.stock_mails import alerted_products, mail_stock_alerts
 
 _POLL_SECONDS: Final = 0.5
 _LAST_WORDS: Final = 4_000  # characters of a failed run's error output

@@ -1,10 +1,11 @@
-"""Scheduled backups: archives in the place that PRODUCTRECS_BACKUP names, the newest kept.
+"""Scheduled backups: one each night in the place that PRODUCTRECS_BACKUP names.
 
-The place also holds the list of erased shoppers, so that a shopper who was erased after a
-backup does not return with it.
+The newest are kept. The place also holds the list of erased shoppers, so that a shopper who
+was erased after a backup does not return with it.
 """
 
 import contextlib
+import logging
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -17,12 +18,22 @@ from productrecs.features.privacy.erasure import share_erasures
 from productrecs.records.uploads.order_upload import UploadFolder
 from productrecs.records.uploads.repository import files_needed, files_of_open_imports
 from productrecs.services import Services, claim_or_check_object_store
-from productrecs.storage.backup.backup_archive import BackupManifest
+from productrecs.storage.backup.backup_archive import Advance, BackupManifest
 from productrecs.storage.backup.create_backup import BackupRequest, Begin, create_backup
 from productrecs.storage.files.object_store import ObjectStore
+from productrecs.storage.jobs.job_queue import Job
+from productrecs.storage.jobs.recurring_jobs import PeriodicTasks
+from productrecs.worker.job_worker import (
+    JobProgress,
+    JobSchedule,
+    JobWorker,
+    nightly_jobs,
+)
 
 BACKUP_FOLDER: Final = "backups"
 _STAMP: Final = "productrecs-%Y-%m-%dT%H%M%SZ.tar.gz"
+BACKUP_JOB: Final = "back-up"
+_log = logging.getLogger(__name__)
 
 
 class SavedBackup(NamedTuple):
@@ -142,3 +153,29 @@ def _made_at(name: str) -> int | None:
     except ValueError:
         return None
     return int(made_at.timestamp()) * SECOND_MS
+
+
+def build_backup_worker(services: Services) -> JobWorker:
+    """Return the worker of nightly backups.
+
+    The first backup is made at once, the next at night; one that was missed, because the
+    service stood still, is made when it runs again.
+    """
+
+    def back_up(_job: Job, progress: JobProgress) -> None:
+        def begin(_stage: str, size: int) -> Advance:
+            done = 0
+
+            def advance(step: int) -> None:
+                nonlocal done
+                done += step
+                progress.report(min(1.0, done / max(1, size)))
+
+            return advance
+
+        backup = make_scheduled_backup_and_delete_old(services, begin)
+        _log.info("backup stored", extra={"backup": backup.name, "bytes": backup.size})
+
+    periodic_tasks = PeriodicTasks(services.database, services.queue, services.system_clock)
+    schedule = JobSchedule(periodic_tasks, nightly_jobs(BACKUP_JOB, services.system_clock))
+    return JobWorker(services.queue, {BACKUP_JOB: back_up}, schedule)

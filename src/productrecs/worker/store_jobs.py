@@ -25,10 +25,10 @@ from productrecs.features.experiments.experiment_result import (
 from productrecs.features.forecast.repository import ForecastRepository
 from productrecs.features.forecast.stock_actions import StockAlert, plan_stock_actions
 from productrecs.features.privacy.repository import stores_in_progress
-from productrecs.features.recommendations.earning_index.earnings_replay import (
+from productrecs.features.recommendations.earnings_replay import (
     replay_and_store_earnings,
 )
-from productrecs.features.recommendations.earning_index.repository import EarningsRepository
+from productrecs.features.recommendations.repository import EarningsRepository
 from productrecs.features.recommendations.reranking import compute_earning_index
 from productrecs.features.reports.customers.customer_report import (
     compute_and_store_segments,

@@ -12,8 +12,12 @@ from productrecs.features.privacy.erasure import LEDGER_FILE
 from productrecs.services import build_services
 from productrecs.settings import from_environment
 from productrecs.storage.jobs.job_queue import all_totals
-from productrecs.worker.backup_jobs import BACKUP_JOB, build_backup_worker
-from productrecs.worker.scheduled_backups import backup_names, newest_backup_ms
+from productrecs.worker.scheduled_backups import (
+    BACKUP_JOB,
+    backup_names,
+    build_backup_worker,
+    newest_backup_ms,
+)
 from tests.cli.conftest import BOTH, CommandLine
 from tests.support.migrated import bring
 

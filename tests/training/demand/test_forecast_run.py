@@ -22,7 +22,7 @@ from productrecs.features.forecast.forecast_replies import (
     store_forecast_summary,
 )
 from productrecs.features.forecast.repository import ForecastRepository
-from productrecs.features.recommendations.earning_index.repository import EarningsRepository
+from productrecs.features.recommendations.repository import EarningsRepository
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.push_items import upsert_items
 from productrecs.records.catalog.repository import CatalogRepository

@@ -14,20 +14,18 @@ from productrecs.storage.sql.tables import insights
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.training.training_inputs import Purchases, TrainingInputs
 from productrecs.training.training_run import TrainingDeps, train_store
-from productrecs.training.tuning import hyperparameter_search, tune_store
-from productrecs.training.tuning.hyperparameter_search import (
-    TuningTrial,
-    changes_of,
-    is_better,
-)
+from productrecs.training.tuning import tune_store
 from productrecs.training.tuning.repository import (
     TUNED_INSIGHT,
     HyperparameterRepository,
     TunedParameters,
+    changes_of,
 )
 from productrecs.training.tuning.tune_store import (
     RETUNE_AFTER_MS,
     RETUNE_GROWN_AFTER_MS,
+    TuningTrial,
+    is_better,
     stores_to_tune,
     tune_copurchase_options,
 )
@@ -149,7 +147,7 @@ def test_luck_is_not_taken_for_better() -> None:
 def test_control_without_errors_luck_is_taken_for_better(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(hyperparameter_search, "MIN_STANDARD_ERRORS", 0.0)
+    monkeypatch.setattr(tune_store, "MIN_STANDARD_ERRORS", 0.0)
 
     assert best_of_many(60) > 30
 

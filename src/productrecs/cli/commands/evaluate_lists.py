@@ -27,8 +27,7 @@ from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.trained_models import warm_up
 from productrecs.training.training_inputs import read_log
-from productrecs.training.tuning.hyperparameter_search import changes_of
-from productrecs.training.tuning.repository import HyperparameterRepository
+from productrecs.training.tuning.repository import HyperparameterRepository, changes_of
 
 _TITLES: Final = {
     BacktestTask.VISIT: ("the next product of a visit, on a product page", "visits"),

@@ -15,8 +15,11 @@ from productrecs.engines.copurchase import CopurchaseOptions
 from productrecs.processes.process_messages import ParentConnection
 from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.training.trained_models import warm_up
-from productrecs.training.tuning.hyperparameter_search import changes_of
-from productrecs.training.tuning.repository import HyperparameterRepository, TunedParameters
+from productrecs.training.tuning.repository import (
+    HyperparameterRepository,
+    TunedParameters,
+    changes_of,
+)
 from productrecs.training.tuning.tune_store import tune_store
 
 _STEPS: Final = 100

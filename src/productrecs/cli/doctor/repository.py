@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import INSTALLATION, StoreId
 from productrecs.records.catalog.availability import Availability
-from productrecs.records.catalog.item_lookups.repository import items_of_store
+from productrecs.records.catalog.repository import items_of_store
 from productrecs.records.events.newest_events.repository import NewestEventRepository
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
 from productrecs.storage.jobs.job_queue import JobState

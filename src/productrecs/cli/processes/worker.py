@@ -100,12 +100,12 @@ def _build_background_loop(
 
         return build_picture_worker(services)
     if lane == UPLOADS:
-        from productrecs.worker.backup_jobs import build_backup_worker  # noqa: PLC0415
         from productrecs.worker.file_import_jobs import build_upload_importer  # noqa: PLC0415
         from productrecs.worker.isolated_jobs import (  # noqa: PLC0415
             ParallelLoops,
             build_command_job_worker,
         )
+        from productrecs.worker.scheduled_backups import build_backup_worker  # noqa: PLC0415
 
         # The forecaster only waits for child processes, so it shares this process.
         loops = ParallelLoops(

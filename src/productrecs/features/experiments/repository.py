@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
-from productrecs.records.catalog.item_lookups.repository import costs_of_items
+from productrecs.records.catalog.repository import costs_of_items
 from productrecs.records.events.event_log.repository import EventLogRepository
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
 from productrecs.storage.sql.dialects import raw_connection, upsert

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.records.catalog.availability import Availability
-from productrecs.records.catalog.item_lookups.repository import items_of_store, items_sql
+from productrecs.records.catalog.repository import items_of_store, items_sql
 from productrecs.storage.sql.dialects import raw_connection
 from productrecs.storage.sql.tables import forecast_runs, item_forecasts
 

@@ -16,7 +16,7 @@ import numpy as np
 from productrecs.core.ids import StoreId
 from productrecs.engines.arrays import Bools, Floats, Ints
 from productrecs.records.catalog.catalog_view import CatalogView
-from productrecs.records.catalog.item_lookups.repository import (
+from productrecs.records.catalog.repository import (
     ItemTitle,
     read_changed_titles,
     read_titles,

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.engines.visual.image_transforms import Descriptor
-from productrecs.records.catalog.item_lookups.repository import items_of_store
+from productrecs.records.catalog.repository import items_of_store
 from productrecs.records.pictures.fetch_picture import REJECTED, absolute_url
 from productrecs.records.pictures.picture_fetch_states import (
     MIN_NEW_FACTS,

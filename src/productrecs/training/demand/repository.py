@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.records.catalog.availability import Availability
-from productrecs.records.catalog.item_lookups.repository import items_of_store
+from productrecs.records.catalog.repository import items_of_store
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.dialects import upsert
 from productrecs.storage.sql.store_heads import lock_head, log_seq

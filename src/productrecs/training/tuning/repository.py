@@ -1,6 +1,8 @@
 """Hyperparameter repository: SQL of the last tuned values, and of due stores."""
 
 import json
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
@@ -10,10 +12,10 @@ from productrecs.engines.copurchase import CopurchaseOptions
 from productrecs.storage.sql.dialects import upsert
 from productrecs.storage.sql.store_heads import heads_of_all_stores
 from productrecs.storage.sql.tables import insights
-from productrecs.training.tuning.hyperparameter_search import changes_of, with_changes
 
 TUNED_INSIGHT: Final = "constants"
 _ENGINE: Final = "companions"
+Changes = Mapping[str, float]
 
 
 class TunedParameters(NamedTuple):
@@ -95,3 +97,24 @@ class HyperparameterRepository:
             index_elements=["store_id", "name"], set_=values
         )
         self._transaction.execute(query)
+
+
+def with_changes(options: CopurchaseOptions, changes: Changes) -> CopurchaseOptions:
+    """Return the options with some values changed, each converted to its field's type.
+
+    Names that this release does not know are ignored.
+    """
+    values: dict[str, Any] = {
+        name: type(getattr(options, name))(value)
+        for name, value in changes.items()
+        if name in options.__dataclass_fields__
+    }
+    return replace(options, **values)
+
+
+def changes_of(options: CopurchaseOptions) -> dict[str, float]:
+    """Return the differences from the defaults, by name."""
+    defaults = asdict(CopurchaseOptions())
+    return {
+        name: value for name, value in asdict(options).items() if value != defaults[name]
+    }

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from productrecs.core.ids import StoreId
 from productrecs.core.report import ReportQuery
 from productrecs.engines.hyperloglog import cardinality, merge
-from productrecs.records.catalog.item_lookups.repository import items_of_store
+from productrecs.records.catalog.repository import items_of_store
 from productrecs.records.events.event import EventKind
 from productrecs.records.purchases.sold_lines.repository import orders_of_lines
 from productrecs.storage.sql.store_heads import log_seq

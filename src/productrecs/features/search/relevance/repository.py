@@ -16,7 +16,7 @@ from productrecs.features.search.relevance.relevance_measure import (
     QueryResults,
     QueryScore,
 )
-from productrecs.records.catalog.item_lookups.repository import items_of_store
+from productrecs.records.catalog.repository import items_of_store
 from productrecs.records.events.event import EventKind
 from productrecs.records.events.event_log.repository import EventLogRepository
 from productrecs.storage.sql.dialects import raw_connection, upsert

@@ -71,7 +71,7 @@ from productrecs.http.routes.widget.shopper_access import (
     with_identity_warning,
 )
 from productrecs.records.catalog.catalog_view import Mask
-from productrecs.records.catalog.item_lookups.repository import read_descriptions
+from productrecs.records.catalog.repository import read_descriptions
 from productrecs.records.experiments.experiment import CONTROL
 from productrecs.records.experiments.repository import KnownIdentity
 from productrecs.serving.cached_store import CachedStore, searchable_store

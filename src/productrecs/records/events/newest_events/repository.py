@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
-from productrecs.records.catalog.item_lookups.repository import items_of_store
+from productrecs.records.catalog.repository import items_of_store
 from productrecs.records.events.event import EventKind
 from productrecs.storage.sql.dialects import Row, raw_connection
 from productrecs.storage.sql.tables import (

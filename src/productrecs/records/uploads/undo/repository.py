@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
-from productrecs.records.catalog.item_lookups.repository import items_of_store
+from productrecs.records.catalog.repository import items_of_store
 from productrecs.records.purchases.repository import PurchaseLine, PurchaseRepository
 from productrecs.storage.sql.tables import file_imports, import_changes
 

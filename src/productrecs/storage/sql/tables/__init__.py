@@ -60,11 +60,6 @@ from productrecs.storage.sql.tables.record_tables import (
     synonyms,
     uploads,
 )
-from productrecs.storage.sql.tables.relevance_tables import (
-    relevance_judgements,
-    relevance_measures,
-    relevance_queries,
-)
 from productrecs.storage.sql.tables.result_tables import (
     attribution_marks,
     credit_days,
@@ -80,6 +75,9 @@ from productrecs.storage.sql.tables.result_tables import (
     look_days,
     outcome_days,
     outcomes,
+    relevance_judgements,
+    relevance_measures,
+    relevance_queries,
     search_credit_days,
     search_days,
     shopper_days,

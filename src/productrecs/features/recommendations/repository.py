@@ -10,8 +10,7 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.engines.arrays import Floats
-from productrecs.records.catalog.item_lookups.repository import items_sql
-from productrecs.records.catalog.repository import CatalogRepository
+from productrecs.records.catalog.repository import CatalogRepository, items_sql
 from productrecs.storage.sql.dialects import RawReader, raw_connection, upsert
 from productrecs.storage.sql.tables import insights
 

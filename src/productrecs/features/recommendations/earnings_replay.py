@@ -20,8 +20,8 @@ from productrecs.features.recommendations.backtest import (
     confidence_interval,
     replay_orders,
 )
-from productrecs.features.recommendations.earning_index.repository import EarningsRepository
 from productrecs.features.recommendations.recommendation_request import Pick
+from productrecs.features.recommendations.repository import EarningsRepository
 from productrecs.features.recommendations.reranking import (
     compute_earning_index,
     rank_by_earnings,

@@ -1,6 +1,7 @@
-"""Stock e-mails: after a forecast, mails subscribers the products to order.
+"""Alert e-mails: products to order, after a forecast, and a fall of search relevance.
 
-An e-mail names a product when it becomes due, and again only after it was not due.
+Each goes to the users who subscribed to it. A stock e-mail names a product when it becomes
+due, and again only after it was not due.
 """
 
 from collections.abc import Sequence
@@ -11,6 +12,10 @@ from productrecs.features.forecast.stock_actions import (
     StockAction,
     StockAlert,
     plan_stock_actions,
+)
+from productrecs.features.search.relevance.relevance_history import (
+    alarm_text,
+    read_measures,
 )
 from productrecs.mail import TeamMail, send_to_team
 from productrecs.services import Services
@@ -27,6 +32,7 @@ _WORDS: Final = {
     StockAlert.RUNS_OUT: "will sell out before an order placed today arrives",
     StockAlert.ORDER_NOW: "order now",
 }
+RELEVANCE_PATH: Final = "/dashboard/search/relevance"
 
 
 def alerted_products(services: Services, store: Store) -> frozenset[str]:
@@ -94,3 +100,22 @@ def _mail_text(new_actions: Sequence[StockAction], store: Store, base_url: str) 
         f"What to order, and by when: {base_url}/dashboard/demand\n\n"
         "You can turn these e-mails off on the same page.\n"
     )
+
+
+def mail_search_alarm(services: Services, store: Store, since_ms: int) -> int:
+    """Mail the newest measure if it is an alarm since a time; return the e-mails sent."""
+    server = services.settings.smtp
+    measures = read_measures(services.database, store.store_id, since_ms)
+    if server is None or not measures or not measures[-1].is_alarm:
+        return 0
+    with services.database.reading() as connection:
+        readers = UserRepository(connection, store.store_id).search_mail_readers()
+    base_url = services.settings.base_url or ""
+    mail = TeamMail(
+        "search alarm",
+        f"{store.domain}: search results got worse",
+        f"{alarm_text(measures[-1])}\n\n"
+        f"Which queries, and what to do: {base_url}{RELEVANCE_PATH}\n\n"
+        "You can turn these e-mails off on the same page.\n",
+    )
+    return send_to_team(server, store, readers, mail)

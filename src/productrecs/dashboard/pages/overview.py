@@ -1,4 +1,4 @@
-"""Home page: sales after recommendations, clicks, searches, events, and alerts."""
+"""Home, with figures of sales, clicks, searches and events, and the search of all pages."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -11,7 +11,12 @@ from productrecs.dashboard.charts import (
     stacked_bar_chart,
 )
 from productrecs.dashboard.page import HOME_PATH, Group, Page, Reply, Visit
+from productrecs.dashboard.pages.catalog.merchandising import (
+    editor_of,
+    titles_of_rule_products,
+)
 from productrecs.dashboard.pages.connect.setup_checklist import setup_progress
+from productrecs.dashboard.product_table import matching_products
 from productrecs.dashboard.report_period import (
     as_number,
     chosen_period,
@@ -19,11 +24,18 @@ from productrecs.dashboard.report_period import (
     relative_change,
     with_every_row,
 )
+from productrecs.features.privacy.shopper_export import exported_shopper, shopper_names
 from productrecs.features.reports.tracking_health.tracking_health_report import (
     recent_events,
 )
+from productrecs.features.search.product_search import truncate_query
 from productrecs.features.search.search_insights import count_searches
+from productrecs.records.merchandising.rule import describe_rule
 from productrecs.report_registry import make_report
+
+FIND_PATH: Final = "/dashboard/find"
+_MOST: Final = 6  # of a kind
+_MOST_RULES: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,4 +133,42 @@ def _daily_sales_chart(visit: Visit, report: Report, query: ReportQuery) -> Char
     return stacked_bar_chart(days, {"Sales": sales}, visit.formats)
 
 
-PAGES: Final = (Page(HOME_PATH, "Home", show_home, group=Group.OVERVIEW),)
+def find_anything(visit: Visit) -> Reply:
+    """Show what matches the typed text; htmx requests only the results."""
+    text = truncate_query(visit.query["q"])
+    folded = text.casefold()
+    rules = (
+        [one for one in _matching_rules(visit) if folded in one[1].casefold()]
+        if text
+        else []
+    )
+    return visit.render(
+        "find_results.html" if visit.is_partial else "find.html",
+        q=text,
+        products=matching_products(visit, text, _MOST) if text else [],
+        rules=rules[:_MOST_RULES],
+        customer=text if text and _is_customer(visit, text) else "",
+    )
+
+
+def _matching_rules(visit: Visit) -> list[tuple[int, str]]:
+    """Return each rule's id and title."""
+    stored = editor_of(visit).all()
+    titles = titles_of_rule_products(visit, stored)
+    return [
+        (one.rule_id, one.content.name or describe_rule(one.content, titles))
+        for one in stored
+    ]
+
+
+def _is_customer(visit: Visit, name: str) -> bool:
+    """Return whether a shopper has exactly this id."""
+    database, store_id = visit.database, visit.store.store_id
+    records = exported_shopper(database, store_id, shopper_names(database, store_id, name))
+    return next(iter(records), None) is not None
+
+
+PAGES: Final = (
+    Page(HOME_PATH, "Home", show_home, group=Group.OVERVIEW),
+    Page(FIND_PATH, "Find", find_anything),
+)

@@ -1,1 +1,0 @@
-"""Overview: home, the search over everything, and what forms suggest."""

@@ -1,1 +1,0 @@
-"""Earnings: what a store earns by each product, and a replay on its own past orders."""
