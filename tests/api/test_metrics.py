@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from tests.support.service import Asking, Merchant
+    from tests.support.service import Merchant, Requester
 
 Labels = tuple[tuple[str, str], ...]
 Found = dict[str, dict[Labels, float]]
@@ -45,7 +45,7 @@ def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         yield service
 
 
-def scrape(client: Asking, accept: str = "") -> Found:
+def scrape(client: Requester, accept: str = "") -> Found:
     """Return every sample, read by Prometheus' own library; help and type are there."""
     headers = OPERATOR | ({"accept": accept} if accept else {})
     reply = client.ask("GET", "/metrics", None, headers)
@@ -73,7 +73,7 @@ def requests(series: Found, route: str, **labels: str) -> float:
     return value(series, "http_request_duration_seconds_count", route=route, **labels)
 
 
-def complete_scrape(client: Asking) -> Found:
+def complete_scrape(client: Requester) -> Found:
     """Scrape until every process has written its numbers, which it does once a second.
 
     Those of an API process are complete when its last request of `make_use_of` is there.

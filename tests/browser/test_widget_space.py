@@ -250,9 +250,6 @@ SIX = "".join(
 
 
 # Answers come one after another; of those that hide, slides overlap the slides before.
-EAGER = [(8, 150, "data-eager"), (2, 150, "data-eager"), (0, 150, "data-eager")]
-
-
 @pytest.mark.parametrize(
     ("wide", "recs_reply"),
     each_width_in_turn(

@@ -27,7 +27,6 @@ from productrecs.http.transport.request_parser import HEAD_LIMIT_BYTES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-REPLY: Final = b"HTTP/1.1 200 "
 _TURNS: Final = 40  # of the event loop, for the requests of one piece
 # A 2xx would say that a tunnel begins, where the method is CONNECT.
 _H11_REPLY: Final = h11.Response(status_code=404, headers=[("content-length", "0")])

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from productrecs.services import Services
     from productrecs.tenancy.accounts.store import Store
-    from tests.support.service import Asking, Reply
+    from tests.support.service import Reply, Requester
 
 PASSWORD: Final = "correct horse battery"
 _TOKEN: Final = re.compile(r'name="csrf" value="([0-9a-f]+)"')
@@ -60,7 +60,7 @@ def add_user(services: Services, store: Store, role: Role, name: str = "") -> st
 class Member:
     """Somebody at the dashboard, with the cookies of one browser."""
 
-    client: Asking
+    client: Requester
     cookies: dict[str, str] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
 

@@ -79,7 +79,7 @@ if TYPE_CHECKING:
     from productrecs.core.ids import StoreId
     from productrecs.storage.sql.database import Database
     from productrecs.tenancy.accounts.store import Store
-    from tests.support.service import Asking
+    from tests.support.service import Requester
 
 _BOX: Final = (0.1, 0.1, 0.5, 0.5)
 _TODAY: Final = 10  # letters of a date
@@ -102,7 +102,7 @@ class Filled:
     held: Counter[str] = field(default_factory=Counter)  # texts taken, by field
 
 
-def open_store(database: Database, clock: Clock, client: Asking, domain: str) -> Filled:
+def open_store(database: Database, clock: Clock, client: Requester, domain: str) -> Filled:
     """Register a store whose owner is `owner@DOMAIN`; nothing is in it yet."""
     wanted = Registration(
         domain, f"owner@{domain}", PASSWORD, DEFAULT_PLANS["unlimited"], {}

@@ -106,7 +106,7 @@ class Reply:
         return products
 
 
-class Asking(Protocol):
+class Requester(Protocol):
     """Whatever answers requests: a connection, or an application in this process."""
 
     def ask(
@@ -201,9 +201,9 @@ class Merchant:
     """One store and the calls that its shop and its server make."""
 
     account: Account
-    client: Asking
+    client: Requester
 
-    def through(self, client: Asking) -> Merchant:
+    def through(self, client: Requester) -> Merchant:
         """Return the same store, calling by another way."""
         return Merchant(self.account, client)
 

@@ -11,8 +11,6 @@ from __future__ import annotations
 import itertools
 from typing import Final
 
-CALL: Final = "xss()"
-
 _CORE: Final = (
     "<script>xss()</script>",
     "<img src=x onerror=xss()>",
