@@ -71,3 +71,24 @@ def test_what_is_searched_for_comes_first_of_partial_matches_too(tmp_path: Path)
     assert found.items[0] == 1
     found = index.find(IndexQuery(index.analyse("coffee table "), 5, visible))
     assert next(one for one in found.items if one != 1) == 3
+
+
+def test_a_known_word_is_not_completed_where_others_are_missing(tmp_path: Path) -> None:
+    products = [
+        ProductText(0, "Bee hotel"),
+        ProductText(1, "Milk frother", description="for hot foam"),
+        ProductText(2, "Coffee beans"),
+        ProductText(3, "Coffee tin, hotel size"),
+    ]
+    with IndexWriter(tmp_path, "en") as writer:
+        writer.put(products, are_new=True)
+        writer.commit()
+    index, visible = SearchIndex(tmp_path, "en"), np.ones(len(products), dtype=np.bool_)
+
+    def find(text: str) -> list[int]:
+        return list(index.find(IndexQuery(index.analyse(text), 5, visible)).items)
+
+    assert {0, 1} < set(find("hot"))  # it may become "hotel"
+    found = find("keep coffee hot")
+    assert found[0] == 3  # with every word, if it does
+    assert set(found) == {1, 2, 3}

@@ -48,6 +48,7 @@ class ProductWords:
         self.analyzers = {code: LanguageAnalyzer(code) for code in heading.split("|")}
         self.names: list[dict[str, tuple[Words, ...]]] = []  # by row
         self.rows: dict[str, dict[Words, list[int]]] = {code: {} for code in self.analyzers}
+        self._spelled: dict[str, set[Words]] = {code: set() for code in self.analyzers}
         for line in lines:
             self._add(line)
 
@@ -68,12 +69,23 @@ class ProductWords:
             (list(language.translate(words)) for language in languages), key=_known_words
         )
 
+    def has_name(self, name: Words, code: str) -> bool:
+        """Return whether a language has exactly this name, in no other form."""
+        return name in self._spelled[code]
+
+    def is_foreign_name(self, name: Words, own: str) -> bool:
+        """Return whether a language has exactly this name, and the language `own` not."""
+        others = (code for code in self.analyzers if code != own)
+        is_own = own in self.analyzers and self.has_name(name, own)
+        return not is_own and any(self.has_name(name, code) for code in others)
+
     def _add(self, line: str) -> None:
         row = len(self.names)
         self.names.append({})
         for code, cell in zip(self.analyzers, line.split("|"), strict=True):
             names = tuple(tuple(query_words(name)) for name in cell.split(","))
             self.names[row][code] = names
+            self._spelled[code].update(names)
             analyzer = self.analyzers[code]
             for name in names:
                 stems = tuple(analyzer.stems(analyzer.without_stop_words(name)))
@@ -115,12 +127,21 @@ class _Language:
         Stems of the shortest words are those of too many others: they must be exact.
         """
         own = self._stems(typed, self.into) in self.table.rows[self.into]
-        if own and self.code != self.into:
+        if own and self.code != self.into and not self._is_spelled_here(typed):
             return ()
         rows = self.table.rows[self.code].get(self._stems(typed, self.code), ())
         if len("".join(typed)) >= _MIN_INFLECTED:
             return rows
         return [row for row in rows if typed in self.table.names[row][self.code]]
+
+    def _is_spelled_here(self, typed: Words) -> bool:
+        """Return whether this language has exactly a name, and the catalog's another form.
+
+        A "veste" is a jacket; only its English stem is that of "vest".
+        """
+        return self.table.has_name(typed, self.code) and not self.table.has_name(
+            typed, self.into
+        )
 
     def _stems(self, words: Words, code: str) -> Words:
         return tuple(self.table.analyzers[code].stems(words))
