@@ -38,6 +38,7 @@ from productrecs.engines.text.word_interpreter import (
     WEIGHTS,
     WordInterpreter,
     WordReading,
+    without_completions,
 )
 
 Words = tuple[str, ...]
@@ -176,7 +177,7 @@ class QueryInterpreter:
         comes before a translation.
         """
         own_words = query.in_language(self.language).keywords[: LIMITS.words]
-        known_words = tuple(filter(self._is_own_name, own_words))
+        known_words = tuple(filter(self.reader.is_own_name, own_words))
         if len(known_words) == len(own_words):
             return []
         translations = product_words().translate(
@@ -205,17 +206,6 @@ class QueryInterpreter:
             ),
         ]
 
-    def _is_own_name(self, word: str) -> bool:
-        """Return whether products are named by a word, not only by another form of it.
-
-        A "veste" is a jacket, although its English stem is that of "vest".
-        """
-        if not self.reader.is_name(word):
-            return False
-        return self.vocabulary.has(word) or not product_words().is_foreign_name(
-            (word,), self.language.code
-        )
-
     def _is_in_catalog_language(
         self, part: Translation, known_words: Words, word_count: int
     ) -> bool:
@@ -224,7 +214,7 @@ class QueryInterpreter:
         That is one of two words that products have, and in a query of which most words name
         products one with a correction that fits them.
         """
-        if all(map(self._is_own_name, part.typed)):
+        if all(map(self.reader.is_own_name, part.typed)):
             return True
         if len(part.typed) == 1 and self.reader.split_word(part.typed[0]):
             return True
@@ -401,7 +391,13 @@ def some_words_queries(
     build = _QueryBuilder(interpreter)
     compounds = build.compound_queries(terms)
     compound_queries = [compound for compound in compounds if compound is not None]
-    terms = list(map(_as_typed, terms))
+    # Without every other word, a "hot" that products have does not mean a hotel.
+    terms = [
+        term._replace(readings=without_completions(term.typed, term.readings))
+        if term.is_known
+        else term
+        for term in terms
+    ]
     short_queries = [build.term_query(term, _SHORT_FIELDS) for term in terms]
     optional = _word_score_queries(short_queries, compounds)
     if len(terms) > 2:  # noqa: PLR2004 - two of two words were searched before
@@ -413,23 +409,6 @@ def some_words_queries(
     ):
         some = [(Occur.Should, query) for query in (*word_queries, *compound_queries)]
         yield _with_optional_clauses(Query.boolean_query(some), optional)
-
-
-def _as_typed(term: QueryTerm) -> QueryTerm:
-    """Return a word without its completions, if products have it as typed.
-
-    Without every other word, "hot" does not mean a hotel.
-    """
-    if not term.is_known:
-        return term
-    readings = tuple(
-        reading
-        for reading in term.readings
-        if len(reading.words) > 1
-        or reading.words[0] == term.typed
-        or not reading.words[0].startswith(term.typed)
-    )
-    return term._replace(readings=readings or term.readings)
 
 
 def _word_score_queries(

@@ -17,6 +17,7 @@ from tantivy import Occur
 from productrecs.core.cache_registry import BoundedCache, Cache
 from productrecs.engines.text.index_schema import CATEGORIES, TITLE
 from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
+from productrecs.engines.text.product_words import product_words
 from productrecs.engines.text.tokenizer import is_code
 from productrecs.engines.text.vocabulary import COMPOUNDING_LANGUAGES as COMPOUNDING
 from productrecs.engines.text.vocabulary import (
@@ -92,6 +93,20 @@ class WordReading(NamedTuple):
     weight: float
 
 
+def without_completions(
+    typed: str, readings: tuple[WordReading, ...]
+) -> tuple[WordReading, ...]:
+    """Return the readings without longer words that begin with the typed one, if any."""
+    own = tuple(
+        reading
+        for reading in readings
+        if len(reading.words) > 1
+        or reading.words[0] == typed
+        or not reading.words[0].startswith(typed)
+    )
+    return own or readings
+
+
 class WordMeaning(NamedTuple):
     """The readings of a word without the merchant's synonyms, most literal first."""
 
@@ -148,6 +163,17 @@ class WordInterpreter:
     def is_name(self, word: str) -> bool:
         """Return whether titles, categories or codes have a word, in any form."""
         return bool(self._title_count(word) or self.terms.codes(word))
+
+    def is_own_name(self, word: str) -> bool:
+        """Return whether products are named by a word, not only by another form of it.
+
+        A "veste" is a jacket, although its English stem is that of "vest".
+        """
+        if not self.is_name(word):
+            return False
+        return self.vocabulary.has(word) or not product_words().is_foreign_name(
+            (word,), self.language.code
+        )
 
     def is_sold(self, name: tuple[str, ...]) -> bool:
         """Return whether products have a name, or a compound of it."""
