@@ -32,11 +32,11 @@ from benchmarks.speed.stores import DOMAIN, copy_of, productrecs
 from productrecs.core.clock import DAY_MS, system_ms
 from productrecs.dashboard.page_registry import navigation
 from productrecs.features.attribution.attributor import Attributor
-from productrecs.features.reports.customers.customer_report import (
+from productrecs.features.reports.customer_report import (
     compute_and_store_segments,
 )
-from productrecs.features.reports.customers.repository import CustomerRepository
 from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.store_heads import log_seq
 from productrecs.storage.sql.tables import events
 from productrecs.tenancy.accounts.store_management import find_store
 
@@ -112,7 +112,7 @@ def _grow(data: Path) -> None:
     database = Database.open(None, data)
     store = find_store(database, DOMAIN)
     with database.reading() as connection:
-        head = CustomerRepository(connection, store.store_id).head()
+        head = log_seq(connection, store.store_id)
     missing = max(0, EVENTS - head)
     visits = Visits(
         store.store_id,

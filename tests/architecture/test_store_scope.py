@@ -39,9 +39,7 @@ SEVERAL_STORES = {
     "placements/repository.py: _written": "the key that it is given begins with the store",
     "cli/doctor/repository.py: newest_job": OPERATOR,
     "cli/doctor/repository.py: waiting_jobs": OPERATOR,
-    "attribution/repository.py: last_purges": READS_ALL,
     "attribution/repository.py: log_positions": READS_ALL,
-    "customers/repository.py: segments_progress": READS_ALL,
     "live_events/repository.py: text of _WATCHED_SQL": READS_ALL,
     "relevance/repository.py: relevance_progress": READS_ALL,
     "privacy/repository.py: stores_in_progress": READS_ALL,
@@ -82,7 +80,7 @@ SEVERAL_STORES = {
     "demand/repository.py: last_forecasts": READS_ALL,
     "training/repository.py: training_progress": READS_ALL,
     "training/repository.py: serving_snapshots": READS_ALL,
-    "tuning/repository.py: tuning_statuses": READS_ALL,
+    "storage/sql/insights.py: insight_progress": READS_ALL,
     "storage/sql/store_heads.py: text of _CATALOGS": READS_ALL,
 }
 """Each by its module's end and its function."""

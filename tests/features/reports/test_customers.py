@@ -9,13 +9,13 @@ import pytest
 
 from productrecs.core.clock import DAY_MS, MINUTE_MS
 from productrecs.core.report import ReportError, ReportQuery
-from productrecs.features.reports.customers.customer_report import (
+from productrecs.features.reports.customer_report import (
     compute_and_store_segments,
     customer_list_report,
     customer_segments_report,
     stores_due_for_segments,
 )
-from productrecs.features.reports.customers.rfm_segments import (
+from productrecs.features.reports.rfm_segments import (
     CustomerSegment,
     customer_segment,
     expected_gap,

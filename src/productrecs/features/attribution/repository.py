@@ -18,12 +18,12 @@ from productrecs.records.events.repository import EventRepository, OtherId
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.dialects import ROWS_PLACEHOLDER, raw_connection, upsert
+from productrecs.storage.sql.insights import Insight, insight_progress, store_insight
 from productrecs.storage.sql.store_heads import heads_of_all_stores, log_seq
 from productrecs.storage.sql.tables import (
     attribution_marks,
     credit_days,
     event_hours,
-    insights,
     item_credit_days,
     look_days,
     outcome_days,
@@ -165,9 +165,8 @@ class LogPosition(NamedTuple):
 
 def last_purges(connection: sa.Connection) -> dict[StoreId, int]:
     """Return when the last purge of each store ended."""
-    query = sa.select(insights.c.store_id, insights.c.computed_at)
-    rows = connection.execute(query.where(insights.c.name == _PURGE_NAME))
-    return {StoreId(row[0]): int(row[1]) for row in rows}
+    rows = insight_progress(connection, _PURGE_NAME)
+    return {row.store_id: row.computed_at for row in rows if row.computed_at is not None}
 
 
 def log_positions(connection: sa.Connection) -> list[LogPosition]:
@@ -252,17 +251,8 @@ class AttributionRepository:
             StoreDeletedError: when the store was deleted.
         """
         AccountRepository(self._transaction).lock(self._store_id)
-        added = upsert(self._transaction, insights).values(
-            store_id=self._store_id,
-            name=_PURGE_NAME,
-            computed_at=now_ms,
-            applied_seq=0,
-            result="{}",
-        )
-        query = added.on_conflict_do_update(
-            index_elements=["store_id", "name"], set_={"computed_at": now_ms}
-        )
-        self._transaction.execute(query)
+        purge = Insight(now_ms, applied_seq=0, result={})
+        store_insight(self._transaction, self._store_id, _PURGE_NAME, purge)
 
     def head(self) -> int:
         """Return the last sequence number of the log; 0 when the store was deleted."""

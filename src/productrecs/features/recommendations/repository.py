@@ -11,8 +11,8 @@ import sqlalchemy as sa
 from productrecs.core.ids import StoreId
 from productrecs.engines.arrays import Floats
 from productrecs.records.catalog.repository import CatalogRepository, items_sql
-from productrecs.storage.sql.dialects import RawReader, raw_connection, upsert
-from productrecs.storage.sql.tables import insights
+from productrecs.storage.sql.dialects import RawReader, raw_connection
+from productrecs.storage.sql.insights import Insight, read_insight, store_insight
 
 _INDEX: Final = "earning-index"
 _REPLAY: Final = "earnings-replay"
@@ -32,13 +32,6 @@ class PricedItems(NamedTuple):
     prices: Floats
     costs: Floats
     numbers: Mapping[str, int]
-
-
-class StoredReplay(NamedTuple):
-    """A replay's result and its time."""
-
-    computed_at: int
-    result: Mapping[str, Any]
 
 
 def index_time(reader: RawReader, store_id: StoreId) -> int:
@@ -92,24 +85,10 @@ class EarningsRepository:
         """Store the result of a replay, replacing the last one."""
         self._store(_REPLAY, result, now_ms)
 
-    def replay(self) -> StoredReplay | None:
+    def replay(self) -> Insight | None:
         """Return the last replay; None before the first."""
-        query = sa.select(insights.c.computed_at, insights.c.result).where(
-            insights.c.store_id == self._store_id, insights.c.name == _REPLAY
-        )
-        row = self._transaction.execute(query).first()
-        return None if row is None else StoredReplay(int(row[0]), json.loads(row[1]))
+        return read_insight(self._transaction, self._store_id, _REPLAY)
 
     def _store(self, name: str, result: object, now_ms: int) -> None:
-        values = {
-            "computed_at": now_ms,
-            "applied_seq": 0,
-            "result": json.dumps(result, allow_nan=False),
-        }
-        added = upsert(self._transaction, insights).values(
-            store_id=self._store_id, name=name, **values
-        )
-        query = added.on_conflict_do_update(
-            index_elements=["store_id", "name"], set_=values
-        )
-        self._transaction.execute(query)
+        insight = Insight(now_ms, 0, result)
+        store_insight(self._transaction, self._store_id, name, insight)

@@ -1,6 +1,5 @@
-"""Hyperparameter repository: SQL of the last tuned values, and of due stores."""
+"""Hyperparameter repository: the last tuned values of a store."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any, Final, NamedTuple
@@ -9,9 +8,7 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.engines.copurchase import CopurchaseOptions
-from productrecs.storage.sql.dialects import upsert
-from productrecs.storage.sql.store_heads import heads_of_all_stores
-from productrecs.storage.sql.tables import insights
+from productrecs.storage.sql.insights import Insight, read_insight, store_insight
 
 TUNED_INSIGHT: Final = "constants"
 _ENGINE: Final = "companions"
@@ -24,31 +21,6 @@ class TunedParameters(NamedTuple):
     options: CopurchaseOptions | None  # None: not enough orders
     chosen_at: int
     applied_seq: int
-
-
-class TuningStatus(NamedTuple):
-    """The extent of a store's log, and the time and extent of its last tuning."""
-
-    store_id: StoreId
-    seq: int
-    chosen_at: int | None
-    applied_seq: int | None
-
-
-def tuning_statuses(connection: sa.Connection) -> list[TuningStatus]:
-    """Return the tuning status of every store."""
-    heads = heads_of_all_stores("seq")
-    own_insight = (insights.c.store_id == heads.c.store_id) & (
-        insights.c.name == TUNED_INSIGHT
-    )
-    query = sa.select(
-        heads.c.store_id,
-        heads.c.seq,
-        insights.c.computed_at,
-        insights.c.applied_seq,
-    ).select_from(heads.outerjoin(insights, own_insight))
-    rows = connection.execute(query.order_by(heads.c.store_id))
-    return [TuningStatus(*row) for row in rows]
 
 
 class HyperparameterRepository:
@@ -66,17 +38,14 @@ class HyperparameterRepository:
 
     def last(self) -> TunedParameters | None:
         """Return the last tuned values; None before the first tuning."""
-        query = sa.select(
-            insights.c.computed_at, insights.c.applied_seq, insights.c.result
-        ).where(insights.c.store_id == self._store_id, insights.c.name == TUNED_INSIGHT)
-        row = self._transaction.execute(query).first()
-        if row is None:
+        insight = read_insight(self._transaction, self._store_id, TUNED_INSIGHT)
+        if insight is None:
             return None
-        stored: dict[str, Any] = json.loads(row[2])
+        stored = insight.result
         options = None
         if _ENGINE in stored["engines"]:  # an earlier release tuned other engines too
             options = with_changes(CopurchaseOptions(), stored["changes"][_ENGINE])
-        return TunedParameters(options, int(row[0]), int(row[1]))
+        return TunedParameters(options, insight.computed_at, insight.applied_seq)
 
     def store(self, parameters: TunedParameters) -> None:
         """Store the tuned values; replaces the last ones and omits defaults."""
@@ -85,18 +54,8 @@ class HyperparameterRepository:
             "changes": {} if options is None else {_ENGINE: changes_of(options)},
             "engines": [] if options is None else [_ENGINE],
         }
-        values = {
-            "computed_at": parameters.chosen_at,
-            "applied_seq": parameters.applied_seq,
-            "result": json.dumps(stored, allow_nan=False),
-        }
-        added = upsert(self._transaction, insights).values(
-            store_id=self._store_id, name=TUNED_INSIGHT, **values
-        )
-        query = added.on_conflict_do_update(
-            index_elements=["store_id", "name"], set_=values
-        )
-        self._transaction.execute(query)
+        insight = Insight(parameters.chosen_at, parameters.applied_seq, stored)
+        store_insight(self._transaction, self._store_id, TUNED_INSIGHT, insight)
 
 
 def with_changes(options: CopurchaseOptions, changes: Changes) -> CopurchaseOptions:

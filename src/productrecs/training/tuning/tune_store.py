@@ -21,6 +21,7 @@ from productrecs.engines.copurchase import (
     fit_copurchase,
 )
 from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.insights import InsightProgress, insight_progress
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store
 from productrecs.training.basket_lines import order_lines
@@ -29,11 +30,10 @@ from productrecs.training.partitioned_shopper_events import select_rows
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.training_inputs import Purchases, read_log
 from productrecs.training.tuning.repository import (
+    TUNED_INSIGHT,
     Changes,
     HyperparameterRepository,
     TunedParameters,
-    TuningStatus,
-    tuning_statuses,
     with_changes,
 )
 
@@ -228,8 +228,8 @@ _TRIALS: Final = N_SPLITS * (len(GRID) + 2)
 def stores_to_tune(database: Database, now_ms: int) -> list[StoreId]:
     """Return the stores whose hyperparameters are due for tuning."""
     with database.reading() as connection:
-        statuses = tuning_statuses(connection)
-    return [status.store_id for status in statuses if _is_due(status, now_ms)]
+        rows = insight_progress(connection, TUNED_INSIGHT)
+    return [row.store_id for row in rows if _is_due(row, now_ms)]
 
 
 def tune_store(
@@ -264,11 +264,11 @@ def tune_store(
     return result
 
 
-def _is_due(status: TuningStatus, now_ms: int) -> bool:
-    if status.seq < MIN_FACTS:
+def _is_due(row: InsightProgress, now_ms: int) -> bool:
+    if row.seq < MIN_FACTS:
         return False
-    if status.chosen_at is None:
+    if row.computed_at is None:
         return True
-    age = abs(now_ms - status.chosen_at)
-    has_doubled = status.seq >= 2 * (status.applied_seq or 0)
+    age = abs(now_ms - row.computed_at)
+    has_doubled = row.seq >= 2 * row.applied_seq
     return age >= RETUNE_AFTER_MS or (has_doubled and age >= RETUNE_GROWN_AFTER_MS)

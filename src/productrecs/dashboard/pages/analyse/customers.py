@@ -17,7 +17,7 @@ from productrecs.dashboard.report_period import (
     rows_by_column,
 )
 from productrecs.features.privacy.shopper_export import exported_shopper, shopper_names
-from productrecs.features.reports.customers.rfm_segments import CustomerSegment
+from productrecs.features.reports.rfm_segments import CustomerSegment
 from productrecs.records.events.event import Fields
 from productrecs.report_registry import make_report
 from productrecs.services import build_eraser

@@ -15,13 +15,7 @@ from productrecs.core.report import (
     ReportQuery,
     share_of,
 )
-from productrecs.features.reports.customers.repository import (
-    CustomerRepository,
-    SegmentsProgress,
-    StoredSegments,
-    segments_progress,
-)
-from productrecs.features.reports.customers.rfm_segments import (
+from productrecs.features.reports.rfm_segments import (
     MEANINGS,
     Customer,
     CustomerSegment,
@@ -29,9 +23,18 @@ from productrecs.features.reports.customers.rfm_segments import (
 )
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
 from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.insights import (
+    Insight,
+    InsightProgress,
+    insight_progress,
+    read_insight,
+    store_insight,
+)
+from productrecs.storage.sql.store_heads import log_seq
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store, is_nightly_run_due
 
+SEGMENTS_INSIGHT: Final = "customers"
 LISTED: Final = 1_000
 """How many customers are stored by name: those with most revenue, and those due next."""
 
@@ -79,9 +82,7 @@ _CUSTOMER_COLUMNS: Final = (
 )
 
 
-def compute_and_store_segments(
-    database: Database, store: Store, now_ms: int
-) -> StoredSegments:
+def compute_and_store_segments(database: Database, store: Store, now_ms: int) -> Insight:
     """Compute and store the store's customer segments; reads all order lines.
 
     Raises:
@@ -90,17 +91,17 @@ def compute_and_store_segments(
     zone = store.settings.zone
     today = datetime.fromtimestamp(now_ms / 1000, UTC).astimezone(zone).date()
     with database.reading() as connection:
-        head = CustomerRepository(connection, store.store_id).head()
+        head = log_seq(connection, store.store_id)
         lines = SoldLineRepository(connection, store.store_id).lines_of_customers()
         customers = segment_customers(lines, store.settings.currency, zone, today)
-    result = StoredSegments(
+    result = Insight(
         now_ms,
         head,
         {"sums": _segment_sums(customers), "people": _customer_rows(customers)},
     )
     with database.transaction(synced=False) as transaction:
         AccountRepository(transaction).lock(store.store_id)
-        CustomerRepository(transaction, store.store_id).store_segments(result)
+        store_insight(transaction, store.store_id, SEGMENTS_INSIGHT, result)
     return result
 
 
@@ -186,12 +187,12 @@ def customer_list_report(database: Database, store: Store, query: ReportQuery) -
     )
 
 
-def _last_computed_segments(database: Database, store: Store) -> StoredSegments | None:
+def _last_computed_segments(database: Database, store: Store) -> Insight | None:
     with database.reading() as connection:
-        return CustomerRepository(connection, store.store_id).last()
+        return read_insight(connection, store.store_id, SEGMENTS_INSIGHT)
 
 
-def _not_computed_notes(found: StoredSegments | None) -> list[str]:
+def _not_computed_notes(found: Insight | None) -> list[str]:
     return (
         []
         if found
@@ -255,7 +256,9 @@ def stores_due_for_segments(
     They were never computed, the nightly run is due, or the log has doubled since.
     """
     with database.reading() as connection:
-        progress_by_store = {row.store_id: row for row in segments_progress(connection)}
+        progress_by_store = {
+            row.store_id: row for row in insight_progress(connection, SEGMENTS_INSIGHT)
+        }
     return [
         store.store_id
         for store in stores
@@ -263,8 +266,8 @@ def stores_due_for_segments(
     ]
 
 
-def _is_due(row: SegmentsProgress | None, zone: tzinfo, now_ms: int) -> bool:
+def _is_due(row: InsightProgress | None, zone: tzinfo, now_ms: int) -> bool:
     if row is None or row.computed_at is None:
         return True
-    has_grown = row.head >= max(1, _GROWN * row.applied_seq)
+    has_grown = row.seq >= max(1, _GROWN * row.applied_seq)
     return has_grown or is_nightly_run_due(zone, row.computed_at, now_ms)

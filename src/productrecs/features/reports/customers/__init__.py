@@ -1,1 +1,0 @@
-"""Customer insights, from orders that carry a customer."""
