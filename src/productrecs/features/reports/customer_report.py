@@ -149,6 +149,9 @@ def customer_segments_report(
         title="Customers by recency, frequency and revenue (RFM)",
         figures=(
             Figure(
+                FigureDefinition("customers", "count", "customers who ever bought"), count
+            ),
+            Figure(
                 FigureDefinition("worked_out", "time", "when this was computed"),
                 None if stored is None else iso(stored.computed_at),
             ),
