@@ -156,7 +156,7 @@ def test_what_takes_a_minute_says_what_it_does_also_in_a_file(
 
     lines = capsys.readouterr().err.splitlines()
     steps = [line for line in lines if line.startswith("Making the demo store: ")]
-    assert len(steps) == 7
+    assert len(steps) == 8
     assert "visits" in steps[2]
 
 
