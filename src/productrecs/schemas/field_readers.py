@@ -82,14 +82,14 @@ def check_string(value: str, maximum: int) -> str:
     return value
 
 
-def check_id(value: str, maximum: int = MAX_ID) -> str:
+def check_id(value: str) -> str:
     """Return `value` if it can be stored and has no line break, tab or other control.
 
     Raises:
         PydanticKnownError: when it is too long.
         PydanticCustomError: when it holds such a character, or half a surrogate pair.
     """
-    if found := control_character(check_string(value, maximum)):
+    if found := control_character(check_string(value, MAX_ID)):
         message = "String should not hold {character}; remove line breaks and controls"
         raise PydanticCustomError("string_control", message, {"character": found})
     return value

@@ -109,7 +109,7 @@ def gather_visits(visitors: Ints, items: Items, times: Ints, longest: int) -> Se
     """
     order = grouped_argsort(visitors, times)
     owners, visit_times = visitors[order], times[order]
-    is_start = _visit_starts(owners, visit_times, HALF_AN_HOUR_MS)
+    is_start = _visit_starts(owners, visit_times)
     return _gather_sessions(is_start, items[order], visit_times, owners, longest)
 
 
@@ -298,22 +298,22 @@ def _rarity(
     return rarity.astype(np.float32)
 
 
-def sessionize(identities: Ints, times: Ints, gap_ms: int = HALF_AN_HOUR_MS) -> Ints:
+def sessionize(identities: Ints, times: Ints) -> Ints:
     """Return each event's visit: codes from 0 by identity, then by time; shapes [n].
 
-    A visit ends when the identity's next event comes more than `gap_ms` later. Events may
-    have any order; `times` are milliseconds.
+    A visit ends when the identity's next event comes more than half an hour later. Events
+    may have any order; `times` are milliseconds.
     """
     order = grouped_argsort(identities, times)
     codes = np.empty(len(order), dtype=np.int64)
-    is_start = _visit_starts(identities[order], times[order], gap_ms)
+    is_start = _visit_starts(identities[order], times[order])
     is_start[:1] = False
     codes[order] = np.cumsum(is_start)
     return codes
 
 
-def _visit_starts(visitors: Ints, times: Ints, gap_ms: int) -> Bools:
+def _visit_starts(visitors: Ints, times: Ints) -> Bools:
     """Return which events start a visit; they are sorted by visitor, then by time."""
     is_start = np.ones(len(visitors), dtype=np.bool_)
-    is_start[1:] = (visitors[1:] != visitors[:-1]) | (np.diff(times) > gap_ms)
+    is_start[1:] = (visitors[1:] != visitors[:-1]) | (np.diff(times) > HALF_AN_HOUR_MS)
     return is_start

@@ -34,6 +34,7 @@ _LEVEL_DAYS: Final = 56
 _LEVEL_FLOOR: Final = 0.1
 _MAX_AGE: Final = 365.0
 _HALF_LIVES: Final = (7.0, SALES_RATE_HALF_LIFE, 28.0, 56.0)
+_WEEKDAY_DAYS: Final = 16 * WEEK
 _RECENT_DAYS: Final = 12 * WEEK
 _CLIP_QUANTILE: Final = 0.97
 _MIN_WEEK_SHARE: Final = 0.75  # minimum share of weeks in which a weekday has sales
@@ -230,12 +231,12 @@ def store_totals(demand: Demand) -> Floats:
     return np.asarray(demand.amounts.sum(axis=0, dtype=np.float64))
 
 
-def store_weekday_factors(demand: Demand, origin: int, window: int = 16 * WEEK) -> Floats:
+def store_weekday_factors(demand: Demand, origin: int) -> Floats:
     """Return the store's factor of each weekday, mean 1 over its open weekdays: [7].
 
     Bulk orders are capped, because they do not depend on the weekday.
     """
-    start = max(0, origin - window)
+    start = max(0, origin - _WEEKDAY_DAYS)
     window_amounts = demand.amounts[:, start:origin]
     caps = (
         np.quantile(window_amounts, 0.98, axis=1)[:, None]

@@ -167,9 +167,7 @@ def paired_difference(
     return confidence_interval(metrics.recalls - baseline.recalls, groups)
 
 
-def confidence_interval(
-    values: Floats, groups: Ints, confidence: float = 0.95
-) -> RecallDifference:
+def confidence_interval(values: Floats, groups: Ints) -> RecallDifference:
     """Return the mean of values with its 95 % interval; the bootstrap draws groups."""
     group_index = np.unique(groups, return_inverse=True)[1]
     sums = np.bincount(group_index, weights=values)
@@ -179,7 +177,7 @@ def confidence_interval(
     for resample in range(_RESAMPLES):
         sampled = rng.integers(len(sizes), size=len(sizes))
         means[resample] = sums[sampled].sum() / sizes[sampled].sum()
-    low, high = np.quantile(means, (0.5 - confidence / 2, 0.5 + confidence / 2))
+    low, high = np.quantile(means, (0.025, 0.975))
     return RecallDifference(float(sums.sum() / sizes.sum()), float(low), float(high))
 
 

@@ -119,7 +119,6 @@ def propose_bundles(
     store: StoreState,
     stored: Sequence[Bundle],
     now_ms: int,
-    limit: int = MAX_PROPOSALS,
 ) -> list[BundleProposal]:
     """Return the sets that are worth offering, best first.
 
@@ -165,7 +164,7 @@ def propose_bundles(
             int(sets.orders[index]),
             float(sets.lifts[index]),
         )
-        for index in sets.choose_sets(limit, may_use)
+        for index in sets.choose_sets(MAX_PROPOSALS, may_use)
     ]
 
 
