@@ -338,7 +338,7 @@ def _measure_search(services: Services, store: Store) -> None:
     indexer = Indexer(services.indexes, AccountDirectory(services.database))
     reader = services.database.raw_reader()
     try:
-        while indexer.run_once(reader):
+        while indexer.run_next_batches(reader):
             pass
     finally:
         indexer.close()

@@ -21,7 +21,7 @@ from productrecs.features.experiments.experiment_result import (
     measured_test,
 )
 from productrecs.features.forecast.demand_reports import (
-    forecast_report,
+    daily_forecast_report,
     stock_and_demand_report,
 )
 from productrecs.features.recommendations.earnings_replay import (
@@ -137,7 +137,9 @@ REPORT_TYPES: Final[Mapping[str, ReportType]] = MappingProxyType(
         ),
         "forecast": ReportType(
             "expected sales of each of the next 28 days, with their uncertainty",
-            lambda services, store, query: forecast_report(services.database, store, query),
+            lambda services, store, query: daily_forecast_report(
+                services.database, store, query
+            ),
         ),
     }
 )

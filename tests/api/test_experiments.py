@@ -13,8 +13,8 @@ from productrecs.cli.main import productrecs
 from productrecs.core.clock import system_ms
 from productrecs.core.ids import StoreId
 from productrecs.features.experiments.experiment_result import (
+    find_tests_to_measure,
     measure_and_store_test,
-    measured_tests,
 )
 from productrecs.records.experiments.repository import ExperimentRepository
 from productrecs.records.placements.placement import PlacementContent, Strategy
@@ -211,7 +211,7 @@ def test_the_report_counts_what_the_shoppers_of_each_variant_did(
     eventually(lambda: len(stored(service, there)) >= len(SHOPPERS), 10)
     with service.database() as database:
         store = find_store(database, there.account.domain)
-        (test,) = measured_tests(database, store, system_ms())
+        (test,) = find_tests_to_measure(database, store, system_ms())
         measure_and_store_test(database, store, test, system_ms())
 
     target = "/integration/report?name=experiment&test=cart-size"

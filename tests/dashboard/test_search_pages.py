@@ -43,7 +43,7 @@ def shop(office: Office) -> Store:
         services.settings.data / "search", AccountDirectory(services.database)
     )
     reader = services.database.raw_reader()
-    while indexer.run_once(reader):
+    while indexer.run_next_batches(reader):
         pass
     indexer.close()
     reader.close()

@@ -58,7 +58,7 @@ def shop(office: Office) -> Store:
     accounts = AccountDirectory(services.database)
     indexer = Indexer(services.settings.data / "search", accounts)
     reader = services.database.raw_reader()
-    while indexer.run_once(reader):
+    while indexer.run_next_batches(reader):
         pass
     indexer.close()
     reader.close()

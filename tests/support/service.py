@@ -506,7 +506,7 @@ class Service:
         with self.database() as database:
             reader = database.raw_reader()
             indexer = Indexer(self.folder / "search", AccountDirectory(database))
-            while indexer.run_once(reader):
+            while indexer.run_next_batches(reader):
                 pass
             indexer.close()
             reader.close()

@@ -1,7 +1,6 @@
 """Errors: the base class and the storage errors, each message with its remedy.
 
 ProductRecsError
-├── NotAllowedError            (subclasses by audience, in tenancy)
 ├── UnknownItemError
 ├── UnknownOrderError
 ├── StorageError

@@ -32,7 +32,7 @@ _SMALL_RANGE: Final = 2.5 * _REGISTERS
 
 
 def sketch(codes: npt.NDArray[np.int64]) -> bytes:
-    """Return the sketch of shoppers by their `core.shopper.visitor_code`."""
+    """Return the sketch of shoppers by their `core.ids.visitor_hash`."""
     # The upper halves are random as well: the codes are digests.
     return _pack_sketch((codes.view(np.uint64) >> np.uint64(32)).astype(np.uint32))
 

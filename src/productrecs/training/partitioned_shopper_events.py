@@ -35,7 +35,7 @@ class ShopperEventArrays:
     times: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # UTC ms
     kinds: npt.NDArray[np.int8] = field(default_factory=lambda: np.zeros(0, np.int8))
     items: npt.NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
-    visitors: Ints = field(  # core.shopper.visitor_code
+    visitors: Ints = field(  # core.ids.visitor_hash
         default_factory=lambda: np.zeros(0, np.int64)
     )
 

@@ -132,7 +132,7 @@ class SearchIndexer:
                         uploader.renew()
                         if uploader.is_over:
                             break
-                    has_read_all = not indexer.run_once(reader)
+                    has_read_all = not indexer.run_next_batches(reader)
                     self._log_recovery()
                     if has_read_all:
                         self._stopping.wait(_pause(time.monotonic() - began))

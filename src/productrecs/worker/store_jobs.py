@@ -18,8 +18,8 @@ from productrecs.features.attribution.event_purge import (
 )
 from productrecs.features.attribution.repository import last_purges
 from productrecs.features.experiments.experiment_result import (
+    find_tests_to_measure,
     measure_and_store_test,
-    measured_tests,
     stores_with_measured_tests,
 )
 from productrecs.features.forecast.repository import ForecastRepository
@@ -133,7 +133,7 @@ class StoreJobs:
         """Compute the present results of the store's tests."""
         store, services = self._store_of(job), self._services
         now_ms = services.clock()
-        for test in measured_tests(services.database, store, now_ms):
+        for test in find_tests_to_measure(services.database, store, now_ms):
             measure_and_store_test(services.database, store, test, now_ms)
 
     def stores_to_segment(self) -> Sequence[StoreId]:

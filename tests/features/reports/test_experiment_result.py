@@ -17,8 +17,8 @@ from productrecs.features.experiments.experiment_report import (
 from productrecs.features.experiments.experiment_result import (
     MeasuredTest,
     VisitorOutcomes,
+    find_tests_to_measure,
     measure_and_store_test,
-    measured_tests,
     result_fields,
     stores_with_measured_tests,
 )
@@ -202,7 +202,7 @@ def meet(shop: ReportedStore, experiment: Experiment, **arms: str) -> None:
 
 
 def arms_of(shop: ReportedStore, now_ms: int = LATER) -> dict[str, dict[str, Any]]:
-    (test,) = measured_tests(shop.database, shop.store, now_ms)
+    (test,) = find_tests_to_measure(shop.database, shop.store, now_ms)
     result = measure_and_store_test(shop.database, shop.store, test, now_ms).result
     return {arm["name"]: arm for arm in result["arms"]}
 
@@ -240,7 +240,7 @@ def test_the_stores_with_results_to_compute_are_those_with_started_tests(
         settings = replace(shop.store.settings, holdout_percent=holdout_percent)
         store = replace(shop.store, settings=settings)
         chosen = stores_with_measured_tests(shop.database, [store], now_ms)
-        assert bool(chosen) is bool(measured_tests(shop.database, store, now_ms))
+        assert bool(chosen) is bool(find_tests_to_measure(shop.database, store, now_ms))
         return chosen == [store.store_id]
 
     assert not is_computed(NOON)
@@ -273,4 +273,4 @@ def test_bots_are_left_out_and_what_follows_the_end_does_not_count(
     one = arms_of(shop, NOON + 1_000)["b"]
 
     assert (one["visitors"], one["orders"], one["clicks"]) == (2, 1, 0)
-    assert measured_tests(shop.database, shop.store, LATER) == []
+    assert find_tests_to_measure(shop.database, shop.store, LATER) == []

@@ -16,7 +16,7 @@ from productrecs.http.transport.error_body import (
     JSON,
     PROBLEM_JSON,
     ErrorCode,
-    RequestFields,
+    FailedRequest,
     build_error_body,
     random_retry_after,
 )
@@ -106,7 +106,7 @@ def test_codes_are_for_programs(kind: type[ProductRecsError]) -> None:
     assert error_code.code.islower()
     body = json.loads(
         build_error_body(
-            error_code, "why", RequestFields("r-1", "https://recs.example")
+            error_code, "why", FailedRequest("r-1", "https://recs.example")
         ).body
     )
     assert body == {
@@ -142,7 +142,7 @@ def test_retries_are_spread_over_some_seconds() -> None:
     ],
 )
 def test_who_asks_for_problems_gets_them(accept: bytes, is_problem: bool) -> None:  # noqa: FBT001 - a parameter
-    request = RequestFields("r-1", "https://recs.example", "/v1/items", accept)
+    request = FailedRequest("r-1", "https://recs.example", "/v1/items", accept)
 
     reply = build_error_body(ErrorCode(402, "plan_limit_catalog"), "too many", request)
 

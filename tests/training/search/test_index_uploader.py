@@ -66,7 +66,7 @@ class SearchMachine:
         """Index all that there is to index, and upload it."""
         reader = self.database.raw_reader()
         indexer = Indexer(self.folder / SEARCH, AccountDirectory(self.database))
-        while indexer.run_once(reader):
+        while indexer.run_next_batches(reader):
             pass
         indexer.close()
         reader.close()

@@ -76,7 +76,7 @@ class IndexerBench:
     def settle(self) -> None:
         """Let the writer do all there is to do, and the reader read on."""
         for _ in range(100):
-            if not self.indexer.run_once(self.reader):
+            if not self.indexer.run_next_batches(self.reader):
                 break
         self.served.refresh()
 
@@ -150,12 +150,12 @@ def test_a_large_catalog_comes_in_batches_and_another_stores_change_between(
 ) -> None:
     other, _ = register_store(bench.database, Registration("b.example"), fixed_clock(0))
     bench.push(**{f"i{n}": f"Kite number {n}" for n in range(2_500)})
-    bench.indexer.run_once(bench.reader)
+    bench.indexer.run_next_batches(bench.reader)
     with bench.database.transaction() as transaction:
         patches = [ItemPatch("x", {"title": "Sledge"})]
         upsert_items(StoreLog(bench.database, transaction, other.store_id), patches, 1)
 
-    bench.indexer.run_once(bench.reader)
+    bench.indexer.run_next_batches(bench.reader)
 
     theirs = ServedIndex(index_folder(bench.root, other.store_id))
     theirs.refresh()
@@ -170,8 +170,8 @@ def test_what_changes_while_an_index_is_first_built_is_found_once(
     bench: IndexerBench,
 ) -> None:
     bench.push(**{f"i{n}": f"thing number{n}x" for n in range(2_500)})
-    assert bench.indexer.run_once(bench.reader)  # the first batch
-    assert bench.indexer.run_once(bench.reader)
+    assert bench.indexer.run_next_batches(bench.reader)  # the first batch
+    assert bench.indexer.run_next_batches(bench.reader)
     bench.push(i0="kettle", i1500="teapot", i2499="saucer")
     with bench.database.transaction() as transaction:
         remove_item(StoreLog(bench.database, transaction, bench.store.store_id), "i7", 1)
@@ -187,8 +187,8 @@ def test_a_first_build_that_is_interrupted_doubles_and_loses_nothing(
     bench: IndexerBench,
 ) -> None:
     bench.push(**{f"i{n}": f"thing number{n}x" for n in range(2_500)})
-    assert bench.indexer.run_once(bench.reader)  # the first batch is published
-    assert bench.indexer.run_once(bench.reader)  # the second is not yet
+    assert bench.indexer.run_next_batches(bench.reader)  # the first batch is published
+    assert bench.indexer.run_next_batches(bench.reader)  # the second is not yet
     bench.writer_starts_anew()
     bench.settle()
     assert bench.indexed == 2_500
@@ -267,7 +267,7 @@ def test_a_damaged_index_is_built_anew_while_the_last_good_one_serves(
     broken = damage(bench)
 
     bench.writer_starts_anew()
-    assert bench.indexer.run_once(bench.reader)
+    assert bench.indexer.run_next_batches(bench.reader)
     bench.served.refresh()
     assert bench.search("kite") == [0]
     bench.settle()
@@ -304,7 +304,7 @@ def test_files_that_are_damaged_in_place_harm_no_search(
     bench.settle()
     broken = bench.folder.current()
     assert broken is not None
-    assert bench.indexer.run_once(bench.reader) is False
+    assert bench.indexer.run_next_batches(bench.reader) is False
 
     for file in bench.folder.path(broken.generation).glob("*/*.*"):
         if file.suffix in {".json", ".lock"}:
@@ -493,7 +493,7 @@ def test_many_stores_are_indexed_with_few_writers_open_at_once(
         )
         replace(bench, store=other).push(a="Blue kite")
 
-    bench.indexer.run_once(bench.reader)
+    bench.indexer.run_next_batches(bench.reader)
 
     assert len(opened) == 10
     assert highest <= 2 * following._MAX_WRITERS  # noqa: SLF001 - the limit itself

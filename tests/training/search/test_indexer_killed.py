@@ -40,7 +40,7 @@ database = Database.open(None, Path(sys.argv[1]))
 indexer = Indexer(Path(sys.argv[2]), AccountDirectory(database))
 reader = database.raw_reader()
 while True:
-    indexer.run_once(reader) or time.sleep(0.01)
+    indexer.run_next_batches(reader) or time.sleep(0.01)
 """
 
 

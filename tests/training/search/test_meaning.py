@@ -102,7 +102,7 @@ class MeaningBench:
 
     def settle(self) -> int:
         """Let all be indexed and embedded; return how many product texts were embedded."""
-        while self.indexer.run_once(self.reader):
+        while self.indexer.run_next_batches(self.reader):
             pass
         before = len(self.embedder.texts)
         self.now[0] += 100.0
@@ -220,7 +220,7 @@ def test_a_change_waits_until_the_last_publication_is_paid_for(bench: MeaningBen
     bench.settle()
     bench.now[0] += 0.01
     bench.push(new="grand kilim")
-    while bench.indexer.run_once(bench.reader):
+    while bench.indexer.run_next_batches(bench.reader):
         pass
     bench.builder.run_once(bench.reader)
     bench.push(newer="small kilim")

@@ -102,11 +102,13 @@ def list_(*, as_json: bool, data: Path | None) -> None:
         click.echo(f"{login['email'] or '-'}  {stores}{notes_text}")
 
 
-@account.command()
+@account.command("invite")
 @click.option("--email", help="Whom you invite; the form proposes it.")
 @click.option("--base-url", help="Where browsers reach the service.")
 @data_option
-def invite(*, email: str | None, base_url: str | None, data: Path | None) -> None:
+def print_registration_link(
+    *, email: str | None, base_url: str | None, data: Path | None
+) -> None:
     """Print a link at which one person registers a store.
 
     It works once, within seven days. Nobody registers without one, unless
@@ -127,7 +129,7 @@ def create_first_store_link(
 ) -> str | None:
     """Return a link that registers the first store of an installation, once.
 
-    None if there is a store `other_domains` those domains, or registration is not by
+    None if there is a store besides those of `other_domains`, or registration is not by
     invitation.
     """
     if settings.registration != "invitation":

@@ -32,11 +32,11 @@ _memory = threading.local()
 class SessionScratch(NamedTuple):
     """Scratch memory of one thread, reused by every query."""
 
-    slots: Ints  # [collect_recent_sessions]
-    similar: Floats  # [collect_recent_sessions]
-    matched: Ints  # [collect_recent_sessions]
-    sample: Floats  # [collect_recent_sessions]
-    begins: Ints  # [collect_recent_sessions + 1]
+    slots: Ints  # [recent_sessions]
+    similar: Floats  # [recent_sessions]
+    matched: Ints  # [recent_sessions]
+    sample: Floats  # [recent_sessions]
+    begins: Ints  # [recent_sessions + 1]
     votes: Floats  # [n_items], all zero between queries
     touched: Items  # [n_items + 1]
     scored: Floats  # [n_items]

@@ -23,7 +23,7 @@ _SPREAD: Final = np.uint64(0x9E3779B97F4A7C15)
 
 
 def pair_codes(shoppers: Ints, items: Ints) -> Ints:
-    """Return one code for each shopper (`core.shopper.visitor_code`) and product number.
+    """Return one code for each shopper (`core.ids.visitor_hash`) and product number.
 
     Two pairs of one shopper never share a code; others collide with probability 2**-64.
     """

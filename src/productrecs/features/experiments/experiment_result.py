@@ -251,20 +251,22 @@ def stores_with_measured_tests(
     ]
 
 
-def measured_tests(database: Database, store: Store, now_ms: int) -> list[MeasuredTest]:
-    """Return the store's tests whose results may have changed."""
+def find_tests_to_measure(
+    database: Database, store: Store, now_ms: int
+) -> list[MeasuredTest]:
+    """Return the tests whose results may still change, and the holdout test."""
     settings = store.settings
     tests = []
     if settings.holdout_percent:
         tests.append(holdout_test(store, settings.holdout_test))
     with database.reading() as connection:
         stored = ExperimentRepository(connection, store.store_id).all()
-    for one in stored:
-        ended_at = one.ended_at or 0
-        if one.is_open or (
-            one.state is ExperimentState.ENDED and ended_at > now_ms - _LATE_MS
+    for experiment in stored:
+        ended_at = experiment.ended_at or 0
+        if experiment.is_open or (
+            experiment.state is ExperimentState.ENDED and ended_at > now_ms - _LATE_MS
         ):
-            tests.append(measured_test(one))
+            tests.append(measured_test(experiment))
     return tests
 
 

@@ -128,11 +128,11 @@ def stock_and_demand_report(
     )
 
 
-def forecast_report(database: Database, store: Store, query: ReportQuery) -> Report:
+def daily_forecast_report(database: Database, store: Store, query: ReportQuery) -> Report:
     """Return the store's forecast by day, with its accuracy in past weeks.
 
     Raises:
-        ReportError: when another order is requested.
+        ReportError: when another order is requested: it has one row for each day.
     """
     if query.by:
         message = "the forecast has one row per day and no other order"

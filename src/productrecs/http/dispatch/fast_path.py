@@ -40,7 +40,7 @@ from productrecs.http.routes.widget.shopper_access import access_of
 from productrecs.http.transport.error_body import (
     OVERLOADED,
     ErrorBody,
-    RequestFields,
+    FailedRequest,
     build_error_body,
     random_retry_after,
 )
@@ -153,7 +153,7 @@ def _error_body_parts(base: str, path: str, accept: bytes) -> tuple[bytes, bytes
     body, content_type = build_error_body(
         OVERLOADED,
         str(OverloadedError()),
-        RequestFields(_ID_PLACEHOLDER, base, path, accept),
+        FailedRequest(_ID_PLACEHOLDER, base, path, accept),
     )
     start, _, end = body.rpartition(_ID_PLACEHOLDER.encode())
     return start, end, content_type

@@ -30,7 +30,7 @@ from productrecs.http.transport.error_body import (
     JSON,
     ErrorBody,
     ErrorCode,
-    RequestFields,
+    FailedRequest,
     build_error_body,
 )
 from productrecs.http.transport.request_parser import Header, valid_request_id
@@ -305,7 +305,7 @@ class HttpExchange:
             extra.append((b"www-authenticate", b'Bearer realm="productrecs"'))
         if self.allow:
             extra.append((b"allow", self.allow.encode()))
-        request_fields = RequestFields(
+        request_fields = FailedRequest(
             self.request_id,
             self._server.base_of(self.headers),
             raw_path_of(self.scope),

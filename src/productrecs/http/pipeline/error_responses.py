@@ -47,7 +47,7 @@ from productrecs.http.transport.error_body import (
     INTERNAL_ERROR,
     OVERLOADED,
     ErrorCode,
-    RequestFields,
+    FailedRequest,
     build_error_body,
 )
 from productrecs.http.transport.multipart_parser import (
@@ -164,7 +164,7 @@ def error_response(
 ) -> Response:
     """Return an error response in the caller's format; `extra_fields` are extra members."""
     exchange: RequestContext = request.scope["productrecs"]
-    request_fields = RequestFields(
+    request_fields = FailedRequest(
         exchange.request_id,
         base_url_of(request),
         raw_path_of(request.scope),

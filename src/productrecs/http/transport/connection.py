@@ -31,7 +31,7 @@ from productrecs.http.transport.error_body import (
     HEADERS_TOO_LARGE,
     OVERLOADED,
     ErrorCode,
-    RequestFields,
+    FailedRequest,
     build_error_body,
 )
 from productrecs.http.transport.request_parser import (
@@ -484,7 +484,7 @@ class HttpConnection(HttpToolsProtocol):
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         request_id = random_text(20)
-        body = build_error_body(code, detail, RequestFields(request_id)).body
+        body = build_error_body(code, detail, FailedRequest(request_id)).body
         lines = (
             b"content-type: application/json",
             b"content-length: %d" % len(body),

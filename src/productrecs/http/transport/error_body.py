@@ -40,8 +40,8 @@ INTERNAL_ERROR_DETAIL: Final = (
 )
 
 
-class RequestFields(NamedTuple):
-    """The fields of an error body that describe its request."""
+class FailedRequest(NamedTuple):
+    """The request that an error body describes; fields that are unknown are empty."""
 
     request_id: str
     base: str = ""
@@ -59,7 +59,7 @@ class ErrorBody(NamedTuple):
 def build_error_body(
     code: ErrorCode,
     detail: str,
-    request: RequestFields,
+    request: FailedRequest,
     extra_fields: Mapping[str, object] | None = None,
 ) -> ErrorBody:
     """Return the body of any error but 422; `extra_fields` are further members.

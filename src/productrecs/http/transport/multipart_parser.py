@@ -182,7 +182,7 @@ async def body_chunks(
 
     Raises:
         BodyTooLargeError: when the body has more than `limit` bytes.
-        ClientGoneError: when the client closes before the end.
+        ClientDisconnectedError: when the client closes before the end.
         UploadStalledError: when fewer than `window_bytes` arrive in `window_seconds`.
     """
     clock = asyncio.get_running_loop().time

@@ -43,7 +43,7 @@ async def read_body(
         EncodedBodyError: for any `Content-Encoding` but identity, before reading.
         BodyTooLargeError: when the declared or the received length is over the limit.
         QueueFullError: when memory is short; before reading if the length is declared.
-        ClientGoneError: when the client closes before the end.
+        ClientDisconnectedError: when the client closes before the end.
     """
     claim.grow(weight * check_declared_length(headers, limit))
     return await _collect_body(receive, limit, limit, claim, weight)
@@ -56,7 +56,7 @@ async def read_event_body(receive: Receive, headers: Headers, claim: Claim) -> b
         EncodedBodyError: as `read_body`.
         BodyTooLargeError: as `read_body`, for the limit that the first character sets.
         QueueFullError: as `read_body`.
-        ClientGoneError: as `read_body`.
+        ClientDisconnectedError: as `read_body`.
     """
     claim.grow(check_declared_length(headers, EVENTS_LIMIT))
     return await _collect_body(receive, EVENT_LIMIT, EVENTS_LIMIT, claim, 1)

@@ -136,7 +136,7 @@ class ShopperHistory:
     bought: "array[int]" = field(default_factory=_empty_int64)  # all purchases, newest last
     bought_at: "array[int]" = field(default_factory=_empty_int64)  # times of `bought`
     newest_ms: int = 0
-    visitor: int = 0  # core.shopper.visitor_code of their newest visit
+    visitor: int = 0  # core.ids.visitor_hash of their newest visit
     signs: tuple[InterestSignal, ...] = ()  # newest last, up to _SIGNS_LIMIT
     action_count: int = 0  # product actions read so far
     shown: RecentImpressions = field(default_factory=RecentImpressions)

@@ -106,7 +106,7 @@ def insert_columns(table: sa.Table) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class DatabaseProblem:
+class DatabaseFinding:
     """A problem of a database that can be opened, and its remedy."""
 
     message: str
@@ -184,10 +184,10 @@ class Dialect(Protocol):
     def after_migration(self, connection: sa.Connection) -> None:
         """Update the database's statistics for a changed schema."""
 
-    def find_damage(self, connection: sa.Connection) -> DatabaseProblem | None:
+    def find_damage(self, connection: sa.Connection) -> DatabaseFinding | None:
         """Return the damage in the stored data, if any; reads all of it."""
 
-    def find_problems(self, connection: sa.Connection) -> list[DatabaseProblem]:
+    def find_problems(self, connection: sa.Connection) -> list[DatabaseFinding]:
         """Return other problems of the database's files."""
 
     def replication(self, connection: sa.Connection) -> Replication | None:

@@ -186,7 +186,7 @@ class GroupCommit:
         own_transaction: bool = False,
         claim: Claim | None = None,
     ) -> None:
-        """Queue a write as `submit` does, and call `answer` in the running loop.
+        """Queue a write as `submit` does, and answer `waiter` in the running loop.
 
         Raises:
             QueueFullError: when the write queue is full; nothing is queued.
@@ -268,26 +268,30 @@ class GroupCommit:
             outcomes = self._commit_or_split_batch(groups.pop(0))
             for error in {error for _, _, error in outcomes}:
                 if isinstance(error, StorageBusyError):
-                    keys = {write.key for write, _, cause in outcomes if cause is error}
+                    failed_keys = {
+                        write.key for write, _, cause in outcomes if cause is error
+                    }
                     outcomes += [
-                        (write, None, error) for write in self._remove_blocked(keys, groups)
+                        (write, None, error)
+                        for write in self._take_blocked_writes(failed_keys, groups)
                     ]
             if self._flusher is None:
                 _deliver(outcomes)
             else:
                 self._flusher.answer_once_flushed(outcomes)
 
-    def _remove_blocked(
-        self, keys: set[Hashable], groups: list[list[_QueuedWrite]]
+    def _take_blocked_writes(
+        self, failed_keys: set[Hashable], groups: list[list[_QueuedWrite]]
     ) -> list[_QueuedWrite]:
-        """Remove and return queued writes that need the same lock as writes of `keys`.
+        """Take writes that need the lock of a failed one out of `groups` and the queue.
 
-        They have waited as long as the failed writes, and fail with them.
+        They have waited as long as the failed writes, and fail with them. On a database
+        with one writer these are all writes.
         """
         locks_all = self._database.has_one_writer
 
         def is_blocked(write: _QueuedWrite) -> bool:
-            return locks_all or write.key in keys
+            return locks_all or write.key in failed_keys
 
         blocked = [write for group in groups for write in group if is_blocked(write)]
         groups[:] = [

@@ -26,7 +26,7 @@ from productrecs.storage.sql.dialects import (
     LOOKUP_PLACEHOLDER,
     RAW_CONNECTION_KEY,
     ROWS_PLACEHOLDER,
-    DatabaseProblem,
+    DatabaseFinding,
     RawReader,
     Replication,
     Row,
@@ -154,11 +154,11 @@ class PostgresDialect:
     def after_migration(self, connection: sa.Connection) -> None:
         """Do nothing: the server runs ANALYZE automatically."""
 
-    def find_damage(self, connection: sa.Connection) -> DatabaseProblem | None:  # noqa: ARG002
+    def find_damage(self, connection: sa.Connection) -> DatabaseFinding | None:  # noqa: ARG002
         """Return None: the server checks its pages as it reads them."""
         return None
 
-    def find_problems(self, connection: sa.Connection) -> list[DatabaseProblem]:  # noqa: ARG002
+    def find_problems(self, connection: sa.Connection) -> list[DatabaseFinding]:  # noqa: ARG002
         """Return no problems: the server reports them in its own log."""
         return []
 

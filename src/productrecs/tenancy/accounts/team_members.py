@@ -124,16 +124,16 @@ def invite_to_register(database: Database, email: str | None, now_ms: int) -> st
 
 
 def create_first_store_invitation(
-    database: Database, now_ms: int, besides: Collection[str] = ()
+    database: Database, now_ms: int, other_domains: Collection[str] = ()
 ) -> str | None:
     """Return the token that registers an installation's first store, once.
 
-    It takes the place of the one of an earlier start. None if there is a store `besides`
-    those domains: then somebody has used it, or an operator made a store.
+    It takes the place of the one of an earlier start. None if there is a store
+    besides those of `other_domains`: then somebody has used it, or an operator made one.
     """
     with database.reading() as connection:
         stores = AccountRepository(connection).all()
-    if any(store.domain not in besides for store in stores):
+    if any(store.domain not in other_domains for store in stores):
         return None
     token = new_token(NEW_STORE)
     with database.transaction() as transaction:

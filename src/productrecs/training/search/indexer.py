@@ -191,7 +191,7 @@ class _StoreIndexState:
 
 
 class Indexer:
-    """Keeps the indexes of all stores up to date; call `run_once` repeatedly."""
+    """Keeps the indexes of all stores up to date; call `run_next_batches` repeatedly."""
 
     def __init__(
         self,
@@ -208,34 +208,34 @@ class Indexer:
         self._opened = 0  # writers, since the last commit of those that are due
         self._slowness = 1.0  # the factor of the pauses between checks
 
-    def run_once(self, reader: RawReader) -> bool:
+    def run_next_batches(self, reader: RawReader) -> bool:
         """Index one batch for each store with changes, and one batch of one new index.
 
-        Returns whether there is more work now.
+        Indexes of deleted stores are removed. Returns whether there is more work now.
         """
         self._accounts.refresh(reader)
         heads = read_catalog_heads(reader)
         self._slowness = max(1.0, len(heads) / _STORES_AT_FULL_RATE)
         self._drop_deleted({head.store_id for head in heads})
-        busy = [self._follow_changes(reader, head) for head in heads]
+        has_more = [self._follow_changes(reader, head) for head in heads]
         draft = next((head for head in heads if self._is_drafting(head)), None)
         if draft is not None:
-            busy.append(self._run_store_step(self._continue_draft, reader, draft))
+            has_more.append(self._run_store_step(self._continue_draft, reader, draft))
         self._commit_due()
         was_writing, self._is_writing = self._is_writing, self._has_writers()
         if was_writing and not self._is_writing:
             release_freed_memory()
-        return any(busy)
+        return any(has_more)
 
     def _follow_changes(self, reader: RawReader, head: CatalogHead) -> bool:
         """Index one batch of a store; close writers at once if that opened too many."""
         had_writer = self._has_writer(head.store_id)
-        is_busy = self._run_store_step(self._follow, reader, head)
+        has_more = self._run_store_step(self._follow, reader, head)
         if self._has_writer(head.store_id) and not had_writer:
             self._opened += 1
             if self._opened >= _MAX_WRITERS:
                 self._commit_due()
-        return is_busy
+        return has_more
 
     def _has_writer(self, store_id: StoreId) -> bool:
         found = self._indexings.get(store_id)
@@ -353,20 +353,17 @@ class Indexer:
     ) -> bool:
         """Return whether a new index is needed: there is none, or its language changed.
 
-        The language is detected again when the catalog has grown tenfold.
+        Detects the language again when the catalog has grown tenfold since it last did.
         """
         live = indexing.live
         if live is None or live.manifest.told_language != store.settings.language:
             return True
-        if head.size < _REDETECTION_GROWTH * max(
-            live.manifest.looked_at_size, _FEW_CHANGES
-        ):
+        detected_at = max(live.manifest.looked_at_size, _FEW_CHANGES)
+        if head.size < _REDETECTION_GROWTH * detected_at:
             return False
         live.manifest = replace(live.manifest, looked_at_size=head.size)
-        found = detect_language(
-            sample_texts(reader, head.store_id), store.settings.language
-        )
-        return found != live.manifest.language
+        texts = sample_texts(reader, head.store_id)
+        return detect_language(texts, store.settings.language) != live.manifest.language
 
     def _begin_new_index(
         self, reader: RawReader, head: CatalogHead, store: Store, indexing: _StoreIndexState
@@ -395,7 +392,7 @@ class Indexer:
     def _continue_draft(
         self, reader: RawReader, head: CatalogHead, store: Store, indexing: _StoreIndexState
     ) -> bool:
-        """Continue the draft; once it has caught up, it serves."""
+        """Index one batch of the draft; publish it once it has caught up."""
         draft = indexing.draft
         if draft is None:
             return False
@@ -404,17 +401,21 @@ class Indexer:
             indexing.draft = None
             return True
         if draft.index_next_batch(reader, head.seq, publish=False):
-            draft.publish()
-            if indexing.live is not None:
-                indexing.live.drop()
-            indexing.live, indexing.draft = draft, None
-            indexing.checked_at = self._seconds()
-            indexing.folder.clean(draft.manifest.generation)
-            _log.info(
-                "search index built",
-                extra=_facts(head) | index_log_fields(draft.manifest),
-            )
+            self._replace_live_index(head, indexing, draft)
         return True
+
+    def _replace_live_index(
+        self, head: CatalogHead, indexing: _StoreIndexState, draft: IndexFollower
+    ) -> None:
+        draft.publish()
+        if indexing.live is not None:
+            indexing.live.drop()
+        indexing.live, indexing.draft = draft, None
+        indexing.checked_at = self._seconds()
+        indexing.folder.clean(draft.manifest.generation)
+        _log.info(
+            "search index built", extra=_facts(head) | index_log_fields(draft.manifest)
+        )
 
     def _discard(self, indexing: _StoreIndexState) -> None:
         """Drop the broken index; the next turn starts a new one."""

@@ -134,7 +134,7 @@ class RelevanceStore:
         accounts = AccountDirectory(services.database)
         indexer = Indexer(services.settings.data / "search", accounts)
         reader = services.database.raw_reader()
-        while indexer.run_once(reader):
+        while indexer.run_next_batches(reader):
             pass
         indexer.close()
         reader.close()

@@ -86,7 +86,7 @@ async def reference(request: Request) -> Response:
         bundle=address("swagger-ui-bundle.js"),
         start=address("reference.js"),
     )
-    return html_page(request, "API reference", html, policy=INTERACTIVE)
+    return html_page(request, "API reference", html, content_security_policy=INTERACTIVE)
 
 
 @routes.get(

@@ -395,7 +395,7 @@ async def guides_page(
         f"<main id='content'><h1>Guides</h1><p class='lead'>{introduction}</p>"
         f"{_search_box()}{lists_html}</main>"
     )
-    return html_page(request, "Guides", html, vary="Accept", markdown="/llms.txt")
+    return html_page(request, "Guides", html, vary="Accept", markdown_url="/llms.txt")
 
 
 @routes.get(
@@ -442,9 +442,9 @@ async def guide_page(request: Request, slug: Slug) -> Response:
         request,
         guide.title,
         html.replace(BASE, escape(base_url_of(request))),
-        policy=SCRIPTED,
+        content_security_policy=SCRIPTED,
         vary="Accept",
-        markdown=f"/docs-md/{guide.slug}.md",
+        markdown_url=f"/docs-md/{guide.slug}.md",
     )
 
 

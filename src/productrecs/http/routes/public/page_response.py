@@ -95,25 +95,25 @@ def html_page(
     title: str,
     content_html: str,
     *,
-    policy: str = _POLICY,
+    content_security_policy: str = _POLICY,
     vary: str | None = None,
-    markdown: str | None = None,
+    markdown_url: str | None = None,
 ) -> Response:
-    """Return a page whose frame holds `content_html`, which is _HTML_UTF8 already.
+    """Return a page whose frame holds `content_html`, which is HTML already.
 
-    `markdown` is the address of the same as markdown, where there is one.
+    `markdown_url` is the address of the same page as markdown, where there is one.
     """
     html = _page_template().substitute(
         title=escape(title),
-        alternate=_ALTERNATE.format(escape(markdown)) if markdown else "",
+        alternate=_ALTERNATE.format(escape(markdown_url)) if markdown_url else "",
         content=content_html,
         style=f"/docs/pages.css?v={_style_digest()}",
         version=escape(__version__),
     )
     reply = cacheable_response(request, html, _HTML_UTF8, vary=vary)
-    reply.headers["content-security-policy"] = policy
-    if markdown:
-        reply.headers["link"] = f'<{markdown}>; rel="alternate"; type="text/markdown"'
+    reply.headers["content-security-policy"] = content_security_policy
+    if markdown_url:
+        reply.headers["link"] = f'<{markdown_url}>; rel="alternate"; type="text/markdown"'
     return reply
 
 

@@ -13,7 +13,7 @@ from productrecs.core.clock import HOUR_MS
 from productrecs.core.errors import StorageError
 from productrecs.features.forecast.demand_reports import stock_labels
 from productrecs.features.product_feeds.feed_formats import media_type
-from productrecs.features.product_feeds.feed_source import FeedSource
+from productrecs.features.product_feeds.feed_renderer import FeedRenderer
 from productrecs.features.product_feeds.product_feed import (
     FeedCount,
     FeedFormat,
@@ -95,8 +95,8 @@ async def product_feed(
     def read_lines() -> Iterator[str]:
         labels = stock_labels(database, store, now_ms)
         trending = state.models.trending
-        source = FeedSource(database, store, state.catalog, trending, labels, now_ms)
-        return source.lines(feed, count)
+        renderer = FeedRenderer(database, store, state.catalog, trending, labels, now_ms)
+        return renderer.lines(feed, count)
 
     def count_fetch(work: WriteTransaction) -> None:
         repository = FeedFetchRepository(work.connection, store.store_id)

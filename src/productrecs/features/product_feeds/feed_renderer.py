@@ -1,4 +1,4 @@
-"""Feed source: reads one store's products for a feed, with their labels and variants."""
+"""Feed renderer: one store's products as the text of a feed, with labels and variants."""
 
 from __future__ import annotations
 
@@ -34,10 +34,11 @@ _MIN_WITH_COST: Final = 9  # products, for three classes of margin
 
 
 @dataclass(frozen=True, slots=True)
-class FeedSource:
-    """One store's products at a time (UTC ms); `trending` are sold items, best first.
+class FeedRenderer:
+    """Renders the products that a store sells at a time (UTC ms) as feeds.
 
-    `stock_labels` are those of products with a demand forecast.
+    `trending` are sold items, best first. `stock_labels` are those of products
+    with a demand forecast.
     """
 
     database: Database
