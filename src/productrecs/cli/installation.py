@@ -1,4 +1,4 @@
-"""Installation: the data folder and database of a command, and the user that it runs as."""
+"""Installation: a command's settings, its running service, and the user it runs as."""
 
 import contextlib
 import errno

@@ -356,7 +356,7 @@ def check_address_and_proxy(settings: Settings) -> Iterator[CheckResult]:
     if base is None:
         return
     try:
-        response = _send_probe(base)
+        response = _fetch_observed_request(base)
     except ssl.SSLError as error:
         reason = getattr(error, "verify_message", "") or error.reason or "no TLS"
         remedy = "renew the proxy's certificate, or configure TLS for that address"
@@ -421,8 +421,8 @@ def _check_proxy_clock(base: str, date_ms: int | None) -> Iterator[CheckResult]:
     yield problem("clock", message, SET_CLOCK)
 
 
-def _send_probe(base: str) -> _ProbeResponse:
-    parts = urlsplit(base)
+def _fetch_observed_request(base_url: str) -> _ProbeResponse:
+    parts = urlsplit(base_url)
     connection_type = (
         http.client.HTTPSConnection
         if parts.scheme == "https"

@@ -149,7 +149,11 @@ def build_session_index(
 def _gather_sessions(
     is_start: Bools, items: Items, times: Ints, owners: Ints, longest: int
 ) -> SessionPart:
-    """Return the sessions of events that are sorted by session, then by time."""
+    """Return the sessions of events that are sorted by session, then by time.
+
+    Repeated items and sessions of one item are left out; a session has its newest
+    `longest` items. Returns to an item are counted by their distance.
+    """
     starts = np.flatnonzero(is_start)
     count = len(starts)
     ends = times[np.append(starts[1:], len(times))[:count] - 1]

@@ -235,7 +235,10 @@ def _evaluated_items(demand: Demand) -> Ints:
 def method_forecasts(
     demand: Demand, options: DemandOptions, model: GradientBoostedModel | None
 ) -> tuple[MethodForecasts, Items]:
-    """Return each method's forecast of the days after `demand`, and the model's items."""
+    """Return each method's forecast of the days after `demand`, and the model's items.
+
+    Without a model there are none of these.
+    """
     origin = demand.days
     seasons = YearlySeasonality(store_totals(demand), demand.first_day)
     total, shrinkage = seasons.mean(origin), seasons.best_shrinkage(origin)
@@ -245,12 +248,14 @@ def method_forecasts(
     )
     if model is None:
         statistical = apply_item_weekdays(demand, statistical)
-    model_paths, items = statistical, np.zeros(0, np.int32)
+    model_paths, model_items = statistical, np.zeros(0, np.int32)
     if model is not None:
-        items = items_for_model(demand, origin, options)
-        boosted_paths = model.forecast_items(demand, origin, items).closed_on(is_closed)
+        model_items = items_for_model(demand, origin, options)
+        boosted_paths = model.forecast_items(demand, origin, model_items).closed_on(
+            is_closed
+        )
         model_paths = reconcile_with_total(
-            _replace_items(statistical, items, boosted_paths), total, trust
+            _replace_items(statistical, model_items, boosted_paths), total, trust
         )
     statistical = reconcile_with_total(statistical, total, trust)
     idle_items = np.flatnonzero(~demand.on_sale[:, -HORIZON:].any(axis=1)).astype(np.int32)
@@ -258,7 +263,7 @@ def method_forecasts(
     moving_paths = _replace_items(moving_paths, idle_items, statistical.of(idle_items))
     return MethodForecasts(
         statistical, statistical if model is None else model_paths, moving_paths
-    ), items
+    ), model_items
 
 
 def _add_origin_forecasts(

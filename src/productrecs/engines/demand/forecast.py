@@ -116,10 +116,10 @@ def _uncalibrated_item_paths(
     if ensemble_weights.needs_model:
         with suppress(BoostingLibraryMissingError):
             model = fit_boosted_model(demand, options, progress)
-    methods, items = method_forecasts(demand, options, model)
+    methods, model_items = method_forecasts(demand, options, model)
     classes = sale_classes(demand, demand.days)
     uses_model = np.zeros(demand.items, np.bool_)
-    uses_model[items] = ensemble_weights.uses_model(classes[items])
+    uses_model[model_items] = ensemble_weights.uses_model(classes[model_items])
     return ensemble_weights.of(methods, classes), uses_model
 
 

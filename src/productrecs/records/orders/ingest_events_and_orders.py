@@ -141,7 +141,8 @@ def ingest_order(
 ) -> OrderReceipt:
     """Write a whole order, or nothing if it was received within seven days.
 
-    The secret key's order confirms the publishable key's, or takes its place.
+    An order by the secret key confirms the same one by the publishable key; one that
+    differs takes its place. `counts` tell whether it is beyond its network's share.
     """
     purchases = PurchaseRepository(log.transaction, log.store_id)
     first = log.take_seqs(len(order.lines))

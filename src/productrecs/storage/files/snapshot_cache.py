@@ -247,15 +247,16 @@ class SnapshotCache:
         with _one_fetcher(self._folders[name.kind]):
             if not self.is_local(name):
                 _fetch_model(shared, self._folder(name), name)
+                remove_other_models(self._folder(name), {name.name})
 
 
 def _fetch_model(shared: SnapshotStore, folder: Path, name: SnapshotName) -> None:
-    """Write a model's files as its trainer does, and remove older models."""
+    """Write a model's files as its trainer does; link those that an older model has."""
     snapshot = shared.snapshot(name)
     draft = folder / f".draft-{name.name}-{secrets.token_hex(4)}"
     draft.mkdir(parents=True)
     try:
-        known = {
+        local_files = {
             digest: path
             for model in folder.iterdir()
             for digest, path in model_digests(model).items()
@@ -263,8 +264,8 @@ def _fetch_model(shared: SnapshotStore, folder: Path, name: SnapshotName) -> Non
         wanted: list[tuple[PackedFile, Path]] = []
         for path, packed_file in snapshot.files.items():
             target = draft / Path(path).name
-            if packed_file.sha256 not in known or not _linked(
-                known[packed_file.sha256], target
+            if packed_file.sha256 not in local_files or not _linked(
+                local_files[packed_file.sha256], target
             ):
                 wanted.append((packed_file, target))
         shared.download(name, wanted)
@@ -272,7 +273,6 @@ def _fetch_model(shared: SnapshotStore, folder: Path, name: SnapshotName) -> Non
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise
-    remove_other_models(folder, {name.name})
 
 
 def _linked(source: Path, target: Path) -> bool:

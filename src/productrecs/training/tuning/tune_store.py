@@ -172,10 +172,10 @@ def tune_copurchase_options(
                 *lines[:3], n_items, options, lines.buyers, variants=variants
             )
             baskets = [orders.contents(order) for order in split.test_groups.tolist()]
-            shown_items: set[int] = set()
-            scores.append(
-                _score_pages_and_collect_shown(models.widest, baskets, shown_items)
+            hit_shares, shown_items = _page_hit_shares_and_shown_items(
+                models.widest, baskets
             )
+            scores.append(hit_shares)
             shown_count += len(shown_items)
             item_count += len(np.unique(before.items))
             on_trial()
@@ -197,26 +197,27 @@ def _training_lines(purchases: Purchases, until_ms: int) -> Purchases:
     return select_rows(earlier, earlier.times >= since_ms)
 
 
-def _score_pages_and_collect_shown(
-    model: CopurchaseModel, baskets: list[list[int]], shown_items: set[int]
-) -> Floats:
-    """Return each order's share of pages with a hit, in short and in long lists.
+def _page_hit_shares_and_shown_items(
+    model: CopurchaseModel, baskets: list[list[int]]
+) -> tuple[Floats, set[int]]:
+    """Return each basket's share of pages with a hit, and the items of the short lists.
 
-    The items of the short lists are added to `shown_items`.
+    The share is the mean of that in short and in long lists.
     """
+    shown_items: set[int] = set()
     lists: dict[int, list[int]] = {}
     scores = np.zeros(len(baskets))
-    for number, order in enumerate(baskets):
-        anchors, content = order[:_ANCHORS], set(order)
+    for index, basket in enumerate(baskets):
+        anchors, basket_items = basket[:_ANCHORS], set(basket)
         for anchor in anchors:
             if anchor not in lists:
                 lists[anchor] = model.complete([anchor], _LONG_LIST).items.tolist()
                 shown_items.update(lists[anchor][:_SHORT_LIST])
             shown = lists[anchor]
-            hits = not content.isdisjoint(shown[:_SHORT_LIST])
-            scores[number] += hits + (hits or not content.isdisjoint(shown))
-        scores[number] /= 2 * len(anchors)
-    return scores
+            hits = not basket_items.isdisjoint(shown[:_SHORT_LIST])
+            scores[index] += hits + (hits or not basket_items.isdisjoint(shown))
+        scores[index] /= 2 * len(anchors)
+    return scores, shown_items
 
 
 MIN_FACTS: Final = 2_000  # minimum facts of a log for tuning

@@ -128,7 +128,7 @@ class ImportUndo:
     kind: str
     clock: Clock
 
-    def run(self) -> None:
+    def undo_unless_changed(self) -> None:
         """Undo the import; `end` then counts what was undone.
 
         An interrupted undo goes on: rows that it has already taken back stay. Two
@@ -261,7 +261,7 @@ def undo_file_import(
         database, store_id, file_import.import_id, file_import.choices.kind, clock
     )
     try:
-        undo.run()
+        undo.undo_unless_changed()
     except ChangedSinceImportError as error:
         problem = f"{error}."
     with database.transaction() as transaction:
