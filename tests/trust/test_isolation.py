@@ -303,6 +303,10 @@ CALLS: Final[dict[tuple[str, str], Callable[[A], Calls]]] = {
     ("GET", "/look-pictures/{store_domain}/{picture_id}.jpg"): _plain(
         "/look-pictures/nobody.example/0f343b0931126a20f133d67c2b018a3b.jpg"
     ),
+    # Feeds are for whoever knows their signed address: see test_product_feeds.
+    ("GET", "/product-feeds/{store_domain}/{file_name}"): lambda a: [
+        Call(f"/product-feeds/{a.merchant.account.domain}/google.xml?signature=0")
+    ],
     ("POST", "/mcp"): lambda _: [
         Call("/mcp", body(jsonrpc="2.0", id=1, method="tools/list"))
     ],

@@ -41,6 +41,7 @@ from productrecs.features.search.relevance.relevance_measure import (
     measure_relevance,
 )
 from productrecs.features.search.relevance.repository import (
+    HAND,
     REMOVED,
     ConfigurationChange,
     RelevanceRepository,
@@ -56,7 +57,7 @@ from productrecs.tenancy.users.repository import UserRepository
 RELEVANCE_PATH: Final = "/dashboard/search/relevance"
 QUERY_PATH: Final = f"{RELEVANCE_PATH}/query"
 _SHOWN: Final = 20
-_ROWS: Final = 25  # queries that weigh most; the others on request
+_ROWS: Final = 25  # queries that weigh most; others by hand too, or on request
 _JOB: Final = "measure-search"
 _GRADES: Final = MappingProxyType(
     {"good": Grade.GOOD, "fair": Grade.FAIR, "bad": Grade.BAD}
@@ -154,7 +155,11 @@ def _relevance_page(
         changes=[] if alarm is None else list(map(_change_link, alarm.changes)),
         chart=_relevance_chart(visit, measures, days),
         queries=queries,
-        shown=queries if visit.query["all"] else queries[:_ROWS],
+        shown=[
+            row
+            for place, row in enumerate(queries)
+            if place < _ROWS or row.origin == HAND or visit.query["all"]
+        ],
         weight=sum(row.weight for row in queries) or 1.0,
         counts=counts,
         origins=_ORIGINS,
